@@ -1,0 +1,80 @@
+//! The shape of a registry: seams, the choices each offers, and the parameters of a choice.
+//!
+//! A seam's table is written once, beside the policies. The configuration reader, the "expected one
+//! of" messages, the Python listing and the reference page are all made from it.
+
+/// A numeric parameter of a choice.
+#[derive(Clone, Copy, Debug)]
+pub struct Param {
+    /// The key under the choice's name, for example `d` in `victim.rga.d`.
+    pub name: &'static str,
+    /// The value where the user gives none.
+    pub default: f64,
+    /// Smallest value accepted.
+    pub min: f64,
+    /// Largest value accepted.
+    pub max: f64,
+    /// Whether only whole numbers make sense.
+    pub integer: bool,
+    /// Meaning and unit, one line.
+    pub doc: &'static str,
+}
+
+/// One choice of a seam.
+#[derive(Clone, Copy, Debug)]
+pub struct Choice {
+    /// The name in a config file.
+    pub name: &'static str,
+    /// One line for listings, with the source where there is one.
+    pub doc: &'static str,
+    /// The parameters it takes.
+    pub params: &'static [Param],
+}
+
+/// A place of the FTL at which policies plug in.
+#[derive(Clone, Copy, Debug)]
+pub struct Seam {
+    /// The key under `[ftl]`.
+    pub key: &'static str,
+    /// One line for listings.
+    pub doc: &'static str,
+    /// What can be chosen; the first is the default.
+    pub choices: &'static [Choice],
+}
+
+impl Seam {
+    /// The choice of that name.
+    pub fn find(&self, name: &str) -> Option<&'static Choice> {
+        self.choices.iter().find(|choice| choice.name == name)
+    }
+}
+
+/// A choice made, with a value for each of its parameters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Selection {
+    /// The name of the choice.
+    pub name: &'static str,
+    /// Every parameter of the choice, in the order of the registry.
+    pub params: Vec<(&'static str, f64)>,
+}
+
+impl Selection {
+    /// The choice with all its defaults.
+    pub fn default_of(choice: &'static Choice) -> Selection {
+        Selection {
+            name: choice.name,
+            params: choice.params.iter().map(|param| (param.name, param.default)).collect(),
+        }
+    }
+
+    /// The value of a parameter.
+    ///
+    /// # Panics
+    /// If the choice has no such parameter, which is a mistake in the registry.
+    pub fn get(&self, name: &str) -> f64 {
+        match self.params.iter().find(|(param, _)| *param == name) {
+            Some((_, value)) => *value,
+            None => panic!("choice `{}` has no parameter `{name}`", self.name),
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! The shape of the device and the arithmetic between page numbers and places.
+//!
+//! A *reclaim unit* is `width` blocks of one die, on neighbouring planes and with the same block offset
+//! (1: a plain block; all planes of the die: twin blocks). Slots of a unit run page by page and, inside
+//! a page offset, plane by plane; so `Ppn = unit × slots_per_unit + slot` holds for every width.
+
+use serde::{Deserialize, Serialize};
+
+use crate::ids::Ppn;
+
+/// Bits stored per cell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cell {
+    /// One bit.
+    Slc,
+    /// Two bits.
+    Mlc,
+    /// Three bits.
+    Tlc,
+    /// Four bits.
+    Qlc,
+}
+
+impl Cell {
+    /// Bits per cell, which is pages per wordline.
+    pub fn bits(self) -> u32 {
+        match self {
+            Cell::Slc => 1,
+            Cell::Mlc => 2,
+            Cell::Tlc => 3,
+            Cell::Qlc => 4,
+        }
+    }
+}
+
+/// Which page of a wordline: 0 is the LSB page, `bits - 1` the MSB page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageType(pub u8);
+
+/// The order in which the pages of a block are numbered, and so programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProgramOrder {
+    /// All pages of a wordline follow each other: LSB 2k is paired with MSB 2k + 1.
+    Consecutive,
+    /// Each further bit of a wordline is programmed one wordline late: LSB0 LSB1 MSB0 LSB2 MSB1 …
+    Shadow,
+}
+
+/// Which addresses a multi-plane command may combine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Multiplane {
+    /// No multi-plane commands.
+    Off,
+    /// Same page offset on every plane (ONFI's page address constraint).
+    Pac,
+    /// Same page offset and same block offset (block address constraint).
+    Bac,
+}
+
+/// Division by a number that is fixed for the run, as a multiplication.
+///
+/// Exact for every 32-bit dividend (Granlund and Montgomery 1994, with a 33-bit reciprocal in 64 bits;
+/// powers of two are shifts of the same form).
+#[derive(Clone, Copy, Debug)]
+pub struct FastDiv {
+    divisor: u32,
+    reciprocal: u64,
+}
+
+impl FastDiv {
+    /// # Panics
+    /// If `divisor` is zero.
+    pub fn new(divisor: u32) -> FastDiv {
+        assert!(divisor > 0, "division by zero");
+        // ceil(2^64 / divisor), except that 1 does not fit and is handled by `quotient`.
+        let reciprocal = (u64::MAX / u64::from(divisor)).wrapping_add(1);
+        FastDiv { divisor, reciprocal }
+    }
+
+    /// The divisor.
+    #[inline]
+    pub fn divisor(self) -> u32 {
+        self.divisor
+    }
+
+    /// `n / divisor`.
+    #[inline]
+    pub fn quotient(self, n: u32) -> u32 {
+        if self.divisor == 1 {
+            return n;
+        }
+        ((u128::from(self.reciprocal) * u128::from(n)) >> 64) as u32
+    }
+
+    /// `(n / divisor, n % divisor)`.
+    #[inline]
+    pub fn split(self, n: u32) -> (u32, u32) {
+        let q = self.quotient(n);
+        (q, n - q * self.divisor)
+    }
+}
+
+/// Which wordline and which bit of it each page of a block is.
+#[derive(Clone, Debug)]
+pub struct PageLayout {
+    /// By page offset: (wordline, page type).
+    pages: Vec<(u16, u8)>,
+}
+
+impl PageLayout {
+    /// The layout of a block of `pages_per_block` pages.
+    pub fn new(cell: Cell, order: ProgramOrder, pages_per_block: u32) -> PageLayout {
+        let bits = cell.bits();
+        let wordlines = pages_per_block / bits;
+        let mut pages = Vec::with_capacity(pages_per_block as usize);
+        match order {
+            ProgramOrder::Consecutive => {
+                for wordline in 0..wordlines {
+                    for bit in 0..bits {
+                        pages.push((wordline as u16, bit as u8));
+                    }
+                }
+            }
+            ProgramOrder::Shadow => {
+                // Step s programs bit b of wordline s - b, upper bits of older wordlines last.
+                for step in 0..wordlines + bits - 1 {
+                    for bit in 0..bits {
+                        if step >= bit && step - bit < wordlines {
+                            pages.push(((step - bit) as u16, bit as u8));
+                        }
+                    }
+                }
+            }
+        }
+        PageLayout { pages }
+    }
+
+    /// The bit of the wordline that a page is.
+    #[inline]
+    pub fn page_type(&self, page: u32) -> PageType {
+        PageType(self.pages[page as usize].1)
+    }
+
+    /// The wordline of a page.
+    pub fn wordline(&self, page: u32) -> u32 {
+        u32::from(self.pages[page as usize].0)
+    }
+
+    /// Pages in the block.
+    pub fn len(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Whether there are no pages.
+    pub fn is_empty(&self) -> bool {
+        self.pages.is_empty()
+    }
+}
+
+/// The device's shape. Dies are numbered channel-major: channel, then chip, then die of the chip.
+#[derive(Clone, Copy, Debug)]
+pub struct Geometry {
+    /// Channels of the device.
+    pub channels: u32,
+    /// Chips on a channel.
+    pub chips_per_channel: u32,
+    /// Dies of a chip.
+    pub dies_per_chip: u32,
+    /// Planes of a die.
+    pub planes_per_die: u32,
+    /// Blocks of a plane.
+    pub blocks_per_plane: u32,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// Blocks of a reclaim unit: 1, or `planes_per_die` for twin blocks.
+    pub unit_width: u32,
+    unit_slots: FastDiv,
+    width: FastDiv,
+    units_per_domain: FastDiv,
+    dies_per_channel: FastDiv,
+}
+
+impl Geometry {
+    /// A geometry whose reclaim units are `unit_width` blocks wide.
+    ///
+    /// # Panics
+    /// If a count is zero, if `unit_width` does not divide `planes_per_die`, or if the device has more
+    /// pages than 32 bits can number. The config reader refuses all of these first.
+    #[allow(clippy::too_many_arguments)]
+    pub fn new(
+        channels: u32,
+        chips_per_channel: u32,
+        dies_per_chip: u32,
+        planes_per_die: u32,
+        blocks_per_plane: u32,
+        pages_per_block: u32,
+        page_size: u32,
+        unit_width: u32,
+    ) -> Geometry {
+        assert_eq!(planes_per_die % unit_width, 0, "a reclaim unit covers whole planes of a die");
+        let geometry = Geometry {
+            channels,
+            chips_per_channel,
+            dies_per_chip,
+            planes_per_die,
+            blocks_per_plane,
+            pages_per_block,
+            page_size,
+            unit_width,
+            unit_slots: FastDiv::new(pages_per_block * unit_width),
+            width: FastDiv::new(unit_width),
+            units_per_domain: FastDiv::new(blocks_per_plane),
+            dies_per_channel: FastDiv::new(chips_per_channel * dies_per_chip),
+        };
+        assert!(geometry.pages() < u64::from(u32::MAX), "more pages than 32 bits can number");
+        geometry
+    }
+
+    /// Dies of the device.
+    pub fn dies(&self) -> u32 {
+        self.channels * self.chips_per_channel * self.dies_per_chip
+    }
+
+    /// Planes of the device.
+    pub fn planes(&self) -> u32 {
+        self.dies() * self.planes_per_die
+    }
+
+    /// Blocks of the device.
+    pub fn blocks(&self) -> u32 {
+        self.planes() * self.blocks_per_plane
+    }
+
+    /// Physical pages of the device.
+    pub fn pages(&self) -> u64 {
+        u64::from(self.planes()) * u64::from(self.blocks_per_plane) * u64::from(self.pages_per_block)
+    }
+
+    /// Bytes of all physical pages.
+    pub fn raw_bytes(&self) -> u64 {
+        self.pages() * u64::from(self.page_size)
+    }
+
+    /// Domains of the device: the scopes in which free space is managed and victims are chosen.
+    pub fn domains(&self) -> u32 {
+        self.planes() / self.unit_width
+    }
+
+    /// Domains of a die.
+    #[inline]
+    pub fn domains_per_die(&self) -> u32 {
+        self.planes_per_die / self.unit_width
+    }
+
+    /// Reclaim units of a domain.
+    #[inline]
+    pub fn units_per_domain(&self) -> u32 {
+        self.blocks_per_plane
+    }
+
+    /// Reclaim units of the device.
+    pub fn units(&self) -> u32 {
+        self.domains() * self.blocks_per_plane
+    }
+
+    /// Pages of a reclaim unit.
+    #[inline]
+    pub fn unit_slots(&self) -> u32 {
+        self.unit_slots.divisor()
+    }
+
+    /// The reclaim unit and the slot in it of a page.
+    #[inline]
+    pub fn unit_and_slot(&self, ppn: Ppn) -> (u32, u32) {
+        self.unit_slots.split(ppn.0)
+    }
+
+    /// The reclaim unit of a page.
+    #[inline]
+    pub fn unit_of(&self, ppn: Ppn) -> u32 {
+        self.unit_slots.quotient(ppn.0)
+    }
+
+    /// The page at a slot of a reclaim unit.
+    #[inline]
+    pub fn ppn(&self, unit: u32, slot: u32) -> Ppn {
+        Ppn(unit * self.unit_slots() + slot)
+    }
+
+    /// The domain of a reclaim unit.
+    #[inline]
+    pub fn domain_of_unit(&self, unit: u32) -> u32 {
+        self.units_per_domain.quotient(unit)
+    }
+
+    /// The die of a domain.
+    #[inline]
+    pub fn die_of_domain(&self, domain: u32) -> u32 {
+        domain / self.domains_per_die()
+    }
+
+    /// The die of a page.
+    #[inline]
+    pub fn die_of(&self, ppn: Ppn) -> u32 {
+        self.die_of_domain(self.domain_of_unit(self.unit_of(ppn)))
+    }
+
+    /// The channel of a die.
+    #[inline]
+    pub fn channel_of_die(&self, die: u32) -> u32 {
+        self.dies_per_channel.quotient(die)
+    }
+
+    /// The global block number (plane-major) of the block of `unit` that holds `slot`.
+    #[inline]
+    pub fn block_of(&self, unit: u32, slot: u32) -> u32 {
+        let (domain, offset) = self.units_per_domain.split(unit);
+        let lane = self.width.split(slot).1;
+        (domain * self.unit_width + lane) * self.blocks_per_plane + offset
+    }
+
+    /// The page offset, inside its block, of a slot.
+    #[inline]
+    pub fn page_of_slot(&self, slot: u32) -> u32 {
+        self.width.quotient(slot)
+    }
+
+    /// Where a page is.
+    #[inline]
+    pub fn place(&self, ppn: Ppn) -> Place {
+        let (unit, slot) = self.unit_and_slot(ppn);
+        let (domain, block_offset) = self.units_per_domain.split(unit);
+        let (page, lane) = self.width.split(slot);
+        let plane = domain * self.unit_width + lane;
+        Place { plane, block: plane * self.blocks_per_plane + block_offset, page }
+    }
+}
+
+/// A physical place: device-wide plane and block numbers, and the page offset in the block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Plane, counted over the device.
+    pub plane: u32,
+    /// Block, counted over the device (plane-major).
+    pub block: u32,
+    /// Page offset in the block, which is its place in the program order.
+    pub page: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fast_division_is_exact() {
+        for divisor in [1, 2, 3, 5, 7, 64, 127, 128, 192, 255, 256, 512, 576, 1 << 20, u32::MAX] {
+            let fast = FastDiv::new(divisor);
+            let mut n = 1u32;
+            for step in 0..200_000u32 {
+                n = n.wrapping_mul(1_664_525).wrapping_add(1_013_904_223 + step);
+                for m in [n, n - n % divisor, (n - n % divisor).wrapping_sub(1)] {
+                    assert_eq!(fast.split(m), (m / divisor, m % divisor), "{m} / {divisor}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_page_has_its_own_place() {
+        for width in [1, 2] {
+            let geometry = Geometry::new(2, 1, 2, 2, 3, 4, 4096, width);
+            let mut seen = std::collections::HashSet::new();
+            for ppn in 0..geometry.pages() as u32 {
+                let place = geometry.place(Ppn(ppn));
+                let (unit, slot) = geometry.unit_and_slot(Ppn(ppn));
+                assert_eq!(geometry.block_of(unit, slot), place.block);
+                assert_eq!(geometry.page_of_slot(slot), place.page);
+                assert_eq!(geometry.die_of(Ppn(ppn)), place.plane / 2);
+                assert!(seen.insert((place.block, place.page)));
+            }
+            assert_eq!(seen.len() as u64, geometry.pages());
+        }
+    }
+
+    #[test]
+    fn layouts_follow_the_datasheet_orders() {
+        let consecutive = PageLayout::new(Cell::Mlc, ProgramOrder::Consecutive, 6);
+        assert_eq!(consecutive.pages, [(0, 0), (0, 1), (1, 0), (1, 1), (2, 0), (2, 1)]);
+        let shadow = PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, 6);
+        assert_eq!(shadow.pages, [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (2, 1)]);
+        let tlc = PageLayout::new(Cell::Tlc, ProgramOrder::Shadow, 9);
+        assert_eq!(tlc.pages, [(0, 0), (1, 0), (0, 1), (2, 0), (1, 1), (0, 2), (2, 1), (1, 2), (2, 2)]);
+    }
+}

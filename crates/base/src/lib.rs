@@ -1,0 +1,18 @@
+//! The words every stage shares: units, identifiers, geometry, requests, causes, and the shape of a
+//! registry of policies.
+//!
+//! This crate owns no behaviour of a device. It knows nothing of any other crate.
+
+pub mod cause;
+pub mod choice;
+pub mod geometry;
+pub mod ids;
+pub mod request;
+pub mod units;
+
+pub use cause::{Cause, OpKind};
+pub use choice::{Choice, Param, Seam, Selection};
+pub use geometry::{Cell, FastDiv, Geometry, Multiplane, PageLayout, PageType, ProgramOrder};
+pub use ids::{Lpn, Ppn};
+pub use request::{Request, RequestKind};
+pub use units::{Duration, Instant};

@@ -1,0 +1,259 @@
+//! The resolved configuration: plain data, validated, with every default filled in.
+//!
+//! Sizes are bytes, times integer nanoseconds, rates bytes per second. Nothing downstream reads what the
+//! user wrote; everything reads this.
+
+use base::{Cell, Duration, Multiplane, ProgramOrder, Selection};
+
+/// One simulation, completely described.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Config {
+    /// The flash device.
+    pub device: Device,
+    /// The policies of the FTL and the scheduler.
+    pub ftl: Ftl,
+    /// How the host issues requests.
+    pub host: Host,
+    /// What the host asks for.
+    pub workload: Workload,
+    /// Executor, seed, checks and preconditioning.
+    pub run: Run,
+}
+
+/// `[device]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Device {
+    /// Channels of the device.
+    pub channels: u32,
+    /// Chips on each channel.
+    pub chips_per_channel: u32,
+    /// Dies of each chip.
+    pub dies_per_chip: u32,
+    /// Planes of each die.
+    pub planes_per_die: u32,
+    /// Blocks of each plane.
+    pub blocks_per_plane: u32,
+    /// Pages of each block; a multiple of the bits per cell.
+    pub pages_per_block: u32,
+    /// Bytes of a page; a multiple of 512.
+    pub page_size: u32,
+    /// Bits per cell.
+    pub cell: Cell,
+    /// In which order the pages of a block are numbered.
+    pub program_order: ProgramOrder,
+    /// Which multi-plane commands the chips accept.
+    pub multiplane: Multiplane,
+    /// Bytes that the host may address; a multiple of the page size.
+    pub user_capacity: u64,
+    /// Spare ÷ user capacity (not spare ÷ raw capacity).
+    pub over_provisioning: f64,
+    /// `[device.timing]`.
+    pub timing: Timing,
+}
+
+/// `[device.timing]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// Array read time by page type, LSB first; one entry per bit of the cell.
+    pub read: Vec<Duration>,
+    /// Program time by page type, LSB first; one entry per bit of the cell.
+    pub program: Vec<Duration>,
+    /// Block erase time.
+    pub erase: Duration,
+    /// Bytes per second of a channel (8 bits wide: 200 MT/s is 200 000 000).
+    pub channel_rate: u64,
+    /// Channel time that the command and address cycles of each flash command take, before its data.
+    pub command_overhead: Duration,
+    /// Bytes per second of the controller's DRAM, shared by all channels; `None`: not a limit.
+    pub dram_bandwidth: Option<u64>,
+    /// Time from the end of a page's transfer until its data are corrected.
+    pub ecc_latency: Duration,
+}
+
+/// `[ftl]`: one choice per seam.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ftl {
+    /// (seam key, choice), in the order of the registry; every seam is present.
+    pub seams: Vec<(&'static str, Selection)>,
+}
+
+impl Ftl {
+    /// The choice made at a seam.
+    ///
+    /// # Panics
+    /// If no such seam is registered.
+    pub fn get(&self, seam: &str) -> &Selection {
+        match self.seams.iter().find(|(key, _)| *key == seam) {
+            Some((_, selection)) => selection,
+            None => panic!("no seam `{seam}`"),
+        }
+    }
+}
+
+/// How requests are issued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Replay {
+    /// At the workload's own times (× `time_scale`); what does not fit the device queue waits outside,
+    /// and its latency counts from its own time.
+    Open,
+    /// `queue_depth` requests are outstanding at all times; arrival times are ignored.
+    Closed,
+}
+
+/// `[host]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Host {
+    /// Open or closed loop.
+    pub replay: Replay,
+    /// Requests in the device at once.
+    pub queue_depth: u32,
+    /// Arrival times are multiplied by this (open loop): below 1 is faster.
+    pub time_scale: f64,
+}
+
+/// What to do with a request that reaches past the end of the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OutOfRange {
+    /// Addresses are taken modulo the user capacity; a request that straddles the end is cut there and
+    /// goes on at address 0.
+    Wrap,
+    /// What lies past the end is cut off; a request wholly past the end is dropped and counted.
+    Clamp,
+    /// The run stops with the line number.
+    Reject,
+}
+
+/// What to do with a request whose time is before its predecessor's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BackwardsTime {
+    /// It is given the latest time seen so far.
+    Clamp,
+    /// The run stops with the line number.
+    Reject,
+}
+
+/// `[workload]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    /// Where requests come from.
+    pub source: Source,
+    /// When the workload is over; whichever comes first. All `None`: one pass of a trace.
+    pub end: End,
+    /// Requests past the end of the device (traces).
+    pub out_of_range: OutOfRange,
+    /// Times that run backwards (traces).
+    pub backwards_time: BackwardsTime,
+    /// Skip lines that cannot be read, and count them, instead of stopping at the first.
+    pub skip_bad: bool,
+}
+
+/// Where requests come from.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Source {
+    /// A trace file, replayed in rounds.
+    Trace {
+        /// The file.
+        path: String,
+    },
+    /// A seeded generator.
+    Generator(Generator),
+}
+
+/// A synthetic workload.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Generator {
+    /// Name and parameters, from the workload registry: `uniform`, `sequential`, `zipf`, `hot-cold`, `mixed`.
+    pub pattern: Selection,
+    /// Bytes of every request.
+    pub request_size: u64,
+    /// Fraction of requests that are reads, 0..1.
+    pub read_fraction: f64,
+    /// Bytes of the address range used, from address 0.
+    pub footprint: u64,
+    /// Mean time between arrivals; zero: all at once (a closed loop ignores it).
+    pub interval: Duration,
+    /// Whether gaps are exponentially distributed (a Poisson process) instead of equal.
+    pub poisson: bool,
+    /// After this many requests comes an idle gap; 0: never.
+    pub idle_every: u64,
+    /// The length of that gap.
+    pub idle_for: Duration,
+}
+
+/// When a workload ends.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct End {
+    /// After this many bytes written by the host.
+    pub volume: Option<u64>,
+    /// After this many requests.
+    pub requests: Option<u64>,
+    /// After this many passes of the trace.
+    pub rounds: Option<u64>,
+}
+
+/// Which executor runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Executor {
+    /// No time: a command ends when it is issued.
+    Count,
+    /// Discrete events, integer nanoseconds.
+    Timed,
+}
+
+/// How much is checked while running. The NAND array's own rules are always enforced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checks {
+    /// The array's rules.
+    Fast,
+    /// Also the whole state after every garbage collection (valid counts, map against reverse map, free pools).
+    Full,
+}
+
+/// What a page stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// Nothing.
+    None,
+    /// 8 bytes: logical page and version, so that lost or stale data are seen.
+    Stamp,
+}
+
+/// How the device is aged before the run. Never counted in the results.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Precondition {
+    /// Pristine.
+    None,
+    /// Every page once in address order, then on around, until this many bytes are written.
+    Sequential {
+        /// Bytes.
+        volume: u64,
+    },
+    /// A sequential fill, then uniformly random pages until this many bytes are written.
+    Random {
+        /// Bytes of random writes.
+        volume: u64,
+    },
+    /// A sequential fill, then random writes until the WAF of successive windows of one logical capacity
+    /// agrees to 1 %.
+    Steady,
+    /// From a file that an earlier run saved.
+    State {
+        /// The file.
+        path: String,
+    },
+}
+
+/// `[run]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// Which executor.
+    pub executor: Executor,
+    /// From which every random stream is derived.
+    pub seed: u64,
+    /// How much is checked.
+    pub checks: Checks,
+    /// What a page stores.
+    pub payload: Payload,
+    /// How the device is aged.
+    pub precondition: Precondition,
+}
