@@ -1,1 +1,28 @@
-//! todo
+//! What every stage reports, and what a user reads of it: counters, latency histograms, the series over
+//! time and volume, tables, the timeline and the summary object.
+//!
+//! This crate owns figures. It knows nothing of policies, and nothing in it answers a question that a
+//! stage could base a decision on: a run with and without it takes the same course. Recording costs a few
+//! nanoseconds and allocates nothing; everything dear happens when a row of the series closes or at the end.
+
+pub mod counters;
+pub mod latency;
+pub mod progress;
+pub mod recorder;
+pub mod series;
+pub mod summary;
+pub mod table;
+pub mod timeline;
+pub mod usage;
+pub mod utilisation;
+pub mod wear;
+
+pub use counters::Counters;
+pub use latency::Latency;
+pub use progress::Progress;
+pub use recorder::{Recorder, Shape};
+pub use summary::{Report, deterministic, summary};
+pub use table::{Column, Table};
+pub use timeline::{Timeline, TimelineEnd, Track};
+pub use usage::{Stopwatch, Usage};
+pub use wear::Wear;

@@ -1,0 +1,295 @@
+//! Plain counts of what happened.
+
+use std::ops::{Add, Sub};
+
+use base::{Cause, OpKind, RequestKind};
+use serde::{Deserialize, Serialize};
+
+/// Counts since the start of the measurement. Subtract an earlier copy to get a window.
+///
+/// A copyback is an array read and an array program, so it is in `ops` under both kinds and once more in
+/// `copybacks`; a reprogram is a program, and once more in `reprograms`. The write amplification is thus
+/// the same figure whichever way data moved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Host reads completed.
+    pub host_reads: u64,
+    /// Host writes completed.
+    pub host_writes: u64,
+    /// Host trims completed.
+    pub host_trims: u64,
+    /// Host flushes completed.
+    pub host_flushes: u64,
+    /// Bytes of the reads completed.
+    pub bytes_read: u64,
+    /// Bytes of the writes completed.
+    pub bytes_written: u64,
+    /// Bytes of the trims completed.
+    pub bytes_trimmed: u64,
+    /// Page reads of never-written pages, answered without flash.
+    pub unmapped_reads: u64,
+    /// Flash operations by `[cause][kind]`: pages read, pages programmed, blocks erased.
+    pub ops: [[u64; 3]; 7],
+    /// Pages moved inside their plane, by cause.
+    pub copybacks: [u64; 7],
+    /// Pages programmed a second time without an erase.
+    pub reprograms: u64,
+    /// Of `ops`, those that were part of a multi-plane command of two or more planes.
+    pub multi_ops: [[u64; 3]; 7],
+    /// Garbage collections started.
+    pub gc_invocations: u64,
+    /// Of those, the ones that a host write had to wait for.
+    pub gc_foreground: u64,
+    /// Of those, the ones started ahead of need.
+    pub gc_forward: u64,
+    /// Times that a garbage collection was interrupted at a preemption point.
+    pub gc_preempted: u64,
+    /// Valid pages that garbage collection moved.
+    pub gc_moved_pages: u64,
+    /// Blocks whose data wear leveling moved.
+    pub wear_moves: u64,
+}
+
+impl Counters {
+    /// Counts `pages` page reads, page programs or block erases that are not part of a multi-plane command.
+    #[inline]
+    pub fn count(&mut self, cause: Cause, kind: OpKind, pages: u64) {
+        self.ops[cause as usize][kind as usize] += pages;
+    }
+
+    /// Counts one flash command over `planes` planes, and as multi-plane if there are two or more.
+    #[inline]
+    pub fn command(&mut self, cause: Cause, kind: OpKind, planes: u64) {
+        self.ops[cause as usize][kind as usize] += planes;
+        self.multi_ops[cause as usize][kind as usize] += if planes >= 2 { planes } else { 0 };
+    }
+
+    /// Counts `pages` copybacks: reads, programs and copybacks.
+    #[inline]
+    pub fn copyback(&mut self, cause: Cause, pages: u64) {
+        self.count(cause, OpKind::Read, pages);
+        self.count(cause, OpKind::Program, pages);
+        self.copybacks[cause as usize] += pages;
+    }
+
+    /// Counts `pages` reprogrammed pages: programs and reprograms.
+    #[inline]
+    pub fn reprogram(&mut self, cause: Cause, pages: u64) {
+        self.count(cause, OpKind::Program, pages);
+        self.reprograms += pages;
+    }
+
+    /// Counts a completed host request.
+    #[inline]
+    pub fn request(&mut self, kind: RequestKind, bytes: u64) {
+        match kind {
+            RequestKind::Read => {
+                self.host_reads += 1;
+                self.bytes_read += bytes;
+            }
+            RequestKind::Write => {
+                self.host_writes += 1;
+                self.bytes_written += bytes;
+            }
+            RequestKind::Trim => {
+                self.host_trims += 1;
+                self.bytes_trimmed += bytes;
+            }
+            RequestKind::Flush => self.host_flushes += 1,
+        }
+    }
+
+    /// Host requests completed, of every kind.
+    pub fn requests(&self) -> u64 {
+        self.host_reads + self.host_writes + self.host_trims + self.host_flushes
+    }
+
+    /// Write amplification: pages programmed for any cause ÷ pages programmed for the host; `None` where
+    /// the host programmed nothing.
+    pub fn waf(&self) -> Option<f64> {
+        ratio(self.page_programs(), self.ops[Cause::Host as usize][OpKind::Program as usize])
+    }
+
+    /// Operations of one kind, for any cause.
+    pub fn of_kind(&self, kind: OpKind) -> u64 {
+        self.ops.iter().map(|by_kind| by_kind[kind as usize]).sum()
+    }
+
+    /// Operations of one cause and kind.
+    pub fn of(&self, cause: Cause, kind: OpKind) -> u64 {
+        self.ops[cause as usize][kind as usize]
+    }
+
+    /// Pages read for any cause.
+    pub fn page_reads(&self) -> u64 {
+        self.of_kind(OpKind::Read)
+    }
+
+    /// Pages programmed for any cause.
+    pub fn page_programs(&self) -> u64 {
+        self.of_kind(OpKind::Program)
+    }
+
+    /// Blocks erased for any cause.
+    pub fn block_erases(&self) -> u64 {
+        self.of_kind(OpKind::Erase)
+    }
+
+    /// Page reads, page programs and block erases together.
+    pub fn flash_ops(&self) -> u64 {
+        self.page_reads() + self.page_programs() + self.block_erases()
+    }
+
+    /// Share of the host's page reads or page programs that multi-plane commands served (those of garbage
+    /// collection are left out); for erases, of all of them, since the host never erases.
+    pub fn multiplane_fraction(&self, kind: OpKind) -> Option<f64> {
+        let sum = |ops: &[[u64; 3]; 7]| match kind {
+            OpKind::Erase => ops.iter().map(|by_kind| by_kind[OpKind::Erase as usize]).sum(),
+            _ => ops[Cause::Host as usize][kind as usize],
+        };
+        ratio(sum(&self.multi_ops), sum(&self.ops))
+    }
+
+    /// Valid pages moved per block that garbage collection erased.
+    pub fn moved_per_victim(&self) -> Option<f64> {
+        ratio(self.gc_moved_pages, self.of(Cause::Gc, OpKind::Erase))
+    }
+
+    fn combine(&self, other: &Counters, f: impl Fn(u64, u64) -> u64) -> Counters {
+        let by_cause = |a: &[u64; 7], b: &[u64; 7]| std::array::from_fn(|i| f(a[i], b[i]));
+        let by_kind = |a: &[[u64; 3]; 7], b: &[[u64; 3]; 7]| {
+            std::array::from_fn(|i| std::array::from_fn(|kind| f(a[i][kind], b[i][kind])))
+        };
+        // Every field is named, so that a new one cannot be forgotten here.
+        Counters {
+            host_reads: f(self.host_reads, other.host_reads),
+            host_writes: f(self.host_writes, other.host_writes),
+            host_trims: f(self.host_trims, other.host_trims),
+            host_flushes: f(self.host_flushes, other.host_flushes),
+            bytes_read: f(self.bytes_read, other.bytes_read),
+            bytes_written: f(self.bytes_written, other.bytes_written),
+            bytes_trimmed: f(self.bytes_trimmed, other.bytes_trimmed),
+            unmapped_reads: f(self.unmapped_reads, other.unmapped_reads),
+            ops: by_kind(&self.ops, &other.ops),
+            copybacks: by_cause(&self.copybacks, &other.copybacks),
+            reprograms: f(self.reprograms, other.reprograms),
+            multi_ops: by_kind(&self.multi_ops, &other.multi_ops),
+            gc_invocations: f(self.gc_invocations, other.gc_invocations),
+            gc_foreground: f(self.gc_foreground, other.gc_foreground),
+            gc_forward: f(self.gc_forward, other.gc_forward),
+            gc_preempted: f(self.gc_preempted, other.gc_preempted),
+            gc_moved_pages: f(self.gc_moved_pages, other.gc_moved_pages),
+            wear_moves: f(self.wear_moves, other.wear_moves),
+        }
+    }
+}
+
+impl Sub for Counters {
+    type Output = Counters;
+
+    /// What happened between two copies. `rhs` is the earlier one.
+    fn sub(self, rhs: Counters) -> Counters {
+        self.combine(&rhs, |a, b| a - b)
+    }
+}
+
+impl Add for Counters {
+    type Output = Counters;
+
+    fn add(self, rhs: Counters) -> Counters {
+        self.combine(&rhs, |a, b| a + b)
+    }
+}
+
+/// `part / whole`, or `None` where there is no whole.
+pub(crate) fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn write_amplification_counts_every_program() {
+        let mut counters = Counters::default();
+        assert_eq!(counters.waf(), None);
+        counters.count(Cause::Host, OpKind::Program, 4);
+        counters.count(Cause::Gc, OpKind::Read, 3);
+        counters.count(Cause::Gc, OpKind::Program, 1);
+        counters.copyback(Cause::Gc, 2);
+        counters.reprogram(Cause::Refresh, 1);
+        counters.count(Cause::Gc, OpKind::Erase, 2);
+        assert_eq!(counters.waf(), Some(2.0), "(4 + 1 + 2 + 1) / 4");
+        assert_eq!((counters.page_reads(), counters.page_programs(), counters.block_erases()), (5, 8, 2));
+        assert_eq!(counters.flash_ops(), 15);
+        assert_eq!(counters.copybacks[Cause::Gc as usize], 2);
+        assert_eq!(counters.reprograms, 1);
+    }
+
+    #[test]
+    fn multiplane_fractions_leave_garbage_collection_out() {
+        let mut counters = Counters::default();
+        assert_eq!(counters.multiplane_fraction(OpKind::Read), None);
+        counters.command(Cause::Host, OpKind::Read, 2);
+        counters.command(Cause::Host, OpKind::Read, 1);
+        counters.command(Cause::Host, OpKind::Read, 1);
+        counters.command(Cause::Gc, OpKind::Read, 4);
+        counters.command(Cause::Host, OpKind::Program, 1);
+        counters.command(Cause::Gc, OpKind::Erase, 2);
+        counters.command(Cause::Wear, OpKind::Erase, 1);
+        assert_eq!(counters.multiplane_fraction(OpKind::Read), Some(0.5));
+        assert_eq!(counters.multiplane_fraction(OpKind::Program), Some(0.0));
+        assert_eq!(counters.multiplane_fraction(OpKind::Erase), Some(2.0 / 3.0));
+    }
+
+    #[test]
+    fn moved_pages_are_per_erased_victim() {
+        let mut counters = Counters { gc_moved_pages: 30, ..Counters::default() };
+        assert_eq!(counters.moved_per_victim(), None);
+        counters.count(Cause::Gc, OpKind::Erase, 4);
+        counters.count(Cause::Wear, OpKind::Erase, 9);
+        assert_eq!(counters.moved_per_victim(), Some(7.5));
+    }
+
+    #[test]
+    fn requests_are_counted_by_kind() {
+        let mut counters = Counters::default();
+        counters.request(RequestKind::Read, 10);
+        counters.request(RequestKind::Write, 20);
+        counters.request(RequestKind::Write, 21);
+        counters.request(RequestKind::Trim, 30);
+        counters.request(RequestKind::Flush, 0);
+        let expected = Counters {
+            host_reads: 1,
+            host_writes: 2,
+            host_trims: 1,
+            host_flushes: 1,
+            bytes_read: 10,
+            bytes_written: 41,
+            bytes_trimmed: 30,
+            ..Counters::default()
+        };
+        assert_eq!(counters, expected);
+        assert_eq!(counters.requests(), 5);
+    }
+
+    /// Counters whose fields hold `first`, `first + 1`, … in some order.
+    fn distinct(first: u64) -> Counters {
+        let next = std::cell::Cell::new(first);
+        let zero = Counters::default();
+        zero.combine(&zero, |_, _| next.replace(next.get() + 1))
+    }
+
+    #[test]
+    fn sums_and_differences_reach_every_field() {
+        let (a, b) = (distinct(1), distinct(1000));
+        assert_eq!((a + b) - b, a);
+        let text = serde_json::to_string(&(a + b)).unwrap();
+        let mut numbers: Vec<u64> = text.split(|c: char| !c.is_ascii_digit()).flat_map(str::parse).collect();
+        numbers.sort_unstable();
+        let fields = 8 + 7 * 3 + 7 + 1 + 7 * 3 + 6;
+        assert_eq!(numbers, (0..fields).map(|i| 1001 + 2 * i).collect::<Vec<u64>>());
+        assert_eq!(serde_json::from_str::<Counters>(&text).unwrap(), a + b);
+    }
+}

@@ -1,0 +1,49 @@
+//! How long each channel and die was busy, and with what.
+
+use base::Instant;
+
+/// Busy time of one channel or die, by class of work.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lane<const N: usize> {
+    /// Nanoseconds by class, including what lies ahead of the present.
+    busy: [u64; N],
+    /// The last unbroken run of busy time. Work is reported when it starts, so this run may end in the
+    /// future; a row of the series that closes now must not count that part.
+    from: u64,
+    to: u64,
+}
+
+impl<const N: usize> Lane<N> {
+    pub(crate) const IDLE: Lane<N> = Lane { busy: [0; N], from: 0, to: 0 };
+
+    /// Adds work of a class.
+    #[inline]
+    pub(crate) fn add(&mut self, class: usize, from: Instant, to: Instant) {
+        self.busy[class] += to.0.saturating_sub(from.0);
+        if from.0 != self.to {
+            self.from = from.0;
+        }
+        self.to = to.0;
+    }
+
+    /// Busy time before `now`, in nanoseconds.
+    pub(crate) fn busy_until(&self, now: Instant) -> u64 {
+        self.busy.iter().sum::<u64>() - self.ahead_of(now)
+    }
+
+    /// Fractions of `start..end` by class. Work that ends after `end` is cut off, in proportion from every
+    /// class of the lane; no fraction exceeds 1.
+    pub(crate) fn fractions(&self, start: Instant, end: Instant) -> [f64; N] {
+        let elapsed = end.0.saturating_sub(start.0) as f64;
+        let total: u64 = self.busy.iter().sum();
+        if total == 0 {
+            return [0.0; N];
+        }
+        let kept = self.busy_until(end) as f64 / total as f64;
+        self.busy.map(|ns| ns as f64 * kept / elapsed)
+    }
+
+    fn ahead_of(&self, now: Instant) -> u64 {
+        self.to.saturating_sub(self.from.max(now.0))
+    }
+}

@@ -1,0 +1,88 @@
+//! How worn the blocks are.
+
+use base::Geometry;
+use serde_json::{Value, json};
+
+use crate::table::{Column, Table};
+
+/// What the array knows of each block, in the order of global block numbers (plane-major).
+#[derive(Clone, Copy, Debug)]
+pub struct Wear<'a> {
+    /// Where a block number is.
+    pub geometry: &'a Geometry,
+    /// Erases of each block.
+    pub erases: &'a [u32],
+    /// Erases weighted by the wear that a policy says they cause; `None`: every erase counts 1.
+    pub effective: Option<&'a [f64]>,
+    /// Page reads of each block since its last erase; `None` where nobody counts them.
+    pub reads_since_erase: Option<&'a [u32]>,
+}
+
+impl Wear<'_> {
+    /// `{min, mean, max, stddev}` of the erases.
+    pub fn erases_json(&self) -> Value {
+        let n = self.erases.len() as u128;
+        if n == 0 {
+            return nothing();
+        }
+        // In integers, so that the order of blocks cannot reach the result.
+        let sum: u128 = self.erases.iter().map(|&e| u128::from(e)).sum();
+        let squares: u128 = self.erases.iter().map(|&e| u128::from(e) * u128::from(e)).sum();
+        let stddev = ((n * squares - sum * sum) as f64).sqrt() / n as f64;
+        json!({
+            "min": self.erases.iter().min(),
+            "mean": sum as f64 / n as f64,
+            "max": self.erases.iter().max(),
+            "stddev": stddev,
+        })
+    }
+
+    /// `{min, mean, max, stddev}` of the effective erases.
+    pub fn effective_json(&self) -> Value {
+        let Some(effective) = self.effective else { return self.erases_json() };
+        if effective.is_empty() {
+            return nothing();
+        }
+        let n = effective.len() as f64;
+        let mean = effective.iter().sum::<f64>() / n;
+        let variance = effective.iter().map(|e| (e - mean) * (e - mean)).sum::<f64>() / n;
+        json!({
+            "min": effective.iter().copied().fold(f64::INFINITY, f64::min),
+            "mean": mean,
+            "max": effective.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            "stddev": variance.sqrt(),
+        })
+    }
+
+    /// The table `wear`, a row per block. `chip` counts inside the channel, `die` inside the chip, `plane`
+    /// inside the die.
+    pub fn table(&self) -> Table {
+        let g = self.geometry;
+        let blocks = self.erases.len();
+        let column = |f: &dyn Fn(u32) -> u32| Column::U64((0..blocks as u32).map(|b| u64::from(f(b))).collect());
+        let plane = |block: u32| block / g.blocks_per_plane;
+        let die = |block: u32| plane(block) / g.planes_per_die;
+        let chip = |block: u32| die(block) / g.dies_per_chip;
+        let widen = |values: &[u32]| Column::U64(values.iter().map(|&v| u64::from(v)).collect());
+        let mut columns = vec![
+            ("block", column(&|b| b)),
+            ("channel", column(&|b| chip(b) / g.chips_per_channel)),
+            ("chip", column(&|b| chip(b) % g.chips_per_channel)),
+            ("die", column(&|b| die(b) % g.dies_per_chip)),
+            ("plane", column(&|b| plane(b) % g.planes_per_die)),
+            ("block_in_plane", column(&|b| b % g.blocks_per_plane)),
+            ("erases", widen(self.erases)),
+        ];
+        if let Some(effective) = self.effective {
+            columns.push(("effective_erases", Column::F64(effective.to_vec())));
+        }
+        if let Some(reads) = self.reads_since_erase {
+            columns.push(("reads_since_erase", widen(reads)));
+        }
+        Table { name: "wear", columns }
+    }
+}
+
+fn nothing() -> Value {
+    json!({ "min": null, "mean": null, "max": null, "stddev": null })
+}
