@@ -165,7 +165,7 @@ def greedy(utilisation: float, pages_per_block: int) -> float:
     """WAF when the victim is a closed block with the fewest valid pages.
 
     Bux and Iliadis (2010); Van Houdt (2013). The limit of :func:`d_choices` for infinite d, taken
-    analytically: ``(rho b - j) / (rho (b - j - j H))``, where ``H = 1/(j+1) + ... + 1/b`` and j is the smallest
+    analytically: ``(rho b - j) / (rho (b - j - j H))``, with ``H = 1/(j+1) + ... + 1/b`` and j the smallest
     valid count that closed blocks have in steady state.
     """
     _, rate = _greedy_floor(_checked_utilisation(utilisation), _checked_block(pages_per_block))
