@@ -61,10 +61,7 @@ pub struct Selection {
 impl Selection {
     /// The choice with all its defaults.
     pub fn default_of(choice: &'static Choice) -> Selection {
-        Selection {
-            name: choice.name,
-            params: choice.params.iter().map(|param| (param.name, param.default)).collect(),
-        }
+        Selection { name: choice.name, params: choice.params.iter().map(|param| (param.name, param.default)).collect() }
     }
 
     /// The value of a parameter.

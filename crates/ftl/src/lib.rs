@@ -1,1 +1,111 @@
-//! todo
+//! The flash translation layer.
+//!
+//! It owns the map, the free space and the choice of what moves where, and nothing else: no time, no bytes,
+//! no queues. The executors ask it where a page goes, which page garbage collection moves next and which
+//! unit is erased, and carry the answers out on the array. Decisions are made at the moment a die takes the
+//! command, so the FTL's state and the array's never disagree.
+
+pub mod allocation;
+mod invariants;
+mod layer;
+pub mod pool;
+pub mod victim;
+pub mod wear;
+
+pub use crate::layer::{Ftl, GcSink, GcStep, Job, OutOfMemory, Policies, Saved, largest_user_pages};
+
+use base::{Choice, Param, Seam};
+
+/// Mapping.
+pub static MAPPING: Seam = Seam {
+    key: "mapping",
+    doc: "How logical pages are translated.",
+    choices: &[Choice { name: "page", doc: "A flat page map, 4 bytes per logical page, held in DRAM.", params: &[] }],
+};
+
+/// Channel binding.
+pub static BINDING: Seam = Seam {
+    key: "binding",
+    doc: "Whether the LPN fixes the channel; follows from the allocation.",
+    choices: &[
+        Choice { name: "static", doc: "A formula of the LPN names the channel (the static orders).", params: &[] },
+        Choice { name: "dynamic", doc: "Any free channel takes the page (F, D, F2).", params: &[] },
+    ],
+};
+
+/// Reclaim unit.
+pub static RECLAIM_UNIT: Seam = Seam {
+    key: "reclaim_unit",
+    doc: "The blocks that are opened, filled, chosen as victim and erased together.",
+    choices: &[Choice { name: "block", doc: "One block; free space is managed per plane.", params: &[] }],
+};
+
+/// Garbage-collection schedule.
+pub static GC_SCHEDULE: Seam = Seam {
+    key: "gc_schedule",
+    doc: "When garbage collection runs.",
+    choices: &[Choice {
+        name: "threshold",
+        doc: "Mandatory only: when a plane's frontier is full and at most `free_blocks` of its blocks are free.",
+        params: &[Param {
+            name: "free_blocks",
+            default: 2.0,
+            min: 1.0,
+            max: 65_536.0,
+            integer: true,
+            doc: "Blocks held free in every plane while garbage collection keeps up.",
+        }],
+    }],
+};
+
+/// Migration.
+pub static MIGRATION: Seam = Seam {
+    key: "migration",
+    doc: "How a valid page is moved.",
+    choices: &[Choice {
+        name: "off-chip",
+        doc: "Read, transferred to the controller, corrected, transferred back and programmed.",
+        params: &[],
+    }],
+};
+
+/// Data separation.
+pub static SEPARATION: Seam = Seam {
+    key: "separation",
+    doc: "Which data share a frontier.",
+    choices: &[
+        Choice { name: "none", doc: "Host writes and GC copies share one frontier per plane.", params: &[] },
+        Choice { name: "host-gc", doc: "Host writes and GC copies have a frontier each per plane.", params: &[] },
+    ],
+};
+
+macro_rules! single {
+    ($name:ident, $key:literal, $doc:literal, $choice:literal, $choice_doc:literal) => {
+        #[doc = $doc]
+        pub static $name: Seam =
+            Seam { key: $key, doc: $doc, choices: &[Choice { name: $choice, doc: $choice_doc, params: &[] }] };
+    };
+}
+
+single!(PAIRED_PAGE, "paired_page", "Protection of paired pages.", "none", "No protection.");
+single!(READ_DISTURB, "read_disturb", "Management of read disturb.", "ignore", "Reads are counted; nothing is done.");
+single!(WRITE_BUFFER, "write_buffer", "Write buffer in DRAM.", "none", "A write completes when it is programmed.");
+
+/// The FTL's seams, in the order of the data flow. The scheduler's own seam is not among them.
+pub fn seams() -> Vec<&'static Seam> {
+    vec![
+        &MAPPING,
+        &BINDING,
+        &allocation::SEAM,
+        &pool::SEAM,
+        &RECLAIM_UNIT,
+        &victim::SEAM,
+        &GC_SCHEDULE,
+        &MIGRATION,
+        &SEPARATION,
+        &PAIRED_PAGE,
+        &READ_DISTURB,
+        &wear::SEAM,
+        &WRITE_BUFFER,
+    ]
+}

@@ -1,0 +1,43 @@
+//! Static striping: the 24 orders of channel, way (chip), die and plane, as a formula of the LPN.
+
+use base::{FastDiv, Geometry, Lpn};
+
+/// A static order, as a table of one stripe.
+pub struct Striped {
+    stripe: FastDiv,
+    domain_by_position: Vec<u32>,
+}
+
+impl Striped {
+    pub(super) fn new(order: &str, geometry: &Geometry) -> Striped {
+        let domains = geometry.domains();
+        let domain_by_position = (0..domains).map(|position| domain_at(order, position, geometry)).collect();
+        Striped { stripe: FastDiv::new(domains), domain_by_position }
+    }
+
+    pub(super) fn domains(&self) -> u32 {
+        self.stripe.divisor()
+    }
+
+    #[inline]
+    pub(super) fn domain_of(&self, lpn: Lpn) -> u32 {
+        self.domain_by_position[self.stripe.split(lpn.0).1 as usize]
+    }
+}
+
+/// The domain at a position of the stripe: the position as a mixed-radix number, fastest letter first.
+fn domain_at(order: &str, mut position: u32, geometry: &Geometry) -> u32 {
+    let (mut channel, mut chip, mut die, mut plane) = (0, 0, 0, 0);
+    for letter in order.chars() {
+        let (digit, radix) = match letter {
+            'C' => (&mut channel, geometry.channels),
+            'W' => (&mut chip, geometry.chips_per_channel),
+            'D' => (&mut die, geometry.dies_per_chip),
+            'P' => (&mut plane, geometry.domains_per_die()),
+            other => panic!("`{other}` in an allocation order"),
+        };
+        *digit = position % radix;
+        position /= radix;
+    }
+    ((channel * geometry.chips_per_channel + chip) * geometry.dies_per_chip + die) * geometry.domains_per_die() + plane
+}

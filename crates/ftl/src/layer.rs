@@ -1,0 +1,669 @@
+//! The page-mapped FTL: map, reverse map, frontiers, and the steps of a collection.
+//!
+//! Everything that is touched once per page is a flat array. A domain (a plane, for single blocks) is
+//! self-contained: its frontiers, free units and collection never look at another domain.
+
+use base::{Cause, Geometry, Lpn, Ppn, Selection};
+use engine::{FlatArray, Stream};
+
+use crate::allocation::Allocation;
+use crate::pool::{AnyPool, FreePool};
+use crate::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View};
+use crate::wear::WearLeveling;
+
+/// "No page" in the maps and "no unit" in a frontier.
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// How far ahead of its use a map entry is asked for while a victim is emptied.
+const PREFETCH_DISTANCE: u32 = 24;
+
+/// The maps do not fit in memory.
+#[derive(Debug, thiserror::Error)]
+#[error("the maps of this device need {megabytes} MB of memory, which the operating system refuses: {reason}")]
+pub struct OutOfMemory {
+    /// What was asked for.
+    pub megabytes: u64,
+    /// What the operating system said.
+    pub reason: std::io::Error,
+}
+
+/// The choices made at the FTL's seams.
+pub struct Policies<'a> {
+    /// Plane allocation.
+    pub allocation: &'a Selection,
+    /// Block allocation.
+    pub block_allocation: &'a Selection,
+    /// Victim policy.
+    pub victim: &'a Selection,
+    /// GC schedule.
+    pub gc_schedule: &'a Selection,
+    /// Data separation.
+    pub separation: &'a Selection,
+    /// Wear leveling.
+    pub wear_leveling: &'a Selection,
+}
+
+impl Policies<'_> {
+    /// Units that a domain holds free while collection keeps up.
+    fn reserve(&self) -> u32 {
+        self.gc_schedule.get("free_blocks") as u32
+    }
+
+    /// Frontiers of a domain.
+    fn streams(&self) -> usize {
+        if self.separation.name == "host-gc" { 2 } else { 1 }
+    }
+}
+
+/// The open place of a stream: the next page goes to `slot` of `unit`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Frontier {
+    pub(crate) unit: u32,
+    pub(crate) slot: u32,
+}
+
+/// A collection in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// The unit that is emptied.
+    pub unit: u32,
+    /// Garbage collection or wear leveling.
+    pub cause: Cause,
+    /// Slots before this one are done.
+    cursor: u32,
+}
+
+/// What a collection does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GcStep {
+    /// Read this page, then program it where [`Ftl::copy`] says.
+    Copy(Ppn),
+    /// Nothing valid is left: erase this unit, then tell [`Ftl::erased`].
+    Erase(u32),
+}
+
+/// Carries out the commands of a whole collection at once, for executors without time.
+pub trait GcSink {
+    /// A valid page was moved.
+    fn copied(&mut self, cause: Cause, from: Ppn, to: Ppn);
+    /// A unit is to be erased.
+    fn erased(&mut self, cause: Cause, unit: u32);
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Domain {
+    pub(crate) frontiers: [Frontier; 2],
+    /// Units in the free pool.
+    pub(crate) free: u32,
+    /// Valid pages.
+    pub(crate) valid: u32,
+    job: Option<Job>,
+    /// Victims in a row that had no invalid page.
+    fruitless: u32,
+}
+
+/// The state that outlives a run: what is where, and how worn. Policies' own figures are not in it.
+pub struct Saved {
+    /// PPN by LPN.
+    pub map: Vec<u32>,
+    /// LPN by PPN.
+    pub reverse: Vec<u32>,
+    /// Erases by unit.
+    pub erases: Vec<u32>,
+    /// When each unit was filled, in filled units.
+    pub closed_at: Vec<u32>,
+    /// By domain and stream: unit and slot of the frontier.
+    pub frontiers: Vec<(u32, u32)>,
+    /// Logical time.
+    pub clock: u64,
+}
+
+/// The flash translation layer.
+pub struct Ftl {
+    pub(crate) geometry: Geometry,
+    pub(crate) map: FlatArray,
+    pub(crate) reverse: FlatArray,
+    pub(crate) units: Vec<Unit>,
+    pub(crate) erases: Vec<u32>,
+    pub(crate) closed_at: Vec<u32>,
+    pub(crate) domains: Vec<Domain>,
+    allocation: Allocation,
+    pool: AnyPool,
+    victim: AnyVictim,
+    wear: WearLeveling,
+    /// Units kept free in each domain while collection keeps up.
+    reserve: u32,
+    streams: usize,
+    /// A domain with as many valid pages takes no more from a dynamic allocation.
+    max_valid: u32,
+    /// Pages the host has written.
+    clock: u64,
+    closings: u32,
+    /// Dynamic allocation: by queue, where the round robin over its dies stands and what is left of a burst.
+    next_die: Vec<u32>,
+    burst_left: Vec<u32>,
+    /// Dynamic allocation: by die, whose turn it is among its domains.
+    next_domain: Vec<u32>,
+}
+
+/// The most valid pages with which a domain can always make room.
+///
+/// When collection starts, `reserve` units are free and the host's frontier is full. With two frontiers the
+/// other one may be open. All other units are closed, and one of them has to have an invalid page.
+fn max_valid(units: u32, slots: u32, reserve: u32, streams: usize) -> u64 {
+    let closed = i64::from(units) - i64::from(reserve) - (streams as i64 - 1);
+    (closed * i64::from(slots) - 1).max(0) as u64
+}
+
+/// The largest user space, in pages, that the FTL can keep writable for ever under these policies.
+pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
+    let per_domain =
+        max_valid(geometry.units_per_domain(), geometry.unit_slots(), policies.reserve(), policies.streams());
+    let all = per_domain * u64::from(geometry.domains());
+    if crate::allocation::is_dynamic(policies.allocation.name) {
+        // Some domain always has to accept the next page, also where a formula fixes the die.
+        all.saturating_sub(u64::from(geometry.dies_per_chip * geometry.planes_per_die))
+    } else {
+        all
+    }
+}
+
+impl Ftl {
+    /// An FTL over a pristine array. `seed` is the run's.
+    ///
+    /// # Errors
+    /// When the maps do not fit in memory.
+    ///
+    /// # Panics
+    /// If the user space is larger than [`largest_user_pages`], which the configuration check refuses.
+    pub fn new(geometry: Geometry, user_pages: u64, policies: &Policies<'_>, seed: u64) -> Result<Ftl, OutOfMemory> {
+        assert!(user_pages <= largest_user_pages(&geometry, policies), "user space too large for the spare space");
+        let shape = shape_of(&geometry);
+        let units = geometry.units() as usize;
+        let allocation = Allocation::build(policies.allocation, &geometry);
+        let queues = allocation.queues() as usize;
+        let (reserve, streams) = (policies.reserve(), policies.streams());
+        let idle = Frontier { unit: NONE, slot: 0 };
+        let domain = Domain { frontiers: [idle; 2], free: shape.units_per_domain, valid: 0, job: None, fruitless: 0 };
+        let memory = |reason| OutOfMemory { megabytes: (geometry.pages() + user_pages) * 4 / 1_000_000, reason };
+        let mut ftl = Ftl {
+            map: FlatArray::filled(user_pages as usize, NONE).map_err(memory)?,
+            reverse: FlatArray::filled(geometry.pages() as usize, NONE).map_err(memory)?,
+            units: vec![Unit { valid: 0, state: UnitState::Free }; units],
+            erases: vec![0; units],
+            closed_at: vec![0; units],
+            domains: vec![domain; geometry.domains() as usize],
+            pool: AnyPool::build(policies.block_allocation, shape),
+            victim: AnyVictim::build(policies.victim, shape, Stream::new(seed, "victim")),
+            wear: WearLeveling::build(policies.wear_leveling, shape),
+            reserve,
+            streams,
+            max_valid: max_valid(shape.units_per_domain, shape.slots, reserve, streams).min(u64::from(NONE)) as u32,
+            clock: 0,
+            closings: 0,
+            next_die: vec![0; queues],
+            burst_left: vec![0; queues],
+            next_domain: vec![0; geometry.dies() as usize],
+            allocation,
+            geometry,
+        };
+        ftl.fill_pool();
+        Ok(ftl)
+    }
+
+    /// Logical pages.
+    pub fn user_pages(&self) -> u32 {
+        self.map.len() as u32
+    }
+
+    /// The device's shape.
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Plane allocation.
+    #[inline]
+    pub fn allocation(&self) -> &Allocation {
+        &self.allocation
+    }
+
+    /// Where a logical page is, if it was ever written (and not trimmed since).
+    #[inline]
+    pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
+        let ppn = self.map[lpn.index()];
+        (ppn != NONE).then_some(Ppn(ppn))
+    }
+
+    /// Asks for the map entry of a page that will be looked up or written soon.
+    #[inline]
+    pub fn prefetch_map(&self, lpn: Lpn) {
+        self.map.prefetch(lpn.index());
+    }
+
+    /// Asks for what a coming write of the page will invalidate. Best some time after [`Ftl::prefetch_map`].
+    #[inline]
+    pub fn prefetch_old(&self, lpn: Lpn) {
+        let ppn = self.map[lpn.index()];
+        if ppn != NONE {
+            self.reverse.prefetch(ppn as usize);
+        }
+    }
+
+    /// The collection in progress in a domain.
+    #[inline]
+    pub fn job(&self, domain: u32) -> Option<Job> {
+        self.domains[domain as usize].job
+    }
+
+    /// Whether a domain takes host pages now: not while it is collected.
+    #[inline]
+    pub fn is_collecting(&self, domain: u32) -> bool {
+        self.domains[domain as usize].job.is_some()
+    }
+
+    /// Whether a dynamic allocation may give a page to a domain now.
+    #[inline]
+    pub fn accepts(&self, domain: u32) -> bool {
+        let domain = &self.domains[domain as usize];
+        domain.job.is_none() && domain.valid < self.max_valid
+    }
+
+    /// Where the next host page of a domain goes; opens a unit if none is open.
+    ///
+    /// # Panics
+    /// If the domain is being collected.
+    #[inline]
+    pub fn next_host_page(&mut self, domain: u32) -> Ppn {
+        assert!(!self.is_collecting(domain), "a domain takes no host pages while it is collected");
+        let frontier = self.open_frontier(domain, 0);
+        self.geometry.ppn(frontier.unit, frontier.slot)
+    }
+
+    /// Where the next copied page of a domain goes; opens a unit if none is open.
+    #[inline]
+    pub fn next_copy_page(&mut self, domain: u32) -> Ppn {
+        let frontier = self.open_frontier(domain, self.streams - 1);
+        self.geometry.ppn(frontier.unit, frontier.slot)
+    }
+
+    /// Places a page that the host writes, and makes its old version invalid.
+    ///
+    /// A collection may begin ([`Ftl::job`]): it has to end before the domain takes another host page.
+    ///
+    /// # Panics
+    /// If the domain is being collected, or there is no such page.
+    #[inline]
+    pub fn write(&mut self, domain: u32, lpn: Lpn) -> Ppn {
+        assert!(!self.is_collecting(domain), "a domain takes no host pages while it is collected");
+        let old = self.map[lpn.index()];
+        if old != NONE {
+            self.invalidate(old);
+        }
+        self.clock += 1;
+        self.domains[domain as usize].valid += 1;
+        let ppn = self.append(domain, 0, lpn);
+        if self.domains[domain as usize].frontiers[0].unit == NONE {
+            self.collect_if_needed(domain);
+        }
+        ppn
+    }
+
+    /// Forgets a logical page. Returns whether it was mapped.
+    pub fn trim(&mut self, lpn: Lpn) -> bool {
+        let old = std::mem::replace(&mut self.map[lpn.index()], NONE);
+        if old == NONE {
+            return false;
+        }
+        self.invalidate(old);
+        true
+    }
+
+    /// The next step of a domain's collection; `None` when none is in progress. Asking changes nothing.
+    #[inline]
+    pub fn step(&mut self, domain: u32) -> Option<GcStep> {
+        let slots = self.geometry.unit_slots();
+        let job = self.domains[domain as usize].job.as_mut()?;
+        let first = job.unit * slots;
+        while job.cursor < slots {
+            if self.reverse[(first + job.cursor) as usize] != NONE {
+                return Some(GcStep::Copy(Ppn(first + job.cursor)));
+            }
+            job.cursor += 1;
+        }
+        Some(GcStep::Erase(job.unit))
+    }
+
+    /// Asks for the map entry that moving a page will change.
+    #[inline]
+    pub fn prefetch_copy(&self, from: Ppn) {
+        let lpn = self.reverse[from.index()];
+        if lpn != NONE {
+            self.map.prefetch(lpn as usize);
+        }
+    }
+
+    /// Moves a page that was read for a collection: its logical page and new place, or `None` if it was
+    /// overwritten or trimmed since and there is nothing to move.
+    pub fn copy(&mut self, domain: u32, from: Ppn) -> Option<(Lpn, Ppn)> {
+        let lpn = self.reverse[from.index()];
+        if lpn == NONE {
+            return None;
+        }
+        self.reverse[from.index()] = NONE;
+        self.units[self.geometry.unit_of(from) as usize].valid -= 1;
+        Some((Lpn(lpn), self.append(domain, self.streams - 1, Lpn(lpn))))
+    }
+
+    /// The unit under collection was erased. The next collection of the domain may begin at once.
+    ///
+    /// # Panics
+    /// If the domain is not being collected or the unit still holds valid pages.
+    pub fn erased(&mut self, domain: u32) {
+        let job = self.domains[domain as usize].job.take().expect("an erase ends a collection");
+        let unit = job.unit as usize;
+        assert_eq!(self.units[unit].valid, 0, "a unit is erased only when nothing in it is valid");
+        self.units[unit].state = UnitState::Free;
+        self.erases[unit] += 1;
+        self.pool.put(domain, job.unit, self.erases[unit]);
+        self.domains[domain as usize].free += 1;
+        self.collect_if_needed(domain);
+        if job.cause == Cause::Gc && !self.is_collecting(domain) {
+            let cold = self.wear.on_erased(domain, self.erases[unit], &self.units, &self.erases);
+            if let Some(cold) = cold {
+                self.begin(domain, cold, Cause::Wear);
+            }
+        }
+    }
+
+    /// Carries out whatever collections a domain needs, at once.
+    pub fn collect(&mut self, domain: u32, sink: &mut impl GcSink) {
+        while let Some(job) = self.domains[domain as usize].job {
+            self.empty(domain, job, sink);
+            sink.erased(job.cause, job.unit);
+            self.erased(domain);
+        }
+    }
+
+    /// Moves every valid page of a job's unit.
+    fn empty(&mut self, domain: u32, job: Job, sink: &mut impl GcSink) {
+        let slots = self.geometry.unit_slots();
+        let first = job.unit * slots;
+        let stream = self.streams - 1;
+        for slot in job.cursor..(job.cursor + PREFETCH_DISTANCE).min(slots) {
+            self.prefetch_copy(Ppn(first + slot));
+        }
+        for slot in job.cursor..slots {
+            if slot + PREFETCH_DISTANCE < slots {
+                self.prefetch_copy(Ppn(first + slot + PREFETCH_DISTANCE));
+            }
+            let lpn = self.reverse[(first + slot) as usize];
+            if lpn == NONE {
+                continue;
+            }
+            self.reverse[(first + slot) as usize] = NONE;
+            let to = self.append(domain, stream, Lpn(lpn));
+            sink.copied(job.cause, Ppn(first + slot), to);
+        }
+        self.units[job.unit as usize].valid = 0;
+    }
+
+    /// The domain that takes a page when no time passes: static orders by their formula, dynamic
+    /// allocations round robin over what accepts pages.
+    ///
+    /// # Panics
+    /// If no domain accepts pages, which the limit on the user space rules out.
+    #[inline]
+    pub fn domain_without_time(&mut self, lpn: Lpn) -> u32 {
+        let queue = self.allocation.queue_of(lpn);
+        let Some(dynamic) = self.allocation.dynamic() else { return queue };
+        let burst = dynamic.burst();
+        let dies = dynamic.dies(queue).len() as u32;
+        for _ in 0..=dies {
+            let left = &mut self.burst_left[queue as usize];
+            if *left > 0 {
+                *left -= 1;
+                let turn = self.next_die[queue as usize];
+                let die = self.allocation.dynamic().expect("checked").dies(queue)[turn as usize];
+                if let Some(domain) = self.next_domain_of(die) {
+                    return domain;
+                }
+            }
+            self.burst_left[queue as usize] = burst;
+            let turn = &mut self.next_die[queue as usize];
+            *turn = if *turn + 1 == dies { 0 } else { *turn + 1 };
+        }
+        panic!("no plane accepts a page: the user space exceeds what the spare space can serve");
+    }
+
+    /// The next die of a queue, round robin, that is `free` and has a domain that accepts pages.
+    pub fn next_die_of(&mut self, queue: u32, free: impl Fn(u32) -> bool) -> Option<u32> {
+        let dies = self.allocation.dynamic()?.dies(queue);
+        let start = self.next_die[queue as usize] as usize;
+        for offset in 0..dies.len() {
+            let turn = if start + offset >= dies.len() { start + offset - dies.len() } else { start + offset };
+            let die = dies[turn];
+            if free(die) && self.domains_of_die(die).any(|domain| self.accepts(domain)) {
+                self.next_die[queue as usize] = if turn + 1 == dies.len() { 0 } else { turn as u32 + 1 };
+                return Some(die);
+            }
+        }
+        None
+    }
+
+    /// The next domain of a die, round robin, that accepts pages.
+    pub fn next_domain_of(&mut self, die: u32) -> Option<u32> {
+        let count = self.geometry.domains_per_die();
+        let start = self.next_domain[die as usize];
+        for offset in 0..count {
+            let turn = (start + offset) % count;
+            let domain = die * count + turn;
+            if self.accepts(domain) {
+                self.next_domain[die as usize] = (turn + 1) % count;
+                return Some(domain);
+            }
+        }
+        None
+    }
+
+    /// The domains of a die.
+    pub fn domains_of_die(&self, die: u32) -> std::ops::Range<u32> {
+        let count = self.geometry.domains_per_die();
+        die * count..(die + 1) * count
+    }
+
+    /// Erases by unit.
+    pub fn erases(&self) -> &[u32] {
+        &self.erases
+    }
+
+    /// What is where, and how worn, for a state file.
+    ///
+    /// # Panics
+    /// If a collection is in progress.
+    pub fn save(&self) -> Saved {
+        assert!(self.domains.iter().all(|domain| domain.job.is_none()), "saved between collections only");
+        Saved {
+            map: self.map.to_vec(),
+            reverse: self.reverse.to_vec(),
+            erases: self.erases.clone(),
+            closed_at: self.closed_at.clone(),
+            frontiers: self.domains.iter().flat_map(|domain| domain.frontiers).map(|f| (f.unit, f.slot)).collect(),
+            clock: self.clock,
+        }
+    }
+
+    /// Takes over a saved state, then makes all policies anew as [`Ftl::renew_policies`] does.
+    ///
+    /// # Panics
+    /// If the state is of another shape; the reader of state files checks that first.
+    pub fn restore(&mut self, saved: &Saved, policies: &Policies<'_>, seed: u64) {
+        self.map.copy_from_slice(&saved.map);
+        self.reverse.copy_from_slice(&saved.reverse);
+        self.erases.copy_from_slice(&saved.erases);
+        self.closed_at.copy_from_slice(&saved.closed_at);
+        self.clock = saved.clock;
+        self.closings = saved.closed_at.iter().copied().max().unwrap_or(0);
+        for (index, &(unit, slot)) in saved.frontiers.iter().enumerate() {
+            self.domains[index / 2].frontiers[index % 2] = Frontier { unit, slot };
+        }
+        self.recount(saved);
+        self.renew_policies(policies, seed);
+    }
+
+    /// Rebuilds unit states and counts from the maps and frontiers.
+    fn recount(&mut self, saved: &Saved) {
+        let slots = self.geometry.unit_slots() as usize;
+        let open: std::collections::BTreeSet<u32> = saved.frontiers.iter().map(|&(unit, _)| unit).collect();
+        for domain in &mut self.domains {
+            (domain.free, domain.valid) = (0, 0);
+        }
+        for unit in 0..self.units.len() {
+            let pages = &self.reverse[unit * slots..][..slots];
+            let valid = pages.iter().filter(|&&lpn| lpn != NONE).count() as u32;
+            // A unit that was filled since its last erase carries the time; an erase clears it.
+            let state = if open.contains(&(unit as u32)) {
+                UnitState::Open
+            } else if self.closed_at[unit] != 0 {
+                UnitState::Closed
+            } else {
+                UnitState::Free
+            };
+            self.units[unit] = Unit { valid: valid as u16, state };
+            let domain = &mut self.domains[self.geometry.domain_of_unit(unit as u32) as usize];
+            domain.valid += valid;
+            domain.free += u32::from(state == UnitState::Free);
+        }
+    }
+
+    /// Makes every policy anew and tells it what is closed, in the order it was filled.
+    ///
+    /// Preconditioning ends with this, whether it was run or loaded from a file: so a run that starts from
+    /// a saved state equals one that aged the device itself, and a state can be used under other policies.
+    pub fn renew_policies(&mut self, policies: &Policies<'_>, seed: u64) {
+        let shape = shape_of(&self.geometry);
+        self.pool = AnyPool::build(policies.block_allocation, shape);
+        self.victim = AnyVictim::build(policies.victim, shape, Stream::new(seed, "victim"));
+        self.wear = WearLeveling::build(policies.wear_leveling, shape);
+        self.next_die.fill(0);
+        self.burst_left.fill(0);
+        self.next_domain.fill(0);
+        self.fill_pool();
+        let mut closed: Vec<u32> =
+            (0..self.units.len() as u32).filter(|&unit| self.units[unit as usize].state == UnitState::Closed).collect();
+        closed.sort_unstable_by_key(|&unit| self.closed_at[unit as usize]);
+        for unit in closed {
+            let domain = self.geometry.domain_of_unit(unit);
+            self.victim.on_closed(domain, unit, u32::from(self.units[unit as usize].valid), self.clock);
+        }
+        for domain in &mut self.domains {
+            domain.fruitless = 0;
+        }
+    }
+
+    /// Puts every free unit into the pool.
+    fn fill_pool(&mut self) {
+        for unit in 0..self.units.len() as u32 {
+            if self.units[unit as usize].state == UnitState::Free {
+                self.pool.put(self.geometry.domain_of_unit(unit), unit, self.erases[unit as usize]);
+            }
+        }
+    }
+
+    /// Writes `lpn` at a frontier and points the map at it. The caller has dealt with the old version.
+    #[inline]
+    fn append(&mut self, domain: u32, stream: usize, lpn: Lpn) -> Ppn {
+        let Frontier { unit, slot } = self.open_frontier(domain, stream);
+        let ppn = self.geometry.ppn(unit, slot);
+        self.map[lpn.index()] = ppn.0;
+        self.reverse[ppn.index()] = lpn.0;
+        self.units[unit as usize].valid += 1;
+        if slot + 1 == self.geometry.unit_slots() {
+            self.close(domain, stream, unit);
+        } else {
+            self.domains[domain as usize].frontiers[stream].slot = slot + 1;
+        }
+        ppn
+    }
+
+    /// The frontier of a stream, opened if need be.
+    #[inline]
+    fn open_frontier(&mut self, domain: u32, stream: usize) -> Frontier {
+        let frontier = self.domains[domain as usize].frontiers[stream];
+        if frontier.unit != NONE { frontier } else { self.open(domain, stream) }
+    }
+
+    #[cold]
+    fn open(&mut self, domain: u32, stream: usize) -> Frontier {
+        let unit = self.pool.take(domain).expect("the reserve keeps a free unit for every frontier");
+        self.units[unit as usize].state = UnitState::Open;
+        let state = &mut self.domains[domain as usize];
+        state.free -= 1;
+        state.frontiers[stream] = Frontier { unit, slot: 0 };
+        state.frontiers[stream]
+    }
+
+    #[cold]
+    fn close(&mut self, domain: u32, stream: usize, unit: u32) {
+        self.domains[domain as usize].frontiers[stream] = Frontier { unit: NONE, slot: 0 };
+        self.closings += 1;
+        self.closed_at[unit as usize] = self.closings;
+        let state = &mut self.units[unit as usize];
+        state.state = UnitState::Closed;
+        self.victim.on_closed(domain, unit, u32::from(state.valid), self.clock);
+    }
+
+    #[inline]
+    fn invalidate(&mut self, ppn: u32) {
+        self.reverse[ppn as usize] = NONE;
+        let unit = self.geometry.unit_of(Ppn(ppn));
+        let domain = self.geometry.domain_of_unit(unit);
+        self.domains[domain as usize].valid -= 1;
+        let state = &mut self.units[unit as usize];
+        state.valid -= 1;
+        if state.state == UnitState::Closed {
+            self.victim.on_invalidated(domain, unit, u32::from(state.valid), self.clock);
+        }
+    }
+
+    /// Begins a collection if the host's frontier is full and the domain is down to its reserve.
+    fn collect_if_needed(&mut self, domain: u32) {
+        let state = &self.domains[domain as usize];
+        if state.job.is_some() || state.frontiers[0].unit != NONE || state.free > self.reserve {
+            return;
+        }
+        let unit = self.choose(domain);
+        self.begin(domain, unit, Cause::Gc);
+    }
+
+    /// The victim, by the policy. A policy that has offered as many units without an invalid page as the
+    /// domain has units is overruled once, so that every policy makes progress.
+    fn choose(&mut self, domain: u32) -> u32 {
+        let view = View { domain, valid: &self.units, slots: self.geometry.unit_slots(), now: self.clock };
+        let units = self.geometry.units_per_domain();
+        let unit = if self.domains[domain as usize].fruitless < units {
+            self.victim.choose(view).expect("collection starts with closed units")
+        } else {
+            (domain * units..(domain + 1) * units)
+                .filter(|&unit| self.units[unit as usize].state == UnitState::Closed)
+                .min_by_key(|&unit| self.units[unit as usize].valid)
+                .expect("collection starts with closed units")
+        };
+        let full = u32::from(self.units[unit as usize].valid) == self.geometry.unit_slots();
+        let fruitless = &mut self.domains[domain as usize].fruitless;
+        *fruitless = if full { *fruitless + 1 } else { 0 };
+        unit
+    }
+
+    fn begin(&mut self, domain: u32, unit: u32, cause: Cause) {
+        let state = &mut self.units[unit as usize];
+        assert_eq!(state.state, UnitState::Closed, "only closed units are collected");
+        state.state = UnitState::Collecting;
+        self.closed_at[unit as usize] = 0;
+        self.victim.on_removed(domain, unit, u32::from(state.valid));
+        self.domains[domain as usize].job = Some(Job { unit, cause, cursor: 0 });
+    }
+}
+
+fn shape_of(geometry: &Geometry) -> Shape {
+    Shape { domains: geometry.domains(), units_per_domain: geometry.units_per_domain(), slots: geometry.unit_slots() }
+}

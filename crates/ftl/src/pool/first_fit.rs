@@ -1,0 +1,61 @@
+//! First fit, round robin: the next free unit after the one that was opened last, by address.
+
+use base::Choice;
+
+use super::FreePool;
+use crate::victim::Shape;
+
+/// See the module.
+pub struct FirstFit {
+    units_per_domain: u32,
+    words_per_domain: u32,
+    /// One bit per unit, set when free.
+    free: Vec<u64>,
+    /// By domain: the offset at which the next search begins.
+    cursor: Vec<u32>,
+}
+
+impl FirstFit {
+    pub(super) const CHOICE: Choice = Choice {
+        name: "first-fit",
+        doc: "The next free unit by address after the one opened last, round robin.",
+        params: &[],
+    };
+
+    pub(super) fn new(shape: Shape) -> FirstFit {
+        let words = shape.units_per_domain.div_ceil(64);
+        FirstFit {
+            units_per_domain: shape.units_per_domain,
+            words_per_domain: words,
+            free: vec![0; (words * shape.domains) as usize],
+            cursor: vec![0; shape.domains as usize],
+        }
+    }
+
+    /// The first free offset at or after `from`, if any.
+    fn search(&self, domain: u32, from: u32) -> Option<u32> {
+        let row = &self.free[(domain * self.words_per_domain) as usize..][..self.words_per_domain as usize];
+        let mut word = (from / 64) as usize;
+        let mut bits = row.get(word)? & (u64::MAX << (from % 64));
+        while bits == 0 {
+            word += 1;
+            bits = *row.get(word)?;
+        }
+        Some(word as u32 * 64 + bits.trailing_zeros())
+    }
+}
+
+impl FreePool for FirstFit {
+    fn put(&mut self, domain: u32, unit: u32, _erases: u32) {
+        let offset = unit - domain * self.units_per_domain;
+        self.free[(domain * self.words_per_domain + offset / 64) as usize] |= 1 << (offset % 64);
+    }
+
+    fn take(&mut self, domain: u32) -> Option<u32> {
+        let from = self.cursor[domain as usize];
+        let offset = self.search(domain, from).or_else(|| self.search(domain, 0))?;
+        self.free[(domain * self.words_per_domain + offset / 64) as usize] &= !(1 << (offset % 64));
+        self.cursor[domain as usize] = offset + 1;
+        Some(domain * self.units_per_domain + offset)
+    }
+}

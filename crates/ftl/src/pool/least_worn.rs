@@ -1,0 +1,37 @@
+//! Least worn: the free unit with the fewest erases, by address among equals.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use base::Choice;
+
+use super::FreePool;
+use crate::victim::Shape;
+
+/// See the module.
+pub struct LeastWorn {
+    free: Vec<BinaryHeap<Reverse<(u32, u32)>>>,
+}
+
+impl LeastWorn {
+    pub(super) const CHOICE: Choice = Choice {
+        name: "least-worn",
+        doc: "The free unit with the fewest erases (dynamic wear leveling).",
+        params: &[],
+    };
+
+    pub(super) fn new(shape: Shape) -> LeastWorn {
+        let empty = || BinaryHeap::with_capacity(shape.units_per_domain as usize);
+        LeastWorn { free: (0..shape.domains).map(|_| empty()).collect() }
+    }
+}
+
+impl FreePool for LeastWorn {
+    fn put(&mut self, domain: u32, unit: u32, erases: u32) {
+        self.free[domain as usize].push(Reverse((erases, unit)));
+    }
+
+    fn take(&mut self, domain: u32) -> Option<u32> {
+        self.free[domain as usize].pop().map(|Reverse((_, unit))| unit)
+    }
+}

@@ -1,0 +1,91 @@
+//! Block allocation: which free reclaim unit a frontier opens next. One file per policy.
+
+mod first_fit;
+mod least_worn;
+
+use base::{Choice, Seam, Selection};
+
+use crate::victim::Shape;
+pub use first_fit::FirstFit;
+pub use least_worn::LeastWorn;
+
+/// The free units of every domain, and the order in which they are used.
+pub trait FreePool {
+    /// A unit was erased `erases` times so far and is free.
+    fn put(&mut self, domain: u32, unit: u32, erases: u32);
+    /// The unit to open next, taken out of the pool.
+    fn take(&mut self, domain: u32) -> Option<u32>;
+}
+
+/// Any registered block allocation.
+pub enum AnyPool {
+    /// See [`FirstFit`].
+    FirstFit(FirstFit),
+    /// See [`LeastWorn`].
+    LeastWorn(LeastWorn),
+}
+
+static CHOICES: &[Choice] = &[FirstFit::CHOICE, LeastWorn::CHOICE];
+
+/// The seam, for the configuration reader.
+pub static SEAM: Seam =
+    Seam { key: "block_allocation", doc: "Which free reclaim unit a frontier opens next.", choices: CHOICES };
+
+impl AnyPool {
+    /// The pool that was chosen, empty.
+    ///
+    /// # Panics
+    /// If the selection is not from this registry.
+    pub fn build(selection: &Selection, shape: Shape) -> AnyPool {
+        match selection.name {
+            name if name == FirstFit::CHOICE.name => AnyPool::FirstFit(FirstFit::new(shape)),
+            name if name == LeastWorn::CHOICE.name => AnyPool::LeastWorn(LeastWorn::new(shape)),
+            name => panic!("`{name}` is not a block allocation"),
+        }
+    }
+}
+
+impl FreePool for AnyPool {
+    fn put(&mut self, domain: u32, unit: u32, erases: u32) {
+        match self {
+            AnyPool::FirstFit(pool) => pool.put(domain, unit, erases),
+            AnyPool::LeastWorn(pool) => pool.put(domain, unit, erases),
+        }
+    }
+
+    fn take(&mut self, domain: u32) -> Option<u32> {
+        match self {
+            AnyPool::FirstFit(pool) => pool.take(domain),
+            AnyPool::LeastWorn(pool) => pool.take(domain),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape = Shape { domains: 2, units_per_domain: 70, slots: 4 };
+
+    #[test]
+    fn first_fit_goes_round() {
+        let mut pool = FirstFit::new(SHAPE);
+        for unit in [72, 75, 139] {
+            pool.put(1, unit, 0);
+        }
+        assert_eq!(pool.take(1), Some(72));
+        pool.put(1, 70, 5);
+        assert_eq!((pool.take(1), pool.take(1)), (Some(75), Some(139)));
+        assert_eq!((pool.take(1), pool.take(1), pool.take(0)), (Some(70), None, None));
+    }
+
+    #[test]
+    fn least_worn_takes_the_least_erased() {
+        let mut pool = LeastWorn::new(SHAPE);
+        for (unit, erases) in [(3, 7), (5, 2), (9, 2), (1, 4)] {
+            pool.put(0, unit, erases);
+        }
+        let taken: Vec<_> = std::iter::from_fn(|| pool.take(0)).collect();
+        assert_eq!(taken, [5, 9, 1, 3]);
+    }
+}

@@ -1,0 +1,68 @@
+//! Closed units as doubly linked lists, a few lists ("rows") per domain, in order of entry.
+//!
+//! Links are arrays indexed by unit, so moving a unit from one list to another touches a handful of
+//! words and allocates nothing.
+
+const NONE: u32 = u32::MAX;
+
+/// Lists of units.
+pub(super) struct Buckets {
+    rows: u32,
+    /// First unit of each list (domain × rows + row); its `previous` is the last one.
+    heads: Vec<u32>,
+    next: Vec<u32>,
+    previous: Vec<u32>,
+}
+
+impl Buckets {
+    /// `rows` empty lists for each of `domains`, over `units` units.
+    pub(super) fn new(domains: u32, rows: u32, units: u32) -> Buckets {
+        Buckets {
+            rows,
+            heads: vec![NONE; (domains * rows) as usize],
+            next: vec![NONE; units as usize],
+            previous: vec![NONE; units as usize],
+        }
+    }
+
+    /// The unit that has been longest in a list.
+    #[inline]
+    pub(super) fn first(&self, domain: u32, row: u32) -> Option<u32> {
+        let head = self.heads[(domain * self.rows + row) as usize];
+        (head != NONE).then_some(head)
+    }
+
+    /// Appends a unit to a list.
+    #[inline]
+    pub(super) fn push(&mut self, domain: u32, row: u32, unit: u32) {
+        let head = &mut self.heads[(domain * self.rows + row) as usize];
+        if *head == NONE {
+            *head = unit;
+            self.next[unit as usize] = unit;
+            self.previous[unit as usize] = unit;
+        } else {
+            let last = self.previous[*head as usize];
+            self.next[last as usize] = unit;
+            self.previous[unit as usize] = last;
+            self.next[unit as usize] = *head;
+            self.previous[*head as usize] = unit;
+        }
+    }
+
+    /// Takes a unit out of the list it is in.
+    #[inline]
+    pub(super) fn remove(&mut self, domain: u32, row: u32, unit: u32) {
+        let head = &mut self.heads[(domain * self.rows + row) as usize];
+        let next = self.next[unit as usize];
+        if next == unit {
+            *head = NONE;
+        } else {
+            let previous = self.previous[unit as usize];
+            self.next[previous as usize] = next;
+            self.previous[next as usize] = previous;
+            if *head == unit {
+                *head = next;
+            }
+        }
+    }
+}

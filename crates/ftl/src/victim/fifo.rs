@@ -1,0 +1,37 @@
+//! FIFO: the unit that was filled first, whatever it holds (a circular log).
+
+use base::{Choice, Selection};
+use engine::Stream;
+
+use super::buckets::Buckets;
+use super::{Shape, VictimPolicy, View};
+
+/// See the module.
+pub struct Fifo {
+    in_order: Buckets,
+}
+
+impl Fifo {
+    pub(super) const CHOICE: Choice =
+        Choice { name: "fifo", doc: "The unit filled first, whatever it holds (a circular log).", params: &[] };
+
+    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Stream) -> Fifo {
+        Fifo { in_order: Buckets::new(shape.domains, 1, shape.domains * shape.units_per_domain) }
+    }
+}
+
+impl VictimPolicy for Fifo {
+    fn choose(&mut self, view: View<'_>) -> Option<u32> {
+        self.in_order.first(view.domain, 0)
+    }
+
+    #[inline]
+    fn on_closed(&mut self, domain: u32, unit: u32, _valid: u32, _now: u64) {
+        self.in_order.push(domain, 0, unit);
+    }
+
+    #[inline]
+    fn on_removed(&mut self, domain: u32, unit: u32, _valid: u32) {
+        self.in_order.remove(domain, 0, unit);
+    }
+}

@@ -1,0 +1,69 @@
+//! Greedy: the unit with the fewest valid pages; among equals, the one that has been so for longest.
+//!
+//! Units are kept in one list per valid count, so a choice is a look at the lowest list in use.
+
+use base::{Choice, Selection};
+use engine::Stream;
+
+use super::buckets::Buckets;
+use super::{Shape, VictimPolicy, View};
+
+/// See the module.
+pub struct Greedy {
+    by_valid: Buckets,
+    /// No list of the domain below this one is in use.
+    lowest: Vec<u32>,
+    slots: u32,
+}
+
+impl Greedy {
+    pub(super) const CHOICE: Choice = Choice {
+        name: "greedy",
+        doc: "Fewest valid pages (Wu and Zwaenepoel 1994); among equals the one that has been so for longest.",
+        params: &[],
+    };
+
+    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Stream) -> Greedy {
+        Greedy {
+            by_valid: Buckets::new(shape.domains, shape.slots + 1, shape.domains * shape.units_per_domain),
+            lowest: vec![shape.slots + 1; shape.domains as usize],
+            slots: shape.slots,
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, domain: u32, unit: u32, valid: u32) {
+        self.by_valid.push(domain, valid, unit);
+        let lowest = &mut self.lowest[domain as usize];
+        *lowest = (*lowest).min(valid);
+    }
+}
+
+impl VictimPolicy for Greedy {
+    fn choose(&mut self, view: View<'_>) -> Option<u32> {
+        let lowest = &mut self.lowest[view.domain as usize];
+        while *lowest <= self.slots {
+            if let Some(unit) = self.by_valid.first(view.domain, *lowest) {
+                return Some(unit);
+            }
+            *lowest += 1;
+        }
+        None
+    }
+
+    #[inline]
+    fn on_closed(&mut self, domain: u32, unit: u32, valid: u32, _now: u64) {
+        self.enter(domain, unit, valid);
+    }
+
+    #[inline]
+    fn on_invalidated(&mut self, domain: u32, unit: u32, valid: u32, _now: u64) {
+        self.by_valid.remove(domain, valid + 1, unit);
+        self.enter(domain, unit, valid);
+    }
+
+    #[inline]
+    fn on_removed(&mut self, domain: u32, unit: u32, valid: u32) {
+        self.by_valid.remove(domain, valid, unit);
+    }
+}

@@ -1,0 +1,190 @@
+//! Which reclaim unit is collected next: the trait, the registry, and one file per policy.
+//!
+//! Only *closed* units (full, not being collected) can be chosen. A policy keeps its own structures in
+//! step through the notes it is given; it never reads the map and never issues an operation.
+
+mod buckets;
+mod cost_benefit;
+mod fifo;
+mod greedy;
+mod random;
+mod rga;
+
+use base::{Choice, Seam, Selection};
+use engine::Stream;
+
+pub use cost_benefit::CostBenefit;
+pub use fifo::Fifo;
+pub use greedy::Greedy;
+pub use random::Random;
+pub use rga::Rga;
+
+/// What a policy sees when it chooses.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    /// The domain to choose in.
+    pub domain: u32,
+    /// Valid pages of every unit of the device, by unit.
+    pub valid: &'a [Unit],
+    /// Pages of a unit.
+    pub slots: u32,
+    /// Logical time: pages the host has written so far.
+    pub now: u64,
+}
+
+/// What the FTL knows of a reclaim unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unit {
+    /// Slots that hold current data.
+    pub valid: u16,
+    /// Where the unit is in its life.
+    pub state: UnitState,
+}
+
+/// The life of a reclaim unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum UnitState {
+    /// Erased, in the free pool.
+    Free,
+    /// A frontier is filling it.
+    Open,
+    /// Full; may be chosen as victim.
+    Closed,
+    /// Its valid pages are being moved.
+    Collecting,
+}
+
+/// How many units the device has, and how they are divided into domains.
+#[derive(Clone, Copy, Debug)]
+pub struct Shape {
+    /// Domains of the device.
+    pub domains: u32,
+    /// Units of a domain; unit `u` belongs to domain `u / units_per_domain`.
+    pub units_per_domain: u32,
+    /// Slots of a unit.
+    pub slots: u32,
+}
+
+/// A victim policy.
+pub trait VictimPolicy {
+    /// The unit to collect among the closed ones of `view.domain`; `None` if none is closed.
+    fn choose(&mut self, view: View<'_>) -> Option<u32>;
+    /// A unit was filled; it may be chosen from now on.
+    fn on_closed(&mut self, _domain: u32, _unit: u32, _valid: u32, _now: u64) {}
+    /// A page of a closed unit became invalid; `valid` pages remain.
+    fn on_invalidated(&mut self, _domain: u32, _unit: u32, _valid: u32, _now: u64) {}
+    /// A closed unit, with `valid` pages, is being collected; it may not be chosen any more.
+    fn on_removed(&mut self, _domain: u32, _unit: u32, _valid: u32) {}
+}
+
+macro_rules! victims {
+    ($($variant:ident),+ $(,)?) => {
+        /// Any registered victim policy, as a closed set so that notes need no indirect call.
+        pub enum AnyVictim {
+            $(#[doc = concat!("See [`", stringify!($variant), "`].")] $variant($variant)),+
+        }
+
+        /// The registered choices, the default first.
+        static CHOICES: &[Choice] = &[$($variant::CHOICE),+];
+
+        impl AnyVictim {
+            /// The policy that was chosen.
+            ///
+            /// # Panics
+            /// If the selection is not from this registry.
+            pub fn build(selection: &Selection, shape: Shape, random: Stream) -> AnyVictim {
+                match selection.name {
+                    $(name if name == $variant::CHOICE.name => {
+                        AnyVictim::$variant($variant::build(selection, shape, random))
+                    })+
+                    name => panic!("`{name}` is not a victim policy"),
+                }
+            }
+        }
+
+        impl VictimPolicy for AnyVictim {
+            #[inline]
+            fn choose(&mut self, view: View<'_>) -> Option<u32> {
+                match self { $(AnyVictim::$variant(policy) => policy.choose(view)),+ }
+            }
+            #[inline]
+            fn on_closed(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+                match self { $(AnyVictim::$variant(policy) => policy.on_closed(domain, unit, valid, now)),+ }
+            }
+            #[inline]
+            fn on_invalidated(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+                match self { $(AnyVictim::$variant(policy) => policy.on_invalidated(domain, unit, valid, now)),+ }
+            }
+            #[inline]
+            fn on_removed(&mut self, domain: u32, unit: u32, valid: u32) {
+                match self { $(AnyVictim::$variant(policy) => policy.on_removed(domain, unit, valid)),+ }
+            }
+        }
+    };
+}
+
+victims!(Greedy, Rga, CostBenefit, Fifo, Random);
+
+/// The seam, for the configuration reader.
+pub static SEAM: Seam =
+    Seam { key: "victim", doc: "Which reclaim unit garbage collection takes next.", choices: CHOICES };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: Shape = Shape { domains: 2, units_per_domain: 4, slots: 8 };
+
+    /// A domain whose units were closed in the order 0, 1, 2, 3 at times 10, 20, 30, 40, and then lost
+    /// pages: (unit, valid pages left, time).
+    fn chosen(name: &str, losses: &[(u32, u16, u64)], now: u64) -> u32 {
+        let selection = Selection::default_of(SEAM.find(name).unwrap());
+        let mut policy = AnyVictim::build(&selection, SHAPE, Stream::new(1, "victim"));
+        let mut units = [Unit { valid: 8, state: UnitState::Closed }; 8];
+        for unit in 0..4 {
+            policy.on_closed(0, unit, 8, 10 + 10 * u64::from(unit));
+        }
+        for &(unit, left, at) in losses {
+            while units[unit as usize].valid > left {
+                units[unit as usize].valid -= 1;
+                policy.on_invalidated(0, unit, u32::from(units[unit as usize].valid), at);
+            }
+        }
+        let view = View { domain: 0, valid: &units, slots: 8, now };
+        let first = policy.choose(view).unwrap();
+        // A unit that was taken is not offered again, and the other domain is not touched.
+        policy.on_removed(0, first, u32::from(units[first as usize].valid));
+        for _ in 0..20 {
+            assert_ne!(policy.choose(view), Some(first), "{name}");
+        }
+        assert_eq!(policy.choose(View { domain: 1, ..view }), None, "{name}");
+        first
+    }
+
+    #[test]
+    fn each_policy_takes_what_its_definition_says() {
+        // greedy: the fewest valid pages; among equals the one that has been so for longest.
+        assert_eq!(chosen("greedy", &[(1, 5, 50), (3, 2, 60), (2, 3, 70)], 80), 3);
+        assert_eq!(chosen("greedy", &[(2, 3, 50), (1, 3, 60)], 80), 2);
+        // fifo: the first closed, whatever it holds.
+        assert_eq!(chosen("fifo", &[(3, 0, 50)], 80), 0);
+        // cost-benefit: age × (1 - u) / 2u. Unit 0: (1000 - 60) × 2/12; unit 3: (1000 - 990) × 6/4.
+        assert_eq!(chosen("cost-benefit", &[(0, 6, 60), (3, 2, 990)], 1000), 0);
+        // An empty unit costs nothing.
+        assert_eq!(chosen("cost-benefit", &[(0, 6, 60), (3, 0, 990)], 1000), 3);
+        // random and rga choose among the closed ones.
+        assert!(chosen("random", &[], 80) < 4);
+        // Eight or more draws out of four see the emptiest with near certainty; the seed is fixed.
+        assert_eq!(chosen("rga", &[(2, 1, 50)], 80), 2);
+    }
+
+    #[test]
+    fn nothing_closed_means_nothing_to_choose() {
+        for choice in SEAM.choices {
+            let mut policy = AnyVictim::build(&Selection::default_of(choice), SHAPE, Stream::new(1, "victim"));
+            let units = [Unit { valid: 0, state: UnitState::Free }; 8];
+            assert_eq!(policy.choose(View { domain: 0, valid: &units, slots: 8, now: 0 }), None, "{}", choice.name);
+        }
+    }
+}

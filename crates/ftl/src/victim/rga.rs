@@ -1,0 +1,105 @@
+//! RGA, the randomised greedy algorithm, also called d-choices: of `d` closed units drawn uniformly with
+//! replacement, the one with the fewest valid pages (Van Houdt, SIGMETRICS 2013; Li et al., SIGMETRICS 2013).
+
+use base::{Choice, Param, Selection};
+use engine::Stream;
+
+use super::{Shape, VictimPolicy, View};
+
+/// See the module.
+pub struct Rga {
+    draws: u32,
+    closed: ClosedSets,
+    random: Stream,
+}
+
+impl Rga {
+    pub(super) const CHOICE: Choice = Choice {
+        name: "rga",
+        doc: "Fewest valid pages among d closed units drawn at random (Li et al. 2013; d-choices, Van Houdt 2013).",
+        params: &[Param {
+            name: "d",
+            default: 10.0,
+            min: 1.0,
+            max: 65_536.0,
+            integer: true,
+            doc: "How many units are drawn, with replacement.",
+        }],
+    };
+
+    pub(super) fn build(selection: &Selection, shape: Shape, random: Stream) -> Rga {
+        Rga { draws: selection.get("d") as u32, closed: ClosedSets::new(shape), random }
+    }
+}
+
+impl VictimPolicy for Rga {
+    fn choose(&mut self, view: View<'_>) -> Option<u32> {
+        let mut best = self.closed.draw(view.domain, &mut self.random)?;
+        for _ in 1..self.draws {
+            let unit = self.closed.draw(view.domain, &mut self.random)?;
+            if view.valid[unit as usize].valid < view.valid[best as usize].valid {
+                best = unit;
+            }
+        }
+        Some(best)
+    }
+
+    #[inline]
+    fn on_closed(&mut self, domain: u32, unit: u32, _valid: u32, _now: u64) {
+        self.closed.insert(domain, unit);
+    }
+
+    #[inline]
+    fn on_removed(&mut self, domain: u32, unit: u32, _valid: u32) {
+        self.closed.remove(domain, unit);
+    }
+}
+
+/// The closed units of each domain as a dense array, so that one can be drawn in constant time.
+pub(super) struct ClosedSets {
+    units_per_domain: u32,
+    members: Vec<u32>,
+    lengths: Vec<u32>,
+    /// Where in `members` each unit is.
+    position: Vec<u32>,
+}
+
+impl ClosedSets {
+    pub(super) fn new(shape: Shape) -> ClosedSets {
+        let units = (shape.domains * shape.units_per_domain) as usize;
+        ClosedSets {
+            units_per_domain: shape.units_per_domain,
+            members: vec![0; units],
+            lengths: vec![0; shape.domains as usize],
+            position: vec![0; units],
+        }
+    }
+
+    #[inline]
+    pub(super) fn draw(&self, domain: u32, random: &mut Stream) -> Option<u32> {
+        let length = self.lengths[domain as usize];
+        if length == 0 {
+            return None;
+        }
+        Some(self.members[(domain * self.units_per_domain + random.below_u32(length)) as usize])
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, domain: u32, unit: u32) {
+        let length = &mut self.lengths[domain as usize];
+        let at = domain * self.units_per_domain + *length;
+        *length += 1;
+        self.members[at as usize] = unit;
+        self.position[unit as usize] = at;
+    }
+
+    #[inline]
+    pub(super) fn remove(&mut self, domain: u32, unit: u32) {
+        let length = &mut self.lengths[domain as usize];
+        *length -= 1;
+        let last = self.members[(domain * self.units_per_domain + *length) as usize];
+        let hole = self.position[unit as usize];
+        self.members[hole as usize] = last;
+        self.position[last as usize] = hole;
+    }
+}
