@@ -108,3 +108,70 @@ impl Latency {
 pub(crate) fn us(ns: u64) -> f64 {
     ns as f64 / 1e3
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn nothing_recorded_is_null() {
+        let expected = r#"{"mean":null,"p50":null,"p90":null,"p99":null,"p999":null,"p9999":null,"max":null}"#;
+        assert_eq!(Latency::new().to_json().to_string(), expected);
+    }
+
+    #[test]
+    fn figures_are_in_microseconds() {
+        let mut latency = Latency::new();
+        for ns in [1000, 1000, 1500, 2000] {
+            latency.record(ns);
+        }
+        let expected = r#"{"mean":1.375,"p50":1.0,"p90":2.0,"p99":2.0,"p999":2.0,"p9999":2.0,"max":2.0}"#;
+        assert_eq!(latency.to_json().to_string(), expected);
+        latency.clear();
+        assert_eq!((latency.count(), latency.sum_ns(), latency.max_ns()), (0, 0, 0));
+    }
+
+    #[test]
+    fn beyond_the_range_mean_and_maximum_stay_exact() {
+        let mut latency = Latency::new();
+        latency.record(u64::MAX);
+        latency.record(u64::MAX - 2);
+        assert_eq!(latency.max_ns(), u64::MAX);
+        assert_eq!(latency.sum_ns(), 2 * u128::from(u64::MAX) - 2);
+        assert!(latency.quantile_ns(0.5).is_some_and(|ns| ns >= HIGHEST_NS));
+        assert_eq!(latency.count(), 2);
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_a_sorted_list(
+            short in prop::collection::vec(0u64..3000, 0..200),
+            long in prop::collection::vec(0u64..10_000_000_000, 1..200),
+        ) {
+            let (mut a, mut b) = (Latency::new(), Latency::new());
+            short.iter().for_each(|&ns| a.record(ns));
+            long.iter().for_each(|&ns| b.record(ns));
+            let both = a.merged(&b);
+            let mut sorted = [short, long].concat();
+            sorted.sort_unstable();
+            prop_assert_eq!(both.count(), sorted.len() as u64);
+            prop_assert_eq!(both.sum_ns(), sorted.iter().map(|&ns| u128::from(ns)).sum::<u128>());
+            prop_assert_eq!(both.max_ns(), sorted[sorted.len() - 1]);
+            for q in [0.5, 0.9, 0.99, 0.999, 0.9999] {
+                let rank = (q * sorted.len() as f64).ceil().max(1.0) as usize;
+                let exact = sorted[rank - 1];
+                let found = both.quantile_ns(q).unwrap();
+                // The upper end of the class that the exact value falls in.
+                prop_assert!(found >= exact && found as f64 <= exact as f64 * 1.001, "{}: {} for {}", q, found, exact);
+            }
+            let classes: Vec<(u64, u64)> = both.classes().collect();
+            prop_assert_eq!(classes.iter().map(|(_, count)| count).sum::<u64>(), both.count());
+            for (bound, _) in &classes {
+                let exact = sorted.iter().filter(|&ns| ns <= bound).count() as u64;
+                let below: u64 = classes.iter().filter(|(b, _)| b <= bound).map(|(_, count)| count).sum();
+                prop_assert_eq!(below, exact);
+            }
+        }
+    }
+}

@@ -108,13 +108,13 @@ impl Recorder {
     /// A channel is taken from `from` to `to`. Report it when the work starts or is booked, in order.
     #[inline]
     pub fn channel_busy(&mut self, channel: u32, cause: Cause, from: Instant, to: Instant) {
-        self.channels[channel as usize].add(cause as usize, from, to);
+        self.channels[channel as usize].add(cause as usize, from.max(self.start), to);
     }
 
     /// A die's array is taken from `from` to `to`. Report it when the work starts or is booked, in order.
     #[inline]
     pub fn die_busy(&mut self, die: u32, kind: OpKind, from: Instant, to: Instant) {
-        self.dies[die as usize].add(kind as usize, from, to);
+        self.dies[die as usize].add(kind as usize, from.max(self.start), to);
     }
 
     /// Lets the series know the time. Call it before an event is handled, so that the event's figures
@@ -285,5 +285,270 @@ impl Recorder {
         columns.push(("busy", Column::F64(busy)));
         columns.push(("idle", Column::F64(idle)));
         Table { name: "utilisation", columns }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::series::MAX_ROWS;
+    use proptest::prelude::*;
+
+    const MS: u64 = 1_000_000;
+    const MIB: u64 = 1 << 20;
+
+    fn shape(timed: bool) -> Shape {
+        Shape { channels: 2, dies: 4, timed, capacity_bytes: 100 * MIB }
+    }
+
+    /// A numeric column, of the rows of one axis.
+    fn column(table: &Table, axis: &str, name: &str) -> Vec<f64> {
+        let Some(Column::Text(axes)) = table.column("axis") else { panic!("no axis") };
+        let values: Vec<f64> = match table.column(name) {
+            Some(Column::U64(values)) => values.iter().map(|&v| v as f64).collect(),
+            Some(Column::F64(values)) => values.clone(),
+            other => panic!("{name}: {other:?}"),
+        };
+        axes.iter().zip(values).filter(|(a, _)| **a == axis).map(|(_, v)| v).collect()
+    }
+
+    /// Two milliseconds by hand: reads of 4 KiB, a write of 1 MiB, a garbage collection.
+    fn two_rows() -> Recorder {
+        let mut recorder = Recorder::new(shape(true));
+        recorder.counters.count(Cause::Host, OpKind::Program, 99);
+        recorder.completed(RequestKind::Write, Instant(0), Instant(40 * MS), MIB);
+        recorder.reset(Instant(50 * MS));
+        let at = |ns: u64| Instant(50 * MS + ns);
+        recorder.completed(RequestKind::Read, at(0), at(100_000), 4096);
+        recorder.completed(RequestKind::Read, at(0), at(300_000), 4096);
+        recorder.counters.command(Cause::Host, OpKind::Read, 2);
+        recorder.channel_busy(0, Cause::Host, at(500_000), at(1_500_000));
+        recorder.die_busy(3, OpKind::Program, at(0), at(2_000_000));
+        recorder.tick(at(MS));
+        recorder.completed(RequestKind::Write, at(200_000), at(1_200_000), MIB);
+        recorder.counters.count(Cause::Host, OpKind::Program, 128);
+        recorder.counters.count(Cause::Gc, OpKind::Program, 64);
+        recorder.counters.count(Cause::Gc, OpKind::Erase, 1);
+        recorder.counters.gc_invocations += 2;
+        recorder.finish(at(2 * MS));
+        recorder
+    }
+
+    #[test]
+    fn rows_by_time() {
+        let table = two_rows().series();
+        let time = |name: &str| column(&table, "time", name);
+        assert_eq!(time("start_s"), [0.0, 0.001]);
+        assert_eq!(time("end_s"), [0.001, 0.002]);
+        assert_eq!(time("reads"), [2.0, 0.0]);
+        assert_eq!(time("writes"), [0.0, 1.0]);
+        assert_eq!(time("iops"), [2000.0, 1000.0]);
+        assert_eq!(time("host_written_gb"), [0.0, 0.001048576]);
+        assert_eq!(time("capacities_written"), [0.0, 0.01]);
+        assert_eq!(time("throughput_mb_s"), [8.192, 1048.576]);
+        assert_eq!(time("latency_mean_us"), [200.0, 1000.0]);
+        assert_eq!(time("latency_max_us"), [300.0, 1000.0]);
+        assert_eq!(time("read_latency_mean_us")[0], 200.0);
+        assert!(time("read_latency_mean_us")[1].is_nan() && time("write_latency_mean_us")[0].is_nan());
+        assert_eq!(time("write_latency_mean_us")[1], 1000.0);
+        assert!(time("waf")[0].is_nan());
+        assert_eq!(time("waf")[1], 1.5);
+        assert_eq!(time("gc_per_s"), [0.0, 2000.0]);
+        assert!((time("gc_per_gb")[1] - 2.0 / 0.001048576).abs() < 1e-6);
+        assert_eq!(time("erases"), [0.0, 1.0]);
+        assert_eq!(time("multiplane_read_fraction")[0], 1.0);
+        assert_eq!(time("multiplane_program_fraction")[1], 0.0);
+        assert_eq!(time("channel_busy"), [0.25, 0.25], "half a millisecond in each, of two channels");
+        assert_eq!(time("die_busy"), [0.25, 0.25], "one die of four");
+    }
+
+    #[test]
+    fn rows_by_volume() {
+        let table = two_rows().series();
+        let volume = |name: &str| column(&table, "volume", name);
+        assert_eq!(volume("end_s"), [0.0012, 0.002]);
+        assert_eq!(volume("writes"), [1.0, 0.0]);
+        assert_eq!(volume("reads"), [2.0, 0.0]);
+        assert_eq!(volume("host_written_gb"), [0.001048576; 2]);
+    }
+
+    #[test]
+    fn preconditioning_is_forgotten() {
+        let recorder = two_rows();
+        assert_eq!(recorder.counters.host_writes, 1);
+        assert_eq!(recorder.counters.page_programs(), 192);
+        assert_eq!(recorder.host_latency().count(), 3);
+        assert_eq!(recorder.elapsed_ns(), 2 * MS);
+    }
+
+    #[test]
+    fn busy_fractions() {
+        let recorder = two_rows();
+        let channels = recorder.channel_fractions().unwrap();
+        assert_eq!(channels[0][Cause::Host as usize], 0.5);
+        assert_eq!(channels[1], [0.0; 7]);
+        assert_eq!(recorder.die_fractions().unwrap()[3], [0.0, 1.0, 0.0]);
+        let table = recorder.utilisation_table();
+        assert_eq!(table.rows(), 6);
+        let expected = Column::F64(vec![0.5, 1.0, 1.0, 1.0, 1.0, 0.0]);
+        assert_eq!(table.column("idle"), Some(&expected));
+        let Some(Column::F64(host)) = table.column("host") else { panic!("no column host") };
+        assert!(host[0] == 0.5 && host[2].is_nan());
+    }
+
+    #[test]
+    fn work_from_before_the_reset_counts_from_the_reset() {
+        let mut recorder = Recorder::new(shape(true));
+        recorder.die_busy(0, OpKind::Erase, Instant(0), Instant(5 * MS));
+        recorder.reset(Instant(10 * MS));
+        recorder.die_busy(1, OpKind::Erase, Instant(9 * MS), Instant(12 * MS));
+        recorder.finish(Instant(14 * MS));
+        let dies = recorder.die_fractions().unwrap();
+        assert_eq!((dies[0][2], dies[1][2]), (0.0, 0.5));
+    }
+
+    #[test]
+    fn without_time_there_are_no_latencies() {
+        let mut recorder = Recorder::new(shape(false));
+        for _ in 0..3 {
+            recorder.completed(RequestKind::Write, Instant::ZERO, Instant::ZERO, MIB);
+        }
+        recorder.finish(Instant::ZERO);
+        assert_eq!(recorder.host_latency().count(), 0);
+        assert_eq!(recorder.channel_fractions(), None);
+        assert_eq!(recorder.latency_table().rows(), 0);
+        assert_eq!(recorder.utilisation_table().rows(), 0);
+        let table = recorder.series();
+        assert_eq!(column(&table, "volume", "writes"), [1.0; 3]);
+        assert!(column(&table, "time", "writes").is_empty());
+        for name in ["iops", "latency_mean_us", "latency_max_us", "channel_busy", "gc_per_s"] {
+            assert!(column(&table, "volume", name).iter().all(|v| v.is_nan()), "{name}");
+        }
+    }
+
+    #[test]
+    fn arrival_times_give_the_count_executor_an_axis() {
+        let mut recorder = Recorder::new(shape(false));
+        for ms in 1..=3 {
+            recorder.completed(RequestKind::Write, Instant(ms * MS), Instant(ms * MS), 4096);
+        }
+        recorder.counters.gc_invocations = 5;
+        recorder.finish(Instant(3 * MS));
+        let table = recorder.series();
+        // A request on a boundary belongs to the row that begins there; the last has no row of its own.
+        assert_eq!(column(&table, "time", "writes"), [0.0, 1.0, 2.0]);
+        assert_eq!(column(&table, "time", "gc_per_s"), [0.0, 0.0, 5000.0]);
+        assert!(column(&table, "time", "iops").iter().all(|v| v.is_nan()));
+    }
+
+    #[test]
+    fn a_long_pause_stays_within_the_rows() {
+        let mut recorder = Recorder::new(shape(true));
+        recorder.completed(RequestKind::Read, Instant(0), Instant(10), 512);
+        let month = 30 * 24 * 3600 * 1_000_000_000;
+        recorder.completed(RequestKind::Read, Instant(month), Instant(month + 10), 512);
+        recorder.finish(Instant(month + 20));
+        let table = recorder.series();
+        let reads = column(&table, "time", "reads");
+        assert!(reads.len() <= MAX_ROWS && reads.len() > MAX_ROWS / 2 - 1, "{}", reads.len());
+        assert_eq!((reads[0], reads[reads.len() - 1]), (1.0, 1.0));
+        assert_eq!(reads.iter().sum::<f64>(), 2.0);
+    }
+
+    #[test]
+    fn the_latency_table_is_cumulative() {
+        let table = two_rows().latency_table();
+        let Some(Column::Text(kinds)) = table.column("kind") else { panic!("no kinds") };
+        assert_eq!(*kinds, ["all", "all", "all", "read", "read", "write"]);
+        assert_eq!(table.column("count"), Some(&Column::U64(vec![1; 6])));
+        let thirds = vec![1.0 / 3.0, 2.0 / 3.0, 1.0, 0.5, 1.0, 1.0];
+        assert_eq!(table.column("cumulative_fraction"), Some(&Column::F64(thirds)));
+    }
+
+    /// One step of a random history.
+    #[derive(Clone, Debug)]
+    struct Step {
+        gap_ns: u64,
+        kind: RequestKind,
+        bytes: u64,
+        latency_ns: u64,
+        programs: u64,
+        busy_ns: u64,
+        lane: u32,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let gap = prop_oneof![8 => 0u64..3 * MS, 1 => 0u64..5_000 * MS];
+        let kind = prop_oneof![
+            4 => Just(RequestKind::Write),
+            2 => Just(RequestKind::Read),
+            1 => Just(RequestKind::Trim),
+            1 => Just(RequestKind::Flush),
+        ];
+        (gap, kind, 0u64..3 * MIB, 0u64..10 * MS, 0u64..9, 0u64..5 * MS, 0u32..4).prop_map(
+            |(gap_ns, kind, bytes, latency_ns, programs, busy_ns, lane)| Step {
+                gap_ns,
+                kind,
+                bytes,
+                latency_ns,
+                programs,
+                busy_ns,
+                lane,
+            },
+        )
+    }
+
+    fn replay(steps: &[Step]) -> Recorder {
+        let mut recorder = Recorder::new(shape(true));
+        let start = Instant(77);
+        recorder.reset(start);
+        let mut now = start;
+        let mut free = [start; 4];
+        for step in steps {
+            now = Instant(now.0 + step.gap_ns);
+            recorder.tick(now);
+            let arrived = Instant(now.0.saturating_sub(step.latency_ns));
+            recorder.completed(step.kind, arrived, now, step.bytes);
+            recorder.counters.command(Cause::Host, OpKind::Program, step.programs);
+            recorder.counters.gc_invocations += step.programs / 4;
+            let die = &mut free[step.lane as usize];
+            let from = now.max(*die);
+            *die = Instant(from.0 + step.busy_ns);
+            recorder.die_busy(step.lane, OpKind::Program, from, *die);
+        }
+        let end = free.into_iter().max().unwrap().max(now);
+        recorder.finish(end);
+        recorder
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        /// However often rows merged, they add up to the counters, follow each other, and stay bounded.
+        #[test]
+        fn merging_loses_nothing(steps in prop::collection::vec(step(), 1..4000)) {
+            let recorder = replay(&steps);
+            let busy: u64 = steps.iter().map(|step| step.busy_ns).sum();
+            let longest = [RequestKind::Read, RequestKind::Write]
+                .map(|kind| recorder.latency(kind).max_ns()).into_iter().max().unwrap();
+            for axis in [&recorder.by_time, &recorder.by_volume] {
+                let rows = &axis.rows;
+                prop_assert!(rows.len() <= MAX_ROWS);
+                let sum = rows.iter().fold(Counters::default(), |sum, row| sum + row.delta.counters);
+                prop_assert_eq!(sum, recorder.counters);
+                prop_assert_eq!(rows.iter().map(|row| row.delta.die_ns).sum::<u64>(), busy);
+                let write_ns: u128 = rows.iter().map(|row| row.delta.write_ns).sum();
+                prop_assert_eq!(write_ns, recorder.latency(RequestKind::Write).sum_ns());
+                prop_assert_eq!(rows.iter().map(|row| row.max_ns).max().unwrap_or(0), longest);
+                prop_assert!(rows.windows(2).all(|pair| pair[0].end == pair[1].start));
+                prop_assert_eq!(rows.first().map_or(recorder.start, |row| row.start), recorder.start);
+                prop_assert_eq!(rows.last().map_or(recorder.start, |row| row.end), recorder.end);
+            }
+            let step = recorder.by_time.step();
+            for row in &recorder.by_time.rows[..recorder.by_time.rows.len().saturating_sub(1)] {
+                prop_assert_eq!(row.end.0 - row.start.0, step);
+                prop_assert!(row.delta.die_ns <= 4 * step, "a die cannot be busy for longer than the row");
+            }
+        }
     }
 }

@@ -49,9 +49,8 @@ impl Sample {
             counters: self.counters - other.counters,
             read_ns: self.read_ns - other.read_ns,
             write_ns: self.write_ns - other.write_ns,
-            // Reports out of order can make busy time look earlier than it was by one operation.
-            channel_ns: self.channel_ns.saturating_sub(other.channel_ns),
-            die_ns: self.die_ns.saturating_sub(other.die_ns),
+            channel_ns: self.channel_ns - other.channel_ns,
+            die_ns: self.die_ns - other.die_ns,
         }
     }
 }
@@ -113,18 +112,14 @@ impl Axis {
         self.rows.len() >= MAX_ROWS
     }
 
-    /// Halves the rows.
+    /// Merges the rows in pairs and doubles the step.
     pub(crate) fn coarsen(&mut self) {
+        debug_assert!(self.rows.len().is_multiple_of(2), "every row has a neighbour");
         let half = self.rows.len() / 2;
         for i in 0..half {
             self.rows[i] = self.rows[2 * i].merged(&self.rows[2 * i + 1]);
         }
-        if self.rows.len() % 2 == 1 {
-            self.rows[half] = self.rows[2 * half];
-            self.rows.truncate(half + 1);
-        } else {
-            self.rows.truncate(half);
-        }
+        self.rows.truncate(half);
         self.step *= 2;
     }
 

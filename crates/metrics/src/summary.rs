@@ -166,3 +166,162 @@ fn run(c: &Counters, usage: &Usage) -> Value {
         "peak_rss_mb": usage.peak_rss_mb,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::Shape;
+    use base::{Geometry, Instant};
+
+    fn recorder(timed: bool) -> Recorder {
+        let mut recorder = Recorder::new(Shape { channels: 2, dies: 2, timed, capacity_bytes: 1 << 30 });
+        let at = |us: u64| Instant(if timed { us * 1000 } else { 0 });
+        recorder.completed(RequestKind::Read, at(0), at(100), 8192);
+        recorder.completed(RequestKind::Write, at(100), at(400), 16384);
+        recorder.completed(RequestKind::Trim, at(400), at(410), 4096);
+        recorder.completed(RequestKind::Flush, at(410), at(430), 0);
+        let c = &mut recorder.counters;
+        c.unmapped_reads = 1;
+        c.command(Cause::Host, OpKind::Program, 2);
+        c.count(Cause::Gc, OpKind::Read, 3);
+        c.count(Cause::Gc, OpKind::Program, 1);
+        c.copyback(Cause::Gc, 1);
+        c.count(Cause::Gc, OpKind::Erase, 1);
+        c.gc_invocations = 1;
+        c.gc_foreground = 1;
+        c.gc_moved_pages = 2;
+        c.wear_moves = 4;
+        if timed {
+            recorder.channel_busy(0, Cause::Host, at(0), at(200));
+            recorder.channel_busy(0, Cause::Rmw, at(200), at(300));
+            recorder.channel_busy(1, Cause::Gc, at(0), at(400));
+            recorder.channel_busy(1, Cause::Mapping, at(500), at(600));
+            recorder.die_busy(0, OpKind::Read, at(0), at(500));
+            recorder.die_busy(1, OpKind::Program, at(0), at(250));
+            recorder.die_busy(1, OpKind::Erase, at(500), at(1000));
+        }
+        recorder.finish(at(1000));
+        recorder
+    }
+
+    fn report(timed: bool) -> Value {
+        let geometry = Geometry::new(1, 1, 1, 1, 2, 4, 4096, 1);
+        let recorder = recorder(timed);
+        summary(&Report {
+            version: "1.2.3",
+            seed: u64::MAX,
+            config: json!({"z": 1, "a": 2}),
+            recorder: &recorder,
+            wear: Wear { geometry: &geometry, erases: &[1, 3], effective: None, reads_since_erase: None },
+            policy: Map::from_iter([("gcmix.omega_p50".to_string(), json!(0.5))]),
+            usage: Usage { wall_s: 4.0, cpu_s: 2.0, peak_rss_mb: None },
+        })
+    }
+
+    const LATENCY: &str = "mean p50 p90 p99 p999 p9999 max";
+
+    fn keys(value: &Value) -> String {
+        value.as_object().unwrap().keys().map(String::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn keys_have_their_names_and_order() {
+        for timed in [false, true] {
+            let s = report(timed);
+            let expected = [
+                ("", "schema ftlab_version seed config host flash waf gc utilisation wear policy run"),
+                ("/config", "z a"),
+                (
+                    "/host",
+                    "reads writes trims bytes_read bytes_written simulated_s iops read_iops write_iops \
+                     throughput_mb_s latency_us read_latency_us write_latency_us \
+                     flushes bytes_trimmed unmapped_reads trim_latency_us flush_latency_us",
+                ),
+                ("/host/latency_us", LATENCY),
+                ("/host/read_latency_us", LATENCY),
+                ("/host/write_latency_us", LATENCY),
+                ("/host/trim_latency_us", LATENCY),
+                ("/host/flush_latency_us", LATENCY),
+                ("/flash", "page_reads page_programs block_erases copybacks reprograms by_cause multiplane"),
+                ("/flash/by_cause", "host gc mapping refresh backup wear rmw"),
+                ("/flash/by_cause/backup", "reads programs erases copybacks"),
+                ("/flash/multiplane", "read_fraction program_fraction erase_fraction"),
+                ("/gc", "invocations foreground forward preempted moved_pages moved_per_victim"),
+                ("/utilisation", "channel die"),
+                ("/utilisation/channel", "host gc idle transfer"),
+                ("/utilisation/die", "read program erase idle"),
+                ("/wear", "erases effective_erases moves"),
+                ("/wear/erases", "min mean max stddev"),
+                ("/wear/effective_erases", "min mean max stddev"),
+                ("/policy", "gcmix.omega_p50"),
+                ("/run", "wall_s cpu_s host_requests_per_s flash_ops_per_s peak_rss_mb"),
+            ];
+            for (path, names) in expected {
+                assert_eq!(keys(s.pointer(path).unwrap()), names, "{path}");
+            }
+            assert_eq!(s["schema"], "ftlab.summary/1");
+            assert_eq!(s["seed"], u64::MAX);
+        }
+    }
+
+    #[test]
+    fn figures_of_a_timed_run() {
+        let s = report(true);
+        let host = &s["host"];
+        assert_eq!(host["simulated_s"], 0.001);
+        assert_eq!(
+            (&host["iops"], &host["read_iops"], &host["write_iops"]),
+            (&json!(2000.0), &json!(1000.0), &json!(1000.0))
+        );
+        assert_eq!(host["throughput_mb_s"], 24.576);
+        assert_eq!(host["latency_us"]["mean"], 200.0);
+        assert_eq!(host["latency_us"]["max"], 300.0);
+        assert_eq!(host["read_latency_us"]["p50"], 100.0);
+        assert_eq!(host["trim_latency_us"]["mean"], 10.0);
+        assert_eq!(host["flush_latency_us"]["mean"], 20.0);
+        assert_eq!(s["flash"]["by_cause"]["gc"], json!({"reads": 4, "programs": 2, "erases": 1, "copybacks": 1}));
+        assert_eq!(
+            s["flash"]["multiplane"],
+            json!({"read_fraction": null, "program_fraction": 1.0, "erase_fraction": 0.0})
+        );
+        assert_eq!(s["waf"], 2.0);
+        assert_eq!(s["gc"]["moved_per_victim"], 2.0);
+        let close = |path: &str, expected: f64| {
+            let found = s.pointer(path).and_then(Value::as_f64).unwrap();
+            assert!((found - expected).abs() < 1e-12, "{path}: {found}, not {expected}");
+        };
+        // Channel 0 spends 0.2 + 0.1 on the host, channel 1 0.4 on collection and 0.1 on the map.
+        close("/utilisation/channel/host", 0.15);
+        close("/utilisation/channel/gc", 0.2);
+        close("/utilisation/channel/transfer", 0.4);
+        close("/utilisation/channel/idle", 0.6);
+        close("/utilisation/die/read", 0.25);
+        close("/utilisation/die/program", 0.125);
+        close("/utilisation/die/erase", 0.25);
+        close("/utilisation/die/idle", 0.375);
+        assert_eq!(s["wear"]["erases"], json!({"min": 1, "mean": 2.0, "max": 3, "stddev": 1.0}));
+        assert_eq!(s["wear"]["moves"], 4);
+        let run = json!({"wall_s": 4.0, "cpu_s": 2.0, "host_requests_per_s": 2.0, "flash_ops_per_s": 4.5, "peak_rss_mb": null});
+        assert_eq!(s["run"], run, "4 requests and 9 operations in 2 CPU seconds");
+    }
+
+    #[test]
+    fn without_time_the_figures_of_time_are_null() {
+        let s = report(false);
+        for path in ["/host/simulated_s", "/host/iops", "/host/throughput_mb_s", "/host/latency_us/mean"] {
+            assert_eq!(s.pointer(path), Some(&Value::Null), "{path}");
+        }
+        assert!(s["utilisation"]["channel"].as_object().unwrap().values().all(Value::is_null));
+        assert!(s["utilisation"]["die"].as_object().unwrap().values().all(Value::is_null));
+        assert_eq!(s["waf"], 2.0);
+        assert_eq!(s["host"]["reads"], 1);
+    }
+
+    #[test]
+    fn only_the_cost_of_the_run_is_not_deterministic() {
+        let full = report(true);
+        let rest = deterministic(&full);
+        assert_eq!(format!("{} run", keys(&rest)), keys(&full));
+        assert_eq!(rest["host"], full["host"]);
+    }
+}

@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use base::{Cause, Geometry, Instant};
+use serde_json::Value;
 
 /// Spans after which a timeline stops to record: about 300 MB of file, and near what a browser can show.
 pub const MAX_SPANS: u64 = 2_000_000;
@@ -238,6 +239,30 @@ impl Drop for Timeline {
     }
 }
 
+/// Checks a timeline's text: it is JSON, and no two spans of a track overlap. Returns the number of spans.
+///
+/// # Errors
+/// What is wrong, with the track and the times in nanoseconds.
+pub fn check(text: &str) -> Result<u64, String> {
+    let trace: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
+    let events = trace["traceEvents"].as_array().ok_or("no array `traceEvents`")?;
+    let mut spans = Vec::new();
+    for event in events.iter().filter(|event| event["ph"] == "X") {
+        let number = |key: &str| event[key].as_f64().ok_or_else(|| format!("span without number `{key}`: {event}"));
+        let ns = |key: &str| number(key).map(|us| (us * 1e3).round() as u64);
+        let start = ns("ts")?;
+        spans.push((number("pid")? as u64, number("tid")? as u64, start, start + ns("dur")?));
+    }
+    spans.sort_unstable();
+    for pair in spans.windows(2) {
+        let [(pid, tid, start, end), (next_pid, next_tid, next_start, next_end)] = [pair[0], pair[1]];
+        if (pid, tid) == (next_pid, next_tid) && next_start < end {
+            return Err(format!("track {pid}/{tid}: {start}..{end} overlaps {next_start}..{next_end}"));
+        }
+    }
+    Ok(spans.len() as u64)
+}
+
 /// Nanoseconds, shown as microseconds with three decimals.
 struct Us(u64);
 
@@ -254,5 +279,155 @@ fn colour(name: &str, cause: Cause) -> &'static str {
         (_, Cause::Host | Cause::Rmw) => "good",
         (_, Cause::Gc) => "bad",
         _ => "grey",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+    use std::path::PathBuf;
+
+    /// A file name of this test's own, removed at the end.
+    struct Temporary(PathBuf);
+
+    impl Temporary {
+        fn new(test: &str) -> Temporary {
+            Temporary(std::env::temp_dir().join(format!("ftlab-timeline-{test}-{}.json", std::process::id())))
+        }
+
+        fn text(&self) -> String {
+            std::fs::read_to_string(&self.0).unwrap()
+        }
+
+        fn json(&self) -> Value {
+            serde_json::from_str(&self.text()).unwrap()
+        }
+    }
+
+    impl Drop for Temporary {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    /// 2 channels, 2 chips each, 1 die, 2 planes.
+    fn geometry() -> Geometry {
+        Geometry::new(2, 2, 1, 2, 4, 4, 4096, 1)
+    }
+
+    const ALWAYS: Range<Instant> = Instant::ZERO..Instant::NEVER;
+
+    fn of_phase<'a>(trace: &'a Value, phase: &str) -> Vec<&'a Value> {
+        trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == phase).collect()
+    }
+
+    #[test]
+    fn spans_land_on_named_tracks_with_exact_times() {
+        let file = Temporary::new("spans");
+        let mut timeline = Timeline::create(&file.0, &geometry(), ALWAYS).unwrap();
+        let args = [("ppn", 7), ("pages", 1)];
+        timeline.span(Track::Plane(5), "program", Cause::Gc, Instant(1_234_567), Instant(2_000_000), &args);
+        timeline.span(Track::Channel(1), "data in", Cause::Host, Instant(5), Instant(30), &[]);
+        assert_eq!(timeline.finish().unwrap(), TimelineEnd { spans: 2, dropped: 0 });
+
+        let trace = file.json();
+        let spans = of_phase(&trace, "X");
+        assert_eq!(spans[0]["name"], "gc program");
+        assert_eq!(spans[0]["cat"], "gc");
+        assert_eq!(spans[0]["cname"], "bad");
+        assert_eq!((&spans[0]["ts"], &spans[0]["dur"]), (&json!(1234.567), &json!(765.433)));
+        assert_eq!(spans[0]["args"], json!({"ppn": 7, "pages": 1}));
+        assert_eq!(spans[1]["name"], "data in");
+        assert_eq!((&spans[1]["ts"], &spans[1]["dur"]), (&json!(0.005), &json!(0.025)));
+
+        let name_of = |span: &Value, key: &str, ids: &[&str]| {
+            let mut named = of_phase(&trace, "M")
+                .into_iter()
+                .filter(|meta| meta["name"] == key && ids.iter().all(|id| meta[*id] == span[*id]));
+            let name = named.next().unwrap()["args"]["name"].clone();
+            assert!(named.next().is_none(), "one name each");
+            name
+        };
+        // Plane 5 is plane 1 of die 2, which is the first chip of channel 1.
+        assert_eq!(name_of(spans[0], "process_name", &["pid"]), "channel 1");
+        assert_eq!(name_of(spans[0], "thread_name", &["pid", "tid"]), "chip 0 die 0 plane 1");
+        assert_eq!(name_of(spans[1], "thread_name", &["pid", "tid"]), "bus");
+    }
+
+    #[test]
+    fn every_track_has_a_thread_of_its_own() {
+        let file = Temporary::new("tracks");
+        let g = geometry();
+        let mut timeline = Timeline::create(&file.0, &g, ALWAYS).unwrap();
+        let tracks = (0..g.channels)
+            .map(Track::Channel)
+            .chain((0..g.dies()).map(Track::Die))
+            .chain((0..g.planes()).map(Track::Plane));
+        let mut expected = 0;
+        for track in tracks {
+            timeline.span(track, "read", Cause::Host, Instant(0), Instant(10), &[]);
+            expected += 1;
+        }
+        timeline.finish().unwrap();
+        assert_eq!(check(&file.text()), Ok(expected), "they would overlap on a shared track");
+        let trace = file.json();
+        let threads = of_phase(&trace, "M").iter().filter(|meta| meta["name"] == "thread_name").count();
+        assert_eq!(threads as u64, expected);
+    }
+
+    #[test]
+    fn a_cut_run_leaves_valid_json() {
+        let file = Temporary::new("cut");
+        let mut timeline = Timeline::create(&file.0, &geometry(), ALWAYS).unwrap();
+        timeline.span(Track::Die(0), "erase", Cause::Gc, Instant(0), Instant(10), &[]);
+        drop(timeline);
+        assert_eq!(check(&file.text()), Ok(1));
+        assert_eq!(file.json()["otherData"]["spans"], 1);
+    }
+
+    #[test]
+    fn a_full_timeline_says_so() {
+        let file = Temporary::new("full");
+        let mut timeline = Timeline::with_limit(&file.0, &geometry(), ALWAYS, 3).unwrap();
+        for i in 0..5 {
+            timeline.span(Track::Die(0), "read", Cause::Host, Instant(10 * i), Instant(10 * i + 10), &[]);
+        }
+        assert_eq!(timeline.finish().unwrap(), TimelineEnd { spans: 3, dropped: 2 });
+        let trace = file.json();
+        assert_eq!(check(&file.text()), Ok(3));
+        assert_eq!(trace["otherData"], json!({"time": "simulated", "spans": 3, "dropped": 2}));
+        let marks = of_phase(&trace, "i");
+        assert_eq!(marks.len(), 1);
+        assert_eq!((&marks[0]["name"], &marks[0]["ts"]), (&json!("timeline full: 3 spans"), &json!(0.030)));
+    }
+
+    #[test]
+    fn only_the_window_is_recorded() {
+        let file = Temporary::new("window");
+        let window = Instant(100)..Instant(200);
+        let mut timeline = Timeline::create(&file.0, &geometry(), window).unwrap();
+        for (from, to) in [(50, 100), (90, 101), (150, 160), (199, 300), (200, 210)] {
+            timeline.span(Track::Die(0), "read", Cause::Host, Instant(from), Instant(to), &[]);
+        }
+        assert_eq!(timeline.finish().unwrap().spans, 3, "those that touch 100..200");
+    }
+
+    #[test]
+    fn the_check_finds_overlaps() {
+        let file = Temporary::new("overlap");
+        let mut timeline = Timeline::create(&file.0, &geometry(), ALWAYS).unwrap();
+        timeline.span(Track::Die(1), "read", Cause::Host, Instant(20), Instant(30), &[]);
+        timeline.span(Track::Die(1), "read", Cause::Host, Instant(10), Instant(21), &[]);
+        timeline.finish().unwrap();
+        let error = check(&file.text()).unwrap_err();
+        assert!(error.ends_with("10..21 overlaps 20..30"), "{error}");
+        assert!(check("[").unwrap_err().starts_with("not JSON"));
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_created_is_an_error() {
+        let path = Path::new("no-such-directory").join("timeline.json");
+        assert!(Timeline::create(&path, &geometry(), ALWAYS).is_err());
     }
 }

@@ -19,14 +19,18 @@ impl<const N: usize> Lane<N> {
     /// Adds work of a class.
     #[inline]
     pub(crate) fn add(&mut self, class: usize, from: Instant, to: Instant) {
-        self.busy[class] += to.0.saturating_sub(from.0);
+        if to <= from {
+            return;
+        }
+        self.busy[class] += to.0 - from.0;
         if from.0 != self.to {
             self.from = from.0;
         }
         self.to = to.0;
     }
 
-    /// Busy time before `now`, in nanoseconds.
+    /// Busy time before `now`, in nanoseconds. Never less than an earlier call said: whatever is added
+    /// weighs at least as much as the part of it that lies ahead.
     pub(crate) fn busy_until(&self, now: Instant) -> u64 {
         self.busy.iter().sum::<u64>() - self.ahead_of(now)
     }
@@ -45,5 +49,34 @@ impl<const N: usize> Lane<N> {
 
     fn ahead_of(&self, now: Instant) -> u64 {
         self.to.saturating_sub(self.from.max(now.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_ahead_is_not_counted_yet() {
+        let mut lane = Lane::<3>::IDLE;
+        lane.add(0, Instant(10), Instant(20));
+        assert_eq!([5, 10, 14, 20, 99].map(|now| lane.busy_until(Instant(now))), [0, 0, 4, 10, 10]);
+        // Booked behind it without a gap: still exact.
+        lane.add(1, Instant(20), Instant(50));
+        assert_eq!([14, 20, 30, 50].map(|now| lane.busy_until(Instant(now))), [4, 10, 20, 40]);
+        lane.add(2, Instant(60), Instant(60));
+        assert_eq!(lane.busy_until(Instant(30)), 20, "no work, no change");
+    }
+
+    #[test]
+    fn fractions_are_cut_at_the_end() {
+        let mut lane = Lane::<3>::IDLE;
+        assert_eq!(lane.fractions(Instant(0), Instant(100)), [0.0; 3]);
+        lane.add(0, Instant(0), Instant(25));
+        lane.add(2, Instant(50), Instant(75));
+        assert_eq!(lane.fractions(Instant(0), Instant(100)), [0.25, 0.0, 0.25]);
+        lane.add(1, Instant(75), Instant(225));
+        let [read, program, erase] = lane.fractions(Instant(0), Instant(100));
+        assert!((read + program + erase - 0.75).abs() < 1e-12);
     }
 }

@@ -86,3 +86,58 @@ impl Wear<'_> {
 fn nothing() -> Value {
     json!({ "min": null, "mean": null, "max": null, "stddev": null })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spread_of_erases() {
+        let g = Geometry::new(1, 1, 1, 1, 4, 4, 4096, 1);
+        let mut wear = Wear { geometry: &g, erases: &[2, 4, 4, 6], effective: None, reads_since_erase: None };
+        let expected = json!({"min": 2, "mean": 4.0, "max": 6, "stddev": 2f64.sqrt()});
+        assert_eq!(wear.erases_json(), expected);
+        assert_eq!(wear.effective_json(), expected, "every erase counts 1");
+        wear.effective = Some(&[1.0, 1.5, 2.0, 2.5]);
+        assert_eq!(
+            wear.effective_json(),
+            json!({"min": 1.0, "mean": 1.75, "max": 2.5, "stddev": 0.3125f64.sqrt()}),
+            "variance (0.75² + 0.25²) × 2 / 4"
+        );
+        wear.erases = &[];
+        wear.effective = Some(&[]);
+        assert_eq!(wear.erases_json().to_string(), r#"{"min":null,"mean":null,"max":null,"stddev":null}"#);
+        assert_eq!(wear.effective_json(), wear.erases_json());
+    }
+
+    #[test]
+    fn a_block_is_where_its_number_says() {
+        // 2 channels × 3 chips × 2 dies × 2 planes × 5 blocks.
+        let g = Geometry::new(2, 3, 2, 2, 5, 4, 4096, 1);
+        let erases: Vec<u32> = (0..g.blocks()).collect();
+        let reads = vec![9; erases.len()];
+        let wear = Wear { geometry: &g, erases: &erases, effective: None, reads_since_erase: Some(&reads) };
+        let table = wear.table();
+        assert_eq!(table.rows(), 120);
+        // Block 88: plane 17, so die 8 and plane 1 of it; die 8 is die 0 of chip 4, which is chip 1 of channel 1.
+        let row: Vec<(&str, u64)> = table
+            .columns
+            .iter()
+            .map(|(name, column)| match column {
+                Column::U64(values) => (*name, values[88]),
+                other => panic!("{name}: {other:?}"),
+            })
+            .collect();
+        let expected = [
+            ("block", 88),
+            ("channel", 1),
+            ("chip", 1),
+            ("die", 0),
+            ("plane", 1),
+            ("block_in_plane", 3),
+            ("erases", 88),
+            ("reads_since_erase", 9),
+        ];
+        assert_eq!(row, expected);
+    }
+}
