@@ -1,1 +1,19 @@
-//! todo
+//! What the host asks for: traces of real programs and seeded generators, as one stream of requests.
+//!
+//! [`Workload`] is what the device pulls from. [`trace`] reads every format and never holds more of a
+//! file than its reordering window; [`synthetic`] makes requests from a seed. This crate knows nothing of
+//! flash: of the device it is told only the bytes that the host may address.
+
+pub mod convert;
+pub mod error;
+pub mod info;
+pub mod synthetic;
+pub mod trace;
+mod workload;
+
+pub use convert::{TARGETS, convert, head};
+pub use error::{TraceError, WorkloadError};
+pub use info::{Info, info};
+pub use synthetic::GENERATORS;
+pub use trace::{FORMATS, Record, Trace, TraceOptions};
+pub use workload::{Tally, Workload};

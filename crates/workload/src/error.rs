@@ -1,0 +1,189 @@
+//! What can be wrong with a trace or a workload. Each message says where, what was found and what would
+//! be right.
+
+use std::io;
+use thiserror::Error;
+
+/// A trace that cannot be read.
+#[derive(Debug, Error)]
+pub enum TraceError {
+    /// The file system or a decoder refused.
+    #[error("{path}: {what}: {source}")]
+    Io {
+        /// The file.
+        path: String,
+        /// What was being done.
+        what: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// The path names a directory.
+    #[error("{path}: is a directory; expected a trace file")]
+    Directory {
+        /// The path.
+        path: String,
+    },
+    /// No bytes in the file.
+    #[error("{path}: the file is empty; expected a trace with at least one request")]
+    Empty {
+        /// The file.
+        path: String,
+    },
+    /// The file's beginning is in no format known here.
+    #[error("{path}: not a trace in a known format: it begins with `{excerpt}`; expected one of {known}")]
+    UnknownFormat {
+        /// The file.
+        path: String,
+        /// Its first line, shortened.
+        excerpt: String,
+        /// The names of the formats.
+        known: String,
+    },
+    /// A format was asked for by a name that does not exist.
+    #[error("unknown trace format `{name}`; expected one of {known}")]
+    NoSuchFormat {
+        /// What was asked for.
+        name: String,
+        /// The names of the formats.
+        known: String,
+    },
+    /// A line that is not as its format says.
+    #[error("{path}:{line}: bad {format} line: {what}, found `{excerpt}`; expected {expected}")]
+    BadLine {
+        /// The file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// The format's name.
+        format: &'static str,
+        /// What is wrong.
+        what: &'static str,
+        /// The line, shortened.
+        excerpt: String,
+        /// What a line of this format looks like.
+        expected: &'static str,
+    },
+    /// Bad lines are skipped, but there is nothing else.
+    #[error("{path}: not a {format} trace: {bad} bad lines and no request among the first {lines} lines")]
+    AllBad {
+        /// The file.
+        path: String,
+        /// The format's name.
+        format: &'static str,
+        /// Bad lines so far.
+        bad: u64,
+        /// Lines so far.
+        lines: u64,
+    },
+    /// The file is in order but holds no request.
+    #[error(
+        "{path}: no request among its {lines} lines ({format}); expected at least one read, write, discard or flush"
+    )]
+    NoRequests {
+        /// The file.
+        path: String,
+        /// The format's name.
+        format: &'static str,
+        /// Lines read.
+        lines: u64,
+    },
+    /// A request is earlier than its predecessor by more than the reordering window can mend.
+    #[error(
+        "{path}:{line}: time runs backwards by {by_ns} ns, beyond the reordering window of {window} requests; \
+         expected times in order, or `backwards_time = \"clamp\"`"
+    )]
+    Backwards {
+        /// The file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// How far back, in nanoseconds.
+        by_ns: u64,
+        /// The window, in requests.
+        window: usize,
+    },
+    /// A file that cannot be opened a second time.
+    #[error("{path}: not a regular file, so it can be read once only; expected a file for a replay in rounds")]
+    OneWay {
+        /// The file.
+        path: String,
+    },
+    /// A conversion to a format that cannot be written.
+    #[error("cannot write trace format `{name}`; expected one of {known}")]
+    NoSuchTarget {
+        /// What was asked for.
+        name: String,
+        /// The names of the formats that can be written.
+        known: String,
+    },
+}
+
+/// A workload that cannot be made or cannot go on.
+#[derive(Debug, Error)]
+pub enum WorkloadError {
+    /// The trace.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
+    /// A request reaches past the end of the device and the config says to stop at that.
+    #[error(
+        "{path}:{line}: request of {size} bytes at {offset} reaches past the end of the device at {capacity}; expected a \
+         larger `device.user_capacity`, or `out_of_range = \"wrap\"` or `\"clamp\"`"
+    )]
+    OutOfRange {
+        /// The file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// First byte of the request.
+        offset: u64,
+        /// Its length in bytes.
+        size: u64,
+        /// Bytes that the host may address.
+        capacity: u64,
+    },
+    /// The end is a written volume, and a round of the trace writes nothing.
+    #[error(
+        "{path}: a whole round of the trace wrote nothing inside the device, so the end by volume ({volume} bytes) is \
+         never reached; expected a trace with writes, or an end by `requests` or `rounds`"
+    )]
+    NoWrites {
+        /// The file.
+        path: String,
+        /// The volume asked for, in bytes.
+        volume: u64,
+    },
+    /// A round of the trace left nothing to replay.
+    #[error(
+        "{path}: no request of the trace lies inside the device ({dropped} dropped past its end at {capacity} bytes)"
+    )]
+    NothingLeft {
+        /// The file.
+        path: String,
+        /// Requests dropped in the round.
+        dropped: u64,
+        /// Bytes that the host may address.
+        capacity: u64,
+    },
+    /// Simulated time has run out of bits.
+    #[error(
+        "{path}:{line}: the replay passes 584 years of simulated time; expected a smaller `time_scale` or fewer rounds"
+    )]
+    TimeOverflow {
+        /// The file, or `generator`.
+        path: String,
+        /// Line number, from 1; 0 for a generator.
+        line: u64,
+    },
+    /// A generator that cannot be built.
+    #[error("generator `{name}`: {what}, found {found}; expected {expected}")]
+    Generator {
+        /// The generator's name.
+        name: String,
+        /// Which key.
+        what: &'static str,
+        /// Its value.
+        found: String,
+        /// What would be right.
+        expected: String,
+    },
+}

@@ -1,0 +1,48 @@
+//! Seeded generators. The same seed gives the same requests on every platform: whole-number arithmetic,
+//! and `libm` where a logarithm or power is needed.
+//!
+//! A pattern says which slot of the footprint the next request goes to; a slot is `request_size` bytes.
+//! To add one, write one file with a [`Pattern`] and add its line to [`GENERATORS`] and to [`pattern`].
+
+mod hot_cold;
+mod mixed;
+mod sequential;
+mod source;
+mod uniform;
+mod zipf;
+
+use base::{Choice, Selection};
+use engine::Stream;
+
+pub(crate) use source::{Batches, Source, SourceParameters};
+
+/// Every generator.
+pub static GENERATORS: &[Choice] =
+    &[uniform::CHOICE, sequential::CHOICE, zipf::CHOICE, hot_cold::CHOICE, mixed::CHOICE];
+
+/// Where requests go.
+pub(crate) trait Pattern: Send {
+    /// The slot of the next request, below the number of slots.
+    fn next(&mut self, stream: &mut Stream) -> u64;
+}
+
+/// The source with the named pattern inside its loop.
+///
+/// # Panics
+/// If no generator has that name: the config reader takes names from [`GENERATORS`] only.
+pub(crate) fn source(selection: &Selection, slots: u64, parameters: SourceParameters) -> Box<dyn Batches> {
+    match selection.name {
+        "uniform" => Box::new(Source::new(uniform::Uniform::new(slots), parameters)),
+        "sequential" => Box::new(Source::new(sequential::Sequential::new(slots), parameters)),
+        "zipf" => Box::new(Source::new(zipf::Zipf::new(slots, selection.get("z")), parameters)),
+        "hot-cold" => Box::new(Source::new(
+            hot_cold::HotCold::new(slots, selection.get("data"), selection.get("writes")),
+            parameters,
+        )),
+        "mixed" => Box::new(Source::new(
+            mixed::Mixed::new(slots, selection.get("sequential"), selection.get("run")),
+            parameters,
+        )),
+        name => panic!("no generator `{name}`"),
+    }
+}

@@ -1,0 +1,94 @@
+//! Requests from a pattern: kinds, sizes and times.
+
+use base::{Instant, Request, RequestKind};
+use engine::Stream;
+
+use super::Pattern;
+use super::hot_cold::threshold;
+
+/// What does not depend on the pattern.
+pub(crate) struct SourceParameters {
+    pub request_size: u64,
+    pub read_fraction: f64,
+    /// Mean gap in nanoseconds.
+    pub interval_ns: u64,
+    pub poisson: bool,
+    pub idle_every: u64,
+    pub idle_for_ns: u64,
+    pub seed: u64,
+}
+
+/// Makes requests, many at a time.
+pub(crate) trait Batches: Send {
+    /// Appends `n` requests.
+    fn fill(&mut self, out: &mut Vec<Request>, n: usize);
+}
+
+/// A pattern with kinds and times. Each has its own random stream, so that a changed read fraction or
+/// interval moves no address.
+pub(crate) struct Source<P> {
+    pattern: P,
+    parameters: SourceParameters,
+    /// A draw of 53 bits below this is a read.
+    reads: u64,
+    clock: Clock,
+    addresses: Stream,
+    kinds: Stream,
+}
+
+/// When requests are sent.
+struct Clock {
+    at: u64,
+    until_idle: u64,
+    stream: Stream,
+}
+
+impl<P: Pattern> Source<P> {
+    pub fn new(pattern: P, parameters: SourceParameters) -> Source<P> {
+        let stream = |name| Stream::new(parameters.seed, name);
+        let clock = Clock { at: 0, until_idle: parameters.idle_every, stream: stream("workload.gaps") };
+        let (addresses, kinds) = (stream("workload.addresses"), stream("workload.kinds"));
+        Source { pattern, reads: threshold(parameters.read_fraction), clock, addresses, kinds, parameters }
+    }
+
+    #[inline]
+    fn kind(&mut self) -> RequestKind {
+        // Writes only is the case of preconditioning, which should not pay for a draw.
+        if self.reads != 0 && self.kinds.next() >> 11 < self.reads { RequestKind::Read } else { RequestKind::Write }
+    }
+}
+
+impl Clock {
+    /// The time of the next request. Times stop at the end of 64 bits (584 years).
+    #[inline]
+    fn next(&mut self, parameters: &SourceParameters) -> u64 {
+        let at = self.at;
+        let gap = if parameters.poisson { self.exponential(parameters.interval_ns) } else { parameters.interval_ns };
+        self.at = at.saturating_add(gap);
+        if parameters.idle_every > 0 {
+            self.until_idle -= 1;
+            if self.until_idle == 0 {
+                self.until_idle = parameters.idle_every;
+                self.at = self.at.saturating_add(parameters.idle_for_ns);
+            }
+        }
+        at
+    }
+
+    /// An exponentially distributed gap, rounded to a nanosecond.
+    fn exponential(&mut self, mean_ns: u64) -> u64 {
+        (-libm::log(1.0 - self.stream.fraction()) * mean_ns as f64 + 0.5) as u64
+    }
+}
+
+impl<P: Pattern> Batches for Source<P> {
+    fn fill(&mut self, out: &mut Vec<Request>, n: usize) {
+        let size = self.parameters.request_size;
+        out.reserve(n);
+        for _ in 0..n {
+            let at = Instant(self.clock.next(&self.parameters));
+            let offset = self.pattern.next(&mut self.addresses) * size;
+            out.push(Request { at, offset, size, kind: self.kind(), fua: false });
+        }
+    }
+}

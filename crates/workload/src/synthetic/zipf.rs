@@ -1,0 +1,205 @@
+//! Zipf's law: the slot of rank r is asked for in proportion to r^-z; z = 0 is uniform.
+//!
+//! Ranks are grouped into buckets whose bounds grow geometrically. A bucket is drawn from an alias table
+//! (Walker 1977, Vose 1991) over its envelope, the mass it would have if all its ranks were as likely as
+//! its first; then a rank of it uniformly, kept with probability (rank ÷ first)^-z, else all is drawn
+//! again. The result is exact. As a bucket's bounds are close, most draws pass below the least such
+//! probability of the bucket and need no power.
+//!
+//! Popular ranks are not neighbours on a disk, so a fixed bijection scatters ranks over the footprint.
+
+use base::{Choice, Param};
+use engine::Stream;
+
+use super::Pattern;
+
+pub(super) const CHOICE: Choice = Choice {
+    name: "zipf",
+    doc: "Zipf's law over the footprint: the address of rank r is asked for in proportion to r^-z; ranks are scattered",
+    params: &[Param { name: "z", default: 0.9, min: 0.0, max: 2.0, integer: false, doc: "exponent; 0 is uniform" }],
+};
+
+/// Ranks that have a bucket to themselves.
+const SINGLE: u64 = 32;
+
+struct Bucket {
+    /// First rank, from 1.
+    first: u64,
+    width: u64,
+    /// 64-bit draws up to this are kept without a power.
+    sure: u64,
+    /// The alias table: draws below keep this bucket, others go to `alias`.
+    keep: u64,
+    alias: u32,
+}
+
+pub(super) struct Zipf {
+    z: f64,
+    buckets: Vec<Bucket>,
+    scatter: Scatter,
+}
+
+/// First ranks and widths: one rank each up to [`SINGLE`], then each 1/16 of its first rank.
+fn bounds(slots: u64) -> Vec<(u64, u64)> {
+    let mut bounds = Vec::new();
+    let mut first = 1;
+    while first <= slots {
+        let width = if first <= SINGLE { 1 } else { first / 16 }.min(slots - first + 1);
+        bounds.push((first, width));
+        first += width;
+    }
+    bounds
+}
+
+/// A fraction as a threshold for 64-bit draws.
+fn fixed(fraction: f64) -> u64 {
+    // 2^64 does not fit: 1 becomes the largest threshold, which is a bias of 2^-64.
+    let scaled = fraction * 18_446_744_073_709_551_616.0;
+    scaled as u64
+}
+
+impl Zipf {
+    pub fn new(slots: u64, z: f64) -> Zipf {
+        let bounds = bounds(slots);
+        let envelope: Vec<f64> =
+            bounds.iter().map(|&(first, width)| width as f64 * libm::pow(first as f64, -z)).collect();
+        let table = alias_table(&envelope);
+        let buckets = bounds.iter().zip(table).map(|(&(first, width), (keep, alias))| {
+            let least = libm::pow((first + width - 1) as f64 / first as f64, -z);
+            Bucket { first, width, sure: fixed(least), keep, alias }
+        });
+        Zipf { z, buckets: buckets.collect(), scatter: Scatter::new(slots) }
+    }
+
+    /// A rank from 0, by Zipf's law.
+    #[inline]
+    fn rank(&self, stream: &mut Stream) -> u64 {
+        loop {
+            let (index, rest) = split(stream.next(), self.buckets.len() as u64);
+            let mut bucket = &self.buckets[index as usize];
+            if rest > bucket.keep {
+                bucket = &self.buckets[bucket.alias as usize];
+            }
+            if bucket.width == 1 {
+                return bucket.first - 1;
+            }
+            let (offset, rest) = split(stream.next(), bucket.width);
+            let rank = bucket.first + offset;
+            if rest <= bucket.sure || rest < fixed(libm::pow(rank as f64 / bucket.first as f64, -self.z)) {
+                return rank - 1;
+            }
+        }
+    }
+}
+
+/// A whole number below `bound` and what is left of the draw, as 64 bits.
+#[inline]
+fn split(draw: u64, bound: u64) -> (u64, u64) {
+    let product = u128::from(draw) * u128::from(bound);
+    ((product >> 64) as u64, product as u64)
+}
+
+/// For each weight: the threshold below which a draw keeps it, and where the others go.
+fn alias_table(weights: &[f64]) -> Vec<(u64, u32)> {
+    let total: f64 = weights.iter().sum();
+    let mut scaled: Vec<f64> = weights.iter().map(|weight| weight * weights.len() as f64 / total).collect();
+    let mut table: Vec<(u64, u32)> = (0..weights.len()).map(|index| (u64::MAX, index as u32)).collect();
+    let (mut small, mut large): (Vec<usize>, Vec<usize>) = (0..weights.len()).partition(|&index| scaled[index] < 1.0);
+    while let (Some(&less), Some(&more)) = (small.last(), large.last()) {
+        small.pop();
+        table[less] = (fixed(scaled[less]), more as u32);
+        scaled[more] -= 1.0 - scaled[less];
+        if scaled[more] < 1.0 {
+            large.pop();
+            small.push(more);
+        }
+    }
+    table
+}
+
+/// A fixed bijection of `0..slots`: multiplications and shifts on the next power of two, walked until the
+/// result is inside.
+struct Scatter {
+    slots: u64,
+    mask: u64,
+    shift: u32,
+}
+
+impl Scatter {
+    fn new(slots: u64) -> Scatter {
+        let bits = (64 - (slots - 1).leading_zeros()).max(2);
+        Scatter { slots, mask: u64::MAX >> (64 - bits), shift: bits.div_ceil(2) }
+    }
+
+    #[inline]
+    fn place(&self, rank: u64) -> u64 {
+        let mut x = rank;
+        loop {
+            // Odd multipliers and a shift of half the bits or more are invertible modulo a power of two.
+            x = x.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(0x632b_e59b_d9b4_e019) & self.mask;
+            x ^= x >> self.shift;
+            x = x.wrapping_mul(0xd6e8_feb8_6659_fd93) & self.mask;
+            x ^= x >> self.shift;
+            if x < self.slots {
+                return x;
+            }
+        }
+    }
+}
+
+impl Pattern for Zipf {
+    #[inline]
+    fn next(&mut self, stream: &mut Stream) -> u64 {
+        let rank = self.rank(stream);
+        self.scatter.place(rank)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scattering_is_a_bijection() {
+        for slots in [1u64, 2, 3, 5, 64, 100, 1000, 4096, 65_537] {
+            let scatter = Scatter::new(slots);
+            let mut seen = vec![false; slots as usize];
+            (0..slots).for_each(|rank| seen[scatter.place(rank) as usize] = true);
+            assert!(seen.iter().all(|&seen| seen), "{slots}");
+        }
+    }
+
+    #[test]
+    fn frequencies_follow_the_law() {
+        const DRAWS: u64 = 4_000_000;
+        for (seed, z) in [0.0, 0.2, 0.5, 0.9, 0.99, 1.0, 1.2, 2.0].into_iter().enumerate() {
+            for slots in [1u64, 7, 33, 50_000] {
+                let zipf = Zipf::new(slots, z);
+                let mut stream = Stream::new(seed as u64, "zipf");
+                let mut counts = vec![0u64; slots as usize];
+                (0..DRAWS).for_each(|_| counts[zipf.rank(&mut stream) as usize] += 1);
+                let weights: Vec<f64> = (1..=slots).map(|rank| libm::pow(rank as f64, -z)).collect();
+                let (statistic, freedom) = chi_squared(&counts, &weights, DRAWS as f64);
+                // Mean and standard deviation of chi-squared are its freedom and sqrt(2 x freedom); five of them.
+                let limit = freedom + 5.0 * libm::sqrt(2.0 * freedom) + 1e-9;
+                assert!(statistic <= limit, "z {z}, {slots} slots: {statistic} of {freedom}");
+            }
+        }
+    }
+
+    /// Pearson's statistic over neighbouring ranks joined until 50 are expected.
+    fn chi_squared(counts: &[u64], weights: &[f64], draws: f64) -> (f64, f64) {
+        let total: f64 = weights.iter().sum();
+        let (mut statistic, mut cells, mut seen, mut expected) = (0.0, 0.0, 0.0, 0.0);
+        for (index, (&count, weight)) in counts.iter().zip(weights).enumerate() {
+            seen += count as f64;
+            expected += draws * weight / total;
+            if expected >= 50.0 || index + 1 == counts.len() {
+                statistic += (seen - expected) * (seen - expected) / expected;
+                cells += 1.0;
+                (seen, expected) = (0.0, 0.0);
+            }
+        }
+        (statistic, cells - 1.0)
+    }
+}

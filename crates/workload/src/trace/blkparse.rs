@@ -1,0 +1,176 @@
+//! The text of `blkparse`: one line per event of a request's way through the block layer.
+//!
+//! The default layout is `major,minor cpu sequence time pid action rwbs sector + nsectors [command]`; a
+//! layout without the device, which begins with the time, is read as well. One action is taken: dispatch
+//! (`D`) if the sample has any, else queueing (`Q`), else completion (`C`). The letters of `rwbs` are those
+//! of the kernel: a leading `F` asks for a flush before, one after the operation is FUA.
+//!
+//! Files are written buffer by buffer, one per processor, so lines are out of order by whole buffers: hence
+//! the large window. Now and then a line carries the wall clock instead of the time since the start; a line
+//! on the other side of 10^9 s (September 2001) from the median of the sample is dropped and counted.
+
+use base::RequestKind;
+
+use super::detect::Sample;
+use super::fields::{SECOND, Words, device, integer, scaled, time};
+use super::parser::{Bad, Format, LineParser, Sink, WINDOW_LARGE};
+
+pub(super) const FORMAT: Format = Format {
+    name: "blkparse",
+    doc: "blkparse text: [major,minor] cpu sequence time (s) pid action rwbs sector + nsectors (512 B) [command]",
+    expected: "`major,minor cpu sequence time pid action rwbs sector + nsectors [command]`, or \
+               `time cpu sequence pid action rwbs sector + nsectors [command]`",
+    window: WINDOW_LARGE,
+    header: false,
+    detect: |sample| sample.percent(|line| Event::parse(line).is_ok_and(|event| event.is_some())),
+    parser: |sample: &Sample| Box::new(Blkparse::new(sample)),
+};
+
+/// Times on either side of this are of different clocks.
+const WALL_CLOCK: u64 = 1_000_000_000 * SECOND;
+
+struct Blkparse {
+    action: u8,
+    wall_clock: bool,
+}
+
+/// The columns that every event has.
+struct Event<'a> {
+    device: u32,
+    time: u64,
+    action: &'a [u8],
+    rest: Words<'a>,
+}
+
+/// The words that lines of the summary at the end begin with.
+const SUMMARY: [&[u8]; 12] = [
+    b"CPU",
+    b"Total",
+    b"Reads",
+    b"Read",
+    b"Writes",
+    b"Write",
+    b"IO",
+    b"Throughput",
+    b"Events",
+    b"Skips:",
+    b"Timer",
+    b"Input",
+];
+
+impl<'a> Event<'a> {
+    /// The event of a line; `None` for a line of the summary.
+    fn parse(line: &'a [u8]) -> Result<Option<Event<'a>>, Bad> {
+        let mut words = Words::new(line);
+        let first = words.column()?;
+        if !first[0].is_ascii_digit() {
+            let summary = SUMMARY.contains(&first) || first.starts_with(b"CPU");
+            return if summary { Ok(None) } else { Err(Bad("line is neither an event nor of the summary")) };
+        }
+        let event = if let Some(comma) = memchr::memchr(b',', first) {
+            let (major, minor) = (device(&first[..comma])?, device(&first[comma + 1..])?);
+            words.column()?;
+            words.column()?;
+            let at = time(words.column()?, SECOND)?;
+            let number = major.checked_mul(1 << 20).and_then(|major| major.checked_add(minor));
+            let device = number.ok_or(Bad("device is not a pair of major and minor numbers"))?;
+            integer(words.column()?).ok_or(Bad("pid is not a number"))?;
+            Event { device, time: at, action: words.column()?, rest: words }
+        } else if first.contains(&b'.') {
+            let at = time(first, SECOND)?;
+            words.column()?;
+            words.column()?;
+            integer(words.column()?).ok_or(Bad("pid is not a number"))?;
+            Event { device: 0, time: at, action: words.column()?, rest: words }
+        } else {
+            return Err(Bad("line begins neither with a device nor with a time"));
+        };
+        if event.action.len() > 2 || !event.action[0].is_ascii_alphabetic() {
+            return Err(Bad("action is not a letter"));
+        }
+        Ok(Some(event))
+    }
+}
+
+impl Blkparse {
+    fn new(sample: &Sample) -> Blkparse {
+        let events = || sample.lines.iter().filter_map(|line| Event::parse(line).ok().flatten());
+        let has = |action: u8| events().any(|event| event.action == [action]);
+        let action = [b'D', b'Q', b'C'].into_iter().find(|&action| has(action)).unwrap_or(b'D');
+        let mut times: Vec<u64> = events().map(|event| event.time).collect();
+        times.sort_unstable();
+        let median = times.get(times.len() / 2).copied().unwrap_or(0);
+        Blkparse { action, wall_clock: median >= WALL_CLOCK }
+    }
+}
+
+/// What the letters of `rwbs` ask for.
+struct Rwbs {
+    flush_before: bool,
+    kind: Option<RequestKind>,
+    fua: bool,
+}
+
+impl Rwbs {
+    fn parse(letters: &[u8]) -> Result<Rwbs, Bad> {
+        let flush_before = letters.first() == Some(&b'F');
+        let rest = if flush_before { &letters[1..] } else { letters };
+        let (kind, used) = match rest {
+            [b'D', b'E', ..] => (Some(RequestKind::Trim), 2),
+            [b'D' | b'E', ..] => (Some(RequestKind::Trim), 1),
+            [b'W', ..] => (Some(RequestKind::Write), 1),
+            [b'R', ..] => (Some(RequestKind::Read), 1),
+            [b'N', ..] => (None, 1),
+            _ if flush_before => (None, 0),
+            _ => return Err(Bad("rwbs has none of R, W, D, F, N")),
+        };
+        let flags = &rest[used..];
+        if !flags.iter().all(|letter| letter.is_ascii_uppercase()) {
+            return Err(Bad("rwbs is not a word of capital letters"));
+        }
+        Ok(Rwbs { flush_before, kind, fua: flags.contains(&b'F') })
+    }
+}
+
+impl LineParser for Blkparse {
+    fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), Bad> {
+        let Some(mut event) = Event::parse(line)?.filter(|event| event.action == [self.action]) else {
+            sink.other();
+            return Ok(());
+        };
+        let rwbs = Rwbs::parse(event.rest.column()?)?;
+        if (event.time >= WALL_CLOCK) != self.wall_clock {
+            sink.counts.stray_times += 1;
+            return Ok(());
+        }
+        let range = match range(&mut event.rest) {
+            // A flush carries no range, and neither do commands that move no blocks.
+            Err(_) if rwbs.flush_before || rwbs.kind.is_none() => None,
+            range => Some(range?),
+        };
+        if rwbs.flush_before {
+            sink.flush(event.time, event.device);
+        }
+        match (rwbs.kind, range) {
+            (Some(_), Some((_, 0))) | (_, None) if rwbs.flush_before => Ok(()),
+            (Some(kind), Some((offset, size))) => {
+                sink.data(kind, event.time, event.device, offset, size, rwbs.fua && kind == RequestKind::Write)
+            }
+            _ if rwbs.flush_before => Ok(()),
+            _ => {
+                sink.other();
+                Ok(())
+            }
+        }
+    }
+}
+
+/// `sector + nsectors` in bytes.
+fn range(words: &mut Words) -> Result<(u64, u64), Bad> {
+    let sector = words.column()?;
+    if words.column()? != b"+" {
+        return Err(Bad("no `sector + nsectors`"));
+    }
+    let offset = scaled(sector, 512, "sector is not a sector number")?;
+    Ok((offset, scaled(words.column()?, 512, "nsectors is not a number of sectors")?))
+}

@@ -1,0 +1,96 @@
+//! Event Tracing for Windows as CSV, as in the SNIA Exchange and TPC traces: rows of many kinds behind a
+//! header that names the columns of each; `DiskRead`, `DiskWrite` and `DiskFlush` matter here. Times are
+//! microseconds, offsets and sizes bytes in hexadecimal.
+
+use base::RequestKind;
+
+use super::detect::Sample;
+use super::fields::{Commas, MICROSECOND, device, hexadecimal, time, trim};
+use super::parser::{Bad, Format, LineParser, Sink, WINDOW_SMALL};
+
+pub(super) const FORMAT: Format = Format {
+    name: "etw",
+    doc: "Microsoft ETW CSV (SNIA Exchange, TPC-C, TPC-E): DiskRead and DiskWrite rows, time (us), ByteOffset and IOSize (hex B)",
+    expected: "`DiskRead|DiskWrite, TimeStamp, Process, ThreadID, IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum, …`",
+    window: WINDOW_SMALL,
+    header: false,
+    detect,
+    parser: |sample: &Sample| Box::new(Etw::new(sample)),
+};
+
+/// Where a kind of row has its columns.
+#[derive(Clone, Copy)]
+struct Columns {
+    offset: usize,
+    size: usize,
+    disk: usize,
+}
+
+/// The columns of a row that moves data.
+struct Etw {
+    data: Columns,
+    flush_disk: usize,
+}
+
+fn detect(sample: &Sample) -> u32 {
+    let known = |line: &[u8]| {
+        let name = Commas::new(line).next().unwrap_or_default();
+        name == b"DiskRead" || name == b"DiskWrite" || name == b"BeginHeader"
+    };
+    if sample.lines.iter().any(|line| known(line)) { 100 } else { 0 }
+}
+
+impl Etw {
+    fn new(sample: &Sample) -> Etw {
+        let position = |row: &[u8], name: &[u8]| {
+            let header = sample.lines.iter().find(|line| is_header(line) && Commas::new(line).next() == Some(row))?;
+            Commas::new(header).position(|column| column == name)
+        };
+        let data = Columns {
+            offset: position(b"DiskRead", b"ByteOffset").unwrap_or(5),
+            size: position(b"DiskRead", b"IOSize").unwrap_or(6),
+            disk: position(b"DiskRead", b"DiskNum").unwrap_or(8),
+        };
+        Etw { data, flush_disk: position(b"DiskFlush", b"DiskNum").unwrap_or(6) }
+    }
+
+    fn column<'a>(&self, line: &'a [u8], index: usize) -> Result<&'a [u8], Bad> {
+        Commas::new(line).nth(index).ok_or(Bad("too few columns"))
+    }
+}
+
+/// The row that names the columns.
+fn is_header(line: &[u8]) -> bool {
+    Commas::new(line).nth(1) == Some(b"TimeStamp")
+}
+
+impl LineParser for Etw {
+    #[inline]
+    fn line(&mut self, line: &[u8], sink: &mut Sink) -> Result<(), Bad> {
+        let line = trim(line);
+        let kind = match Commas::new(line).next().unwrap_or_default() {
+            b"DiskRead" => RequestKind::Read,
+            b"DiskWrite" => RequestKind::Write,
+            b"DiskFlush" => RequestKind::Flush,
+            name if !name.is_empty() && name.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ') => {
+                sink.other();
+                return Ok(());
+            }
+            _ => return Err(Bad("row does not begin with the name of an event")),
+        };
+        if is_header(line) {
+            sink.other();
+            return Ok(());
+        }
+        let at = time(self.column(line, 1)?, MICROSECOND)?;
+        if kind == RequestKind::Flush {
+            sink.flush(at, device(self.column(line, self.flush_disk)?)?);
+            return Ok(());
+        }
+        let number = |index| self.column(line, index).map(hexadecimal);
+        let offset = number(self.data.offset)?.ok_or(Bad("ByteOffset is not a hexadecimal number"))?;
+        let size = number(self.data.size)?.ok_or(Bad("IOSize is not a hexadecimal number"))?;
+        let disk = device(self.column(line, self.data.disk)?)?;
+        sink.data(kind, at, disk, offset, size, false)
+    }
+}

@@ -1,0 +1,47 @@
+//! Reading traces: detection by content, decompression, one streaming pass with bounded memory.
+//!
+//! To add a format, write one file with a [`LineParser`] and add its line to [`FORMATS`].
+
+mod alibaba;
+mod ascii;
+mod biotracer;
+mod blkparse;
+mod detect;
+mod etw;
+mod fields;
+mod iolog;
+mod msr;
+mod parser;
+mod reader;
+mod source;
+mod spc;
+mod tencent;
+mod vscsi;
+mod window;
+
+pub use parser::{Counts, Format, Record};
+pub use reader::{Trace, TraceOptions};
+pub use source::Compression;
+
+/// Every format, in the order in which detection prefers them.
+pub static FORMATS: &[Format] = &[
+    iolog::FORMAT,
+    etw::FORMAT,
+    msr::FORMAT,
+    spc::FORMAT,
+    alibaba::FORMAT,
+    vscsi::FORMAT,
+    tencent::FORMAT,
+    ascii::SSDSIM,
+    ascii::SSDSIM_US,
+    ascii::DISKSIM,
+    ascii::FLASHSIM,
+    ascii::BYTES_MS,
+    biotracer::FORMAT,
+    blkparse::FORMAT,
+];
+
+/// The names of all formats, for messages.
+pub(crate) fn format_names() -> String {
+    FORMATS.iter().map(|format| format!("`{}`", format.name)).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,364 @@
+//! The reader that all formats share: buffer, bad lines, reordering, and times from zero.
+
+use std::path::{Path, PathBuf};
+
+use super::detect::Sample;
+use super::parser::{BlockParser, Counts, Format, Record, Sink};
+use super::source::{Compression, Source};
+use super::window::Window;
+use super::{FORMATS, format_names};
+use crate::error::TraceError;
+
+/// Bytes read at a time.
+const BUFFER: usize = 1 << 20;
+/// Bytes that detection looks at.
+const SAMPLE: usize = 1 << 16;
+/// A longer line is bad.
+const LINE_MAX: usize = 1 << 16;
+/// With `skip_bad`, so many bad lines without any request before them are no trace.
+const BAD_FIRST: u64 = 1000;
+
+/// How a trace is read.
+#[derive(Clone, Debug, Default)]
+pub struct TraceOptions {
+    /// A format by name; `None`: by content.
+    pub format: Option<String>,
+    /// Count bad lines and go on, instead of stopping at the first.
+    pub skip_bad: bool,
+    /// Stop at a time that the reordering window cannot put right, instead of giving it the latest time so far.
+    pub reject_backwards: bool,
+    /// Only requests of this device or volume.
+    pub device: Option<u32>,
+    /// Requests of the reordering window; `None`: as the format suggests.
+    pub window: Option<usize>,
+}
+
+/// A trace being read: requests in order of time, the first at zero.
+pub struct Trace {
+    path: PathBuf,
+    options: TraceOptions,
+    format: &'static Format,
+    source: Source,
+    buffer: Vec<u8>,
+    /// Unread bytes of the buffer.
+    start: usize,
+    end: usize,
+    /// The source has no more bytes.
+    drained: bool,
+    /// Inside a line that is too long: its rest is passed over.
+    overlong: bool,
+    parser: Box<dyn BlockParser>,
+    sink: Sink,
+    window: Window,
+    /// Nothing more will be parsed.
+    finished: bool,
+    /// What ended it, told once everything before it was given out.
+    failure: Option<TraceError>,
+    /// Time of the first request.
+    epoch_ns: Option<u64>,
+    /// Time of the last request given out.
+    last_ns: u64,
+}
+
+impl Trace {
+    /// Opens a trace, finds its compression and its format.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is empty, a directory, or in no known format.
+    pub fn open(path: impl AsRef<Path>, options: &TraceOptions) -> Result<Trace, TraceError> {
+        let path = path.as_ref();
+        let mut source = Source::open(path)?;
+        let mut buffer = vec![0; BUFFER];
+        let end =
+            source.read_full(&mut buffer[..SAMPLE]).map_err(|error| decode_error(path, source.compression, error))?;
+        let drained = end < SAMPLE;
+        if end == 0 {
+            return Err(TraceError::Empty { path: path.display().to_string() });
+        }
+        let sample = Sample::new(&buffer[..end], drained);
+        let format = match &options.format {
+            Some(name) => named(name)?,
+            None => sample.detect().ok_or_else(|| TraceError::UnknownFormat {
+                path: path.display().to_string(),
+                excerpt: excerpt(sample.lines.first().copied().unwrap_or(&buffer[..end])),
+                known: format_names(),
+            })?,
+        };
+        let parser = (format.parser)(&sample);
+        Ok(Trace {
+            path: path.to_owned(),
+            options: options.clone(),
+            format,
+            source,
+            start: 0,
+            end,
+            drained,
+            overlong: false,
+            parser,
+            sink: Sink::new(options.device),
+            window: Window::new(options.window.unwrap_or(format.window)),
+            finished: false,
+            failure: None,
+            epoch_ns: None,
+            last_ns: 0,
+            buffer,
+        })
+    }
+
+    /// Appends up to `max` requests in order of time; none at the end of the trace.
+    ///
+    /// # Errors
+    /// At a bad line, a decoder's error, a file that is no trace, or (if so asked) a time that runs
+    /// backwards; everything before it is given out first.
+    pub fn fill(&mut self, out: &mut Vec<Record>, max: usize) -> Result<usize, TraceError> {
+        let mut given = 0;
+        while given < max {
+            if self.window.ready(&self.sink.records).is_empty() {
+                self.refill();
+                if self.window.ready(&self.sink.records).is_empty() {
+                    break;
+                }
+            }
+            given += self.give(out, max - given)?;
+        }
+        if given == 0
+            && let Some(failure) = self.failure.take()
+        {
+            return Err(failure);
+        }
+        Ok(given)
+    }
+
+    /// Gives out what is ready, with times from zero that never run backwards.
+    fn give(&mut self, out: &mut Vec<Record>, max: usize) -> Result<usize, TraceError> {
+        let ready = self.window.ready(&self.sink.records);
+        let ready = &ready[..ready.len().min(max)];
+        let epoch = *self.epoch_ns.get_or_insert(ready[0].time_ns);
+        let mut last = self.last_ns;
+        let mut backwards = 0;
+        for record in ready {
+            let at = record.time_ns.saturating_sub(epoch);
+            if record.time_ns < epoch.saturating_add(last) {
+                if self.options.reject_backwards {
+                    return Err(TraceError::Backwards {
+                        path: self.path.display().to_string(),
+                        line: record.line,
+                        by_ns: epoch.saturating_add(last) - record.time_ns,
+                        window: self.window.size(),
+                    });
+                }
+                backwards += 1;
+            }
+            last = last.max(at);
+            out.push(Record { time_ns: last, ..*record });
+        }
+        let given = ready.len();
+        self.last_ns = last;
+        self.sink.counts.backwards_times += backwards;
+        self.sink.counts.requests += given as u64;
+        self.window.advance(given);
+        Ok(given)
+    }
+
+    /// Parses until the window can give something out, or to the end.
+    fn refill(&mut self) {
+        self.window.compact(&mut self.sink.records);
+        while !self.finished && self.sink.records.len() < self.window.full() {
+            if let Err(error) = self.parse() {
+                self.failure = Some(error);
+                self.finished = true;
+            }
+        }
+        self.window.settle(&mut self.sink.records, self.finished);
+    }
+
+    /// Parses some of the buffer, filling it first where it holds no whole line.
+    fn parse(&mut self) -> Result<(), TraceError> {
+        let unread = &self.buffer[self.start..self.end];
+        let whole = if self.drained { unread.len() } else { memchr::memrchr(b'\n', unread).map_or(0, |at| at + 1) };
+        if self.overlong {
+            return self.pass_over();
+        }
+        if whole == 0 {
+            return self.more();
+        }
+        if self.drained && memchr::memchr(b'\n', unread).is_none() && whole > LINE_MAX {
+            return self.too_long();
+        }
+        let before = self.start;
+        let (used, bad) = self.parser.lines(&self.buffer[before..before + whole], self.window.full(), &mut self.sink);
+        self.start += used;
+        match bad {
+            Some(bad) => self.bad_line(bad.0, before, used),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads on behind what is unread; at the end of the source, concludes.
+    fn more(&mut self) -> Result<(), TraceError> {
+        if self.end - self.start > LINE_MAX {
+            return self.too_long();
+        }
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        if self.drained {
+            self.finished = true;
+            return self.conclude();
+        }
+        let read = self
+            .source
+            .read_full(&mut self.buffer[self.end..])
+            .map_err(|error| decode_error(&self.path, self.source.compression, error))?;
+        self.drained = self.end + read < self.buffer.len();
+        self.end += read;
+        Ok(())
+    }
+
+    /// A line without end: bad, and its rest is passed over.
+    fn too_long(&mut self) -> Result<(), TraceError> {
+        self.sink.counts.lines += 1;
+        let begin = self.start;
+        self.overlong = true;
+        self.bad_line("line is longer than 65536 bytes", begin, 200)
+    }
+
+    fn pass_over(&mut self) -> Result<(), TraceError> {
+        match memchr::memchr(b'\n', &self.buffer[self.start..self.end]) {
+            Some(at) => {
+                self.start += at + 1;
+                self.overlong = false;
+                Ok(())
+            }
+            None => {
+                self.start = self.end;
+                self.overlong = !self.drained;
+                self.more()
+            }
+        }
+    }
+
+    /// Counts a bad line or makes it an error.
+    fn bad_line(&mut self, what: &'static str, begin: usize, used: usize) -> Result<(), TraceError> {
+        // The bad line is the last of those used.
+        let used = &self.buffer[begin..(begin + used).min(self.end)];
+        let used = used.strip_suffix(b"\n").unwrap_or(used);
+        let line = &used[memchr::memrchr(b'\n', used).map_or(0, |at| at + 1)..];
+        let counts = &mut self.sink.counts;
+        if counts.lines == counts.other_rows + 1 && self.format.header && is_header(line) {
+            counts.other_rows += 1;
+            return Ok(());
+        }
+        counts.bad_lines += 1;
+        if !self.options.skip_bad {
+            return Err(TraceError::BadLine {
+                path: self.path.display().to_string(),
+                line: counts.lines,
+                format: self.format.name,
+                what,
+                excerpt: excerpt(line),
+                expected: self.format.expected,
+            });
+        }
+        let none_yet = self.sink.records.is_empty() && self.epoch_ns.is_none();
+        if none_yet && counts.bad_lines >= BAD_FIRST { Err(self.all_bad()) } else { Ok(()) }
+    }
+
+    fn all_bad(&self) -> TraceError {
+        let Counts { bad_lines: bad, lines, .. } = self.sink.counts;
+        TraceError::AllBad { path: self.path.display().to_string(), format: self.format.name, bad, lines }
+    }
+
+    /// At the end: a file without any request is an error.
+    fn conclude(&mut self) -> Result<(), TraceError> {
+        let counts = self.sink.counts;
+        if self.epoch_ns.is_some() || !self.sink.records.is_empty() {
+            return Ok(());
+        }
+        if counts.bad_lines > 0 {
+            return Err(self.all_bad());
+        }
+        let path = self.path.display().to_string();
+        Err(TraceError::NoRequests { path, format: self.format.name, lines: counts.lines })
+    }
+
+    /// Begins again at the first request, with fresh counts.
+    ///
+    /// # Errors
+    /// When the file cannot be opened again.
+    pub fn rewind(&mut self) -> Result<(), TraceError> {
+        if !self.source.regular {
+            return Err(TraceError::OneWay { path: self.path.display().to_string() });
+        }
+        // The format stays what it was found to be.
+        let options = TraceOptions { format: Some(self.format.name.to_owned()), ..self.options.clone() };
+        *self = Trace::open(&self.path, &options)?;
+        Ok(())
+    }
+
+    /// The format the file is read in.
+    pub fn format(&self) -> &'static Format {
+        self.format
+    }
+
+    /// How the file is packed.
+    pub fn compression(&self) -> Compression {
+        self.source.compression
+    }
+
+    /// What was read so far.
+    pub fn counts(&self) -> Counts {
+        self.sink.counts
+    }
+
+    /// Requests of the reordering window.
+    pub fn window(&self) -> usize {
+        self.window.size()
+    }
+
+    /// How much of the file was read, 0..1; `None` where its length is not known.
+    pub fn position(&self) -> Option<f64> {
+        self.source.position()
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// The format of that name.
+fn named(name: &str) -> Result<&'static Format, TraceError> {
+    FORMATS
+        .iter()
+        .find(|format| format.name == name)
+        .ok_or_else(|| TraceError::NoSuchFormat { name: name.to_owned(), known: format_names() })
+}
+
+/// Column names begin with a letter or a quotation mark.
+fn is_header(line: &[u8]) -> bool {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    line.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'"') && line.is_ascii()
+}
+
+/// A line for a message: short, and without bytes that a terminal would act on.
+fn excerpt(line: &[u8]) -> String {
+    const LENGTH: usize = 80;
+    let line = line.split(|&byte| byte == b'\n').next().unwrap_or(line);
+    let mut text: String =
+        line.iter().take(LENGTH).flat_map(|&byte| std::ascii::escape_default(byte)).map(char::from).collect();
+    if line.len() > LENGTH {
+        text.push('…');
+    }
+    text
+}
+
+fn decode_error(path: &Path, compression: Compression, source: std::io::Error) -> TraceError {
+    let what = match compression {
+        Compression::None => "cannot be read",
+        Compression::Gzip => "gzip data are damaged or cut short",
+        Compression::Zstd => "zstd data are damaged or cut short",
+        Compression::Xz => "xz data are damaged or cut short",
+    };
+    TraceError::Io { path: path.display().to_string(), what, source }
+}

@@ -1,0 +1,415 @@
+//! The source that the device pulls from: a trace in rounds or a generator, cut to the device, until an
+//! end is reached.
+
+use std::collections::VecDeque;
+
+use base::{Instant, Request, RequestKind, Selection};
+use config::model::{self, BackwardsTime, OutOfRange};
+
+use crate::error::WorkloadError;
+use crate::synthetic::{self, Batches, SourceParameters};
+use crate::trace::{Counts, Record, Trace, TraceOptions};
+
+/// Trace requests read at a time.
+const BATCH: usize = 1024;
+
+/// What a workload has done so far. Nothing is cut, dropped or moved without a count here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Tally {
+    /// Requests handed to the device.
+    pub requests: u64,
+    /// Bytes of its writes.
+    pub bytes_written: u64,
+    /// Passes of the trace that were begun.
+    pub rounds: u64,
+    /// Lines read, over all rounds.
+    pub lines: u64,
+    /// Lines skipped because they could not be read.
+    pub bad_lines: u64,
+    /// Requests of no bytes, dropped.
+    pub zero_length: u64,
+    /// Requests in the wrong place beyond the reordering window, given the latest time so far.
+    pub backwards_times: u64,
+    /// Flushes that only completed a FUA write, dropped.
+    pub postfua_dropped: u64,
+    /// Rows of another clock than the rest, dropped.
+    pub stray_times: u64,
+    /// Requests moved by `out_of_range = "wrap"`.
+    pub wrapped: u64,
+    /// Requests cut short by `out_of_range = "clamp"`.
+    pub clamped: u64,
+    /// Requests wholly past the end, dropped by `out_of_range = "clamp"`.
+    pub dropped_past_end: u64,
+}
+
+impl Tally {
+    /// Adds what a reader counted in a round.
+    fn add(&mut self, counts: &Counts) {
+        self.lines += counts.lines;
+        self.bad_lines += counts.bad_lines;
+        self.zero_length += counts.zero_length;
+        self.backwards_times += counts.backwards_times;
+        self.postfua_dropped += counts.postfua_dropped;
+        self.stray_times += counts.stray_times;
+    }
+}
+
+/// A stream of requests with an end.
+pub struct Workload {
+    source: Source,
+    end: model::End,
+    tally: Tally,
+}
+
+enum Source {
+    Trace(Box<Replay>),
+    Generator(Box<dyn Batches>),
+}
+
+impl Workload {
+    /// A workload as the config describes it.
+    ///
+    /// # Errors
+    /// When the trace cannot be opened, or the generator does not fit the device.
+    pub fn open(
+        config: &model::Workload,
+        host: &model::Host,
+        user_capacity: u64,
+        seed: u64,
+    ) -> Result<Workload, WorkloadError> {
+        let mut end = config.end.clone();
+        let source = match &config.source {
+            model::Source::Trace { path } => {
+                if end == model::End::default() {
+                    end.rounds = Some(1);
+                }
+                Source::Trace(Box::new(Replay::open(path, config, host, user_capacity)?))
+            }
+            model::Source::Generator(generator) => {
+                let mut generator = generator.clone();
+                generator.interval = scale(generator.interval, host.time_scale);
+                generator.idle_for = scale(generator.idle_for, host.time_scale);
+                Source::Generator(generate(&generator, user_capacity, seed)?)
+            }
+        };
+        Ok(Workload { source, end, tally: Tally::default() })
+    }
+
+    /// Writes without end, for ageing a device: whole pages, uniformly over everything the host may address.
+    ///
+    /// # Errors
+    /// When the device is smaller than a page.
+    pub fn aging_uniform(user_capacity: u64, page_size: u64, seed: u64) -> Result<Workload, WorkloadError> {
+        let choice = synthetic::GENERATORS.iter().find(|choice| choice.name == "uniform");
+        let pattern = Selection::default_of(choice.expect("the uniform generator is registered"));
+        let generator = model::Generator {
+            pattern,
+            request_size: page_size,
+            read_fraction: 0.0,
+            footprint: user_capacity,
+            interval: base::Duration::ZERO,
+            poisson: false,
+            idle_every: 0,
+            idle_for: base::Duration::ZERO,
+        };
+        Workload::aging(&generator, user_capacity, seed)
+    }
+
+    /// Writes without end, for ageing a device, where and how large `generator` makes its requests.
+    ///
+    /// # Errors
+    /// When the generator does not fit the device.
+    pub fn aging(generator: &model::Generator, user_capacity: u64, seed: u64) -> Result<Workload, WorkloadError> {
+        let generator = model::Generator {
+            read_fraction: 0.0,
+            interval: base::Duration::ZERO,
+            poisson: false,
+            idle_every: 0,
+            ..generator.clone()
+        };
+        let source = Source::Generator(generate(&generator, user_capacity, seed)?);
+        Ok(Workload { source, end: model::End::default(), tally: Tally::default() })
+    }
+
+    /// Appends up to `max` requests, in order of time; appends none when the workload is over.
+    ///
+    /// # Errors
+    /// When the trace cannot be read on, a request is refused by `out_of_range` or `backwards_time`, or the
+    /// end can never be reached.
+    pub fn fill(&mut self, out: &mut Vec<Request>, max: usize) -> Result<(), WorkloadError> {
+        let begin = out.len();
+        let wanted = self.wanted(max);
+        match &mut self.source {
+            Source::Generator(batches) => batches.fill(out, wanted),
+            Source::Trace(replay) => replay.fill(out, wanted, &self.end, &mut self.tally)?,
+        }
+        self.cut(out, begin);
+        Ok(())
+    }
+
+    /// At most `max`, and no more than the end by requests leaves.
+    fn wanted(&self, max: usize) -> usize {
+        let over = self.end.volume.is_some_and(|volume| self.tally.bytes_written >= volume);
+        let left = self.end.requests.map_or(u64::MAX, |requests| requests.saturating_sub(self.tally.requests));
+        if over { 0 } else { usize::try_from(left).unwrap_or(usize::MAX).min(max) }
+    }
+
+    /// Counts what was appended, and cuts it behind the write that completes the volume.
+    fn cut(&mut self, out: &mut Vec<Request>, begin: usize) {
+        let volume = self.end.volume.unwrap_or(u64::MAX);
+        let mut written = self.tally.bytes_written;
+        let mut keep = out.len();
+        for (index, request) in out.iter().enumerate().skip(begin) {
+            if request.kind == RequestKind::Write {
+                written += request.size;
+                if written >= volume {
+                    keep = index + 1;
+                    break;
+                }
+            }
+        }
+        out.truncate(keep);
+        self.tally.bytes_written = written;
+        self.tally.requests += (keep - begin) as u64;
+    }
+
+    /// What was read, handed out, moved and dropped so far.
+    pub fn tally(&self) -> Tally {
+        let mut tally = self.tally;
+        if let Source::Trace(replay) = &self.source {
+            tally.add(&replay.trace.counts());
+        }
+        tally
+    }
+
+    /// How much is done, 0..1, by whichever end is nearest; `None` where nothing tells.
+    pub fn progress(&self) -> Option<f64> {
+        let by = |done: u64, all: Option<u64>| all.map(|all| if all == 0 { 1.0 } else { done as f64 / all as f64 });
+        let rounds = match &self.source {
+            Source::Trace(replay) => self.end.rounds.and_then(|rounds| {
+                let done = self.tally.rounds.saturating_sub(1) as f64 + replay.trace.position()?;
+                Some(done / rounds.max(1) as f64)
+            }),
+            Source::Generator(_) => None,
+        };
+        [by(self.tally.bytes_written, self.end.volume), by(self.tally.requests, self.end.requests), rounds]
+            .into_iter()
+            .flatten()
+            .reduce(f64::max)
+            .map(|done| done.min(1.0))
+    }
+}
+
+/// A time scaled, rounded to a nanosecond.
+fn scale(duration: base::Duration, factor: f64) -> base::Duration {
+    base::Duration(scaled(duration.0, factor))
+}
+
+fn scaled(ns: u64, factor: f64) -> u64 {
+    if factor == 1.0 { ns } else { (ns as f64 * factor + 0.5) as u64 }
+}
+
+/// The generator, checked against the device.
+fn generate(generator: &model::Generator, capacity: u64, seed: u64) -> Result<Box<dyn Batches>, WorkloadError> {
+    let refuse = |what, found: u64, expected: String| {
+        let name = generator.pattern.name.to_owned();
+        Err(WorkloadError::Generator { name, what, found: format!("{found} bytes"), expected })
+    };
+    if generator.footprint > capacity {
+        return refuse("footprint", generator.footprint, format!("at most the user capacity, {capacity} bytes"));
+    }
+    let slots = generator.footprint.checked_div(generator.request_size).unwrap_or(0);
+    if slots == 0 {
+        let expected = format!("1 byte to the footprint of {} bytes", generator.footprint);
+        return refuse("request_size", generator.request_size, expected);
+    }
+    let parameters = SourceParameters {
+        request_size: generator.request_size,
+        read_fraction: generator.read_fraction,
+        interval_ns: generator.interval.ns(),
+        poisson: generator.poisson,
+        idle_every: generator.idle_every,
+        idle_for_ns: generator.idle_for.ns(),
+        seed,
+    };
+    Ok(synthetic::source(&generator.pattern, slots, parameters))
+}
+
+/// A trace, replayed in rounds and cut to the device.
+struct Replay {
+    trace: Trace,
+    path: String,
+    capacity: u64,
+    out_of_range: OutOfRange,
+    time_scale: f64,
+    /// Time at which this round began, unscaled.
+    round_start_ns: u64,
+    /// Time of the last request of this round, from its beginning.
+    last_ns: u64,
+    /// Requests read in this round.
+    round_records: u64,
+    /// Requests handed on in this round, and whether one of them wrote.
+    round_requests: u64,
+    round_wrote: bool,
+    batch: Vec<Record>,
+    /// Requests that did not fit the caller's batch.
+    carried: VecDeque<Request>,
+    over: bool,
+}
+
+impl Replay {
+    fn open(path: &str, config: &model::Workload, host: &model::Host, capacity: u64) -> Result<Replay, WorkloadError> {
+        let options = TraceOptions {
+            skip_bad: config.skip_bad,
+            reject_backwards: config.backwards_time == BackwardsTime::Reject,
+            ..TraceOptions::default()
+        };
+        Ok(Replay {
+            trace: Trace::open(path, &options)?,
+            path: path.to_owned(),
+            capacity,
+            out_of_range: config.out_of_range,
+            time_scale: host.time_scale,
+            round_start_ns: 0,
+            last_ns: 0,
+            round_records: 0,
+            round_requests: 0,
+            round_wrote: false,
+            batch: Vec::with_capacity(BATCH),
+            carried: VecDeque::new(),
+            over: false,
+        })
+    }
+
+    fn fill(
+        &mut self,
+        out: &mut Vec<Request>,
+        wanted: usize,
+        end: &model::End,
+        tally: &mut Tally,
+    ) -> Result<(), WorkloadError> {
+        if tally.rounds == 0 {
+            tally.rounds = 1;
+        }
+        let full = out.len() + wanted;
+        while out.len() < full {
+            if let Some(request) = self.carried.pop_front() {
+                out.push(request);
+                continue;
+            }
+            if self.over || end.rounds == Some(0) {
+                break;
+            }
+            self.batch.clear();
+            self.trace.fill(&mut self.batch, (full - out.len()).min(BATCH))?;
+            if self.batch.is_empty() {
+                self.next_round(end, tally)?;
+                continue;
+            }
+            let batch = std::mem::take(&mut self.batch);
+            let result = batch.iter().try_for_each(|record| self.accept(record, full, out, tally));
+            self.batch = batch;
+            result?;
+        }
+        Ok(())
+    }
+
+    /// Goes to the beginning of the trace, or ends.
+    fn next_round(&mut self, end: &model::End, tally: &mut Tally) -> Result<(), WorkloadError> {
+        let path = || self.path.clone();
+        if self.round_requests == 0 {
+            return Err(WorkloadError::NothingLeft {
+                path: path(),
+                dropped: self.round_records,
+                capacity: self.capacity,
+            });
+        }
+        if end.rounds.is_some_and(|rounds| tally.rounds >= rounds) {
+            self.over = true;
+            return Ok(());
+        }
+        if let (Some(volume), None, None, false) = (end.volume, end.requests, end.rounds, self.round_wrote) {
+            return Err(WorkloadError::NoWrites { path: path(), volume });
+        }
+        // The round is over after one more gap of mean length.
+        let gap = self.last_ns / (self.round_records - 1).max(1);
+        let start = self.round_start_ns.checked_add(self.last_ns).and_then(|at| at.checked_add(gap));
+        self.round_start_ns = start.ok_or_else(|| WorkloadError::TimeOverflow { path: path(), line: 0 })?;
+        let counts = self.trace.counts();
+        self.trace.rewind()?;
+        tally.add(&counts);
+        tally.rounds += 1;
+        (self.last_ns, self.round_records, self.round_requests, self.round_wrote) = (0, 0, 0, false);
+        Ok(())
+    }
+
+    /// Cuts a request to the device and hands it on.
+    fn accept(
+        &mut self,
+        record: &Record,
+        full: usize,
+        out: &mut Vec<Request>,
+        tally: &mut Tally,
+    ) -> Result<(), WorkloadError> {
+        self.round_records += 1;
+        self.last_ns = record.time_ns;
+        let at = self.time(record)?;
+        let request = Request { at, offset: record.offset, size: record.size, kind: record.kind, fua: record.fua };
+        let end = request.offset + request.size;
+        if end <= self.capacity {
+            self.push(request, full, out);
+            return Ok(());
+        }
+        match self.out_of_range {
+            OutOfRange::Wrap => self.wrap(request, full, out, tally),
+            OutOfRange::Clamp if request.offset < self.capacity => {
+                tally.clamped += 1;
+                self.push(Request { size: self.capacity - request.offset, ..request }, full, out);
+            }
+            OutOfRange::Clamp => tally.dropped_past_end += 1,
+            OutOfRange::Reject => {
+                return Err(WorkloadError::OutOfRange {
+                    path: self.path.clone(),
+                    line: record.line,
+                    offset: record.offset,
+                    size: record.size,
+                    capacity: self.capacity,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Addresses modulo the capacity; what straddles the end goes on at 0. A request longer than the device
+    /// covers it once.
+    fn wrap(&mut self, request: Request, full: usize, out: &mut Vec<Request>, tally: &mut Tally) {
+        tally.wrapped += 1;
+        let offset = request.offset % self.capacity;
+        let size = request.size.min(self.capacity);
+        let first = size.min(self.capacity - offset);
+        self.push(Request { offset, size: first, ..request }, full, out);
+        if first < size {
+            self.push(Request { offset: 0, size: size - first, ..request }, full, out);
+        }
+    }
+
+    fn push(&mut self, request: Request, full: usize, out: &mut Vec<Request>) {
+        self.round_requests += 1;
+        self.round_wrote |= request.kind == RequestKind::Write;
+        if out.len() < full {
+            out.push(request);
+        } else {
+            self.carried.push_back(request);
+        }
+    }
+
+    fn time(&self, record: &Record) -> Result<Instant, WorkloadError> {
+        let overflow = || WorkloadError::TimeOverflow { path: self.path.clone(), line: record.line };
+        let ns = self.round_start_ns.checked_add(record.time_ns).ok_or_else(overflow)?;
+        match scaled(ns, self.time_scale) {
+            // Never is reserved, and a larger product is cut to it.
+            u64::MAX => Err(overflow()),
+            ns => Ok(Instant(ns)),
+        }
+    }
+}
