@@ -374,6 +374,9 @@ mod tests {
         let trace = file.json();
         let threads = of_phase(&trace, "M").iter().filter(|meta| meta["name"] == "thread_name").count();
         assert_eq!(threads as u64, expected);
+        let spans = of_phase(&trace, "X");
+        let main_threads = spans.iter().any(|span| spans.iter().any(|other| span["tid"] == other["pid"]));
+        assert!(!main_threads, "a viewer would take such a track for a process's main thread");
     }
 
     #[test]

@@ -46,8 +46,22 @@ fn thread_cpu_s() -> f64 {
     if failed { 0.0 } else { time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9 }
 }
 
-/// The process's largest resident set.
+/// The process's largest resident set. Linux keeps `getrusage`'s figure across `exec`, so that a small
+/// program shows the size of whoever started it; the high-water mark of `/proc` belongs to the program alone.
 fn peak_rss_mb() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok();
+    status.as_deref().and_then(high_water_mb).or_else(peak_rss_of_rusage)
+}
+
+/// `VmHWM` of a `/proc` status text.
+fn high_water_mb(status: &str) -> Option<f64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024.0 / 1e6)
+}
+
+/// What `getrusage` says, for systems without `/proc`.
+fn peak_rss_of_rusage() -> Option<f64> {
     // SAFETY: all-zero is a valid `rusage`, which the call overwrites; it keeps no pointer to it.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
@@ -76,6 +90,14 @@ mod tests {
         let usage = watch.usage();
         assert!(usage.wall_s > 0.0);
         assert!(usage.peak_rss_mb.is_some_and(|mb| mb > 33.0), "32 MiB were touched: {usage:?}");
+    }
+
+    #[test]
+    fn the_high_water_mark_is_in_megabytes() {
+        let status = "Name:\tftlab\nVmPeak:\t  99999 kB\nVmHWM:\t    2000 kB\nVmRSS:\t    1000 kB\n";
+        assert_eq!(high_water_mb(status), Some(2.048));
+        assert_eq!(high_water_mb("VmRSS:\t 1 kB\n"), None);
+        assert!(peak_rss_of_rusage().is_some_and(|mb| mb > 0.5));
     }
 
     #[test]
