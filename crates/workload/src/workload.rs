@@ -22,7 +22,7 @@ pub struct Tally {
     pub bytes_written: u64,
     /// Passes of the trace that were begun.
     pub rounds: u64,
-    /// Lines read, over all rounds.
+    /// Lines read, over all rounds; the reader is ahead of the requests by its window.
     pub lines: u64,
     /// Lines skipped because they could not be read.
     pub bad_lines: u64,
@@ -251,6 +251,9 @@ struct Replay {
     /// Requests handed on in this round, and whether one of them wrote.
     round_requests: u64,
     round_wrote: bool,
+    /// Bytes written over all rounds, and how many are wanted.
+    written: u64,
+    volume: u64,
     batch: Vec<Record>,
     /// Requests that did not fit the caller's batch.
     carried: VecDeque<Request>,
@@ -275,6 +278,8 @@ impl Replay {
             round_records: 0,
             round_requests: 0,
             round_wrote: false,
+            written: 0,
+            volume: config.end.volume.unwrap_or(u64::MAX),
             batch: Vec::with_capacity(BATCH),
             carried: VecDeque::new(),
             over: false,
@@ -307,7 +312,10 @@ impl Replay {
                 continue;
             }
             let batch = std::mem::take(&mut self.batch);
-            let result = batch.iter().try_for_each(|record| self.accept(record, full, out, tally));
+            let result = batch.iter().try_for_each(|record| match self.over {
+                true => Ok(()),
+                false => self.accept(record, full, out, tally),
+            });
             self.batch = batch;
             result?;
         }
@@ -395,7 +403,11 @@ impl Replay {
 
     fn push(&mut self, request: Request, full: usize, out: &mut Vec<Request>) {
         self.round_requests += 1;
-        self.round_wrote |= request.kind == RequestKind::Write;
+        if request.kind == RequestKind::Write {
+            self.round_wrote = true;
+            self.written += request.size;
+            self.over |= self.written >= self.volume;
+        }
         if out.len() < full {
             out.push(request);
         } else {

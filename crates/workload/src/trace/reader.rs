@@ -47,6 +47,8 @@ pub struct Trace {
     drained: bool,
     /// Inside a line that is too long: its rest is passed over.
     overlong: bool,
+    /// The row of column names was seen.
+    headed: bool,
     parser: Box<dyn BlockParser>,
     sink: Sink,
     window: Window,
@@ -94,6 +96,7 @@ impl Trace {
             end,
             drained,
             overlong: false,
+            headed: false,
             parser,
             sink: Sink::new(options.device),
             window: Window::new(options.window.unwrap_or(format.window)),
@@ -119,7 +122,7 @@ impl Trace {
                     break;
                 }
             }
-            given += self.give(out, max - given)?;
+            given += self.give(out, max - given);
         }
         if given == 0
             && let Some(failure) = self.failure.take()
@@ -130,34 +133,41 @@ impl Trace {
     }
 
     /// Gives out what is ready, with times from zero that never run backwards.
-    fn give(&mut self, out: &mut Vec<Record>, max: usize) -> Result<usize, TraceError> {
+    fn give(&mut self, out: &mut Vec<Record>, max: usize) -> usize {
         let ready = self.window.ready(&self.sink.records);
         let ready = &ready[..ready.len().min(max)];
         let epoch = *self.epoch_ns.get_or_insert(ready[0].time_ns);
         let mut last = self.last_ns;
         let mut backwards = 0;
+        let mut given = 0;
         for record in ready {
-            let at = record.time_ns.saturating_sub(epoch);
-            if record.time_ns < epoch.saturating_add(last) {
+            let latest = epoch.saturating_add(last);
+            if record.time_ns < latest {
                 if self.options.reject_backwards {
-                    return Err(TraceError::Backwards {
+                    self.failure = Some(TraceError::Backwards {
                         path: self.path.display().to_string(),
                         line: record.line,
-                        by_ns: epoch.saturating_add(last) - record.time_ns,
+                        by_ns: latest - record.time_ns,
                         window: self.window.size(),
                     });
+                    self.finished = true;
+                    break;
                 }
                 backwards += 1;
             }
-            last = last.max(at);
+            last = last.max(record.time_ns.saturating_sub(epoch));
             out.push(Record { time_ns: last, ..*record });
+            given += 1;
         }
-        let given = ready.len();
         self.last_ns = last;
         self.sink.counts.backwards_times += backwards;
         self.sink.counts.requests += given as u64;
         self.window.advance(given);
-        Ok(given)
+        if given < ready.len() {
+            self.sink.records.clear();
+            self.window = Window::new(self.window.size());
+        }
+        given
     }
 
     /// Parses until the window can give something out, or to the end.
@@ -245,7 +255,9 @@ impl Trace {
         let used = used.strip_suffix(b"\n").unwrap_or(used);
         let line = &used[memchr::memrchr(b'\n', used).map_or(0, |at| at + 1)..];
         let counts = &mut self.sink.counts;
-        if counts.lines == counts.other_rows + 1 && self.format.header && is_header(line) {
+        let first = counts.lines == counts.other_rows + 1 && !self.headed;
+        if first && self.format.header && is_header(line) {
+            self.headed = true;
             counts.other_rows += 1;
             return Ok(());
         }

@@ -1,0 +1,548 @@
+//! Each format by a handful of lines, and what happens to what is not as it should be.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use base::RequestKind::{self, Flush, Read, Trim, Write as Put};
+use workload::{Record, Trace, TraceError, TraceOptions, convert, head, info};
+
+/// A file that lives as long as the test.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str, content: &[u8]) -> Scratch {
+        let path = std::env::temp_dir().join(format!("ftlab-{}-{name}", std::process::id()));
+        std::fs::write(&path, content).unwrap();
+        Scratch(path)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn read(path: &PathBuf, options: &TraceOptions) -> Result<(Trace, Vec<Record>), TraceError> {
+    let mut trace = Trace::open(path, options)?;
+    let mut records = Vec::new();
+    while trace.fill(&mut records, 7)? > 0 {}
+    Ok((trace, records))
+}
+
+/// (time ns, kind, offset, size, device, fua)
+type Line = (u64, RequestKind, u64, u64, u32, bool);
+
+fn lines(records: &[Record]) -> Vec<Line> {
+    records.iter().map(|r| (r.time_ns, r.kind, r.offset, r.size, r.device, r.fua)).collect()
+}
+
+#[track_caller]
+fn check(name: &str, format: &str, text: &str, expected: &[Line]) -> Trace {
+    let scratch = Scratch::new(name, text.as_bytes());
+    let (trace, records) = read(&scratch.0, &TraceOptions::default()).unwrap();
+    assert_eq!(trace.format().name, format);
+    assert_eq!(lines(&records), expected);
+    trace
+}
+
+#[track_caller]
+fn refused(name: &str, text: &[u8], options: &TraceOptions) -> String {
+    let scratch = Scratch::new(name, text);
+    let error = read(&scratch.0, options).err().expect("an error").to_string();
+    error.replace(&scratch.0.display().to_string(), "FILE")
+}
+
+#[test]
+fn msr() {
+    let trace = check(
+        "msr",
+        "msr",
+        "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\r\n\
+         128166391024154329,prxy,0,Write,1105182720,1024,1514\r\n\
+         128166391024310068,prxy,1,Read,512,4096,2024\r\n",
+        &[(0, Put, 1_105_182_720, 1024, 0, false), (15_573_900, Read, 512, 4096, 1, false)],
+    );
+    assert_eq!(trace.counts().other_rows, 1);
+}
+
+#[test]
+fn captured() {
+    let trace = check(
+        "captured",
+        "msr",
+        "134396733288653904,v,0,Flush,0,0,780,-\n\
+         134396733288653914,v,0,Write,4096,8192,780,PREFLUSH+FUA+SYNC+META\n\
+         134396733288653924,v,0,Flush,0,0,780,POSTFUA\n\
+         134396733288653934,v,0,Discard,1048576,65536,780,-\n\
+         134396733288653944,v,0,Read,0,512,780,RA\n",
+        &[
+            (0, Flush, 0, 0, 0, false),
+            (1000, Put, 4096, 8192, 0, true),
+            (3000, Trim, 1_048_576, 65_536, 0, false),
+            (4000, Read, 0, 512, 0, false),
+        ],
+    );
+    assert_eq!(trace.counts().postfua_dropped, 1);
+}
+
+#[test]
+fn spc() {
+    check(
+        "spc",
+        "spc",
+        "0,20941264,8192,W,0.551706\n0,20939840,8192,W,0.554041\n1,3436288,15872,r,1.011732,9\n",
+        &[
+            (0, Put, 20_941_264 * 512, 8192, 0, false),
+            (2_335_000, Put, 20_939_840 * 512, 8192, 0, false),
+            (460_026_000, Read, 3_436_288 * 512, 15_872, 1, false),
+        ],
+    );
+}
+
+#[test]
+fn etw() {
+    let trace = check(
+        "etw",
+        "etw",
+        "BeginHeader\n\
+         \x20           DiskRead,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr,   ByteOffset,     IOSize, ElapsedTime,  DiskNum, IrpFlags, DiskSvcTime, I/O Pri,  VolSnap,         FileObject, FileName\n\
+         \x20          DiskFlush,  TimeStamp,     Process Name ( PID),   ThreadID,             IrpPtr,  ElapsedTime,  DiskNum, IrpFlags, DiskSvcTime, I/O Pri\n\
+         EndHeader\n\
+         OS Version: 6.0.6001,Trace Size: 1 KB\n\
+         \x20      DiskReadInit,       1090,     System (   4),        120, 0xfffffa800e0dbc10\n\
+         \x20           DiskRead,       1107,     System (   4),        120, 0xfffffa800e0dbc10, 0x0004e54000, 0x00002000,          17,       2, 0x000043,          17,      Normal, Original, 0xfffff8a0, \"C:\\a, b\"\n\
+         \x20          DiskWrite,       2107,     store.exe (4488),        120, 0xfffffa800e0dbc10, 0x00109e8000, 0x00001000,          17,       1, 0x000043,          17,      Normal, Original, 0xfffff8a0, \"D:\\x\"\n\
+         \x20          DiskFlush,       2200,     System (   4),        120, 0xfffffa800e0dbc10,   17,       1, 0x000043,          17,      Normal\n",
+        &[
+            (0, Read, 0x4e5_4000, 8192, 2, false),
+            (1_000_000, Put, 0x109e_8000, 4096, 1, false),
+            (1_093_000, Flush, 0, 0, 1, false),
+        ],
+    );
+    assert_eq!(trace.counts().other_rows, 6);
+}
+
+#[test]
+fn etw_with_a_processor_column() {
+    check(
+        "etw-cpu",
+        "etw",
+        "DiskRead,  TimeStamp, Process Name ( PID), ThreadID, CPU, IrpPtr, ByteOffset, IOSize, ElapsedTime, DiskNum\n\
+         DiskRead, 8612, xperf.exe (3984), 11844, 1, 0xffffe288b23f1b20, 0x018f0b8000, 0x00001000, 283, 0\n",
+        &[(0, Read, 0x1_8f0b_8000, 4096, 0, false)],
+    );
+}
+
+#[test]
+fn simulators_ascii() {
+    check(
+        "ssdsim",
+        "ssdsim",
+        "11413000 0 657728 16 1\n11565000 1 31244784 64 0\n",
+        &[(0, Read, 657_728 * 512, 8192, 0, false), (152_000, Put, 31_244_784 * 512, 32_768, 1, false)],
+    );
+    check(
+        "ssdsim-us",
+        "ssdsim-us",
+        "0 0 280605840 2 1\n979 0 287641400 128 1\n3976 0 8347504 8 0\n",
+        &[
+            (0, Read, 280_605_840 * 512, 1024, 0, false),
+            (979_000, Read, 287_641_400 * 512, 65_536, 0, false),
+            (3_976_000, Put, 8_347_504 * 512, 4096, 0, false),
+        ],
+    );
+    check(
+        "disksim",
+        "disksim",
+        "7961.833 0 20228336 8 0\n8346.206 0 6397360 496 3\n",
+        &[(0, Put, 20_228_336 * 512, 4096, 0, false), (384_373_000, Read, 6_397_360 * 512, 496 * 512, 0, false)],
+    );
+    check(
+        "flashsim",
+        "flashsim",
+        "26.214000\t0\t303574\t1\t0\n26.214000\t0\t240840\t2\t1\n",
+        &[(0, Put, 303_574 * 512, 4096, 0, false), (0, Read, 240_840 * 512, 8192, 0, false)],
+    );
+    check(
+        "ms-bytes",
+        "ms-bytes",
+        "0.000 0 200626176 4096 0\n223.412 0 3159347200 36864 1\n",
+        &[(0, Put, 200_626_176, 4096, 0, false), (223_412_000, Read, 3_159_347_200, 36_864, 0, false)],
+    );
+}
+
+#[test]
+fn a_name_overrides_detection() {
+    let scratch = Scratch::new("named", b"0 0 8 2 1\n979 0 16 128 1\n");
+    let options = TraceOptions { format: Some("ssdsim".into()), ..TraceOptions::default() };
+    let (_, records) = read(&scratch.0, &options).unwrap();
+    assert_eq!(records[1].time_ns, 979);
+    let options = TraceOptions { format: Some("ssdsin".into()), ..TraceOptions::default() };
+    let error = refused("named-wrong", b"0 0 8 2 1\n", &options);
+    assert!(error.starts_with("unknown trace format `ssdsin`; expected one of `iolog`"), "{error}");
+}
+
+#[test]
+fn biotracer() {
+    check(
+        "biotracer",
+        "biotracer",
+        "4043872\t\t96\t\t49152\t\t5\t\t1398396860.168065791\t\t1398396860.168307510\t\t1.5\t\t1.6\n\
+         4043968 8 4096 4 1398396860.171915740 1 1 1\n\
+         52432368 8 4096 1 1398396860.170000000 1 1 1\n",
+        &[
+            (0, Put, 4_043_872 * 512, 49_152, 0, false),
+            (1_934_209, Put, 52_432_368 * 512, 4096, 0, false),
+            (3_849_949, Read, 4_043_968 * 512, 4096, 0, false),
+        ],
+    );
+}
+
+#[test]
+fn blkparse() {
+    let trace = check(
+        "blkparse",
+        "blkparse",
+        "  8,33  21        1     0.000500000  6742  Q  WS 4194352 + 8 [(null)]\n\
+         \x20 8,33  21        2     0.001003911  6742  D  WS 4202624 + 8 [(null)]\n\
+         \x20 8,33  21        3     0.001003912  6742  m   N cfq6742 insert\n\
+         \x20 8,33   6        5     0.000094763  6742  D  WFSM 4202600 + 24 [db_bench]\n\
+         \x20 8,33   6        6     0.000099731  6742  D   R 8 + 8 [db_bench]\n\
+         \x20 8,33   6        7     0.000100000  6742  D   D 4206640 + 2048 [db_bench]\n\
+         \x20 8,33   6        8     0.000200000  6742  D  FN [kworker/0:1H]\n\
+         \x20 8,33   6        9     0.000300000  6742  D   N 36 (12 00 00 00 24 00 ..) [udev]\n\
+         \x20 8,33   6       10  1266874889.700543943  6742  D  RS 4206592 + 8 [db_bench]\n\
+         CPU0 (8,33):\n Reads Queued:           0,        0KiB\t Writes Queued:          52,      208KiB\n\n\
+         Total (8,33):\n Throughput (R/W): 0KiB/s / 1KiB/s\nEvents (8,33): 10 entries\nSkips: 0 forward (0 -   0.0%)\n",
+        &[
+            (0, Put, 4_202_600 * 512, 24 * 512, 8 << 20 | 33, true),
+            (4_968, Read, 4096, 4096, 8 << 20 | 33, false),
+            (5_237, Trim, 4_206_640 * 512, 1 << 20, 8 << 20 | 33, false),
+            (105_237, Flush, 0, 0, 8 << 20 | 33, false),
+            (909_148, Put, 4_202_624 * 512, 4096, 8 << 20 | 33, false),
+        ],
+    );
+    let counts = trace.counts();
+    assert_eq!((counts.stray_times, counts.out_of_order, counts.other_rows), (1, 4, 10));
+}
+
+#[test]
+fn blkparse_without_device_and_without_dispatch() {
+    check(
+        "blkparse-q",
+        "blkparse",
+        "0.000011560   5       6 18046   Q  FWFS 1024 + 8 [jbd2]\n0.000011960   5       7 18046   I  WS 1024 + 8 [jbd2]\n\
+         0.000021560   5       6 18046   Q  FWS 0 + 0 [jbd2]\n",
+        &[(0, Flush, 0, 0, 0, false), (0, Put, 524_288, 4096, 0, true), (10_000, Flush, 0, 0, 0, false)],
+    );
+}
+
+#[test]
+fn fio_iologs() {
+    check(
+        "iolog2",
+        "iolog",
+        "fio version 2 iolog\n/dev/sdb add\n/dev/sdb open\n/dev/sdb write 0 4096\n/dev/sdb wait 1500 0\n/dev/sdb read 8192 512\n\
+         /dev/sdb sync 0 0\n/dev/sdb trim 4096 4096\n/dev/sdb close\n",
+        &[
+            (0, Put, 0, 4096, 0, false),
+            (1_500_000, Read, 8192, 512, 0, false),
+            (1_500_000, Flush, 0, 0, 0, false),
+            (1_500_000, Trim, 4096, 4096, 0, false),
+        ],
+    );
+    check(
+        "iolog3",
+        "iolog",
+        "fio version 3 iolog\n5 a add\n5 a open\n10 a write 0 4096\n20 b write 0 4096\n25 a datasync 0 0\n30 a close\n",
+        &[(0, Put, 0, 4096, 0, false), (10_000, Put, 0, 4096, 1, false), (15_000, Flush, 0, 0, 0, false)],
+    );
+}
+
+#[test]
+fn cloud_block_stores() {
+    check(
+        "vscsi",
+        "vscsi",
+        "version,time,op,size,lbn\n1,5633898368802,2a,512,42932745\n1,5633898611441,28,4096,42932746\n1,5633898745540,35,0,0\n\
+         1,5633898745541,12,36,0\n",
+        &[
+            (0, Put, 42_932_745 * 512, 512, 0, false),
+            (242_639_000, Read, 42_932_746 * 512, 4096, 0, false),
+            (376_738_000, Flush, 0, 0, 0, false),
+        ],
+    );
+    check(
+        "alibaba",
+        "alibaba",
+        "419,W,8792731648,16384,1577808144360767\n725,R,59110326272,360448,1577808144360813\n",
+        &[(0, Put, 8_792_731_648, 16_384, 419, false), (46_000, Read, 59_110_326_272, 360_448, 725, false)],
+    );
+    check(
+        "tencent",
+        "tencent",
+        "1538323200,12910952128,128,0,1063\n1538323201,6265984,8,1,1071\n",
+        &[
+            (0, Read, 12_910_952_128 * 512, 65_536, 1063, false),
+            (1_000_000_000, Put, 6_265_984 * 512, 4096, 1071, false),
+        ],
+    );
+}
+
+#[test]
+fn one_device_of_several() {
+    let scratch = Scratch::new("device", b"419,W,0,16384,10\n725,R,4096,512,11\n419,R,0,16384,12\n");
+    let options = TraceOptions { device: Some(725), ..TraceOptions::default() };
+    let (trace, records) = read(&scratch.0, &options).unwrap();
+    assert_eq!(lines(&records), [(0, Read, 4096, 512, 725, false)]);
+    assert_eq!(trace.counts().other_devices, 2);
+}
+
+#[test]
+fn bad_lines_say_where_and_what() {
+    let text = b"0,20941264,8192,W,0.551706\n0,20939840,8192,W,0.554041\n0,1,2\n0,20939840,8192,W,0.6\n";
+    assert_eq!(
+        refused("bad", text, &TraceOptions::default()),
+        "FILE:3: bad spc line: too few columns, found `0,1,2`; expected `ASU,LBA,size,R|W,timestamp[,…]`"
+    );
+    let scratch = Scratch::new("skip", text);
+    let (trace, records) = read(&scratch.0, &TraceOptions { skip_bad: true, ..TraceOptions::default() }).unwrap();
+    assert_eq!((records.len(), trace.counts().bad_lines, trace.counts().lines), (3, 1, 4));
+    // What stands before the bad line is given out first.
+    assert_eq!(head(&scratch.0, &TraceOptions::default(), 2).unwrap().len(), 2);
+}
+
+#[test]
+fn broken_values_are_named() {
+    let good = "0,8,8192,W,0.5\n".repeat(5);
+    for (line, what) in [
+        ("0,8,8192,W,-0.5", "time is negative"),
+        ("0,8,8192,W,NaN", "time is not a number"),
+        ("0,8,8192,W,99999999999999999999", "time is not a number"),
+        ("0,8,8192,W,18446744074", "time is beyond 64 bits of nanoseconds"),
+        ("0,36028797018963968,8192,W,0.5", "LBA (column 2) is not a block number"),
+        ("0,9223372036854775807,512,R,0.5", "LBA (column 2) is not a block number"),
+        ("0,36028797018963967,8192,W,0.5", "offset is beyond any device's"),
+        ("0,8,18446744073709551615,W,0.5", "size is beyond any request's"),
+        ("4294967296,8,512,W,0.5", "device is not a number below 2^32"),
+        ("0,8,8192,X,0.5", "opcode (column 4) is not R or W"),
+        ("\u{0}\u{1}\u{7f}", "device is not a number below 2^32"),
+        ("", ""),
+    ] {
+        if line.is_empty() {
+            continue;
+        }
+        let error = refused("value", format!("{good}{line}\n").as_bytes(), &TraceOptions::default());
+        assert!(error.starts_with(&format!("FILE:6: bad spc line: {what}, found `")), "{line}: {error}");
+    }
+}
+
+#[test]
+fn what_is_no_trace_is_refused() {
+    let default = TraceOptions::default();
+    assert_eq!(refused("empty", b"", &default), "FILE: the file is empty; expected a trace with at least one request");
+    for (name, content) in [
+        ("junk", (0..50_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect::<Vec<u8>>()),
+        ("prose", b"It was a dark and stormy night;\nthe rain fell in torrents.\n".to_vec()),
+        ("blank", b"\n\n\n   \n".to_vec()),
+        ("zeros", vec![0; 100_000]),
+        ("long", vec![b'7'; 3 << 20]),
+        ("header", b"version,time,op,size,lbn\n".to_vec()),
+    ] {
+        let error = refused(name, &content, &default);
+        assert!(error.starts_with("FILE: not a trace in a known format: it begins with `"), "{name}: {error}");
+        assert!(error.contains("`msr`") && error.len() < 600, "{name}: {error}");
+    }
+}
+
+#[test]
+fn missing_files_and_directories() {
+    let error = Trace::open("/no/such/trace.csv", &TraceOptions::default()).err().unwrap().to_string();
+    assert_eq!(error, "/no/such/trace.csv: cannot be opened: No such file or directory (os error 2)");
+    let directory = std::env::temp_dir();
+    let error = Trace::open(&directory, &TraceOptions::default()).err().unwrap().to_string();
+    assert_eq!(error, format!("{}: is a directory; expected a trace file", directory.display()));
+}
+
+#[test]
+fn with_skip_bad_a_file_of_bad_lines_is_no_trace() {
+    let options = TraceOptions { format: Some("msr".into()), skip_bad: true, ..TraceOptions::default() };
+    let error = refused("all-bad", "nonsense\n".repeat(5000).as_bytes(), &options);
+    assert_eq!(error, "FILE: not a msr trace: 1000 bad lines and no request among the first 1001 lines");
+    let error = refused("few-bad", b"x\n1\n2\n", &options);
+    assert_eq!(error, "FILE: not a msr trace: 2 bad lines and no request among the first 3 lines");
+    let error = refused("zero", b"1,h,0,Read,0,0,0\n", &TraceOptions::default());
+    assert_eq!(error, "FILE: no request among its 1 lines (msr); expected at least one read, write, discard or flush");
+}
+
+#[test]
+fn lines_longer_than_any_trace_has() {
+    let mut text = b"0,8,8192,W,0.5\n".repeat(10);
+    text.extend(vec![b'9'; 3 << 20]);
+    text.extend(b"\n0,8,8192,W,0.6\n");
+    let error = refused("over-long", &text, &TraceOptions::default());
+    assert!(error.starts_with("FILE:11: bad spc line: line is longer than 65536 bytes, found `9999"), "{error}");
+    let scratch = Scratch::new("over-long-skip", &text);
+    let (trace, records) = read(&scratch.0, &TraceOptions { skip_bad: true, ..TraceOptions::default() }).unwrap();
+    assert_eq!((records.len(), trace.counts().bad_lines, trace.counts().lines), (11, 1, 12));
+    assert_eq!(records[10].time_ns, 100_000_000);
+}
+
+#[test]
+fn zero_length_requests_are_dropped_and_counted() {
+    let trace =
+        check("zero-length", "spc", "0,8,0,W,0.5\n0,8,512,W,0.5\n0,8,0,R,0.7\n", &[(0, Put, 4096, 512, 0, false)]);
+    assert_eq!(trace.counts().zero_length, 2);
+}
+
+#[test]
+fn times_that_run_backwards() {
+    let text = b"0,8,512,W,1.0\n0,8,512,W,5.0\n0,8,512,W,2.0\n0,8,512,W,6.0\n";
+    let times = |options: &TraceOptions| {
+        let scratch = Scratch::new("backwards", text);
+        let (trace, records) = read(&scratch.0, options).unwrap();
+        let seconds: Vec<u64> = records.iter().map(|record| record.time_ns / 1_000_000_000).collect();
+        (seconds, trace.counts().out_of_order, trace.counts().backwards_times)
+    };
+    // Inside the window they are put in order; beyond it they get the latest time so far.
+    assert_eq!(times(&TraceOptions::default()), (vec![0, 1, 4, 5], 1, 0));
+    let narrow = TraceOptions { window: Some(0), ..TraceOptions::default() };
+    // Without a window of requests, order still holds inside one batch of the reader: 1024 requests.
+    assert_eq!(times(&narrow).2, 0);
+    let mut long = Vec::new();
+    for n in 0..3000 {
+        writeln!(long, "0,8,512,W,{}.0", 10 + n).unwrap();
+    }
+    writeln!(long, "0,8,512,W,5.0").unwrap();
+    let scratch = Scratch::new("backwards-far", &long);
+    let (trace, records) = read(&scratch.0, &TraceOptions::default()).unwrap();
+    assert_eq!((trace.counts().backwards_times, records[3000].time_ns), (1, 2999 * 1_000_000_000));
+    let error = refused("backwards-reject", &long, &TraceOptions { reject_backwards: true, ..TraceOptions::default() });
+    assert_eq!(
+        error,
+        "FILE:3001: time runs backwards by 1028000000000 ns, beyond the reordering window of 1024 requests; expected times in \
+         order, or `backwards_time = \"clamp\"`"
+    );
+}
+
+#[test]
+fn a_shuffled_buffer_inside_the_window_comes_out_in_order() {
+    // Blocks of 1000 lines, in pairs the wrong way round: each line is at most 1000 places late.
+    let mut text = Vec::new();
+    for block in [1, 0, 3, 2, 5, 4, 7, 6] {
+        for n in block * 1000..block * 1000 + 1000u64 {
+            writeln!(text, "0,{n},512,W,{n}.0").unwrap();
+        }
+    }
+    let scratch = Scratch::new("shuffled", &text);
+    let (trace, records) = read(&scratch.0, &TraceOptions::default()).unwrap();
+    assert!(records.iter().enumerate().all(|(n, record)| record.offset == n as u64 * 512));
+    assert_eq!((trace.counts().out_of_order, trace.counts().backwards_times), (4000, 0));
+}
+
+fn packed(kind: &str, text: &[u8]) -> Vec<u8> {
+    match kind {
+        "gz" => {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+            encoder.write_all(text).unwrap();
+            encoder.finish().unwrap()
+        }
+        "zst" => zstd::encode_all(text, 1).unwrap(),
+        _ => {
+            let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 1);
+            encoder.write_all(text).unwrap();
+            encoder.finish().unwrap()
+        }
+    }
+}
+
+#[test]
+fn packed_files_by_content_whole_joined_and_cut_short() {
+    let text: Vec<u8> =
+        (0..20_000u64).flat_map(|n| format!("0,{},512,W,{n}.0\n", n * n * 7919 % 1_000_003).into_bytes()).collect();
+    for kind in ["gz", "zst", "xz"] {
+        let whole = packed(kind, &text);
+        let mut twice = whole.clone();
+        twice.extend(&whole);
+        for (content, requests) in [(&whole, 20_000), (&twice, 40_000)] {
+            let scratch = Scratch::new("packed", content);
+            let (trace, records) = read(&scratch.0, &TraceOptions::default()).unwrap();
+            assert_eq!((records.len(), trace.position()), (requests, Some(1.0)), "{kind}");
+        }
+        for length in [whole.len() - 1, whole.len() / 2, 100] {
+            let error = refused("cut", &whole[..length], &TraceOptions::default());
+            assert!(error.contains("cut short"), "{kind} {length}: {error}");
+        }
+        let mut damaged = whole.clone();
+        let middle = damaged.len() / 2;
+        damaged[middle..middle + 40].fill(0x55);
+        let error = refused("damaged", &damaged, &TraceOptions::default());
+        assert!(error.starts_with("FILE"), "{kind}: {error}");
+        let error = refused("magic", &whole[..6], &TraceOptions::default());
+        assert!(error.contains("cut short"), "{kind}: {error}");
+    }
+}
+
+#[test]
+fn conversions_come_back_as_they_went() {
+    let text = "134396733288653904,v,0,Flush,0,0,780,-\n\
+                134396733288653914,v,0,Write,4096,8192,780,FUA\n\
+                134396733288653934,v,0,Discard,1048576,65536,780,-\n\
+                134396733288663944,v,0,Read,0,512,780,RA\n";
+    let from = Scratch::new("convert", text.as_bytes());
+    let (_, original) = read(&from.0, &TraceOptions::default()).unwrap();
+    for (target, extension) in [("msr", "csv"), ("msr", "gz"), ("msr", "zst"), ("msr", "xz"), ("iolog", "log")] {
+        let to = Scratch(from.0.with_extension(format!("{target}.{extension}")));
+        let done = convert(&from.0, &TraceOptions::default(), &to.0, target).unwrap();
+        assert_eq!((done.requests, done.left_out), (4, 0));
+        let (trace, back) = read(&to.0, &TraceOptions::default()).unwrap();
+        assert_eq!(trace.format().name, target);
+        let expected: Vec<Line> =
+            lines(&original).into_iter().map(|l| (l.0, l.1, l.2, l.3, l.4, l.5 && target == "msr")).collect();
+        assert_eq!(lines(&back), expected, "{target}.{extension}");
+    }
+    let data: Vec<Line> = lines(&original)
+        .into_iter()
+        .filter(|l| matches!(l.1, Read | Put))
+        .map(|l| (l.0 - 1000, l.1, l.2, l.3, l.4, false))
+        .collect();
+    for target in ["ssdsim", "disksim"] {
+        let to = Scratch(from.0.with_extension(target));
+        let done = convert(&from.0, &TraceOptions::default(), &to.0, target).unwrap();
+        assert_eq!((done.requests, done.left_out), (2, 2));
+        let options = TraceOptions { format: Some(target.into()), ..TraceOptions::default() };
+        assert_eq!(lines(&read(&to.0, &options).unwrap().1), data, "{target}");
+    }
+}
+
+#[test]
+fn a_conversion_that_fails_leaves_nothing() {
+    let from = Scratch::new("convert-bad", b"0,8,512,W,0.5\n0,8,512,W,0.6\nnonsense\n");
+    let to = from.0.with_extension("never");
+    let error = convert(&from.0, &TraceOptions::default(), &to, "msr").unwrap_err().to_string();
+    assert!(error.contains(":3: bad spc line"), "{error}");
+    let error = convert(&from.0, &TraceOptions::default(), &to, "csv").unwrap_err().to_string();
+    assert_eq!(error, "cannot write trace format `csv`; expected one of `msr`, `ssdsim`, `disksim`, `iolog`");
+    let name = to.file_name().unwrap().to_str().unwrap().to_owned();
+    let left = std::fs::read_dir(to.parent().unwrap()).unwrap();
+    assert!(left.flatten().all(|entry| !entry.file_name().to_string_lossy().contains(&name)));
+}
+
+#[test]
+fn info_adds_up() {
+    let text = "1000,h,0,Read,0,4096,0\n1010,h,0,Write,2048,4096,0\n1030,h,1,Write,2048,1024,0\n1040,h,0,Discard,0,1048576,0,-\n";
+    let scratch = Scratch::new("info", text.as_bytes());
+    let info = info(&scratch.0, &TraceOptions::default()).unwrap();
+    assert_eq!((info.requests, info.reads, info.writes, info.discards, info.devices), (4, 1, 2, 1, 2));
+    assert_eq!((info.bytes_read, info.bytes_written, info.bytes_discarded), (4096, 5120, 1_048_576));
+    assert_eq!((info.footprint_mib * 256.0, info.footprint_written_mib * 256.0), (3.0, 3.0));
+    assert_eq!((info.read_kib_mean, info.write_kib_mean), (4.0, 2.5));
+    assert_eq!((info.duration_s, info.inter_arrival_ms_mean), (3e-6, 1.5e-3));
+    assert_eq!(info.highest_offset_bytes, 1_048_576);
+    let json = serde_json::to_value(&info).unwrap();
+    assert_eq!(
+        (json["format"].as_str(), json["compression"].as_str(), json["bad_lines"].as_u64()),
+        (Some("msr"), Some("none"), Some(0))
+    );
+}
