@@ -26,6 +26,7 @@ impl Stream {
     }
 
     /// 64 random bits.
+    #[allow(clippy::should_implement_trait)] // A stream has no end, so it is no `Iterator`.
     #[inline]
     pub fn next(&mut self) -> u64 {
         self.generator.next_u64()

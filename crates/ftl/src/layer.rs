@@ -333,6 +333,12 @@ impl Ftl {
         Some(GcStep::Erase(job.unit))
     }
 
+    /// Whether a physical page holds current data.
+    #[inline]
+    pub fn is_valid(&self, ppn: Ppn) -> bool {
+        self.reverse[ppn.index()] != NONE
+    }
+
     /// Asks for the map entry that moving a page will change.
     #[inline]
     pub fn prefetch_copy(&self, from: Ppn) {
@@ -450,19 +456,19 @@ impl Ftl {
         None
     }
 
-    /// The next domain of a die, round robin, that accepts pages.
-    pub fn next_domain_of(&mut self, die: u32) -> Option<u32> {
+    /// The domain of a die whose turn it is, round robin over those that accept pages.
+    pub fn peek_domain_of(&self, die: u32) -> Option<u32> {
         let count = self.geometry.domains_per_die();
         let start = self.next_domain[die as usize];
-        for offset in 0..count {
-            let turn = (start + offset) % count;
-            let domain = die * count + turn;
-            if self.accepts(domain) {
-                self.next_domain[die as usize] = (turn + 1) % count;
-                return Some(domain);
-            }
-        }
-        None
+        (0..count).map(|offset| die * count + (start + offset) % count).find(|&domain| self.accepts(domain))
+    }
+
+    /// Takes the turn of [`Ftl::peek_domain_of`].
+    pub fn next_domain_of(&mut self, die: u32) -> Option<u32> {
+        let domain = self.peek_domain_of(die)?;
+        let count = self.geometry.domains_per_die();
+        self.next_domain[die as usize] = (domain - die * count + 1) % count;
+        Some(domain)
     }
 
     /// The domains of a die.
