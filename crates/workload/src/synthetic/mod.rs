@@ -2,7 +2,7 @@
 //! and `libm` where a logarithm or power is needed.
 //!
 //! A pattern says which slot of the footprint the next request goes to; a slot is `request_size` bytes.
-//! To add one, write one file with a [`Pattern`] and add its line to [`GENERATORS`] and to [`pattern`].
+//! To add one, write one file with a `Pattern` and add its line to [`GENERATORS`] and to `source`.
 
 mod hot_cold;
 mod mixed;

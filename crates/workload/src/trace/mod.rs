@@ -1,6 +1,6 @@
 //! Reading traces: detection by content, decompression, one streaming pass with bounded memory.
 //!
-//! To add a format, write one file with a [`LineParser`] and add its line to [`FORMATS`].
+//! To add a format, write one file with a `LineParser` and add its line to [`FORMATS`].
 
 mod alibaba;
 mod ascii;
