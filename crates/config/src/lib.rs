@@ -1,5 +1,35 @@
 //! From what the user wrote to a resolved configuration.
+//!
+//! It owns the keys, their units, defaults and ranges, the presets, and the texts of all errors about them.
+//! It knows no policy: what can be chosen at a seam, and with which parameters, comes from the registry that
+//! it is handed. The flow is one way: text → [tree](crate::load) of keys with places → one layer over another
+//! (preset, file, command line) → [`Config`].
 
+mod diagnostic;
+mod document;
+mod keys;
+mod load;
 pub mod model;
+mod presets;
+mod print;
+mod reader;
+mod resolve;
+mod tree;
+mod units;
 
+pub use diagnostic::{Diagnostic, Diagnostics};
+pub use load::{Base, Loaded, load};
 pub use model::Config;
+pub use presets::{PRESETS, Preset, preset};
+pub use print::{to_json, to_toml};
+
+use base::{Choice, Seam};
+
+/// What can be chosen.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    /// The seams of `[ftl]`, in the order of a resolved config.
+    pub seams: Vec<&'static Seam>,
+    /// The generators of `[workload]`.
+    pub generators: &'static [Choice],
+}

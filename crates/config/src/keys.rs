@@ -1,0 +1,394 @@
+//! Every key, declared once: the reader takes types, ranges and defaults from here, and the reference page
+//! is printed from here. The seams of `[ftl]` and the generators come from their own registries.
+
+use base::{Cell, Choice, Multiplane, ProgramOrder};
+
+use crate::Registry;
+use crate::model::{BackwardsTime, Checks, Executor, OutOfRange, Payload, Replay};
+
+/// Values that are one of a few names.
+pub(crate) trait Word: Copy + PartialEq + 'static {
+    /// Every value by name.
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// The name.
+    fn word(self) -> &'static str {
+        Self::WORDS.iter().find(|(_, value)| *value == self).map_or("", |(name, _)| name)
+    }
+}
+
+macro_rules! words {
+    ($($type:ty { $($name:literal => $value:expr),+ $(,)? })+) => {
+        $(impl Word for $type {
+            const WORDS: &'static [(&'static str, $type)] = &[$(($name, $value)),+];
+        })+
+    };
+}
+
+words! {
+    Cell { "slc" => Cell::Slc, "mlc" => Cell::Mlc, "tlc" => Cell::Tlc, "qlc" => Cell::Qlc }
+    ProgramOrder { "consecutive" => ProgramOrder::Consecutive, "shadow" => ProgramOrder::Shadow }
+    Multiplane { "off" => Multiplane::Off, "pac" => Multiplane::Pac, "bac" => Multiplane::Bac }
+    Replay { "open" => Replay::Open, "closed" => Replay::Closed }
+    OutOfRange { "wrap" => OutOfRange::Wrap, "clamp" => OutOfRange::Clamp, "reject" => OutOfRange::Reject }
+    BackwardsTime { "clamp" => BackwardsTime::Clamp, "reject" => BackwardsTime::Reject }
+    Executor { "count" => Executor::Count, "timed" => Executor::Timed }
+    Checks { "fast" => Checks::Fast, "full" => Checks::Full }
+    Payload { "none" => Payload::None, "stamp" => Payload::Stamp }
+}
+
+fn names<T: Word>() -> Vec<&'static str> {
+    T::WORDS.iter().map(|(name, _)| *name).collect()
+}
+
+/// What a key takes.
+#[derive(Clone, Copy)]
+pub(crate) enum Kind {
+    /// A whole number.
+    Count { min: u64, max: u64 },
+    /// A number; `above` excludes the lower bound itself.
+    Number { min: f64, max: f64, above: bool },
+    /// `true` or `false`.
+    Bool,
+    /// One of a few names.
+    Word(fn() -> Vec<&'static str>),
+    /// A file.
+    Path,
+    /// Bytes.
+    Size { min: u64, max: u64, multiple: u64 },
+    /// A time.
+    Time { min: u64, max: u64 },
+    /// One time, or one per page type.
+    Times { min: u64, max: u64 },
+    /// A channel rate.
+    Rate { min: u64, max: u64 },
+    /// A bandwidth, or `off`.
+    Bandwidth { min: u64, max: u64 },
+    /// A size or a multiple of the user capacity.
+    Volume,
+    /// A size or a part of the user capacity.
+    Footprint,
+    /// A choice of a registry.
+    Choice(&'static [Choice]),
+    /// `run.precondition`.
+    Precondition,
+}
+
+/// One key.
+#[derive(Clone, Copy)]
+pub(crate) struct Key {
+    pub(crate) section: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// The default as TOML; empty: none, or it follows from other keys, as `doc` says.
+    pub(crate) default: &'static str,
+    /// Meaning, one or two sentences.
+    pub(crate) doc: &'static str,
+}
+
+impl Key {
+    /// `device.timing.read`.
+    pub(crate) fn path(&self) -> String {
+        format!("{}.{}", self.section, self.name)
+    }
+}
+
+/// The tables of a config file, each with its purpose.
+pub(crate) const SECTIONS: &[(&str, &str)] = &[
+    ("device", "The flash device. The defaults are the device of the preset `tbm-small`."),
+    ("device.timing", "Times of the flash chips and of the controller."),
+    (
+        "ftl",
+        "One choice per seam of the flash translation layer. A choice is a string, or carries parameters under its own name.",
+    ),
+    ("host", "How requests are issued."),
+    ("workload", "What the host asks for: a trace or a generator, and when it ends."),
+    ("run", "Executor, seed, checks, and how the device is aged before the run (never counted in the results)."),
+];
+
+const SECOND: u64 = 1_000_000_000;
+/// An hour: longer than any flash operation, short enough for a run of 2^32 of them to fit 64 bits.
+const TIME_MAX: u64 = 3600 * SECOND;
+
+const fn count(min: u64, max: u64) -> Kind {
+    Kind::Count { min, max }
+}
+
+const fn key(section: &'static str, name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Key {
+    Key { section, name, kind, default, doc }
+}
+
+/// Keys of the generator, which a trace does not have.
+pub(crate) const GENERATOR_ONLY: &[&str] = &[
+    "workload.request_size",
+    "workload.read_fraction",
+    "workload.footprint",
+    "workload.interval",
+    "workload.poisson",
+    "workload.idle_every",
+    "workload.idle_for",
+];
+
+/// Keys of a trace, which a generator does not have.
+pub(crate) const TRACE_ONLY: &[&str] =
+    &["workload.rounds", "workload.out_of_range", "workload.backwards_time", "workload.skip_bad"];
+
+/// When a workload ends.
+pub(crate) const ENDS: &[&str] = &["workload.volume", "workload.requests", "workload.rounds"];
+
+const BEFORE_FTL: &[Key] = &[
+    key("device", "channels", count(1, 256), "4", "Channels of the device."),
+    key("device", "chips_per_channel", count(1, 256), "4", "Chips on each channel."),
+    key("device", "dies_per_chip", count(1, 64), "2", "Dies of each chip."),
+    key("device", "planes_per_die", count(1, 16), "2", "Planes of each die."),
+    key("device", "blocks_per_plane", count(4, 1 << 20), "128", "Blocks of each plane."),
+    key(
+        "device",
+        "pages_per_block",
+        count(1, 65_535),
+        "256",
+        "Pages of each block; a multiple of the bits per cell. The device has fewer than 2^32 - 1 pages in all.",
+    ),
+    key(
+        "device",
+        "page_size",
+        Kind::Size { min: 512, max: 1 << 20, multiple: 512 },
+        "\"8KiB\"",
+        "Bytes of a page, which is also the unit of the map.",
+    ),
+    key(
+        "device",
+        "cell",
+        Kind::Word(names::<Cell>),
+        "\"mlc\"",
+        "Bits per cell: 1, 2, 3 or 4; so many page types there are.",
+    ),
+    key(
+        "device",
+        "program_order",
+        Kind::Word(names::<ProgramOrder>),
+        "\"consecutive\"",
+        "How the pages of a block are numbered, and so programmed: `consecutive` pairs LSB 2k with MSB 2k + 1; `shadow` is LSB0 LSB1 MSB0 LSB2 MSB1 …",
+    ),
+    key(
+        "device",
+        "multiplane",
+        Kind::Word(names::<Multiplane>),
+        "\"pac\"",
+        "Multi-plane commands: none, with equal page offsets (`pac`), or with equal page and block offsets (`bac`).",
+    ),
+    key(
+        "device",
+        "user_capacity",
+        Kind::Size { min: 512, max: u64::MAX, multiple: 1 },
+        "",
+        "Bytes that the host may address; a multiple of the page size. Default: from `over_provisioning`, rounded down to a whole page.",
+    ),
+    key(
+        "device",
+        "over_provisioning",
+        Kind::Number { min: 0.0, max: 1000.0, above: true },
+        "0.07",
+        "Spare ÷ user capacity (not spare ÷ raw capacity). Where `user_capacity` is given too, both must agree to the digits written here (to 0.005 at least); the capacity decides.",
+    ),
+    key(
+        "device.timing",
+        "read",
+        Kind::Times { min: 1, max: TIME_MAX },
+        "\"75us\"",
+        "Array read time of a page: one, or one per page type, LSB first.",
+    ),
+    key(
+        "device.timing",
+        "program",
+        Kind::Times { min: 1, max: TIME_MAX },
+        "\"1600us\"",
+        "Program time of a page: one, or one per page type, LSB first.",
+    ),
+    key("device.timing", "erase", Kind::Time { min: 1, max: TIME_MAX }, "\"5ms\"", "Erase time of a block."),
+    key(
+        "device.timing",
+        "channel_rate",
+        Kind::Rate { min: 1_000, max: 100_000_000_000 },
+        "\"200MT/s\"",
+        "Transfer rate of a channel, 8 bits wide: 200 MT/s move 200 MB/s.",
+    ),
+    key(
+        "device.timing",
+        "command_overhead",
+        Kind::Time { min: 0, max: SECOND },
+        "\"0ns\"",
+        "Channel time of the command and address cycles of each flash command, before its data.",
+    ),
+    key(
+        "device.timing",
+        "dram_bandwidth",
+        Kind::Bandwidth { min: 1_000, max: 10_000_000_000_000 },
+        "\"off\"",
+        "Bandwidth of the controller's DRAM, shared by all channels; `off`: no limit.",
+    ),
+    key(
+        "device.timing",
+        "ecc_latency",
+        Kind::Time { min: 0, max: SECOND },
+        "\"0ns\"",
+        "Time from the end of a page's transfer until its data are corrected.",
+    ),
+];
+
+const AFTER_FTL: &[Key] = &[
+    key(
+        "host",
+        "replay",
+        Kind::Word(names::<Replay>),
+        "\"closed\"",
+        "`open`: requests come at the workload's own times; `closed`: `queue_depth` requests are outstanding at all times, and arrival times are ignored.",
+    ),
+    key("host", "queue_depth", count(1, 65_536), "32", "Requests in the device at once."),
+    key(
+        "host",
+        "time_scale",
+        Kind::Number { min: 0.0, max: 1e6, above: true },
+        "1.0",
+        "Arrival times are multiplied by this (`open` only): below 1 is faster.",
+    ),
+    key(
+        "workload",
+        "trace",
+        Kind::Path,
+        "",
+        "A trace file, plain or compressed, its format detected by content; relative to the working directory. Either this or `generator`.",
+    ),
+    key("workload", "generator", Kind::Choice(&[]), "", "A seeded generator. Either this or `trace`."),
+    key(
+        "workload",
+        "request_size",
+        Kind::Size { min: 512, max: 1 << 30, multiple: 512 },
+        "",
+        "Bytes of every request (generator). Default: one page.",
+    ),
+    key(
+        "workload",
+        "read_fraction",
+        Kind::Number { min: 0.0, max: 1.0, above: false },
+        "0.0",
+        "Fraction of the requests that are reads, 0 to 1 (generator).",
+    ),
+    key(
+        "workload",
+        "footprint",
+        Kind::Footprint,
+        "\"100%\"",
+        "The address range used, from address 0: a size or a part of the user capacity (generator).",
+    ),
+    key(
+        "workload",
+        "interval",
+        Kind::Time { min: 0, max: TIME_MAX },
+        "\"0ns\"",
+        "Mean time between arrivals; 0: all at once (generator; a closed loop ignores arrival times).",
+    ),
+    key(
+        "workload",
+        "poisson",
+        Kind::Bool,
+        "false",
+        "Whether the intervals are exponentially distributed (a Poisson process) instead of equal (generator).",
+    ),
+    key(
+        "workload",
+        "idle_every",
+        count(0, 1 << 53),
+        "0",
+        "After so many requests comes an idle gap; 0: never (generator).",
+    ),
+    key(
+        "workload",
+        "idle_for",
+        Kind::Time { min: 0, max: 24 * TIME_MAX },
+        "\"0ns\"",
+        "Length of that gap (generator).",
+    ),
+    key(
+        "workload",
+        "volume",
+        Kind::Volume,
+        "",
+        "The workload ends when the host has written this much: a size, or a multiple of the user capacity. Of several ends, the first counts; a generator needs one; a trace without any is replayed once.",
+    ),
+    key("workload", "requests", count(1, u64::MAX), "", "The workload ends after so many requests."),
+    key("workload", "rounds", count(1, 1 << 53), "", "The workload ends after so many passes of the trace."),
+    key(
+        "workload",
+        "out_of_range",
+        Kind::Word(names::<OutOfRange>),
+        "\"wrap\"",
+        "Requests past the user capacity (trace): `wrap` takes addresses modulo the capacity, `clamp` cuts off what lies past the end, `reject` stops with the line number. What is moved, cut or dropped is counted in the summary.",
+    ),
+    key(
+        "workload",
+        "backwards_time",
+        Kind::Word(names::<BackwardsTime>),
+        "\"clamp\"",
+        "Times before their predecessor's (trace): `clamp` gives them the latest time so far and counts them, `reject` stops with the line number.",
+    ),
+    key(
+        "workload",
+        "skip_bad",
+        Kind::Bool,
+        "false",
+        "Whether lines that cannot be read are skipped and counted, instead of stopping at the first (trace).",
+    ),
+    key(
+        "run",
+        "executor",
+        Kind::Word(names::<Executor>),
+        "\"timed\"",
+        "`count`: no time, for write amplification and wear; `timed`: discrete events, for latency and throughput too.",
+    ),
+    key("run", "seed", count(0, u64::MAX), "1", "Every random stream is derived from it."),
+    key(
+        "run",
+        "checks",
+        Kind::Word(names::<Checks>),
+        "\"fast\"",
+        "`fast`: the rules of the NAND array; `full`: also the whole state after every garbage collection.",
+    ),
+    key(
+        "run",
+        "payload",
+        Kind::Word(names::<Payload>),
+        "\"none\"",
+        "What a page stores: nothing, or a stamp of 8 bytes that shows lost and stale data.",
+    ),
+    key(
+        "run",
+        "precondition",
+        Kind::Precondition,
+        "\"none\"",
+        "`none`: pristine. `sequential = VOLUME`: every page in address order, then on around. `random = VOLUME`: a sequential fill, then so much written at random. `steady`: a sequential fill, then random writes until the WAF of successive windows of one user capacity agrees to 1 %. `state = FILE`: what an earlier run saved.",
+    ),
+];
+
+/// Every key, in the order of a resolved config.
+pub(crate) fn keys(registry: &Registry) -> Vec<Key> {
+    let seams = registry.seams.iter().map(|seam| Key {
+        section: "ftl",
+        name: seam.key,
+        kind: Kind::Choice(seam.choices),
+        default: "",
+        doc: seam.doc,
+    });
+    let generators = |key: &Key| match key.kind {
+        Kind::Choice(_) => Key { kind: Kind::Choice(registry.generators), ..*key },
+        _ => *key,
+    };
+    BEFORE_FTL.iter().copied().chain(seams).chain(AFTER_FTL.iter().map(generators)).collect()
+}
+
+/// Whether the name is an order of the letters C, W, D and P: an allocation that a formula of the LPN makes.
+pub(crate) fn is_static_order(allocation: &str) -> bool {
+    let mut letters: Vec<char> = allocation.chars().collect();
+    letters.sort_unstable();
+    letters == ['C', 'D', 'P', 'W']
+}

@@ -1,0 +1,173 @@
+//! The resolved config as TOML and as JSON. Reading either back gives the same config.
+
+use std::fmt::Write;
+
+use base::Selection;
+use serde_json::{Map, Value, json};
+
+use crate::keys::Word;
+use crate::model::{Config, Device, Precondition, Source, Timing, Workload};
+use crate::units::{print_bandwidth, print_channel_rate, print_size, print_time};
+
+/// A table with its keys, in order.
+struct Section {
+    name: &'static str,
+    keys: Vec<(&'static str, Value)>,
+}
+
+/// The resolved config as nested tables of the config's own keys; quantities are texts with units.
+pub fn to_json(config: &Config) -> Value {
+    let mut root = Map::new();
+    for section in sections(config) {
+        let mut table = &mut root;
+        for name in section.name.split('.') {
+            let entry = table.entry(name).or_insert_with(|| Value::Object(Map::new()));
+            let Value::Object(inner) = entry else { panic!("`{name}` is both a key and a table") };
+            table = inner;
+        }
+        table.extend(section.keys.into_iter().map(|(key, value)| (key.to_owned(), value)));
+    }
+    Value::Object(root)
+}
+
+/// The resolved config as TOML.
+pub fn to_toml(config: &Config) -> String {
+    let mut out = String::new();
+    for section in sections(config) {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(out, "[{}]", section.name);
+        for (key, value) in &section.keys {
+            write_key(&mut out, key, value);
+        }
+    }
+    out
+}
+
+fn write_key(out: &mut String, path: &str, value: &Value) {
+    if let Value::Object(table) = value {
+        for (key, value) in table {
+            write_key(out, &format!("{path}.{key}"), value);
+        }
+        if table.is_empty() {
+            let _ = writeln!(out, "{path} = {{}}");
+        }
+        return;
+    }
+    // JSON's strings, numbers and arrays of them are TOML's too, but for one control character.
+    let _ = writeln!(out, "{path} = {}", value.to_string().replace('\u{7f}', "\\u007f"));
+}
+
+fn sections(config: &Config) -> Vec<Section> {
+    let host = &config.host;
+    let run = &config.run;
+    vec![
+        Section { name: "device", keys: device(&config.device) },
+        Section { name: "device.timing", keys: timing(&config.device.timing) },
+        Section { name: "ftl", keys: config.ftl.seams.iter().map(|(key, made)| (*key, selection(made))).collect() },
+        Section {
+            name: "host",
+            keys: vec![
+                ("replay", json!(host.replay.word())),
+                ("queue_depth", json!(host.queue_depth)),
+                ("time_scale", json!(host.time_scale)),
+            ],
+        },
+        Section { name: "workload", keys: workload(&config.workload) },
+        Section {
+            name: "run",
+            keys: vec![
+                ("executor", json!(run.executor.word())),
+                ("seed", json!(run.seed)),
+                ("checks", json!(run.checks.word())),
+                ("payload", json!(run.payload.word())),
+                ("precondition", precondition(&run.precondition)),
+            ],
+        },
+    ]
+}
+
+fn device(device: &Device) -> Vec<(&'static str, Value)> {
+    vec![
+        ("channels", json!(device.channels)),
+        ("chips_per_channel", json!(device.chips_per_channel)),
+        ("dies_per_chip", json!(device.dies_per_chip)),
+        ("planes_per_die", json!(device.planes_per_die)),
+        ("blocks_per_plane", json!(device.blocks_per_plane)),
+        ("pages_per_block", json!(device.pages_per_block)),
+        ("page_size", json!(print_size(u64::from(device.page_size)))),
+        ("cell", json!(device.cell.word())),
+        ("program_order", json!(device.program_order.word())),
+        ("multiplane", json!(device.multiplane.word())),
+        ("user_capacity", json!(print_size(device.user_capacity))),
+        ("over_provisioning", json!(device.over_provisioning)),
+    ]
+}
+
+fn timing(timing: &Timing) -> Vec<(&'static str, Value)> {
+    let times = |times: &[base::Duration]| json!(times.iter().map(|time| print_time(*time)).collect::<Vec<_>>());
+    vec![
+        ("read", times(&timing.read)),
+        ("program", times(&timing.program)),
+        ("erase", json!(print_time(timing.erase))),
+        ("channel_rate", json!(print_channel_rate(timing.channel_rate))),
+        ("command_overhead", json!(print_time(timing.command_overhead))),
+        ("dram_bandwidth", json!(print_bandwidth(timing.dram_bandwidth))),
+        ("ecc_latency", json!(print_time(timing.ecc_latency))),
+    ]
+}
+
+/// Whole numbers are printed as such, so that `victim.rga.d = 4` reads as it was written.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+
+fn selection(selection: &Selection) -> Value {
+    if selection.params.is_empty() {
+        return json!(selection.name);
+    }
+    let whole = |value: f64| value.fract() == 0.0 && value.abs() < WHOLE_MAX;
+    let params = selection.params.iter().map(|(name, value)| {
+        let value = if whole(*value) { json!(*value as i64) } else { json!(value) };
+        ((*name).to_owned(), value)
+    });
+    json!({ selection.name: Value::Object(params.collect()) })
+}
+
+fn workload(workload: &Workload) -> Vec<(&'static str, Value)> {
+    let mut keys = Vec::new();
+    match &workload.source {
+        Source::Trace { path } => keys.push(("trace", json!(path))),
+        Source::Generator(generator) => keys.extend([
+            ("generator", selection(&generator.pattern)),
+            ("request_size", json!(print_size(generator.request_size))),
+            ("read_fraction", json!(generator.read_fraction)),
+            ("footprint", json!(print_size(generator.footprint))),
+            ("interval", json!(print_time(generator.interval))),
+            ("poisson", json!(generator.poisson)),
+            ("idle_every", json!(generator.idle_every)),
+            ("idle_for", json!(print_time(generator.idle_for))),
+        ]),
+    }
+    keys.extend(workload.end.volume.map(|volume| ("volume", json!(print_size(volume)))));
+    keys.extend(workload.end.requests.map(|requests| ("requests", json!(requests))));
+    keys.extend(workload.end.rounds.map(|rounds| ("rounds", json!(rounds))));
+    if matches!(workload.source, Source::Trace { .. }) {
+        keys.extend([
+            ("out_of_range", json!(workload.out_of_range.word())),
+            ("backwards_time", json!(workload.backwards_time.word())),
+            ("skip_bad", json!(workload.skip_bad)),
+        ]);
+    }
+    keys
+}
+
+fn precondition(precondition: &Precondition) -> Value {
+    match precondition {
+        Precondition::None => json!("none"),
+        Precondition::Steady => json!("steady"),
+        Precondition::Sequential { volume } => json!({ "sequential": print_size(*volume) }),
+        Precondition::Random { volume } => json!({ "random": print_size(*volume) }),
+        Precondition::State { path } => json!({ "state": path }),
+    }
+}

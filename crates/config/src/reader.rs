@@ -1,0 +1,479 @@
+//! Typed access to the keys that were given, with each key's declared type, range and default.
+
+use std::sync::Arc;
+
+use base::{Choice, Duration, Param, Selection};
+
+use crate::diagnostic::{Diagnostic, Origin, Place, clean, did_you_mean};
+use crate::document::{self, Entry, Node, Value};
+use crate::keys::{Key, Kind, Word};
+use crate::tree::Tree;
+use crate::units::{self, UnitError, list};
+
+/// Reads keys and collects problems: every getter answers `None` after reporting one.
+pub(crate) struct Reader<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) keys: &'a [Key],
+    pub(crate) problems: Vec<Diagnostic>,
+}
+
+/// The range of a key in words, for messages and for the reference page.
+pub(crate) fn expected(kind: Kind) -> String {
+    match kind {
+        Kind::Count { min, max } if max == u64::MAX => format!("a whole number, {min} or more"),
+        Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
+        Kind::Number { min, max, above: true } => format!("a number above {min} and up to {max}"),
+        Kind::Number { min, max, above: false } => format!("a number from {min} to {max}"),
+        Kind::Bool => "`true` or `false`".into(),
+        Kind::Word(names) => format!("one of {}", list(names())),
+        Kind::Path => "the name of a file".into(),
+        Kind::Size { min, max, multiple } => size_range(min, max, multiple),
+        Kind::Time { min, max } => time_range("a time", min, max),
+        Kind::Times { min, max } => time_range("a time, or an array of one per page type,", min, max),
+        Kind::Rate { min, max } => {
+            format!("a rate from {} to {}", units::print_channel_rate(min), units::print_channel_rate(max))
+        }
+        Kind::Bandwidth { min, max } => format!(
+            "a bandwidth from {} to {}, or \"off\"",
+            units::print_bandwidth(Some(min)),
+            units::print_bandwidth(Some(max))
+        ),
+        Kind::Volume => "a size such as \"128GiB\", or a multiple of the user capacity such as \"10x\"".into(),
+        Kind::Footprint => "a size such as \"1GiB\", or a part of the user capacity such as \"50%\"".into(),
+        Kind::Choice(choices) => format!("one of {}", list(choices.iter().map(|choice| choice.name))),
+        Kind::Precondition => "\"none\", \"steady\", or one of `sequential`, `random`, `state` with its value".into(),
+    }
+}
+
+fn size_range(min: u64, max: u64, multiple: u64) -> String {
+    let of = if multiple > 1 { format!(", a multiple of {multiple} bytes,") } else { String::new() };
+    match max {
+        u64::MAX => format!("a size{of} of {} or more", units::print_size(min)),
+        _ => format!("a size{of} from {} to {}", units::print_size(min), units::print_size(max)),
+    }
+}
+
+fn time_range(what: &str, min: u64, max: u64) -> String {
+    format!("{what} from {} to {}", units::print_time(Duration(min)), units::print_time(Duration(max)))
+}
+
+impl<'a> Reader<'a> {
+    fn key(&self, path: &str) -> Key {
+        match self.keys.iter().find(|key| key.path() == path) {
+            Some(key) => *key,
+            None => panic!("key `{path}` is not declared"),
+        }
+    }
+
+    /// The value of a key: what was given, or its default; `None` where there is neither.
+    fn node(&self, path: &str) -> Option<Node> {
+        if let Some(leaf) = self.tree.get(path) {
+            return Some(leaf.node.clone());
+        }
+        let default = self.key(path).default;
+        let text = format!("default = {default}");
+        let origin = Arc::new(Origin::Text { name: format!("the default of {path}"), text });
+        (!default.is_empty()).then(|| document::parse(&origin).ok()?.pop().map(|entry| entry.node))?
+    }
+
+    pub(crate) fn problem(&mut self, place: &Place, title: impl Into<String>, label: impl Into<String>) {
+        self.problems.push(Diagnostic::new(title).at(place).label(label));
+    }
+
+    /// Reports a problem of a key; where the key was not given, its place is unknown.
+    pub(crate) fn refuse(&mut self, path: &str, title: impl Into<String>, label: impl Into<String>) {
+        let diagnostic = Diagnostic::new(title).label(label);
+        self.problems.push(match self.tree.place(path) {
+            Some(place) => diagnostic.at(place),
+            None => diagnostic,
+        });
+    }
+
+    fn wrong_type(&mut self, path: &str, node: &Node, kind: Kind) {
+        let mut diagnostic = Diagnostic::new(format!("`{path}` has a value of the wrong type"))
+            .at(&node.place)
+            .label(format!("found {}; expected {}", node.found(), expected(kind)));
+        if let (Value::String(text), Kind::Count { .. } | Kind::Number { .. } | Kind::Bool) = (&node.value, kind) {
+            let text = text.trim();
+            if text.parse::<f64>().is_ok() || text == "true" || text == "false" {
+                diagnostic = diagnostic.hint(format!("write {} without quotes", clean(text)));
+            }
+        }
+        self.problems.push(diagnostic);
+    }
+
+    fn out_of_range(&mut self, path: &str, node: &Node, kind: Kind) {
+        let title = format!("`{path}` is out of range");
+        self.problem(&node.place, title, format!("found {}; expected {}", node.found(), expected(kind)));
+    }
+
+    fn bad_unit(&mut self, path: &str, node: &Node, error: UnitError) {
+        let title = format!("`{path}` cannot be read");
+        self.problems.push(Diagnostic::new(title).at(&node.place).label(error.label).maybe_hint(error.hint));
+    }
+
+    /// A whole number.
+    pub(crate) fn count(&mut self, path: &str) -> Option<u64> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let Kind::Count { min, max } = kind else { panic!("`{path}` is not a count") };
+        let Value::Integer(number) = node.value else {
+            self.wrong_type(path, &node, kind);
+            return None;
+        };
+        let number = number.and_then(|number| u64::try_from(number).ok()).filter(|number| (min..=max).contains(number));
+        if number.is_none() {
+            self.out_of_range(path, &node, kind);
+        }
+        number
+    }
+
+    /// A whole number whose range fits 32 bits.
+    pub(crate) fn count32(&mut self, path: &str) -> Option<u32> {
+        self.count(path).and_then(|number| u32::try_from(number).ok())
+    }
+
+    /// A number.
+    pub(crate) fn number(&mut self, path: &str) -> Option<f64> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let Kind::Number { min, max, above } = kind else { panic!("`{path}` is not a number") };
+        let Some(number) = as_number(&node) else {
+            self.wrong_type(path, &node, kind);
+            return None;
+        };
+        if (min..=max).contains(&number) && !(above && number == min) {
+            return Some(number);
+        }
+        self.out_of_range(path, &node, kind);
+        None
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn flag(&mut self, path: &str) -> Option<bool> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        if let Value::Bool(value) = node.value {
+            return Some(value);
+        }
+        self.wrong_type(path, &node, kind);
+        None
+    }
+
+    /// One of a few names.
+    pub(crate) fn word<T: Word>(&mut self, path: &str) -> Option<T> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let Value::String(text) = &node.value else {
+            self.wrong_type(path, &node, kind);
+            return None;
+        };
+        if let Some((_, value)) = T::WORDS.iter().find(|(name, _)| name == text) {
+            return Some(*value);
+        }
+        let names = T::WORDS.iter().map(|(name, _)| *name);
+        let title = format!("`{path}` cannot be \"{}\"", clean(text));
+        let diagnostic = Diagnostic::new(title).at(&node.place).label(format!("expected {}", expected(kind)));
+        self.problems.push(diagnostic.maybe_hint(did_you_mean(text, names)));
+        None
+    }
+
+    /// The name of a file.
+    pub(crate) fn file(&mut self, path: &str) -> Option<String> {
+        let node = self.node(path)?;
+        self.file_name(path, &node)
+    }
+
+    pub(crate) fn file_name(&mut self, path: &str, node: &Node) -> Option<String> {
+        match &node.value {
+            Value::String(text) if text.is_empty() || text.contains('\0') => {
+                self.problem(&node.place, format!("`{path}` names no file"), "expected the name of a file");
+                None
+            }
+            Value::String(text) => Some(text.clone()),
+            _ => {
+                self.wrong_type(path, node, Kind::Path);
+                None
+            }
+        }
+    }
+
+    /// Bytes.
+    pub(crate) fn size(&mut self, path: &str) -> Option<u64> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let Kind::Size { min, max, multiple } = kind else { panic!("`{path}` is not a size") };
+        let bytes = self.bytes(path, &node, kind, units::size)?;
+        if (min..=max).contains(&bytes) && bytes % multiple == 0 {
+            return Some(bytes);
+        }
+        self.out_of_range(path, &node, kind);
+        None
+    }
+
+    /// A size or a multiple of the user capacity; not zero.
+    pub(crate) fn volume(&mut self, path: &str, capacity: u64) -> Option<u64> {
+        let node = self.node(path)?;
+        self.volume_of(path, &node, capacity)
+    }
+
+    pub(crate) fn volume_of(&mut self, path: &str, node: &Node, capacity: u64) -> Option<u64> {
+        let bytes = self.bytes(path, node, Kind::Volume, |text| units::volume(text, capacity))?;
+        if bytes == 0 {
+            self.out_of_range(path, node, Kind::Volume);
+            return None;
+        }
+        Some(bytes)
+    }
+
+    /// A size or a part of the user capacity, and whether it was given as a part.
+    pub(crate) fn footprint(&mut self, path: &str, capacity: u64) -> Option<(u64, bool)> {
+        let node = self.node(path)?;
+        let is_part = matches!(&node.value, Value::String(text) if text.trim().ends_with(['%', 'x']));
+        let bytes = self.bytes(path, &node, Kind::Footprint, |text| units::footprint(text, capacity))?;
+        Some((bytes, is_part))
+    }
+
+    /// A quantity of bytes as a text, or a plain number of them.
+    fn bytes(
+        &mut self,
+        path: &str,
+        node: &Node,
+        kind: Kind,
+        parse: impl Fn(&str) -> Result<u64, UnitError>,
+    ) -> Option<u64> {
+        match &node.value {
+            Value::String(text) => match parse(text) {
+                Ok(bytes) => return Some(bytes),
+                Err(error) => self.bad_unit(path, node, error),
+            },
+            Value::Integer(number) => {
+                let bytes = number.and_then(|number| u64::try_from(number).ok());
+                if bytes.is_none() {
+                    self.out_of_range(path, node, kind);
+                }
+                return bytes;
+            }
+            _ => self.wrong_type(path, node, kind),
+        }
+        None
+    }
+
+    /// A time.
+    pub(crate) fn time(&mut self, path: &str) -> Option<Duration> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        self.time_of(path, &node, kind)
+    }
+
+    fn time_of(&mut self, path: &str, node: &Node, kind: Kind) -> Option<Duration> {
+        let (Kind::Time { min, max } | Kind::Times { min, max }) = kind else { panic!("`{path}` is not a time") };
+        let time = match &node.value {
+            Value::String(text) => units::time(text),
+            Value::Integer(Some(0)) => Ok(Duration::ZERO),
+            Value::Integer(Some(number)) if *number > 0 => units::time(&number.to_string()),
+            Value::Float(number) if *number > 0.0 && number.is_finite() => units::time(&number.to_string()),
+            Value::Integer(_) | Value::Float(_) => {
+                self.out_of_range(path, node, kind);
+                return None;
+            }
+            _ => {
+                self.wrong_type(path, node, kind);
+                return None;
+            }
+        };
+        match time {
+            Ok(time) if (min..=max).contains(&time.0) => return Some(time),
+            Ok(_) => self.out_of_range(path, node, kind),
+            Err(error) => self.bad_unit(path, node, error),
+        }
+        None
+    }
+
+    /// One time per page type: `types` of them (`None`: the number is not known because of another problem).
+    pub(crate) fn times(&mut self, path: &str, types: Option<u32>) -> Option<Vec<Duration>> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let Value::Array(items) = &node.value else {
+            let time = self.time_of(path, &node, kind)?;
+            return Some(vec![time; types? as usize]);
+        };
+        if types.is_some_and(|types| items.len() != types as usize) {
+            let types = types.unwrap_or(0);
+            let title = format!("`{path}` has {} times for {types} page types", items.len());
+            self.problem(&node.place, title, format!("expected one time, or {types}: one per bit of `device.cell`"));
+            return None;
+        }
+        let times: Vec<_> = items.iter().map(|item| self.time_of(path, item, kind)).collect();
+        types.and(times.into_iter().collect())
+    }
+
+    /// A channel rate in bytes per second.
+    pub(crate) fn rate(&mut self, path: &str) -> Option<u64> {
+        let Kind::Rate { min, max } = self.key(path).kind else { panic!("`{path}` is not a rate") };
+        let in_range = move |rate: &u64| (min..=max).contains(rate);
+        self.per_second(path, units::channel_rate, in_range)
+    }
+
+    /// A bandwidth in bytes per second; the inner `None` is `off`.
+    pub(crate) fn bandwidth(&mut self, path: &str) -> Option<Option<u64>> {
+        let Kind::Bandwidth { min, max } = self.key(path).kind else { panic!("`{path}` is not a bandwidth") };
+        let in_range = move |rate: &Option<u64>| rate.is_none_or(|rate| (min..=max).contains(&rate));
+        self.per_second(path, units::bandwidth, in_range)
+    }
+
+    fn per_second<T>(
+        &mut self,
+        path: &str,
+        parse: impl Fn(&str) -> Result<T, UnitError>,
+        in_range: impl Fn(&T) -> bool,
+    ) -> Option<T> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let text = match &node.value {
+            Value::String(text) => text.clone(),
+            Value::Integer(Some(number)) if *number >= 0 => format!("{number} "),
+            _ => {
+                self.wrong_type(path, &node, kind);
+                return None;
+            }
+        };
+        match parse(&text) {
+            Ok(rate) if in_range(&rate) => return Some(rate),
+            Ok(_) => self.out_of_range(path, &node, kind),
+            Err(error) => self.bad_unit(path, &node, error),
+        }
+        None
+    }
+
+    /// A choice; the first of the registry where none is given.
+    pub(crate) fn choice(&mut self, path: &str, noun: &str) -> Option<Selection> {
+        let Kind::Choice(choices) = self.key(path).kind else { panic!("`{path}` is not a choice") };
+        let Some(node) = self.node(path) else { return choices.first().map(Selection::default_of) };
+        match &node.value {
+            Value::String(name) => self.named_choice(path, noun, choices, name, &node.place).map(Selection::default_of),
+            Value::Table(entries) => self.choice_with_parameters(path, noun, choices, &node, entries),
+            _ => {
+                self.wrong_type(path, &node, Kind::Choice(choices));
+                None
+            }
+        }
+    }
+
+    fn named_choice(
+        &mut self,
+        path: &str,
+        noun: &str,
+        choices: &'static [Choice],
+        name: &str,
+        place: &Place,
+    ) -> Option<&'static Choice> {
+        let found = choices.iter().find(|choice| choice.name == name);
+        if found.is_none() {
+            let names = || choices.iter().map(|choice| choice.name);
+            let place =
+                self.tree.get(path).map_or(place, |leaf| if place.span.is_some() { place } else { &leaf.place });
+            let diagnostic = Diagnostic::new(format!("unknown {noun} `{}`", clean(name)))
+                .at(place)
+                .label(format!("expected one of {}", list(names())))
+                .maybe_hint(did_you_mean(name, names()));
+            self.problems.push(diagnostic);
+        }
+        found
+    }
+
+    fn choice_with_parameters(
+        &mut self,
+        path: &str,
+        noun: &str,
+        choices: &'static [Choice],
+        node: &Node,
+        entries: &[Entry],
+    ) -> Option<Selection> {
+        let [entry] = entries else {
+            self.not_one_choice(path, choices, node, entries);
+            return None;
+        };
+        let choice = self.named_choice(path, noun, choices, &entry.key, &entry.place)?;
+        let Value::Table(given) = &entry.node.value else {
+            let title = format!("`{path}.{}` takes its parameters by name", choice.name);
+            let label = format!("found {}; expected {}", entry.node.found(), parameters(path, choice));
+            self.problem(&entry.node.place, title, label);
+            return None;
+        };
+        let mut selection = Selection::default_of(choice);
+        let mut sound = true;
+        for parameter in given {
+            match self.parameter(path, choice, parameter) {
+                Some((name, value)) => {
+                    selection.params.iter_mut().filter(|(param, _)| *param == name).for_each(|param| param.1 = value)
+                }
+                None => sound = false,
+            }
+        }
+        sound.then_some(selection)
+    }
+
+    fn not_one_choice(&mut self, path: &str, choices: &'static [Choice], node: &Node, entries: &[Entry]) {
+        let Some(second) = entries.get(1) else {
+            let title = format!("`{path}` makes no choice");
+            self.problem(&node.place, title, format!("expected {}", expected(Kind::Choice(choices))));
+            return;
+        };
+        let names = list(entries.iter().map(|entry| clean(&entry.key)));
+        let title = format!("`{path}` makes {} choices at once: {names}", entries.len());
+        self.problem(&second.place, title, "expected one name, with its parameters under it");
+    }
+
+    fn parameter(&mut self, path: &str, choice: &'static Choice, entry: &Entry) -> Option<(&'static str, f64)> {
+        let full = format!("{path}.{}", choice.name);
+        let Some(param) = choice.params.iter().find(|param| param.name == entry.key) else {
+            let names = || choice.params.iter().map(|param| param.name);
+            let label = match choice.params {
+                [] => format!("`{}` takes no parameters", choice.name),
+                _ => format!("expected one of {}", list(names())),
+            };
+            let title = format!("unknown parameter `{}` of `{full}`", clean(&entry.key));
+            let diagnostic = Diagnostic::new(title).at(&entry.place).label(label);
+            self.problems.push(diagnostic.maybe_hint(did_you_mean(&entry.key, names())));
+            return None;
+        };
+        let value = as_number(&entry.node).filter(|value| accepts(param, *value));
+        if value.is_none() {
+            let title = format!("`{full}.{}` is out of range", param.name);
+            let label = format!("found {}; expected {}", entry.node.found(), parameter_range(param));
+            self.problem(&entry.node.place, title, label);
+        }
+        value.map(|value| (param.name, value))
+    }
+
+    /// The value of a key whose meaning is its caller's business.
+    pub(crate) fn raw(&self, path: &str) -> Option<Node> {
+        self.node(path)
+    }
+
+    /// Reports a wrong value of a key that is read with [`Reader::raw`].
+    pub(crate) fn unexpected(&mut self, path: &str, node: &Node) {
+        self.wrong_type(path, node, self.key(path).kind);
+    }
+}
+
+fn as_number(node: &Node) -> Option<f64> {
+    match node.value {
+        Value::Float(number) => Some(number),
+        Value::Integer(number) => number.map(|number| number as f64),
+        _ => None,
+    }
+}
+
+fn accepts(param: &Param, value: f64) -> bool {
+    (param.min..=param.max).contains(&value) && (!param.integer || value.fract() == 0.0)
+}
+
+/// The range of a parameter in words.
+pub(crate) fn parameter_range(param: &Param) -> String {
+    let what = if param.integer { "a whole number" } else { "a number" };
+    format!("{what} from {} to {}", param.min, param.max)
+}
+
+fn parameters(path: &str, choice: &Choice) -> String {
+    match choice.params {
+        [] => format!("no parameters: `{} = \"{}\"`", path.rsplit('.').next().unwrap_or(path), choice.name),
+        params => {
+            let given = |param: &Param| format!("`{path}.{}.{} = {}`", choice.name, param.name, param.default);
+            params.iter().map(given).collect::<Vec<_>>().join(", ")
+        }
+    }
+}

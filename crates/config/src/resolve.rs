@@ -1,0 +1,486 @@
+//! From keys to the resolved configuration, with the rules that tie keys together.
+
+use base::{Duration, Selection};
+
+use crate::Registry;
+use crate::diagnostic::Diagnostic;
+use crate::document::Value;
+use crate::keys::{GENERATOR_ONLY, TRACE_ONLY, is_static_order};
+use crate::model::{
+    BackwardsTime, Config, Device, End, Ftl, Generator, Host, OutOfRange, Precondition, Replay, Run, Source, Timing,
+    Workload,
+};
+use crate::reader::Reader;
+use crate::units::{list, print_size};
+
+/// Pages are numbered with 32 bits, and the last number means "none".
+const PAGES_MAX: u64 = (1 << 32) - 2;
+/// With less, garbage collection has nothing to work with.
+const BLOCKS_PER_PLANE_MIN: u64 = 4;
+/// How far `over_provisioning` may be from `user_capacity` at most, however few digits were written.
+const AGREEMENT: f64 = 0.005;
+
+/// Reads every section; problems are left in the reader.
+pub(crate) fn resolve(reader: &mut Reader<'_>, registry: &Registry) -> Option<Config> {
+    let device = device(reader);
+    let ftl = ftl(reader, registry);
+    let host = host(reader);
+    let sizes = device.as_ref().map(|device| (device.user_capacity, u64::from(device.page_size)));
+    let workload = workload(reader, sizes);
+    let run = run(reader, sizes.map(|(capacity, _)| capacity));
+    let config = Config { device: device?, ftl: ftl?, host: host?, workload: workload?, run: run? };
+    reader.problems.is_empty().then_some(config)
+}
+
+fn device(reader: &mut Reader<'_>) -> Option<Device> {
+    let channels = reader.count32("device.channels");
+    let chips_per_channel = reader.count32("device.chips_per_channel");
+    let dies_per_chip = reader.count32("device.dies_per_chip");
+    let planes_per_die = reader.count32("device.planes_per_die");
+    let blocks_per_plane = reader.count32("device.blocks_per_plane");
+    let cell: Option<base::Cell> = reader.word("device.cell");
+    let bits = cell.map(base::Cell::bits);
+    let pages_per_block = reader.count32("device.pages_per_block");
+    let pages_per_block = whole_wordlines(reader, pages_per_block, bits);
+    let page_size = reader.size("device.page_size");
+    let program_order = reader.word("device.program_order");
+    let multiplane = reader.word("device.multiplane");
+    let counts = [channels, chips_per_channel, dies_per_chip, planes_per_die, pages_per_block, blocks_per_plane];
+    let raw = raw_capacity(reader, counts, page_size);
+    let capacity = user_capacity(reader, raw, page_size);
+    let timing = timing(reader, bits);
+    let (user_capacity, over_provisioning) = capacity?;
+    Some(Device {
+        channels: channels?,
+        chips_per_channel: chips_per_channel?,
+        dies_per_chip: dies_per_chip?,
+        planes_per_die: planes_per_die?,
+        blocks_per_plane: blocks_per_plane?,
+        pages_per_block: pages_per_block?,
+        page_size: u32::try_from(page_size?).ok()?,
+        cell: cell?,
+        program_order: program_order?,
+        multiplane: multiplane?,
+        user_capacity,
+        over_provisioning,
+        timing: timing?,
+    })
+}
+
+fn whole_wordlines(reader: &mut Reader<'_>, pages: Option<u32>, bits: Option<u32>) -> Option<u32> {
+    let (pages, bits) = (pages?, bits?);
+    if pages % bits == 0 {
+        return Some(pages);
+    }
+    let path = if reader.tree.has("device.pages_per_block") { "device.pages_per_block" } else { "device.cell" };
+    let title = format!("{pages} pages per block do not fill whole wordlines of {bits} pages");
+    let (below, above) = (pages - pages % bits, pages - pages % bits + bits);
+    let nearest: Vec<String> =
+        [below, above].iter().filter(|n| (1..=65_535).contains(*n)).map(u32::to_string).collect();
+    let label = format!("with {bits} bits per cell, `pages_per_block` can be {}", nearest.join(" or "));
+    reader.refuse(path, title, label);
+    None
+}
+
+/// Bytes of all pages. `counts` ends with the blocks per plane.
+fn raw_capacity(reader: &mut Reader<'_>, counts: [Option<u32>; 6], page_size: Option<u64>) -> Option<u64> {
+    let mut pages = 1u128;
+    for count in counts {
+        pages *= u128::from(count?);
+    }
+    if pages > u128::from(PAGES_MAX) {
+        let blocks = u128::from(counts[5]?);
+        let fit = u128::from(PAGES_MAX) / (pages / blocks);
+        let title = format!("a device of {pages} pages is too large");
+        let most = match fit >= u128::from(BLOCKS_PER_PLANE_MIN) {
+            true => format!("with the other figures, at most {fit} blocks per plane"),
+            false => "even with 4 blocks per plane there would be too many".into(),
+        };
+        let label = format!("pages are numbered with 32 bits, so there can be {PAGES_MAX}: {most}");
+        reader.refuse("device.blocks_per_plane", title, label);
+        return None;
+    }
+    u64::try_from(pages).ok()?.checked_mul(page_size?)
+}
+
+/// User capacity and over-provisioning.
+fn user_capacity(reader: &mut Reader<'_>, raw: Option<u64>, page_size: Option<u64>) -> Option<(u64, f64)> {
+    let ratio = reader.number("device.over_provisioning");
+    if !reader.tree.has("device.user_capacity") {
+        let (raw, page_size, ratio) = (raw?, page_size?, ratio?);
+        // Rounding may not give the user all there is: the spare is above zero, so at least a page is spare.
+        let pages = ((raw as f64 / (1.0 + ratio) / page_size as f64) as u64).min(raw / page_size - 1);
+        if pages == 0 {
+            let title = format!("an over-provisioning of {ratio} leaves the user nothing");
+            let label = format!("the raw capacity is {}; expected less spare", print_size(raw));
+            reader.refuse("device.over_provisioning", title, label);
+            return None;
+        }
+        let capacity = pages * page_size;
+        return Some((capacity, spare_ratio(raw, capacity)));
+    }
+    let capacity = reader.size("device.user_capacity");
+    let (capacity, raw, page_size) = (capacity?, raw?, page_size?);
+    whole_pages(reader, capacity, page_size)?;
+    if capacity >= raw {
+        let title = format!("a user capacity of {} leaves no spare space", print_size(capacity));
+        let at_default = (raw as f64 / 1.07 / page_size as f64) as u64 * page_size;
+        let label = format!(
+            "the raw capacity is {}; expected less, for example {} for an over-provisioning of 0.07",
+            print_size(raw),
+            print_size(at_default.max(page_size))
+        );
+        reader.refuse("device.user_capacity", title, label);
+        return None;
+    }
+    let spare = spare_ratio(raw, capacity);
+    if reader.tree.has("device.over_provisioning") {
+        agree(reader, capacity, spare, ratio?)?;
+    }
+    Some((capacity, spare))
+}
+
+fn spare_ratio(raw: u64, capacity: u64) -> f64 {
+    (raw - capacity) as f64 / capacity as f64
+}
+
+fn whole_pages(reader: &mut Reader<'_>, capacity: u64, page_size: u64) -> Option<()> {
+    let rest = capacity % page_size;
+    if rest == 0 {
+        return Some(());
+    }
+    let below = capacity - rest;
+    let nearest: Vec<String> =
+        [Some(below), below.checked_add(page_size)].into_iter().flatten().filter(|n| *n > 0).map(print_size).collect();
+    let title = format!("`device.user_capacity` is not a whole number of pages of {}", print_size(page_size));
+    reader.refuse(
+        "device.user_capacity",
+        title,
+        format!("{capacity} bytes; the nearest are {}", nearest.join(" and ")),
+    );
+    None
+}
+
+/// Whether the ratio that was written is the capacity's own, to the digits written.
+fn agree(reader: &mut Reader<'_>, capacity: u64, spare: f64, written: f64) -> Option<()> {
+    let digits = written.to_string().split_once('.').map_or(0, |(_, fraction)| fraction.len());
+    let tolerance = (0.5 * 0.1f64.powi(digits as i32)).min(AGREEMENT).max(spare * 1e-12);
+    if (written - spare).abs() <= tolerance * (1.0 + 1e-9) {
+        return Some(());
+    }
+    let title = "`device.user_capacity` and `device.over_provisioning` disagree";
+    let label = format!(
+        "{written} is not spare ÷ user capacity of {}, which is {spare:.4}; expected only one of the two",
+        print_size(capacity)
+    );
+    reader.refuse("device.over_provisioning", title, label);
+    None
+}
+
+fn timing(reader: &mut Reader<'_>, bits: Option<u32>) -> Option<Timing> {
+    let read = reader.times("device.timing.read", bits);
+    let program = reader.times("device.timing.program", bits);
+    let erase = reader.time("device.timing.erase");
+    let channel_rate = reader.rate("device.timing.channel_rate");
+    let command_overhead = reader.time("device.timing.command_overhead");
+    let dram_bandwidth = reader.bandwidth("device.timing.dram_bandwidth");
+    let ecc_latency = reader.time("device.timing.ecc_latency");
+    Some(Timing {
+        read: read?,
+        program: program?,
+        erase: erase?,
+        channel_rate: channel_rate?,
+        command_overhead: command_overhead?,
+        dram_bandwidth: dram_bandwidth?,
+        ecc_latency: ecc_latency?,
+    })
+}
+
+fn ftl(reader: &mut Reader<'_>, registry: &Registry) -> Option<Ftl> {
+    let mut seams = Vec::new();
+    let mut sound = true;
+    for seam in &registry.seams {
+        let noun = format!("{} policy", seam.key.replace('_', " "));
+        match reader.choice(&format!("ftl.{}", seam.key), &noun) {
+            Some(selection) => seams.push((seam.key, selection)),
+            None => sound = false,
+        }
+    }
+    bind(reader, registry, &mut seams)?;
+    sound.then_some(Ftl { seams })
+}
+
+/// The binding follows from the allocation; one that contradicts it is refused.
+fn bind(reader: &mut Reader<'_>, registry: &Registry, seams: &mut [(&'static str, Selection)]) -> Option<()> {
+    let name_of = |key: &str| seams.iter().find(|(seam, _)| *seam == key).map(|(_, selection)| selection.name);
+    let (Some(allocation), Some(binding)) = (name_of("allocation"), name_of("binding")) else { return Some(()) };
+    let (follows, why) = match is_static_order(allocation) {
+        true => ("static", "a formula of the LPN names the channel"),
+        false => ("dynamic", "any free channel takes the page"),
+    };
+    if !reader.tree.has("ftl.binding") {
+        let seam = registry.seams.iter().find(|seam| seam.key == "binding")?;
+        let choice = seam.find(follows)?;
+        seams
+            .iter_mut()
+            .filter(|(key, _)| *key == "binding")
+            .for_each(|(_, made)| *made = Selection::default_of(choice));
+        return Some(());
+    }
+    if binding == follows {
+        return Some(());
+    }
+    let title = format!("binding `{binding}` contradicts allocation `{allocation}`");
+    let label =
+        format!("under `{allocation}` {why}; expected `{follows}`, or no `binding`: it follows from the allocation");
+    reader.refuse("ftl.binding", title, label);
+    None
+}
+
+fn host(reader: &mut Reader<'_>) -> Option<Host> {
+    let replay = reader.word("host.replay");
+    let queue_depth = reader.count32("host.queue_depth");
+    let time_scale = reader.number("host.time_scale");
+    if replay == Some(Replay::Closed) && time_scale.is_some_and(|scale| scale != 1.0) {
+        let label = "a closed loop ignores arrival times; expected `host.replay = \"open\"`, or no `time_scale`";
+        reader.refuse("host.time_scale", "`host.time_scale` has no effect in a closed loop", label);
+    }
+    Some(Host { replay: replay?, queue_depth: queue_depth?, time_scale: time_scale? })
+}
+
+/// `sizes`: user capacity and page size; `None` after a problem with them.
+fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Workload> {
+    let source = match (reader.tree.has("workload.trace"), reader.tree.has("workload.generator")) {
+        (true, false) => trace(reader),
+        (false, true) => generator(reader, sizes).map(Source::Generator),
+        (true, true) => {
+            let label = "expected only one of `workload.trace` and `workload.generator`";
+            reader.refuse("workload.generator", "a workload is a trace or a generator, not both", label);
+            None
+        }
+        (false, false) => {
+            reader.problems.push(no_workload());
+            None
+        }
+    };
+    // Without a capacity, a multiple of it has no value; units and types are still checked, with one that
+    // cannot be the reason for a refusal.
+    let capacity = sizes.map_or(1 << 20, |(capacity, _)| capacity);
+    let (ends, volume) = (reader.problems.len(), reader.volume("workload.volume", capacity));
+    let end = End { volume, requests: reader.count("workload.requests"), rounds: rounds(reader) };
+    let out_of_range: Option<OutOfRange> = reader.word("workload.out_of_range");
+    let backwards_time: Option<BackwardsTime> = reader.word("workload.backwards_time");
+    let skip_bad = reader.flag("workload.skip_bad");
+    let sound = reader.problems.len() == ends;
+    if sound && matches!(source, Some(Source::Generator(_))) && end == End::default() {
+        let label = "expected `workload.volume`, for example \"2x\" (of the user capacity), or `workload.requests`";
+        reader.refuse("workload.generator", "a generator needs an end", label);
+    }
+    reads_only(reader, &source, &end);
+    sizes?;
+    Some(Workload {
+        source: source?,
+        end,
+        out_of_range: out_of_range?,
+        backwards_time: backwards_time?,
+        skip_bad: skip_bad?,
+    })
+}
+
+fn no_workload() -> Diagnostic {
+    Diagnostic::new("there is no workload").label(
+        "expected `workload.trace = \"FILE\"`, or `workload.generator = \"uniform\"` with an end such as \
+         `workload.volume = \"2x\"`; or a preset to start from: `preset = \"tbm-small\"`",
+    )
+}
+
+fn rounds(reader: &mut Reader<'_>) -> Option<u64> {
+    reader.tree.has("workload.rounds").then(|| reader.count("workload.rounds"))?
+}
+
+/// A volume is never reached when nothing is written.
+fn reads_only(reader: &mut Reader<'_>, source: &Option<Source>, end: &End) {
+    let Some(Source::Generator(generator)) = source else { return };
+    if generator.read_fraction == 1.0 && end.volume.is_some() && end.requests.is_none() {
+        let label = "nothing is written at `read_fraction` 1; expected `workload.requests`";
+        reader.refuse("workload.volume", "the end of the workload is never reached", label);
+    }
+}
+
+fn foreign(reader: &mut Reader<'_>, paths: &[&str], title: &str, instead: &str) {
+    for path in paths {
+        if reader.tree.has(path) {
+            let name = path.rsplit('.').next().unwrap_or(path);
+            reader.refuse(path, format!("`{path}` {title}"), format!("expected no `{name}`, or {instead}"));
+        }
+    }
+}
+
+fn trace(reader: &mut Reader<'_>) -> Option<Source> {
+    foreign(reader, GENERATOR_ONLY, "is for generators, and the workload is a trace", "`workload.generator`");
+    reader.file("workload.trace").map(|path| Source::Trace { path })
+}
+
+fn generator(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Generator> {
+    foreign(reader, TRACE_ONLY, "is for traces, and the workload is a generator", "`workload.trace`");
+    let pattern = reader.choice("workload.generator", "generator");
+    let request_size = match reader.tree.has("workload.request_size") {
+        true => reader.size("workload.request_size"),
+        false => sizes.map(|(_, page_size)| page_size),
+    };
+    let read_fraction = reader.number("workload.read_fraction");
+    let footprint = footprint(reader, sizes.map(|(capacity, _)| capacity), request_size);
+    let interval = reader.time("workload.interval");
+    let poisson = reader.flag("workload.poisson");
+    let idle_every = reader.count("workload.idle_every");
+    let idle_for = reader.time("workload.idle_for");
+    arrivals(reader, interval, poisson, idle_every, idle_for);
+    Some(Generator {
+        pattern: pattern?,
+        request_size: request_size?,
+        read_fraction: read_fraction?,
+        footprint: footprint?,
+        interval: interval?,
+        poisson: poisson?,
+        idle_every: idle_every?,
+        idle_for: idle_for?,
+    })
+}
+
+fn footprint(reader: &mut Reader<'_>, capacity: Option<u64>, request_size: Option<u64>) -> Option<u64> {
+    const PATH: &str = "workload.footprint";
+    let (given, is_part) = reader.footprint(PATH, capacity.unwrap_or(1 << 20))?;
+    let (capacity, request_size) = (capacity?, request_size?);
+    if given > capacity {
+        let title = format!("`{PATH}` of {} is larger than the user capacity", print_size(given));
+        reader.refuse(PATH, title, format!("expected at most {}", print_size(capacity)));
+        return None;
+    }
+    let rest = given % request_size;
+    if given < request_size {
+        let title = format!("`{PATH}` of {} has no room for a request", print_size(given));
+        let label = format!("requests are of {}; expected at least that", print_size(request_size));
+        let path = if reader.tree.has(PATH) { PATH } else { "workload.request_size" };
+        reader.refuse(path, title, label);
+        return None;
+    }
+    if rest != 0 && !is_part {
+        let title = format!("`{PATH}` is not a whole number of requests of {}", print_size(request_size));
+        let near = [given - rest, given - rest + request_size].into_iter().filter(|size| *size <= capacity);
+        let label =
+            format!("{given} bytes; the nearest are {}", near.map(print_size).collect::<Vec<_>>().join(" and "));
+        reader.refuse(PATH, title, label);
+        return None;
+    }
+    Some(given - rest)
+}
+
+/// Keys that have an effect only together.
+fn arrivals(
+    reader: &mut Reader<'_>,
+    interval: Option<Duration>,
+    poisson: Option<bool>,
+    every: Option<u64>,
+    length: Option<Duration>,
+) {
+    if poisson == Some(true) && interval == Some(Duration::ZERO) {
+        let label = "expected `workload.interval` above 0, the mean time between arrivals";
+        reader.refuse("workload.poisson", "a Poisson process needs an interval", label);
+    }
+    match (every, length) {
+        (Some(0), Some(length)) if length > Duration::ZERO => {
+            let label = "expected `workload.idle_every` above 0, the requests between gaps";
+            reader.refuse(
+                "workload.idle_for",
+                "`workload.idle_for` has no effect without `workload.idle_every`",
+                label,
+            );
+        }
+        (Some(every), Some(Duration::ZERO)) if every > 0 => {
+            let label = "expected `workload.idle_for` above 0, the length of a gap";
+            reader.refuse(
+                "workload.idle_every",
+                "`workload.idle_every` has no effect without `workload.idle_for`",
+                label,
+            );
+        }
+        _ => {}
+    }
+}
+
+fn run(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Run> {
+    let executor = reader.word("run.executor");
+    let seed = reader.count("run.seed");
+    let checks = reader.word("run.checks");
+    let payload = reader.word("run.payload");
+    let precondition = precondition(reader, capacity);
+    Some(Run { executor: executor?, seed: seed?, checks: checks?, payload: payload?, precondition: precondition? })
+}
+
+const PRECONDITION: &str = "run.precondition";
+const PRECONDITIONS: [&str; 5] = ["none", "sequential", "random", "steady", "state"];
+
+fn precondition(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Precondition> {
+    let node = reader.raw(PRECONDITION)?;
+    match &node.value {
+        Value::String(name) => match name.as_str() {
+            "none" => Some(Precondition::None),
+            "steady" => Some(Precondition::Steady),
+            name => {
+                reader.problems.push(bad_precondition(name).at(&node.place));
+                None
+            }
+        },
+        Value::Table(entries) => match &entries[..] {
+            [entry] => aged(reader, entry, capacity),
+            [_, second, ..] => {
+                let names = list(entries.iter().map(|entry| crate::diagnostic::clean(&entry.key)));
+                let title = format!("`{PRECONDITION}` makes {} choices at once: {names}", entries.len());
+                reader.problem(&second.place, title, "expected one of them");
+                None
+            }
+            [] => {
+                reader.unexpected(PRECONDITION, &node);
+                None
+            }
+        },
+        _ => {
+            reader.unexpected(PRECONDITION, &node);
+            None
+        }
+    }
+}
+
+fn aged(reader: &mut Reader<'_>, entry: &crate::document::Entry, capacity: Option<u64>) -> Option<Precondition> {
+    let path = format!("{PRECONDITION}.{}", entry.key);
+    let assumed = capacity.unwrap_or(1 << 20);
+    match entry.key.as_str() {
+        "sequential" => reader.volume_of(&path, &entry.node, assumed).map(|volume| Precondition::Sequential { volume }),
+        "random" => reader.volume_of(&path, &entry.node, assumed).map(|volume| Precondition::Random { volume }),
+        "state" => reader.file_name(&path, &entry.node).map(|path| Precondition::State { path }),
+        name @ ("none" | "steady") => {
+            let title = format!("precondition `{name}` takes no value");
+            reader.problem(&entry.node.place, title, format!("expected `precondition = \"{name}\"`"));
+            None
+        }
+        name => {
+            reader.problems.push(bad_precondition(name).at(&entry.place));
+            None
+        }
+    }
+}
+
+fn bad_precondition(name: &str) -> Diagnostic {
+    let takes = |what: &str, example: &str| {
+        Diagnostic::new(format!("precondition `{name}` needs {what}"))
+            .label(format!("expected `precondition.{name} = \"{example}\"`"))
+    };
+    match name {
+        "sequential" => takes("a volume", "1x"),
+        "random" => takes("a volume", "3x"),
+        "state" => takes("a file", "FILE"),
+        _ => Diagnostic::new(format!("unknown precondition `{}`", crate::diagnostic::clean(name)))
+            .label(format!("expected one of {}", list(PRECONDITIONS)))
+            .maybe_hint(crate::diagnostic::did_you_mean(name, PRECONDITIONS)),
+    }
+}

@@ -1,0 +1,176 @@
+//! Layers of what the user wrote, laid over each other: preset, file, command line.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::diagnostic::{Diagnostic, Place, clean, did_you_mean, nearest};
+use crate::document::{Entry, Node, Value};
+use crate::keys::{ENDS, GENERATOR_ONLY, Key, Kind, SECTIONS, TRACE_ONLY};
+use crate::units::list;
+
+/// A key that was given, by path.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf {
+    pub(crate) place: Place,
+    pub(crate) node: Node,
+}
+
+/// The keys of one layer, or of several.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tree {
+    leaves: BTreeMap<String, Leaf>,
+}
+
+/// Two ways of saying the same thing: a layer that uses one replaces both of the layers below.
+const CAPACITY: &[&str] = &["device.user_capacity", "device.over_provisioning"];
+
+impl Tree {
+    pub(crate) fn get(&self, path: &str) -> Option<&Leaf> {
+        self.leaves.get(path)
+    }
+
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.leaves.contains_key(path)
+    }
+
+    /// The place to point at for a key: its value, or that of the key that stands in for it.
+    pub(crate) fn place(&self, path: &str) -> Option<&Place> {
+        let pair = if CAPACITY.contains(&path) { CAPACITY } else { &[] };
+        let mut path = path;
+        loop {
+            if let Some(leaf) = [path].iter().chain(pair).find_map(|path| self.leaves.get(*path)) {
+                return Some(&leaf.node.place);
+            }
+            // A parameter (`ftl.victim.rga.d`) is inside the value of its choice.
+            path = path.rsplit_once('.')?.0;
+        }
+    }
+
+    /// Lays `upper` over this.
+    pub(crate) fn overlay(&mut self, upper: Tree) {
+        let any = |paths: &[&str]| paths.iter().any(|path| upper.has(path));
+        if any(CAPACITY) {
+            self.remove(CAPACITY);
+        }
+        // Which binding is possible follows from the allocation.
+        if upper.has("ftl.allocation") {
+            self.remove(&["ftl.binding"]);
+        }
+        if upper.has("workload.trace") && self.has("workload.generator") {
+            self.remove(&["workload.generator"]);
+            self.remove(GENERATOR_ONLY);
+            self.remove(ENDS);
+        }
+        if upper.has("workload.generator") && self.has("workload.trace") {
+            self.remove(&["workload.trace"]);
+            self.remove(TRACE_ONLY);
+            self.remove(ENDS);
+        }
+        self.leaves.extend(upper.leaves);
+    }
+
+    fn remove(&mut self, paths: &[&str]) {
+        for path in paths {
+            self.leaves.remove(*path);
+        }
+    }
+
+    /// Adds a key of the command line: the last one wins, except that the parameters of one choice add up.
+    fn put(&mut self, path: String, leaf: Leaf, kind: Kind) {
+        if matches!(kind, Kind::Choice(_))
+            && let Some(old) = self.leaves.get_mut(&path)
+            && join(&mut old.node, &leaf.node)
+        {
+            return;
+        }
+        self.leaves.insert(path, leaf);
+    }
+}
+
+/// Adds the parameters of `new` to `old` where both make the same choice.
+fn join(old: &mut Node, new: &Node) -> bool {
+    let (Value::Table(old), Value::Table(new)) = (&mut old.value, &new.value) else { return false };
+    let ([old], [new]) = (&mut old[..], &new[..]) else { return false };
+    let (Value::Table(params), Value::Table(more)) = (&mut old.node.value, &new.node.value) else { return false };
+    if old.key != new.key {
+        return false;
+    }
+    params.retain(|param| more.iter().all(|other| other.key != param.key));
+    params.extend(more.iter().cloned());
+    true
+}
+
+/// Sorts what was written into keys, and reports what is none.
+pub(crate) struct Sorter<'a> {
+    pub(crate) keys: &'a [Key],
+    pub(crate) problems: &'a mut Vec<Diagnostic>,
+}
+
+impl Sorter<'_> {
+    /// The keys of one document.
+    pub(crate) fn sort(&mut self, entries: Vec<Entry>) -> Tree {
+        let mut tree = Tree::default();
+        self.table(entries, "", &mut tree);
+        tree
+    }
+
+    /// Adds entries below the table `prefix` to `tree`.
+    pub(crate) fn table(&mut self, entries: Vec<Entry>, prefix: &str, tree: &mut Tree) {
+        for entry in entries {
+            let path = if prefix.is_empty() { entry.key.clone() } else { format!("{prefix}.{}", entry.key) };
+            if SECTIONS.iter().any(|(section, _)| *section == path) {
+                match entry.node.value {
+                    Value::Table(inner) => self.table(inner, &path, tree),
+                    _ => self.problems.push(not_a_table(&path, &entry.node)),
+                }
+            } else if let Some(key) = self.keys.iter().find(|key| key.path() == path) {
+                tree.put(path, Leaf { place: entry.place, node: entry.node }, key.kind);
+            } else {
+                self.unknown(prefix, &entry);
+            }
+        }
+    }
+
+    fn unknown(&mut self, prefix: &str, entry: &Entry) {
+        let name = clean(&entry.key);
+        let children = self.children(prefix);
+        let is_table = matches!(entry.node.value, Value::Table(_));
+        let title = match (prefix, is_table) {
+            ("", true) => format!("unknown table `[{name}]`"),
+            ("", false) => format!("unknown key `{name}` outside of any table"),
+            (prefix, _) => format!("unknown key `{name}` in `[{prefix}]`"),
+        };
+        let expected = match prefix {
+            "" => list(SECTIONS.iter().map(|(section, _)| format!("[{section}]"))),
+            _ => list(&children),
+        };
+        let hint = did_you_mean(&entry.key, children.iter().copied()).or_else(|| self.elsewhere(&entry.key));
+        let diagnostic = Diagnostic::new(title).at(&entry.place).label(format!("expected one of {expected}"));
+        self.problems.push(diagnostic.maybe_hint(hint));
+    }
+
+    /// The names that are valid inside a table.
+    fn children(&self, prefix: &str) -> Vec<&'static str> {
+        let parent = |section: &&'static str| match section.rsplit_once('.') {
+            Some((parent, name)) => (parent, name),
+            None => ("", *section),
+        };
+        let tables = SECTIONS.iter().map(|(section, _)| parent(section)).filter(|(parent, _)| *parent == prefix);
+        let keys = self.keys.iter().filter(|key| key.section == prefix).map(|key| key.name);
+        keys.chain(tables.map(|(_, name)| name)).collect()
+    }
+
+    /// The same name in another table.
+    fn elsewhere(&self, name: &str) -> Option<String> {
+        let names: BTreeSet<&str> = self.keys.iter().map(|key| key.name).collect();
+        let near = nearest(name, names)?;
+        let sections: Vec<String> =
+            self.keys.iter().filter(|key| key.name == near).map(|key| format!("`[{}]`", key.section)).collect();
+        Some(format!("`{near}` belongs to {}", sections.join(" or ")))
+    }
+}
+
+fn not_a_table(path: &str, node: &Node) -> Diagnostic {
+    Diagnostic::new(format!("`{path}` is a table"))
+        .at(&node.place)
+        .label(format!("found {}; expected its keys under `[{path}]`", node.found()))
+}

@@ -1,0 +1,87 @@
+//! A registry with the shape of the real one, so that these tests need no policy.
+
+use base::{Choice, Param, Seam};
+use config::Registry;
+
+const fn plain(name: &'static str) -> Choice {
+    Choice { name, doc: "A choice without parameters.", params: &[] }
+}
+
+const fn whole(name: &'static str, default: f64, min: f64, max: f64) -> Param {
+    Param { name, default, min, max, integer: true, doc: "A whole number." }
+}
+
+const fn fraction(name: &'static str, default: f64, max: f64) -> Param {
+    Param { name, default, min: 0.0, max, integer: false, doc: "A fraction." }
+}
+
+macro_rules! seam {
+    ($name:ident, $key:literal, [$($choice:expr),+ $(,)?]) => {
+        static $name: Seam = Seam { key: $key, doc: "A seam.", choices: &[$($choice),+] };
+    };
+}
+
+seam!(MAPPING, "mapping", [plain("page")]);
+seam!(BINDING, "binding", [plain("static"), plain("dynamic")]);
+seam!(ALLOCATION, "allocation", [plain("CWDP"), plain("PDWC"), plain("F"), plain("D"), plain("F2")]);
+seam!(BLOCK_ALLOCATION, "block_allocation", [plain("first-fit"), plain("least-worn")]);
+seam!(RECLAIM_UNIT, "reclaim_unit", [plain("block")]);
+seam!(
+    VICTIM,
+    "victim",
+    [
+        plain("greedy"),
+        Choice { name: "rga", doc: "d drawn at random.", params: &[whole("d", 10.0, 1.0, 65_536.0)] },
+        plain("cost-benefit"),
+        plain("fifo"),
+        plain("random"),
+    ]
+);
+seam!(
+    GC_SCHEDULE,
+    "gc_schedule",
+    [Choice { name: "threshold", doc: "Mandatory only.", params: &[whole("free_blocks", 2.0, 1.0, 65_536.0)] }]
+);
+seam!(MIGRATION, "migration", [plain("off-chip")]);
+seam!(SEPARATION, "separation", [plain("none"), plain("host-gc")]);
+seam!(PAIRED_PAGE, "paired_page", [plain("none")]);
+seam!(READ_DISTURB, "read_disturb", [plain("ignore")]);
+seam!(
+    WEAR_LEVELING,
+    "wear_leveling",
+    [plain("none"), Choice { name: "static", doc: "By a threshold.", params: &[whole("threshold", 20.0, 1.0, 1e6)] }]
+);
+seam!(WRITE_BUFFER, "write_buffer", [plain("none")]);
+seam!(SCHEDULER, "scheduler", [plain("fifo"), plain("paq")]);
+
+static GENERATORS: &[Choice] = &[
+    plain("uniform"),
+    plain("sequential"),
+    Choice { name: "zipf", doc: "Zipf's law.", params: &[fraction("z", 0.9, 2.0)] },
+    Choice {
+        name: "hot-cold",
+        doc: "Two classes.",
+        params: &[fraction("data", 0.1, 1.0), fraction("writes", 0.9, 1.0)],
+    },
+];
+
+/// The registry of these tests.
+pub fn registry() -> Registry {
+    let seams = vec![
+        &MAPPING,
+        &BINDING,
+        &ALLOCATION,
+        &BLOCK_ALLOCATION,
+        &RECLAIM_UNIT,
+        &VICTIM,
+        &GC_SCHEDULE,
+        &MIGRATION,
+        &SEPARATION,
+        &PAIRED_PAGE,
+        &READ_DISTURB,
+        &WEAR_LEVELING,
+        &WRITE_BUFFER,
+        &SCHEDULER,
+    ];
+    Registry { seams, generators: GENERATORS }
+}

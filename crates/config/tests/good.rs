@@ -1,0 +1,204 @@
+//! What good configs become.
+
+mod common;
+
+use base::{Cell, Duration, Multiplane};
+use common::registry;
+use config::model::{Executor, Precondition, Replay, Source};
+use config::{Base, Config, PRESETS, load, to_json, to_toml};
+
+fn text(text: &str) -> Base {
+    Base::Text { name: "device.toml".into(), text: text.into() }
+}
+
+fn read(base: &Base, sets: &[&str], trace: Option<&str>) -> Config {
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    match load(base, &sets, trace, &registry()) {
+        Ok(loaded) => loaded.config,
+        Err(problems) => panic!("{problems}"),
+    }
+}
+
+fn on(preset: &str, sets: &[&str]) -> Config {
+    read(&Base::Preset(preset.into()), sets, None)
+}
+
+const UNIFORM: &str = "[workload]\ngenerator = \"uniform\"\nvolume = \"2x\"\n";
+
+#[test]
+fn presets_resolve_and_read_back() {
+    for preset in PRESETS {
+        let config = on(preset.name, &[]);
+        assert_eq!(read(&text(&to_toml(&config)), &[], None), config, "{}", preset.name);
+        let serde_json::Value::Object(object) = to_json(&config) else { panic!("not an object") };
+        assert_eq!(read(&Base::Object { name: "config".into(), object }, &[], None), config, "{}", preset.name);
+        assert!(!preset.description().is_empty());
+    }
+}
+
+#[test]
+fn presets_give_every_key() {
+    for preset in PRESETS {
+        let table: toml::Table = preset.text.parse().unwrap();
+        let resolved: toml::Table = to_toml(&on(preset.name, &[])).parse().unwrap();
+        for (section, keys) in &resolved {
+            for key in keys.as_table().unwrap().keys() {
+                assert!(table[section].as_table().unwrap().contains_key(key), "{}: {section}.{key}", preset.name);
+            }
+        }
+    }
+}
+
+#[test]
+fn small_twins_differ_in_blocks_alone() {
+    for name in ["tbm", "modern-tlc"] {
+        let (full, small) = (on(name, &[]).device, on(&format!("{name}-small"), &[]).device);
+        assert_eq!(small.blocks_per_plane * 16, full.blocks_per_plane);
+        assert_eq!(small.user_capacity * 16, full.user_capacity);
+        assert_eq!(small.timing, full.timing);
+        assert_eq!(small.over_provisioning, full.over_provisioning);
+    }
+}
+
+#[test]
+fn tbm_is_the_device_of_the_paper() {
+    let config = on("tbm", &[]);
+    let device = &config.device;
+    assert_eq!((device.channels, device.chips_per_channel, device.dies_per_chip, device.planes_per_die), (4, 4, 2, 2));
+    assert_eq!((device.blocks_per_plane, device.pages_per_block, device.page_size), (2048, 256, 8192));
+    assert_eq!(device.user_capacity, 240 << 30);
+    assert!((device.over_provisioning - 16.0 / 240.0).abs() < 1e-12);
+    assert_eq!(device.multiplane, Multiplane::Pac);
+    assert_eq!(device.timing.read, [Duration::from_us(75); 2]);
+    assert_eq!(device.timing.program, [Duration::from_us(1600); 2]);
+    assert_eq!(device.timing.erase, Duration::from_us(5000));
+    assert_eq!(device.timing.channel_rate, 200_000_000);
+    assert_eq!(device.timing.dram_bandwidth, None);
+    assert_eq!(config.host.queue_depth, 32);
+    assert_eq!(config.ftl.get("victim").name, "rga");
+    assert_eq!(config.ftl.get("scheduler").name, "paq");
+    assert_eq!((config.ftl.get("allocation").name, config.ftl.get("binding").name), ("F", "dynamic"));
+}
+
+#[test]
+fn the_defaults_are_the_device_of_tbm_small() {
+    let defaults = read(&text(UNIFORM), &[], None);
+    let mut tbm = on("tbm-small", &[]).device;
+    // The default capacity follows from the over-provisioning.
+    assert_eq!(defaults.device.user_capacity, (((16u64 << 30) as f64 / 1.07) as u64) / 8192 * 8192);
+    tbm.user_capacity = defaults.device.user_capacity;
+    tbm.over_provisioning = defaults.device.over_provisioning;
+    assert_eq!(defaults.device, tbm);
+    assert_eq!(defaults.host.replay, Replay::Closed);
+    assert_eq!(defaults.run.executor, Executor::Timed);
+    assert_eq!(defaults.ftl.get("binding").name, "static");
+    assert_eq!(defaults.workload.end.volume, Some(2 * defaults.device.user_capacity));
+}
+
+#[test]
+fn the_binding_follows_the_allocation() {
+    for (allocation, binding) in [("PDWC", "static"), ("F", "dynamic"), ("D", "dynamic"), ("F2", "dynamic")] {
+        let config = on("tbm-small", &[&format!("ftl.allocation={allocation}")]);
+        assert_eq!(config.ftl.get("binding").name, binding, "{allocation}");
+    }
+}
+
+#[test]
+fn choices_replace_choices_and_their_parameters_add_up_on_one_layer() {
+    assert_eq!(on("tbm", &["ftl.victim=greedy"]).ftl.get("victim").name, "greedy");
+    assert_eq!(on("tbm", &["ftl.victim.rga.d=4"]).ftl.get("victim").get("d"), 4.0);
+    assert_eq!(on("tbm", &["ftl.victim={ rga = { d = 5 } }"]).ftl.get("victim").get("d"), 5.0);
+    let below = text("preset = \"tbm\"\n[ftl]\nvictim.rga.d = 3\n");
+    assert_eq!(read(&below, &["ftl.victim=rga"], None).ftl.get("victim").get("d"), 10.0);
+    let sets = ["workload.generator.hot-cold.data=0.2", "workload.generator.hot-cold.writes=0.7"];
+    let Source::Generator(generator) = on("tbm", &sets).workload.source else { panic!("not a generator") };
+    assert_eq!(generator.pattern.params, [("data", 0.2), ("writes", 0.7)]);
+}
+
+#[test]
+fn values_of_set_are_toml_or_bare_words() {
+    let sets =
+        ["device.timing.read=[\"50us\", \"80us\"]", "device.timing.erase=3ms", "run.seed=7", "run.checks='full'"];
+    let config = on("tbm", &sets);
+    assert_eq!(config.device.timing.read, [Duration::from_us(50), Duration::from_us(80)]);
+    assert_eq!(config.device.timing.erase, Duration::from_us(3000));
+    assert_eq!(config.run.seed, 7);
+    assert_eq!(on("tbm", &["run.seed=1", "run.seed=2"]).run.seed, 2);
+}
+
+#[test]
+fn one_layer_replaces_capacity_and_spare_together() {
+    let config = on("tbm", &["device.over_provisioning=0.28"]);
+    assert_eq!(config.device.user_capacity, 214_748_364_800);
+    let config = on("tbm", &["device.user_capacity=200GiB"]);
+    assert_eq!(config.device.over_provisioning, 0.28);
+}
+
+#[test]
+fn a_trace_takes_the_place_of_a_generator() {
+    let config = read(&Base::Preset("tbm-small".into()), &[], Some("a.csv"));
+    assert_eq!(config.workload.source, Source::Trace { path: "a.csv".into() });
+    assert_eq!(config.workload.end, config::model::End::default());
+    let config = read(&Base::Preset("tbm-small".into()), &["workload.volume=1x", "workload.rounds=9"], Some("a.csv"));
+    assert_eq!(config.workload.end.volume, Some(15 << 30));
+    assert_eq!(config.workload.end.rounds, Some(9));
+    let traced = text("[workload]\ntrace = \"b.csv\"\nvolume = \"1x\"\nout_of_range = \"clamp\"\n");
+    let config = read(&traced, &[], Some("a.csv"));
+    assert!(config.workload.end.volume.is_some());
+    assert_eq!(config.workload.out_of_range, config::model::OutOfRange::Clamp);
+    let config = read(&traced, &["workload.generator=uniform", "workload.requests=5"], None);
+    assert_eq!((config.workload.end.volume, config.workload.end.requests), (None, Some(5)));
+}
+
+#[test]
+fn footprints_and_volumes_are_parts_of_the_user_capacity() {
+    let generator = |set: &str| match on("tbm-small", &[set]).workload.source {
+        Source::Generator(generator) => generator,
+        Source::Trace { path } => panic!("trace {path}"),
+    };
+    assert_eq!(generator("workload.footprint=50%").footprint, 15 << 29);
+    assert_eq!(generator("workload.footprint=0.5x").footprint, 15 << 29);
+    assert_eq!(generator("workload.footprint=1GiB").footprint, 1 << 30);
+    // A part is rounded down to whole requests: 15 GiB hold 19 660.8 of them.
+    assert_eq!(generator("workload.request_size=800KiB").footprint, 19_660 * 800 * 1024);
+    assert_eq!(
+        on("tbm-small", &["run.precondition.sequential=0.5x"]).run.precondition,
+        Precondition::Sequential { volume: 15 << 29 }
+    );
+    assert_eq!(
+        on("tbm-small", &["run.precondition={ state = \"aged.state\" }"]).run.precondition,
+        Precondition::State { path: "aged.state".into() }
+    );
+}
+
+#[test]
+fn times_per_page_type() {
+    let config = on("modern-tlc", &[]);
+    assert_eq!(config.device.cell, Cell::Tlc);
+    assert_eq!(config.device.timing.read.len(), 3);
+    assert_eq!(on("modern-tlc", &["device.timing.read=50us"]).device.timing.read, [Duration::from_us(50); 3]);
+}
+
+#[test]
+fn a_later_refusal_points_at_the_key() {
+    let base = text("preset = \"tbm-small\"\n[device]\nuser_capacity = \"15GiB\"\n");
+    let loaded = load(&base, &[], None, &registry()).unwrap();
+    let small = loaded.refuse("device.over_provisioning", "the spare space is too small", "give more");
+    let set = load(&base, &["ftl.victim.rga.d=4".into()], None, &registry()).unwrap();
+    let bare = load(&text(UNIFORM), &[], None, &registry()).unwrap();
+    let refusals = [
+        small,
+        set.refuse("ftl.victim.rga.d", "too many", "give fewer"),
+        set.refuse("run.seed", "no luck", "another"),
+        bare.refuse("run.seed", "no luck", "another"),
+    ];
+    let texts: Vec<String> = refusals.iter().map(ToString::to_string).collect();
+    insta::assert_snapshot!(texts.join("\n\n"));
+}
+
+#[test]
+fn arguments_are_presets_or_files() {
+    assert!(matches!(Base::argument("tbm"), Base::Preset(_)));
+    assert!(matches!(Base::argument("./tbm"), Base::File(_)));
+    assert!(matches!(Base::argument("tbm.toml"), Base::File(_)));
+}
