@@ -1,1 +1,278 @@
-//! todo
+//! The device: it assembles the stages from a configuration and runs them.
+//!
+//! Two executors drive one FTL: `count` without time, `timed` as discrete events. Only this crate sees
+//! several stages at once.
+
+mod count;
+mod device;
+mod flash;
+mod pages;
+mod precondition;
+mod scheduler;
+mod state;
+mod timed;
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use base::{Instant, Seam};
+use config::model::Executor;
+use config::{Config, Diagnostics, Loaded};
+use metrics::{Counters, Progress, Report, Stopwatch, Table, Timeline, Wear};
+use serde_json::{Map, Value, json};
+use workload::{Workload, WorkloadError};
+
+use crate::device::Device;
+
+/// A run that did not come to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Something the user gave cannot be used: a trace, a state file. The text says where, what was found,
+    /// and what would be right.
+    #[error("{0}")]
+    Input(String),
+    /// The run itself failed: no memory, a file that cannot be written.
+    #[error("{0}")]
+    Failed(String),
+    /// The caller's progress function asked to stop.
+    #[error("stopped before the end")]
+    Stopped,
+}
+
+impl From<WorkloadError> for RunError {
+    fn from(error: WorkloadError) -> RunError {
+        RunError::Input(error.to_string())
+    }
+}
+
+/// A setting that is well-formed but that no device can have.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The key to point at.
+    pub key: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub help: String,
+}
+
+/// A timeline to record.
+#[derive(Clone, Debug)]
+pub struct TimelineSpec {
+    /// The file to write.
+    pub path: PathBuf,
+    /// The simulated time to record.
+    pub window: Range<Instant>,
+}
+
+/// What goes with a run besides its configuration.
+#[derive(Default)]
+pub struct Options<'a> {
+    /// Called now and then; `false` stops the run.
+    pub progress: Option<&'a mut dyn FnMut(&Progress) -> bool>,
+    /// Records what channels, dies and planes did (executor `timed`).
+    pub timeline: Option<TimelineSpec>,
+    /// Saves the device's state after preconditioning to this file.
+    pub save_state: Option<PathBuf>,
+}
+
+/// The result of a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The summary object `ftlab.summary/1`.
+    pub summary: Value,
+    /// `series`, `latency`, `wear`, `utilisation`.
+    pub tables: Vec<Table>,
+}
+
+/// Every seam of the FTL and the scheduler, in the order of the data flow.
+pub fn seams() -> Vec<&'static Seam> {
+    let mut seams = ftl::seams();
+    seams.push(&scheduler::SEAM);
+    seams
+}
+
+/// What can be chosen: for the configuration reader, the listings and the reference page.
+pub fn registry() -> config::Registry {
+    config::Registry { seams: seams(), generators: workload::GENERATORS }
+}
+
+/// Reads a configuration, and refuses what no device can do.
+///
+/// # Errors
+/// Every problem that was found, each with its place.
+pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result<Loaded, Diagnostics> {
+    let loaded = config::load(base, sets, trace, &registry())?;
+    match check(&loaded.config) {
+        Ok(()) => Ok(loaded),
+        Err(refusal) => Err(loaded.refuse(refusal.key, refusal.message, refusal.help)),
+    }
+}
+
+/// Refuses what no device can do, as soon as the configuration is read.
+///
+/// # Errors
+/// When the spare space is too small for garbage collection to make progress whatever the host writes.
+pub fn check(config: &Config) -> Result<(), Refusal> {
+    let geometry = device::geometry(config);
+    let page_size = u64::from(config.device.page_size);
+    let largest = ftl::largest_user_pages(&geometry, &device::policies(config));
+    let pages = config.device.user_capacity / page_size;
+    if pages <= largest {
+        return Ok(());
+    }
+    let free = config.ftl.get("gc_schedule").get("free_blocks");
+    if largest == 0 {
+        return Err(Refusal {
+            key: "ftl.gc_schedule",
+            message: format!("{free} blocks held free leave none of the {} of a plane", config.device.blocks_per_plane),
+            help: "hold fewer blocks free, or give a plane more blocks".into(),
+        });
+    }
+    let raw = geometry.pages();
+    let smallest = (raw - largest) as f64 / largest as f64;
+    Err(Refusal {
+        key: "device.user_capacity",
+        message: format!(
+            "a user space of {} bytes leaves too little spare space for garbage collection to make progress",
+            config.device.user_capacity
+        ),
+        help: format!(
+            "with {free} blocks held free in each plane of {}, `user_capacity` can be at most {} bytes, which is \
+             `over_provisioning` = {:.6} (spare ÷ user); near that limit write amplification is enormous",
+            config.device.blocks_per_plane,
+            largest * page_size,
+            (smallest * 1e6).ceil() / 1e6
+        ),
+    })
+}
+
+/// Runs one simulation.
+///
+/// # Errors
+/// [`RunError`]; its text is for the user.
+///
+/// # Panics
+/// When the FTL breaks a rule of the flash or loses data, which is a fault of this program.
+pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, RunError> {
+    if let Err(refusal) = check(config) {
+        return Err(RunError::Input(format!("{}: {} ({})", refusal.key, refusal.message, refusal.help)));
+    }
+    let timed = config.run.executor == Executor::Timed;
+    let mut device = Device::new(config, timed).map_err(|error| RunError::Failed(error.to_string()))?;
+    // Opened before anything else, so that a missing trace is not found out after minutes of preconditioning.
+    let mut workload = Workload::open(&config.workload, &config.host, config.device.user_capacity, config.run.seed)?;
+    let mut watch = Watch::new(options.progress.take());
+    let aged = precondition::age(&mut device, config, &mut watch)?;
+    if let Some(path) = &options.save_state {
+        state::save(&device, config, path)?;
+    }
+    watch.phase("run");
+    let stopwatch = Stopwatch::start();
+    let timeline = open_timeline(&device, timed, options.timeline.as_ref())?;
+    match config.run.executor {
+        Executor::Count => count::run(&mut device, &mut workload, &mut watch)?,
+        Executor::Timed => {
+            let timeline = timed::run(&mut device, &mut workload, config, &mut watch, timeline)?;
+            if let Some(timeline) = timeline {
+                timeline
+                    .finish()
+                    .map_err(|error| RunError::Failed(format!("the timeline cannot be written: {error}")))?;
+            }
+        }
+    }
+    let usage = stopwatch.usage();
+    device.check_data();
+    Ok(report(config, &device, &workload, aged, usage))
+}
+
+fn open_timeline(device: &Device, timed: bool, spec: Option<&TimelineSpec>) -> Result<Option<Timeline>, RunError> {
+    let Some(spec) = spec else { return Ok(None) };
+    if !timed {
+        return Err(RunError::Input("a timeline needs `run.executor = \"timed\"`: `count` has no time".into()));
+    }
+    Timeline::create(&spec.path, device.ftl.geometry(), spec.window.clone())
+        .map(Some)
+        .map_err(|error| RunError::Input(format!("the timeline {} cannot be written: {error}", spec.path.display())))
+}
+
+fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, usage: metrics::Usage) -> Outcome {
+    let blocks = device.flash.nand().blocks();
+    let erases: Vec<u32> = blocks.iter().map(|block| block.erases).collect();
+    let reads: Vec<u32> = blocks.iter().map(|block| block.reads).collect();
+    let wear =
+        Wear { geometry: device.ftl.geometry(), erases: &erases, effective: None, reads_since_erase: Some(&reads) };
+    let tables = vec![
+        device.recorder.series(),
+        device.recorder.latency_table(),
+        wear.table(),
+        device.recorder.utilisation_table(),
+    ];
+    let mut summary = metrics::summary(&Report {
+        version: env!("CARGO_PKG_VERSION"),
+        seed: config.run.seed,
+        config: config::to_json(config),
+        recorder: &device.recorder,
+        wear,
+        policy: Map::new(),
+        usage,
+    });
+    if let Some(object) = summary.as_object_mut() {
+        object.insert("precondition".into(), aged);
+        object.insert("workload".into(), tally(workload));
+    }
+    Outcome { summary, tables }
+}
+
+fn tally(workload: &Workload) -> Value {
+    serde_json::to_value(workload.tally()).unwrap_or_else(|_| json!({}))
+}
+
+/// Tells the caller how far the run is, and hears whether to go on.
+pub(crate) struct Watch<'a> {
+    progress: Option<&'a mut dyn FnMut(&Progress) -> bool>,
+    phase: &'static str,
+    calls: u32,
+}
+
+impl<'a> Watch<'a> {
+    fn new(progress: Option<&'a mut dyn FnMut(&Progress) -> bool>) -> Watch<'a> {
+        Watch { progress, phase: "run", calls: 0 }
+    }
+
+    fn phase(&mut self, phase: &'static str) {
+        self.phase = phase;
+        self.calls = 0;
+    }
+
+    /// Reports every so many calls; between them it costs a comparison.
+    #[inline]
+    pub(crate) fn report(
+        &mut self,
+        now: Instant,
+        counters: &Counters,
+        fraction: impl FnOnce() -> Option<f64>,
+    ) -> Result<(), RunError> {
+        if self.progress.is_none() {
+            return Ok(());
+        }
+        self.calls = self.calls.wrapping_add(1);
+        if !self.calls.is_multiple_of(64) {
+            return Ok(());
+        }
+        self.report_now(now, counters, fraction())
+    }
+
+    #[cold]
+    fn report_now(&mut self, now: Instant, counters: &Counters, fraction: Option<f64>) -> Result<(), RunError> {
+        let Some(progress) = &mut self.progress else { return Ok(()) };
+        let moment = Progress {
+            phase: self.phase,
+            simulated: now,
+            requests: counters.requests(),
+            bytes_written: counters.bytes_written,
+            fraction,
+        };
+        if progress(&moment) { Ok(()) } else { Err(RunError::Stopped) }
+    }
+}

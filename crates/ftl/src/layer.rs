@@ -4,11 +4,11 @@
 //! self-contained: its frontiers, free units and collection never look at another domain.
 
 use base::{Cause, Geometry, Lpn, Ppn, Selection};
-use engine::{FlatArray, Stream};
+use engine::FlatArray;
 
 use crate::allocation::Allocation;
 use crate::pool::{AnyPool, FreePool};
-use crate::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View};
+use crate::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View, chance_by_domain};
 use crate::wear::WearLeveling;
 
 /// "No page" in the maps and "no unit" in a frontier.
@@ -97,6 +97,8 @@ pub(crate) struct Domain {
     pub(crate) free: u32,
     /// Valid pages.
     pub(crate) valid: u32,
+    /// Logical time: pages the host has written here since the policies were made.
+    clock: u64,
     job: Option<Job>,
     /// Victims in a row that had no invalid page.
     fruitless: u32,
@@ -114,8 +116,6 @@ pub struct Saved {
     pub closed_at: Vec<u32>,
     /// By domain and stream: unit and slot of the frontier.
     pub frontiers: Vec<(u32, u32)>,
-    /// Logical time.
-    pub clock: u64,
 }
 
 /// The flash translation layer.
@@ -136,8 +136,6 @@ pub struct Ftl {
     streams: usize,
     /// A domain with as many valid pages takes no more from a dynamic allocation.
     max_valid: u32,
-    /// Pages the host has written.
-    clock: u64,
     closings: u32,
     /// Dynamic allocation: by queue, where the round robin over its dies stands and what is left of a burst.
     next_die: Vec<u32>,
@@ -184,7 +182,8 @@ impl Ftl {
         let queues = allocation.queues() as usize;
         let (reserve, streams) = (policies.reserve(), policies.streams());
         let idle = Frontier { unit: NONE, slot: 0 };
-        let domain = Domain { frontiers: [idle; 2], free: shape.units_per_domain, valid: 0, job: None, fruitless: 0 };
+        let domain =
+            Domain { frontiers: [idle; 2], free: shape.units_per_domain, valid: 0, clock: 0, job: None, fruitless: 0 };
         let memory = |reason| OutOfMemory { megabytes: (geometry.pages() + user_pages) * 4 / 1_000_000, reason };
         let mut ftl = Ftl {
             map: FlatArray::filled(user_pages as usize, NONE).map_err(memory)?,
@@ -194,12 +193,11 @@ impl Ftl {
             closed_at: vec![0; units],
             domains: vec![domain; geometry.domains() as usize],
             pool: AnyPool::build(policies.block_allocation, shape),
-            victim: AnyVictim::build(policies.victim, shape, Stream::new(seed, "victim")),
+            victim: AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains)),
             wear: WearLeveling::build(policies.wear_leveling, shape),
             reserve,
             streams,
             max_valid: max_valid(shape.units_per_domain, shape.slots, reserve, streams).min(u64::from(NONE)) as u32,
-            clock: 0,
             closings: 0,
             next_die: vec![0; queues],
             burst_left: vec![0; queues],
@@ -299,8 +297,9 @@ impl Ftl {
         if old != NONE {
             self.invalidate(old);
         }
-        self.clock += 1;
-        self.domains[domain as usize].valid += 1;
+        let state = &mut self.domains[domain as usize];
+        state.clock += 1;
+        state.valid += 1;
         let ppn = self.append(domain, 0, lpn);
         if self.domains[domain as usize].frontiers[0].unit == NONE {
             self.collect_if_needed(domain);
@@ -374,7 +373,7 @@ impl Ftl {
         self.domains[domain as usize].free += 1;
         self.collect_if_needed(domain);
         if job.cause == Cause::Gc && !self.is_collecting(domain) {
-            let cold = self.wear.on_erased(domain, self.erases[unit], &self.units, &self.erases);
+            let cold = self.wear.on_erased(domain, &self.units, &self.erases);
             if let Some(cold) = cold {
                 self.begin(domain, cold, Cause::Wear);
             }
@@ -494,7 +493,6 @@ impl Ftl {
             erases: self.erases.clone(),
             closed_at: self.closed_at.clone(),
             frontiers: self.domains.iter().flat_map(|domain| domain.frontiers).map(|f| (f.unit, f.slot)).collect(),
-            clock: self.clock,
         }
     }
 
@@ -507,7 +505,6 @@ impl Ftl {
         self.reverse.copy_from_slice(&saved.reverse);
         self.erases.copy_from_slice(&saved.erases);
         self.closed_at.copy_from_slice(&saved.closed_at);
-        self.clock = saved.clock;
         self.closings = saved.closed_at.iter().copied().max().unwrap_or(0);
         for (index, &(unit, slot)) in saved.frontiers.iter().enumerate() {
             self.domains[index / 2].frontiers[index % 2] = Frontier { unit, slot };
@@ -548,7 +545,7 @@ impl Ftl {
     pub fn renew_policies(&mut self, policies: &Policies<'_>, seed: u64) {
         let shape = shape_of(&self.geometry);
         self.pool = AnyPool::build(policies.block_allocation, shape);
-        self.victim = AnyVictim::build(policies.victim, shape, Stream::new(seed, "victim"));
+        self.victim = AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains));
         self.wear = WearLeveling::build(policies.wear_leveling, shape);
         self.next_die.fill(0);
         self.burst_left.fill(0);
@@ -557,12 +554,12 @@ impl Ftl {
         let mut closed: Vec<u32> =
             (0..self.units.len() as u32).filter(|&unit| self.units[unit as usize].state == UnitState::Closed).collect();
         closed.sort_unstable_by_key(|&unit| self.closed_at[unit as usize]);
+        for domain in &mut self.domains {
+            (domain.clock, domain.fruitless) = (0, 0);
+        }
         for unit in closed {
             let domain = self.geometry.domain_of_unit(unit);
-            self.victim.on_closed(domain, unit, u32::from(self.units[unit as usize].valid), self.clock);
-        }
-        for domain in &mut self.domains {
-            domain.fruitless = 0;
+            self.victim.on_closed(domain, unit, u32::from(self.units[unit as usize].valid), 0);
         }
     }
 
@@ -610,12 +607,13 @@ impl Ftl {
 
     #[cold]
     fn close(&mut self, domain: u32, stream: usize, unit: u32) {
+        let now = self.domains[domain as usize].clock;
         self.domains[domain as usize].frontiers[stream] = Frontier { unit: NONE, slot: 0 };
         self.closings += 1;
         self.closed_at[unit as usize] = self.closings;
         let state = &mut self.units[unit as usize];
         state.state = UnitState::Closed;
-        self.victim.on_closed(domain, unit, u32::from(state.valid), self.clock);
+        self.victim.on_closed(domain, unit, u32::from(state.valid), now);
     }
 
     #[inline]
@@ -623,11 +621,12 @@ impl Ftl {
         self.reverse[ppn as usize] = NONE;
         let unit = self.geometry.unit_of(Ppn(ppn));
         let domain = self.geometry.domain_of_unit(unit);
-        self.domains[domain as usize].valid -= 1;
+        let owner = &mut self.domains[domain as usize];
+        owner.valid -= 1;
         let state = &mut self.units[unit as usize];
         state.valid -= 1;
         if state.state == UnitState::Closed {
-            self.victim.on_invalidated(domain, unit, u32::from(state.valid), self.clock);
+            self.victim.on_invalidated(domain, unit, u32::from(state.valid), owner.clock);
         }
     }
 
@@ -644,7 +643,8 @@ impl Ftl {
     /// The victim, by the policy. A policy that has offered as many units without an invalid page as the
     /// domain has units is overruled once, so that every policy makes progress.
     fn choose(&mut self, domain: u32) -> u32 {
-        let view = View { domain, valid: &self.units, slots: self.geometry.unit_slots(), now: self.clock };
+        let now = self.domains[domain as usize].clock;
+        let view = View { domain, valid: &self.units, slots: self.geometry.unit_slots(), now };
         let units = self.geometry.units_per_domain();
         let unit = if self.domains[domain as usize].fruitless < units {
             self.victim.choose(view).expect("collection starts with closed units")

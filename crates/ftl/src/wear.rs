@@ -41,7 +41,6 @@ pub struct Static {
     period: u32,
     units_per_domain: u32,
     since_check: Vec<u32>,
-    most_erased: Vec<u32>,
 }
 
 impl WearLeveling {
@@ -57,36 +56,34 @@ impl WearLeveling {
                 period: (shape.units_per_domain / 16).max(1),
                 units_per_domain: shape.units_per_domain,
                 since_check: vec![0; shape.domains as usize],
-                most_erased: vec![0; shape.domains as usize],
             }),
             name => panic!("`{name}` is not a wear leveling"),
         }
     }
 
-    /// A unit of the domain was erased for the `erases`-th time: the closed unit to empty now, if any.
-    pub fn on_erased(&mut self, domain: u32, erases: u32, units: &[Unit], erased: &[u32]) -> Option<u32> {
+    /// A unit of the domain was erased: the closed unit to empty now, if any. `erases` is by unit.
+    pub fn on_erased(&mut self, domain: u32, units: &[Unit], erases: &[u32]) -> Option<u32> {
         match self {
             WearLeveling::None => None,
-            WearLeveling::Static(leveling) => leveling.on_erased(domain, erases, units, erased),
+            WearLeveling::Static(leveling) => leveling.on_erased(domain, units, erases),
         }
     }
 }
 
 impl Static {
-    fn on_erased(&mut self, domain: u32, erases: u32, units: &[Unit], erased: &[u32]) -> Option<u32> {
-        let most = &mut self.most_erased[domain as usize];
-        *most = (*most).max(erases);
+    fn on_erased(&mut self, domain: u32, units: &[Unit], erases: &[u32]) -> Option<u32> {
         let since = &mut self.since_check[domain as usize];
         *since += 1;
         if *since < self.period {
             return None;
         }
         *since = 0;
-        let first = domain * self.units_per_domain;
-        let coldest = (first..first + self.units_per_domain)
+        let range = domain * self.units_per_domain..(domain + 1) * self.units_per_domain;
+        let most = range.clone().map(|unit| erases[unit as usize]).max()?;
+        let coldest = range
             .filter(|&unit| units[unit as usize].state == UnitState::Closed)
-            .min_by_key(|&unit| erased[unit as usize])?;
-        (*most - erased[coldest as usize] >= self.threshold).then_some(coldest)
+            .min_by_key(|&unit| erases[unit as usize])?;
+        (most - erases[coldest as usize] >= self.threshold).then_some(coldest)
     }
 }
 
@@ -102,7 +99,7 @@ mod tests {
         let mut leveling = WearLeveling::build(&selection, shape);
         let unit = |state| Unit { valid: 1, state };
         let units = [unit(UnitState::Closed), unit(UnitState::Free), unit(UnitState::Closed), unit(UnitState::Closed)];
-        assert_eq!(leveling.on_erased(0, 9, &units, &[5, 0, 6, 9]), None, "4 apart, the free unit does not count");
-        assert_eq!(leveling.on_erased(0, 10, &units, &[5, 0, 6, 10]), Some(0));
+        assert_eq!(leveling.on_erased(0, &units, &[5, 0, 6, 9]), None, "4 apart, the free unit does not count");
+        assert_eq!(leveling.on_erased(0, &units, &[5, 0, 6, 10]), Some(0));
     }
 }

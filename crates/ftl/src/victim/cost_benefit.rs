@@ -25,7 +25,7 @@ impl CostBenefit {
         params: &[],
     };
 
-    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Stream) -> CostBenefit {
+    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Vec<Stream>) -> CostBenefit {
         let units = shape.domains * shape.units_per_domain;
         CostBenefit {
             by_valid: Buckets::new(shape.domains, shape.slots + 1, units),

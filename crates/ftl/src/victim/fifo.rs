@@ -15,7 +15,7 @@ impl Fifo {
     pub(super) const CHOICE: Choice =
         Choice { name: "fifo", doc: "The unit filled first, whatever it holds (a circular log).", params: &[] };
 
-    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Stream) -> Fifo {
+    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Vec<Stream>) -> Fifo {
         Fifo { in_order: Buckets::new(shape.domains, 1, shape.domains * shape.units_per_domain) }
     }
 }

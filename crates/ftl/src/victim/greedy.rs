@@ -23,7 +23,7 @@ impl Greedy {
         params: &[],
     };
 
-    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Stream) -> Greedy {
+    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Vec<Stream>) -> Greedy {
         Greedy {
             by_valid: Buckets::new(shape.domains, shape.slots + 1, shape.domains * shape.units_per_domain),
             lowest: vec![shape.slots + 1; shape.domains as usize],

@@ -28,7 +28,7 @@ pub struct View<'a> {
     pub valid: &'a [Unit],
     /// Pages of a unit.
     pub slots: u32,
-    /// Logical time: pages the host has written so far.
+    /// Logical time: pages the host has written to the domain so far.
     pub now: u64,
 }
 
@@ -89,11 +89,11 @@ macro_rules! victims {
         static CHOICES: &[Choice] = &[$($variant::CHOICE),+];
 
         impl AnyVictim {
-            /// The policy that was chosen.
+            /// The policy that was chosen; `random` has a stream for each domain.
             ///
             /// # Panics
             /// If the selection is not from this registry.
-            pub fn build(selection: &Selection, shape: Shape, random: Stream) -> AnyVictim {
+            pub fn build(selection: &Selection, shape: Shape, random: Vec<Stream>) -> AnyVictim {
                 match selection.name {
                     $(name if name == $variant::CHOICE.name => {
                         AnyVictim::$variant($variant::build(selection, shape, random))
@@ -124,6 +124,11 @@ macro_rules! victims {
     };
 }
 
+/// A stream of chance for each domain.
+pub(crate) fn chance_by_domain(seed: u64, domains: u32) -> Vec<Stream> {
+    (0..domains).map(|domain| Stream::new(seed, &format!("victim {domain}"))).collect()
+}
+
 victims!(Greedy, Rga, CostBenefit, Fifo, Random);
 
 /// The seam, for the configuration reader.
@@ -140,7 +145,7 @@ mod tests {
     /// pages: (unit, valid pages left, time).
     fn chosen(name: &str, losses: &[(u32, u16, u64)], now: u64) -> u32 {
         let selection = Selection::default_of(SEAM.find(name).unwrap());
-        let mut policy = AnyVictim::build(&selection, SHAPE, Stream::new(1, "victim"));
+        let mut policy = AnyVictim::build(&selection, SHAPE, chance_by_domain(1, SHAPE.domains));
         let mut units = [Unit { valid: 8, state: UnitState::Closed }; 8];
         for unit in 0..4 {
             policy.on_closed(0, unit, 8, 10 + 10 * u64::from(unit));
@@ -182,7 +187,8 @@ mod tests {
     #[test]
     fn nothing_closed_means_nothing_to_choose() {
         for choice in SEAM.choices {
-            let mut policy = AnyVictim::build(&Selection::default_of(choice), SHAPE, Stream::new(1, "victim"));
+            let mut policy =
+                AnyVictim::build(&Selection::default_of(choice), SHAPE, chance_by_domain(1, SHAPE.domains));
             let units = [Unit { valid: 0, state: UnitState::Free }; 8];
             assert_eq!(policy.choose(View { domain: 0, valid: &units, slots: 8, now: 0 }), None, "{}", choice.name);
         }

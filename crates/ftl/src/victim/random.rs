@@ -9,21 +9,22 @@ use super::{Shape, VictimPolicy, View};
 /// See the module.
 pub struct Random {
     closed: ClosedSets,
-    random: Stream,
+    /// By domain, so that the order in which domains collect moves nobody's numbers.
+    random: Vec<Stream>,
 }
 
 impl Random {
     pub(super) const CHOICE: Choice =
         Choice { name: "random", doc: "Any closed unit, each equally likely.", params: &[] };
 
-    pub(super) fn build(_selection: &Selection, shape: Shape, random: Stream) -> Random {
+    pub(super) fn build(_selection: &Selection, shape: Shape, random: Vec<Stream>) -> Random {
         Random { closed: ClosedSets::new(shape), random }
     }
 }
 
 impl VictimPolicy for Random {
     fn choose(&mut self, view: View<'_>) -> Option<u32> {
-        self.closed.draw(view.domain, &mut self.random)
+        self.closed.draw(view.domain, &mut self.random[view.domain as usize])
     }
 
     #[inline]

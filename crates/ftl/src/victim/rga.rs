@@ -10,7 +10,8 @@ use super::{Shape, VictimPolicy, View};
 pub struct Rga {
     draws: u32,
     closed: ClosedSets,
-    random: Stream,
+    /// By domain, so that the order in which domains collect moves nobody's numbers.
+    random: Vec<Stream>,
 }
 
 impl Rga {
@@ -27,16 +28,16 @@ impl Rga {
         }],
     };
 
-    pub(super) fn build(selection: &Selection, shape: Shape, random: Stream) -> Rga {
+    pub(super) fn build(selection: &Selection, shape: Shape, random: Vec<Stream>) -> Rga {
         Rga { draws: selection.get("d") as u32, closed: ClosedSets::new(shape), random }
     }
 }
 
 impl VictimPolicy for Rga {
     fn choose(&mut self, view: View<'_>) -> Option<u32> {
-        let mut best = self.closed.draw(view.domain, &mut self.random)?;
+        let mut best = self.closed.draw(view.domain, &mut self.random[view.domain as usize])?;
         for _ in 1..self.draws {
-            let unit = self.closed.draw(view.domain, &mut self.random)?;
+            let unit = self.closed.draw(view.domain, &mut self.random[view.domain as usize])?;
             if view.valid[unit as usize].valid < view.valid[best as usize].valid {
                 best = unit;
             }

@@ -1,0 +1,288 @@
+//! The parts that both executors share: the FTL, the array, the figures, and what tests know of the data.
+
+use base::{Cause, Geometry, Lpn, OpKind, Ppn};
+use config::Config;
+use config::model::{Checks, Payload};
+use ftl::{Ftl, GcSink, OutOfMemory, Policies};
+use metrics::Recorder;
+
+use crate::flash::{Flash, Stamp};
+
+/// An SSD without a clock.
+pub(crate) struct Device {
+    pub(crate) ftl: Ftl,
+    pub(crate) flash: Flash,
+    pub(crate) recorder: Recorder,
+    pub(crate) oracle: Option<Oracle>,
+    pub(crate) page_size: u64,
+    full_checks: bool,
+}
+
+/// What every logical page should hold, when pages carry stamps.
+pub(crate) struct Oracle {
+    /// By LPN: the newest version that the host sent; 0 when it was never written or was trimmed.
+    newest: Vec<u32>,
+    /// By LPN: the newest version whose write completed.
+    completed: Vec<u32>,
+    versions: u32,
+}
+
+impl Oracle {
+    fn new(user_pages: u32) -> Oracle {
+        Oracle { newest: vec![0; user_pages as usize], completed: vec![0; user_pages as usize], versions: 0 }
+    }
+
+    /// The version that a new write of a page carries.
+    fn admit(&mut self, lpn: Lpn) -> u32 {
+        self.versions += 1;
+        self.newest[lpn.index()] = self.versions;
+        self.versions
+    }
+
+    fn trim(&mut self, lpn: Lpn) {
+        self.newest[lpn.index()] = 0;
+        self.completed[lpn.index()] = 0;
+    }
+
+    /// A read sent when `floor` was the newest completed version returned `stamp`.
+    fn check_read(&self, lpn: Lpn, floor: u32, stamp: Stamp) {
+        let newest = self.newest[lpn.index()];
+        assert!(stamp.lpn == lpn, "a read of LPN {} returned the data of LPN {}", lpn.0, stamp.lpn.0);
+        assert!(
+            stamp.version >= floor && (stamp.version <= newest || newest == 0),
+            "a read of LPN {} returned version {}, between {floor} and {newest} expected",
+            lpn.0,
+            stamp.version
+        );
+    }
+}
+
+impl Device {
+    pub(crate) fn new(config: &Config, timed: bool) -> Result<Device, OutOfMemory> {
+        let geometry = geometry(config);
+        let user_pages = config.device.user_capacity / u64::from(config.device.page_size);
+        let ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed)?;
+        let stamps = config.run.payload == Payload::Stamp;
+        let shape = metrics::Shape {
+            channels: geometry.channels,
+            dies: geometry.dies(),
+            timed,
+            capacity_bytes: config.device.user_capacity,
+        };
+        Ok(Device {
+            oracle: stamps.then(|| Oracle::new(ftl.user_pages())),
+            ftl,
+            flash: Flash::new(geometry, config.device.multiplane, stamps),
+            recorder: Recorder::new(shape),
+            page_size: u64::from(config.device.page_size),
+            full_checks: config.run.checks == Checks::Full,
+        })
+    }
+
+    /// Writes a page without time, and does whatever collection it calls for.
+    #[inline]
+    pub(crate) fn write_now(&mut self, lpn: Lpn, partial: bool) {
+        if partial && let Some(old) = self.ftl.lookup(lpn) {
+            self.flash.read(old);
+            self.recorder.counters.count(Cause::Rmw, OpKind::Read, 1);
+        }
+        let domain = self.ftl.domain_without_time(lpn);
+        let version = self.admit_write(lpn);
+        let ppn = self.ftl.write(domain, lpn);
+        self.flash.program(ppn, self.stamp(lpn, version));
+        self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
+        self.write_completed(lpn, version);
+        if self.ftl.is_collecting(domain) {
+            self.collect_now(domain);
+        }
+    }
+
+    /// Reads a page without time.
+    #[inline]
+    pub(crate) fn read_now(&mut self, lpn: Lpn) {
+        match self.ftl.lookup(lpn) {
+            None => self.recorder.counters.unmapped_reads += 1,
+            Some(ppn) => {
+                let floor = self.read_floor(lpn);
+                let stamp = self.flash.read(ppn);
+                self.check_read(lpn, floor, stamp);
+                self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
+            }
+        }
+    }
+
+    #[cold]
+    fn collect_now(&mut self, domain: u32) {
+        let mut sink = Sink { flash: &mut self.flash, counters: &mut self.recorder.counters };
+        self.ftl.collect(domain, &mut sink);
+        self.after_collection();
+    }
+
+    /// Forgets a page.
+    pub(crate) fn trim(&mut self, lpn: Lpn) {
+        self.ftl.trim(lpn);
+        if let Some(oracle) = &mut self.oracle {
+            oracle.trim(lpn);
+        }
+    }
+
+    /// The version that a write sent now carries; 0 when pages carry nothing.
+    #[inline]
+    pub(crate) fn admit_write(&mut self, lpn: Lpn) -> u32 {
+        match &mut self.oracle {
+            None => 0,
+            Some(oracle) => oracle.admit(lpn),
+        }
+    }
+
+    /// The program of that version completed.
+    #[inline]
+    pub(crate) fn write_completed(&mut self, lpn: Lpn, version: u32) {
+        if let Some(oracle) = &mut self.oracle {
+            let completed = &mut oracle.completed[lpn.index()];
+            *completed = version.max(*completed);
+        }
+    }
+
+    /// The oldest version that a read sent now may return.
+    #[inline]
+    pub(crate) fn read_floor(&self, lpn: Lpn) -> u32 {
+        self.oracle.as_ref().map_or(0, |oracle| oracle.completed[lpn.index()])
+    }
+
+    /// Checks what a read returned.
+    #[inline]
+    pub(crate) fn check_read(&self, lpn: Lpn, floor: u32, stamp: u64) {
+        if let Some(oracle) = &self.oracle {
+            oracle.check_read(lpn, floor, Stamp::unpack(stamp));
+        }
+    }
+
+    /// What a page of that version stores.
+    #[inline]
+    pub(crate) fn stamp(&self, lpn: Lpn, version: u32) -> u64 {
+        if self.oracle.is_some() { Stamp { lpn, version }.pack() } else { 0 }
+    }
+
+    /// The whole-state check, where the configuration asks for it.
+    #[inline]
+    pub(crate) fn after_collection(&self) {
+        if self.full_checks {
+            self.check_state();
+        }
+    }
+
+    /// Checks the FTL's state, and that every valid page is programmed.
+    pub(crate) fn check_state(&self) {
+        if let Err(problem) = self.ftl.check_invariants() {
+            panic!("the FTL's state is inconsistent: {problem}");
+        }
+        for lpn in (0..self.ftl.user_pages()).map(Lpn) {
+            if let Some(ppn) = self.ftl.lookup(lpn) {
+                let place = self.ftl.geometry().place(ppn);
+                let programmed = self.flash.nand().is_programmed(place.block, place.page);
+                assert!(programmed, "LPN {} maps to PPN {}, which is not programmed", lpn.0, ppn.0);
+            }
+        }
+    }
+
+    /// Checks that every logical page holds the newest version that was written, with nothing in flight.
+    ///
+    /// # Panics
+    /// When a page is lost, stale, or another's; that is what the check is for.
+    pub(crate) fn check_data(&self) {
+        let Some(oracle) = &self.oracle else { return };
+        for lpn in (0..self.ftl.user_pages()).map(Lpn) {
+            let newest = oracle.newest[lpn.index()];
+            match self.ftl.lookup(lpn) {
+                None => assert_eq!(newest, 0, "LPN {} is lost", lpn.0),
+                Some(ppn) => {
+                    let place = self.ftl.geometry().place(ppn);
+                    let stamp = Stamp::unpack(self.flash.nand().stamp(place.block, place.page));
+                    assert_eq!(stamp, Stamp { lpn, version: newest }, "LPN {} holds other or stale data", lpn.0);
+                }
+            }
+        }
+    }
+
+    /// After a saved state was loaded, what the array stores is taken for what was written.
+    pub(crate) fn trust_array(&mut self) {
+        let Some(oracle) = &mut self.oracle else { return };
+        for lpn in (0..self.ftl.user_pages()).map(Lpn) {
+            let Some(ppn) = self.ftl.lookup(lpn) else { continue };
+            let place = self.ftl.geometry().place(ppn);
+            let version = Stamp::unpack(self.flash.nand().stamp(place.block, place.page)).version;
+            oracle.newest[lpn.index()] = version;
+            oracle.completed[lpn.index()] = version;
+            oracle.versions = oracle.versions.max(version);
+        }
+    }
+}
+
+/// Carries out a collection on the array, without time.
+struct Sink<'a> {
+    flash: &'a mut Flash,
+    counters: &'a mut metrics::Counters,
+}
+
+impl GcSink for Sink<'_> {
+    #[inline]
+    fn copied(&mut self, cause: Cause, from: Ppn, to: Ppn) {
+        let stamp = self.flash.read(from);
+        self.flash.program(to, stamp);
+        self.counters.count(cause, OpKind::Read, 1);
+        self.counters.count(cause, OpKind::Program, 1);
+        count_move(self.counters, cause);
+    }
+
+    fn erased(&mut self, cause: Cause, unit: u32) {
+        let blocks = self.flash.erase(unit);
+        self.counters.count(cause, OpKind::Erase, blocks);
+        count_collection(self.counters, cause);
+    }
+}
+
+/// Counts a valid page moved.
+#[inline]
+pub(crate) fn count_move(counters: &mut metrics::Counters, cause: Cause) {
+    if cause == Cause::Gc {
+        counters.gc_moved_pages += 1;
+    }
+}
+
+/// Counts a finished collection.
+pub(crate) fn count_collection(counters: &mut metrics::Counters, cause: Cause) {
+    if cause == Cause::Gc {
+        counters.gc_invocations += 1;
+        counters.gc_foreground += 1;
+    } else {
+        counters.wear_moves += 1;
+    }
+}
+
+/// The device's shape under a configuration.
+pub(crate) fn geometry(config: &Config) -> Geometry {
+    let device = &config.device;
+    Geometry::new(
+        device.channels,
+        device.chips_per_channel,
+        device.dies_per_chip,
+        device.planes_per_die,
+        device.blocks_per_plane,
+        device.pages_per_block,
+        device.page_size,
+        1,
+    )
+}
+
+/// The FTL's policies under a configuration.
+pub(crate) fn policies(config: &Config) -> Policies<'_> {
+    Policies {
+        allocation: config.ftl.get("allocation"),
+        block_allocation: config.ftl.get("block_allocation"),
+        victim: config.ftl.get("victim"),
+        gc_schedule: config.ftl.get("gc_schedule"),
+        separation: config.ftl.get("separation"),
+        wear_leveling: config.ftl.get("wear_leveling"),
+    }
+}

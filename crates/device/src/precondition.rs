@@ -1,0 +1,147 @@
+//! Ageing the device before the run. Always without time, and never counted in the results.
+
+use base::{Instant, Lpn, Request};
+use config::Config;
+use config::model::{Precondition, Source};
+use engine::Stream;
+use metrics::Counters;
+use serde_json::{Value, json};
+use workload::Workload;
+
+use crate::device::Device;
+use crate::{RunError, Watch, state};
+
+/// Windows after which an unsettled device is taken as it is, in user capacities.
+const MAX_WINDOWS: usize = 60;
+
+/// Agreement of successive windows at which a device counts as settled.
+const SETTLED: f64 = 0.01;
+
+/// Pages whose map entries are asked for ahead.
+const BATCH: usize = 64;
+
+/// Ages the device as the configuration says, and tells what it reached.
+pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -> Result<Value, RunError> {
+    watch.phase("precondition");
+    let user_pages = u64::from(device.ftl.user_pages());
+    let report = match &config.run.precondition {
+        Precondition::None => json!({ "kind": "none" }),
+        Precondition::Sequential { volume } => {
+            let pages = volume / device.page_size;
+            write_pages(device, pages, watch, pages, |page| Lpn((page % user_pages) as u32))?;
+            json!({ "kind": "sequential", "written_bytes": pages * device.page_size })
+        }
+        Precondition::Random { volume } => {
+            let pages = volume / device.page_size;
+            let mut random = Stream::new(config.run.seed, "precondition");
+            let all = user_pages + pages;
+            write_pages(device, user_pages, watch, all, |page| Lpn(page as u32))?;
+            device.recorder.counters = Counters::default();
+            write_pages(device, pages, watch, all, |_| Lpn(random.below(user_pages) as u32))?;
+            json!({
+                "kind": "random",
+                "written_bytes": all * device.page_size,
+                "waf": device.recorder.counters.waf(),
+            })
+        }
+        Precondition::Steady => settle(device, config, watch)?,
+        Precondition::State { path } => {
+            state::load(device, config, path)?;
+            json!({ "kind": "state", "path": path })
+        }
+    };
+    device.ftl.renew_policies(&crate::device::policies(config), config.run.seed);
+    device.recorder.reset(Instant::ZERO);
+    Ok(report)
+}
+
+/// A sequential fill, then random writes until the write amplification holds still.
+fn settle(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -> Result<Value, RunError> {
+    let user_pages = u64::from(device.ftl.user_pages());
+    write_pages(device, user_pages, watch, 0, |page| Lpn(page as u32))?;
+    let (capacity, seed) = (config.device.user_capacity, config.run.seed);
+    // A generator's own writes lead to its own steady state; a trace is too short for one.
+    let mut writes = match &config.workload.source {
+        Source::Generator(generator) => Workload::aging(generator, capacity, seed)?,
+        Source::Trace { .. } => Workload::aging_uniform(capacity, device.page_size, seed)?,
+    };
+    let mut windows: Vec<f64> = Vec::new();
+    let mut settled = false;
+    while !settled && windows.len() < MAX_WINDOWS {
+        let before = device.recorder.counters;
+        write_requests(device, &mut writes, user_pages, watch)?;
+        let window = device.recorder.counters - before;
+        let waf = window.waf().expect("a window writes pages");
+        settled = windows.last().is_some_and(|last: &f64| (waf - last).abs() <= SETTLED * last);
+        windows.push(waf);
+    }
+    Ok(json!({
+        "kind": "steady",
+        "settled": settled,
+        "waf": windows.last(),
+        "windows": windows.len(),
+        "written_bytes": (windows.len() as u64 + 1) * user_pages * device.page_size,
+    }))
+}
+
+/// Writes `pages` whole pages, the n-th at `lpn_of(n)`.
+fn write_pages(
+    device: &mut Device,
+    pages: u64,
+    watch: &mut Watch<'_>,
+    of_total: u64,
+    mut lpn_of: impl FnMut(u64) -> Lpn,
+) -> Result<(), RunError> {
+    let mut batch = [Lpn(0); BATCH];
+    let mut done = 0;
+    while done < pages {
+        let count = (pages - done).min(BATCH as u64) as usize;
+        for (offset, slot) in batch[..count].iter_mut().enumerate() {
+            *slot = lpn_of(done + offset as u64);
+            device.ftl.prefetch_map(*slot);
+        }
+        for lpn in &batch[..count] {
+            device.ftl.prefetch_old(*lpn);
+        }
+        for lpn in &batch[..count] {
+            device.write_now(*lpn, false);
+        }
+        device.recorder.counters.bytes_written += count as u64 * device.page_size;
+        done += count as u64;
+        let written = device.recorder.counters.bytes_written / device.page_size;
+        let fraction = (of_total > 0).then(|| (written as f64 / of_total as f64).min(1.0));
+        watch.report(Instant::ZERO, &device.recorder.counters, || fraction)?;
+    }
+    Ok(())
+}
+
+/// Writes requests until they have covered `pages` pages.
+fn write_requests(
+    device: &mut Device,
+    writes: &mut Workload,
+    pages: u64,
+    watch: &mut Watch<'_>,
+) -> Result<(), RunError> {
+    let mut batch: Vec<Request> = Vec::with_capacity(BATCH);
+    let mut done = 0;
+    while done < pages {
+        batch.clear();
+        writes.fill(&mut batch, BATCH)?;
+        for request in &batch {
+            device.ftl.prefetch_map(Lpn((request.offset / device.page_size) as u32));
+        }
+        for request in &batch {
+            device.ftl.prefetch_old(Lpn((request.offset / device.page_size) as u32));
+        }
+        for request in &batch {
+            let span = crate::pages::Span::of(request, device.page_size);
+            for (lpn, partial) in span.pages() {
+                device.write_now(lpn, partial);
+            }
+            done += u64::from(span.len());
+            device.recorder.counters.bytes_written += request.size;
+        }
+        watch.report(Instant::ZERO, &device.recorder.counters, || None)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,98 @@
+//! In which order a die serves what waits for it, and what shares a multi-plane command.
+//!
+//! The scheduler sees ages and addresses, never logical pages: why an operation was sent is not its
+//! business. A die that is free serves one of three kinds of work: a host read (or the read of a
+//! read-modify-write), a host program, or the next step of a collection.
+
+use base::{Choice, Seam, Selection};
+
+static CHOICES: &[Choice] = &[
+    Choice {
+        name: "fifo",
+        doc: "In order of arrival per die; only neighbours in the queue share a multi-plane command.",
+        params: &[],
+    },
+    Choice {
+        name: "paq",
+        doc: "Out of order per die: reads first, then by age; whatever fits shares a multi-plane command (Jung et al. 2012).",
+        params: &[],
+    },
+];
+
+/// The seam, for the configuration reader.
+pub static SEAM: Seam =
+    Seam { key: "scheduler", doc: "Which waiting operation a die serves next, and what is merged.", choices: CHOICES };
+
+/// The age of work that nobody waits for.
+pub(crate) const NOT_URGENT: u64 = u64::MAX;
+
+/// How many waiting reads are looked at for one that fits a multi-plane read.
+const READ_WINDOW: usize = 64;
+
+/// The scheduler in force.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scheduler {
+    Fifo,
+    Paq,
+}
+
+impl Scheduler {
+    /// # Panics
+    /// If the selection is not from this registry.
+    pub(crate) fn build(selection: &Selection) -> Scheduler {
+        match selection.name {
+            "fifo" => Scheduler::Fifo,
+            "paq" => Scheduler::Paq,
+            name => panic!("`{name}` is not a scheduler"),
+        }
+    }
+
+    /// Whether a waiting read of age `read` goes before other work of age `other`. Ages are numbers of
+    /// arrival: smaller is older.
+    #[inline]
+    pub(crate) fn read_first(self, read: u64, other: u64) -> bool {
+        match self {
+            Scheduler::Fifo => read < other,
+            Scheduler::Paq => true,
+        }
+    }
+
+    /// Whether work of age `next` may join a command whose last member has age `last`.
+    #[inline]
+    pub(crate) fn may_join(self, last: u64, next: u64) -> bool {
+        match self {
+            Scheduler::Fifo => next == last.wrapping_add(1),
+            Scheduler::Paq => true,
+        }
+    }
+
+    /// Whether steps of several collections may share a command.
+    #[inline]
+    pub(crate) fn merges_collections(self) -> bool {
+        self == Scheduler::Paq
+    }
+
+    /// How many waiting reads, beyond the first, are looked at for one that may join it.
+    #[inline]
+    pub(crate) fn read_window(self) -> usize {
+        match self {
+            Scheduler::Fifo => 1,
+            Scheduler::Paq => READ_WINDOW,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fifo_keeps_the_order_and_paq_prefers_reads() {
+        assert!(Scheduler::Fifo.read_first(3, 4));
+        assert!(!Scheduler::Fifo.read_first(5, 4));
+        assert!(Scheduler::Fifo.read_first(5, NOT_URGENT));
+        assert!(Scheduler::Paq.read_first(5, 4));
+        assert!(Scheduler::Fifo.may_join(7, 8) && !Scheduler::Fifo.may_join(7, 9));
+        assert!(Scheduler::Paq.may_join(7, 9));
+    }
+}

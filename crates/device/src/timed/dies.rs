@@ -1,0 +1,716 @@
+//! Dies and channels: what a free die does next, and how a command goes through array and bus.
+
+use base::{Cause, Duration, Instant, Lpn, OpKind, PageLayout, Ppn};
+use config::model;
+use ftl::GcStep;
+use metrics::Track;
+
+use super::Timed;
+use super::queues::{List, Transaction};
+use crate::device::{count_collection, count_move};
+use crate::scheduler::NOT_URGENT;
+
+/// Planes that a multi-plane command covers at most; the configuration allows no more per die.
+const MAX_PLANES: usize = 16;
+
+/// Waiting writes that a shared queue passes over at most in search of one that is ready.
+const MAX_PASSED: usize = 64;
+
+/// How long things take.
+pub(super) struct Timing {
+    /// By page offset.
+    read: Vec<Duration>,
+    /// By page offset.
+    program: Vec<Duration>,
+    erase: Duration,
+    transfer: Duration,
+    command: Duration,
+    /// Time that a page takes of the controller's DRAM.
+    dram: Duration,
+    ecc: Duration,
+}
+
+impl Timing {
+    pub(super) fn new(device: &model::Device, layout: &PageLayout) -> Timing {
+        let timing = &device.timing;
+        let by_page = |times: &[Duration]| {
+            (0..device.pages_per_block).map(|page| times[usize::from(layout.page_type(page).0)]).collect()
+        };
+        let at_rate =
+            |rate: u64| Duration((u128::from(device.page_size) * 1_000_000_000).div_ceil(u128::from(rate)) as u64);
+        Timing {
+            read: by_page(&timing.read),
+            program: by_page(&timing.program),
+            erase: timing.erase,
+            transfer: at_rate(timing.channel_rate),
+            command: timing.command_overhead,
+            dram: timing.dram_bandwidth.map_or(Duration::ZERO, at_rate),
+            ecc: timing.ecc_latency,
+        }
+    }
+}
+
+/// Where a die's command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// No command.
+    Idle,
+    /// Command and address cycles, and the data of a program: needs the channel.
+    Command,
+    /// The array works.
+    Array,
+    /// The data of a read: needs the channel, page by page.
+    DataOut,
+}
+
+/// One page (or block) of a command.
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    ppn: Ppn,
+    /// The transaction, or the domain of a collection.
+    what: u32,
+}
+
+/// A die and the command it carries out.
+#[derive(Clone, Copy)]
+pub(super) struct Die {
+    phase: Phase,
+    kind: OpKind,
+    cause: Cause,
+    /// Pages of the command.
+    count: u8,
+    /// Pages of a read that have left the die.
+    sent: u8,
+    awake: bool,
+    reads: List,
+    items: [Item; MAX_PLANES],
+}
+
+impl Die {
+    pub(super) const IDLE: Die = Die {
+        phase: Phase::Idle,
+        kind: OpKind::Read,
+        cause: Cause::Host,
+        count: 0,
+        sent: 0,
+        awake: false,
+        reads: List::EMPTY,
+        items: [Item { ppn: Ppn(0), what: 0 }; MAX_PLANES],
+    };
+
+    fn is_idle(&self) -> bool {
+        self.phase == Phase::Idle
+    }
+
+    fn begin(&mut self, kind: OpKind, cause: Cause) {
+        (self.kind, self.cause, self.count, self.sent) = (kind, cause, 0, 0);
+    }
+
+    fn add(&mut self, ppn: Ppn, what: u32) {
+        self.items[usize::from(self.count)] = Item { ppn, what };
+        self.count += 1;
+    }
+}
+
+/// A channel: who holds it, and who waits for it in order of asking.
+#[derive(Clone, Default)]
+pub(super) struct Channel {
+    holder: Option<u32>,
+    waiting: std::collections::VecDeque<u32>,
+}
+
+/// What a collection has in the controller between a read and a program.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Collection {
+    /// The page that was read, and what it stores.
+    held: Option<(Ppn, u64)>,
+    /// The page is still being corrected.
+    correcting: bool,
+    /// The number of the collection, in order of beginning.
+    begun: u64,
+}
+
+/// Where corrected data go.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Delivery {
+    Transaction(u32),
+    Collection(u32),
+}
+
+/// What a free die could do, besides reads.
+#[derive(Clone, Copy)]
+enum Task {
+    /// Program the first write of a domain's own queue.
+    Program(u32),
+    /// Program from a shared queue.
+    ProgramShared(u32),
+    /// The next step of a domain's collection.
+    Collect(u32),
+}
+
+// What a free die does next.
+impl Timed<'_, '_> {
+    /// Lets every die that is free and may have work choose.
+    pub(super) fn dispatch(&mut self) {
+        if self.device.ftl.allocation().dynamic().is_some() {
+            self.offer_shared_writes();
+        }
+        while let Some(die) = self.awake.pop() {
+            self.dies[die as usize].awake = false;
+            self.choose(die);
+        }
+    }
+
+    /// Offers waiting writes of a dynamic allocation to free dies, round robin.
+    fn offer_shared_writes(&mut self) {
+        for queue in 0..self.writes.len() as u32 {
+            while self.writes[queue as usize].first().is_some() {
+                let dies = &self.dies;
+                let free = |die: u32| dies[die as usize].is_idle();
+                let Some(die) = self.device.ftl.next_die_of(queue, free) else { break };
+                self.choose(die);
+                if self.dies[die as usize].is_idle() {
+                    break;
+                }
+            }
+        }
+    }
+
+    pub(super) fn wake(&mut self, die: u32) {
+        let state = &mut self.dies[die as usize];
+        if !state.awake {
+            state.awake = true;
+            self.awake.push(die);
+        }
+    }
+
+    /// A queue of writes has something new. Shared queues are looked at anyway.
+    pub(super) fn wake_queue(&mut self, queue: u32) {
+        if self.device.ftl.allocation().dynamic().is_none() {
+            self.wake(self.device.ftl.geometry().die_of_domain(queue));
+        }
+    }
+
+    pub(super) fn queue_read(&mut self, die: u32, read: u32) {
+        self.dies[die as usize].reads.push(&mut self.pool, read);
+        self.wake(die);
+    }
+
+    fn choose(&mut self, die: u32) {
+        if !self.dies[die as usize].is_idle() {
+            return;
+        }
+        let read = self.oldest_read(die);
+        let other = self.oldest_task(die);
+        match (read, other) {
+            (Some((read, ppn)), None) => self.issue_read(die, read, ppn),
+            (Some((read, ppn)), Some((age, _))) if self.scheduler.read_first(self.pool.get(read).age, age) => {
+                self.issue_read(die, read, ppn);
+            }
+            (_, Some((_, Task::Program(domain)))) => self.issue_program(die, domain),
+            (_, Some((_, Task::ProgramShared(queue)))) => self.issue_shared_program(die, queue),
+            (_, Some((_, Task::Collect(domain)))) => self.issue_collection(die, domain),
+            (None, None) => {}
+        }
+    }
+
+    /// The first waiting read, translated now. Reads whose page moved to another die go there; reads whose
+    /// page was trimmed are answered.
+    fn oldest_read(&mut self, die: u32) -> Option<(u32, Ppn)> {
+        loop {
+            let read = self.dies[die as usize].reads.first()?;
+            let lpn = self.pool.get(read).lpn;
+            let found = self.device.ftl.lookup(lpn);
+            if let Some(ppn) = found
+                && self.device.ftl.geometry().die_of(ppn) == die
+            {
+                return Some((read, ppn));
+            }
+            self.dies[die as usize].reads.remove(&mut self.pool, None, read);
+            match found {
+                Some(ppn) => self.queue_read(self.device.ftl.geometry().die_of(ppn), read),
+                None => self.read_vanished(read),
+            }
+        }
+    }
+
+    /// The most urgent program or collection step of a die, with its age.
+    ///
+    /// A collection is as old as the write that waits for it. Those that nobody waits for come last, in the
+    /// order in which they began: any fixed preference would let one plane of the die take all writes of a
+    /// dynamic allocation, fill up with valid pages and collect for ever.
+    fn oldest_task(&mut self, die: u32) -> Option<(u64, Task)> {
+        let mut best: Option<(u64, u64, Task)> = None;
+        let mut offer = |age: u64, begun: u64, task: Task| {
+            if best.is_none_or(|(oldest, first, _)| (age, begun) < (oldest, first)) {
+                best = Some((age, begun, task));
+            }
+        };
+        let dynamic = self.device.ftl.allocation().dynamic().map(|dynamic| dynamic.queue_of_die(die));
+        let mut accepts = false;
+        for domain in self.device.ftl.domains_of_die(die) {
+            if self.device.ftl.is_collecting(domain) {
+                if !self.collections[domain as usize].correcting {
+                    let begun = self.collections[domain as usize].begun;
+                    let waiting = if dynamic.is_none() { self.writes[domain as usize].first() } else { None };
+                    let age = waiting.map_or(NOT_URGENT, |write| self.pool.get(write).age);
+                    offer(age, begun, Task::Collect(domain));
+                }
+            } else if dynamic.is_some() {
+                accepts |= self.device.ftl.accepts(domain);
+            } else if let Some(write) = self.ready_write(domain) {
+                offer(self.pool.get(write).age, 0, Task::Program(domain));
+            }
+        }
+        if let Some(queue) = dynamic
+            && accepts
+            && let Some((_, write)) = self.ready_shared_write(queue)
+        {
+            offer(self.pool.get(write).age, 0, Task::ProgramShared(queue));
+        }
+        best.map(|(age, _, task)| (age, task))
+    }
+
+    /// The first write of a domain's queue, if it can be programmed. Writes of one domain keep their order.
+    fn ready_write(&mut self, queue: u32) -> Option<u32> {
+        let write = self.writes[queue as usize].first()?;
+        self.is_ready(write).then_some(write)
+    }
+
+    fn is_ready(&mut self, write: u32) -> bool {
+        let Transaction { waiting, partial, .. } = *self.pool.get(write);
+        if waiting {
+            return false;
+        }
+        // A page that was unmapped when its write arrived may have been written since.
+        let fetching = partial && self.fetch_old(write);
+        !fetching
+    }
+
+    /// The first write of a shared queue that can be programmed, with its predecessor in the queue. Writes
+    /// that wait for their old data are passed over, but never a write of the same page.
+    fn ready_shared_write(&mut self, queue: u32) -> Option<(Option<u32>, u32)> {
+        let mut passed = [Lpn(0); MAX_PASSED];
+        let mut count = 0;
+        let mut previous = None;
+        let mut at = self.writes[queue as usize].first();
+        while let Some(write) = at {
+            let lpn = self.pool.get(write).lpn;
+            if !passed[..count].contains(&lpn) && self.is_ready(write) {
+                return Some((previous, write));
+            }
+            if count == MAX_PASSED {
+                return None;
+            }
+            passed[count] = lpn;
+            count += 1;
+            previous = Some(write);
+            at = self.writes[queue as usize].after(&self.pool, write);
+        }
+        None
+    }
+}
+
+// Commands.
+impl Timed<'_, '_> {
+    fn issue_read(&mut self, die: u32, read: u32, ppn: Ppn) {
+        let cause = self.read_cause(read);
+        self.dies[die as usize].begin(OpKind::Read, cause);
+        self.dies[die as usize].reads.remove(&mut self.pool, None, read);
+        self.add_read(die, read, ppn);
+        if self.device.ftl.geometry().planes_per_die > 1 {
+            self.join_reads(die, read, ppn, cause);
+        }
+        self.start(die);
+    }
+
+    fn add_read(&mut self, die: u32, read: u32, ppn: Ppn) {
+        let stamp = self.device.flash.read(ppn);
+        let Transaction { lpn, version, .. } = *self.pool.get(read);
+        self.device.check_read(lpn, version, stamp);
+        self.dies[die as usize].add(ppn, read);
+    }
+
+    /// Adds waiting reads of other planes that fit the first one's address.
+    fn join_reads(&mut self, die: u32, first: u32, ppn: Ppn, cause: Cause) {
+        let planes = self.device.ftl.geometry().planes_per_die as usize;
+        let mut last_age = self.pool.get(first).age;
+        let mut previous = None;
+        let mut at = self.dies[die as usize].reads.first();
+        for _ in 0..self.scheduler.read_window() {
+            let Some(read) = at else { break };
+            if usize::from(self.dies[die as usize].count) == planes {
+                break;
+            }
+            at = self.dies[die as usize].reads.after(&self.pool, read);
+            let Transaction { age, lpn, .. } = *self.pool.get(read);
+            let found = self.device.ftl.lookup(lpn).filter(|&other| {
+                self.read_cause(read) == cause
+                    && self.scheduler.may_join(last_age, age)
+                    && self.device.flash.may_share_command(ppn, other)
+                    && self.is_new_plane(die, other)
+            });
+            match found {
+                Some(other) => {
+                    self.dies[die as usize].reads.remove(&mut self.pool, previous, read);
+                    self.add_read(die, read, other);
+                    last_age = age;
+                }
+                None => previous = Some(read),
+            }
+        }
+    }
+
+    /// Whether a page is on the die, on a plane that its command does not use yet.
+    fn is_new_plane(&self, die: u32, ppn: Ppn) -> bool {
+        let geometry = self.device.ftl.geometry();
+        let plane = geometry.place(ppn).plane;
+        let state = &self.dies[die as usize];
+        plane / geometry.planes_per_die == die
+            && state.items[..usize::from(state.count)].iter().all(|item| geometry.place(item.ppn).plane != plane)
+    }
+
+    /// Programs the first write of a domain, and with it the first writes of other domains of the die that
+    /// fit its address.
+    fn issue_program(&mut self, die: u32, first: u32) {
+        self.dies[die as usize].begin(OpKind::Program, Cause::Host);
+        let lead = self.device.ftl.next_host_page(first);
+        let mut last_age = self.program_from(die, first, first);
+        for domain in self.device.ftl.domains_of_die(die) {
+            if domain == first || self.device.ftl.is_collecting(domain) {
+                continue;
+            }
+            let Some(write) = self.ready_write(domain) else { continue };
+            let fits =
+                self.scheduler.may_join(last_age, self.pool.get(write).age) && self.fits_host_frontier(lead, domain);
+            if fits {
+                last_age = self.program_from(die, domain, domain);
+            }
+        }
+        self.start(die);
+    }
+
+    fn fits_host_frontier(&mut self, lead: Ppn, domain: u32) -> bool {
+        let next = self.device.ftl.next_host_page(domain);
+        self.device.flash.may_share_command(lead, next)
+    }
+
+    /// Programs the first ready writes of a shared queue: one, or as many as the allocation gives a die at
+    /// once and as fit one command.
+    fn issue_shared_program(&mut self, die: u32, queue: u32) {
+        self.dies[die as usize].begin(OpKind::Program, Cause::Host);
+        let burst = self.device.ftl.allocation().dynamic().map_or(1, ftl::allocation::Dynamic::burst);
+        let first = self.device.ftl.next_domain_of(die).expect("a domain of the die accepts pages");
+        let lead = self.device.ftl.next_host_page(first);
+        let mut last_age = self.program_shared(die, queue, first);
+        for _ in 1..burst {
+            let Some((_, write)) = self.ready_shared_write(queue) else { break };
+            if !self.scheduler.may_join(last_age, self.pool.get(write).age) {
+                break;
+            }
+            let Some(domain) = self.peek_domain(die) else { break };
+            if !self.fits_host_frontier(lead, domain) {
+                break;
+            }
+            let taken = self.device.ftl.next_domain_of(die);
+            debug_assert_eq!(taken, Some(domain));
+            last_age = self.program_shared(die, queue, domain);
+        }
+        self.start(die);
+    }
+
+    /// The domain whose turn it is, if the command does not use it yet.
+    fn peek_domain(&self, die: u32) -> Option<u32> {
+        let domain = self.device.ftl.peek_domain_of(die)?;
+        let geometry = self.device.ftl.geometry();
+        let state = &self.dies[die as usize];
+        let used = state.items[..usize::from(state.count)]
+            .iter()
+            .any(|item| geometry.domain_of_unit(geometry.unit_of(item.ppn)) == domain);
+        (!used).then_some(domain)
+    }
+
+    /// Takes the first write of a queue and programs it in a domain. Returns its age.
+    fn program_from(&mut self, die: u32, queue: u32, domain: u32) -> u64 {
+        let write = self.writes[queue as usize].first().expect("a ready write");
+        self.writes[queue as usize].remove(&mut self.pool, None, write);
+        self.program(die, domain, write)
+    }
+
+    fn program_shared(&mut self, die: u32, queue: u32, domain: u32) -> u64 {
+        let (previous, write) = self.ready_shared_write(queue).expect("a ready write");
+        self.writes[queue as usize].remove(&mut self.pool, previous, write);
+        self.program(die, domain, write)
+    }
+
+    fn program(&mut self, die: u32, domain: u32, write: u32) -> u64 {
+        let Transaction { lpn, version, age, .. } = *self.pool.get(write);
+        let ppn = self.device.ftl.write(domain, lpn);
+        self.device.flash.program(ppn, self.device.stamp(lpn, version));
+        self.dies[die as usize].add(ppn, write);
+        self.note_collection(domain);
+        age
+    }
+
+    /// Notes when a collection begins; called wherever one may.
+    fn note_collection(&mut self, domain: u32) {
+        if self.device.ftl.is_collecting(domain) {
+            self.collections_begun += 1;
+            self.collections[domain as usize].begun = self.collections_begun;
+        }
+    }
+
+    /// The next step of a domain's collection, and with it equal steps of the die's other collections that
+    /// fit its address.
+    fn issue_collection(&mut self, die: u32, domain: u32) {
+        let Some((kind, lead)) = self.collection_step(domain) else { return };
+        let job = self.device.ftl.job(domain).expect("a collection is in progress");
+        self.dies[die as usize].begin(kind, job.cause);
+        self.add_collection(die, domain, kind, lead);
+        if self.scheduler.merges_collections() {
+            for other in self.device.ftl.domains_of_die(die) {
+                let Some(second) = self.device.ftl.job(other) else { continue };
+                if other == domain || second.cause != job.cause || self.collections[other as usize].correcting {
+                    continue;
+                }
+                let Some((other_kind, ppn)) = self.collection_step(other) else { continue };
+                let fits = kind == other_kind
+                    && match kind {
+                        OpKind::Erase => self.device.flash.may_share_erase(job.unit, second.unit),
+                        OpKind::Read | OpKind::Program => self.device.flash.may_share_command(lead, ppn),
+                    };
+                if fits {
+                    self.add_collection(die, other, kind, ppn);
+                }
+            }
+        }
+        self.start(die);
+    }
+
+    /// What a collection does next, and where: the page to read, the place to program, or the first page of
+    /// the unit to erase.
+    fn collection_step(&mut self, domain: u32) -> Option<(OpKind, Ppn)> {
+        if let Some((from, _)) = self.collections[domain as usize].held {
+            if self.device.ftl.is_valid(from) {
+                return Some((OpKind::Program, self.device.ftl.next_copy_page(domain)));
+            }
+            // Overwritten or trimmed since it was read.
+            self.collections[domain as usize].held = None;
+        }
+        match self.device.ftl.step(domain)? {
+            GcStep::Copy(from) => Some((OpKind::Read, from)),
+            GcStep::Erase(unit) => Some((OpKind::Erase, self.device.ftl.geometry().ppn(unit, 0))),
+        }
+    }
+
+    fn add_collection(&mut self, die: u32, domain: u32, kind: OpKind, ppn: Ppn) {
+        match kind {
+            OpKind::Read => {
+                let stamp = self.device.flash.read(ppn);
+                self.device.ftl.prefetch_copy(ppn);
+                self.collections[domain as usize].held = Some((ppn, stamp));
+            }
+            OpKind::Program => {
+                let (from, stamp) = self.collections[domain as usize].held.take().expect("a page was read");
+                let (_, to) = self.device.ftl.copy(domain, from).expect("the page is valid");
+                debug_assert_eq!(to, ppn);
+                self.device.flash.program(to, stamp);
+                count_move(&mut self.device.recorder.counters, self.dies[die as usize].cause);
+            }
+            OpKind::Erase => {}
+        }
+        self.dies[die as usize].add(ppn, domain);
+    }
+}
+
+// A command's way through channel and array.
+impl Timed<'_, '_> {
+    /// Counts the command and starts it.
+    fn start(&mut self, die: u32) {
+        let Die { kind, cause, count, items, .. } = self.dies[die as usize];
+        self.device.recorder.counters.command(cause, kind, u64::from(count));
+        if count > 1 {
+            let ppns = items.map(|item| item.ppn);
+            self.device.flash.check_shared(kind, &ppns[..usize::from(count)]);
+        }
+        if kind == OpKind::Program || self.timing.command > Duration::ZERO {
+            self.dies[die as usize].phase = Phase::Command;
+            self.ask_channel(die);
+        } else {
+            self.start_array(die);
+        }
+    }
+
+    fn ask_channel(&mut self, die: u32) {
+        let number = self.device.ftl.geometry().channel_of_die(die);
+        let channel = &mut self.channels[number as usize];
+        if channel.holder.is_some() {
+            channel.waiting.push_back(die);
+        } else {
+            self.grant(number, die);
+        }
+    }
+
+    /// Gives a channel to a die for its next transfer.
+    fn grant(&mut self, number: u32, die: u32) {
+        self.channels[number as usize].holder = Some(die);
+        let Die { phase, kind, cause, count, items, sent, .. } = self.dies[die as usize];
+        let (cycles, pages) = match (phase, kind) {
+            (Phase::Command, OpKind::Program) => (u64::from(count), u64::from(count)),
+            (Phase::Command, _) => (u64::from(count), 0),
+            _ => (0, 1),
+        };
+        let on_bus = self.now + self.timing.command * cycles + self.timing.transfer * pages;
+        let until = on_bus.max(self.through_dram(pages));
+        self.timers.set(number as usize, until);
+        if !self.draining {
+            self.device.recorder.channel_busy(number, cause, self.now, until);
+        }
+        if let Some(timeline) = &mut self.timeline
+            && timeline.wants(self.now, until)
+        {
+            let name = if pages == 0 {
+                "command"
+            } else if kind == OpKind::Read {
+                "data out"
+            } else {
+                "data in"
+            };
+            let ppn = u64::from(items[usize::from(sent)].ppn.0);
+            timeline.span(Track::Channel(number), name, cause, self.now, until, &[("ppn", ppn), ("pages", pages)]);
+        }
+    }
+
+    /// When the controller's DRAM, which all channels share, has moved that many pages more.
+    fn through_dram(&mut self, pages: u64) -> Instant {
+        if self.timing.dram == Duration::ZERO || pages == 0 {
+            return self.now;
+        }
+        self.dram_free = self.dram_free.max(self.now) + self.timing.dram * pages;
+        self.dram_free
+    }
+
+    pub(super) fn transfer_done(&mut self, number: u32) {
+        let die = self.channels[number as usize].holder.expect("a transfer has a die");
+        let state = &mut self.dies[die as usize];
+        if state.phase == Phase::Command {
+            self.release(number);
+            self.start_array(die);
+            return;
+        }
+        let item = state.items[usize::from(state.sent)];
+        state.sent += 1;
+        let more = state.sent < state.count;
+        let collects = !matches!(state.cause, Cause::Host | Cause::Rmw);
+        if more {
+            self.grant(number, die);
+        } else {
+            self.release(number);
+            self.dies[die as usize].phase = Phase::Idle;
+            self.wake(die);
+        }
+        self.correct(if collects { Delivery::Collection(item.what) } else { Delivery::Transaction(item.what) });
+    }
+
+    /// Frees a channel and gives it to the die that has waited longest.
+    fn release(&mut self, number: u32) {
+        let channel = &mut self.channels[number as usize];
+        channel.holder = None;
+        if let Some(die) = channel.waiting.pop_front() {
+            self.grant(number, die);
+        }
+    }
+
+    fn start_array(&mut self, die: u32) {
+        let Die { kind, cause, count, items, .. } = self.dies[die as usize];
+        self.dies[die as usize].phase = Phase::Array;
+        // Pages of one command share their offset, hence their type.
+        let offset = self.device.flash.page_offset(items[0].ppn) as usize;
+        let time = match kind {
+            OpKind::Read => self.timing.read[offset],
+            OpKind::Program => self.timing.program[offset],
+            OpKind::Erase => self.timing.erase,
+        };
+        let until = self.now + time;
+        self.timers.set(self.die_slot(die), until);
+        if !self.draining {
+            self.device.recorder.die_busy(die, kind, self.now, until);
+        }
+        if let Some(timeline) = &mut self.timeline
+            && timeline.wants(self.now, until)
+        {
+            let name = match kind {
+                OpKind::Read => "read",
+                OpKind::Program => "program",
+                OpKind::Erase => "erase",
+            };
+            timeline.span(Track::Die(die), name, cause, self.now, until, &[("pages", u64::from(count))]);
+            for item in &items[..usize::from(count)] {
+                let plane = self.device.ftl.geometry().place(item.ppn).plane;
+                let ppn = u64::from(item.ppn.0);
+                timeline.span(Track::Plane(plane), name, cause, self.now, until, &[("ppn", ppn)]);
+            }
+        }
+    }
+
+    pub(super) fn array_done(&mut self, die: u32) {
+        let Die { kind, cause, count, items, .. } = self.dies[die as usize];
+        if kind == OpKind::Read {
+            self.dies[die as usize].phase = Phase::DataOut;
+            self.ask_channel(die);
+            return;
+        }
+        self.dies[die as usize].phase = Phase::Idle;
+        self.wake(die);
+        for item in &items[..usize::from(count)] {
+            match (kind, cause) {
+                (OpKind::Erase, _) => self.erase_done(item.what, cause),
+                (_, Cause::Host) => self.write_done(item.what),
+                _ => {}
+            }
+        }
+    }
+
+    fn erase_done(&mut self, domain: u32, cause: Cause) {
+        let job = self.device.ftl.job(domain).expect("an erase ends a collection");
+        self.device.flash.erase(job.unit);
+        self.device.ftl.erased(domain);
+        self.note_collection(domain);
+        count_collection(&mut self.device.recorder.counters, cause);
+        self.device.after_collection();
+    }
+
+    /// Data have left a die: they are delivered once they are corrected.
+    fn correct(&mut self, delivery: Delivery) {
+        if self.timing.ecc == Duration::ZERO {
+            self.deliver(delivery);
+            return;
+        }
+        if let Delivery::Collection(domain) = delivery {
+            self.collections[domain as usize].correcting = true;
+        }
+        let ready = self.now + self.timing.ecc;
+        if self.correcting.is_empty() {
+            self.timers.set(self.correction_slot(), ready);
+        }
+        self.correcting.push_back((ready, delivery));
+    }
+
+    pub(super) fn corrected(&mut self) {
+        let (_, delivery) = self.correcting.pop_front().expect("a page under correction");
+        if let Some(&(ready, _)) = self.correcting.front() {
+            self.timers.set(self.correction_slot(), ready);
+        }
+        self.deliver(delivery);
+    }
+
+    fn deliver(&mut self, delivery: Delivery) {
+        match delivery {
+            Delivery::Transaction(read) => self.read_done(read),
+            Delivery::Collection(domain) => {
+                self.collections[domain as usize].correcting = false;
+                self.wake(self.device.ftl.geometry().die_of_domain(domain));
+            }
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The host interface: which request is admitted when, and when one is complete.
+
+use std::collections::VecDeque;
+
+use base::{Cause, Instant, Request, RequestKind};
+use config::model::Replay;
+
+use super::Timed;
+use super::queues::{Transaction, Work};
+use crate::RunError;
+use crate::pages::Span;
+
+/// Requests drawn from the workload at once.
+const BATCH: usize = 64;
+
+/// A request in the device.
+#[derive(Clone, Copy)]
+pub(super) struct Active {
+    kind: RequestKind,
+    /// When its latency begins.
+    arrived: Instant,
+    bytes: u64,
+    span: Span,
+    /// Number of admission.
+    order: u64,
+    /// What it still waits for: pages, or for a flush older writes. 0: the slot is free.
+    remaining: u32,
+}
+
+/// Requests outside and inside the device.
+pub(super) struct Host {
+    replay: Replay,
+    queue_depth: usize,
+    incoming: VecDeque<Request>,
+    drawn: Vec<Request>,
+    active: Vec<Active>,
+    free: Vec<u32>,
+    /// Flushes that wait for older writes.
+    flushes: Vec<u32>,
+    writes_in_flight: u32,
+    admissions: u64,
+    /// When the last request completed.
+    pub(super) last_completion: Instant,
+}
+
+impl Host {
+    pub(super) fn new(replay: Replay, queue_depth: u32) -> Host {
+        let idle = Active {
+            kind: RequestKind::Flush,
+            arrived: Instant::ZERO,
+            bytes: 0,
+            span: Span::of(
+                &Request { at: Instant::ZERO, offset: 0, size: 0, kind: RequestKind::Flush, fua: false },
+                512,
+            ),
+            order: 0,
+            remaining: 0,
+        };
+        Host {
+            replay,
+            queue_depth: queue_depth as usize,
+            incoming: VecDeque::with_capacity(BATCH),
+            drawn: Vec::with_capacity(BATCH),
+            active: vec![idle; queue_depth as usize],
+            free: (0..queue_depth).rev().collect(),
+            flushes: Vec::new(),
+            writes_in_flight: 0,
+            admissions: 0,
+            last_completion: Instant::ZERO,
+        }
+    }
+
+    fn in_flight(&self) -> usize {
+        self.queue_depth - self.free.len()
+    }
+
+    /// Whether no request is in the device or waits to enter it.
+    pub(super) fn is_idle(&self) -> bool {
+        self.in_flight() == 0 && self.incoming.is_empty()
+    }
+
+    /// Whether a write that shares a page with the span is in the device.
+    fn writes_overlap(&self, span: Span) -> bool {
+        self.writes_in_flight > 0
+            && self.active.iter().any(|request| {
+                request.remaining > 0 && request.kind == RequestKind::Write && request.span.overlaps(span)
+            })
+    }
+}
+
+impl Timed<'_, '_> {
+    /// Admits requests while the queue has room and their time has come.
+    pub(super) fn admit(&mut self) -> Result<(), RunError> {
+        while !self.host.free.is_empty() {
+            if self.host.incoming.is_empty() {
+                self.draw()?;
+            }
+            let Some(&request) = self.host.incoming.front() else { return Ok(()) };
+            if self.host.replay == Replay::Open && request.at > self.now {
+                self.timers.set(self.arrival_slot(), request.at);
+                return Ok(());
+            }
+            let span = Span::of(&request, self.device.page_size);
+            // The map is changed when a trim is admitted but when a write is issued: a trim waits for older
+            // writes of its pages.
+            if request.kind == RequestKind::Trim && self.host.writes_overlap(span) {
+                return Ok(());
+            }
+            self.host.incoming.pop_front();
+            self.enter(&request, span);
+            let progress = || self.workload.progress();
+            self.watch.report(self.now, &self.device.recorder.counters, progress)?;
+        }
+        Ok(())
+    }
+
+    /// Draws the next requests and asks for their map entries.
+    fn draw(&mut self) -> Result<(), RunError> {
+        self.host.drawn.clear();
+        self.workload.fill(&mut self.host.drawn, BATCH)?;
+        for request in &self.host.drawn {
+            if request.size > 0 {
+                self.device.ftl.prefetch_map(base::Lpn((request.offset / self.device.page_size) as u32));
+            }
+            self.host.incoming.push_back(*request);
+        }
+        Ok(())
+    }
+
+    fn enter(&mut self, request: &Request, span: Span) {
+        let slot = self.host.free.pop().expect("room was checked");
+        let arrived = if self.host.replay == Replay::Open { request.at } else { self.now };
+        self.host.admissions += 1;
+        self.host.active[slot as usize] = Active {
+            kind: request.kind,
+            arrived,
+            bytes: request.size,
+            span,
+            order: self.host.admissions,
+            // One more than its pages until all are queued, so that it cannot complete half-way.
+            remaining: 1,
+        };
+        match request.kind {
+            RequestKind::Read => self.enter_read(slot, span),
+            RequestKind::Write => self.enter_write(slot, span),
+            RequestKind::Trim => {
+                for (lpn, _) in span.whole().pages() {
+                    self.device.trim(lpn);
+                }
+            }
+            RequestKind::Flush => {
+                self.host.active[slot as usize].remaining += self.host.writes_in_flight;
+                self.host.flushes.push(slot);
+            }
+        }
+        self.part_done(slot);
+    }
+
+    fn enter_read(&mut self, slot: u32, span: Span) {
+        for (lpn, _) in span.pages() {
+            let Some(ppn) = self.device.ftl.lookup(lpn) else {
+                self.device.recorder.counters.unmapped_reads += 1;
+                continue;
+            };
+            self.host.active[slot as usize].remaining += 1;
+            let age = self.next_age();
+            let floor = self.device.read_floor(lpn);
+            let read = self.pool.insert(Transaction::new(age, lpn, slot, floor, Work::Read, false));
+            let die = self.device.ftl.geometry().die_of(ppn);
+            self.queue_read(die, read);
+        }
+    }
+
+    fn enter_write(&mut self, slot: u32, span: Span) {
+        self.host.writes_in_flight += 1;
+        self.host.active[slot as usize].remaining += span.len();
+        for (lpn, partial) in span.pages() {
+            let age = self.next_age();
+            let version = self.device.admit_write(lpn);
+            let write = self.pool.insert(Transaction::new(age, lpn, slot, version, Work::Write, partial));
+            if partial {
+                self.fetch_old(write);
+            } else {
+                self.device.ftl.prefetch_old(lpn);
+            }
+            let queue = self.device.ftl.allocation().queue_of(lpn);
+            self.writes[queue as usize].push(&mut self.pool, write);
+            self.wake_queue(queue);
+        }
+    }
+
+    /// Sends for the old version of a page that is written in part. Returns whether there is one to wait for.
+    pub(super) fn fetch_old(&mut self, write: u32) -> bool {
+        let Transaction { lpn, age, .. } = *self.pool.get(write);
+        let Some(ppn) = self.device.ftl.lookup(lpn) else { return false };
+        let transaction = self.pool.get_mut(write);
+        (transaction.partial, transaction.waiting) = (false, true);
+        let floor = self.device.read_floor(lpn);
+        let read = self.pool.insert(Transaction::new(age, lpn, write, floor, Work::ReadOld, false));
+        let die = self.device.ftl.geometry().die_of(ppn);
+        self.queue_read(die, read);
+        true
+    }
+
+    /// The data of a read are in the controller, corrected.
+    pub(super) fn read_done(&mut self, slot: u32) {
+        let Transaction { work, owner, lpn, .. } = *self.pool.get(slot);
+        self.pool.release(slot);
+        if work == Work::Read {
+            self.part_done(owner);
+        } else {
+            self.pool.get_mut(owner).waiting = false;
+            self.wake_queue(self.device.ftl.allocation().queue_of(lpn));
+        }
+    }
+
+    /// The program of a write is done.
+    pub(super) fn write_done(&mut self, slot: u32) {
+        let Transaction { lpn, version, owner, .. } = *self.pool.get(slot);
+        self.pool.release(slot);
+        self.device.write_completed(lpn, version);
+        self.part_done(owner);
+    }
+
+    /// A read turned out to have nothing to read: its page was trimmed while it waited.
+    pub(super) fn read_vanished(&mut self, slot: u32) {
+        if self.pool.get(slot).work == Work::Read {
+            self.device.recorder.counters.unmapped_reads += 1;
+        }
+        self.read_done(slot);
+    }
+
+    /// One of the things that a request waits for is done.
+    fn part_done(&mut self, slot: u32) {
+        let request = &mut self.host.active[slot as usize];
+        request.remaining -= 1;
+        if request.remaining > 0 {
+            return;
+        }
+        let Active { kind, arrived, bytes, order, .. } = *request;
+        self.host.free.push(slot);
+        self.host.last_completion = self.now;
+        self.device.recorder.completed(kind, arrived, self.now, bytes);
+        match kind {
+            RequestKind::Write => self.write_request_done(order),
+            RequestKind::Flush => self.host.flushes.retain(|&flush| flush != slot),
+            RequestKind::Read | RequestKind::Trim => {}
+        }
+    }
+
+    /// Flushes that were admitted after a write of that order number wait for one write fewer.
+    fn write_request_done(&mut self, order: u64) {
+        self.host.writes_in_flight -= 1;
+        let waiting: Vec<u32> =
+            self.host.flushes.iter().copied().filter(|&flush| self.host.active[flush as usize].order > order).collect();
+        for flush in waiting {
+            self.part_done(flush);
+        }
+    }
+
+    /// The cause under which the read of a transaction is counted.
+    pub(super) fn read_cause(&self, slot: u32) -> Cause {
+        if self.pool.get(slot).work == Work::ReadOld { Cause::Rmw } else { Cause::Host }
+    }
+
+    fn next_age(&mut self) -> u64 {
+        self.ages += 1;
+        self.ages
+    }
+}

@@ -1,0 +1,161 @@
+//! The executor with time: discrete events in integer nanoseconds.
+//!
+//! Every die and every channel does one thing at a time, so each has one timer. What a die does next is
+//! decided when it is free: only then is a page placed, a victim's page looked up, a read translated. The
+//! FTL and the array therefore change together, in the order in which dies take commands.
+
+mod dies;
+mod host;
+mod queues;
+
+use std::collections::VecDeque;
+
+use base::{Instant, PageLayout};
+use config::Config;
+use engine::Timers;
+use metrics::Timeline;
+use workload::Workload;
+
+use crate::device::Device;
+use crate::scheduler::Scheduler;
+use crate::{RunError, Watch};
+use dies::{Channel, Collection, Delivery, Die, Timing};
+use host::Host;
+use queues::{List, Pool};
+
+/// What can happen.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    /// A channel finished a transfer.
+    TransferDone(u32),
+    /// A die's array finished its operation.
+    ArrayDone(u32),
+    /// The next request of an open loop arrives.
+    Arrival,
+    /// The oldest page under correction is correct.
+    Corrected,
+}
+
+/// A device in time.
+pub(super) struct Timed<'a, 'w> {
+    device: &'a mut Device,
+    workload: &'a mut Workload,
+    watch: &'a mut Watch<'w>,
+    timeline: Option<Timeline>,
+    now: Instant,
+    timers: Timers,
+    scheduler: Scheduler,
+    timing: Timing,
+    host: Host,
+    pool: Pool,
+    ages: u64,
+    collections_begun: u64,
+    dies: Vec<Die>,
+    channels: Vec<Channel>,
+    /// By queue of the allocation: writes that wait for a die.
+    writes: Vec<List>,
+    /// By domain: what a collection holds in the controller.
+    collections: Vec<Collection>,
+    /// Dies that may have something to do.
+    awake: Vec<u32>,
+    /// Pages under correction, in the order in which they will be correct.
+    correcting: VecDeque<(Instant, Delivery)>,
+    /// When the controller's DRAM has moved all that it was given.
+    dram_free: Instant,
+    /// The host is done; what remains is collections that were under way.
+    draining: bool,
+}
+
+/// Runs a workload to its end; returns the timeline, if one was recorded.
+pub(crate) fn run(
+    device: &mut Device,
+    workload: &mut Workload,
+    config: &Config,
+    watch: &mut Watch<'_>,
+    timeline: Option<Timeline>,
+) -> Result<Option<Timeline>, RunError> {
+    let geometry = *device.ftl.geometry();
+    let queues = device.ftl.allocation().queues() as usize;
+    let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
+    let slots = (geometry.channels + geometry.dies()) as usize + 2;
+    let mut timed = Timed {
+        device,
+        workload,
+        watch,
+        timeline,
+        now: Instant::ZERO,
+        timers: Timers::new(slots),
+        scheduler: Scheduler::build(config.ftl.get("scheduler")),
+        timing: Timing::new(&config.device, &layout),
+        host: Host::new(config.host.replay, config.host.queue_depth),
+        pool: Pool::default(),
+        ages: 0,
+        collections_begun: 0,
+        dies: vec![Die::IDLE; geometry.dies() as usize],
+        channels: vec![Channel::default(); geometry.channels as usize],
+        writes: vec![List::EMPTY; queues],
+        collections: vec![Collection::default(); geometry.domains() as usize],
+        awake: Vec::with_capacity(geometry.dies() as usize),
+        correcting: VecDeque::new(),
+        dram_free: Instant::ZERO,
+        draining: false,
+    };
+    timed.run()?;
+    Ok(timed.timeline)
+}
+
+impl Timed<'_, '_> {
+    /// The machine: let requests in, let free dies take work, go to the next event.
+    fn run(&mut self) -> Result<(), RunError> {
+        loop {
+            self.admit()?;
+            self.dispatch();
+            self.draining = self.host.is_idle();
+            let Some((now, _)) = self.timers.next() else { break };
+            self.now = now;
+            if !self.draining {
+                self.device.recorder.tick(now);
+            }
+            // All that happens at one instant happens before dies choose: two writes that arrive together
+            // can then share a command.
+            while let Some((at, slot)) = self.timers.next() {
+                if at != now {
+                    break;
+                }
+                self.timers.set(slot, Instant::NEVER);
+                match self.event(slot as u32) {
+                    Event::TransferDone(channel) => self.transfer_done(channel),
+                    Event::ArrayDone(die) => self.array_done(die),
+                    Event::Arrival => {}
+                    Event::Corrected => self.corrected(),
+                }
+            }
+        }
+        assert!(self.host.is_idle(), "the device stands still with requests in it");
+        self.device.recorder.finish(self.host.last_completion);
+        Ok(())
+    }
+
+    fn event(&self, slot: u32) -> Event {
+        let channels = self.channels.len() as u32;
+        let dies = self.dies.len() as u32;
+        match slot {
+            slot if slot < channels => Event::TransferDone(slot),
+            slot if slot < channels + dies => Event::ArrayDone(slot - channels),
+            slot if slot == channels + dies => Event::Arrival,
+            _ => Event::Corrected,
+        }
+    }
+
+    fn die_slot(&self, die: u32) -> usize {
+        self.channels.len() + die as usize
+    }
+
+    fn arrival_slot(&self) -> usize {
+        self.channels.len() + self.dies.len()
+    }
+
+    fn correction_slot(&self) -> usize {
+        self.channels.len() + self.dies.len() + 1
+    }
+}

@@ -1,0 +1,165 @@
+//! Waiting pages: a pool of transactions that grows to the most ever in flight, and lists through it.
+
+use base::Lpn;
+
+/// "No transaction" in a link.
+const NONE: u32 = u32::MAX;
+
+/// What a transaction does when its turn comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// Reads a page for the host.
+    Read,
+    /// Reads the old version of a page that the host writes in part; `owner` is the write's transaction.
+    ReadOld,
+    /// Writes a page for the host.
+    Write,
+}
+
+/// One page of a host request.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Transaction {
+    /// Number of arrival: its age.
+    pub(super) age: u64,
+    pub(super) lpn: Lpn,
+    /// The request it belongs to; for [`Work::ReadOld`] the write that waits for it.
+    pub(super) owner: u32,
+    /// Write: the version it carries. Read: the oldest version it may return.
+    pub(super) version: u32,
+    next: u32,
+    pub(super) work: Work,
+    /// A write that covers part of its page, whose old version has not been asked for.
+    pub(super) partial: bool,
+    /// A write that waits for its old version.
+    pub(super) waiting: bool,
+}
+
+impl Transaction {
+    pub(super) fn new(age: u64, lpn: Lpn, owner: u32, version: u32, work: Work, partial: bool) -> Transaction {
+        Transaction { age, lpn, owner, version, next: NONE, work, partial, waiting: false }
+    }
+}
+
+/// All transactions; slots are reused.
+#[derive(Default)]
+pub(super) struct Pool {
+    slots: Vec<Transaction>,
+    free: Vec<u32>,
+}
+
+impl Pool {
+    #[inline]
+    pub(super) fn insert(&mut self, transaction: Transaction) -> u32 {
+        match self.free.pop() {
+            Some(slot) => {
+                self.slots[slot as usize] = transaction;
+                slot
+            }
+            None => {
+                self.slots.push(transaction);
+                self.slots.len() as u32 - 1
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn release(&mut self, slot: u32) {
+        self.free.push(slot);
+    }
+
+    #[inline]
+    pub(super) fn get(&self, slot: u32) -> &Transaction {
+        &self.slots[slot as usize]
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Transaction {
+        &mut self.slots[slot as usize]
+    }
+}
+
+/// A list of waiting transactions, in order of arrival.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct List {
+    head: u32,
+    tail: u32,
+}
+
+impl List {
+    pub(super) const EMPTY: List = List { head: NONE, tail: NONE };
+
+    #[inline]
+    pub(super) fn first(self) -> Option<u32> {
+        (self.head != NONE).then_some(self.head)
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, pool: &mut Pool, slot: u32) {
+        pool.get_mut(slot).next = NONE;
+        if self.head == NONE {
+            self.head = slot;
+        } else {
+            pool.get_mut(self.tail).next = slot;
+        }
+        self.tail = slot;
+    }
+
+    /// The one that arrived after `slot`.
+    #[inline]
+    pub(super) fn after(self, pool: &Pool, slot: u32) -> Option<u32> {
+        let next = pool.get(slot).next;
+        (next != NONE).then_some(next)
+    }
+
+    /// Takes out `slot`, whose predecessor in the list is `previous` (`None`: it is the first).
+    #[inline]
+    pub(super) fn remove(&mut self, pool: &mut Pool, previous: Option<u32>, slot: u32) {
+        let next = pool.get(slot).next;
+        match previous {
+            None => self.head = next,
+            Some(previous) => pool.get_mut(previous).next = next,
+        }
+        if self.tail == slot {
+            self.tail = previous.unwrap_or(NONE);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_keep_order_through_removals() {
+        let mut pool = Pool::default();
+        let mut list = List::EMPTY;
+        let slots: Vec<u32> = (0..4)
+            .map(|age| pool.insert(Transaction::new(age, Lpn(0), 0, 0, Work::Read, false)))
+            .inspect(|_| ())
+            .collect();
+        for &slot in &slots {
+            list.push(&mut pool, slot);
+        }
+        let ages = |list: List, pool: &Pool| {
+            let mut seen = Vec::new();
+            let mut at = list.first();
+            while let Some(slot) = at {
+                seen.push(pool.get(slot).age);
+                at = list.after(pool, slot);
+            }
+            seen
+        };
+        list.remove(&mut pool, Some(slots[0]), slots[1]);
+        assert_eq!(ages(list, &pool), [0, 2, 3]);
+        list.remove(&mut pool, Some(slots[2]), slots[3]);
+        list.remove(&mut pool, None, slots[0]);
+        assert_eq!(ages(list, &pool), [2]);
+        list.push(&mut pool, slots[1]);
+        assert_eq!(ages(list, &pool), [2, 1]);
+        list.remove(&mut pool, None, slots[2]);
+        list.remove(&mut pool, None, slots[1]);
+        assert_eq!(list.first(), None);
+        list.push(&mut pool, slots[0]);
+        assert_eq!(ages(list, &pool), [0]);
+    }
+}

@@ -1,0 +1,214 @@
+//! Random devices, policies and workloads from one seed.
+#![allow(dead_code)] // Each test file uses its part.
+
+use std::fmt::Write as _;
+
+use base::{Cell, Duration, Multiplane, ProgramOrder, Selection};
+use config::Config;
+use config::model::*;
+use engine::Stream;
+use serde_json::Value;
+
+/// Every seam at its first choice.
+pub fn default_ftl() -> Ftl {
+    Ftl { seams: device::seams().iter().map(|seam| (seam.key, Selection::default_of(&seam.choices[0]))).collect() }
+}
+
+/// Sets a seam, with parameters.
+pub fn choose(ftl: &mut Ftl, seam: &str, name: &str, params: &[(&str, f64)]) {
+    let registered = device::seams().into_iter().find(|s| s.key == seam).expect("a seam");
+    let mut selection = Selection::default_of(registered.find(name).expect("a choice"));
+    for (param, value) in params {
+        selection.params.iter_mut().find(|(key, _)| key == param).expect("a parameter").1 = *value;
+    }
+    ftl.seams.iter_mut().find(|(key, _)| *key == seam).expect("a seam").1 = selection;
+}
+
+/// A generator over the whole device.
+pub fn generator(name: &str, request_size: u64, read_fraction: f64, footprint: u64) -> Generator {
+    let choice = workload::GENERATORS.iter().find(|choice| choice.name == name).expect("a generator");
+    Generator {
+        pattern: Selection::default_of(choice),
+        request_size,
+        read_fraction,
+        footprint,
+        interval: Duration::ZERO,
+        poisson: false,
+        idle_every: 0,
+        idle_for: Duration::ZERO,
+    }
+}
+
+/// One small SLC device with round numbers: page read 75 µs, program 1600 µs, erase 5 ms, transfer 40.96 µs.
+pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pages: u32) -> Config {
+    let page_size = 8192u32;
+    let raw = u64::from(channels * chips * dies * planes * blocks) * u64::from(pages);
+    let user_capacity = (raw * 3 / 4) * u64::from(page_size);
+    Config {
+        device: Device {
+            channels,
+            chips_per_channel: chips,
+            dies_per_chip: dies,
+            planes_per_die: planes,
+            blocks_per_plane: blocks,
+            pages_per_block: pages,
+            page_size,
+            cell: Cell::Slc,
+            program_order: ProgramOrder::Consecutive,
+            multiplane: Multiplane::Pac,
+            user_capacity,
+            over_provisioning: 1.0 / 3.0,
+            timing: Timing {
+                read: vec![Duration::from_us(75)],
+                program: vec![Duration::from_us(1600)],
+                erase: Duration::from_us(5000),
+                channel_rate: 200_000_000,
+                command_overhead: Duration::ZERO,
+                dram_bandwidth: None,
+                ecc_latency: Duration::ZERO,
+            },
+        },
+        ftl: default_ftl(),
+        host: Host { replay: Replay::Closed, queue_depth: 1, time_scale: 1.0 },
+        workload: Workload {
+            source: Source::Generator(generator("uniform", u64::from(page_size), 0.0, user_capacity)),
+            end: End { requests: Some(1000), ..End::default() },
+            out_of_range: OutOfRange::Wrap,
+            backwards_time: BackwardsTime::Clamp,
+            skip_bad: false,
+        },
+        run: Run {
+            executor: Executor::Timed,
+            seed: 1,
+            checks: Checks::Full,
+            payload: Payload::Stamp,
+            precondition: Precondition::None,
+        },
+    }
+}
+
+/// Runs a configuration and gives its summary.
+pub fn run(config: &Config) -> Value {
+    device::simulate(config, &mut device::Options::default()).expect("a run").summary
+}
+
+/// A number of a summary by its path.
+pub fn figure(summary: &Value, path: &str) -> f64 {
+    let value = path.split('.').fold(summary, |value, key| &value[key]);
+    value.as_f64().unwrap_or_else(|| panic!("{path} is {value}"))
+}
+
+fn pick<'a, T>(random: &mut Stream, of: &'a [T]) -> &'a T {
+    &of[random.below(of.len() as u64) as usize]
+}
+
+/// A random device under random policies, small enough for the whole-state check after every collection.
+pub fn random_config(seed: u64) -> Config {
+    let mut random = Stream::new(seed, "case");
+    let r = &mut random;
+    let (channels, chips, dies) = (*pick(r, &[1, 2, 3]), *pick(r, &[1, 2]), *pick(r, &[1, 2]));
+    let planes = *pick(r, &[1, 2, 4]);
+    let cell = *pick(r, &[Cell::Slc, Cell::Mlc, Cell::Tlc]);
+    let blocks = 6 + r.below_u32(8);
+    let pages = cell.bits() * (1 + r.below_u32(6));
+    let mut config = plain(channels, chips, dies, planes, blocks, pages);
+    config.device.cell = cell;
+    config.device.program_order = *pick(r, &[ProgramOrder::Consecutive, ProgramOrder::Shadow]);
+    config.device.multiplane = *pick(r, &[Multiplane::Off, Multiplane::Pac, Multiplane::Bac]);
+    config.device.page_size = *pick(r, &[4096, 8192]);
+    random_timing(r, &mut config.device);
+    random_policies(r, &mut config.ftl);
+    random_capacity(r, &mut config);
+    config.host.queue_depth = *pick(r, &[1, 2, 7, 32]);
+    config.run.seed = seed;
+    let footprint = config.device.user_capacity;
+    let size = *pick(r, &[512, 4096, 8192, 12_288, 40_960]);
+    let name = *pick::<&str>(r, &["uniform", "sequential", "zipf", "hot-cold", "mixed"]);
+    // A footprint of at least one request.
+    let size = if footprint < size { 512 } else { size };
+    let reads = *pick(r, &[0.0, 0.3, 0.7]);
+    config.workload.source = Source::Generator(generator(name, size, reads, footprint));
+    config.workload.end = End { requests: Some(200 + r.below(600)), ..End::default() };
+    let volume = footprint / u64::from(config.device.page_size) * u64::from(config.device.page_size);
+    config.run.precondition = match r.below(4) {
+        0 => Precondition::Sequential { volume },
+        1 => Precondition::Random { volume },
+        _ => Precondition::None,
+    };
+    config
+}
+
+fn random_timing(r: &mut Stream, device: &mut Device) {
+    let bits = device.cell.bits() as usize;
+    device.timing.read = (0..bits).map(|_| Duration(1000 + r.below(100_000))).collect();
+    device.timing.program = (0..bits).map(|_| Duration(10_000 + r.below(2_000_000))).collect();
+    device.timing.erase = Duration(100_000 + r.below(5_000_000));
+    device.timing.channel_rate = 50_000_000 + r.below(1_000_000_000);
+    device.timing.command_overhead = Duration(if r.below(2) == 0 { 0 } else { r.below(5_000) });
+    device.timing.dram_bandwidth = if r.below(2) == 0 { None } else { Some(100_000_000 + r.below(2_000_000_000)) };
+    device.timing.ecc_latency = Duration(if r.below(2) == 0 { 0 } else { r.below(20_000) });
+}
+
+fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
+    for seam in device::seams() {
+        let choice = pick(r, seam.choices);
+        choose(ftl, seam.key, choice.name, &[]);
+    }
+    // Dynamic allocations are three of 27: give them half of the cases.
+    if r.below(2) == 0 {
+        let dynamic = *pick::<&str>(r, &["F", "D", "F2"]);
+        choose(ftl, "allocation", dynamic, &[]);
+    }
+    let free_blocks = 1.0 + r.below(2) as f64;
+    choose(ftl, "gc_schedule", "threshold", &[("free_blocks", free_blocks)]);
+    if ftl.get("victim").name == "rga" {
+        choose(ftl, "victim", "rga", &[("d", 1.0 + r.below(6) as f64)]);
+    }
+    if ftl.get("wear_leveling").name == "static" {
+        choose(ftl, "wear_leveling", "static", &[("threshold", 1.0 + r.below(5) as f64)]);
+    }
+}
+
+/// Anything from half empty to as full as the device can be and still be writable for ever.
+fn random_capacity(r: &mut Stream, config: &mut Config) {
+    let page = u64::from(config.device.page_size);
+    let geometry = &config.device;
+    let raw = u64::from(geometry.channels * geometry.chips_per_channel * geometry.dies_per_chip)
+        * u64::from(geometry.planes_per_die * geometry.blocks_per_plane * geometry.pages_per_block);
+    let mut pages = raw;
+    config.device.user_capacity = pages * page;
+    while device::check(config).is_err() && pages > 1 {
+        pages -= 1;
+        config.device.user_capacity = pages * page;
+    }
+    if r.below(3) > 0 {
+        config.device.user_capacity = (pages - r.below(pages / 2 + 1)).max(1) * page;
+    }
+    let user = config.device.user_capacity / page;
+    config.device.over_provisioning = (raw - user) as f64 / user as f64;
+}
+
+/// A random trace with every kind of request, unaligned ranges and repeated addresses.
+pub fn random_trace(seed: u64, user_capacity: u64, rows: u64) -> String {
+    let mut random = Stream::new(seed, "trace");
+    let sectors = user_capacity / 512;
+    let mut text = String::new();
+    let mut at = 128_166_372_003_061_629u64;
+    for _ in 0..rows {
+        at += random.below(20_000);
+        let sector = random.below(sectors);
+        // Half of all ranges begin in a small hot area, so that requests overlap in flight.
+        let sector = if random.below(2) == 0 { sector % (sectors / 16).max(1) } else { sector };
+        let length = (1 + random.below(80)).min(sectors - sector);
+        let (kind, flags) = match random.below(20) {
+            0 => ("Flush", "-"),
+            1..=3 => ("Discard", "-"),
+            4..=8 => ("Read", "-"),
+            9 => ("Write", "SYNC+FUA"),
+            _ => ("Write", "-"),
+        };
+        let (offset, size) = if kind == "Flush" { (0, 0) } else { (sector * 512, length * 512) };
+        writeln!(text, "{at},case,0,{kind},{offset},{size},100,{flags}").expect("a string");
+    }
+    text
+}

@@ -1,0 +1,90 @@
+//! Is data ever lost, whatever is combined? Random devices, policies and workloads from one seed, with
+//! stamped pages, against a plain record of what was written.
+//!
+//! Every read is compared while it happens, the whole state is checked after every collection, the array
+//! refuses illegal commands, and at the end every logical page must hold its newest version. A failure
+//! prints the seed that repeats it.
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use common::*;
+use config::Config;
+use config::model::*;
+
+/// Cases of each test; each takes a few milliseconds.
+const CASES: u64 = 1500;
+
+/// Runs a case; a failure names the seed.
+fn attempt(seed: u64, config: &Config) -> serde_json::Value {
+    match catch_unwind(AssertUnwindSafe(|| run(config))) {
+        Ok(summary) => summary,
+        Err(_) => panic!("replay: case {seed}\n{config:#?}"),
+    }
+}
+
+#[test]
+fn generated_workloads_lose_nothing() {
+    for seed in 0..CASES {
+        let mut config = random_config(seed);
+        config.run.executor = if seed % 2 == 0 { Executor::Timed } else { Executor::Count };
+        attempt(seed, &config);
+    }
+}
+
+#[test]
+fn traces_with_every_kind_of_request_lose_nothing() {
+    let directory = std::env::temp_dir().join(format!("ftlab-model-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    for seed in 0..CASES {
+        let mut config = random_config(seed + 1_000_000);
+        let path = directory.join(format!("{seed}.csv"));
+        std::fs::write(&path, random_trace(seed, config.device.user_capacity, 150)).unwrap();
+        config.workload.source = Source::Trace { path: path.display().to_string() };
+        config.workload.end = End { rounds: Some(2), ..End::default() };
+        config.host.replay = if seed % 3 == 0 { Replay::Open } else { Replay::Closed };
+        config.run.executor = if seed % 2 == 0 { Executor::Timed } else { Executor::Count };
+        let summary = attempt(seed, &config);
+        let host = &summary["host"];
+        let completed: u64 =
+            ["reads", "writes", "trims", "flushes"].iter().map(|key| host[key].as_u64().unwrap()).sum();
+        assert_eq!(
+            completed,
+            summary["workload"]["requests"].as_u64().unwrap(),
+            "every request completes, case {seed}"
+        );
+        std::fs::remove_file(&path).unwrap();
+    }
+    let _ = std::fs::remove_dir(&directory);
+}
+
+/// Filled to its last page and overwritten at random, at the largest user space that is accepted.
+#[test]
+fn a_full_device_keeps_going_at_the_smallest_spare_space() {
+    for seed in 0..120 {
+        let mut config = random_config(seed + 2_000_000);
+        let page = u64::from(config.device.page_size);
+        let refused = Config {
+            device: Device { user_capacity: u64::MAX / page * page, ..config.device.clone() },
+            ..config.clone()
+        };
+        let limit: u64 = device::check(&refused)
+            .unwrap_err()
+            .help
+            .split_whitespace()
+            .find_map(|word| word.parse().ok().filter(|&bytes: &u64| bytes >= page && bytes % page == 0))
+            .expect("the message names the largest capacity");
+        config.device.user_capacity = limit;
+        assert!(device::check(&config).is_ok());
+        config.workload.source = Source::Generator(generator("uniform", page, 0.0, limit));
+        config.workload.end = End { requests: Some(4 * limit / page), ..End::default() };
+        config.run.precondition = Precondition::Sequential { volume: limit };
+        config.run.executor = if seed % 2 == 0 { Executor::Timed } else { Executor::Count };
+        // The whole-state check after each of very many collections is left to the other tests.
+        config.run.checks = Checks::Fast;
+        attempt(seed, &config);
+        config.device.user_capacity += page;
+        assert!(device::check(&config).is_err(), "one page more is refused, case {seed}");
+    }
+}
