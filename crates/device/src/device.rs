@@ -72,7 +72,7 @@ impl Device {
         Ok(Device {
             oracle: stamps.then(|| Oracle::new(ftl.user_pages())),
             ftl,
-            flash: Flash::new(geometry, config.device.multiplane, stamps),
+            flash: Flash::new(geometry, &config.device, stamps),
             recorder: Recorder::new(shape),
             page_size: u64::from(config.device.page_size),
             full_checks: config.run.checks == Checks::Full,

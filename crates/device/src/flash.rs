@@ -31,13 +31,16 @@ impl Stamp {
 }
 
 impl Flash {
-    pub(crate) fn new(geometry: Geometry, multiplane: Multiplane, stamps: bool) -> Flash {
+    pub(crate) fn new(geometry: Geometry, device: &config::model::Device, stamps: bool) -> Flash {
+        let multiplane = device.multiplane;
         let shape = Shape {
             planes: geometry.planes(),
             planes_per_die: geometry.planes_per_die,
             blocks_per_plane: geometry.blocks_per_plane,
             pages_per_block: geometry.pages_per_block,
             multiplane,
+            cell: device.cell,
+            program_order: device.program_order,
         };
         Flash {
             geometry,

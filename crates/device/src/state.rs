@@ -160,6 +160,7 @@ fn read_arrays(input: &mut impl Read, device: &Device) -> Option<(Saved, Vec<Blo
                 reads: words[1],
                 next_page: u16::try_from(words[2]).ok()?,
                 bad: words[3] != 0,
+                low_density: false,
             })
         })
         .collect::<Option<Vec<Block>>>()?;

@@ -4,7 +4,9 @@
 //! stopped at once. It does not know why an operation was sent, what a logical page is, or what time it
 //! is. Blocks are numbered device-wide, plane by plane; pages of a block in their program order.
 
-use base::{Multiplane, OpKind};
+use std::collections::BTreeSet;
+
+use base::{Cell, Multiplane, OpKind, PageLayout, ProgramOrder};
 
 /// A rule of the flash that a command would break.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,6 +36,30 @@ pub enum Violation {
         block: u32,
         /// Page offset.
         page: u32,
+    },
+    /// The MSB page of a wordline that was reprogrammed: its data are gone.
+    #[error("read of page {page} of block {block}, whose wordline was reprogrammed")]
+    ReadReprogrammed {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+    },
+    /// A reprogram of a page that is not an MSB page, is not programmed, or was reprogrammed already.
+    #[error("reprogram of page {page} of block {block}, which is not an MSB page programmed once")]
+    Reprogram {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+    },
+    /// A copyback from one plane to another.
+    #[error("copyback from plane {from} to plane {to}: data cannot leave their plane without leaving the chip")]
+    CopybackPlanes {
+        /// Plane of the page to copy.
+        from: u32,
+        /// Plane of the page to program.
+        to: u32,
     },
     /// A bad block.
     #[error("use of bad block {block}")]
@@ -100,6 +126,8 @@ pub struct Block {
     pub next_page: u16,
     /// Whether the block may not be used.
     pub bad: bool,
+    /// Whether a wordline of the block was reprogrammed since the last erase: the block stores fewer bits.
+    pub low_density: bool,
 }
 
 /// The shape of the array: all that the rules need to know.
@@ -115,6 +143,10 @@ pub struct Shape {
     pub pages_per_block: u32,
     /// Which multi-plane commands the chips accept.
     pub multiplane: Multiplane,
+    /// Bits per cell.
+    pub cell: Cell,
+    /// The order in which the pages of a block are numbered.
+    pub program_order: ProgramOrder,
 }
 
 /// The array.
@@ -122,6 +154,9 @@ pub struct Shape {
 pub struct Nand {
     shape: Shape,
     blocks: Vec<Block>,
+    layout: PageLayout,
+    /// Reprogrammed pages as (block, page); looked at for low-density blocks only.
+    reprogrammed: BTreeSet<(u32, u32)>,
     /// What each page stores (block × pages per block + page); empty when payloads are off.
     stamps: Vec<u64>,
 }
@@ -132,7 +167,13 @@ impl Nand {
         assert!(shape.pages_per_block <= u32::from(u16::MAX), "a block has at most 65535 pages");
         let blocks = shape.planes as usize * shape.blocks_per_plane as usize;
         let stored = if stamps { blocks * shape.pages_per_block as usize } else { 0 };
-        Nand { shape, blocks: vec![Block::default(); blocks], stamps: vec![0; stored] }
+        Nand {
+            shape,
+            blocks: vec![Block::default(); blocks],
+            layout: PageLayout::new(shape.cell, shape.program_order, shape.pages_per_block),
+            reprogrammed: BTreeSet::new(),
+            stamps: vec![0; stored],
+        }
     }
 
     /// Reads a page.
@@ -144,10 +185,10 @@ impl Nand {
         let Some(state) = self.blocks.get_mut(block as usize) else {
             return Err(Violation::NoSuchPage { block, page });
         };
-        if page >= u32::from(state.next_page) || state.bad {
-            return Err(self.refused_read(block, page));
+        if page >= u32::from(state.next_page) || state.bad || state.low_density {
+            self.check_read(block, page)?;
         }
-        state.reads += 1;
+        self.blocks[block as usize].reads += 1;
         Ok(())
     }
 
@@ -181,9 +222,55 @@ impl Nand {
                 state.erases += 1;
                 state.reads = 0;
                 state.next_page = 0;
+                if state.low_density {
+                    state.low_density = false;
+                    self.reprogrammed.retain(|&(at, _)| at != block);
+                }
                 Ok(())
             }
         }
+    }
+
+    /// Copies a page inside its plane, without its data leaving the chip: (block, page) to (block, page).
+    ///
+    /// # Errors
+    /// [`Violation`] when the planes differ, or where a read of the one or a program of the other is refused.
+    pub fn copyback(&mut self, from: (u32, u32), to: (u32, u32)) -> Result<(), Violation> {
+        let planes = (from.0 / self.shape.blocks_per_plane, to.0 / self.shape.blocks_per_plane);
+        if planes.0 != planes.1 {
+            return Err(Violation::CopybackPlanes { from: planes.0, to: planes.1 });
+        }
+        self.read(from.0, from.1)?;
+        self.program(to.0, to.1)?;
+        let stamp = self.stamp(from.0, from.1);
+        self.store(to.0, to.1, stamp);
+        Ok(())
+    }
+
+    /// Reprograms an MSB page in place: the other pages of its wordline keep their data and gain margin, its
+    /// own are lost, and the block counts as of low density until it is erased.
+    ///
+    /// # Errors
+    /// [`Violation`] unless the page is a programmed MSB page (of a cell of two or more bits) that was not
+    /// reprogrammed before.
+    pub fn reprogram(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+        let refused = Violation::Reprogram { block, page };
+        let Some(state) = self.blocks.get_mut(block as usize) else {
+            return Err(Violation::NoSuchPage { block, page });
+        };
+        if state.bad {
+            return Err(Violation::BadBlock { block });
+        }
+        let bits = self.shape.cell.bits();
+        let is_programmed = page < u32::from(state.next_page);
+        if !is_programmed || bits < 2 || u32::from(self.layout.page_type(page).0) + 1 != bits {
+            return Err(refused);
+        }
+        if !self.reprogrammed.insert((block, page)) {
+            return Err(refused);
+        }
+        state.low_density = true;
+        Ok(())
     }
 
     /// Checks that (block, page) pairs may go into one multi-plane command of that kind. An erase has no
@@ -276,14 +363,20 @@ impl Nand {
         block as usize * self.shape.pages_per_block as usize + page as usize
     }
 
+    /// The slow half of [`Nand::read`]: what is wrong with the read, if anything.
     #[cold]
-    fn refused_read(&self, block: u32, page: u32) -> Violation {
+    fn check_read(&self, block: u32, page: u32) -> Result<(), Violation> {
+        let state = self.blocks[block as usize];
         if page >= self.shape.pages_per_block {
-            Violation::NoSuchPage { block, page }
-        } else if self.blocks[block as usize].bad {
-            Violation::BadBlock { block }
+            Err(Violation::NoSuchPage { block, page })
+        } else if state.bad {
+            Err(Violation::BadBlock { block })
+        } else if page >= u32::from(state.next_page) {
+            Err(Violation::ReadUnprogrammed { block, page })
+        } else if self.reprogrammed.contains(&(block, page)) {
+            Err(Violation::ReadReprogrammed { block, page })
         } else {
-            Violation::ReadUnprogrammed { block, page }
+            Ok(())
         }
     }
 
@@ -309,7 +402,13 @@ mod tests {
 
     /// 2 dies of 2 planes, 3 blocks a plane, 4 pages a block: block = plane × 3 + offset.
     fn nand(multiplane: Multiplane) -> Nand {
-        let shape = Shape { planes: 4, planes_per_die: 2, blocks_per_plane: 3, pages_per_block: 4, multiplane };
+        shaped(multiplane, Cell::Mlc, ProgramOrder::Consecutive)
+    }
+
+    fn shaped(multiplane: Multiplane, cell: Cell, program_order: ProgramOrder) -> Nand {
+        let (planes, planes_per_die, blocks_per_plane, pages_per_block) = (4, 2, 3, 4);
+        let shape =
+            Shape { planes, planes_per_die, blocks_per_plane, pages_per_block, multiplane, cell, program_order };
         Nand::new(shape, true)
     }
 
@@ -331,9 +430,9 @@ mod tests {
         let mut nand = nand(Multiplane::Pac);
         nand.program(5, 0).unwrap();
         nand.read(5, 0).unwrap();
-        assert_eq!(nand.blocks()[5], Block { erases: 0, reads: 1, next_page: 1, bad: false });
+        assert_eq!(nand.blocks()[5], Block { erases: 0, reads: 1, next_page: 1, ..Block::default() });
         nand.erase(5).unwrap();
-        assert_eq!(nand.blocks()[5], Block { erases: 1, reads: 0, next_page: 0, bad: false });
+        assert_eq!(nand.blocks()[5], Block { erases: 1, ..Block::default() });
         assert_eq!(nand.read(5, 0), Err(Violation::ReadUnprogrammed { block: 5, page: 0 }));
         nand.program(5, 0).unwrap();
     }
@@ -389,5 +488,57 @@ mod tests {
         nand.program(7, 0).unwrap();
         nand.store(7, 0, 42);
         assert_eq!((nand.stamp(7, 0), nand.stamp(7, 1)), (42, 0));
+    }
+
+    #[test]
+    fn the_order_of_pages_programs_every_lsb_before_its_msb() {
+        for order in [ProgramOrder::Consecutive, ProgramOrder::Shadow] {
+            let layout = PageLayout::new(Cell::Mlc, order, 4);
+            let msb = (0..4).find(|&page| layout.page_type(page).0 == 1).unwrap();
+            let lsb = (0..4).find(|&page| page != msb && layout.wordline(page) == layout.wordline(msb)).unwrap();
+            assert!(lsb < msb);
+            let mut nand = shaped(Multiplane::Pac, Cell::Mlc, order);
+            assert_eq!(nand.program(0, msb), Err(Violation::ProgramOrder { block: 0, page: msb, next: 0 }));
+        }
+    }
+
+    #[test]
+    fn copyback_stays_inside_a_plane() {
+        let mut nand = nand(Multiplane::Pac);
+        nand.program(0, 0).unwrap();
+        nand.store(0, 0, 9);
+        assert_eq!(nand.copyback((0, 0), (3, 0)), Err(Violation::CopybackPlanes { from: 0, to: 1 }));
+        assert_eq!(nand.copyback((0, 1), (1, 0)), Err(Violation::ReadUnprogrammed { block: 0, page: 1 }));
+        assert_eq!(nand.copyback((0, 0), (1, 1)), Err(Violation::ProgramOrder { block: 1, page: 1, next: 0 }));
+        nand.copyback((0, 0), (1, 0)).unwrap();
+        assert_eq!(nand.stamp(1, 0), 9);
+    }
+
+    #[test]
+    fn only_a_programmed_msb_page_is_reprogrammed_and_only_once() {
+        // Consecutive MLC: pages 1 and 3 are MSB pages.
+        let mut nand = nand(Multiplane::Pac);
+        assert_eq!(nand.reprogram(0, 1), Err(Violation::Reprogram { block: 0, page: 1 }), "not programmed");
+        for page in 0..2 {
+            nand.program(0, page).unwrap();
+        }
+        assert_eq!(nand.reprogram(0, 0), Err(Violation::Reprogram { block: 0, page: 0 }), "an LSB page");
+        nand.reprogram(0, 1).unwrap();
+        assert!(nand.blocks()[0].low_density);
+        assert_eq!(nand.reprogram(0, 1), Err(Violation::Reprogram { block: 0, page: 1 }), "twice");
+        nand.read(0, 0).unwrap();
+        assert_eq!(nand.read(0, 1), Err(Violation::ReadReprogrammed { block: 0, page: 1 }));
+        nand.erase(0).unwrap();
+        assert!(!nand.blocks()[0].low_density);
+        nand.program(0, 0).unwrap();
+        nand.program(0, 1).unwrap();
+        nand.read(0, 1).unwrap();
+        nand.mark_bad(0);
+        assert_eq!(nand.reprogram(0, 1), Err(Violation::BadBlock { block: 0 }));
+        assert_eq!(nand.reprogram(12, 1), Err(Violation::NoSuchPage { block: 12, page: 1 }));
+        // A cell of one bit has no MSB page over an LSB page.
+        let mut slc = shaped(Multiplane::Pac, Cell::Slc, ProgramOrder::Consecutive);
+        slc.program(0, 0).unwrap();
+        assert_eq!(slc.reprogram(0, 0), Err(Violation::Reprogram { block: 0, page: 0 }));
     }
 }
