@@ -1,0 +1,88 @@
+# The words of this project; .ci/run uses the same. `make help` lists them.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+# Any Python from 3.11; only used to make the virtual environment.
+PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+	command -v $$p >/dev/null && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+# The release profile optimises across crates, which takes memory: two compilers at once at most.
+export CARGO_BUILD_JOBS ?= 2
+export VIRTUAL_ENV := $(CURDIR)/.venv
+BIN := .venv/bin
+PY := $(BIN)/python
+
+# What the extension module is made of.
+RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.toml' | sort)
+
+DEMO_TRACE := traces/varmail-220k.csv.zst
+DEMO_OUT := out/demo
+
+.PHONY: help
+help: ## this list
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.PHONY: setup
+setup: .venv/.built ## the virtual environment .venv, with all tools and ftlab itself
+
+.venv/.locked: requirements.lock
+	@[ -n "$(PYTHON)" ] || { echo "error: no Python 3.11 or newer is on the PATH" >&2; exit 2; }
+	@command -v cargo >/dev/null || { echo "error: no cargo on the PATH; install a Rust toolchain (https://rustup.rs)" >&2; exit 2; }
+	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(MAKE) --no-print-directory system-venv
+	[ -x $(PY) ] || $(PYTHON) -m venv .venv
+	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@touch $@
+
+# Debian and Ubuntu pack Python's venv module apart.
+.PHONY: system-venv
+system-venv:
+	@if command -v apt-get >/dev/null; then \
+		run=; [ "$$(id -u)" = 0 ] || run=sudo; \
+		$$run apt-get update -qq && $$run apt-get install -qq -y python3-venv; \
+	else echo "error: $(PYTHON) has no venv module; install it with the system's package manager" >&2; exit 2; fi
+
+.venv/.built: .venv/.locked $(RUST)
+	$(BIN)/maturin develop --release --quiet
+	@touch $@
+
+.PHONY: demo
+demo: setup ## a real application's I/O on an aged SSD under four FTL choices
+	@echo "Replaying $(DEMO_TRACE) on an aged device under four choices of FTL; about a minute."
+	@$(BIN)/ftlab compare $(DEMO) --trace $(DEMO_TRACE) --out $(DEMO_OUT)
+	@echo; echo "The report is $(DEMO_OUT)/comparison.md; the plots lie beside it (start with $(DEMO_OUT)/overview.png)."
+
+.PHONY: check
+check: setup ## formatting, lints, types
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/ruff check --quiet .
+	$(BIN)/mypy
+
+.PHONY: test
+test: check ## everything that must pass
+	cargo test --workspace --quiet
+	$(BIN)/pytest
+	$(BIN)/ftlab compare $(DEMO) --trace $(DEMO_TRACE) --set workload.requests=20000
+
+.PHONY: bench
+bench: ## the benchmark of record, single thread
+	cargo run --release --quiet -p ftlab-device --example bench
+
+.PHONY: evidence
+evidence: setup ## the engine against theory and formulas, at length, into docs/evidence
+	$(PY) -m ftlab.analysis.evidence --out docs/evidence
+
+.PHONY: docs
+docs: setup ## the documentation as HTML in docs/_build
+	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build
+
+.PHONY: lock
+lock: ## requirements.lock from requirements.in (needs uv)
+	uv pip compile requirements.in --quiet --generate-hashes --universal --python-version 3.11 --no-header -o requirements.lock
+
+.PHONY: clean
+clean: ## what was built, the virtual environment apart
+	rm -rf target out docs/_build python/ftlab/_core*.so .venv/.built

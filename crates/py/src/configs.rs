@@ -1,0 +1,89 @@
+//! Configurations, presets and the registry of choices.
+
+use std::path::PathBuf;
+
+use base::{Choice, Param};
+use config::{Base, Loaded};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::{errors, guard};
+
+/// What messages call a configuration that is no file.
+const UNNAMED: &str = "config";
+
+/// Reads and checks a configuration, of which `kind` says what `source` is.
+pub(crate) fn load(kind: &str, source: &str, sets: &[String], trace: Option<&str>) -> PyResult<Loaded> {
+    let base = match kind {
+        "argument" => Base::argument(source),
+        "file" => Base::File(PathBuf::from(source)),
+        "text" => Base::Text { name: UNNAMED.into(), text: source.into() },
+        "json" => Base::Object { name: UNNAMED.into(), object: object(source)? },
+        _ => return Err(PyValueError::new_err(format!("unknown kind of configuration `{kind}`"))),
+    };
+    let loaded = config::load(&base, sets, trace, &device::registry()).map_err(errors::config)?;
+    match device::check(&loaded.config) {
+        Ok(()) => Ok(loaded),
+        Err(refusal) => Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help))),
+    }
+}
+
+fn object(source: &str) -> PyResult<Map<String, Value>> {
+    serde_json::from_str(source).map_err(|error| PyValueError::new_err(format!("not a JSON object: {error}")))
+}
+
+/// The resolved configuration as TOML and as JSON text.
+#[pyfunction]
+#[pyo3(signature = (kind, source, sets, trace=None))]
+pub(crate) fn resolve(
+    kind: &str,
+    source: &str,
+    sets: Vec<String>,
+    trace: Option<String>,
+) -> PyResult<(String, String)> {
+    guard::run(
+        || format!("a {kind} configuration"),
+        || {
+            let loaded = load(kind, source, &sets, trace.as_deref())?;
+            Ok((loaded.to_toml(), loaded.to_json().to_string()))
+        },
+    )
+}
+
+/// Name, one line, and TOML text of every preset.
+#[pyfunction]
+pub(crate) fn presets() -> Vec<(&'static str, &'static str, &'static str)> {
+    config::PRESETS.iter().map(|preset| (preset.name, preset.description(), preset.text)).collect()
+}
+
+/// Seams, choices and generators with their parameters, as JSON text.
+#[pyfunction]
+pub(crate) fn registry() -> String {
+    let registry = device::registry();
+    let seams: Vec<Value> = registry
+        .seams
+        .iter()
+        .map(|seam| json!({ "key": seam.key, "doc": seam.doc, "choices": choices(seam.choices) }))
+        .collect();
+    json!({ "seams": seams, "generators": choices(registry.generators) }).to_string()
+}
+
+fn choices(choices: &[Choice]) -> Value {
+    let choice = |choice: &Choice| {
+        let params: Vec<Value> = choice.params.iter().map(param).collect();
+        json!({ "name": choice.name, "doc": choice.doc, "params": params })
+    };
+    choices.iter().map(choice).collect()
+}
+
+fn param(param: &Param) -> Value {
+    json!({
+        "name": param.name,
+        "doc": param.doc,
+        "default": param.default,
+        "min": param.min,
+        "max": param.max,
+        "integer": param.integer,
+    })
+}

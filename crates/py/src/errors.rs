@@ -1,0 +1,32 @@
+//! Errors as Python exceptions. Their text is what the command line prints.
+
+use pyo3::PyErr;
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+
+create_exception!(ftlab, Error, PyException, "What ftlab raises; its text is for the user.");
+create_exception!(ftlab, ConfigError, Error, "A configuration that cannot be used (exit code 2).");
+create_exception!(ftlab, InputError, Error, "A trace, state file or output that cannot be used (exit code 2).");
+create_exception!(ftlab, RunError, Error, "A run that failed (exit code 1).");
+
+/// The message with the mark that every error begins with.
+pub(crate) fn marked(text: impl std::fmt::Display) -> String {
+    let text = text.to_string();
+    let text = text.trim_end();
+    if text.starts_with("error") { text.to_owned() } else { format!("error: {text}") }
+}
+
+/// A configuration that cannot be used.
+pub(crate) fn config(error: impl std::fmt::Display) -> PyErr {
+    ConfigError::new_err(marked(error))
+}
+
+/// Input that cannot be used.
+pub(crate) fn input(error: impl std::fmt::Display) -> PyErr {
+    InputError::new_err(marked(error))
+}
+
+/// A run that failed.
+pub(crate) fn failed(error: impl std::fmt::Display) -> PyErr {
+    RunError::new_err(marked(error))
+}

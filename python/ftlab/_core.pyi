@@ -1,0 +1,64 @@
+"""The engine, compiled. Everything here is plumbing for the package; use `ftlab.run` and its neighbours."""
+
+from collections.abc import Callable, Sequence
+from os import PathLike
+from typing import Any, Literal, TypeAlias
+
+__version__: str
+
+Kind: TypeAlias = Literal["argument", "file", "text", "json"]
+
+class Error(Exception):
+    """What ftlab raises; its text is for the user."""
+
+class ConfigError(Error):
+    """A configuration that cannot be used (exit code 2)."""
+
+class InputError(Error):
+    """A trace, state file or output that cannot be used (exit code 2)."""
+
+class RunError(Error):
+    """A run that failed (exit code 1)."""
+
+def run(
+    kind: Kind,
+    source: str,
+    sets: Sequence[str],
+    trace: str | None = None,
+    *,
+    timeline: str | PathLike[str] | None = None,
+    timeline_window_ns: tuple[int, int] | None = None,
+    save_state: str | PathLike[str] | None = None,
+    progress: Callable[[str, float, int, int, float | None], object] | None = None,
+) -> tuple[str, dict[str, dict[str, Any]]]:
+    """Runs one simulation; the summary as JSON text, and the tables as columns."""
+
+def resolve(kind: Kind, source: str, sets: Sequence[str], trace: str | None = None) -> tuple[str, str]:
+    """The resolved configuration as TOML and as JSON text."""
+
+def presets() -> list[tuple[str, str, str]]:
+    """Name, one line, and TOML text of every preset."""
+
+def registry() -> str:
+    """Seams, choices and generators with their parameters, as JSON text."""
+
+def trace_info(path: str | PathLike[str], *, format: str | None = None, skip_bad: bool = False) -> str:
+    """What a trace holds, as JSON text."""
+
+def trace_head(
+    path: str | PathLike[str], requests: int, *, format: str | None = None, skip_bad: bool = False
+) -> str:
+    """The first requests of a trace, as JSON text."""
+
+def trace_convert(
+    path: str | PathLike[str],
+    to: str | PathLike[str],
+    target: str,
+    *,
+    format: str | None = None,
+    skip_bad: bool = False,
+) -> str:
+    """Rewrites a trace in another format; what was written, as JSON text."""
+
+def trace_formats() -> str:
+    """The formats that are read and those that can be written, as JSON text."""

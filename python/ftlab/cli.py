@@ -1,0 +1,356 @@
+"""The command `ftlab`: arguments in, text and exit codes out.
+
+0: fine. 1: the run failed. 2: usage, configuration or input. 130: interrupted. With `--json` stdout holds exactly one
+JSON object; all else is on stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from ftlab import _core, output, text, traces
+from ftlab._core import ConfigError, InputError, RunError
+from ftlab.configs import Raw
+from ftlab.live import Live
+from ftlab.simulation import compare, nanoseconds, run
+from ftlab.usage import Parser, nearest, one_of, pointed
+
+
+def entry_point() -> None:
+    """Runs the command line and exits."""
+    sys.exit(main(sys.argv[1:]))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Runs a command line; the exit code."""
+    try:
+        code = _main(argv)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Whoever read the output has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except KeyboardInterrupt:
+        _say("interrupted")
+        return 130
+    except (ConfigError, InputError) as error:
+        _say(str(error))
+        return 2
+    except RunError as error:
+        _say(str(error))
+        return 1
+    except MemoryError:
+        _say("error: not enough memory for this device\nhint: choose a smaller one, or fewer --jobs")
+        return 1
+    except Exception as error:  # No traceback reaches a user.
+        _say(
+            f"error: internal error: {type(error).__name__}: {error}\n"
+            "This is a fault of ftlab, not of the input; please report it with the line below.\n"
+            f"replay: ftlab {' '.join(argv)}  # ftlab {_core.__version__}"
+        )
+        if os.environ.get("FTLAB_TRACEBACK"):
+            raise
+        return 1
+
+
+def _main(argv: Sequence[str]) -> int:
+    Parser.argv = argv
+    options = parser().parse_args(argv)
+    command: Callable[[argparse.Namespace], None] = options.command
+    command(options)
+    return 0
+
+
+def parser() -> Parser:
+    """The command line's grammar."""
+    top = Parser(
+        prog="ftlab",
+        description="A laboratory for flash translation layers.",
+        epilog="exit codes: 0 fine, 1 the run failed, 2 usage, configuration or input error",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"ftlab {_core.__version__}")
+    commands = top.add_subparsers(metavar="COMMAND", required=True, title="commands")
+    _add_run(commands)
+    _add_compare(commands)
+    _add_trace(commands)
+    _add_presets(commands)
+    return top
+
+
+def _add(commands: Any, name: str, help_line: str, command: Callable[[argparse.Namespace], None]) -> Parser:
+    added: Parser = commands.add_parser(
+        name, help=help_line, description=f"{help_line[0].upper()}{help_line[1:]}.", allow_abbrev=False
+    )
+    added.set_defaults(command=command)
+    return added
+
+
+def _add_common(command: Parser) -> None:
+    command.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", dest="sets",
+        help="override a setting, for example ftl.victim=rga or ftl.victim.rga.d=4; may be repeated",
+    )  # fmt: skip
+    command.add_argument(
+        "--trace", metavar="FILE", help="replay this trace in place of the configured workload"
+    )
+    command.add_argument(
+        "--out", metavar="DIR", help="write summary, tables (Parquet) and plots to this directory"
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
+
+
+def _add_run(commands: Any) -> None:
+    command = _add(commands, "run", "run one simulation", _run)
+    command.add_argument("config", metavar="CONFIG", help="a TOML file or the name of a preset")
+    _add_common(command)
+    command.add_argument(
+        "--timeline", metavar="FILE", help="record what channels, dies and planes did, for Perfetto"
+    )
+    command.add_argument(
+        "--timeline-window", metavar="FROM..TO", help="the simulated time to record, for example 0s..200ms"
+    )
+    command.add_argument(
+        "--save-state", metavar="FILE", help="save the preconditioned device, for later runs"
+    )
+
+
+def _add_compare(commands: Any) -> None:
+    command = _add(
+        commands, "compare", "run the same workload over several configurations, side by side", _compare
+    )
+    command.add_argument("configs", metavar="CONFIG", nargs="+", help="TOML files or names of presets")
+    command.add_argument(
+        "--vary", action="append", default=[], metavar="KEY=A,B,...",
+        help="run each configuration with each of these values, for example ftl.victim=greedy,rga,fifo; "
+        "several --vary are combined",
+    )  # fmt: skip
+    _add_common(command)
+    command.add_argument(
+        "--jobs", type=int, metavar="N", help="runs at once (default: as many as processors)"
+    )
+
+
+def _add_trace(commands: Any) -> None:
+    formats = json.loads(_core.trace_formats())
+    command = commands.add_parser(
+        "trace", help="what a trace holds", description="What a trace holds.", allow_abbrev=False
+    )
+    actions = command.add_subparsers(metavar="ACTION", required=True, title="actions")
+    info = _add(actions, "info", "read a whole trace and show what it holds", _trace_info)
+    head = _add(actions, "head", "show the first requests of a trace", _trace_head)
+    convert = _add(actions, "convert", "write a trace in another format", _trace_convert)
+    for action in (info, head, convert):
+        action.add_argument(
+            "file", metavar="FILE", help="the trace, plain or compressed; its format is detected"
+        )
+        action.add_argument(
+            "--format", metavar="NAME", help=f"in place of detection: {_names(formats['read'])}"
+        )
+        action.add_argument(
+            "--skip-bad", action="store_true", help="count lines that cannot be read and go on"
+        )
+        action.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    head.add_argument("-n", "--requests", type=int, default=10, metavar="N", help="how many (default 10)")
+    convert.add_argument("out", metavar="OUT", help="the file to write; .gz, .zst and .xz are compressed")
+    convert.add_argument(
+        "--to", metavar="NAME", default="msr", help=f"{_names(formats['written'])} (default msr)"
+    )
+
+
+def _add_presets(commands: Any) -> None:
+    command = _add(commands, "presets", "list the built-in configurations, or print one", _presets)
+    command.add_argument("name", metavar="NAME", nargs="?", help="the preset to print as TOML")
+    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+
+
+def _names(formats: Sequence[dict[str, str]]) -> str:
+    return ", ".join(entry["name"] for entry in formats)
+
+
+def _run(options: argparse.Namespace) -> None:
+    window = None if options.timeline_window is None else _window(options.timeline_window)
+    if window is not None and options.timeline is None:
+        raise pointed(Parser.argv, _at("--timeline-window"), "`--timeline-window` without `--timeline`",
+                      "expected `--timeline FILE` as well")  # fmt: skip
+    with Live(sys.stderr) as tell:
+        result = run(
+            _config(options.config),
+            sets=options.sets,
+            trace=options.trace,
+            out=options.out,
+            timeline=options.timeline,
+            timeline_window=window,
+            save_state=options.save_state,
+            progress=None if tell is None else (lambda now: tell("", now)),
+        )
+    if options.json:
+        sys.stdout.write(output.json_text(result.summary))
+    else:
+        sys.stdout.write(text.run_summary(result, _title(options.config)))
+    _tell_files(options)
+
+
+def _compare(options: argparse.Namespace) -> None:
+    if options.jobs is not None and options.jobs < 1:
+        raise pointed(
+            Parser.argv, _at(str(options.jobs)), f"`--jobs` is {options.jobs}", "expected at least 1"
+        )
+    vary = dict(_varied(word) for word in options.vary)
+    configs = [_config(config) for config in options.configs]
+    if len(configs) == 1 and not vary:
+        raise pointed(Parser.argv, None, "one configuration and nothing to compare it with",
+                      "expected a second CONFIG, or `--vary KEY=A,B`")  # fmt: skip
+    with Live(sys.stderr) as tell:
+        comparison = compare(
+            configs, vary=vary, sets=options.sets, trace=options.trace, out=options.out, jobs=options.jobs,
+            progress=tell,
+        )  # fmt: skip
+    if options.json:
+        sys.stdout.write(output.json_text(comparison.to_json()))
+    else:
+        width = shutil.get_terminal_size((110, 24)).columns
+        sys.stdout.write(comparison.table(width))
+        sys.stdout.write("\nwhy\n" + text.listed(comparison.reasons, width))
+        for note in comparison.notes:
+            sys.stdout.write(f"note: {note}\n")
+    _tell_files(options)
+
+
+def _trace_info(options: argparse.Namespace) -> None:
+    found = json.loads(_core.trace_info(options.file, format=options.format, skip_bad=options.skip_bad))
+    sys.stdout.write(output.json_text(found) if options.json else traces.info_text(found))
+
+
+def _trace_head(options: argparse.Namespace) -> None:
+    if options.requests < 1:
+        raise pointed(
+            Parser.argv, _at(str(options.requests)), f"`-n` is {options.requests}", "expected at least 1"
+        )
+    found = json.loads(
+        _core.trace_head(options.file, options.requests, format=options.format, skip_bad=options.skip_bad)
+    )
+    if options.json:
+        sys.stdout.write(output.json_text({"path": options.file, "requests": found}))
+    else:
+        sys.stdout.write(traces.head_text(found))
+
+
+def _trace_convert(options: argparse.Namespace) -> None:
+    if Path(options.out).exists() and Path(options.out).samefile(options.file):
+        raise pointed(Parser.argv, _at(options.out), "OUT is the trace itself", "expected another file")
+    output.writable_file(options.out)
+    done = json.loads(
+        _core.trace_convert(
+            options.file, options.out, options.to, format=options.format, skip_bad=options.skip_bad
+        )
+    )
+    if options.json:
+        sys.stdout.write(output.json_text({"path": options.out, "format": options.to, **done}))
+        return
+    left_out = (
+        f"; {text.count(done['left_out'])} left out, which {options.to} cannot express"
+        if done["left_out"]
+        else ""
+    )
+    sys.stdout.write(f"{options.out}: {text.count(done['requests'])} requests as {options.to}{left_out}\n")
+
+
+def _presets(options: argparse.Namespace) -> None:
+    known = {name: (line, toml) for name, line, toml in _core.presets()}
+    if options.name is None:
+        if options.json:
+            sys.stdout.write(
+                output.json_text({"presets": [{"name": n, "doc": d} for n, (d, _) in known.items()]})
+            )
+        else:
+            sys.stdout.write(text.columns([[name, line] for name, (line, _) in known.items()]) + "\n")
+        return
+    if options.name not in known:
+        raise pointed(Parser.argv, _at(options.name), f"unknown preset `{options.name}`", one_of(known),
+                      nearest(options.name, known))  # fmt: skip
+    toml = known[options.name][1]
+    sys.stdout.write(output.json_text({"name": options.name, "toml": toml}) if options.json else toml)
+
+
+def _config(word: str) -> str | Path:
+    """A preset or a file; never TOML text, even if the file's name has a `=` in it."""
+    return Path(word) if "=" in word or "\n" in word else word
+
+
+def _varied(word: str) -> tuple[str, list[Raw]]:
+    """`key=a,b` as a key and its values; commas in brackets or quotes do not separate."""
+    key, equals, rest = word.partition("=")
+    values = [value.strip() for value in _split(rest)]
+    if not equals or not key.strip() or not all(values):
+        raise pointed(Parser.argv, _at(word), f"`--vary {word}` varies nothing", "expected KEY=A,B,...")
+    return key.strip(), [Raw(value) for value in values]
+
+
+def _split(text: str) -> list[str]:
+    parts, depth, quoted = [""], 0, False
+    for letter in text:
+        quoted ^= letter == '"'
+        depth += 0 if quoted else (letter in "[{") - (letter in "]}")
+        if letter == "," and depth == 0 and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _window(word: str) -> tuple[str, str]:
+    start, dots, end = word.partition("..")
+    if not dots or not start or not end:
+        raise pointed(
+            Parser.argv, _at(word), f"`{word}` is no window of time", "expected FROM..TO, such as 0s..200ms"
+        )
+    try:
+        backwards = nanoseconds(start) >= nanoseconds(end)
+    except InputError as error:
+        message = str(error).removeprefix("error: ").partition(";")[0]
+        raise pointed(Parser.argv, _at(word), message, "expected FROM..TO, such as 0s..200ms") from None
+    if backwards:
+        raise pointed(
+            Parser.argv, _at(word), f"the window `{word}` is empty", "expected a start before its end"
+        )
+    return start, end
+
+
+def _at(word: str) -> int | None:
+    """Where on the command line a word is."""
+    for i, candidate in enumerate(Parser.argv):
+        if candidate == word or candidate.endswith(f"={word}"):
+            return i
+    return None
+
+
+def _title(config: str) -> str:
+    return Path(config).stem if config.endswith(".toml") else config
+
+
+def _tell_files(options: argparse.Namespace) -> None:
+    """Where the output lies; on stderr, since it is no result."""
+    if options.out is not None:
+        report = Path(options.out) / ("comparison.md" if hasattr(options, "configs") else "summary.json")
+        _say(f"written to {options.out}: {report.name}, tables and plots")
+    if getattr(options, "timeline", None) is not None:
+        _say(f"timeline written to {options.timeline}; open it at https://ui.perfetto.dev")
+    if getattr(options, "save_state", None) is not None:
+        _say(f"device state written to {options.save_state}")
+
+
+def _say(message: str) -> None:
+    sys.stdout.flush()
+    try:
+        print(message, file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

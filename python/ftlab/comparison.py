@@ -1,0 +1,162 @@
+"""Several results side by side, and why they differ."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ftlab import text
+from ftlab._core import __version__
+from ftlab.figures import Figures
+from ftlab.reasons import reasons
+from ftlab.result import Result
+
+SCHEMA = "ftlab.comparison/1"
+"""The schema of the object that `compare --json` prints."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Results by label. The first is the reference that the others are measured against."""
+
+    results: dict[str, Result]
+    """The results, in the order of the configurations."""
+    origins: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """How each came about: configuration, settings and trace."""
+
+    @property
+    def figures(self) -> dict[str, Figures]:
+        """What explains each run."""
+        return {label: Figures.of(result) for label, result in self.results.items()}
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """One line for each run that says why it came out as it did."""
+        return reasons(self.figures)
+
+    @property
+    def notes(self) -> list[str]:
+        """What keeps the runs from being comparable."""
+        return _notes(self.results)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object `ftlab.comparison/1`: for each run label, origin, reason and the whole summary."""
+        why = self.reasons
+        return {
+            "schema": SCHEMA,
+            "ftlab_version": __version__,
+            "notes": self.notes,
+            "runs": [
+                {
+                    "label": label,
+                    **self.origins.get(label, {}),
+                    "reason": why[label],
+                    "summary": result.summary,
+                }
+                for label, result in self.results.items()
+            ],
+        }
+
+    def table(self, width: int = 100) -> str:
+        """The figures side by side, in as many blocks of columns as `width` characters ask for."""
+        rows = _rows(list(self.figures.values()))
+        head = ["", *self.results]
+        first = max(len(row[0]) for row in rows)
+        blocks = []
+        start = 1
+        while start < len(head):
+            end, used = start, first
+            while end < len(head):
+                used += 2 + max(len(row[end]) for row in [head, *rows])
+                if used > width and end > start:
+                    break
+                end += 1
+            blocks.append(text.columns([[row[0], *row[start:end]] for row in [head, *rows]], align="<>"))
+            start = end
+        return "\n\n".join(blocks) + "\n"
+
+    def markdown(self) -> str:
+        """The comparison as a page: table, reasons, plots."""
+        rows = _rows(list(self.figures.values()))
+        first = next(iter(self.results.values())).summary["config"]
+        lines = [
+            "# Comparison",
+            "",
+            f"{text.device_line(first)}, {text.quantity(first['device']['user_capacity'])} for the user.",
+            "",
+            "| | " + " | ".join(self.results) + " |",
+            "|---|" + "---:|" * len(self.results),
+            *("| " + " | ".join(row) + " |" for row in rows),
+            "",
+            "## Why",
+            "",
+            *(f"- **{label}**: {why}" for label, why in self.reasons.items()),
+            *(f"- Note: {note}" for note in self.notes),
+            "",
+            "## Plots",
+            "",
+            "![Headline figures](overview.png)",
+            "",
+        ]
+        if any(figures.mean_us is not None for figures in self.figures.values()):
+            lines += ["![Latency distributions](latency.png)", "", "![Utilisation](utilisation.png)", ""]
+        lines += ["![Figures over volume and time](series.png)", "", "![Wear](wear.png)", ""]
+        return "\n".join(lines)
+
+
+def _rows(runs: list[Figures]) -> list[list[str]]:
+    """Label and cells of every figure that at least one run has."""
+    rows = [
+        _row("IOPS", text.count, [run.iops for run in runs]),
+        _row("throughput (MB/s)", text.figure, [run.throughput_mb_s for run in runs]),
+        _time_row("mean latency", [run.mean_us for run in runs]),
+        _time_row("p99 latency", [run.p99_us for run in runs]),
+        _time_row("p99.9 latency", [run.p999_us for run in runs]),
+        _time_row("p99.99 latency", [run.p9999_us for run in runs]),
+        _row("WAF", lambda value: f"{value:.3f}", [run.waf for run in runs]),
+        _row("GC victims per GB written", text.figure, [run.gc_per_gb for run in runs]),
+        _share_row("valid pages in a victim (%)", [run.victim_valid for run in runs]),
+        _share_row("die time for GC (%)", [run.gc_share for run in runs]),
+        _share_row("die time idle (%)", [run.die_idle for run in runs]),
+        _share_row("multi-plane programs (%)", [run.multiplane_programs for run in runs]),
+        _share_row("multi-plane reads (%)", [run.multiplane_reads for run in runs]),
+        _row("block erases", text.count, [run.erases for run in runs]),
+        _row("erases per block, std. dev.", text.figure, [run.wear_stddev for run in runs]),
+    ]
+    return [row for row in rows if row is not None]
+
+
+def _row(label: str, form: Callable[[Any], str], values: list[Any]) -> list[str] | None:
+    if all(value is None for value in values):
+        return None
+    return [label, *(text.ABSENT if value is None else form(value) for value in values)]
+
+
+def _share_row(label: str, values: list[float | None]) -> list[str] | None:
+    if not any(values):
+        return None
+    return _row(label, lambda value: f"{100 * value:.1f}", values)
+
+
+def _time_row(label: str, values: list[float | None]) -> list[str] | None:
+    """Times in one unit, so that they can be compared down the row."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    middle = statistics.median(known)
+    unit, scale = ("µs", 1.0) if middle < 1e3 else ("ms", 1e-3) if middle < 1e6 else ("s", 1e-6)
+    return _row(f"{label} ({unit})", lambda value: text.figure(value * scale), values)
+
+
+def _notes(results: Mapping[str, Result]) -> list[str]:
+    first, *others = (result.summary["config"] for result in results.values())
+    notes = []
+    if any(other["workload"] != first["workload"] or other["host"] != first["host"] for other in others):
+        notes.append("the runs differ in [workload] or [host], not only in the device and its policies")
+    if any(other["device"]["user_capacity"] != first["device"]["user_capacity"] for other in others):
+        notes.append("the devices differ in user capacity")
+    if any(other["run"]["executor"] != first["run"]["executor"] for other in others):
+        notes.append("the runs differ in executor: `count` has no rates and latencies")
+    return notes

@@ -1,0 +1,95 @@
+"""Figures derived from a result that say why a run came out as it did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ftlab.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What explains a run. Fractions are 0..1; `None` where a figure is not defined."""
+
+    iops: float | None
+    throughput_mb_s: float | None
+    mean_us: float | None
+    p99_us: float | None
+    p999_us: float | None
+    p9999_us: float | None
+    waf: float | None
+    gc_per_gb: float | None
+    """Victims per 10^9 bytes written by the host."""
+    victim_valid: float | None
+    """Valid pages in a victim ÷ pages of a block, on average."""
+    gc_share: float | None
+    """Die time spent on GC ÷ all die time. Each kind of operation is taken to last as long for GC as for the host."""
+    multiplane_programs: float | None
+    """Pages programmed by commands over several planes ÷ pages programmed."""
+    multiplane_reads: float | None
+    """Pages read by commands over several planes ÷ pages read."""
+    die_idle: float | None
+    """Die time without an operation ÷ all die time."""
+    die_imbalance: float | None
+    """Busy time of the busiest die ÷ mean busy time, less 1."""
+    channel_idle: float | None
+    erases: int
+    wear_stddev: float | None
+    wear_max: int | None
+    open_loop: bool
+    """Whether requests come at their own times, so that latency rather than rate tells runs apart."""
+
+    @classmethod
+    def of(cls, result: Result) -> Figures:
+        """The figures of a result."""
+        s = result.summary
+        host, flash, gc = s["host"], s["flash"], s["gc"]
+        latency = host["latency_us"]
+        moved = gc["moved_per_victim"]
+        pages = s["config"]["device"]["pages_per_block"]
+        return cls(
+            iops=host["iops"],
+            throughput_mb_s=host["throughput_mb_s"],
+            mean_us=latency["mean"],
+            p99_us=latency["p99"],
+            p999_us=latency["p999"],
+            p9999_us=latency["p9999"],
+            waf=s["waf"],
+            gc_per_gb=gc["invocations"] * 1e9 / host["bytes_written"] if host["bytes_written"] else None,
+            victim_valid=None if moved is None else moved / pages,
+            gc_share=_gc_share(result),
+            multiplane_programs=flash["multiplane"]["program_fraction"],
+            multiplane_reads=flash["multiplane"]["read_fraction"],
+            die_idle=s["utilisation"]["die"]["idle"],
+            die_imbalance=_die_imbalance(result),
+            channel_idle=s["utilisation"]["channel"]["idle"],
+            erases=flash["block_erases"],
+            wear_stddev=s["wear"]["erases"]["stddev"],
+            wear_max=s["wear"]["erases"]["max"],
+            open_loop=s["config"]["host"]["replay"] == "open",
+        )
+
+
+def _gc_share(result: Result) -> float | None:
+    flash, die = result.summary["flash"], result.summary["utilisation"]["die"]
+    if die["idle"] is None:
+        return None
+    totals = {"read": "page_reads", "program": "page_programs", "erase": "block_erases"}
+    share: float = sum(
+        die[kind] * flash["by_cause"]["gc"][f"{kind}s"] / flash[total]
+        for kind, total in totals.items()
+        if flash[total]
+    )
+    return share
+
+
+def _die_imbalance(result: Result) -> float | None:
+    table = result.tables.get("utilisation")
+    if table is None:
+        return None
+    busy = table["busy"][table["resource"] == "die"]
+    if busy.size == 0 or not busy.mean() > 0:
+        return None
+    return float(np.max(busy) / np.mean(busy) - 1)

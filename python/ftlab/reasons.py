@@ -1,0 +1,153 @@
+"""One line per run that says why it came out as it did, derived from its figures and those of the reference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ftlab.figures import Figures
+
+SAME = 0.01
+"""Figures that differ by less than this fraction are called the same."""
+
+POINTS = 0.02
+"""Shares that differ by less than this (2 percentage points) explain nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """A difference from the reference that makes a run slower or faster."""
+
+    slower: bool
+    """Which way it pushes."""
+    effect: float
+    """About how strongly, as a fraction of the die time."""
+    text: str
+
+
+def reasons(figures: Mapping[str, Figures]) -> dict[str, str]:
+    """A line for each run. The first run is the reference of the others."""
+    runs = iter(figures.items())
+    reference, base = next(runs)
+    lines = {reference: f"reference: {_alone(base)}."}
+    for label, run in runs:
+        lines[label] = f"{_against(run, base, reference)}."
+    return lines
+
+
+def _alone(run: Figures) -> str:
+    """A run by itself: what its time went to."""
+    if run.waf is None:
+        if run.die_idle is None:
+            return "nothing was written"
+        return f"nothing was written; dies were idle {_share(run.die_idle)} of the time"
+    parts = [f"WAF {run.waf:.2f}"]
+    if run.victim_valid is not None:
+        parts.append(f"a victim still held {_share(run.victim_valid)} valid pages")
+    if run.gc_share is not None:
+        parts.append(f"GC took {_share(run.gc_share)} of die time")
+    if run.die_idle is not None:
+        parts.append(f"dies were idle {_share(run.die_idle)}")
+    if run.multiplane_programs:
+        parts.append(f"{_share(run.multiplane_programs)} of programs were multi-plane")
+    return ", ".join(parts)
+
+
+def _against(run: Figures, base: Figures, reference: str) -> str:
+    change, slower = _outcome(run, base, reference)
+    causes = sorted(_causes(run, base), key=lambda cause: -cause.effect)
+    if slower is None:
+        if not causes:
+            return f"{change}; no share of GC, planes or dies differs either"
+        return f"{change}, although {causes[0].text}"
+    because = [cause.text for cause in causes if cause.slower == slower]
+    despite = [cause.text for cause in causes if cause.slower != slower]
+    if not because:
+        text = f"{change}, and not for GC, planes or idle dies: " + _tail(run, base)
+    else:
+        text = f"{change}: " + "; ".join(because[:2])
+    return f"{text}; although {despite[0]}" if despite else text
+
+
+def _outcome(run: Figures, base: Figures, reference: str) -> tuple[str, bool | None]:
+    """The difference that matters in words, and whether this run is the slower one; `None`: neither is."""
+    for name, mine, theirs, more_is_slower in _measures(run, base):
+        if mine is None or theirs is None or theirs <= 0:
+            continue
+        ratio = mine / theirs - 1
+        if abs(ratio) < SAME:
+            return f"the same {name} as {reference} within {SAME:.0%}".replace("%", " %"), None
+        return _change(ratio, name, reference), (ratio > 0) == more_is_slower
+    return f"nothing to measure against {reference}", None
+
+
+def _measures(run: Figures, base: Figures) -> list[tuple[str, float | None, float | None, bool]]:
+    rate = ("IOPS", run.iops, base.iops, False)
+    latency = ("mean latency", run.mean_us, base.mean_us, True)
+    waf = ("WAF", run.waf, base.waf, True)
+    return [latency, rate, waf] if run.open_loop else [rate, latency, waf]
+
+
+def _causes(run: Figures, base: Figures) -> list[Cause]:
+    causes = [_gc(run, base), _planes(run, base), _dies(run, base)]
+    return [cause for cause in causes if cause is not None]
+
+
+def _gc(run: Figures, base: Figures) -> Cause | None:
+    if run.waf is None or base.waf is None or abs(run.waf / base.waf - 1) < SAME:
+        return None
+    text = f"WAF is {run.waf:.2f} against {base.waf:.2f}"
+    valid, other = run.victim_valid, base.victim_valid
+    if valid is not None and other is not None and (valid - other) * (run.waf - base.waf) > 0:
+        text += f", as a victim held {_share(valid)} valid pages against {_share(other)}"
+    if run.gc_share is not None and base.gc_share is not None:
+        text += f", and GC took {_share(run.gc_share)} of die time against {_share(base.gc_share)}"
+    return Cause(run.waf > base.waf, abs(run.waf / base.waf - 1), text)
+
+
+def _planes(run: Figures, base: Figures) -> Cause | None:
+    mine, theirs = run.multiplane_programs, base.multiplane_programs
+    if mine is None or theirs is None or abs(mine - theirs) < POINTS:
+        return None
+    # Two planes at once take the time of one.
+    return Cause(
+        mine < theirs,
+        abs(mine - theirs) / 2,
+        f"{_share(mine)} of pages were programmed by multi-plane commands against {_share(theirs)}",
+    )
+
+
+def _dies(run: Figures, base: Figures) -> Cause | None:
+    mine, theirs = run.die_idle, base.die_idle
+    if mine is None or theirs is None or abs(mine - theirs) < POINTS or run.open_loop:
+        return None
+    text = f"dies were idle {_share(mine)} of the time against {_share(theirs)}"
+    if (
+        run.die_imbalance is not None
+        and base.die_imbalance is not None
+        and run.die_imbalance > base.die_imbalance + 0.1
+        and mine > theirs
+    ):
+        text += f" (the busiest die had {_share(run.die_imbalance)} more to do than the mean)"
+    return Cause(mine > theirs, abs(mine - theirs), text)
+
+
+def _tail(run: Figures, base: Figures) -> str:
+    """Where the latencies differ, when the shares do not say."""
+    for name, mine, theirs in (("p99.99", run.p9999_us, base.p9999_us), ("p99", run.p99_us, base.p99_us)):
+        if mine is not None and theirs and abs(mine / theirs - 1) > 0.1:
+            return f"{name} latency is {mine / 1e3:.3g} ms against {theirs / 1e3:.3g} ms"
+    return "the order and size of waits differ, not the work"
+
+
+def _change(ratio: float, name: str, reference: str) -> str:
+    if ratio >= 1:
+        return f"{ratio + 1:.3g} times the {name} of {reference}"
+    more, less = ("more", "fewer") if name == "IOPS" else ("higher", "lower")
+    percent = f"{abs(ratio) * 100:.{1 if abs(ratio) < 0.1 else 0}f} %"
+    return f"{percent} {more if ratio > 0 else less} {name} than {reference}"
+
+
+def _share(fraction: float) -> str:
+    percent = 100 * fraction
+    return f"{percent:.{0 if percent >= 9.95 or percent < 0.05 else 1}f} %"

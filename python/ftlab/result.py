@@ -1,0 +1,153 @@
+"""What a simulation gave: the summary object and the tables behind it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab._core import InputError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Columns = dict[str, NDArray[Any]]
+"""A table: columns of equal length by name."""
+
+TABLES = ("series", "latency", "wear", "utilisation")
+"""The tables of every result, each a Parquet file of the same name in an output directory."""
+
+SCHEMA = "ftlab.summary/1"
+"""The schema of the summary object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One simulation's figures.
+
+    Units end the names; fractions are 0..1; a figure that is not defined (a latency under the executor `count`,
+    the WAF of a run that wrote nothing) is `None` in the summary and NaN in a table. MB and GB are 10^6 and 10^9
+    bytes.
+    """
+
+    summary: dict[str, Any]
+    """The summary object `ftlab.summary/1`. Everything in it but `run` depends on config, seed and version only."""
+    tables: dict[str, Columns] = field(default_factory=dict)
+    """The tables by name."""
+
+    @property
+    def series(self) -> Columns:
+        """The figures over time, at most 1000 rows an axis.
+
+        `axis` says what a row is an interval of: `volume` (bytes written by the host) or `time` (simulated). Per
+        row: `start_s`, `end_s`, `host_written_gb` and `capacities_written` (both from the start of the measurement
+        to the end of the row), requests, `iops`, `throughput_mb_s`, latencies in µs, `waf`, GC rates (`gc_per_s` of
+        simulated time, `gc_per_gb` written), flash operations, multi-plane fractions, and busy fractions of channels
+        and dies.
+        """
+        return self.tables["series"]
+
+    @property
+    def latency(self) -> Columns:
+        """The latency histograms: `kind` (`all` is reads and writes), `latency_us` (upper bound of the class),
+        `count`, and `cumulative_fraction` of the requests of that kind up to it. Resolution 0.1 %.
+        """
+        return self.tables["latency"]
+
+    @property
+    def wear(self) -> Columns:
+        """A row per block: where it is, and its `erases` since the device was made, preconditioning included."""
+        return self.tables["wear"]
+
+    @property
+    def utilisation(self) -> Columns:
+        """A row per channel (fractions of time by cause) and per die (by kind of operation)."""
+        return self.tables["utilisation"]
+
+    def arrow(self, name: str) -> pa.Table:
+        """The table `name` as an Arrow table; what is not defined is null.
+
+        Raises:
+            KeyError: there is no such table.
+        """
+        import pyarrow as pa
+
+        columns = self.tables[name]
+        metadata = {"schema": f"ftlab.{name}/1", "ftlab_version": str(self.summary.get("ftlab_version"))}
+        return pa.table({key: _arrow_column(values) for key, values in columns.items()}, metadata=metadata)
+
+    def save(self, directory: str | PathLike[str], *, plots: bool = True) -> list[Path]:
+        """Writes `summary.json`, a Parquet file per table and the plots (PNG and SVG) into `directory`, which is
+        made if it is not there. Files in it that ftlab did not write are left alone.
+
+        Returns:
+            The files written.
+
+        Raises:
+            InputError: the directory cannot be written, or a file of that name is there that is not ftlab's.
+        """
+        from ftlab.output import OutputDirectory
+
+        return OutputDirectory(directory).write_result(self, plots=plots)
+
+    @classmethod
+    def load(cls, directory: str | PathLike[str]) -> Result:
+        """Reads what :meth:`save` or `ftlab run --out` wrote.
+
+        Raises:
+            InputError: there is no result in the directory, or it cannot be read.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        directory = Path(directory)
+        path = directory / "summary.json"
+        try:
+            summary = json.loads(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(
+                f"error: no result in {directory}: {path}: {error.strerror}\n"
+                "hint: expected a directory that `ftlab run --out` wrote"
+            ) from None
+        except ValueError as error:
+            raise InputError(f"error: {path} is not JSON: {error}") from None
+        if not isinstance(summary, dict) or summary.get("schema") != SCHEMA:
+            found = summary.get("schema") if isinstance(summary, dict) else type(summary).__name__
+            raise InputError(f"error: {path} is not a summary: its schema is `{found}`; expected `{SCHEMA}`")
+        tables = {}
+        for name in TABLES:
+            file = directory / f"{name}.parquet"
+            try:
+                tables[name] = _from_arrow(pq.read_table(file))
+            except (OSError, pa.ArrowException) as error:
+                raise InputError(f"error: {file} cannot be read: {error}") from None
+        return cls(summary, tables)
+
+    def __repr__(self) -> str:
+        host = self.summary.get("host", {})
+        return (
+            f"Result(waf={self.summary.get('waf')}, iops={host.get('iops')}, "
+            f"requests={host.get('reads', 0) + host.get('writes', 0)})"
+        )
+
+
+def _arrow_column(values: NDArray[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    if values.dtype.kind == "U":
+        return pa.array(values.tolist(), type=pa.string()).dictionary_encode()
+    # `from_pandas`: NaN is null.
+    return pa.array(values, from_pandas=True)
+
+
+def _from_arrow(table: pa.Table) -> Columns:
+    columns: Columns = {}
+    for name in table.column_names:
+        values = table.column(name).to_numpy()
+        columns[name] = values.astype(np.str_) if values.dtype.kind == "O" else values
+    return columns

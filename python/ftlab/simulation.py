@@ -1,0 +1,349 @@
+"""Running simulations: one, or several beside each other."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from decimal import Decimal
+from os import PathLike, fspath
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ftlab import _core, output
+from ftlab._core import ConfigError, InputError
+from ftlab.comparison import Comparison
+from ftlab.configs import Config, Sets, Source, set_list
+from ftlab.result import Result
+
+PathText: TypeAlias = str | PathLike[str]
+
+
+class Progress(NamedTuple):
+    """How far a run has come."""
+
+    phase: str
+    """`precondition…` or `run`."""
+    simulated_s: float
+    """Simulated time, in seconds."""
+    requests: int
+    """Requests completed in this phase."""
+    bytes_written: int
+    """Bytes written by the host in this phase."""
+    fraction: float | None
+    """How much of the phase is done, 0..1, where its end is known."""
+
+
+def run(
+    config: Config,
+    *,
+    sets: Sets = (),
+    trace: PathText | None = None,
+    out: PathText | None = None,
+    timeline: PathText | None = None,
+    timeline_window: tuple[str, str] | None = None,
+    save_state: PathText | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> Result:
+    """Runs one simulation. The interpreter is released meanwhile, so several run in parallel threads.
+
+    Args:
+        config: a path, the name of a preset, TOML text, or a nested dictionary; see :data:`ftlab.configs.Config`.
+        sets: settings that override the configuration, as `--set` does.
+        trace: a trace file to replay, in place of the configuration's workload source.
+        out: a directory for the summary, tables and plots; see :meth:`Result.save`.
+        timeline: a file for what channels, dies and planes did, which the Perfetto UI opens.
+        timeline_window: the simulated time to record, for example `("0s", "200ms")`; all of the run if not given.
+        save_state: a file for the device's state after preconditioning, which
+            `run.precondition.state = "file"` starts from.
+        progress: called about ten times a second; an exception that it raises stops the run.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+        InputError: a trace, state file, output directory or file cannot be used.
+        RunError: the run failed.
+    """
+    source = Source.of(config)
+    job = Job(source.name, source, set_list(sets), None if trace is None else fspath(trace))
+    directory = None if out is None else output.OutputDirectory(out)
+    for file in (timeline, save_state):
+        if file is not None:
+            output.writable_file(file)
+    result = job.run(
+        progress, timeline=timeline, timeline_window_ns=_window(timeline_window), save_state=save_state
+    )
+    if directory is not None:
+        directory.write_result(result)
+    return result
+
+
+def compare(
+    configs: PathText | Sequence[Config] | Mapping[str, Config],
+    *,
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    sets: Sets = (),
+    trace: PathText | None = None,
+    out: PathText | None = None,
+    jobs: int | None = None,
+    progress: Callable[[str, Progress], object] | None = None,
+) -> Comparison:
+    """Runs several configurations, side by side in threads, and compares them with the first.
+
+    Args:
+        configs: configurations, or configurations by label; a single string or path is one configuration.
+        vary: for every key a list of values; each configuration is run with each combination of them.
+        sets: settings for all runs.
+        trace: a trace file for all runs.
+        out: a directory for the comparison, with a directory for each run in it.
+        jobs: runs at once; by default as many as there are processors.
+        progress: called with the label of a run, from the run's thread.
+
+    Raises:
+        ConfigError: a configuration cannot be used; found before any simulation starts.
+        InputError: a trace, state file or output directory cannot be used.
+        RunError: a run failed; the others are stopped.
+    """
+    everything = plan(configs, vary=vary, sets=sets, trace=trace)
+    if jobs is not None and jobs < 1:
+        raise ConfigError(f"error: `jobs` is {jobs}; expected at least 1")
+    for job in everything:
+        job.resolve()
+    writers = _writers(out, everything)
+    results = _run_all(everything, jobs or os.cpu_count() or 1, progress)
+    comparison = Comparison(results, {job.label: job.origin for job in everything})
+    if writers is not None:
+        whole, each = writers
+        for label, directory in each.items():
+            directory.write_result(results[label])
+        whole.write_comparison(comparison.to_json(), comparison.markdown(), results)
+    return comparison
+
+
+def presets() -> dict[str, str]:
+    """The built-in configurations: TOML text by name."""
+    return {name: text for name, _, text in _core.presets()}
+
+
+def resolve(config: Config, *, sets: Sets = (), trace: PathText | None = None) -> dict[str, Any]:
+    """The configuration with every default filled in, as the summary has it.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+    """
+    source = Source.of(config)
+    return Job(source.name, source, set_list(sets), None if trace is None else fspath(trace)).resolve()
+
+
+def registry() -> dict[str, Any]:
+    """What can be chosen: every seam and the workload generators, with choices, parameters and their ranges."""
+    found: dict[str, Any] = json.loads(_core.registry())
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run of a comparison."""
+
+    label: str
+    """What tables and plots call it."""
+    source: Source
+    """Its configuration."""
+    sets: list[str]
+    """Settings on top."""
+    trace: str | None
+    """A trace in place of the configuration's workload source."""
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """How to repeat it."""
+        config = self.source.text if self.source.kind in ("argument", "file") else None
+        return {"config": config, "sets": self.sets, "trace": self.trace}
+
+    def resolve(self) -> dict[str, Any]:
+        """The configuration with every default filled in."""
+        _, text = _core.resolve(self.source.kind, self.source.text, self.sets, self.trace)
+        resolved: dict[str, Any] = json.loads(text)
+        return resolved
+
+    def run(self, progress: Callable[[Progress], object] | None, **files: Any) -> Result:
+        """Runs it on this thread."""
+        tell = None if progress is None else (lambda *now: progress(Progress(*now)))
+        summary, tables = _core.run(
+            self.source.kind, self.source.text, self.sets, self.trace, progress=tell, **files
+        )
+        columns = {
+            name: {key: np.asarray(values) for key, values in table.items()} for name, table in tables.items()
+        }
+        for table in columns.values():
+            for key, values in table.items():
+                if values.size == 0 and key in TEXT_COLUMNS:
+                    table[key] = values.astype(np.str_)
+        return Result(json.loads(summary), columns)
+
+
+TEXT_COLUMNS = ("axis", "kind", "resource")
+"""Columns of names. Without rows, nothing but the name of the column says so."""
+
+
+def plan(
+    configs: PathText | Sequence[Config] | Mapping[str, Config],
+    *,
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    sets: Sets = (),
+    trace: PathText | None = None,
+) -> list[Job]:
+    """The runs of a comparison, with labels that tell them apart.
+
+    Raises:
+        ConfigError: there is nothing to compare, or a key has no values to vary over.
+    """
+    if isinstance(configs, str | PathLike):
+        configs = [configs]
+    named: Iterable[tuple[str | None, Config]] = (
+        configs.items() if isinstance(configs, Mapping) else ((None, config) for config in configs)
+    )
+    base = set_list(sets)
+    variants = _variants(vary or {})
+    trace = None if trace is None else fspath(trace)
+    found = [(name, Source.of(config)) for name, config in named]
+    if not found:
+        raise ConfigError("error: nothing to compare; expected at least one configuration")
+    jobs = []
+    for name, source in found:
+        for words, extra in variants:
+            parts = [] if len(found) == 1 and words else [name or source.name]
+            jobs.append(Job(" ".join([*parts, *words]), source, base + extra, trace))
+    return _told_apart(jobs)
+
+
+def _variants(vary: Mapping[str, Sequence[Any]]) -> list[tuple[list[str], list[str]]]:
+    """The combinations: words for the label, and settings."""
+    axes = []
+    for key, values in vary.items():
+        if isinstance(values, str) or not values:
+            raise ConfigError(f"error: `{key}` varies over {values!r}; expected a list of values")
+        axes.append([(key, value) for value in values])
+    short = len(axes) == 1 and all(isinstance(value, str) and not value[:1].isdigit() for _, value in axes[0])
+    combinations = []
+    for combination in itertools.product(*axes):
+        words = [
+            str(value) if short else f"{key.rpartition('.')[2]}={_plain(value)}" for key, value in combination
+        ]
+        settings = set_list(dict(combination))
+        combinations.append((words, settings))
+    return combinations
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _told_apart(jobs: list[Job]) -> list[Job]:
+    """Numbers after labels that occur more than once."""
+    seen: dict[str, int] = {}
+    taken = {job.label for job in jobs}
+    result = []
+    for job in jobs:
+        label = job.label
+        while label in seen:
+            seen[job.label] += 1
+            label = f"{job.label} ({seen[job.label]})"
+            if label in taken:
+                continue
+        seen.setdefault(label, 1)
+        result.append(Job(label, job.source, job.sets, job.trace))
+    return result
+
+
+def _writers(
+    out: PathText | None, jobs: Sequence[Job]
+) -> tuple[output.OutputDirectory, dict[str, output.OutputDirectory]] | None:
+    if out is None:
+        return None
+    whole = output.OutputDirectory(out, output.COMPARISON_FILES)
+    each: dict[str, output.OutputDirectory] = {}
+    names: set[str] = set()
+    for job in jobs:
+        stem = name = re.sub(r"[^A-Za-z0-9._=+-]+", "-", job.label).strip(".-") or "run"
+        for i in itertools.count(2):
+            if name not in names:
+                break
+            name = f"{stem}-{i}"
+        names.add(name)
+        each[job.label] = output.OutputDirectory(whole.path / name)
+    return whole, each
+
+
+class _Stopped(Exception):
+    """Another run failed, or the user asked to stop."""
+
+
+def _run_all(
+    jobs: Sequence[Job], at_once: int, progress: Callable[[str, Progress], object] | None
+) -> dict[str, Result]:
+    stop = threading.Event()
+
+    def one(job: Job) -> Result:
+        def tell(now: Progress) -> None:
+            if stop.is_set():
+                raise _Stopped
+            if progress is not None:
+                progress(job.label, now)
+
+        if stop.is_set():
+            raise _Stopped
+        return job.run(tell)
+
+    with ThreadPoolExecutor(min(at_once, len(jobs))) as pool:
+        futures = [pool.submit(one, job) for job in jobs]
+        try:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
+            # Also when Ctrl-C interrupts the wait. A run in progress notices within a tenth of a second.
+            stop.set()
+            for future in futures:
+                future.cancel()
+    _raise_first(futures)
+    return {job.label: future.result() for job, future in zip(jobs, futures, strict=True)}
+
+
+def _raise_first(futures: Sequence[Future[Result]]) -> None:
+    """Raises the first failure that is not the consequence of another."""
+    for future in futures:
+        if not future.cancelled() and (error := future.exception()) and not isinstance(error, _Stopped):
+            raise error
+
+
+def _window(window: tuple[str, str] | None) -> tuple[int, int] | None:
+    if window is None:
+        return None
+    start, end = (nanoseconds(text) for text in window)
+    if start >= end:
+        raise InputError(
+            f"error: the window {window[0]}..{window[1]} is empty; expected a start before its end"
+        )
+    return start, end
+
+
+def nanoseconds(text: str) -> int:
+    """A time such as `1.5ms` in nanoseconds.
+
+    Raises:
+        InputError: it is none, or not a whole number of nanoseconds below 2^64.
+    """
+    found = re.fullmatch(r" *([0-9]{1,20}(?:\.[0-9]{1,9})?) *(ns|us|µs|ms|s) *", text)
+    value = (
+        Decimal(found[1]) * TIME_UNITS[found[2]] if found else Decimal(0 if text.strip() == "0" else "NaN")
+    )
+    if value.is_nan() or value != int(value) or value >= 1 << 64:
+        raise InputError(f"error: `{text}` is no time; expected a time such as `200ms`, in ns, us, ms or s")
+    return int(value)
+
+
+TIME_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}

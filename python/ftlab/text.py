@@ -1,0 +1,249 @@
+"""Figures as text: units, aligned columns, the summary of a run. Nothing here needs colour to be read."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ftlab.figures import Figures
+from ftlab.result import Result
+
+ABSENT = "-"
+"""Printed where a figure is not defined."""
+
+
+def count(value: float | None) -> str:
+    """A number of things: 1,234,567."""
+    return ABSENT if value is None else f"{value:,.0f}"
+
+
+def percent(fraction: float | None, digits: int = 1) -> str:
+    """A fraction as per cent: 12.3 %."""
+    return ABSENT if fraction is None else f"{100 * fraction:.{digits}f} %"
+
+
+def figure(value: float | None, digits: int = 3) -> str:
+    """A measured number with about `digits` significant digits, never in powers of ten."""
+    if value is None:
+        return ABSENT
+    if value == 0:
+        return "0"
+    size = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    return f"{value:,.{max(0, digits - size)}f}"
+
+
+def duration(us: float | None) -> str:
+    """Microseconds in the unit that suits them: 812 µs, 3.41 ms, 1.20 s."""
+    if us is None:
+        return ABSENT
+    for limit, scale, unit in ((1e3, 1.0, "µs"), (1e6, 1e-3, "ms"), (1e9, 1e-6, "s")):
+        if us < limit * 0.9995:
+            return f"{figure(us * scale)} {unit}"
+    return f"{count(us * 1e-6)} s"
+
+
+def size(value: float, *, binary: bool = False) -> str:
+    """Bytes: 1.50 GB of 10^9 bytes, or with `binary` 1.4 GiB of 2^30."""
+    step, units = (
+        (1024.0, ("B", "KiB", "MiB", "GiB", "TiB")) if binary else (1000.0, ("B", "kB", "MB", "GB", "TB"))
+    )
+    for unit in units:
+        if value < step or unit == units[-1]:
+            break
+        value /= step
+    return f"{value:g} {unit}" if value == int(value) else f"{figure(value)} {unit}"
+
+
+def quantity(text: str) -> str:
+    """A quantity of the resolved config, such as `8KiB`, with a space before its unit."""
+    return re.sub(r"(?<=\d)(?=[^\d.])", " ", text, count=1)
+
+
+def in_bytes(text: str) -> int:
+    """A size of the resolved config in bytes."""
+    number, _, unit = quantity(text).partition(" ")
+    return int(float(number) * 1024 ** ("B", "KiB", "MiB", "GiB", "TiB", "PiB").index(unit or "B"))
+
+
+def columns(rows: Sequence[Sequence[str]], align: str = "", gap: str = "  ", indent: str = "") -> str:
+    """Rows of cells in columns. `align` has `<` or `>` for each column; the last letter goes on."""
+    align = align or "<"
+    widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(max(map(len, rows)))]
+    lines = []
+    for row in rows:
+        cells = [f"{cell:{align[min(i, len(align) - 1)]}{widths[i]}}" for i, cell in enumerate(row)]
+        lines.append((indent + gap.join(cells)).rstrip())
+    return "\n".join(lines)
+
+
+def listed(entries: Mapping[str, str], width: int) -> str:
+    """Entries under their names, wrapped at `width` characters behind a column of names."""
+    indent = min(24, max(map(len, entries)) + 2)
+    lines = []
+    for name, entry in entries.items():
+        head = f"  {name:<{indent}}" if len(name) < indent else f"  {name}\n  {'':<{indent}}"
+        wrapped = textwrap.wrap(entry, max(40, width - indent - 2), break_on_hyphens=False)
+        lines.append(head + f"\n  {'':<{indent}}".join(wrapped))
+    return "\n".join(lines) + "\n"
+
+
+def run_summary(result: Result, name: str) -> str:
+    """A run on one screen."""
+    blocks = [
+        _title(result, name),
+        _host(result),
+        _latencies(result),
+        _flash(result),
+        _time_use(result),
+        _cost(result),
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def device_line(config: dict[str, Any]) -> str:
+    """The device in one line."""
+    d = config["device"]
+    return (
+        f"{d['channels']} channels x {d['chips_per_channel']} chips x {d['dies_per_chip']} dies x "
+        f"{d['planes_per_die']} planes, {d['blocks_per_plane']} blocks x {d['pages_per_block']} pages x "
+        f"{quantity(d['page_size'])}"
+    )
+
+
+def policy_line(config: dict[str, Any]) -> str:
+    """The choices of the FTL that are not plain absences, in one line."""
+    words = [f"{key} {_choice(value)}" for key, value in config["ftl"].items()]
+    return ", ".join(word for word in words if not word.endswith((" none", " ignore")))
+
+
+def _choice(value: Any) -> str:
+    if isinstance(value, dict):
+        name, parameters = next(iter(value.items()))
+        if isinstance(parameters, dict) and parameters:
+            return f"{name}({', '.join(f'{k}={v:g}' for k, v in parameters.items())})"
+        return str(name)
+    return str(value)
+
+
+def _title(result: Result, name: str) -> str:
+    config = result.summary["config"]
+    device = config["device"]
+    run = config["run"]
+    spare = f"over-provisioning {percent(device['over_provisioning'])} (spare / user)"
+    rows: list[Sequence[str]] = [
+        ["device", device_line(config)],
+        ["", f"{quantity(device['user_capacity'])} for the user, {spare}"],
+        *zip(["FTL", *[""] * 9], textwrap.wrap(policy_line(config), 100), strict=False),
+        ["run", f"executor {run['executor']}, seed {run['seed']}, {_aged(result)}"],
+    ]
+    return f"{name}\n{columns(rows, indent='  ')}"
+
+
+def _aged(result: Result) -> str:
+    aged = result.summary.get("precondition") or {}
+    kind = aged.get("kind", "none")
+    if kind == "none":
+        return "not preconditioned"
+    text = f"preconditioned: {kind}"
+    if aged.get("written_bytes") is not None:
+        capacity = in_bytes(result.summary["config"]["device"]["user_capacity"])
+        text += f", {figure(aged['written_bytes'] / capacity)} x user capacity written"
+    if aged.get("waf") is not None:
+        text += f", WAF {aged['waf']:.2f}"
+    if aged.get("settled") is False:
+        text += ", which had not settled"
+    return text
+
+
+def _host(result: Result) -> str:
+    host = result.summary["host"]
+    reads, writes = host["reads"], host["writes"]
+    rows: list[Sequence[str]] = [
+        ["reads", count(reads), size(host["bytes_read"]), _rate(host["read_iops"])],
+        ["writes", count(writes), size(host["bytes_written"]), _rate(host["write_iops"])],
+    ]
+    if host["trims"]:
+        rows.append(["trims", count(host["trims"]), size(host["bytes_trimmed"]), ""])
+    if host["flushes"]:
+        rows.append(["flushes", count(host["flushes"]), "", ""])
+    text = "host\n" + columns(rows, align="<>", indent="  ")
+    if host["simulated_s"] is not None:
+        text += f"\n  {figure(host['simulated_s'], 4)} s simulated"
+        if host["iops"] is not None:
+            text += f": {count(host['iops'])} IOPS, {figure(host['throughput_mb_s'])} MB/s"
+    if host["unmapped_reads"]:
+        text += (
+            f"\n  {count(host['unmapped_reads'])} page reads of never-written pages, answered without flash"
+        )
+    return text
+
+
+def _rate(iops: float | None) -> str:
+    return "" if iops is None else f"{count(iops)} IOPS"
+
+
+def _latencies(result: Result) -> str:
+    host = result.summary["host"]
+    keys = ("mean", "p50", "p90", "p99", "p999", "p9999", "max")
+    rows = [["latency", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"]]
+    for name in ("read", "write", "trim", "flush"):
+        latency = host[f"{name}_latency_us"]
+        if latency["mean"] is not None:
+            rows.append([f"  {name}", *(duration(latency[key]) for key in keys)])
+    return columns(rows, align="<>") if len(rows) > 1 else ""
+
+
+def _flash(result: Result) -> str:
+    s = result.summary
+    flash, gc, wear = s["flash"], s["gc"], s["wear"]["erases"]
+    figures = Figures.of(result)
+    rows = [["flash", "reads", "programs", "erases"]]
+    for cause, ops in flash["by_cause"].items():
+        if any(ops.values()):
+            rows.append([f"  {cause}", count(ops["reads"]), count(ops["programs"]), count(ops["erases"])])
+    multiplane = flash["multiplane"]
+    if any(multiplane.values()):
+        rows.append(
+            [
+                "  multi-plane",
+                *(percent(multiplane[f"{kind}_fraction"]) for kind in ("read", "program", "erase")),
+            ]
+        )
+    moved = (
+        "" if figures.victim_valid is None else f", {percent(figures.victim_valid)} of a victim's pages moved"
+    )
+    waf = ABSENT if s["waf"] is None else f"{s['waf']:.3f}"
+    return (
+        columns(rows, align="<>")
+        + f"\n  WAF {waf}; {count(gc['invocations'])} garbage collections{moved}"
+        + f"\n  erases per block {count(wear['min'])} to {count(wear['max'])}, mean {figure(wear['mean'])}, "
+        f"standard deviation {figure(wear['stddev'])}"
+    )
+
+
+def _time_use(result: Result) -> str:
+    die, channel = (result.summary["utilisation"][key] for key in ("die", "channel"))
+    if die["idle"] is None:
+        return ""
+    gc_share = Figures.of(result).gc_share
+    rows: list[Sequence[str]] = [
+        ["dies", *(f"{key} {percent(die[key])}" for key in ("read", "program", "erase", "idle"))],
+        ["channels", *(f"{key} {percent(channel[key])}" for key in ("host", "gc", "transfer", "idle"))],
+    ]
+    return (
+        "time\n"
+        + columns(rows, indent="  ", gap="   ")
+        + f"\n  about {percent(gc_share, 0)} of die time is GC"
+    )
+
+
+def _cost(result: Result) -> str:
+    run = result.summary["run"]
+    text = f"took {figure(run['wall_s'])} s"
+    if run["flash_ops_per_s"] is not None:
+        text += f", {figure(run['flash_ops_per_s'] / 1e6)} million flash operations per CPU second"
+    if run["peak_rss_mb"] is not None:
+        text += f", {count(run['peak_rss_mb'])} MB"
+    return text

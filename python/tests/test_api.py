@@ -1,0 +1,209 @@
+"""The package from Python, with the engine behind it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import TINY
+
+import ftlab
+from ftlab import _core
+from ftlab.configs import Config, Raw, set_list
+from ftlab.simulation import nanoseconds
+
+QUICK = {"workload.requests": 2000, "run.precondition": "none"}
+
+
+def without_cost(result: ftlab.Result) -> dict[str, Any]:
+    return {key: value for key, value in result.summary.items() if key != "run"}
+
+
+def test_a_config_in_any_form_is_the_same_config(tiny: Path) -> None:
+    import tomllib
+
+    forms: list[Config] = [TINY, tiny, str(tiny), tomllib.loads(TINY)]
+    results = [without_cost(ftlab.run(form, sets=QUICK)) for form in forms]
+    assert all(result == results[0] for result in results)
+
+
+def test_a_resolved_config_gives_the_same_run(tiny: Path) -> None:
+    result = ftlab.run(tiny, sets=QUICK)
+    assert without_cost(ftlab.run(result.summary["config"])) == without_cost(result)
+    assert ftlab.resolve(tiny, sets=QUICK) == result.summary["config"]
+    toml, _ = _core.resolve("file", str(tiny), set_list(QUICK))
+    assert without_cost(ftlab.run(toml)) == without_cost(result)
+
+
+def test_tables_agree_with_the_summary(tiny: Path) -> None:
+    result = ftlab.run(tiny)
+    host, flash = result.summary["host"], result.summary["flash"]
+    for axis in ("volume", "time"):
+        rows = result.series["axis"] == axis
+        assert result.series["reads"][rows].sum() == host["reads"]
+        assert result.series["page_programs"][rows].sum() == flash["page_programs"]
+    for kind in ("read", "write"):
+        rows = result.latency["kind"] == kind
+        assert result.latency["count"][rows].sum() == host[f"{kind}s"]
+        assert result.latency["cumulative_fraction"][rows][-1] == pytest.approx(1.0)
+        assert result.latency["latency_us"][rows].max() == host[f"{kind}_latency_us"]["max"]
+    assert result.wear["erases"].max() == result.summary["wear"]["erases"]["max"]
+    dies = result.utilisation["resource"] == "die"
+    assert result.utilisation["program"][dies].mean() == pytest.approx(
+        result.summary["utilisation"]["die"]["program"]
+    )
+    assert result.utilisation["busy"].max() <= 1 + 1e-9
+    assert set(result.tables) == {"series", "latency", "wear", "utilisation"}
+    assert all(
+        isinstance(column, np.ndarray) for table in result.tables.values() for column in table.values()
+    )
+
+
+def test_runs_in_threads_are_the_runs_alone(tiny: Path) -> None:
+    seeds = [1, 2, 3, 4]
+    alone = [without_cost(ftlab.run(tiny, sets={"run.seed": seed})) for seed in seeds]
+    together = ftlab.compare(tiny, vary={"run.seed": seeds}, jobs=4)
+    assert [without_cost(result) for result in together.results.values()] == alone
+    assert list(together.results) == [f"seed={seed}" for seed in seeds]
+
+
+def test_the_interpreter_is_released(tiny: Path) -> None:
+    ticks = 0
+    done = threading.Event()
+
+    def work() -> None:
+        ftlab.run(tiny, sets={"workload.requests": 1_000_000})
+        done.set()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while not done.is_set():
+        ticks += 1
+        time.sleep(0.01)
+    thread.join()
+    assert ticks > 5
+
+
+def test_progress_is_told_and_can_stop_a_run(tiny: Path) -> None:
+    moments: list[ftlab.Progress] = []
+    ftlab.run(tiny, sets={"workload.requests": 3_000_000}, progress=moments.append)
+    assert {moment.phase for moment in moments} >= {"run"}
+    running = [moment for moment in moments if moment.phase == "run"]
+    assert [m.requests for m in running] == sorted(m.requests for m in running)
+    assert all(m.fraction is None or 0 <= m.fraction <= 1 for m in moments)
+
+    class Enough(Exception):
+        pass
+
+    def stop(_: ftlab.Progress) -> None:
+        raise Enough
+
+    with pytest.raises(Enough):
+        ftlab.run(tiny, sets={"workload.requests": 4_000_000_000}, progress=stop)
+
+
+def test_the_first_failure_stops_a_comparison(tiny: Path, tmp_path: Path) -> None:
+    bad = tmp_path / "bad.csv"
+    lines = [f"{128166372003061629 + i},h,0,Write,{i * 4096},4096,1" for i in range(50)]
+    bad.write_text("\n".join([*lines, "not a line"]) + "\n", encoding="utf-8")
+    begun = time.monotonic()
+    with pytest.raises(ftlab.InputError, match=r"bad\.csv:51"):
+        ftlab.compare(
+            {
+                "long": {**ftlab.resolve(tiny, sets={"workload.requests": 4_000_000_000})},
+                "bad": {**ftlab.resolve(tiny, trace=bad)},
+            }
+        )
+    assert time.monotonic() - begun < 60
+
+
+def test_errors_are_of_their_kind(tiny: Path, tmp_path: Path) -> None:
+    with pytest.raises(ftlab.ConfigError, match="did you mean `greedy`"):
+        ftlab.run(tiny, sets={"ftl.victim": "gredy"})
+    with pytest.raises(ftlab.ConfigError, match="did you mean `tbm-small`"):
+        ftlab.run("tbm-smal")
+    with pytest.raises(ftlab.InputError, match=r"missing\.csv"):
+        ftlab.run(tiny, trace=tmp_path / "missing.csv")
+    with pytest.raises(ftlab.ConfigError, match="no value of a configuration"):
+        ftlab.run({"device": {"channels": object()}})
+    with pytest.raises(ftlab.ConfigError, match="one string"):
+        ftlab.run(tiny, sets="ftl.victim=rga")
+    with pytest.raises(ftlab.ConfigError, match="nothing to compare"):
+        ftlab.compare([])
+    with pytest.raises(ftlab.ConfigError, match="list of values"):
+        ftlab.compare(tiny, vary={"ftl.victim": "greedy"})
+    for error in (ftlab.ConfigError, ftlab.InputError, ftlab.RunError):
+        assert issubclass(error, ftlab.Error)
+
+
+def test_settings_are_toml() -> None:
+    sets = {"a": "x y", "b": 4, "c": 0.5, "d": True, "e": ["80us", "1ms"], "f": {"d": 4}, "g": Raw("8KiB")}
+    assert set_list(sets) == [
+        'a="x y"', "b=4", "c=0.5", "d=true", 'e=["80us", "1ms"]', 'f={ "d" = 4 }', "g=8KiB",
+    ]  # fmt: skip
+
+
+def test_labels_tell_runs_apart() -> None:
+    quick = {**QUICK, "run.executor": "count"}
+    twice = ftlab.compare([TINY, TINY], sets=quick)
+    assert list(twice.results) == ["config", "config (2)"]
+    grid = ftlab.compare(TINY, vary={"ftl.victim": ["greedy", "fifo"], "run.seed": [1, 2]}, sets=quick)
+    assert list(grid.results) == [
+        "victim=greedy seed=1", "victim=greedy seed=2", "victim=fifo seed=1", "victim=fifo seed=2",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"), [("0", 0), ("5ns", 5), ("1.5us", 1500), ("200ms", 200_000_000), ("2 s", 2 * 10**9)]
+)
+def test_times(text: str, ns: int) -> None:
+    assert nanoseconds(text) == ns
+
+
+@pytest.mark.parametrize("text", ["", "5", "ms", "-1s", "1.5ns", "1e3s", "1m", "99999999999s", "٣s"])
+def test_what_is_no_time(text: str) -> None:
+    with pytest.raises(ftlab.InputError, match="is no time"):
+        nanoseconds(text)
+
+
+def test_every_choice_of_the_registry_is_described() -> None:
+    registry = ftlab.registry()
+    keys = [seam["key"] for seam in registry["seams"]]
+    assert {"mapping", "binding", "allocation", "victim", "scheduler"} <= set(keys)
+    for choices in [*(seam["choices"] for seam in registry["seams"]), registry["generators"]]:
+        for choice in choices:
+            assert choice["doc"]
+            for param in choice["params"]:
+                assert param["min"] <= param["default"] <= param["max"]
+
+
+def test_every_preset_resolves() -> None:
+    for name in ftlab.presets():
+        assert ftlab.resolve(name)["device"]["channels"] >= 1
+
+
+def test_stubs_agree_with_the_module() -> None:
+    stub = Path(ftlab.__file__).with_name("_core.pyi").read_text(encoding="utf-8")
+    tree = ast.parse(stub)
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    classes = {node.name for node in tree.body if isinstance(node, ast.ClassDef)}
+    public = {name for name in dir(_core) if not name.startswith("_")}
+    assert public == functions.keys() | classes
+    for name, node in functions.items():
+        signature = inspect.signature(getattr(_core, name))
+        arguments = node.args
+        assert [p.name for p in signature.parameters.values() if p.kind is not p.KEYWORD_ONLY] == [
+            a.arg for a in arguments.args
+        ], name
+        assert [p.name for p in signature.parameters.values() if p.kind is p.KEYWORD_ONLY] == [
+            a.arg for a in arguments.kwonlyargs
+        ], name
+        assert getattr(_core, name).__doc__, name
+    assert re.fullmatch(r"\d+\.\d+\.\d+", _core.__version__)

@@ -1,0 +1,319 @@
+"""The command line: output, exit codes, and what it says of mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from conftest import TINY, Ftlab
+
+import ftlab as package
+
+
+def test_run_prints_a_summary(ftlab: Ftlab, tiny: Path) -> None:
+    done = ftlab("run", tiny)
+    assert done.stderr == "", "no progress without a terminal"
+    for word in (
+        "tiny\n",
+        "2 channels",
+        "4 KiB",
+        "IOPS",
+        "p99.99",
+        "WAF ",
+        "erases per block",
+        "idle",
+        "took ",
+    ):
+        assert word in done.stdout
+    assert "\x1b" not in done.stdout
+    assert all(line == line.rstrip() for line in done.stdout.splitlines())
+
+
+def test_json_is_one_object_and_nothing_else(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    done = ftlab("run", tiny, "--json", "--out", tmp_path / "out")
+    summary = json.loads(done.stdout)
+    assert summary["schema"] == "ftlab.summary/1"
+    assert summary["host"]["reads"] + summary["host"]["writes"] == 20_000
+    assert str(tmp_path / "out") in done.stderr
+    failed = ftlab("run", tiny, "--json", "--set", "ftl.victim=gredy", code=2)
+    assert failed.stdout == ""
+
+
+def test_same_seed_same_summary(ftlab: Ftlab, tiny: Path) -> None:
+    first, second = (json.loads(ftlab("run", tiny, "--json").stdout) for _ in range(2))
+    other = json.loads(ftlab("run", tiny, "--json", "--set", "run.seed=8").stdout)
+    for summary in (first, second, other):
+        del summary["run"]
+    assert first == second
+    assert first["waf"] != other["waf"]
+
+
+def test_out_holds_all_it_should(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "a" / "b"
+    ftlab("run", tiny, "--out", out)
+    names = {file.name for file in out.iterdir()}
+    plots = {
+        f"{plot}.{kind}" for plot in ("latency", "series", "wear", "utilisation") for kind in ("png", "svg")
+    }
+    tables = {f"{table}.parquet" for table in ("latency", "series", "wear", "utilisation")}
+    assert names == plots | tables | {"summary.json", ".ftlab-files.json"}
+    assert all((out / name).stat().st_size > 500 for name in plots)
+    wear = pq.read_table(out / "wear.parquet")
+    assert wear.num_rows == 2 * 2 * 2 * 40
+    series = pq.read_table(out / "series.parquet").to_pydict()
+    assert set(series["axis"]) == {"volume", "time"}
+
+
+def test_count_has_no_latencies(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    ftlab("run", tiny, "--out", out)
+    done = ftlab("run", tiny, "--out", out, "--set", "run.executor=count")
+    assert "p99" not in done.stdout
+    # The plots of the earlier run would pass for those of this one.
+    assert not (out / "latency.png").exists()
+    assert (out / "wear.png").exists()
+
+
+def test_out_keeps_what_is_not_ours(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "notes.txt").write_text("mine", encoding="utf-8")
+    ftlab("run", tiny, "--out", out)
+    ftlab("run", tiny, "--out", out)
+    assert (out / "notes.txt").read_text(encoding="utf-8") == "mine"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "summary.json").write_text("mine", encoding="utf-8")
+    done = ftlab("run", tiny, "--out", other, code=2)
+    assert "summary.json" in done.stderr
+    assert (other / "summary.json").read_text(encoding="utf-8") == "mine"
+    assert [file.name for file in other.iterdir()] == ["summary.json"]
+
+
+def test_out_is_checked_before_the_simulation(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    # A run of this length would take minutes.
+    long = ("--set", "workload.requests=4000000000", "--out")
+    file = tmp_path / "file"
+    file.write_text("", encoding="utf-8")
+    begun = time.monotonic()
+    assert "is a file" in ftlab("run", tiny, *long, file, code=2).stderr
+    assert "cannot write" in ftlab("run", tiny, *long, file / "below", code=2).stderr
+    assert "cannot write" in ftlab("run", tiny, *long, "/proc/nowhere", code=2).stderr
+    assert time.monotonic() - begun < 60
+
+
+def test_timeline_and_state(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    timeline, state = tmp_path / "timeline.json", tmp_path / "aged.state"
+    ftlab("run", tiny, "--timeline", timeline, "--timeline-window", "0s..20ms", "--save-state", state)
+    events = json.loads(timeline.read_text(encoding="utf-8"))["traceEvents"]
+    spans = [event for event in events if event["ph"] == "X"]
+    assert spans
+    assert all(event["ts"] <= 20_000 for event in spans)
+    fresh = json.loads(ftlab("run", tiny, "--json").stdout)
+    resumed = json.loads(ftlab("run", tiny, "--json", "--set", f"run.precondition.state={state}").stdout)
+    assert fresh["waf"] == resumed["waf"]
+    assert fresh["host"] == resumed["host"]
+
+
+def test_compare_prints_table_and_reasons(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    done = ftlab("compare", tiny, "--vary", "ftl.victim=greedy,fifo,random", "--out", out)
+    head = done.stdout.splitlines()[0].split()
+    assert head == ["greedy", "fifo", "random"]
+    assert re.search(r"^  greedy +reference: WAF ", done.stdout, re.M)
+    assert re.search(r"^  fifo .*than greedy", done.stdout, re.M)
+    assert {"comparison.json", "comparison.md", "overview.png", "greedy", "fifo", "random"} <= {
+        file.name for file in out.iterdir()
+    }
+    assert (out / "fifo" / "summary.json").exists()
+
+
+def test_compare_json(ftlab: Ftlab, tiny: Path) -> None:
+    done = ftlab("compare", tiny, "tbm-small", "--set", "workload.requests=1000", "--set",
+                 "run.precondition=none", "--json", "--jobs", "1")  # fmt: skip
+    comparison = json.loads(done.stdout)
+    assert comparison["schema"] == "ftlab.comparison/1"
+    assert [run["label"] for run in comparison["runs"]] == ["tiny", "tbm-small"]
+    assert all(run["reason"] and run["summary"]["waf"] for run in comparison["runs"])
+    assert comparison["notes"]
+
+
+def test_trace_commands(ftlab: Ftlab, trace: Path, tmp_path: Path) -> None:
+    info = json.loads(ftlab("trace", "info", trace, "--json").stdout)
+    assert (info["format"], info["requests"], info["reads"]) == ("msr", 3000, 1000)
+    assert "reads" in ftlab("trace", "info", trace).stdout
+    head = ftlab("trace", "head", trace, "-n", "4").stdout.splitlines()
+    assert len(head) == 5
+    assert len(json.loads(ftlab("trace", "head", trace, "--json").stdout)["requests"]) == 10
+    converted = tmp_path / "converted.txt.zst"
+    assert "3,000 requests" in ftlab("trace", "convert", trace, converted, "--to", "ssdsim").stdout
+    again = json.loads(ftlab("trace", "info", converted, "--json").stdout)
+    assert again["format"] == "ssdsim"
+    for key in ("requests", "bytes_read", "bytes_written", "footprint_mib", "compression"):
+        assert (again[key] == info[key]) == (key != "compression")
+
+
+def test_run_replays_a_trace(ftlab: Ftlab, tiny: Path, trace: Path) -> None:
+    summary = json.loads(ftlab("run", tiny, "--trace", trace, "--json").stdout)
+    assert summary["host"]["reads"] == 1000
+    assert summary["config"]["workload"]["trace"] == str(trace)
+
+
+def test_presets(ftlab: Ftlab) -> None:
+    listed = ftlab("presets").stdout
+    names = [line.split()[0] for line in listed.splitlines()]
+    assert {"tbm", "tbm-small", "modern-tlc", "modern-tlc-small"} <= set(names)
+    assert "[device]" in ftlab("presets", "tbm").stdout
+    assert json.loads(ftlab("presets", "tbm", "--json").stdout)["toml"] == ftlab("presets", "tbm").stdout
+
+
+def test_version_and_help(ftlab: Ftlab) -> None:
+    assert ftlab("--version").stdout == f"ftlab {package.__version__}\n"
+    for command in ([], ["run"], ["compare"], ["trace"], ["trace", "info"], ["presets"]):
+        text = ftlab(*command, "--help").stdout
+        assert text.startswith("usage: ftlab")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], ["a command is missing", "`run`"]),
+        (["rnu", "tbm"], ["unknown command `rnu`", "argument 1", "did you mean `run`?"]),
+        (["run"], ["CONFIG is missing", "argument 2"]),
+        (["run", "tbm-smal"], ["tbm-smal", "did you mean `tbm-small`?"]),
+        (["run", "no/such/file.toml"], ["no/such/file.toml", "no such"]),
+        (["run", "."], ["directory"]),
+        (["run", "tbm-small", "extra"], ["one argument too many: `extra`", "argument 3"]),
+        (["run", "tbm-small", "--jsno"], ["unknown option `--jsno`", "argument 3", "did you mean `--json`?"]),
+        (["run", "tbm-small", "--json=1"], ["`--json` takes no value"]),
+        (["run", "tbm-small", "--set"], ["`--set` has no value", "KEY=VALUE"]),
+        (["run", "tbm-small", "--set", "ftl.victim"], ["--set ftl.victim", "KEY=VALUE"]),
+        (["run", "tbm-small", "--set", "ftl.victm=rga"], ["victm", "did you mean"]),
+        (["run", "tbm-small", "--set", "ftl.victim=rg"], ["--set ftl.victim=rg", "`rga`"]),
+        (["run", "tbm-small", "--set", "ftl.victim.rga.d=0"], ["--set ftl.victim.rga.d=0"]),
+        (["run", "tbm-small", "--set", "device.page_size=8KB2"], ["--set device.page_size=8KB2"]),
+        (["run", "tbm-small", "--trace", "missing.csv"], ["missing.csv"]),
+        (["run", "tbm-small", "--timeline-window", "0s..1s"], ["`--timeline-window` without `--timeline`"]),
+        (
+            ["run", "tbm-small", "--timeline", "t", "--timeline-window", "5"],
+            ["`5` is no window", "argument 6"],
+        ),
+        (["run", "tbm-small", "--timeline", "t", "--timeline-window", "2s..1s"], ["empty"]),
+        (
+            ["run", "tbm-small", "--timeline", "t", "--timeline-window", "0s..9parsec"],
+            ["`9parsec` is no time"],
+        ),
+        (["run", "tbm-small", "--timeline", "no/dir/t.json"], ["cannot write no/dir/t.json"]),
+        (["run", "tbm-small", "--save-state", "."], ["it is a directory"]),
+        (["compare"], ["CONFIG is missing"]),
+        (["compare", "tbm-small"], ["nothing to compare it with", "--vary"]),
+        (
+            ["compare", "tbm-small", "--vary", "ftl.victim"],
+            ["`--vary ftl.victim` varies nothing", "argument 4"],
+        ),
+        (["compare", "tbm-small", "--vary", "ftl.victim=greedy,,fifo"], ["varies nothing"]),
+        (["compare", "tbm-small", "--vary", "ftl.victim=greedy,fif"], ["`fif`", "did you mean `fifo`?"]),
+        (["compare", "tbm", "tbm-small", "--jobs", "0"], ["`--jobs` is 0", "at least 1"]),
+        (["compare", "tbm", "tbm-small", "--jobs", "many"], ["`--jobs` cannot be `many`", "whole number"]),
+        (["trace"], ["a command is missing", "`info`"]),
+        (["trace", "inof", "x.csv"], ["unknown command `inof`", "did you mean `info`?"]),
+        (["trace", "info"], ["FILE is missing"]),
+        (["trace", "info", "missing.csv"], ["missing.csv"]),
+        (["trace", "info", "tiny.toml"], ["tiny.toml", "known format"]),
+        (["trace", "info", "tiny.toml", "--format", "mrs"], ["unknown trace format `mrs`", "`msr`"]),
+        (["trace", "head", "tiny.toml", "-n", "0"], ["`-n` is 0", "at least 1"]),
+        (["trace", "convert", "small.csv", "small.csv"], ["OUT is the trace itself"]),
+        (["trace", "convert", "small.csv", "out.csv", "--to", "xls"], ["cannot write trace format `xls`"]),
+        (["presets", "tmb"], ["unknown preset `tmb`", "argument 2", "did you mean `tbm`?"]),
+    ],
+)
+def test_bad_command_lines(
+    ftlab: Ftlab, tiny: Path, trace: Path, arguments: list[str], words: list[str]
+) -> None:
+    done = ftlab(*arguments, code=2)
+    assert done.stdout == ""
+    assert done.stderr.startswith("error: ")
+    for word in words:
+        assert word in done.stderr, done.stderr
+
+
+def test_the_mark_is_under_the_word(ftlab: Ftlab) -> None:
+    lines = ftlab("run", "tbm small", "--jsno", "--out", "x", code=2).stderr.splitlines()
+    line = next(line for line in lines if "ftlab run" in line)
+    mark = next(line for line in lines if "^" in line)
+    assert line[mark.index("^") : mark.rindex("^") + 1] == "--jsno"
+
+
+def test_ctrl_c_stops_a_run(tiny: Path, tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ftlab", "run", str(tiny), "--set", "workload.requests=4000000000",
+         "--out", str(tmp_path / "out")],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    )  # fmt: skip
+    while not (tmp_path / "out").exists():
+        time.sleep(0.05)
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stdout, stderr) == (130, "", "interrupted\n")
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_ctrl_c_stops_a_comparison(tiny: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ftlab", "compare", str(tiny), "--vary", "ftl.victim=greedy,fifo",
+         "--set", "workload.requests=4000000000"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+    )  # fmt: skip
+    time.sleep(4.0)
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=30)
+    assert (process.returncode, stdout, stderr) == (130, "", "interrupted\n")
+
+
+def test_a_closed_pipe_is_quiet(tiny: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ftlab", "run", str(tiny)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.wait(timeout=60)
+    process.stderr.close()
+
+
+def test_progress_is_shown_on_a_terminal(tiny: Path) -> None:
+    reader, writer = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ftlab", "run", str(tiny), "--json", "--set", "workload.requests=4000000"],
+        stdout=subprocess.PIPE, stderr=writer, env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
+    )  # fmt: skip
+    os.close(writer)
+    assert process.stdout is not None
+    shown = b""
+    try:
+        while chunk := os.read(reader, 65536):
+            shown += chunk
+    except OSError:
+        pass  # Linux reports the end of a terminal as an error.
+    os.close(reader)
+    output = process.stdout.read()
+    process.stdout.close()
+    assert process.wait(timeout=60) == 0
+    assert b"requests" in shown
+    assert b"s simulated" in shown
+    assert json.loads(output)["host"]["reads"] > 0
+
+
+def test_a_comment_of_the_sample_is_no_key() -> None:
+    assert "generator" in package.resolve(TINY)["workload"]

@@ -1,0 +1,103 @@
+"""Output directories: complete, atomic, and never at the cost of other files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import samples
+
+from ftlab import InputError, Result
+from ftlab.output import MANIFEST, OutputDirectory
+
+
+def test_a_result_survives_saving_and_loading(tmp_path: Path) -> None:
+    result = samples.result()
+    written = result.save(tmp_path, plots=False)
+    assert {path.name for path in written} == {"summary.json", *(f"{name}.parquet" for name in result.tables)}
+    loaded = Result.load(tmp_path)
+    assert loaded.summary == result.summary
+    assert loaded.tables.keys() == result.tables.keys()
+    for name, table in result.tables.items():
+        assert list(loaded.tables[name]) == list(table)
+        for key, values in table.items():
+            assert loaded.tables[name][key].dtype.kind == values.dtype.kind, (name, key)
+            np.testing.assert_array_equal(loaded.tables[name][key], values)
+
+
+def test_tables_without_rows_survive_too(tmp_path: Path) -> None:
+    result = samples.result(timed=False)
+    result.save(tmp_path)
+    loaded = Result.load(tmp_path)
+    assert loaded.latency["latency_us"].size == 0
+    assert loaded.latency["kind"].dtype.kind == "U"
+    assert np.isnan(loaded.series["throughput_mb_s"]).all()
+
+
+def test_undefined_is_null_in_arrow() -> None:
+    table = samples.result().arrow("utilisation")
+    assert table.column("read").null_count == 4
+    assert table.schema.metadata[b"schema"] == b"ftlab.utilisation/1"
+
+
+def test_a_failure_while_writing_leaves_the_directory_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    samples.result(waf=2.0).save(tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    directory = OutputDirectory(tmp_path)
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("ftlab.plot.save", fail)
+    with pytest.raises(InputError, match="No space left on device"):
+        directory.write_result(samples.result(waf=3.0))
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_an_interrupted_move_can_be_repeated(tmp_path: Path) -> None:
+    samples.result().save(tmp_path, plots=False)
+    manifest = json.loads((tmp_path / MANIFEST).read_text(encoding="utf-8"))
+    # As if the process had died after the first move of a run with plots.
+    manifest["files"] += ["wear.png", "wear.svg"]
+    (tmp_path / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    (tmp_path / "wear.png").write_bytes(b"")
+    samples.result().save(tmp_path, plots=False)
+    assert not (tmp_path / "wear.png").exists()
+
+
+def test_a_manifest_names_nothing_outside(tmp_path: Path) -> None:
+    outside = tmp_path / "outside.txt"
+    outside.write_text("mine", encoding="utf-8")
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (inside / MANIFEST).write_text('{"files": ["../outside.txt"]}', encoding="utf-8")
+    samples.result().save(inside, plots=False)
+    assert outside.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no result in"),
+        ("{", "is not JSON"),
+        ("[]", "is not a summary"),
+        ('{"schema": "ftlab.summary/9"}', "its schema is `ftlab.summary/9`"),
+        ('{"schema": "ftlab.summary/1"}', "series.parquet cannot be read"),
+    ],
+)
+def test_loading_what_is_no_result(tmp_path: Path, content: str | None, message: str) -> None:
+    if content is not None:
+        (tmp_path / "summary.json").write_text(content, encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        Result.load(tmp_path)
+
+
+def test_the_same_result_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        samples.result().save(tmp_path / name)
+    for file in (tmp_path / "a").iterdir():
+        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes(), file.name

@@ -1,0 +1,65 @@
+"""The figures show what the tables say, and are not empty."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import samples
+
+from ftlab import plot
+
+
+def test_every_figure_has_ink(tmp_path: Path) -> None:
+    from matplotlib.image import imread
+
+    several = {"greedy": samples.result(waf=1.8), "fifo": samples.result(waf=3.0, iops=5000)}
+    for name, results in (("one", {"": samples.result()}), ("several", several)):
+        directory = tmp_path / name
+        directory.mkdir()
+        figures = plot.figures(results)
+        assert set(figures) == {"latency", "series", "wear", "utilisation"} | (
+            {"overview"} if len(results) > 1 else set()
+        )
+        plot.save(figures, directory)
+        for figure in figures:
+            image = imread(directory / f"{figure}.png")[..., :3]
+            assert (image.min(axis=2) < 0.9).mean() > 0.01, f"{name}/{figure} is nearly white"
+            assert "<path" in (directory / f"{figure}.svg").read_text(encoding="utf-8")
+
+
+def test_without_time_only_wear_and_series_remain() -> None:
+    figures = plot.figures({"": samples.result(timed=False)})
+    assert set(figures) == {"series", "wear"}
+    # WAF and GC rate, over volume.
+    assert len(figures["series"].axes) == 2
+
+
+def test_curves_have_the_values_of_the_table() -> None:
+    result = samples.result(waf=2.0)
+    figure = plot.figures({"": result})["series"]
+    titles = [axes.get_ylabel() for axes in figure.axes]
+    waf = np.asarray(figure.axes[titles.index("WAF")].lines[0].get_ydata(), dtype=np.float64)
+    series = result.series
+    rows = series["axis"] == "volume"
+    mean = series["page_programs"][rows].sum() / series["host_page_programs"][rows].sum()
+    assert waf.size <= plot.INTERVALS
+    assert waf.mean() == pytest.approx(mean, rel=0.01)
+
+
+def test_the_tail_goes_to_the_percentiles_of_the_table() -> None:
+    curve = plot.Curve(np.array([10.0, 20.0, 30.0, 40.0]), np.array([0.5, 0.9, 0.99, 1.0]), 1000)
+    reach, latency = curve.tail()
+    for percentile, expected in ((0.25, 10), (0.7, 20), (0.95, 30), (0.995, 40)):
+        at = int(np.searchsorted(reach, 1 / (1 - percentile)))
+        assert latency[at] == expected, percentile
+    assert reach[-1] == pytest.approx(1000), "of 1000 requests no percentile beyond p99.9 is told"
+    reach, latency = curve._replace(requests=10**6).tail()
+    assert (reach[-1], latency[-1]) == (pytest.approx(1e4), 40)
+
+
+def test_labels_do_not_have_to_be_names() -> None:
+    results = {"_a $x^2$ <b>": samples.result(), "tbm [small]": samples.result(seed=3)}
+    for figure in plot.figures(results).values():
+        figure.draw_without_rendering()

@@ -1,0 +1,51 @@
+"""The line that says why runs differ names the cause that was put there."""
+
+from __future__ import annotations
+
+import samples
+
+from ftlab import Comparison
+
+
+def reasons(**runs: dict[str, float]) -> dict[str, str]:
+    return Comparison({label: samples.result(**settings) for label, settings in runs.items()}).reasons  # type: ignore[arg-type]
+
+
+def test_write_amplification_is_named() -> None:
+    why = reasons(greedy={"waf": 2.0, "iops": 10_000}, fifo={"waf": 3.0, "iops": 6_000})
+    assert why["greedy"].startswith("reference: WAF 2.00")
+    assert why["fifo"].startswith("40 % fewer IOPS than greedy: WAF is 3.00 against 2.00")
+    assert "67 % valid pages against 50 %" in why["fifo"]
+
+
+def test_planes_are_named() -> None:
+    why = reasons(pairs={"multiplane": 0.8, "iops": 10_000}, single={"multiplane": 0.1, "iops": 7_000})
+    assert "10 % of pages were programmed by multi-plane commands against 80 %" in why["single"]
+
+
+def test_what_pulls_the_other_way_is_told() -> None:
+    why = reasons(a={"waf": 2.0, "iops": 10_000}, b={"waf": 3.0, "iops": 12_000, "multiplane": 0.9})
+    assert why["b"].startswith("20 % more IOPS than a: 90 % of pages")
+    assert "although WAF is 3.00 against 2.00" in why["b"]
+
+
+def test_no_cause_is_invented() -> None:
+    why = reasons(a={"iops": 10_000}, b={"iops": 8_000}, c={"iops": 10_010})
+    assert "not for GC, planes or idle dies" in why["b"]
+    assert why["c"].startswith("the same IOPS as a within 1 %")
+
+
+def test_without_time_waf_is_what_counts() -> None:
+    why = reasons(a={"waf": 2.0, "timed": False}, b={"waf": 2.6, "timed": False})
+    assert why["b"].startswith("30 % higher WAF than a")
+
+
+def test_the_table_has_a_column_for_each_run_and_wraps() -> None:
+    labels = [f"configuration {i}" for i in range(9)]
+    comparison = Comparison({label: samples.result() for label in labels})
+    wide = comparison.table(300)
+    assert all(label in wide.splitlines()[0] for label in labels)
+    narrow = comparison.table(80)
+    assert max(map(len, narrow.splitlines())) <= 80
+    assert all(label in narrow for label in labels)
+    assert "| WAF | 2.000 |" in comparison.markdown()
