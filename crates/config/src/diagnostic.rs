@@ -138,7 +138,15 @@ pub struct Diagnostics {
 }
 
 impl Diagnostics {
-    pub(crate) fn new(list: Vec<Diagnostic>) -> Diagnostics {
+    /// Problems in the order of the text, those of the command line last; `base` is the place of the others.
+    pub(crate) fn sorted(mut list: Vec<Diagnostic>, base: &Place) -> Diagnostics {
+        for diagnostic in &mut list {
+            diagnostic.place.get_or_insert_with(|| base.clone());
+        }
+        list.sort_by_key(|diagnostic| {
+            let start = diagnostic.place.as_ref().and_then(|place| place.span.as_ref().map(|span| span.start));
+            (start.is_none(), start)
+        });
         Diagnostics { list }
     }
 

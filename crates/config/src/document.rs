@@ -43,9 +43,9 @@ impl Node {
     pub(crate) fn found(&self) -> String {
         match &self.value {
             Value::String(text) => format!("the string \"{}\"", clean(text)),
-            Value::Integer(Some(number)) => format!("the whole number {number}"),
+            Value::Integer(Some(number)) => number.to_string(),
             Value::Integer(None) => "a very large whole number".into(),
-            Value::Float(number) => format!("the number {number:?}"),
+            Value::Float(number) => format!("{number:?}"),
             Value::Bool(value) => format!("`{value}`"),
             Value::Date => "a date or time of day".into(),
             Value::Null => "`null`".into(),
@@ -55,8 +55,8 @@ impl Node {
     }
 }
 
-/// Syntax errors printed before giving up: after the first few, most are echoes.
-const SYNTAX_ERRORS_MAX: usize = 5;
+/// Syntax errors printed before giving up.
+const SYNTAX_ERRORS_MAX: usize = 10;
 
 /// Reads a TOML text.
 pub(crate) fn parse(origin: &Arc<Origin>) -> Result<Vec<Entry>, Vec<Diagnostic>> {
@@ -67,16 +67,31 @@ pub(crate) fn parse(origin: &Arc<Origin>) -> Result<Vec<Entry>, Vec<Diagnostic>>
     }
     let mut errors: Vec<_> = errors.iter().map(|error| (error.span(), error.message().to_owned())).collect();
     errors.sort_by_key(|(span, _)| span.as_ref().map(|span| span.start));
-    errors.dedup();
+    // What follows the first error of a line is most often its echo.
+    let line = |span: &Option<std::ops::Range<usize>>| {
+        let before = span.as_ref().and_then(|span| text.get(..span.start));
+        before.map(|before| before.bytes().filter(|byte| *byte == b'\n').count())
+    };
+    errors.dedup_by_key(|(span, _)| line(span));
     errors.truncate(SYNTAX_ERRORS_MAX);
     Err(errors.into_iter().map(|(span, message)| syntax_error(origin, span, &message)).collect())
 }
 
 fn syntax_error(origin: &Arc<Origin>, span: Option<std::ops::Range<usize>>, message: &str) -> Diagnostic {
-    let place = Place { origin: origin.clone(), span };
+    let missing = span.as_ref().is_some_and(std::ops::Range::is_empty);
     let (what, expected) = message.split_once(", expected ").unwrap_or((message, ""));
-    let title = if what == "duplicate key" { "a key is given twice".into() } else { format!("not valid TOML: {what}") };
-    let diagnostic = Diagnostic::new(title).at(&place);
+    // The parser's words, where they would mislead: to it, a value that is none is a text without quotes.
+    let (title, expected) = match (what, expected) {
+        ("duplicate key", _) => ("a key or table is given twice".to_owned(), "each once"),
+        ("string values must be quoted", _) if missing => ("not valid TOML: a value is missing".to_owned(), "a value"),
+        ("string values must be quoted", _) => {
+            ("not valid TOML: not a value".to_owned(), "a number, `true`, `false`, an array, or a text in quotes")
+        }
+        (what, "newline, `#`") => (format!("not valid TOML: {what}"), "the end of the line"),
+        (what, "nothing") => (format!("not valid TOML: {what}"), ""),
+        (what, expected) => (format!("not valid TOML: {what}"), expected),
+    };
+    let diagnostic = Diagnostic::new(title).at(&Place { origin: origin.clone(), span });
     match expected {
         "" => diagnostic,
         expected => diagnostic.label(format!("expected {expected}")),

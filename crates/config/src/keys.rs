@@ -99,7 +99,8 @@ pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("device.timing", "Times of the flash chips and of the controller."),
     (
         "ftl",
-        "One choice per seam of the flash translation layer. A choice is a string, or carries parameters under its own name.",
+        "One choice per seam of the flash translation layer. A choice is a string, or carries parameters under its \
+         own name.",
     ),
     ("host", "How requests are issued."),
     ("workload", "What the host asks for: a trace or a generator, and when it ends."),
@@ -168,7 +169,8 @@ const BEFORE_FTL: &[Key] = &[
         "program_order",
         Kind::Word(names::<ProgramOrder>),
         "\"consecutive\"",
-        "How the pages of a block are numbered, and so programmed: `consecutive` pairs LSB 2k with MSB 2k + 1; `shadow` is LSB0 LSB1 MSB0 LSB2 MSB1 …",
+        "How the pages of a block are numbered, and so programmed: `consecutive` pairs LSB 2k with MSB 2k + 1; \
+         `shadow` is LSB0 LSB1 MSB0 LSB2 MSB1 …",
     ),
     key(
         "device",
@@ -182,14 +184,16 @@ const BEFORE_FTL: &[Key] = &[
         "user_capacity",
         Kind::Size { min: 512, max: u64::MAX, multiple: 1 },
         "",
-        "Bytes that the host may address; a multiple of the page size. Default: from `over_provisioning`, rounded down to a whole page.",
+        "Bytes that the host may address; a multiple of the page size. Default: from `over_provisioning`, rounded \
+         down to a whole page.",
     ),
     key(
         "device",
         "over_provisioning",
         Kind::Number { min: 0.0, max: 1000.0, above: true },
         "0.07",
-        "Spare ÷ user capacity (not spare ÷ raw capacity). Where `user_capacity` is given too, both must agree to the digits written here (to 0.005 at least); the capacity decides.",
+        "Spare ÷ user capacity (not spare ÷ raw capacity). Where `user_capacity` is given too, both must agree to \
+         the digits written here (to 0.005 at least); the capacity decides.",
     ),
     key(
         "device.timing",
@@ -242,7 +246,8 @@ const AFTER_FTL: &[Key] = &[
         "replay",
         Kind::Word(names::<Replay>),
         "\"closed\"",
-        "`open`: requests come at the workload's own times; `closed`: `queue_depth` requests are outstanding at all times, and arrival times are ignored.",
+        "`open`: requests come at the workload's own times; `closed`: `queue_depth` requests are outstanding at all \
+         times, and arrival times are ignored.",
     ),
     key("host", "queue_depth", count(1, 65_536), "32", "Requests in the device at once."),
     key(
@@ -257,7 +262,8 @@ const AFTER_FTL: &[Key] = &[
         "trace",
         Kind::Path,
         "",
-        "A trace file, plain or compressed, its format detected by content; relative to the working directory. Either this or `generator`.",
+        "A trace file, plain or compressed, its format detected by content; relative to the working directory. \
+         Either this or `generator`.",
     ),
     key("workload", "generator", Kind::Choice(&[]), "", "A seeded generator. Either this or `trace`."),
     key(
@@ -314,7 +320,8 @@ const AFTER_FTL: &[Key] = &[
         "volume",
         Kind::Volume,
         "",
-        "The workload ends when the host has written this much: a size, or a multiple of the user capacity. Of several ends, the first counts; a generator needs one; a trace without any is replayed once.",
+        "The workload ends when the host has written this much: a size, or a multiple of the user capacity. Of \
+         several ends, the first counts; a generator needs one; a trace without any is replayed once.",
     ),
     key("workload", "requests", count(1, u64::MAX), "", "The workload ends after so many requests."),
     key("workload", "rounds", count(1, 1 << 53), "", "The workload ends after so many passes of the trace."),
@@ -323,14 +330,17 @@ const AFTER_FTL: &[Key] = &[
         "out_of_range",
         Kind::Word(names::<OutOfRange>),
         "\"wrap\"",
-        "Requests past the user capacity (trace): `wrap` takes addresses modulo the capacity, `clamp` cuts off what lies past the end, `reject` stops with the line number. What is moved, cut or dropped is counted in the summary.",
+        "Requests past the user capacity (trace): `wrap` takes addresses modulo the capacity, `clamp` cuts off what \
+         lies past the end, `reject` stops with the line number. What is moved, cut or dropped is counted in the \
+         summary.",
     ),
     key(
         "workload",
         "backwards_time",
         Kind::Word(names::<BackwardsTime>),
         "\"clamp\"",
-        "Times before their predecessor's (trace): `clamp` gives them the latest time so far and counts them, `reject` stops with the line number.",
+        "Times before their predecessor's (trace): `clamp` gives them the latest time so far and counts them, \
+         `reject` stops with the line number.",
     ),
     key(
         "workload",
@@ -366,7 +376,9 @@ const AFTER_FTL: &[Key] = &[
         "precondition",
         Kind::Precondition,
         "\"none\"",
-        "`none`: pristine. `sequential = VOLUME`: every page in address order, then on around. `random = VOLUME`: a sequential fill, then so much written at random. `steady`: a sequential fill, then random writes until the WAF of successive windows of one user capacity agrees to 1 %. `state = FILE`: what an earlier run saved.",
+        "`none`: pristine. `sequential = VOLUME`: every page in address order, then on around. `random = VOLUME`: a \
+         sequential fill, then so much written at random. `steady`: a sequential fill, then random writes until the \
+         WAF of successive windows of one user capacity agrees to 1 %. `state = FILE`: what an earlier run saved.",
     ),
 ];
 

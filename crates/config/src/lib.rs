@@ -13,6 +13,7 @@ pub mod model;
 mod presets;
 mod print;
 mod reader;
+mod reference;
 mod resolve;
 mod tree;
 mod units;
@@ -22,6 +23,7 @@ pub use load::{Base, Loaded, load};
 pub use model::Config;
 pub use presets::{PRESETS, Preset, preset};
 pub use print::{to_json, to_toml};
+pub use reference::reference_page;
 
 use base::{Choice, Seam};
 

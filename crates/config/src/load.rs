@@ -138,6 +138,8 @@ pub struct Loaded {
     /// The config.
     pub config: Config,
     tree: Tree,
+    /// The base as a whole, for keys that were not given.
+    base: Place,
 }
 
 impl Loaded {
@@ -146,7 +148,7 @@ impl Loaded {
         let diagnostic = Diagnostic::new(message).hint(help);
         match self.tree.place(key) {
             Some(place) => diagnostic.at(place).into(),
-            None => diagnostic.label(format!("`{key}` has its default")).into(),
+            None => diagnostic.at(&self.base).label(format!("`{key}` has its default")).into(),
         }
     }
 
@@ -175,20 +177,13 @@ pub fn load(base: &Base, sets: &[String], trace: Option<&str>, registry: &Regist
         tree.overlay(command_line);
     }
     // Without a base, what follows from its keys would be noise.
-    let Some(tree) = tree else { return Err(Diagnostics::new(problems)) };
+    let Some(tree) = tree else { return Err(Diagnostics::sorted(problems, &base.place())) };
     let mut reader = Reader { tree: &tree, keys: &keys, problems };
     let config = resolve(&mut reader, registry);
-    let mut problems = reader.problems;
+    let problems = reader.problems;
     match config {
-        Some(config) if problems.is_empty() => Ok(Loaded { config, tree }),
-        _ => {
-            let place = base.place();
-            problems
-                .iter_mut()
-                .filter(|problem| problem.place.is_none())
-                .for_each(|problem| problem.place = Some(place.clone()));
-            Err(Diagnostics::new(problems))
-        }
+        Some(config) if problems.is_empty() => Ok(Loaded { config, tree, base: base.place() }),
+        _ => Err(Diagnostics::sorted(problems, &base.place())),
     }
 }
 
@@ -203,7 +198,7 @@ fn base_layers(base: &Base, keys: &[Key], problems: &mut Vec<Diagnostic>) -> Opt
     };
     let mut tree = Tree::default();
     if let Some(at) = entries.iter().position(|entry| entry.key == "preset") {
-        tree = named_preset(&entries.remove(at).node, keys, problems)?;
+        tree.overlay(named_preset(&entries.remove(at).node, keys, problems)?);
     }
     let upper = Sorter { keys, problems }.sort(entries);
     tree.overlay(upper);

@@ -20,7 +20,6 @@ pub(crate) struct Reader<'a> {
 /// The range of a key in words, for messages and for the reference page.
 pub(crate) fn expected(kind: Kind) -> String {
     match kind {
-        Kind::Count { min, max } if max == u64::MAX => format!("a whole number, {min} or more"),
         Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
         Kind::Number { min, max, above: true } => format!("a number above {min} and up to {max}"),
         Kind::Number { min, max, above: false } => format!("a number from {min} to {max}"),
@@ -89,15 +88,18 @@ impl<'a> Reader<'a> {
         });
     }
 
+    /// Reports keys that do not go together, at the one given last.
+    pub(crate) fn clash(&mut self, paths: &[&str], title: impl Into<String>, label: impl Into<String>) {
+        let path = self.tree.culprit(paths).or(paths.first().copied()).unwrap_or_default();
+        self.refuse(path, title, label);
+    }
+
     fn wrong_type(&mut self, path: &str, node: &Node, kind: Kind) {
         let mut diagnostic = Diagnostic::new(format!("`{path}` has a value of the wrong type"))
             .at(&node.place)
             .label(format!("found {}; expected {}", node.found(), expected(kind)));
-        if let (Value::String(text), Kind::Count { .. } | Kind::Number { .. } | Kind::Bool) = (&node.value, kind) {
-            let text = text.trim();
-            if text.parse::<f64>().is_ok() || text == "true" || text == "false" {
-                diagnostic = diagnostic.hint(format!("write {} without quotes", clean(text)));
-            }
+        if matches!(kind, Kind::Count { .. } | Kind::Number { .. } | Kind::Bool) {
+            diagnostic = diagnostic.maybe_hint(without_quotes(node));
         }
         self.problems.push(diagnostic);
     }
@@ -293,8 +295,9 @@ impl<'a> Reader<'a> {
         };
         if types.is_some_and(|types| items.len() != types as usize) {
             let types = types.unwrap_or(0);
-            let title = format!("`{path}` has {} times for {types} page types", items.len());
-            self.problem(&node.place, title, format!("expected one time, or {types}: one per bit of `device.cell`"));
+            let title = format!("`{path}` is given for {} page types and the cell has {types}", items.len());
+            let label = format!("expected one time, or {types}: one per bit of `device.cell`");
+            self.clash(&[path, "device.cell"], title, label);
             return None;
         }
         let times: Vec<_> = items.iter().map(|item| self.time_of(path, item, kind)).collect();
@@ -414,7 +417,9 @@ impl<'a> Reader<'a> {
         };
         let names = list(entries.iter().map(|entry| clean(&entry.key)));
         let title = format!("`{path}` makes {} choices at once: {names}", entries.len());
-        self.problem(&second.place, title, "expected one name, with its parameters under it");
+        let example = choices.iter().find(|choice| !choice.params.is_empty());
+        let example = example.map(|choice| format!(", as in {}", parameters(path, choice))).unwrap_or_default();
+        self.problem(&second.place, title, format!("expected one name, with its parameters under it{example}"));
     }
 
     fn parameter(&mut self, path: &str, choice: &'static Choice, entry: &Entry) -> Option<(&'static str, f64)> {
@@ -432,9 +437,12 @@ impl<'a> Reader<'a> {
         };
         let value = as_number(&entry.node).filter(|value| accepts(param, *value));
         if value.is_none() {
-            let title = format!("`{full}.{}` is out of range", param.name);
+            let what =
+                if as_number(&entry.node).is_some() { "is out of range" } else { "has a value of the wrong type" };
             let label = format!("found {}; expected {}", entry.node.found(), parameter_range(param));
-            self.problem(&entry.node.place, title, label);
+            let diagnostic =
+                Diagnostic::new(format!("`{full}.{}` {what}", param.name)).at(&entry.node.place).label(label);
+            self.problems.push(diagnostic.maybe_hint(without_quotes(&entry.node)));
         }
         value.map(|value| (param.name, value))
     }
@@ -448,6 +456,15 @@ impl<'a> Reader<'a> {
     pub(crate) fn unexpected(&mut self, path: &str, node: &Node) {
         self.wrong_type(path, node, self.key(path).kind);
     }
+}
+
+/// A hint for a number or truth value that was written as a text.
+fn without_quotes(node: &Node) -> Option<String> {
+    let Value::String(text) = &node.value else { return None };
+    let text = text.trim();
+    let meant = text.parse::<f64>().is_ok_and(f64::is_finite) || text == "true" || text == "false";
+    // On the command line there are no quotes to leave out.
+    (meant && node.place.span.is_some()).then(|| format!("write {} without quotes", clean(text)))
 }
 
 fn as_number(node: &Node) -> Option<f64> {

@@ -72,15 +72,26 @@ fn whole_wordlines(reader: &mut Reader<'_>, pages: Option<u32>, bits: Option<u32
     if pages % bits == 0 {
         return Some(pages);
     }
-    let path = if reader.tree.has("device.pages_per_block") { "device.pages_per_block" } else { "device.cell" };
+
     let title = format!("{pages} pages per block do not fill whole wordlines of {bits} pages");
     let (below, above) = (pages - pages % bits, pages - pages % bits + bits);
     let nearest: Vec<String> =
         [below, above].iter().filter(|n| (1..=65_535).contains(*n)).map(u32::to_string).collect();
     let label = format!("with {bits} bits per cell, `pages_per_block` can be {}", nearest.join(" or "));
-    reader.refuse(path, title, label);
+    reader.clash(&["device.pages_per_block", "device.cell"], title, label);
     None
 }
+
+/// What a device's size follows from.
+const GEOMETRY: [&str; 7] = [
+    "device.blocks_per_plane",
+    "device.pages_per_block",
+    "device.page_size",
+    "device.planes_per_die",
+    "device.dies_per_chip",
+    "device.chips_per_channel",
+    "device.channels",
+];
 
 /// Bytes of all pages. `counts` ends with the blocks per plane.
 fn raw_capacity(reader: &mut Reader<'_>, counts: [Option<u32>; 6], page_size: Option<u64>) -> Option<u64> {
@@ -97,7 +108,7 @@ fn raw_capacity(reader: &mut Reader<'_>, counts: [Option<u32>; 6], page_size: Op
             false => "even with 4 blocks per plane there would be too many".into(),
         };
         let label = format!("pages are numbered with 32 bits, so there can be {PAGES_MAX}: {most}");
-        reader.refuse("device.blocks_per_plane", title, label);
+        reader.clash(&GEOMETRY, title, label);
         return None;
     }
     u64::try_from(pages).ok()?.checked_mul(page_size?)
@@ -124,13 +135,13 @@ fn user_capacity(reader: &mut Reader<'_>, raw: Option<u64>, page_size: Option<u6
     whole_pages(reader, capacity, page_size)?;
     if capacity >= raw {
         let title = format!("a user capacity of {} leaves no spare space", print_size(capacity));
-        let at_default = (raw as f64 / 1.07 / page_size as f64) as u64 * page_size;
         let label = format!(
-            "the raw capacity is {}; expected less, for example {} for an over-provisioning of 0.07",
-            print_size(raw),
-            print_size(at_default.max(page_size))
+            "the raw capacity is {}; expected a smaller `user_capacity`, or `over_provisioning` in its place",
+            print_size(raw)
         );
-        reader.refuse("device.user_capacity", title, label);
+        let mut paths = vec!["device.user_capacity"];
+        paths.extend(GEOMETRY);
+        reader.clash(&paths, title, label);
         return None;
     }
     let spare = spare_ratio(raw, capacity);
@@ -150,15 +161,17 @@ fn whole_pages(reader: &mut Reader<'_>, capacity: u64, page_size: u64) -> Option
         return Some(());
     }
     let below = capacity - rest;
-    let nearest: Vec<String> =
-        [Some(below), below.checked_add(page_size)].into_iter().flatten().filter(|n| *n > 0).map(print_size).collect();
+    let near = nearest([Some(below), below.checked_add(page_size)].into_iter().flatten().filter(|size| *size > 0));
     let title = format!("`device.user_capacity` is not a whole number of pages of {}", print_size(page_size));
-    reader.refuse(
-        "device.user_capacity",
-        title,
-        format!("{capacity} bytes; the nearest are {}", nearest.join(" and ")),
-    );
+    reader.clash(&["device.user_capacity", "device.page_size"], title, format!("{capacity} bytes; {near}"));
     None
+}
+
+/// The sizes that could have been meant.
+fn nearest(sizes: impl Iterator<Item = u64>) -> String {
+    let sizes: Vec<String> = sizes.map(print_size).collect();
+    let verb = if sizes.len() == 1 { "is" } else { "are" };
+    format!("the nearest {verb} {}", sizes.join(" and "))
 }
 
 /// Whether the ratio that was written is the capacity's own, to the digits written.
@@ -168,9 +181,10 @@ fn agree(reader: &mut Reader<'_>, capacity: u64, spare: f64, written: f64) -> Op
     if (written - spare).abs() <= tolerance * (1.0 + 1e-9) {
         return Some(());
     }
+    let shown = digits.clamp(4, 12);
     let title = "`device.user_capacity` and `device.over_provisioning` disagree";
     let label = format!(
-        "{written} is not spare ÷ user capacity of {}, which is {spare:.4}; expected only one of the two",
+        "{written} is not spare ÷ user capacity of {}, which is {spare:.shown$}; expected only one of the two",
         print_size(capacity)
     );
     reader.refuse("device.over_provisioning", title, label);
@@ -243,7 +257,7 @@ fn host(reader: &mut Reader<'_>) -> Option<Host> {
     let time_scale = reader.number("host.time_scale");
     if replay == Some(Replay::Closed) && time_scale.is_some_and(|scale| scale != 1.0) {
         let label = "a closed loop ignores arrival times; expected `host.replay = \"open\"`, or no `time_scale`";
-        reader.refuse("host.time_scale", "`host.time_scale` has no effect in a closed loop", label);
+        reader.clash(&["host.time_scale", "host.replay"], "`host.time_scale` has no effect in a closed loop", label);
     }
     Some(Host { replay: replay?, queue_depth: queue_depth?, time_scale: time_scale? })
 }
@@ -353,23 +367,22 @@ fn footprint(reader: &mut Reader<'_>, capacity: Option<u64>, request_size: Optio
     let (capacity, request_size) = (capacity?, request_size?);
     if given > capacity {
         let title = format!("`{PATH}` of {} is larger than the user capacity", print_size(given));
-        reader.refuse(PATH, title, format!("expected at most {}", print_size(capacity)));
+        let label = format!("`{PATH}` can be at most the user capacity, {}", print_size(capacity));
+        reader.clash(&[PATH, "device.user_capacity", "device.over_provisioning"], title, label);
         return None;
     }
     let rest = given % request_size;
     if given < request_size {
         let title = format!("`{PATH}` of {} has no room for a request", print_size(given));
         let label = format!("requests are of {}; expected at least that", print_size(request_size));
-        let path = if reader.tree.has(PATH) { PATH } else { "workload.request_size" };
-        reader.refuse(path, title, label);
+        reader.clash(&[PATH, "workload.request_size"], title, label);
         return None;
     }
     if rest != 0 && !is_part {
         let title = format!("`{PATH}` is not a whole number of requests of {}", print_size(request_size));
         let near = [given - rest, given - rest + request_size].into_iter().filter(|size| *size <= capacity);
-        let label =
-            format!("{given} bytes; the nearest are {}", near.map(print_size).collect::<Vec<_>>().join(" and "));
-        reader.refuse(PATH, title, label);
+        let label = format!("{given} bytes; {}", nearest(near));
+        reader.clash(&[PATH, "workload.request_size"], title, label);
         return None;
     }
     Some(given - rest)
@@ -385,21 +398,21 @@ fn arrivals(
 ) {
     if poisson == Some(true) && interval == Some(Duration::ZERO) {
         let label = "expected `workload.interval` above 0, the mean time between arrivals";
-        reader.refuse("workload.poisson", "a Poisson process needs an interval", label);
+        reader.clash(&["workload.poisson", "workload.interval"], "a Poisson process needs an interval", label);
     }
     match (every, length) {
         (Some(0), Some(length)) if length > Duration::ZERO => {
             let label = "expected `workload.idle_every` above 0, the requests between gaps";
-            reader.refuse(
-                "workload.idle_for",
+            reader.clash(
+                &["workload.idle_for", "workload.idle_every"],
                 "`workload.idle_for` has no effect without `workload.idle_every`",
                 label,
             );
         }
         (Some(every), Some(Duration::ZERO)) if every > 0 => {
             let label = "expected `workload.idle_for` above 0, the length of a gap";
-            reader.refuse(
-                "workload.idle_every",
+            reader.clash(
+                &["workload.idle_every", "workload.idle_for"],
                 "`workload.idle_every` has no effect without `workload.idle_for`",
                 label,
             );

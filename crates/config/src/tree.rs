@@ -12,12 +12,16 @@ use crate::units::list;
 pub(crate) struct Leaf {
     pub(crate) place: Place,
     pub(crate) node: Node,
+    /// The layer it is from, counted from the lowest.
+    layer: u32,
 }
 
 /// The keys of one layer, or of several.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
     leaves: BTreeMap<String, Leaf>,
+    /// Layers laid over each other so far.
+    layers: u32,
 }
 
 /// Two ways of saying the same thing: a layer that uses one replaces both of the layers below.
@@ -45,8 +49,16 @@ impl Tree {
         }
     }
 
+    /// Of keys that do not go together, the one to point at: given on the topmost layer, and the first of those.
+    pub(crate) fn culprit<'a>(&self, paths: &[&'a str]) -> Option<&'a str> {
+        let given = paths.iter().rev().filter_map(|path| Some((*path, self.leaves.get(*path)?.layer)));
+        given.max_by_key(|(_, layer)| *layer).map(|(path, _)| path)
+    }
+
     /// Lays `upper` over this.
-    pub(crate) fn overlay(&mut self, upper: Tree) {
+    pub(crate) fn overlay(&mut self, mut upper: Tree) {
+        self.layers += 1;
+        upper.leaves.values_mut().for_each(|leaf| leaf.layer = self.layers);
         let any = |paths: &[&str]| paths.iter().any(|path| upper.has(path));
         if any(CAPACITY) {
             self.remove(CAPACITY);
@@ -123,7 +135,7 @@ impl Sorter<'_> {
                     _ => self.problems.push(not_a_table(&path, &entry.node)),
                 }
             } else if let Some(key) = self.keys.iter().find(|key| key.path() == path) {
-                tree.put(path, Leaf { place: entry.place, node: entry.node }, key.kind);
+                tree.put(path, Leaf { place: entry.place, node: entry.node, layer: 0 }, key.kind);
             } else {
                 self.unknown(prefix, &entry);
             }

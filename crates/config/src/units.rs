@@ -124,13 +124,19 @@ fn number(text: &str, dimension: &Dimension) -> Result<Decimal, UnitError> {
     }
 }
 
+/// The units of a dimension, as they are listed: `µs` is understood but has an easier spelling.
+fn names(dimension: &Dimension) -> impl Iterator<Item = &'static str> {
+    dimension.units.iter().map(|(name, _)| *name).filter(|name| name.is_ascii())
+}
+
 fn unknown_unit(number: &str, unit: &str, dimension: &Dimension) -> UnitError {
-    let names = || dimension.units.iter().map(|(name, _)| *name);
+    let names = || names(dimension);
     let label = format!("unknown unit `{}`; expected one of {}", crate::diagnostic::clean(unit), list(names()));
     let same: Vec<_> = names().filter(|name| name.eq_ignore_ascii_case(unit)).collect();
-    let short: Vec<_> = names().filter(|name| !unit.is_empty() && name.starts_with(unit)).collect();
+    let short: Vec<_> = names().filter(|name| name.starts_with(unit)).collect();
+    let long = names().filter(|name| unit.starts_with(name)).max_by_key(|name| name.len()).into_iter().collect();
     let near = crate::diagnostic::nearest(unit, names()).into_iter().collect();
-    let guesses = [same, short, near].into_iter().find(|guesses| !guesses.is_empty()).unwrap_or_default();
+    let guesses = [same, short, long, near].into_iter().find(|guesses| !guesses.is_empty()).unwrap_or_default();
     let hint = (!guesses.is_empty()).then(|| {
         let guesses: Vec<_> = guesses.iter().map(|unit| format!("`{number}{unit}`")).collect();
         format!("did you mean {}?", guesses.join(" or "))
@@ -145,7 +151,7 @@ fn quantity(text: &str, dimension: &Dimension) -> Result<u64, UnitError> {
         Some((_, factor)) => *factor,
         None if unit.is_empty() && decimal.mantissa == 0 => 1,
         None if unit.is_empty() => {
-            let names = list(dimension.units.iter().map(|(name, _)| *name));
+            let names = list(names(dimension));
             return error(format!("no unit; expected one of {names} after the number"), None);
         }
         None => return Err(unknown_unit(digits, unit, dimension)),
@@ -219,7 +225,7 @@ fn part(text: &str, capacity: u64, divisor: u64) -> Result<u64, UnitError> {
 /// The quantity in the largest unit that divides it.
 fn print(value: u64, units: &[(&str, u64)]) -> Option<String> {
     let fits = |&&(_, factor): &&(&str, u64)| value.is_multiple_of(factor) && value >= factor;
-    let (unit, factor) = units.iter().filter(fits).max_by_key(|(_, factor)| *factor)?;
+    let (unit, factor) = units.iter().rev().filter(fits).max_by_key(|(_, factor)| *factor)?;
     Some(format!("{}{unit}", value / factor))
 }
 
@@ -230,8 +236,7 @@ pub(crate) fn print_size(bytes: u64) -> String {
 
 /// `75us`.
 pub(crate) fn print_time(time: Duration) -> String {
-    let units: Vec<_> = TIME.units.iter().copied().filter(|(name, _)| name.is_ascii()).collect();
-    print(time.0, &units).unwrap_or_else(|| format!("{}ns", time.0))
+    print(time.0, TIME.units).unwrap_or_else(|| format!("{}ns", time.0))
 }
 
 /// `200MT/s`.

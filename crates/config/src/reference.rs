@@ -1,0 +1,99 @@
+//! The reference page of all keys, printed from the same declarations that the reader uses.
+
+use std::fmt::Write;
+
+use base::Choice;
+
+use crate::Registry;
+use crate::keys::{Key, Kind, SECTIONS, keys};
+use crate::presets::PRESETS;
+use crate::reader::{expected, parameter_range};
+
+const HEAD: &str = "\
+# Configuration reference
+
+<!-- Generated from the declarations in `crates/config` and the registries of policies; a test compares. -->
+
+A config is a TOML file. Every key has a default; `ftlab presets NAME` prints a whole config with comments.
+
+**Quantities** are texts with a unit. Sizes: `B`, `KiB`, `MiB`, `GiB`, `TiB`, `PiB` (powers of 1024), `kB`, `MB`,
+`GB`, `TB`, `PB` (powers of 1000); a plain number is bytes. Times: `ns`, `us`, `ms`, `s`; only 0 needs no unit.
+Channel rates: `kT/s`, `MT/s`, `GT/s`, a channel being 8 bits wide. Bandwidths: `kB/s`, `MB/s`, `GB/s`, `KiB/s`,
+`MiB/s`, `GiB/s`. Decimal fractions are exact; what is not a whole number of bytes or nanoseconds is refused. In
+volumes and footprints, `x` and `%` are of the user capacity and round down to a byte (a footprint to a whole
+request).
+
+**A choice** is a string where its parameters keep their defaults, `victim = \"rga\"`, and carries them under its own
+name where they do not: `victim.rga.d = 4`, or `victim = { rga = { d = 4 } }`.
+
+**Layers.** `preset = \"NAME\"` as the first key of a file starts from that preset; the file's keys replace the
+preset's, `--set a.b=v` and `--trace FILE` replace the file's. A choice replaces a choice as a whole. `user_capacity`
+and `over_provisioning` replace each other; a `trace` replaces a `generator` with its keys and the end of the
+workload, and the other way round; an `allocation` replaces a `binding`. On the command line the last `--set` of a key
+counts. A value of `--set` is TOML, or a plain word where it is not. Files are named relative to the working
+directory.
+
+A run's summary holds the resolved config; as TOML or JSON it can be given back and means the same.
+";
+
+/// The page, in Markdown.
+pub fn reference_page(registry: &Registry) -> String {
+    let keys = keys(registry);
+    let mut page = String::from(HEAD);
+    for (section, doc) in SECTIONS {
+        // Writing to a string cannot fail.
+        let _ = write!(page, "\n## `[{section}]`\n\n{doc}\n\n");
+        page.push_str("| key | takes | default | meaning |\n|---|---|---|---|\n");
+        for key in keys.iter().filter(|key| key.section == *section) {
+            let _ = writeln!(page, "| `{}` | {} | {} | {} |", key.name, cell(&takes(key)), default(key), cell(key.doc));
+        }
+        for key in keys.iter().filter(|key| key.section == *section) {
+            if let Kind::Choice(choices) = key.kind {
+                choices_of(&mut page, key, choices);
+            }
+        }
+    }
+    page.push_str("\n## Presets\n\n| preset | what it is |\n|---|---|\n");
+    for preset in PRESETS {
+        let _ = writeln!(page, "| `{}` | {} |", preset.name, cell(preset.description()));
+    }
+    page
+}
+
+fn takes(key: &Key) -> String {
+    match key.kind {
+        Kind::Choice(_) => "a choice, below".into(),
+        kind => expected(kind),
+    }
+}
+
+fn default(key: &Key) -> String {
+    match (key.kind, key.default) {
+        (Kind::Choice(choices), _) if key.section == "ftl" => match (key.name, choices.first()) {
+            ("binding", _) => "by the allocation".into(),
+            (_, Some(first)) => format!("`\"{}\"`", first.name),
+            (_, None) => "none".into(),
+        },
+        (_, "") => "none".into(),
+        (_, default) => format!("`{default}`"),
+    }
+}
+
+/// Choices that share their description are listed together: the static orders would fill the page.
+fn choices_of(page: &mut String, key: &Key, choices: &[Choice]) {
+    let _ = write!(page, "\n### `{}.{}`\n\n| choice | meaning | parameters |\n|---|---|---|\n", key.section, key.name);
+    for group in choices.chunk_by(|a, b| a.doc == b.doc) {
+        let names: Vec<String> = group.iter().map(|choice| format!("`{}`", choice.name)).collect();
+        let params: Vec<String> = group[0]
+            .params
+            .iter()
+            .map(|param| format!("`{}` = {}: {} ({})", param.name, param.default, param.doc, parameter_range(param)))
+            .collect();
+        let _ = writeln!(page, "| {} | {} | {} |", names.join(" "), cell(group[0].doc), cell(&params.join("; ")));
+    }
+}
+
+/// Text inside a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}

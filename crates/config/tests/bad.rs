@@ -1,0 +1,380 @@
+//! What bad configs are told: one snapshot per group, every message complete.
+
+mod common;
+
+use std::fmt::Write;
+
+use common::registry;
+use config::{Base, load};
+
+/// A workload, so that nothing but the case itself is wrong.
+const WORKLOAD: &str = "[workload]\ngenerator = \"uniform\"\nvolume = \"2x\"\n";
+
+/// What `load` says, which must be a refusal.
+fn refusal(base: &Base, sets: &[&str], trace: Option<&str>) -> String {
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    match load(base, &sets, trace, &registry()) {
+        Err(problems) => {
+            assert!(!problems.is_empty());
+            assert_eq!(problems.iter().count(), problems.len());
+            assert!(problems.iter().all(|problem| !problem.message().is_empty()));
+            problems.to_string()
+        }
+        Ok(loaded) => panic!("accepted:\n{}", loaded.to_toml()),
+    }
+}
+
+fn check(group: &str, messages: &str) {
+    let mut settings = insta::Settings::clone_current();
+    settings.set_omit_expression(true);
+    settings.bind(|| insta::assert_snapshot!(group, messages));
+}
+
+/// Refusals of texts; a workload is added to those without one.
+fn texts(cases: &[&str]) -> String {
+    let mut out = String::new();
+    for case in cases {
+        let text = if case.contains("[workload]") || case.contains("preset") {
+            (*case).to_owned()
+        } else {
+            format!("{case}\n{WORKLOAD}")
+        };
+        let base = Base::Text { name: "device.toml".into(), text };
+        writeln!(out, "{}\n", refusal(&base, &[], None)).unwrap();
+    }
+    out
+}
+
+/// Refusals of `--set` strings over a preset.
+fn sets(cases: &[&[&str]]) -> String {
+    let mut out = String::new();
+    for case in cases {
+        writeln!(out, "{}\n", refusal(&Base::Preset("tbm-small".into()), case, None)).unwrap();
+    }
+    out
+}
+
+#[test]
+fn syntax() {
+    check(
+        "syntax",
+        &texts(&[
+            "[device",
+            "[device]\nchannels = \n",
+            "[device]\nchannels = = 3\n",
+            "[device]\nchannels 4\n",
+            "[device]\nchannels = 4\nplanes_per_die = 2\nchannels = 8\n",
+            "[device]\nchannels = 4\n[ftl]\n[device]\nplanes_per_die = 2\n",
+            "[device]\npage_size = \"8KiB\n",
+            "[device]\ncell = mlc\n",
+            "[ftl]\nvictim.rga = 1\nvictim.rga.d = 4\n",
+            "[device]\r\nchannels = 4 5\r\n",
+        ]),
+    );
+}
+
+#[test]
+fn names() {
+    check(
+        "names",
+        &texts(&[
+            "[devise]\nchannels = 4\n",
+            "[device]\nchanels = 4\n",
+            "[device]\nqueue_depth = 4\n",
+            "channels = 4\n",
+            "[device.timings]\nread = \"75us\"\n",
+            "[device]\nread = \"75us\"\n",
+            "[ftl]\nvictims = \"greedy\"\n",
+            "[ftl.victim.rga]\nd = 4\nn = 3\n",
+            "[host]\nwrite-buffer = 4\n",
+            "[run]\n\"\" = 4\n",
+            "[run]\nzzz = 4\n",
+            "[run]\n\"a\\u001b[31mb\" = 4\n",
+            "device = 4\n",
+            "[[device]]\nchannels = 4\n",
+        ]),
+    );
+}
+
+#[test]
+fn types_and_ranges() {
+    check(
+        "types_and_ranges",
+        &texts(&[
+            "[device]\nchannels = \"4\"\n",
+            "[device]\nchannels = 4.0\n",
+            "[device]\nchannels = 0\n",
+            "[device]\nchannels = -4\n",
+            "[device]\nchannels = 1979-05-27\n",
+            "[device]\nchannels = 99999999999999999999999999999999999999999999\n",
+            "[device]\nchannels = [4]\n",
+            "[device]\nchannels = { a = 1 }\n",
+            "[device]\nplanes_per_die = 17\n",
+            "[device]\nblocks_per_plane = 3\n",
+            "[device]\npages_per_block = 65536\n",
+            "[device]\nover_provisioning = nan\n",
+            "[device]\nover_provisioning = inf\n",
+            "[device]\nover_provisioning = 0\n",
+            "[device]\nover_provisioning = -0.07\n",
+            "[device]\ncell = \"tcl\"\n",
+            "[device]\ncell = 3\n",
+            "[host]\nreplay = \"batch\"\n",
+            "[host]\nqueue_depth = 0\n",
+            "[host]\ntime_scale = 0.0\n",
+            "[run]\nexecutor = \"device\"\n",
+            "[run]\nseed = -1\n",
+            "[run]\nseed = 18446744073709551616\n",
+            "[workload]\ngenerator = \"uniform\"\nrequests = 10\nread_fraction = 1.5\n",
+            "[workload]\ngenerator = \"uniform\"\nrequests = 10\npoisson = \"true\"\n",
+            "[workload]\ngenerator = \"uniform\"\nrequests = 0\n",
+            "[workload]\ntrace = \"\"\n",
+            "[workload]\ntrace = 4\n",
+        ]),
+    );
+}
+
+#[test]
+fn units() {
+    check(
+        "units",
+        &texts(&[
+            "[device]\npage_size = \"8K\"\n",
+            "[device]\npage_size = \"8kib\"\n",
+            "[device]\npage_size = \"8 apples\"\n",
+            "[device]\npage_size = \"big\"\n",
+            "[device]\npage_size = \"\"\n",
+            "[device]\npage_size = \"-8KiB\"\n",
+            "[device]\npage_size = \"0.3KiB\"\n",
+            "[device]\npage_size = 1000\n",
+            "[device]\npage_size = 8192.0\n",
+            "[device]\nuser_capacity = \"99999999PiB\"\n",
+            "[device.timing]\nread = 75\n",
+            "[device.timing]\nread = \"75\"\n",
+            "[device.timing]\nread = 0\n",
+            "[device.timing]\nread = 1.5\n",
+            "[device.timing]\nread = -75\n",
+            "[device.timing]\nread = \"75 usec\"\n",
+            "[device.timing]\nerase = \"0.5ns\"\n",
+            "[device.timing]\nerase = \"2000000s\"\n",
+            "[device.timing]\nprogram = [\"1ms\", 2]\n",
+            "[device.timing]\nprogram = [\"1ms\", \"2ms\", \"3ms\"]\n",
+            "[device.timing]\nprogram = []\n",
+            "[device.timing]\nchannel_rate = \"200MB/s\"\n",
+            "[device.timing]\nchannel_rate = \"0MT/s\"\n",
+            "[device.timing]\nchannel_rate = 200\n",
+            "[device.timing]\nchannel_rate = \"off\"\n",
+            "[device.timing]\ndram_bandwidth = \"none\"\n",
+            "[device.timing]\ndram_bandwidth = \"3200MB\"\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"10y\"\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"0x\"\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"99999999999999999999x\"\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"1x\"\nfootprint = \"50 percent\"\n",
+        ]),
+    );
+}
+
+#[test]
+fn geometry_and_capacity() {
+    check(
+        "geometry_and_capacity",
+        &texts(&[
+            "[device]\ncell = \"tlc\"\n",
+            "[device]\npages_per_block = 255\n",
+            "[device]\nblocks_per_plane = 1048576\n",
+            "[device]\nchannels = 256\nchips_per_channel = 256\ndies_per_chip = 64\nplanes_per_die = 16\npages_per_block = 65534\n",
+            "[device]\nuser_capacity = \"16GiB\"\n",
+            "[device]\nuser_capacity = \"10000000kB\"\n",
+            "[device]\nuser_capacity = \"1000B\"\n",
+            "[device]\nuser_capacity = \"15GiB\"\nover_provisioning = 0.28\n",
+            "[device]\nuser_capacity = \"15GiB\"\nover_provisioning = 0.0667001\n",
+            "[device]\nchannels = 1\nchips_per_channel = 1\ndies_per_chip = 1\nplanes_per_die = 1\nblocks_per_plane = 4\npages_per_block = 2\nover_provisioning = 9\n",
+        ]),
+    );
+}
+
+#[test]
+fn choices() {
+    check(
+        "choices",
+        &texts(&[
+            "[ftl]\nvictim = \"cost-benfit\"\n",
+            "[ftl]\nvictim = \"Greedy\"\n",
+            "[ftl]\nvictim = \"zzzzzz\"\n",
+            "[ftl]\nvictim = 4\n",
+            "[ftl]\nvictim = {}\n",
+            "[ftl]\nvictim = { rga = { d = 4 }, greedy = {} }\n",
+            "[ftl]\nvictim.rga.d = 4\nvictim.fifo = {}\n",
+            "[ftl]\nvictim = { name = \"rga\", d = 4 }\n",
+            "[ftl]\nvictim.rag.d = 4\n",
+            "[ftl]\nvictim.rga = 4\n",
+            "[ftl]\nvictim.greedy = true\n",
+            "[ftl]\nvictim.greedy.d = 4\n",
+            "[ftl]\nvictim.rga.k = 4\n",
+            "[ftl]\nvictim.rga.d = 0\n",
+            "[ftl]\nvictim.rga.d = 2.5\n",
+            "[ftl]\nvictim.rga.d = \"4\"\n",
+            "[ftl]\ngc_schedule.threshold.free_block = 2\n",
+            "[ftl]\nreclaim_unit = \"twin\"\n",
+            "[ftl]\nallocation = \"F\"\nbinding = \"static\"\n",
+            "[ftl]\nbinding = \"dynamic\"\n",
+            "[workload]\ngenerator = \"unifrom\"\nvolume = \"1x\"\n",
+            "[workload]\ngenerator.zipf.z = 9\nvolume = \"1x\"\n",
+            "[workload]\ngenerator.zipf.theta = 0.9\nvolume = \"1x\"\n",
+        ]),
+    );
+}
+
+#[test]
+fn workloads_and_runs() {
+    check(
+        "workloads_and_runs",
+        &texts(&[
+            "[workload]\n",
+            "[workload]\ngenerator = \"uniform\"\n",
+            "[workload]\ngenerator = \"uniform\"\ntrace = \"a.csv\"\nvolume = \"1x\"\n",
+            "[workload]\ntrace = \"a.csv\"\nrequest_size = \"8KiB\"\nread_fraction = 0.5\n",
+            "[workload]\ngenerator = \"uniform\"\nrounds = 3\nvolume = \"1x\"\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"1x\"\nout_of_range = \"wrap\"\nskip_bad = true\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"1x\"\nrequest_size = 1000\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"1x\"\nfootprint = \"16GiB\"\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"1x\"\nfootprint = \"200%\"\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"1x\"\nfootprint = \"4KiB\"\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"1x\"\nfootprint = \"12KiB\"\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"1x\"\nread_fraction = 1\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"1x\"\npoisson = true\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"1x\"\nidle_every = 10\n",
+            "[workload]\ngenerator = \"uniform\"\nvolume = \"1x\"\nidle_for = \"1s\"\n",
+            "[host]\ntime_scale = 0.5\n",
+            "[host]\nreplay = \"closed\"\ntime_scale = 0.5\n",
+            "[run]\nprecondition = \"sequential\"\n",
+            "[run]\nprecondition = \"stedy\"\n",
+            "[run]\nprecondition = 3\n",
+            "[run]\nprecondition = {}\n",
+            "[run]\nprecondition.random = \"3y\"\n",
+            "[run]\nprecondition.random = 0\n",
+            "[run]\nprecondition.steady = 3\n",
+            "[run]\nprecondition.sate = \"file\"\n",
+            "[run]\nprecondition = { random = \"3x\", sequential = \"1x\" }\n",
+            "[run]\nprecondition.state = 3\n",
+            "[run]\nchecks = \"none\"\n",
+            "[run]\npayload = \"bytes\"\n",
+        ]),
+    );
+}
+
+#[test]
+fn presets() {
+    check(
+        "presets",
+        &texts(&[
+            "preset = \"tmb\"\n",
+            "preset = 4\n",
+            "preset = \"tbm\"\n[device]\ncell = \"tlc\"\n",
+            "preset = \"tbm\"\n[device]\nblocks_per_plane = 100\n",
+            "preset = \"modern-tlc\"\n[device]\ncell = \"mlc\"\n",
+            "preset = \"modern-tlc\"\n[device]\npage_size = \"10KiB\"\n",
+            "preset = \"modern-tlc\"\n[workload]\nrequest_size = \"1MiB\"\nfootprint = \"512KiB\"\n",
+        ]),
+    );
+}
+
+#[test]
+fn all_problems_at_once() {
+    check(
+        "all_problems_at_once",
+        &texts(&[
+            "[device]\nchannels = \"four\"\npage_size = \"8K\"\nspares = 3\n\n[device.timing]\nread = 75\n\n[ftl]\nvictim = \"gredy\"\n\
+         [host]\nqueue_depth = 0\n[workload]\ngenerator = \"unifrom\"\nvolume = \"1y\"\n[run]\nseed = true\n",
+        ]),
+    );
+}
+
+#[test]
+fn command_lines() {
+    check(
+        "command_lines",
+        &sets(&[
+            &["ftl.victim"],
+            &[""],
+            &["=4"],
+            &["device..channels=4"],
+            &["device.chanels=4"],
+            &["devise.channels=4"],
+            &["channels=4"],
+            &["device.channels="],
+            &["device.channels=four"],
+            &["device.channels=4\nrun.seed=3"],
+            &["device=4"],
+            &["device.timing.read=75"],
+            &["device.timing.read=[75us, 80us]"],
+            &["device.timing.read=[\"75us\"]"],
+            &["ftl.victim=gredy"],
+            &["ftl.victim.rag.d=4"],
+            &["ftl.victim.rga.d=0"],
+            &["ftl.victim.rga.d=4", "ftl.victim.greedy.d=4"],
+            &["ftl.binding=static"],
+            &["device.user_capacity=10GiB", "device.over_provisioning=0.07"],
+            &["workload.trace=a.csv", "workload.generator=uniform"],
+            &["workload.trace=a.csv", "workload.read_fraction=0.5"],
+            &["run.precondition=sequential"],
+            &["preset=tbm"],
+            &["device.channels=0", "run.seed=x", "host.depth=3"],
+        ]),
+    );
+}
+
+#[test]
+fn traces_by_option() {
+    let base = Base::Preset("tbm-small".into());
+    let cases = [
+        refusal(&base, &["workload.generator=uniform"], Some("a.csv")),
+        refusal(&base, &["workload.footprint=50%"], Some("a.csv")),
+        refusal(&base, &[], Some("")),
+    ];
+    check("traces_by_option", &cases.join("\n\n"));
+}
+
+#[test]
+fn files() {
+    let directory = std::env::temp_dir().join(format!("ftlab-config-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let write = |name: &str, bytes: &[u8]| {
+        let path = directory.join(name);
+        std::fs::write(&path, bytes).unwrap();
+        Base::File(path)
+    };
+    let long = "# a line of a long file\n".repeat(50_000);
+    let cases = [
+        Base::File(directory.join("missing.toml")),
+        Base::File(directory.clone()),
+        Base::argument("tmb-small"),
+        Base::Preset("tmb".into()),
+        write("binary.toml", b"[device]\nchannels = \xff4\n"),
+        write("empty.toml", b""),
+        write("long.toml", long.as_bytes()),
+        write("marked.toml", b"\xef\xbb\xbf[device]\nchannels = 0\n"),
+        write("one-line.toml", format!("x = [{}]\ny = = 3\n", "1, ".repeat(500)).as_bytes()),
+    ];
+    let texts: Vec<String> = cases.iter().map(|base| refusal(base, &[], None)).collect();
+    std::fs::remove_dir_all(&directory).unwrap();
+    let text = texts.join("\n\n").replace(&*directory.to_string_lossy(), "DIR");
+    check("files", &text);
+}
+
+#[test]
+fn objects() {
+    let object = |text: &str| match serde_json::from_str(text) {
+        Ok(serde_json::Value::Object(object)) => Base::Object { name: "config".into(), object },
+        other => panic!("{other:?}"),
+    };
+    let cases = [
+        object(
+            r#"{"device": {"channels": null, "chips_per_channel": 1.5}, "workload": {"generator": "uniform", "requests": 5}}"#,
+        ),
+        object(r#"{"ftl": {"victim": {"rga": {"k": 1}}}, "workload": {"generator": "unifrom", "requests": 5}}"#),
+        object(r#"{"device": 4, "workload": {"trace": "a.csv"}}"#),
+        object("{}"),
+    ];
+    let texts: Vec<String> = cases.iter().map(|base| refusal(base, &[], None)).collect();
+    check("objects", &texts.join("\n\n"));
+}

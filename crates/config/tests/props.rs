@@ -1,0 +1,289 @@
+//! For any input: no panic, and what is printed reads back.
+
+mod common;
+
+use base::{Cell, Duration, Multiplane, ProgramOrder, Selection};
+use common::registry;
+use config::model::{
+    BackwardsTime, Checks, Device, End, Executor, Ftl, Generator, Host, OutOfRange, Payload, Precondition, Replay, Run,
+    Source, Timing, Workload,
+};
+use config::{Base, Config, PRESETS, load, to_json, to_toml};
+use proptest::prelude::*;
+use proptest::sample::select;
+
+fn text(text: String) -> Base {
+    Base::Text { name: "device.toml".into(), text }
+}
+
+/// Reads, and prints whatever is said: neither may panic, and every refusal has a message.
+fn survives(base: &Base, sets: &[String], trace: Option<&str>) -> Result<(), TestCaseError> {
+    match load(base, sets, trace, &registry()) {
+        Ok(loaded) => {
+            let again = load(&text(loaded.to_toml()), &[], None, &registry());
+            prop_assert_eq!(
+                again.map(|again| again.config).map_err(|problems| problems.to_string()),
+                Ok(loaded.config)
+            );
+        }
+        Err(problems) => prop_assert!(problems.to_string().starts_with("error: ")),
+    }
+    Ok(())
+}
+
+/// Words that lead deep into the reader.
+fn word() -> impl Strategy<Value = String> {
+    let words = "device timing ftl host workload run preset channels read victim rga d greedy generator zipf z volume \
+                 footprint page_size user_capacity over_provisioning cell tlc trace precondition random sequential \
+                 state seed tbm-small uniform interval poisson time_scale binding allocation F CWDP";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    prop_oneof![9 => select(words).prop_map(str::to_owned), 1 => "\\PC{0,6}"]
+}
+
+fn value() -> impl Strategy<Value = String> {
+    let fixed = r#"0|1|-1|4|0.07|1e400|nan|true|"10x"|"50%"|"8KiB"|"75us"|"200MT/s"|"off"|"9999999999999999999PiB"|\
+["1us", "2us"]|{ rga = { d = 4 } }|{}|[]|1979-05-27|"tbm-small"|"\u0000"|99999999999999999999|"0.5x"|\
+18446744073709551615"#;
+    let fixed: Vec<&str> = fixed.split('|').map(|value| value.trim_start_matches("\\\n")).collect();
+    prop_oneof![
+        8 => select(fixed).prop_map(str::to_owned),
+        2 => word().prop_map(|word| format!("\"{word}\"")),
+        1 => "\\PC{0,12}",
+    ]
+}
+
+fn line() -> impl Strategy<Value = String> {
+    let path = || proptest::collection::vec(word(), 1..4).prop_map(|words| words.join("."));
+    prop_oneof![
+        1 => path().prop_map(|path| format!("[{path}]\n")),
+        4 => (path(), value()).prop_map(|(path, value)| format!("{path} = {value}\n")),
+        1 => "\\PC{0,20}\n",
+    ]
+}
+
+fn times(bits: u32) -> impl Strategy<Value = Vec<Duration>> {
+    proptest::collection::vec((1..3_600_000_000_000u64).prop_map(Duration), bits as usize)
+}
+
+prop_compose! {
+    fn device()(cell in select(&[Cell::Slc, Cell::Mlc, Cell::Tlc, Cell::Qlc][..]))(
+        cell in Just(cell),
+        shape in (1u32..9, 1u32..5, 1u32..3, 1u32..5, 4u32..2000, 1u32..200),
+        page_size in (1u32..2048).prop_map(|sectors| sectors * 512),
+        program_order in select(&[ProgramOrder::Consecutive, ProgramOrder::Shadow][..]),
+        multiplane in select(&[Multiplane::Off, Multiplane::Pac, Multiplane::Bac][..]),
+        user in 0.0001f64..0.9999,
+        read in times(cell.bits()),
+        program in times(cell.bits()),
+        waits in (1..3_600_000_000_000u64, 0..1_000_000_000u64, 0..1_000_000_000u64),
+        channel_rate in 1_000u64..100_000_000_000,
+        dram_bandwidth in proptest::option::of(1_000u64..10_000_000_000_000),
+    ) -> Device {
+        let pages_per_block = shape.5 * cell.bits();
+        let blocks = u64::from(shape.0) * u64::from(shape.1) * u64::from(shape.2) * u64::from(shape.3 * shape.4);
+        let pages = blocks * u64::from(pages_per_block);
+        let user_pages = ((pages as f64 * user) as u64).clamp(1, pages - 1);
+        Device {
+            channels: shape.0,
+            chips_per_channel: shape.1,
+            dies_per_chip: shape.2,
+            planes_per_die: shape.3,
+            blocks_per_plane: shape.4,
+            pages_per_block,
+            page_size,
+            cell,
+            program_order,
+            multiplane,
+            user_capacity: user_pages * u64::from(page_size),
+            over_provisioning: ((pages - user_pages) * u64::from(page_size)) as f64
+                / (user_pages * u64::from(page_size)) as f64,
+            timing: Timing {
+                read,
+                program,
+                erase: Duration(waits.0),
+                channel_rate,
+                command_overhead: Duration(waits.1),
+                dram_bandwidth,
+                ecc_latency: Duration(waits.2),
+            },
+        }
+    }
+}
+
+/// A choice of the table, its parameters anywhere in their ranges.
+fn selection(choices: &'static [base::Choice]) -> impl Strategy<Value = Selection> {
+    (0..choices.len(), proptest::collection::vec(0.0f64..1.0, 4)).prop_map(|(which, at)| {
+        let choice = &choices[which];
+        let mut selection = Selection::default_of(choice);
+        for ((value, param), at) in selection.params.iter_mut().zip(choice.params).zip(at) {
+            let drawn = param.min + at * (param.max - param.min);
+            value.1 = if param.integer { drawn.round() } else { drawn };
+        }
+        selection
+    })
+}
+
+fn ftl() -> impl Strategy<Value = Ftl> {
+    let seams: Vec<_> = registry()
+        .seams
+        .iter()
+        .map(|seam| {
+            let key = seam.key;
+            selection(seam.choices).prop_map(move |selection| (key, selection))
+        })
+        .collect();
+    seams.prop_map(|mut seams| {
+        let dynamic = seams.iter().any(|(key, made)| *key == "allocation" && made.name.len() < 4);
+        for (key, made) in &mut seams {
+            if *key == "binding" {
+                made.name = if dynamic { "dynamic" } else { "static" };
+            }
+        }
+        Ftl { seams }
+    })
+}
+
+fn workload(capacity: u64) -> impl Strategy<Value = Workload> {
+    let rest = (
+        proptest::option::of(1..u64::MAX),
+        proptest::option::of(1..u64::MAX),
+        proptest::option::of(1..1u64 << 53),
+        select(&[OutOfRange::Wrap, OutOfRange::Clamp, OutOfRange::Reject][..]),
+        select(&[BackwardsTime::Clamp, BackwardsTime::Reject][..]),
+        any::<bool>(),
+    );
+    let generator = (
+        selection(registry().generators),
+        1u64..64,
+        0.0f64..1.0,
+        0.0f64..1.0,
+        1..3_600_000_000_000u64,
+        any::<bool>(),
+        proptest::option::of((1u64..1 << 53, 1u64..3_600_000_000_000)),
+    );
+    let path = "[a-z/ \"\\\\\u{7f}\u{e9}]{1,20}";
+    (rest, generator, proptest::option::of(path)).prop_map(move |(rest, generator, path)| {
+        let request_size = (generator.1 * 512).min(capacity / 512 * 512).max(512);
+        let requests = (capacity / request_size).max(1);
+        let footprint = ((requests as f64 * generator.3) as u64).clamp(1, requests) * request_size;
+        let (idle_every, idle_for) = generator.6.unwrap_or((0, 0));
+        let is_trace = path.is_some();
+        let source = match path {
+            Some(path) => Source::Trace { path },
+            None => Source::Generator(Generator {
+                pattern: generator.0,
+                request_size,
+                read_fraction: generator.2,
+                footprint,
+                interval: Duration(generator.4),
+                poisson: generator.5,
+                idle_every,
+                idle_for: Duration(idle_for),
+            }),
+        };
+        let end = End {
+            volume: rest.0,
+            requests: if is_trace { rest.1 } else { Some(rest.1.unwrap_or(1)) },
+            rounds: rest.2.filter(|_| is_trace),
+        };
+        Workload {
+            source,
+            end,
+            out_of_range: if is_trace { rest.3 } else { OutOfRange::Wrap },
+            backwards_time: if is_trace { rest.4 } else { BackwardsTime::Clamp },
+            skip_bad: is_trace && rest.5,
+        }
+    })
+}
+
+fn run() -> impl Strategy<Value = Run> {
+    let precondition = prop_oneof![
+        Just(Precondition::None),
+        Just(Precondition::Steady),
+        (1..u64::MAX).prop_map(|volume| Precondition::Sequential { volume }),
+        (1..u64::MAX).prop_map(|volume| Precondition::Random { volume }),
+        "[a-z./]{1,20}".prop_map(|path| Precondition::State { path }),
+    ];
+    let executor = select(&[Executor::Count, Executor::Timed][..]);
+    let checks = select(&[Checks::Fast, Checks::Full][..]);
+    let payload = select(&[Payload::None, Payload::Stamp][..]);
+    (executor, any::<u64>(), checks, payload, precondition).prop_map(
+        |(executor, seed, checks, payload, precondition)| Run { executor, seed, checks, payload, precondition },
+    )
+}
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let host = (any::<bool>(), 1u32..65_536, 1e-6f64..1e6).prop_map(|(open, queue_depth, scale)| Host {
+        replay: if open { Replay::Open } else { Replay::Closed },
+        queue_depth,
+        time_scale: if open { scale } else { 1.0 },
+    });
+    device().prop_flat_map(move |device| {
+        let workload = workload(device.user_capacity);
+        (Just(device), ftl(), host.clone(), workload, run()).prop_map(|(device, ftl, host, workload, run)| Config {
+            device,
+            ftl,
+            host,
+            workload,
+            run,
+        })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_config_reads_back(config in any_config()) {
+        let from_toml = load(&text(to_toml(&config)), &[], None, &registry());
+        let from_toml = from_toml.map(|loaded| loaded.config).map_err(|problems| problems.to_string());
+        prop_assert_eq!(from_toml.as_ref(), Ok(&config));
+        let serde_json::Value::Object(object) = to_json(&config) else { panic!("not an object") };
+        let from_json = load(&Base::Object { name: "config".into(), object }, &[], None, &registry());
+        prop_assert_eq!(from_json.map(|loaded| loaded.config).map_err(|problems| problems.to_string()), Ok(config));
+    }
+
+    #[test]
+    fn noise_is_refused(noise in "\\PC{0,200}") {
+        survives(&text(noise), &[], None)?;
+    }
+
+    #[test]
+    fn bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        survives(&text(String::from_utf8_lossy(&bytes).into_owned()), &[], None)?;
+    }
+
+    #[test]
+    fn lines_are_accepted_or_refused(lines in proptest::collection::vec(line(), 0..12)) {
+        survives(&text(lines.concat()), &[], None)?;
+    }
+
+    #[test]
+    fn mutated_presets_are_accepted_or_refused(
+        which in 0..PRESETS.len(),
+        edits in proptest::collection::vec((any::<prop::sample::Index>(), 0usize..8, "\\PC{0,4}"), 1..4),
+    ) {
+        let mut chars: Vec<char> = PRESETS[which].text.chars().collect();
+        for (at, length, inserted) in edits {
+            let at = at.index(chars.len());
+            let end = (at + length).min(chars.len());
+            chars.splice(at..end, inserted.chars());
+        }
+        survives(&text(chars.into_iter().collect()), &[], None)?;
+    }
+
+    #[test]
+    fn sets_are_accepted_or_refused(
+        sets in proptest::collection::vec(
+            prop_oneof![
+                (proptest::collection::vec(word(), 1..5), value())
+                    .prop_map(|(path, value)| format!("{}={value}", path.join("."))),
+                "\\PC{0,30}",
+            ],
+            1..4,
+        ),
+        trace in proptest::option::of("\\PC{0,10}"),
+    ) {
+        survives(&Base::Preset("tbm-small".into()), &sets, trace.as_deref())?;
+    }
+}
