@@ -120,8 +120,9 @@ def _rows(runs: list[Figures]) -> list[list[str]]:
         _share_row("valid pages in a victim (%)", [run.victim_valid for run in runs]),
         _share_row("die time for GC (%)", [run.gc_share for run in runs]),
         _share_row("die time idle (%)", [run.die_idle for run in runs]),
-        _share_row("multi-plane programs (%)", [run.multiplane_programs for run in runs]),
-        _share_row("multi-plane reads (%)", [run.multiplane_reads for run in runs]),
+        _time_row("die time per page programmed", [run.program_us for run in runs]),
+        _share_row("host programs, multi-plane (%)", [run.multiplane_programs for run in runs]),
+        _share_row("host reads, multi-plane (%)", [run.multiplane_reads for run in runs]),
         _row("block erases", text.count, [run.erases for run in runs]),
         _row("erases per block, std. dev.", text.figure, [run.wear_stddev for run in runs]),
     ]

@@ -26,10 +26,12 @@ class Figures:
     """Valid pages in a victim ÷ pages of a block, on average."""
     gc_share: float | None
     """Die time spent on GC ÷ all die time. Each kind of operation is taken to last as long for GC as for the host."""
+    program_us: float | None
+    """Die time per page programmed, for any cause. Shorter than the array's time where planes work at once."""
     multiplane_programs: float | None
-    """Pages programmed by commands over several planes ÷ pages programmed."""
+    """Host pages programmed by commands over several planes ÷ host pages programmed."""
     multiplane_reads: float | None
-    """Pages read by commands over several planes ÷ pages read."""
+    """Host pages read by commands over several planes ÷ host pages read."""
     die_idle: float | None
     """Die time without an operation ÷ all die time."""
     die_imbalance: float | None
@@ -60,6 +62,7 @@ class Figures:
             gc_per_gb=gc["invocations"] * 1e9 / host["bytes_written"] if host["bytes_written"] else None,
             victim_valid=None if moved is None else moved / pages,
             gc_share=_gc_share(result),
+            program_us=_program_us(result),
             multiplane_programs=flash["multiplane"]["program_fraction"],
             multiplane_reads=flash["multiplane"]["read_fraction"],
             die_idle=s["utilisation"]["die"]["idle"],
@@ -83,6 +86,17 @@ def _gc_share(result: Result) -> float | None:
         if flash[total]
     )
     return share
+
+
+def _program_us(result: Result) -> float | None:
+    summary = result.summary
+    pages, share = summary["flash"]["page_programs"], summary["utilisation"]["die"]["program"]
+    if share is None or not pages:
+        return None
+    device = summary["config"]["device"]
+    dies = device["channels"] * device["chips_per_channel"] * device["dies_per_chip"]
+    time_us: float = share * dies * summary["host"]["simulated_s"] * 1e6 / pages
+    return time_us
 
 
 def _die_imbalance(result: Result) -> float | None:

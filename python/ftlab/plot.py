@@ -96,7 +96,9 @@ def latency(results: Results) -> Figure | None:
         curves = {label: curve for label, curve in curves.items() if curve.requests}
         for i, (label, curve) in enumerate(curves.items()):
             look = {**_look(i), "label": label}
-            cdf.step(curve.bounds, 100 * curve.below, where="post", **look)
+            cdf.step(
+                curve.bounds[[0, *range(curve.bounds.size)]], [0, *(100 * curve.below)], where="post", **look
+            )
             tail.plot(*curve.tail(), drawstyle="steps-pre", **look)
         _title(cdf, f"{name}, cumulative")
         _title(tail, f"{name} by percentile")
@@ -305,15 +307,16 @@ def _time_axis(axis: Any) -> None:
     """Latencies on a logarithmic axis, in words a reader knows: 50 µs, 2 ms."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-    axis.set_major_locator(LogLocator(10))
-    axis.set_major_formatter(FuncFormatter(lambda us, _: _duration(us)))
     low, high = axis.get_view_interval()
-    if low > 0 and np.log10(high / low) < 1.5:
-        axis.set_major_locator(LogLocator(10, subs=(1, 2, 5)))
+    few = low > 0 and np.log10(high / low) < 2.2
+    axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda us, _: _duration(us)))
     axis.set_minor_formatter(NullFormatter())
 
 
 def _duration(us: float) -> str:
+    if us == 0:
+        return "0"
     for limit, scale, unit in ((1, 1e3, "ns"), (1e3, 1, "µs"), (1e6, 1e-3, "ms")):
         if us < limit:
             return f"{us * scale:g} {unit}"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ftlab.figures import Figures
+from ftlab.text import duration
 
 SAME = 0.01
 """Figures that differ by less than this fraction are called the same."""
@@ -48,8 +49,8 @@ def _alone(run: Figures) -> str:
         parts.append(f"GC took {_share(run.gc_share)} of die time")
     if run.die_idle is not None:
         parts.append(f"dies were idle {_share(run.die_idle)}")
-    if run.multiplane_programs:
-        parts.append(f"{_share(run.multiplane_programs)} of programs were multi-plane")
+    if run.program_us is not None:
+        parts.append(f"a programmed page took {duration(run.program_us)} of die time")
     return ", ".join(parts)
 
 
@@ -106,14 +107,16 @@ def _gc(run: Figures, base: Figures) -> Cause | None:
 
 
 def _planes(run: Figures, base: Figures) -> Cause | None:
-    mine, theirs = run.multiplane_programs, base.multiplane_programs
-    if mine is None or theirs is None or abs(mine - theirs) < POINTS:
+    mine, theirs = run.program_us, base.program_us
+    if mine is None or not theirs or abs(mine / theirs - 1) < POINTS:
         return None
-    # Two planes at once take the time of one.
+    # The array's times are given, so what changes the mean is how many planes work at once.
+    shared = "fewer" if mine > theirs else "more"
     return Cause(
-        mine < theirs,
-        abs(mine - theirs) / 2,
-        f"{_share(mine)} of pages were programmed by multi-plane commands against {_share(theirs)}",
+        mine > theirs,
+        abs(mine / theirs - 1),
+        f"a programmed page took {duration(mine)} of die time against {duration(theirs)}, as {shared} planes of a "
+        "die were programmed at once",
     )
 
 
@@ -136,7 +139,7 @@ def _tail(run: Figures, base: Figures) -> str:
     """Where the latencies differ, when the shares do not say."""
     for name, mine, theirs in (("p99.99", run.p9999_us, base.p9999_us), ("p99", run.p99_us, base.p99_us)):
         if mine is not None and theirs and abs(mine / theirs - 1) > 0.1:
-            return f"{name} latency is {mine / 1e3:.3g} ms against {theirs / 1e3:.3g} ms"
+            return f"{name} latency is {duration(mine)} against {duration(theirs)}"
     return "the order and size of waits differ, not the work"
 
 

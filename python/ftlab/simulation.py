@@ -229,11 +229,16 @@ def _variants(vary: Mapping[str, Sequence[Any]]) -> list[tuple[list[str], list[s
         if isinstance(values, str) or not values:
             raise ConfigError(f"error: `{key}` varies over {values!r}; expected a list of values")
         axes.append([(key, value) for value in values])
-    short = len(axes) == 1 and all(isinstance(value, str) and not value[:1].isdigit() for _, value in axes[0])
+    # A word such as `greedy` says itself what it is; a number needs its key.
+    spoken = {
+        key: all(isinstance(value, str) and value[:1].isalpha() for value in values)
+        for key, values in vary.items()
+    }
     combinations = []
     for combination in itertools.product(*axes):
         words = [
-            str(value) if short else f"{key.rpartition('.')[2]}={_plain(value)}" for key, value in combination
+            str(value) if spoken[key] else f"{key.rpartition('.')[2]}={_plain(value)}"
+            for key, value in combination
         ]
         settings = set_list(dict(combination))
         combinations.append((words, settings))

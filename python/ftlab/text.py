@@ -84,8 +84,10 @@ def listed(entries: Mapping[str, str], width: int) -> str:
     lines = []
     for name, entry in entries.items():
         head = f"  {name:<{indent}}" if len(name) < indent else f"  {name}\n  {'':<{indent}}"
-        wrapped = textwrap.wrap(entry, max(40, width - indent - 2), break_on_hyphens=False)
-        lines.append(head + f"\n  {'':<{indent}}".join(wrapped))
+        # A number is not parted from its unit.
+        tied = re.sub(r"(?<=\d) (?=%|µs|ms|s\b)", "\u00a0", entry)
+        wrapped = textwrap.wrap(tied, max(40, width - indent - 2), break_on_hyphens=False)
+        lines.append(head + f"\n  {'':<{indent}}".join(wrapped).replace("\u00a0", " "))
     return "\n".join(lines) + "\n"
 
 
@@ -190,7 +192,8 @@ def _latencies(result: Result) -> str:
     rows = [["latency", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"]]
     for name in ("read", "write", "trim", "flush"):
         latency = host[f"{name}_latency_us"]
-        if latency["mean"] is not None:
+        # Trims take no time on a device without mapping pages in flash.
+        if latency["mean"] is not None and latency["max"] > 0:
             rows.append([f"  {name}", *(duration(latency[key]) for key in keys)])
     return columns(rows, align="<>") if len(rows) > 1 else ""
 

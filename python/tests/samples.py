@@ -13,7 +13,12 @@ LATENCY_KEYS = ("mean", "p50", "p90", "p99", "p999", "p9999", "max")
 
 
 def result(
-    *, waf: float = 2.0, iops: float = 10_000.0, timed: bool = True, multiplane: float = 0.3, seed: int = 1
+    *,
+    waf: float = 2.0,
+    iops: float = 10_000.0,
+    timed: bool = True,
+    program_us: float = 300.0,
+    seed: int = 1,
 ) -> Result:
     """A result of 4 channels, 8 dies, 16 planes of 40 blocks of 128 pages."""
     rng = np.random.default_rng(seed)
@@ -23,10 +28,10 @@ def result(
         "wear": _wear(rng, waf),
         "utilisation": _utilisation(rng, waf, timed),
     }
-    return Result(_summary(waf, iops, timed, multiplane), tables)
+    return Result(_summary(waf, iops, timed, program_us), tables)
 
 
-def _summary(waf: float, iops: float, timed: bool, multiplane: float) -> dict[str, Any]:
+def _summary(waf: float, iops: float, timed: bool, program_us: float) -> dict[str, Any]:
     host_pages = 100_000
     gc_pages = int(host_pages * (waf - 1))
     scale = 32e6 / iops
@@ -34,6 +39,7 @@ def _summary(waf: float, iops: float, timed: bool, multiplane: float) -> dict[st
         zip(LATENCY_KEYS, (scale * f for f in (1.0, 0.7, 1.8, 4.0, 9.0, 14.0, 20.0)), strict=True)
     )
     nothing: dict[str, float | None] = dict.fromkeys(LATENCY_KEYS)
+    program_share = program_us * (host_pages + gc_pages) / 8 / (150_000 / iops * 1e6)
     gc_share = 0.8 * (1 - 1 / waf)
     return {
         "schema": "ftlab.summary/1",
@@ -97,7 +103,7 @@ def _summary(waf: float, iops: float, timed: bool, multiplane: float) -> dict[st
                 }
                 for cause in CAUSES
             },
-            "multiplane": {"read_fraction": 0.1, "program_fraction": multiplane, "erase_fraction": 0.0},
+            "multiplane": {"read_fraction": 0.1, "program_fraction": 0.3, "erase_fraction": 0.0},
         },
         "waf": waf,
         "gc": {
@@ -117,7 +123,7 @@ def _summary(waf: float, iops: float, timed: bool, multiplane: float) -> dict[st
             }
             if timed
             else {"host": None, "gc": None, "idle": None, "transfer": None},
-            "die": {"read": 0.1, "program": 0.7, "erase": 0.05, "idle": 0.15}
+            "die": {"read": 0.1, "program": program_share, "erase": 0.05, "idle": 0.15}
             if timed
             else {"read": None, "program": None, "erase": None, "idle": None},
         },

@@ -156,7 +156,7 @@ def test_labels_tell_runs_apart() -> None:
     assert list(twice.results) == ["config", "config (2)"]
     grid = ftlab.compare(TINY, vary={"ftl.victim": ["greedy", "fifo"], "run.seed": [1, 2]}, sets=quick)
     assert list(grid.results) == [
-        "victim=greedy seed=1", "victim=greedy seed=2", "victim=fifo seed=1", "victim=fifo seed=2",
+        "greedy seed=1", "greedy seed=2", "fifo seed=1", "fifo seed=2",
     ]  # fmt: skip
 
 

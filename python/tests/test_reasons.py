@@ -19,13 +19,19 @@ def test_write_amplification_is_named() -> None:
 
 
 def test_planes_are_named() -> None:
-    why = reasons(pairs={"multiplane": 0.8, "iops": 10_000}, single={"multiplane": 0.1, "iops": 7_000})
-    assert "10 % of pages were programmed by multi-plane commands against 80 %" in why["single"]
+    why = reasons(pairs={"program_us": 200, "iops": 10_000}, single={"program_us": 400, "iops": 7_000})
+    assert (
+        "30 % fewer IOPS than pairs: a programmed page took 400 µs of die time against 200 µs"
+        in why["single"]
+    )
+    assert "fewer planes" in why["single"]
 
 
 def test_what_pulls_the_other_way_is_told() -> None:
-    why = reasons(a={"waf": 2.0, "iops": 10_000}, b={"waf": 3.0, "iops": 12_000, "multiplane": 0.9})
-    assert why["b"].startswith("20 % more IOPS than a: 90 % of pages")
+    why = reasons(a={"waf": 2.0, "iops": 10_000}, b={"waf": 3.0, "iops": 12_000, "program_us": 150})
+    assert why["b"].startswith(
+        "20 % more IOPS than a: a programmed page took 150 µs of die time against 300 µs"
+    )
     assert "although WAF is 3.00 against 2.00" in why["b"]
 
 
