@@ -111,6 +111,9 @@ const SECOND: u64 = 1_000_000_000;
 /// An hour: longer than any flash operation, short enough for a run of 2^32 of them to fit 64 bits.
 const TIME_MAX: u64 = 3600 * SECOND;
 
+/// The most there can be: one page for the user, of all that 32 bits can number.
+const OVER_PROVISIONING_MAX: f64 = 4_294_967_296.0;
+
 const fn count(min: u64, max: u64) -> Kind {
     Kind::Count { min, max }
 }
@@ -190,7 +193,7 @@ const BEFORE_FTL: &[Key] = &[
     key(
         "device",
         "over_provisioning",
-        Kind::Number { min: 0.0, max: 1000.0, above: true },
+        Kind::Number { min: 0.0, max: OVER_PROVISIONING_MAX, above: true },
         "0.07",
         "Spare ÷ user capacity (not spare ÷ raw capacity). Where `user_capacity` is given too, both must agree to \
          the digits written here (to 0.005 at least); the capacity decides.",

@@ -74,7 +74,11 @@ fn default(key: &Key) -> String {
             (_, Some(first)) => format!("`\"{}\"`", first.name),
             (_, None) => "none".into(),
         },
-        (_, "") => "none".into(),
+        (_, "") => match key.name {
+            "user_capacity" => "by `over_provisioning`".into(),
+            "request_size" => "one page".into(),
+            _ => "none".into(),
+        },
         (_, default) => format!("`{default}`"),
     }
 }

@@ -5,7 +5,7 @@ mod common;
 use base::{Cell, Duration, Multiplane};
 use common::registry;
 use config::model::{Executor, Precondition, Replay, Source};
-use config::{Base, Config, PRESETS, load, to_json, to_toml};
+use config::{Base, Config, PRESETS, load, reference_page, to_json, to_toml};
 
 fn text(text: &str) -> Base {
     Base::Text { name: "device.toml".into(), text: text.into() }
@@ -201,4 +201,50 @@ fn arguments_are_presets_or_files() {
     assert!(matches!(Base::argument("tbm"), Base::Preset(_)));
     assert!(matches!(Base::argument("./tbm"), Base::File(_)));
     assert!(matches!(Base::argument("tbm.toml"), Base::File(_)));
+}
+
+#[test]
+fn the_smallest_user_space_reads_back() {
+    let device = "[device]\nblocks_per_plane = 2048\nuser_capacity = \"8KiB\"\n";
+    let config = read(&text(&format!("{device}{UNIFORM}")), &[], None);
+    assert_eq!(config.device.over_provisioning, f64::from((1 << 25) - 1));
+    assert_eq!(read(&text(&to_toml(&config)), &[], None), config);
+}
+
+/// The committed page holds the policies of the real registries too; what comes from this crate is compared here.
+#[test]
+fn the_reference_page_is_current() {
+    let page = reference_page(&registry());
+    let committed = include_str!("../../../docs/config.md");
+    let section = |page: &str, name: &str| {
+        let start = page.find(name).unwrap_or_else(|| panic!("no {name}"));
+        let end = page[start + 3..].find("\n## ").map_or(page.len(), |end| start + 3 + end);
+        page[start..end].to_owned()
+    };
+    for name in [
+        "# Configuration reference",
+        "## `[device]`",
+        "## `[device.timing]`",
+        "## `[host]`",
+        "## `[run]`",
+        "## Presets",
+    ] {
+        assert_eq!(section(&page, name), section(committed, name), "{name}: docs/config.md is out of date");
+    }
+    let keys = |page: &str| {
+        let section = section(page, "## `[workload]`");
+        section.split("### ").next().unwrap_or("").to_owned()
+    };
+    assert_eq!(keys(&page), keys(committed), "[workload]: docs/config.md is out of date");
+}
+
+#[test]
+fn the_reference_page_lists_choices_with_their_parameters() {
+    let page = reference_page(&registry());
+    assert!(
+        page.contains("| `rga` | d drawn at random. | `d` = 10: A whole number. (a whole number from 1 to 65536) |")
+    );
+    assert!(page.contains("### `workload.generator`"));
+    // Neighbours with one description share a line.
+    assert!(page.contains("| `cost-benefit` `fifo` `random` | A choice without parameters. |  |"));
 }
