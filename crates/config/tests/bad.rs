@@ -181,13 +181,15 @@ fn geometry_and_capacity() {
             "[device]\ncell = \"tlc\"\n",
             "[device]\npages_per_block = 255\n",
             "[device]\nblocks_per_plane = 1048576\n",
-            "[device]\nchannels = 256\nchips_per_channel = 256\ndies_per_chip = 64\nplanes_per_die = 16\npages_per_block = 65534\n",
+            "[device]\nchannels = 256\nchips_per_channel = 256\ndies_per_chip = 64\nplanes_per_die = 16\n\
+             pages_per_block = 65534\n",
             "[device]\nuser_capacity = \"16GiB\"\n",
             "[device]\nuser_capacity = \"10000000kB\"\n",
             "[device]\nuser_capacity = \"1000B\"\n",
             "[device]\nuser_capacity = \"15GiB\"\nover_provisioning = 0.28\n",
             "[device]\nuser_capacity = \"15GiB\"\nover_provisioning = 0.0667001\n",
-            "[device]\nchannels = 1\nchips_per_channel = 1\ndies_per_chip = 1\nplanes_per_die = 1\nblocks_per_plane = 4\npages_per_block = 2\nover_provisioning = 9\n",
+            "[device]\nchannels = 1\nchips_per_channel = 1\ndies_per_chip = 1\nplanes_per_die = 1\n\
+             blocks_per_plane = 4\npages_per_block = 2\nover_provisioning = 9\n",
         ]),
     );
 }
@@ -282,10 +284,9 @@ fn presets() {
 fn all_problems_at_once() {
     check(
         "all_problems_at_once",
-        &texts(&[
-            "[device]\nchannels = \"four\"\npage_size = \"8K\"\nspares = 3\n\n[device.timing]\nread = 75\n\n[ftl]\nvictim = \"gredy\"\n\
-         [host]\nqueue_depth = 0\n[workload]\ngenerator = \"unifrom\"\nvolume = \"1y\"\n[run]\nseed = true\n",
-        ]),
+        &texts(&["[device]\nchannels = \"four\"\npage_size = \"8K\"\nspares = 3\n\n[device.timing]\nread = 75\n\n\
+             [ftl]\nvictim = \"gredy\"\n\
+         [host]\nqueue_depth = 0\n[workload]\ngenerator = \"unifrom\"\nvolume = \"1y\"\n[run]\nseed = true\n"]),
     );
 }
 
@@ -368,9 +369,7 @@ fn objects() {
         other => panic!("{other:?}"),
     };
     let cases = [
-        object(
-            r#"{"device": {"channels": null, "chips_per_channel": 1.5}, "workload": {"generator": "uniform", "requests": 5}}"#,
-        ),
+        object(r#"{"device": {"channels": null, "chips_per_channel": 1.5}, "workload": {"trace": "a"}}"#),
         object(r#"{"ftl": {"victim": {"rga": {"k": 1}}}, "workload": {"generator": "unifrom", "requests": 5}}"#),
         object(r#"{"device": 4, "workload": {"trace": "a.csv"}}"#),
         object("{}"),
