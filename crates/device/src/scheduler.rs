@@ -26,8 +26,8 @@ pub static SEAM: Seam =
 /// The age of work that nobody waits for.
 pub(crate) const NOT_URGENT: u64 = u64::MAX;
 
-/// How many waiting reads are looked at for one that fits a multi-plane read.
-const READ_WINDOW: usize = 64;
+/// How many waiting reads that do not fit a multi-plane read are passed over for one that does.
+const MAX_PASSED: usize = 64;
 
 /// The scheduler in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,12 +72,12 @@ impl Scheduler {
         self == Scheduler::Paq
     }
 
-    /// How many waiting reads, beyond the first, are looked at for one that may join it.
+    /// How many waiting reads that may not join a command are passed over in search of one that may.
     #[inline]
-    pub(crate) fn read_window(self) -> usize {
+    pub(crate) fn passes_over(self) -> usize {
         match self {
-            Scheduler::Fifo => 1,
-            Scheduler::Paq => READ_WINDOW,
+            Scheduler::Fifo => 0,
+            Scheduler::Paq => MAX_PASSED,
         }
     }
 }

@@ -337,11 +337,11 @@ impl Timed<'_, '_> {
         let mut last_age = self.pool.get(first).age;
         let mut previous = None;
         let mut at = self.dies[die as usize].reads.first();
-        for _ in 0..self.scheduler.read_window() {
-            let Some(read) = at else { break };
-            if usize::from(self.dies[die as usize].count) == planes {
-                break;
-            }
+        let mut passed = 0;
+        while let Some(read) = at
+            && usize::from(self.dies[die as usize].count) < planes
+            && passed <= self.scheduler.passes_over()
+        {
             at = self.dies[die as usize].reads.after(&self.pool, read);
             let Transaction { age, lpn, .. } = *self.pool.get(read);
             let found = self.device.ftl.lookup(lpn).filter(|&other| {
@@ -356,7 +356,10 @@ impl Timed<'_, '_> {
                     self.add_read(die, read, other);
                     last_age = age;
                 }
-                None => previous = Some(read),
+                None => {
+                    previous = Some(read);
+                    passed += 1;
+                }
             }
         }
     }

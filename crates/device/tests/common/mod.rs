@@ -212,3 +212,49 @@ pub fn random_trace(seed: u64, user_capacity: u64, rows: u64) -> String {
     }
     text
 }
+
+/// A trace in a file of this process's own, removed at the end.
+pub struct TraceFile(std::path::PathBuf);
+
+impl TraceFile {
+    /// Rows are time (ns, a multiple of 100), type as the MSR format names it, offset and size in bytes.
+    pub fn new(rows: &[(u64, &str, u64, u64)]) -> TraceFile {
+        let mut text = String::new();
+        for (at, kind, offset, size) in rows {
+            assert!(at % 100 == 0, "the format counts ticks of 100 ns");
+            writeln!(text, "{},test,0,{kind},{offset},{size},0", 128_166_372_000_000_000 + at / 100).expect("a string");
+        }
+        let path = temporary("csv");
+        std::fs::write(&path, text).expect("a temporary file");
+        TraceFile(path)
+    }
+
+    /// The trace as the source of a workload.
+    pub fn source(&self) -> Source {
+        Source::Trace { path: self.0.display().to_string() }
+    }
+}
+
+impl Drop for TraceFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A path that no other test uses.
+pub fn temporary(extension: &str) -> std::path::PathBuf {
+    static COUNT: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    std::env::temp_dir().join(format!("ftlab-test-{}-{number}.{extension}", std::process::id()))
+}
+
+/// Replays a trace once, at its own times.
+pub fn replay(config: &Config, rows: &[(u64, &str, u64, u64)]) -> Value {
+    let trace = TraceFile::new(rows);
+    let mut config = config.clone();
+    config.workload.source = trace.source();
+    config.workload.end = End { rounds: Some(1), ..End::default() };
+    config.host.replay = Replay::Open;
+    config.host.queue_depth = 64;
+    run(&config)
+}
