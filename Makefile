@@ -34,8 +34,9 @@ setup: .venv/.built ## the virtual environment .venv, with all tools and ftlab i
 	@[ -n "$(PYTHON)" ] || { echo "error: no Python 3.11 or newer is on the PATH" >&2; exit 2; }
 	@command -v cargo >/dev/null || { echo "error: no cargo on the PATH; install a Rust toolchain (https://rustup.rs)" >&2; exit 2; }
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || $(MAKE) --no-print-directory system-venv
-	[ -x $(PY) ] || $(PYTHON) -m venv .venv
-	$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	@echo "Setting up .venv with the locked packages of requirements.lock."
+	@[ -x $(PY) ] || $(PYTHON) -m venv .venv
+	@$(PY) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	@touch $@
 
 # Debian and Ubuntu pack Python's venv module apart.
@@ -47,7 +48,8 @@ system-venv:
 	else echo "error: $(PYTHON) has no venv module; install it with the system's package manager" >&2; exit 2; fi
 
 .venv/.built: .venv/.locked $(RUST)
-	$(BIN)/maturin develop --release --quiet
+	@echo "Building the engine with all optimisations; a minute or two."
+	@PIP_QUIET=1 $(BIN)/maturin develop --release >.venv/build.log 2>&1 || { cat .venv/build.log; exit 1; }
 	@touch $@
 
 .PHONY: demo
@@ -72,7 +74,7 @@ test: check ## everything that must pass
 
 .PHONY: bench
 bench: ## the benchmark of record, single thread
-	cargo run --release --quiet -p ftlab-device --example bench
+	cargo run --release --quiet -p ftlab-bench
 
 .PHONY: evidence
 evidence: setup ## the engine against theory and formulas, at length, into docs/evidence

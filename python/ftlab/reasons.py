@@ -77,7 +77,7 @@ def _outcome(run: Figures, base: Figures, reference: str) -> tuple[str, bool | N
             continue
         ratio = mine / theirs - 1
         if abs(ratio) < SAME:
-            return f"the same {name} as {reference} within {SAME:.0%}".replace("%", " %"), None
+            return f"the same {name} as {reference} within {100 * SAME:.0f} %", None
         return _change(ratio, name, reference), (ratio > 0) == more_is_slower
     return f"nothing to measure against {reference}", None
 
@@ -100,7 +100,9 @@ def _gc(run: Figures, base: Figures) -> Cause | None:
     text = f"WAF is {run.waf:.2f} against {base.waf:.2f}"
     valid, other = run.victim_valid, base.victim_valid
     if valid is not None and other is not None and (valid - other) * (run.waf - base.waf) > 0:
-        text += f", as a victim held {_share(valid)} valid pages against {_share(other)}"
+        # Two digits may look the same for victims that are nearly full.
+        digits = 0 if abs(valid - other) >= 0.02 else 1
+        text += f", as a victim held {_share(valid, digits)} valid pages against {_share(other, digits)}"
     if run.gc_share is not None and base.gc_share is not None:
         text += f", and GC took {_share(run.gc_share)} of die time against {_share(base.gc_share)}"
     return Cause(run.waf > base.waf, abs(run.waf / base.waf - 1), text)
@@ -125,6 +127,9 @@ def _dies(run: Figures, base: Figures) -> Cause | None:
     if mine is None or theirs is None or abs(mine - theirs) < POINTS or run.open_loop:
         return None
     text = f"dies were idle {_share(mine)} of the time against {_share(theirs)}"
+    if mine > theirs:
+        # In a closed loop the queue is never empty.
+        text += ", while requests waited for other dies"
     if (
         run.die_imbalance is not None
         and base.die_imbalance is not None
@@ -151,6 +156,8 @@ def _change(ratio: float, name: str, reference: str) -> str:
     return f"{percent} {more if ratio > 0 else less} {name} than {reference}"
 
 
-def _share(fraction: float) -> str:
+def _share(fraction: float, digits: int | None = None) -> str:
     percent = 100 * fraction
-    return f"{percent:.{0 if percent >= 9.95 or percent < 0.05 else 1}f} %"
+    if digits is None:
+        digits = 0 if percent >= 9.95 or percent < 0.05 else 1
+    return f"{percent:.{digits}f} %"

@@ -31,10 +31,10 @@ def pointed(
     mark = "^" * (1 if at is None else max(1, min(len(words[place]), 60)))
     text = [
         f"error: {message}",
-        f"  --> command line, argument {place}",
-        "   |",
-        f"   | {line}",
-        f"   | {' ' * column}{mark} {expected}".rstrip(),
+        f" --> command line, argument {place}",
+        "  |",
+        f"  | {line}",
+        f"  | {' ' * column}{mark} {expected}".rstrip(),
     ]
     if hint:
         text.append(f"hint: {hint}")
