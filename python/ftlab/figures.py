@@ -40,6 +40,8 @@ class Figures:
     erases: int
     wear_stddev: float | None
     wear_max: int | None
+    array: tuple[str, ...]
+    """Cells and times of the flash chips, to tell whether two runs had the same."""
     open_loop: bool
     """Whether requests come at their own times, so that latency rather than rate tells runs apart."""
 
@@ -71,6 +73,9 @@ class Figures:
             erases=flash["block_erases"],
             wear_stddev=s["wear"]["erases"]["stddev"],
             wear_max=s["wear"]["erases"]["max"],
+            array=tuple(
+                str(part) for part in (s["config"]["device"]["cell"], s["config"]["device"]["timing"])
+            ),
             open_loop=s["config"]["host"]["replay"] == "open",
         )
 

@@ -97,29 +97,28 @@ def _causes(run: Figures, base: Figures) -> list[Cause]:
 def _gc(run: Figures, base: Figures) -> Cause | None:
     if run.waf is None or base.waf is None or abs(run.waf / base.waf - 1) < SAME:
         return None
-    text = f"WAF is {run.waf:.2f} against {base.waf:.2f}"
+    parts = [f"WAF is {run.waf:.2f} against {base.waf:.2f}"]
     valid, other = run.victim_valid, base.victim_valid
     if valid is not None and other is not None and (valid - other) * (run.waf - base.waf) > 0:
-        # Two digits may look the same for victims that are nearly full.
-        digits = 0 if abs(valid - other) >= 0.02 else 1
-        text += f", as a victim held {_share(valid, digits)} valid pages against {_share(other, digits)}"
+        # Without a digit more, victims that are nearly full may look the same.
+        digits = 0 if abs(valid - other) >= POINTS else 1
+        held = f"a victim held {_share(valid, digits)} valid pages against {_share(other, digits)}"
+        # Without time the difference in WAF is what is being explained.
+        parts = [*parts, f"as {held}"] if run.iops is not None else [held]
     if run.gc_share is not None and base.gc_share is not None:
-        text += f", and GC took {_share(run.gc_share)} of die time against {_share(base.gc_share)}"
-    return Cause(run.waf > base.waf, abs(run.waf / base.waf - 1), text)
+        parts.append(f"and GC took {_share(run.gc_share)} of die time against {_share(base.gc_share)}")
+    return Cause(run.waf > base.waf, abs(run.waf / base.waf - 1), ", ".join(parts))
 
 
 def _planes(run: Figures, base: Figures) -> Cause | None:
     mine, theirs = run.program_us, base.program_us
     if mine is None or not theirs or abs(mine / theirs - 1) < POINTS:
         return None
-    # The array's times are given, so what changes the mean is how many planes work at once.
-    shared = "fewer" if mine > theirs else "more"
-    return Cause(
-        mine > theirs,
-        abs(mine / theirs - 1),
-        f"a programmed page took {duration(mine)} of die time against {duration(theirs)}, as {shared} planes of a "
-        "die were programmed at once",
-    )
+    text = f"a programmed page took {duration(mine)} of die time against {duration(theirs)}"
+    if run.array == base.array:
+        # With equal chips, what changes the mean is how many planes work at once.
+        text += f", as {'fewer' if mine > theirs else 'more'} planes of a die were programmed at once"
+    return Cause(mine > theirs, abs(mine / theirs - 1), text)
 
 
 def _dies(run: Figures, base: Figures) -> Cause | None:

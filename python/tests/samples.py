@@ -56,6 +56,8 @@ def _summary(waf: float, iops: float, timed: bool, program_us: float) -> dict[st
                 "page_size": "4KiB",
                 "user_capacity": "300MiB",
                 "over_provisioning": 0.0667,
+                "cell": "mlc",
+                "timing": {"program": ["1600us", "1600us"]},
             },
             "ftl": {
                 "mapping": "page",
