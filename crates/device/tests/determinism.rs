@@ -1,0 +1,173 @@
+//! Same configuration, same seed: the same summary and tables, however often, whoever watches, and in
+//! whatever company.
+
+mod common;
+
+use common::*;
+use config::Config;
+use config::model::*;
+use device::{Options, Outcome, TimelineSpec};
+use metrics::deterministic;
+use serde_json::Value;
+
+/// Everything that has to be the same: the summary without what the run cost, and all tables.
+fn fingerprint(outcome: &Outcome) -> String {
+    format!("{}\n{:?}", deterministic(&outcome.summary), outcome.tables)
+}
+
+fn outcome(config: &Config) -> Outcome {
+    device::simulate(config, &mut Options::default()).expect("a run")
+}
+
+/// Random devices under random policies, both executors, long enough to collect.
+fn cases() -> Vec<Config> {
+    let mut configs: Vec<Config> = (0..14)
+        .map(|seed| {
+            let mut config = random_config(seed + 5_000_000);
+            config.run.executor = if seed % 2 == 0 { Executor::Timed } else { Executor::Count };
+            config.workload.end = End { requests: Some(1500), ..End::default() };
+            config
+        })
+        .collect();
+    configs.push(aged());
+    configs
+}
+
+/// A device whose every policy has something to choose, in time.
+fn aged() -> Config {
+    let mut config = plain(2, 2, 1, 2, 32, 32);
+    config.run.checks = Checks::Fast;
+    config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
+    config.host.queue_depth = 16;
+    config.workload.source = Source::Generator(generator("uniform", 8192, 0.3, config.device.user_capacity));
+    config.workload.end = End { requests: Some(20_000), ..End::default() };
+    config
+}
+
+#[test]
+fn the_same_run_twice() {
+    for (number, config) in cases().iter().enumerate() {
+        assert_eq!(fingerprint(&outcome(config)), fingerprint(&outcome(config)), "case {number}: {config:#?}");
+    }
+}
+
+#[test]
+fn nobody_who_watches_moves_a_number() {
+    let mut calls = 0;
+    for (number, config) in cases().iter().enumerate() {
+        let alone = fingerprint(&outcome(config));
+        let mut progress = |_: &metrics::Progress| {
+            calls += 1;
+            true
+        };
+        let path = temporary("json");
+        let timed = config.run.executor == Executor::Timed;
+        let window = base::Instant::ZERO..base::Instant::NEVER;
+        let mut options = Options {
+            progress: Some(&mut progress),
+            timeline: timed.then(|| TimelineSpec { path: path.clone(), window }),
+            save_state: Some(temporary("state")),
+        };
+        let watched = fingerprint(&device::simulate(config, &mut options).expect("a run"));
+        let state = options.save_state.take().expect("set above");
+        assert!(state.exists() && path.exists() == timed, "the files were written");
+        let _ = (std::fs::remove_file(&path), std::fs::remove_file(&state));
+        assert_eq!(watched, alone, "case {number}: {config:#?}");
+    }
+    assert!(calls > 100, "somebody did watch: {calls} times");
+}
+
+#[test]
+fn full_checks_and_stamps_move_no_number() {
+    let without = |outcome: &Outcome| {
+        let mut summary = deterministic(&outcome.summary);
+        summary.as_object_mut().expect("an object").remove("config");
+        format!("{summary}\n{:?}", outcome.tables)
+    };
+    for config in cases() {
+        let checked = Config {
+            run: Run { checks: Checks::Full, payload: Payload::Stamp, ..config.run.clone() },
+            ..config.clone()
+        };
+        let bare = Config { run: Run { checks: Checks::Fast, payload: Payload::None, ..config.run.clone() }, ..config };
+        assert_eq!(without(&outcome(&checked)), without(&outcome(&bare)), "{bare:#?}");
+    }
+}
+
+#[test]
+fn runs_in_other_threads_are_no_company() {
+    let configs = cases();
+    let alone: Vec<String> = configs.iter().map(|config| fingerprint(&outcome(config))).collect();
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = (0..4)
+            .map(|worker| {
+                let configs = &configs;
+                // Each in another order, so that every run meets every other somewhere.
+                scope.spawn(move || {
+                    let order = (0..configs.len()).map(move |i| (i * [1, 3, 7, 11][worker]) % configs.len());
+                    order.map(|i| (i, fingerprint(&outcome(&configs[i])))).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        for handle in handles {
+            for (number, found) in handle.join().expect("a thread") {
+                assert_eq!(found, alone[number], "case {number}");
+            }
+        }
+    });
+}
+
+#[test]
+fn another_seed_is_another_run() {
+    let config = aged();
+    let first = outcome(&config);
+    for victim in ["greedy", "rga", "random"] {
+        let mut config = config.clone();
+        choose(&mut config.ftl, "victim", victim, &[]);
+        let with_seed = |seed| {
+            let mut config = config.clone();
+            config.run.seed = seed;
+            let mut summary = deterministic(&outcome(&config).summary);
+            summary.as_object_mut().expect("an object").retain(|key, _| !["seed", "config"].contains(&key.as_str()));
+            summary
+        };
+        assert_eq!(with_seed(7), with_seed(7));
+        assert_ne!(with_seed(7), with_seed(8), "{victim}");
+    }
+    assert_ne!(first.summary["seed"], Value::Null);
+}
+
+/// What the host asked for, as far as the summary tells: it has to be the same whatever the device does.
+fn asked(summary: &Value) -> Value {
+    let host = &summary["host"];
+    serde_json::json!([host["reads"], host["writes"], host["bytes_read"], host["bytes_written"], summary["workload"]])
+}
+
+#[test]
+fn a_policys_chance_is_its_own() {
+    for pattern in ["uniform", "zipf", "hot-cold", "mixed"] {
+        let mut config = aged();
+        config.workload.source = Source::Generator(generator(pattern, 8192, 0.3, config.device.user_capacity));
+        let reference = outcome(&config);
+        for victim in ["random", "rga", "fifo"] {
+            for executor in [Executor::Timed, Executor::Count] {
+                let mut other = config.clone();
+                choose(&mut other.ftl, "victim", victim, &[]);
+                other.run.executor = executor;
+                let found = outcome(&other);
+                assert_eq!(asked(&found.summary), asked(&reference.summary), "{pattern}, {victim}, {executor:?}");
+                assert_ne!(found.summary["waf"], reference.summary["waf"], "{victim} chose other victims");
+            }
+        }
+    }
+    // Requests page by page: with nothing collected, where pages land follows from the requests alone, and it
+    // must not matter that a policy draws numbers while the device is aged.
+    let mut config = aged();
+    config.run.precondition = Precondition::None;
+    config.workload.end = End { requests: Some(1500), ..End::default() };
+    let greedy = outcome(&config);
+    assert_eq!(figure(&greedy.summary, "flash.block_erases"), 0.0);
+    choose(&mut config.ftl, "victim", "random", &[]);
+    let random = outcome(&config);
+    assert_eq!(format!("{:?}", greedy.tables), format!("{:?}", random.tables), "latencies request by request");
+}
