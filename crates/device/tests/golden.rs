@@ -1,0 +1,185 @@
+//! Did behaviour move? Every registered choice of every seam, under both executors, on one small device.
+//!
+//! The table lies beside this file. A changed number is a difference that somebody reviews; after a change
+//! that is meant to move numbers, `UPDATE_GOLDEN=1 cargo test -p ftlab-device --test golden` writes it anew.
+
+mod common;
+
+use std::fmt::Write as _;
+
+use base::{Cell, Multiplane, ProgramOrder};
+use common::*;
+use config::Config;
+use config::model::*;
+use serde_json::Value;
+
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden.txt");
+
+/// 2 channels of 2 chips of 2 dies of 2 planes, aged by one random overwrite, under a skewed mix of reads and writes.
+fn reference(executor: Executor) -> Config {
+    let mut config = plain(2, 2, 2, 2, 24, 24);
+    config.device.cell = Cell::Tlc;
+    config.device.timing.read = [60, 75, 90].map(base::Duration::from_us).to_vec();
+    config.device.timing.program = [500, 900, 1800].map(base::Duration::from_us).to_vec();
+    config.device.user_capacity = config.device.user_capacity / 3 * 4 / 100 * 85 / 8192 * 8192;
+    config.host.queue_depth = 16;
+    let footprint = config.device.user_capacity;
+    config.workload.source = Source::Generator(generator("zipf", 12_288, 0.4, footprint));
+    config.workload.end = End { requests: Some(12_000), ..End::default() };
+    config.run.precondition = Precondition::Random { volume: footprint };
+    config.run.executor = executor;
+    config.run.checks = Checks::Fast;
+    config.run.seed = 42;
+    config
+}
+
+/// What is varied: a name, and the configuration.
+fn variations(executor: Executor) -> Vec<(String, Config)> {
+    let mut all = vec![("reference".to_string(), reference(executor))];
+    for seam in device::seams() {
+        for choice in seam.choices {
+            let mut config = reference(executor);
+            choose(&mut config.ftl, seam.key, choice.name, &[]);
+            if seam.key == "wear_leveling" && choice.name == "static" {
+                // The default threshold is for devices that live longer.
+                choose(&mut config.ftl, "wear_leveling", "static", &[("threshold", 3.0)]);
+            }
+            all.push((format!("{}={}", seam.key, choice.name), config));
+        }
+    }
+    for allocation in ["CWDP", "PCWD", "F", "D", "F2"] {
+        let mut config = reference(executor);
+        let footprint = config.device.user_capacity;
+        config.workload.source = Source::Generator(generator("uniform", 16_384, 0.3, footprint));
+        choose(&mut config.ftl, "allocation", allocation, &[]);
+        choose(&mut config.ftl, "scheduler", "paq", &[]);
+        all.push((format!("{allocation} paq, two pages"), config.clone()));
+        config.run.precondition = Precondition::None;
+        config.workload.end = End { requests: Some(2000), ..End::default() };
+        all.push((format!("{allocation} paq, two pages, fresh"), config));
+    }
+    for (name, multiplane) in [("off", Multiplane::Off), ("pac", Multiplane::Pac), ("bac", Multiplane::Bac)] {
+        for scheduler in ["fifo", "paq"] {
+            let mut config = reference(executor);
+            config.device.multiplane = multiplane;
+            choose(&mut config.ftl, "scheduler", scheduler, &[]);
+            all.push((format!("multiplane={name} {scheduler}"), config));
+        }
+    }
+    let mut config = reference(executor);
+    config.device.program_order = ProgramOrder::Shadow;
+    all.push(("program_order=shadow".into(), config));
+    for scheduler in ["fifo", "paq"] {
+        let mut config = reference(executor);
+        config.device.timing.command_overhead = base::Duration(700);
+        config.device.timing.dram_bandwidth = Some(250_000_000);
+        config.device.timing.ecc_latency = base::Duration::from_us(12);
+        choose(&mut config.ftl, "scheduler", scheduler, &[]);
+        all.push((format!("overheads {scheduler}"), config));
+    }
+    for choice in workload::GENERATORS {
+        let mut config = reference(executor);
+        let footprint = config.device.user_capacity;
+        config.workload.source = Source::Generator(generator(choice.name, 8192, 0.3, footprint));
+        all.push((format!("generator={}", choice.name), config));
+    }
+    for (name, precondition) in [
+        ("none", Precondition::None),
+        ("sequential", Precondition::Sequential { volume: reference(executor).device.user_capacity }),
+        ("steady", Precondition::Steady),
+    ] {
+        let mut config = reference(executor);
+        config.run.precondition = precondition;
+        all.push((format!("precondition={name}"), config));
+    }
+    let mut config = reference(executor);
+    config.host.replay = Replay::Open;
+    if let Source::Generator(generator) = &mut config.workload.source {
+        (generator.interval, generator.poisson) = (base::Duration::from_us(5000), true);
+    }
+    all.push(("open loop".into(), config));
+    all
+}
+
+/// A figure to so many decimals, `-` where it is not defined.
+fn cell(summary: &Value, path: &str, decimals: usize) -> String {
+    let value = path.split('.').fold(summary, |value, key| &value[key]);
+    match value.as_f64() {
+        Some(figure) => format!("{figure:.decimals$}"),
+        None => {
+            assert!(value.is_null(), "{path} is {value}");
+            "-".into()
+        }
+    }
+}
+
+/// Path, heading and decimals of each column.
+const COLUMNS: [(&str, &str, usize); 13] = [
+    ("waf", "waf", 4),
+    ("flash.block_erases", "erases", 0),
+    ("gc.moved_pages", "moved", 0),
+    ("wear.moves", "wear", 0),
+    ("wear.erases.stddev", "stddev", 3),
+    ("flash.by_cause.rmw.reads", "rmw", 0),
+    ("host.read_latency_us.p50", "r p50", 1),
+    ("host.read_latency_us.p99", "r p99", 1),
+    ("host.write_latency_us.p50", "w p50", 1),
+    ("host.write_latency_us.p99", "w p99", 1),
+    ("flash.multiplane.read_fraction", "mp read", 4),
+    ("flash.multiplane.program_fraction", "mp prog", 4),
+    ("flash.multiplane.erase_fraction", "mp erase", 4),
+];
+
+fn table() -> String {
+    let mut text = format!("{:<40}", "timed");
+    for (_, heading, _) in COLUMNS {
+        write!(text, "{heading:>10}").expect("a string");
+    }
+    for executor in [Executor::Timed, Executor::Count] {
+        text += if executor == Executor::Timed { "\n" } else { "\ncount\n" };
+        for (name, config) in variations(executor) {
+            let summary = run(&config);
+            write!(text, "{name:<40}").expect("a string");
+            for (path, _, decimals) in COLUMNS {
+                write!(text, "{:>10}", cell(&summary, path, decimals)).expect("a string");
+            }
+            text.push('\n');
+        }
+    }
+    text
+}
+
+#[test]
+fn no_number_moved() {
+    let found = table();
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(TABLE, &found).expect("the table can be written");
+        return;
+    }
+    let expected = std::fs::read_to_string(TABLE).expect("the table lies beside the test").replace("\r\n", "\n");
+    let moved: Vec<String> = expected
+        .lines()
+        .zip(found.lines())
+        .filter(|(expected, found)| expected != found)
+        .map(|(expected, found)| format!("- {expected}\n+ {found}"))
+        .collect();
+    let lengths = (expected.lines().count(), found.lines().count());
+    assert!(
+        moved.is_empty() && lengths.0 == lengths.1,
+        "{} of {} rows moved (UPDATE_GOLDEN=1 writes the table anew):\n{}",
+        moved.len(),
+        lengths.0,
+        moved.join("\n")
+    );
+}
+
+#[test]
+fn every_registered_choice_has_its_row() {
+    let table = std::fs::read_to_string(TABLE).expect("the table lies beside the test");
+    for seam in device::seams() {
+        for choice in seam.choices {
+            let name = format!("{}={} ", seam.key, choice.name);
+            assert_eq!(table.lines().filter(|line| line.starts_with(&name)).count(), 2, "{name}");
+        }
+    }
+}
