@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use base::Geometry;
+use base::{Geometry, Lpn};
 use config::Config;
 use ftl::Saved;
 use nand::Block;
@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::RunError;
 use crate::device::{Device, policies};
+use crate::flash::Stamp;
 
 const MAGIC: &[u8; 8] = b"ftlabst1";
 const NONE: u32 = u32::MAX;
@@ -108,8 +109,12 @@ pub(crate) fn load(device: &mut Device, config: &Config, path: &str) -> Result<(
     let damaged = |what: &str| refuse(format!("is damaged ({what}); save the state again"));
     let mut input = zstd::Decoder::with_buffer(file).map_err(|_| damaged("compression"))?;
     let header = read_header(&mut input).ok_or_else(|| damaged("header"))?;
-    for (wanted, found) in fits(config).into_iter().zip(&header.fits) {
-        if wanted != *found {
+    let wanted = fits(config);
+    if wanted.len() != header.fits.len() || wanted.iter().zip(&header.fits).any(|(a, b)| a.0 != b.0) {
+        return Err(damaged("what it fits"));
+    }
+    for (wanted, found) in wanted.iter().zip(&header.fits) {
+        if wanted != found {
             return Err(refuse(format!(
                 "was saved with `{}` = {}, and this configuration has {}; use the configuration it was saved with, or \
                  save a state for this one",
@@ -123,12 +128,19 @@ pub(crate) fn load(device: &mut Device, config: &Config, path: &str) -> Result<(
     if !matches!(input.read(&mut rest), Ok(0)) {
         return Err(damaged("end"));
     }
-    if !plausible(&saved, &blocks, &geometry) {
+    let streams = if config.ftl.get("separation").name == "host-gc" { 2 } else { 1 };
+    if !plausible(&saved, &geometry, streams) {
         return Err(damaged("a page number that does not exist"));
+    }
+    if !filled_alike(&saved, &blocks, &geometry) {
+        return Err(damaged("the array is not filled as the map says"));
     }
     device.ftl.restore(&saved, &policies(config), config.run.seed);
     device.flash.nand_mut().restore(blocks, stamps);
     device.ftl.check_invariants().map_err(|problem| damaged(&problem))?;
+    if !in_place(device) {
+        return Err(damaged("a page that is not its own"));
+    }
     device.trust_array();
     Ok(())
 }
@@ -187,23 +199,62 @@ fn read_words(input: &mut impl Read, length: usize) -> Option<Vec<u32>> {
     Some(words)
 }
 
-/// Whether every number names something that exists, so that the deeper check can follow it.
-fn plausible(saved: &Saved, blocks: &[Block], geometry: &Geometry) -> bool {
-    let pages = geometry.pages();
-    let below = |limit: u64| move |&&word: &&u32| word != NONE && u64::from(word) >= limit;
+/// Whether every number names something that exists, so that the deeper checks can follow it.
+fn plausible(saved: &Saved, geometry: &Geometry, streams: usize) -> bool {
+    let below = |words: &[u32], limit: u64| words.iter().all(|&word| word == NONE || u64::from(word) < limit);
+    let mut open = std::collections::BTreeSet::new();
     let frontiers = saved.frontiers.iter().enumerate().all(|(index, &(unit, slot))| {
         unit == NONE
             || unit < geometry.units()
                 && geometry.domain_of_unit(unit) as usize == index / 2
+                && index % 2 < streams
                 && slot < geometry.unit_slots()
+                && saved.closed_at[unit as usize] == 0
+                && open.insert(unit)
     });
-    let programmed = saved.map.iter().filter(|&&ppn| ppn != NONE && u64::from(ppn) < pages).all(|&ppn| {
-        let place = geometry.place(base::Ppn(ppn));
-        place.page < u32::from(blocks[place.block as usize].next_page)
+    below(&saved.map, geometry.pages()) && below(&saved.reverse, saved.map.len() as u64) && frontiers
+}
+
+/// Whether the array is filled as the FTL thinks, with counts that a device can reach, and free units where
+/// the next frontier needs one.
+fn filled_alike(saved: &Saved, blocks: &[Block], geometry: &Geometry) -> bool {
+    let slots = geometry.unit_slots();
+    let mut filled: Vec<u32> = saved.closed_at.iter().map(|&at| if at == 0 { 0 } else { slots }).collect();
+    let mut spare = vec![0u32; geometry.domains() as usize];
+    for unit in 0..geometry.units() {
+        spare[geometry.domain_of_unit(unit) as usize] += u32::from(saved.closed_at[unit as usize] == 0);
+    }
+    for (index, &(unit, slot)) in saved.frontiers.iter().enumerate().filter(|(_, (unit, _))| *unit != NONE) {
+        filled[unit as usize] = slot;
+        // The host's frontier counts as one of the two; a collection's is no help to the host.
+        spare[index / 2] -= u32::from(index % 2 == 1);
+    }
+    let alike = (0..geometry.units()).all(|unit| {
+        (0..geometry.unit_width).all(|lane| {
+            let block = blocks[geometry.block_of(unit, lane) as usize];
+            let pages = (filled[unit as usize] + geometry.unit_width - 1 - lane) / geometry.unit_width;
+            // Blocks do not go bad while a device is aged.
+            !block.bad && u32::from(block.next_page) == pages && block.erases == saved.erases[unit as usize]
+        })
     });
-    saved.map.iter().find(below(pages)).is_none()
-        && saved.reverse.iter().find(below(saved.map.len() as u64)).is_none()
-        && blocks.iter().all(|block| u32::from(block.next_page) <= geometry.pages_per_block)
-        && frontiers
-        && programmed
+    let reached = |&count: &u32| count < u32::MAX / 2;
+    let counts = saved.closed_at.iter().chain(&saved.erases).all(reached);
+    alike && counts && blocks.iter().all(|block| reached(&block.reads)) && spare.iter().all(|&units| units >= 2)
+}
+
+/// Whether every page is where the allocation may have put it, and stores what the map says.
+fn in_place(device: &Device) -> bool {
+    let (ftl, nand) = (&device.ftl, device.flash.nand());
+    let allocation = ftl.allocation();
+    (0..ftl.user_pages()).map(Lpn).all(|lpn| {
+        let Some(ppn) = ftl.lookup(lpn) else { return true };
+        let queue = allocation.queue_of(lpn);
+        let allowed = match allocation.dynamic() {
+            None => ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn)) == queue,
+            Some(dynamic) => dynamic.dies(queue).contains(&ftl.geometry().die_of(ppn)),
+        };
+        let place = ftl.geometry().place(ppn);
+        let stored = nand.has_stamps().then(|| Stamp::unpack(nand.stamp(place.block, place.page)));
+        allowed && stored.is_none_or(|stamp| stamp.lpn == lpn && (1..u32::MAX / 2).contains(&stamp.version))
+    })
 }

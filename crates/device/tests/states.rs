@@ -1,0 +1,300 @@
+//! Saved device states: a run from one equals the run that aged the device itself, and no file, however
+//! broken, does more than an error that names it.
+
+mod common;
+
+use std::path::{Path, PathBuf};
+
+use common::*;
+use config::Config;
+use config::model::*;
+use device::{Options, RunError};
+use engine::Stream;
+use metrics::deterministic;
+use serde_json::Value;
+
+/// A path whose file is removed at the end.
+struct File(PathBuf);
+
+impl File {
+    fn new() -> File {
+        File(temporary("state"))
+    }
+}
+
+impl Drop for File {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A run that saves the state it aged to.
+fn saving(config: &Config, path: &Path) -> String {
+    let mut options = Options { save_state: Some(path.to_path_buf()), ..Options::default() };
+    fingerprint(&device::simulate(config, &mut options).expect("a run"))
+}
+
+/// The same run from a state file.
+fn from_state(config: &Config, path: &Path) -> Config {
+    let mut config = config.clone();
+    config.run.precondition = Precondition::State { path: path.display().to_string() };
+    config
+}
+
+/// All that has to be equal: everything but how the device was aged, and what the run cost.
+fn fingerprint(outcome: &device::Outcome) -> String {
+    let mut summary = deterministic(&outcome.summary);
+    let object = summary.as_object_mut().expect("an object");
+    object.shift_remove("precondition").expect("it is there");
+    let run = object["config"]["run"].as_object_mut().expect("an object");
+    run.shift_remove("precondition").expect("it is there");
+    format!("{summary}\n{:?}", outcome.tables)
+}
+
+fn loaded(config: &Config) -> Result<device::Outcome, RunError> {
+    device::simulate(config, &mut Options::default())
+}
+
+/// A random device that is aged one way or another.
+fn aged(seed: u64) -> Config {
+    let mut config = random_config(seed + 6_000_000);
+    let page = u64::from(config.device.page_size);
+    let volume = config.device.user_capacity / page * page;
+    config.run.precondition = match seed % 3 {
+        0 => Precondition::Sequential { volume },
+        1 => Precondition::Random { volume: 2 * volume },
+        _ => Precondition::Steady,
+    };
+    config.run.executor = if seed % 2 == 0 { Executor::Timed } else { Executor::Count };
+    config
+}
+
+#[test]
+fn a_run_from_a_state_equals_the_run_that_aged_the_device() {
+    for seed in 0..60 {
+        let config = aged(seed);
+        let file = File::new();
+        let aged_here = saving(&config, &file.0);
+        let outcome = loaded(&from_state(&config, &file.0)).unwrap_or_else(|error| panic!("case {seed}: {error}"));
+        assert_eq!(fingerprint(&outcome), aged_here, "case {seed}: {config:#?}");
+        assert_eq!(outcome.summary["precondition"]["kind"], "state");
+    }
+}
+
+#[test]
+fn a_state_saved_from_a_loaded_state_is_the_same_file() {
+    let config = aged(1);
+    let (first, second) = (File::new(), File::new());
+    saving(&config, &first.0);
+    saving(&from_state(&config, &first.0), &second.0);
+    assert_eq!(std::fs::read(&first.0).unwrap(), std::fs::read(&second.0).unwrap());
+}
+
+#[test]
+fn a_state_can_be_used_under_every_other_policy() {
+    let config = aged(1);
+    let file = File::new();
+    saving(&config, &file.0);
+    for seam in ["victim", "block_allocation", "wear_leveling", "scheduler", "gc_schedule"] {
+        let registered = device::seams().into_iter().find(|s| s.key == seam).expect("a seam");
+        for choice in registered.choices {
+            for executor in [Executor::Timed, Executor::Count] {
+                let mut other = from_state(&config, &file.0);
+                choose(&mut other.ftl, seam, choice.name, &[]);
+                if seam == "gc_schedule" {
+                    choose(&mut other.ftl, seam, choice.name, &[("free_blocks", 1.0)]);
+                }
+                other.run.executor = executor;
+                other.run.seed = 99;
+                other.run.checks = Checks::Full;
+                let outcome = loaded(&other).unwrap_or_else(|error| panic!("{seam} = {}: {error}", choice.name));
+                assert!(figure(&outcome.summary, "flash.page_programs") > 0.0);
+            }
+        }
+    }
+}
+
+/// The text of a refusal; anything else is a failure of the test.
+fn refusal(config: &Config) -> String {
+    match loaded(config) {
+        Err(RunError::Input(text)) => text,
+        Err(error) => panic!("not an error of the input: {error:?}"),
+        Ok(outcome) => panic!("accepted: {}", outcome.summary["precondition"]),
+    }
+}
+
+#[test]
+fn a_state_that_does_not_fit_is_refused_with_the_key_and_both_values() {
+    let mut config = plain(2, 2, 1, 2, 24, 24);
+    config.run.precondition = Precondition::Sequential { volume: 64 * 8192 };
+    config.workload.end = End { requests: Some(10), ..End::default() };
+    config.workload.source = Source::Generator(generator("uniform", 8192, 0.0, 1 << 20));
+    let file = File::new();
+    saving(&config, &file.0);
+    let fitting = from_state(&config, &file.0);
+    loaded(&fitting).expect("it fits");
+    let refused = |key: &str, saved: &str, wanted: &str, change: &dyn Fn(&mut Config)| {
+        let mut other = fitting.clone();
+        change(&mut other);
+        let text = refusal(&other);
+        let expected = format!("was saved with `{key}` = {saved}, and this configuration has {wanted};");
+        assert!(text.contains(&expected) && text.contains(&*file.0.to_string_lossy()), "{key}: {text}");
+    };
+    let user = config.device.user_capacity;
+    refused("device.channels", "2", "4", &|c| (c.device.channels, c.device.chips_per_channel) = (4, 1));
+    refused("device.chips_per_channel", "2", "1", &|c| (c.device.chips_per_channel, c.device.dies_per_chip) = (1, 2));
+    refused("device.dies_per_chip", "1", "2", &|c| (c.device.dies_per_chip, c.device.planes_per_die) = (2, 1));
+    refused("device.planes_per_die", "2", "4", &|c| c.device.planes_per_die = 4);
+    refused("device.blocks_per_plane", "24", "25", &|c| c.device.blocks_per_plane = 25);
+    refused("device.pages_per_block", "24", "48", &|c| c.device.pages_per_block = 48);
+    refused("device.page_size", "8192", "16384", &|c| c.device.page_size = 16384);
+    refused("device.user_capacity", &user.to_string(), &(user - 8192).to_string(), &|c| c.device.user_capacity -= 8192);
+    refused("ftl.allocation", "CWDP", "F2", &|c| choose(&mut c.ftl, "allocation", "F2", &[]));
+    refused("ftl.separation", "none", "host-gc", &|c| choose(&mut c.ftl, "separation", "host-gc", &[]));
+    refused("run.payload", "stamp", "none", &|c| c.run.payload = Payload::None);
+}
+
+#[test]
+fn what_is_no_state_is_refused() {
+    let config = aged(1);
+    let good = File::new();
+    saving(&config, &good.0);
+    let bytes = std::fs::read(&good.0).unwrap();
+    let missing = refusal(&from_state(&config, Path::new("/no/such/directory/aged.state")));
+    assert!(missing.contains("the state file /no/such/directory/aged.state cannot be opened"), "{missing}");
+    let directory = refusal(&from_state(&config, &std::env::temp_dir()));
+    assert!(directory.contains("is not a device state"), "{directory}");
+    let cases: [(&[u8], &str); 6] = [
+        (b"", "is not a device state"),
+        (b"ftlab", "is not a device state"),
+        (b"ftlabst0\0\0\0\0\0\0\0\0", "is not a device state"),
+        (b"timestamp,host,disk,type,offset,size,response\n", "is not a device state"),
+        (b"ftlabst1", "is damaged"),
+        (b"ftlabst1this is no compressed stream", "is damaged"),
+    ];
+    for (content, expected) in cases {
+        let file = File::new();
+        std::fs::write(&file.0, content).unwrap();
+        let text = refusal(&from_state(&config, &file.0));
+        assert!(text.contains(expected) && text.contains(&*file.0.to_string_lossy()), "{text}");
+    }
+    let file = File::new();
+    std::fs::write(&file.0, [&bytes[..], b"more"].concat()).unwrap();
+    let text = refusal(&from_state(&config, &file.0));
+    assert!(text.contains("is damaged"), "{text}");
+}
+
+#[test]
+fn no_state_file_is_written_where_none_can_be() {
+    let mut options =
+        Options { save_state: Some(PathBuf::from("/no/such/directory/aged.state")), ..Options::default() };
+    let error = device::simulate(&aged(1), &mut options).expect_err("no such directory");
+    assert!(matches!(&error, RunError::Failed(text) if text.contains("/no/such/directory/aged.state")), "{error}");
+}
+
+#[test]
+fn truncated_and_flipped_files_are_refused() {
+    let config = aged(1);
+    let good = File::new();
+    let undamaged = saving(&config, &good.0);
+    let bytes = std::fs::read(&good.0).unwrap();
+    let attempt = |damaged: &[u8], what: &str| {
+        let file = File::new();
+        std::fs::write(&file.0, damaged).unwrap();
+        match loaded(&from_state(&config, &file.0)) {
+            Err(RunError::Input(text)) => assert!(text.contains("state file"), "{what}: {text}"),
+            Err(error) => panic!("{what}: {error:?}"),
+            // A few bits of a compressed stream mean nothing: the content and its checksum stay the same.
+            Ok(outcome) => {
+                assert_eq!(fingerprint(&outcome), undamaged, "{what}: another state was accepted");
+                return false;
+            }
+        }
+        true
+    };
+    let mut random = Stream::new(1, "mutations");
+    for cut in (0..40).chain((0..100).map(|_| random.below(bytes.len() as u64) as usize)) {
+        assert!(attempt(&bytes[..cut], &format!("cut at {cut}")), "cut at {cut}: accepted");
+    }
+    let mut refused = 0;
+    for _ in 0..400 {
+        let (at, bit) = (random.below(bytes.len() as u64) as usize, random.below_u32(8));
+        let mut damaged = bytes.clone();
+        damaged[at] ^= 1 << bit;
+        refused += u32::from(attempt(&damaged, &format!("bit {bit} of byte {at} flipped")));
+    }
+    assert!(refused > 380, "only {refused} of 400 flips were seen");
+}
+
+/// The content of a state file, uncompressed, and back.
+fn unpack(bytes: &[u8]) -> Vec<u8> {
+    zstd::decode_all(&bytes[8..]).expect("a stream")
+}
+
+fn pack(content: &[u8]) -> Vec<u8> {
+    [b"ftlabst1".as_slice(), &zstd::encode_all(content, 1).expect("a stream")].concat()
+}
+
+/// Damage below the checksum, as a program could write it: never a panic, and what is accepted is consistent.
+#[test]
+fn content_that_lies_is_refused_or_harmless() {
+    let mut refused = 0;
+    for seed in 0..6 {
+        let mut config = aged(3 * seed + 1);
+        config.run.checks = Checks::Full;
+        let good = File::new();
+        saving(&config, &good.0);
+        let content = unpack(&std::fs::read(&good.0).unwrap());
+        assert_eq!(unpack(&pack(&content)), content);
+        let mut random = Stream::new(seed, "lies");
+        for number in 0..150 {
+            let mut lie = content.clone();
+            for _ in 0..1 + random.below(3) {
+                let at = random.below(lie.len() as u64 / 4) as usize * 4;
+                let word = match random.below(5) {
+                    0 => u32::MAX,
+                    1 => 0,
+                    2 => random.next() as u32,
+                    3 => random.below_u32(300),
+                    _ => u32::from_le_bytes(lie[at..at + 4].try_into().unwrap()).wrapping_add(1),
+                };
+                lie[at..at + 4].copy_from_slice(&word.to_le_bytes());
+            }
+            if lie == content {
+                continue;
+            }
+            let file = File::new();
+            std::fs::write(&file.0, pack(&lie)).unwrap();
+            let run = std::panic::AssertUnwindSafe(|| loaded(&from_state(&config, &file.0)));
+            match std::panic::catch_unwind(run) {
+                Ok(Err(RunError::Input(_))) => refused += 1,
+                Ok(Err(error)) => panic!("seed {seed}, lie {number}: {error:?}"),
+                // Read counts and the order of filling may be anything.
+                Ok(Ok(_)) => {}
+                Err(_) => panic!("seed {seed}, lie {number} ended in a panic"),
+            }
+        }
+    }
+    assert!(refused > 300, "only {refused} lies were seen");
+}
+
+#[test]
+fn the_header_tells_what_the_state_fits() {
+    let config = aged(1);
+    let good = File::new();
+    saving(&config, &good.0);
+    let content = unpack(&std::fs::read(&good.0).unwrap());
+    let length = u32::from_le_bytes(content[..4].try_into().unwrap()) as usize;
+    let header: Value = serde_json::from_slice(&content[4..4 + length]).expect("JSON");
+    // A header that names less than this version asks for is not taken at its word.
+    let mut shorter = header.clone();
+    shorter["fits"].as_array_mut().expect("pairs").truncate(3);
+    let shorter = serde_json::to_vec(&shorter).unwrap();
+    let lie = [&(shorter.len() as u32).to_le_bytes(), &shorter[..], &content[4 + length..]].concat();
+    let file = File::new();
+    std::fs::write(&file.0, pack(&lie)).unwrap();
+    let mut other = from_state(&config, &file.0);
+    other.ftl = config.ftl.clone();
+    let text = refusal(&other);
+    assert!(text.contains("damaged"), "{text}");
+}
