@@ -286,3 +286,179 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         wear_leveling: config.ftl.get("wear_leveling"),
     }
 }
+
+/// Proof that the checks can fail: each test breaks one thing by hand, and a check has to say so.
+#[cfg(test)]
+mod canary {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    /// A small device that has been overwritten at random until collections ran, and is in order.
+    fn aged(separation: &str) -> (Config, Device) {
+        let sets = [
+            "device.channels=1",
+            "device.chips_per_channel=1",
+            "device.blocks_per_plane=16",
+            "device.pages_per_block=8",
+            "device.user_capacity=\"2MiB\"",
+            "ftl.allocation=\"CWDP\"",
+            &format!("ftl.separation=\"{separation}\""),
+            "run.checks=\"full\"",
+            "run.payload=\"stamp\"",
+        ]
+        .map(str::to_string);
+        let base = config::Base::Preset("tbm-small".into());
+        let config = crate::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config;
+        let mut device = Device::new(&config, false).unwrap();
+        let mut random = engine::Stream::new(1, "canary");
+        let pages = device.ftl.user_pages();
+        for lpn in (0..pages).chain((0..2000).map(|_| random.below_u32(pages))) {
+            device.write_now(Lpn(lpn), false);
+        }
+        assert!(device.recorder.counters.gc_invocations > 100);
+        device.check_state();
+        device.check_data();
+        (config, device)
+    }
+
+    /// What a check says; an empty text if it finds nothing.
+    fn complaint(check: impl FnOnce()) -> String {
+        match catch_unwind(AssertUnwindSafe(check)) {
+            Ok(()) => String::new(),
+            Err(panic) => match panic.downcast::<String>() {
+                Ok(text) => *text,
+                Err(panic) => panic.downcast_ref::<&str>().map_or("?".into(), |text| text.to_string()),
+            },
+        }
+    }
+
+    #[track_caller]
+    fn assert_caught(check: impl FnOnce(), expected: &str) {
+        let found = complaint(check);
+        assert!(found.contains(expected), "the check says `{found}`, not `{expected}`");
+    }
+
+    /// Changes the FTL's saved state behind its back.
+    fn tamper(config: &Config, device: &mut Device, change: impl FnOnce(&mut ftl::Saved)) {
+        let mut saved = device.ftl.save();
+        change(&mut saved);
+        device.ftl.restore(&saved, &policies(config), config.run.seed);
+    }
+
+    fn place(device: &Device, lpn: u32) -> (u32, u32) {
+        let place = device.ftl.geometry().place(device.ftl.lookup(Lpn(lpn)).unwrap());
+        (place.block, place.page)
+    }
+
+    #[test]
+    fn a_page_that_is_forgotten_is_lost() {
+        let (_, mut device) = aged("none");
+        device.ftl.trim(Lpn(7));
+        device.check_state();
+        assert_caught(|| device.check_data(), "LPN 7 is lost");
+    }
+
+    #[test]
+    fn a_trimmed_page_that_comes_back_is_seen() {
+        let (config, mut device) = aged("none");
+        let saved = device.ftl.save();
+        device.trim(Lpn(7));
+        device.check_data();
+        device.ftl.restore(&saved, &policies(&config), 1);
+        assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");
+    }
+
+    #[test]
+    fn stale_data_are_seen_by_reads_and_sweeps() {
+        let (_, mut device) = aged("none");
+        let (block, page) = place(&device, 7);
+        let newest = Stamp::unpack(device.flash.nand().stamp(block, page));
+        let stale = Stamp { version: newest.version - 1, ..newest };
+        device.flash.nand_mut().store(block, page, stale.pack());
+        assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");
+        assert_caught(|| device.read_now(Lpn(7)), "a read of LPN 7 returned version");
+    }
+
+    #[test]
+    fn data_from_the_future_are_seen() {
+        let (_, mut device) = aged("none");
+        let (block, page) = place(&device, 7);
+        device.flash.nand_mut().store(block, page, Stamp { lpn: Lpn(7), version: u32::MAX }.pack());
+        assert_caught(|| device.read_now(Lpn(7)), "a read of LPN 7 returned version");
+    }
+
+    #[test]
+    fn a_write_that_never_reached_the_array_is_seen() {
+        let (_, mut device) = aged("none");
+        let version = device.admit_write(Lpn(7));
+        let domain = device.ftl.domain_without_time(Lpn(7));
+        device.ftl.write(domain, Lpn(7));
+        device.write_completed(Lpn(7), version);
+        assert_caught(|| device.check_state(), "LPN 7 maps to PPN");
+        assert_caught(|| device.write_now(Lpn(7), false), "the flash array refused a command of the FTL");
+    }
+
+    #[test]
+    fn a_map_entry_that_points_elsewhere_is_seen() {
+        let (config, mut device) = aged("none");
+        tamper(&config, &mut device, |saved| saved.map.swap(7, 8));
+        assert_caught(|| device.check_state(), "LPN 7 maps to PPN");
+        assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");
+        assert_caught(|| device.read_now(Lpn(7)), "a read of LPN 7 returned the data of LPN 8");
+    }
+
+    #[test]
+    fn two_pages_exchanged_with_their_way_back_are_seen_by_their_data() {
+        let (config, mut device) = aged("none");
+        tamper(&config, &mut device, |saved| {
+            let (a, b) = (saved.map[7] as usize, saved.map[8] as usize);
+            saved.map.swap(7, 8);
+            saved.reverse.swap(a, b);
+        });
+        device.check_state();
+        assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");
+    }
+
+    #[test]
+    fn a_page_that_stays_valid_after_its_overwrite_is_seen() {
+        let (config, mut device) = aged("none");
+        tamper(&config, &mut device, |saved| {
+            let stale = saved.reverse.iter().zip(0..).position(|(&lpn, ppn)| lpn == u32::MAX && ppn < 64).unwrap();
+            saved.reverse[stale] = 7;
+        });
+        assert_caught(|| device.check_state(), "physical pages are valid");
+    }
+
+    #[test]
+    fn a_map_entry_past_the_device_is_seen() {
+        let (config, mut device) = aged("none");
+        tamper(&config, &mut device, |saved| saved.map[7] = u32::MAX - 1);
+        assert_caught(|| device.check_state(), "LPN 7 maps past the device");
+    }
+
+    #[test]
+    fn a_frontier_that_steps_back_is_seen() {
+        for separation in ["none", "host-gc"] {
+            let (config, mut device) = aged(separation);
+            tamper(&config, &mut device, |saved| {
+                let open = saved.frontiers.iter_mut().find(|(unit, slot)| *unit != u32::MAX && *slot > 0).unwrap();
+                open.1 = 0;
+            });
+            let mut lpns = 0..device.ftl.user_pages();
+            // Either the sweep sees a valid page ahead of the frontier, or the array refuses to program again.
+            let found = complaint(|| device.check_state())
+                + &complaint(|| lpns.by_ref().for_each(|lpn| device.write_now(Lpn(lpn), false)));
+            assert!(found.contains("ahead of its frontier") || found.contains("programmed and not erased"), "{found}");
+        }
+    }
+
+    #[test]
+    fn a_block_erased_with_valid_pages_is_seen() {
+        let (_, mut device) = aged("none");
+        let unit = device.ftl.geometry().unit_of(device.ftl.lookup(Lpn(7)).unwrap());
+        device.flash.erase(unit);
+        assert_caught(|| device.check_state(), "which is not programmed");
+        assert_caught(|| device.read_now(Lpn(7)), "the flash array refused a command of the FTL");
+    }
+}
