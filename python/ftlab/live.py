@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import IO, Any
 
-from ftlab.simulation import Progress
+from ftlab.simulation import DONE, Progress
 
 Tell = Callable[[str, Progress], None]
 
@@ -79,6 +79,8 @@ class _Run:
         if now.phase != self._phase:
             self._phase, self._since = now.phase, clock
             self._requests, self._fraction = now.requests, now.fraction or 0.0
+        if now.phase == DONE:
+            return f"{now.simulated_s:8.2f} s simulated" if now.simulated_s > 0 else ""
         passed = clock - self._since
         parts = [f"{now.simulated_s:8.2f} s simulated"] if now.simulated_s > 0 else []
         if now.requests:
@@ -86,7 +88,7 @@ class _Run:
         elif now.bytes_written:
             parts.append(f"{now.bytes_written / 1e9:.1f} GB written")
         if passed > 0.5 and now.requests > self._requests:
-            parts.append(f"{(now.requests - self._requests) / passed / 1e3:,.0f} k/s")
+            parts.append(f"{(now.requests - self._requests) / passed / 1e3:,.0f} k requests/s")
         if passed > 0.5 and now.fraction is not None and now.fraction > self._fraction:
             left = passed * (1 - now.fraction) / (now.fraction - self._fraction)
             parts.append(f"{_clock(left)} left")

@@ -25,11 +25,15 @@ from ftlab.result import Result
 PathText: TypeAlias = str | PathLike[str]
 
 
+DONE = "done"
+"""The phase of a run of a comparison that is over."""
+
+
 class Progress(NamedTuple):
     """How far a run has come."""
 
     phase: str
-    """`precondition…` or `run`."""
+    """`precondition`, `run`, or, in a comparison, `done`."""
     simulated_s: float
     """Simulated time, in seconds."""
     requests: int
@@ -303,7 +307,14 @@ def _run_all(
 
         if stop.is_set():
             raise _Stopped
-        return job.run(tell)
+        result = job.run(tell)
+        if progress is not None:
+            host = result.summary["host"]
+            requests = host["reads"] + host["writes"] + host["trims"] + host["flushes"]
+            progress(
+                job.label, Progress(DONE, host["simulated_s"] or 0.0, requests, host["bytes_written"], 1.0)
+            )
+        return result
 
     with ThreadPoolExecutor(min(at_once, len(jobs))) as pool:
         futures = [pool.submit(one, job) for job in jobs]
