@@ -1,0 +1,341 @@
+//! Does any combination break? Every registered allocation, block allocation, victim policy, separation and
+//! wear leveling, driven by hand against a plain record of what is where, with the whole-state check after
+//! every step. Broken policies prove that the harness can fail.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use base::{Choice, Geometry, Lpn, Ppn, Seam, Selection};
+use engine::Stream;
+use ftl::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View};
+use ftl::{Ftl, GcStep, Policies};
+
+fn seam(key: &str) -> &'static Seam {
+    ftl::seams().into_iter().find(|seam| seam.key == key).expect("a seam")
+}
+
+/// A choice with parameters at which a small device has something to do.
+fn selection(choice: &'static Choice) -> Selection {
+    let mut selection = Selection::default_of(choice);
+    for (name, value) in &mut selection.params {
+        match *name {
+            "d" => *value = 3.0,
+            "threshold" => *value = 2.0,
+            "free_blocks" => *value = 1.0,
+            _ => {}
+        }
+    }
+    selection
+}
+
+/// An FTL and, beside it, what an array and a host know.
+struct Bench {
+    ftl: Ftl,
+    /// By block: the next page that may be programmed.
+    next_page: Vec<u32>,
+    /// By physical page that was programmed: what it holds, a logical page and its version.
+    stored: BTreeMap<u32, (u32, u32)>,
+    /// By logical page: the newest version.
+    newest: BTreeMap<u32, u32>,
+    versions: u32,
+    collections: u32,
+}
+
+impl Bench {
+    fn new(ftl: Ftl) -> Bench {
+        let blocks = ftl.geometry().blocks() as usize;
+        Bench {
+            ftl,
+            next_page: vec![0; blocks],
+            stored: BTreeMap::new(),
+            newest: BTreeMap::new(),
+            versions: 0,
+            collections: 0,
+        }
+    }
+
+    fn program(&mut self, ppn: Ppn, content: (u32, u32)) {
+        let place = self.ftl.geometry().place(ppn);
+        let next = &mut self.next_page[place.block as usize];
+        assert_eq!(place.page, *next, "block {} is programmed in order", place.block);
+        *next += 1;
+        self.stored.insert(ppn.0, content);
+    }
+
+    fn write(&mut self, lpn: u32) {
+        let domain = self.ftl.domain_without_time(Lpn(lpn));
+        let announced = self.ftl.next_host_page(domain);
+        self.versions += 1;
+        let ppn = self.ftl.write(domain, Lpn(lpn));
+        assert_eq!(ppn, announced, "a page goes where it was announced");
+        assert_eq!(self.ftl.geometry().domain_of_unit(self.ftl.geometry().unit_of(ppn)), domain);
+        self.program(ppn, (lpn, self.versions));
+        self.newest.insert(lpn, self.versions);
+        self.check();
+        self.collect(domain);
+    }
+
+    fn trim(&mut self, lpn: u32) {
+        assert_eq!(self.ftl.trim(Lpn(lpn)), self.newest.remove(&lpn).is_some());
+        self.check();
+    }
+
+    /// Carries out a domain's collections step by step, as an executor with time does; now and then a page
+    /// is trimmed between its read and its program.
+    fn collect(&mut self, domain: u32) {
+        let mut steps = 0;
+        while let Some(step) = self.ftl.step(domain) {
+            steps += 1;
+            assert!(steps < 100_000, "a collection ends");
+            match step {
+                GcStep::Copy(from) => {
+                    let content = self.stored[&from.0];
+                    if steps % 97 == 0 {
+                        self.trim(content.0);
+                        assert_eq!(self.ftl.copy(domain, from), None, "there is nothing left to move");
+                        continue;
+                    }
+                    let announced = self.ftl.next_copy_page(domain);
+                    let (lpn, to) = self.ftl.copy(domain, from).expect("a valid page");
+                    assert_eq!((lpn.0, to), (content.0, announced));
+                    self.program(to, content);
+                }
+                GcStep::Erase(unit) => {
+                    let geometry = *self.ftl.geometry();
+                    for slot in 0..geometry.unit_slots() {
+                        self.stored.remove(&geometry.ppn(unit, slot).0);
+                        self.next_page[geometry.block_of(unit, slot) as usize] = 0;
+                    }
+                    self.ftl.erased(domain);
+                    self.collections += 1;
+                }
+            }
+            self.check();
+        }
+    }
+
+    fn check(&self) {
+        if let Err(problem) = self.ftl.check_invariants() {
+            panic!("{problem}");
+        }
+    }
+
+    /// Every logical page is where its newest version is, and nothing else is mapped.
+    fn check_data(&self) {
+        for lpn in 0..self.ftl.user_pages() {
+            let found = self.ftl.lookup(Lpn(lpn)).map(|ppn| self.stored[&ppn.0]);
+            assert_eq!(found, self.newest.get(&lpn).map(|&version| (lpn, version)), "LPN {lpn}");
+        }
+    }
+
+    /// A fill, random overwrites, a hot spot, trims, and a sequential pass.
+    fn drive(&mut self, seed: u64, writes: u32) {
+        let mut random = Stream::new(seed, "conformance");
+        let pages = self.ftl.user_pages();
+        (0..pages).for_each(|lpn| self.write(lpn));
+        self.check_data();
+        for number in 0..writes {
+            match random.below(12) {
+                0 => self.trim(random.below_u32(pages)),
+                1..=5 => self.write(random.below_u32(pages)),
+                6..=10 => self.write(random.below_u32(pages.div_ceil(8))),
+                _ => self.write(number % pages),
+            }
+        }
+        self.check_data();
+    }
+}
+
+/// Two channels, two dies, two planes of six blocks of four pages: small enough to be checked as a whole after
+/// every step.
+fn geometry() -> Geometry {
+    Geometry::new(2, 1, 2, 2, 6, 4, 4096, 1)
+}
+
+#[test]
+fn every_combination_of_registered_policies() {
+    let mut combinations = 0;
+    for allocation in seam("allocation").choices {
+        for block_allocation in seam("block_allocation").choices {
+            for victim in seam("victim").choices {
+                for separation in seam("separation").choices {
+                    for wear_leveling in seam("wear_leveling").choices {
+                        combinations += 1;
+                        one_combination([allocation, block_allocation, victim, separation, wear_leveling]);
+                    }
+                }
+            }
+        }
+    }
+    assert!(combinations >= 27 * 2 * 5 * 2 * 2, "{combinations}");
+}
+
+fn one_combination(choices: [&'static Choice; 5]) {
+    let name = choices.map(|choice| choice.name).join(", ");
+    let [allocation, block_allocation, victim, separation, wear_leveling] = choices.map(selection);
+    let gc_schedule = selection(&seam("gc_schedule").choices[0]);
+    let policies = Policies {
+        allocation: &allocation,
+        block_allocation: &block_allocation,
+        victim: &victim,
+        gc_schedule: &gc_schedule,
+        separation: &separation,
+        wear_leveling: &wear_leveling,
+    };
+    let run = || {
+        let pages = ftl::largest_user_pages(&geometry(), &policies) * 9 / 10;
+        let mut bench = Bench::new(Ftl::new(geometry(), pages, &policies, 1).expect("memory"));
+        bench.check();
+        bench.drive(1, 200);
+        assert!(bench.collections > 20, "only {} collections", bench.collections);
+        // A saved state is the same state, and goes on under policies made anew.
+        let saved = bench.ftl.save();
+        bench.ftl.restore(&saved, &policies, 2);
+        bench.check();
+        bench.check_data();
+        bench.drive(2, 20);
+    };
+    if catch_unwind(AssertUnwindSafe(run)).is_err() {
+        panic!("broken: {name}");
+    }
+}
+
+const SHAPE: Shape = Shape { domains: 3, units_per_domain: 9, slots: 6 };
+
+/// Closes, invalidates, chooses and removes units at random, as an FTL would, and holds a policy to its
+/// word: a choice is a closed unit of its domain, and there is one whenever a unit is closed.
+fn conform(policy: &mut impl VictimPolicy, seed: u64) {
+    let mut random = Stream::new(seed, "victims");
+    let mut units = vec![Unit { valid: 0, state: UnitState::Free }; 27];
+    for now in 0..3000u64 {
+        let domain = random.below_u32(SHAPE.domains);
+        let unit = domain * SHAPE.units_per_domain + random.below_u32(SHAPE.units_per_domain);
+        let state = &mut units[unit as usize];
+        match (state.state, random.below(4)) {
+            (UnitState::Free, _) => state.state = UnitState::Open,
+            (UnitState::Open, _) => {
+                *state = Unit { valid: random.below_u32(SHAPE.slots + 1) as u16, state: UnitState::Closed };
+                policy.on_closed(domain, unit, u32::from(state.valid), now);
+            }
+            (UnitState::Closed, 0..=2) if state.valid > 0 => {
+                state.valid -= 1;
+                policy.on_invalidated(domain, unit, u32::from(state.valid), now);
+            }
+            (UnitState::Closed, _) => {}
+            (UnitState::Collecting, _) => *state = Unit { valid: 0, state: UnitState::Free },
+        }
+        let range = (domain * SHAPE.units_per_domain) as usize..((domain + 1) * SHAPE.units_per_domain) as usize;
+        let closed = units[range.clone()].iter().filter(|unit| unit.state == UnitState::Closed).count();
+        let before = units.clone();
+        let choice = policy.choose(View { domain, valid: &units, slots: SHAPE.slots, now });
+        assert_eq!(units, before);
+        assert_eq!(choice.is_some(), closed > 0, "a choice is made whenever there is one");
+        let Some(choice) = choice else { continue };
+        assert!(range.contains(&(choice as usize)), "unit {choice} is of another domain than {domain}");
+        assert_eq!(units[choice as usize].state, UnitState::Closed, "unit {choice} was chosen");
+        if random.below(6) == 0 {
+            let state = &mut units[choice as usize];
+            state.state = UnitState::Collecting;
+            policy.on_removed(domain, choice, u32::from(state.valid));
+        }
+    }
+}
+
+fn built(choice: &'static Choice, seed: u64) -> AnyVictim {
+    let chance = (0..SHAPE.domains).map(|domain| Stream::new(seed, &format!("victim {domain}"))).collect();
+    AnyVictim::build(&selection(choice), SHAPE, chance)
+}
+
+#[test]
+fn every_registered_victim_policy_keeps_its_word() {
+    for choice in seam("victim").choices {
+        for seed in 0..20 {
+            let run = || conform(&mut built(choice, seed), seed);
+            assert!(catch_unwind(AssertUnwindSafe(run)).is_ok(), "broken: {}, seed {seed}", choice.name);
+        }
+    }
+}
+
+/// Policies with one fault each, around one that is right.
+enum Fault {
+    /// Goes on offering a unit that is being collected.
+    ForgetsRemovals,
+    /// Offers a unit that is being filled.
+    OffersOpenUnits,
+    /// Looks at another domain.
+    MixesDomains,
+    /// Gives up although there is something to choose.
+    GivesUp,
+}
+
+struct Broken {
+    sound: AnyVictim,
+    fault: Fault,
+}
+
+impl VictimPolicy for Broken {
+    fn choose(&mut self, view: View<'_>) -> Option<u32> {
+        let sound = self.sound.choose(view)?;
+        let range = view.domain * SHAPE.units_per_domain..(view.domain + 1) * SHAPE.units_per_domain;
+        match self.fault {
+            Fault::ForgetsRemovals => {
+                range.clone().find(|&unit| view.valid[unit as usize].state == UnitState::Collecting).or(Some(sound))
+            }
+            Fault::OffersOpenUnits => {
+                range.clone().find(|&unit| view.valid[unit as usize].state == UnitState::Open).or(Some(sound))
+            }
+            Fault::MixesDomains => Some((sound + SHAPE.units_per_domain) % view.valid.len() as u32),
+            Fault::GivesUp => (view.now % 50 != 0).then_some(sound),
+        }
+    }
+
+    fn on_closed(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+        self.sound.on_closed(domain, unit, valid, now);
+    }
+
+    fn on_invalidated(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+        self.sound.on_invalidated(domain, unit, valid, now);
+    }
+
+    fn on_removed(&mut self, domain: u32, unit: u32, valid: u32) {
+        self.sound.on_removed(domain, unit, valid);
+    }
+}
+
+#[test]
+fn broken_victim_policies_are_caught() {
+    let cases = [
+        (Fault::ForgetsRemovals, "was chosen"),
+        (Fault::OffersOpenUnits, "was chosen"),
+        (Fault::MixesDomains, "is of another domain"),
+        (Fault::GivesUp, "a choice is made whenever there is one"),
+    ];
+    for (fault, expected) in cases {
+        let mut broken = Broken { sound: built(&seam("victim").choices[0], 1), fault };
+        let panic = catch_unwind(AssertUnwindSafe(|| conform(&mut broken, 1))).expect_err("the harness can fail");
+        let text = panic.downcast::<String>().expect("a message");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_domain_under_collection_takes_no_host_page() {
+    let choices = ["allocation", "block_allocation", "victim", "gc_schedule", "separation", "wear_leveling"]
+        .map(|key| selection(&seam(key).choices[0]));
+    let [allocation, block_allocation, victim, gc_schedule, separation, wear_leveling] = &choices;
+    let policies = Policies { allocation, block_allocation, victim, gc_schedule, separation, wear_leveling };
+    let geometry = Geometry::new(1, 1, 1, 1, 4, 4, 4096, 1);
+    let mut ftl = Ftl::new(geometry, 8, &policies, 1).expect("memory");
+    let mut lpns = (0..8).cycle();
+    while !ftl.is_collecting(0) {
+        ftl.write(0, Lpn(lpns.next().expect("endless")));
+    }
+    let panic = catch_unwind(AssertUnwindSafe(|| ftl.write(0, Lpn(0)))).expect_err("refused");
+    assert!(panic.downcast_ref::<&str>().is_some_and(|text| text.contains("takes no host pages")));
+    let early = catch_unwind(AssertUnwindSafe(|| {
+        let mut ftl = Ftl::new(geometry, 8, &policies, 1).expect("memory");
+        ftl.erased(0);
+    }));
+    assert!(early.is_err(), "an erase without a collection is refused");
+    assert!(catch_unwind(AssertUnwindSafe(|| Ftl::new(geometry, 12, &policies, 1))).is_err(), "too full");
+}
