@@ -122,7 +122,7 @@ impl Timed<'_, '_> {
                 if at != now {
                     break;
                 }
-                self.timers.set(slot, Instant::NEVER);
+                self.timers.stop(slot);
                 match self.event(slot as u32) {
                     Event::TransferDone(channel) => self.transfer_done(channel),
                     Event::ArrayDone(die) => self.array_done(die),
