@@ -1,0 +1,203 @@
+//! What is measured, under which names.
+
+use std::path::{Path, PathBuf};
+
+use crate::child::Figures;
+use crate::{Failure, limit, probe, run, traces};
+
+/// The device of the TBM paper, at its own size or with a tenth of the blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// 24 GiB for the user: 205 blocks per plane.
+    Small,
+    /// 240 GiB for the user: 2048 blocks per plane.
+    Full,
+}
+
+impl Size {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Size::Small => "24g",
+            Size::Full => "240g",
+        }
+    }
+
+    pub(crate) fn blocks_per_plane(self) -> u32 {
+        match self {
+            Size::Small => 205,
+            Size::Full => 2048,
+        }
+    }
+
+    /// Logical pages of 8 KiB.
+    pub(crate) fn user_pages(self) -> u32 {
+        match self {
+            Size::Small => 24 << 17,
+            Size::Full => 240 << 17,
+        }
+    }
+
+    /// Physical pages: 64 planes of blocks of 256 pages.
+    pub(crate) fn physical_pages(self) -> u32 {
+        64 * self.blocks_per_plane() * 256
+    }
+}
+
+/// What the host sends: 8 KB at random addresses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mix {
+    /// Writes.
+    Write,
+    /// Seven reads to three writes.
+    Mixed,
+}
+
+impl Mix {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Mix::Write => "write",
+            Mix::Mixed => "mixed",
+        }
+    }
+
+    pub(crate) fn read_fraction(self) -> f64 {
+        match self {
+            Mix::Write => 0.0,
+            Mix::Mixed => 0.7,
+        }
+    }
+}
+
+/// The FTL's choices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choices {
+    /// Those of the paper's device: dynamic allocation F, RGA victims.
+    Paper,
+    /// Static allocation CWDP and greedy victims, which is what the limit loop does too.
+    Static,
+}
+
+impl Choices {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Choices::Paper => "f-rga",
+            Choices::Static => "cwdp-greedy",
+        }
+    }
+}
+
+/// One execution of the engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) timed: bool,
+    pub(crate) size: Size,
+    pub(crate) mix: Mix,
+    pub(crate) choices: Choices,
+    pub(crate) depth: u32,
+}
+
+/// A measurement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Case {
+    /// Latency and throughput of memory.
+    Memory,
+    /// The event structures.
+    Events,
+    /// The unavoidable memory accesses, and nothing else.
+    Limit(Size),
+    /// The engine in steady state.
+    Run(Run),
+    /// The full device filled and overwritten once at random.
+    Precondition,
+    /// Reading a trace of that format.
+    Trace(traces::Format),
+    /// Brings a device to its steady state; not reported.
+    State(Size, Choices),
+    /// Writes a trace; not reported.
+    TraceFile(traces::Format),
+}
+
+/// Queue depth of the workloads of record.
+const DEPTH: u32 = 32;
+
+/// Everything that is reported, in order.
+pub(crate) fn all(quick: bool) -> Vec<Case> {
+    let mut cases = vec![Case::Memory, Case::Events];
+    for size in if quick { vec![Size::Small] } else { vec![Size::Small, Size::Full] } {
+        cases.push(Case::Limit(size));
+        for timed in [false, true] {
+            for mix in [Mix::Write, Mix::Mixed] {
+                for choices in [Choices::Paper, Choices::Static] {
+                    cases.push(Case::Run(Run { timed, size, mix, choices, depth: DEPTH }));
+                }
+            }
+        }
+    }
+    for depth in [16, 256] {
+        let deep = Run { timed: true, size: Size::Small, mix: Mix::Write, choices: Choices::Paper, depth };
+        cases.extend([Case::Run(deep), Case::Run(Run { choices: Choices::Static, ..deep })]);
+    }
+    if !quick {
+        cases.push(Case::Precondition);
+    }
+    cases.extend(traces::Format::ALL.map(Case::Trace));
+    cases
+}
+
+impl Case {
+    /// The measurement of that name.
+    pub(crate) fn named(name: &str) -> Option<Case> {
+        let mut cases = all(false);
+        cases.extend(cases.clone().iter().filter_map(Case::needs));
+        cases.into_iter().find(|case| case.name() == name)
+    }
+
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Case::Memory => "memory".into(),
+            Case::Events => "events".into(),
+            Case::Limit(size) => format!("limit-{}", size.name()),
+            Case::Run(run) => {
+                let executor = if run.timed { "timed" } else { "count" };
+                let depth = if run.depth == DEPTH { String::new() } else { format!("-qd{}", run.depth) };
+                let (size, mix, choices) = (run.size.name(), run.mix.name(), run.choices.name());
+                format!("{executor}-{size}-{mix}-{choices}{depth}")
+            }
+            Case::Precondition => "precondition-240g".into(),
+            Case::Trace(format) => format!("trace-{}", format.name()),
+            Case::State(size, choices) => format!("state-{}-{}", size.name(), choices.name()),
+            Case::TraceFile(format) => format!("file-{}", format.name()),
+        }
+    }
+
+    /// What has to be made before.
+    pub(crate) fn needs(&self) -> Option<Case> {
+        match *self {
+            Case::Run(run) => Some(Case::State(run.size, run.choices)),
+            Case::Trace(format) => Some(Case::TraceFile(format)),
+            _ => None,
+        }
+    }
+
+    /// The file that this makes for others.
+    pub(crate) fn file(&self, scratch: &Path) -> PathBuf {
+        scratch.join(self.name())
+    }
+
+    /// Makes the measurement in this process.
+    pub(crate) fn measure(&self, scratch: &Path) -> Result<Figures, Failure> {
+        let needed = self.needs().map(|needed| needed.file(scratch)).unwrap_or_default();
+        let mut figures = match self {
+            Case::Memory => probe::memory()?,
+            Case::Events => probe::events(),
+            Case::Limit(size) => limit::measure(*size)?,
+            Case::Run(run) => run::measure(run, &needed)?,
+            Case::Precondition => run::precondition()?,
+            Case::Trace(format) => traces::read(*format, &needed)?,
+            Case::State(size, choices) => run::age(*size, *choices, &self.file(scratch))?,
+            Case::TraceFile(format) => traces::write(*format, &self.file(scratch))?,
+        };
+        figures.peak_rss_mb = metrics::Stopwatch::start().usage().peak_rss_mb;
+        Ok(figures)
+    }
+}

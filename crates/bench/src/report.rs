@@ -1,0 +1,407 @@
+//! Medians, targets, ratios to the limit, and the tables.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use crate::cases::{Case, Run, Size};
+use crate::child::Sample;
+
+/// What a figure has to reach.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Target {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Target {
+    fn met(self, value: f64) -> bool {
+        match self {
+            Target::AtLeast(least) => value >= least,
+            Target::AtMost(most) => value <= most,
+        }
+    }
+
+    fn text(self) -> String {
+        match self {
+            Target::AtLeast(least) => format!("≥ {least}"),
+            Target::AtMost(most) => format!("≤ {most:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
+        }
+    }
+}
+
+/// A figure with a target.
+#[derive(Clone, Debug)]
+struct Figure {
+    name: String,
+    value: f64,
+    unit: &'static str,
+    target: Target,
+}
+
+/// An engine run.
+#[derive(Clone, Debug)]
+struct Speed {
+    figure: Figure,
+    /// Part of what the limit loop does on the same workload.
+    of_limit: Option<f64>,
+    writes: f64,
+    waf: f64,
+    user_s: f64,
+    peak_rss_mb: f64,
+}
+
+/// The results.
+pub(crate) struct Report {
+    machine: String,
+    repeat: usize,
+    /// By name: what the machine and the limit loop gave.
+    context: Vec<(String, f64)>,
+    speeds: Vec<Speed>,
+    others: Vec<Figure>,
+}
+
+/// Pages of 8 KiB of the full device.
+const FULL_PAGES: f64 = 33_554_432.0;
+/// Bytes per physical page, and besides, that the full device may hold.
+const BYTES_PER_PAGE: f64 = 12.0;
+const BYTES_BESIDES: f64 = 64e6;
+/// Two runs of the same differ by so much on a quiet machine; a deeper queue counts as slower beyond it.
+const NOISE: f64 = 0.03;
+
+impl Report {
+    /// From the repetitions of each case.
+    pub(crate) fn new(cases: &[Case], samples: &[Vec<Sample>]) -> Report {
+        let results = Results { cases, samples };
+        let runs = cases.iter().filter_map(|case| if let Case::Run(run) = case { Some(run) } else { None });
+        Report {
+            machine: machine(),
+            repeat: samples.first().map_or(0, Vec::len),
+            context: results.context(),
+            speeds: runs.map(|run| results.speed(run)).collect(),
+            others: results.others(),
+        }
+    }
+
+    /// Whether every target was met.
+    pub(crate) fn all_met(&self) -> bool {
+        self.speeds.iter().map(|speed| &speed.figure).chain(&self.others).all(|f| f.target.met(f.value))
+    }
+
+    /// One JSON object.
+    pub(crate) fn json(&self) -> Value {
+        let figure = |f: &Figure| {
+            json!({
+                "name": f.name, "value": f.value, "unit": f.unit, "target": f.target.text(),
+                "met": f.target.met(f.value),
+            })
+        };
+        let speeds: Vec<Value> = self
+            .speeds
+            .iter()
+            .map(|speed| {
+                let mut row = figure(&speed.figure);
+                row["of_limit"] = json!(speed.of_limit);
+                row["host_writes_per_cpu_s"] = json!(speed.writes);
+                row["waf"] = json!(speed.waf);
+                row["process_user_cpu_s"] = json!(speed.user_s);
+                row["peak_rss_mb"] = json!(speed.peak_rss_mb);
+                row
+            })
+            .collect();
+        let context: serde_json::Map<String, Value> =
+            self.context.iter().map(|(name, value)| (name.clone(), json!(value))).collect();
+        json!({
+            "schema": "ftlab.bench/1",
+            "machine": self.machine,
+            "repeat": self.repeat,
+            "context": context,
+            "engine": speeds,
+            "others": self.others.iter().map(figure).collect::<Vec<_>>(),
+            "all_met": self.all_met(),
+        })
+    }
+
+    /// The tables as Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        let mut text = format!("{}; medians of {}.\n", self.machine, self.repeat);
+        for table in self.tables() {
+            let _ = write!(text, "\n| {} |\n|{}\n", table[0].join(" | "), "---|".repeat(table[0].len()));
+            for row in &table[1..] {
+                let _ = writeln!(text, "| {} |", row.join(" | "));
+            }
+        }
+        text
+    }
+
+    /// The tables for a terminal.
+    pub(crate) fn text(&self) -> String {
+        let mut text = format!("{}; medians of {}.\n", self.machine, self.repeat);
+        for table in self.tables() {
+            text.push('\n');
+            let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+            for row in &table {
+                let mut line = String::new();
+                for (column, cell) in row.iter().enumerate() {
+                    let pad = " ".repeat(width(column) - cell.chars().count());
+                    let (before, after) = if column == 0 { ("", pad.as_str()) } else { (pad.as_str(), "") };
+                    let _ = write!(line, "{before}{cell}{after}  ");
+                }
+                text.push_str(line.trim_end());
+                text.push('\n');
+            }
+        }
+        text
+    }
+
+    /// Each table as rows of cells, the heading first; empty tables are left out.
+    fn tables(&self) -> Vec<Vec<Vec<String>>> {
+        let tables = [self.speed_table(), self.other_table(), self.context_table()];
+        tables.into_iter().filter(|table| table.len() > 1).collect()
+    }
+
+    fn speed_table(&self) -> Vec<Vec<String>> {
+        let heading = [
+            "engine",
+            "M flash ops per CPU s",
+            "target",
+            "",
+            "of the limit",
+            "M host writes per CPU s",
+            "WAF",
+            "process, user CPU s",
+            "peak RSS, MB",
+        ];
+        let mut rows = vec![heading.map(String::from).to_vec()];
+        for speed in &self.speeds {
+            let f = &speed.figure;
+            rows.push(vec![
+                f.name.clone(),
+                format!("{:.2}", f.value),
+                f.target.text(),
+                verdict(f),
+                speed.of_limit.map_or("-".into(), |part| format!("{:.0} %", part * 100.0)),
+                format!("{:.2}", speed.writes),
+                format!("{:.3}", speed.waf),
+                format!("{:.2}", speed.user_s),
+                format!("{:.0}", speed.peak_rss_mb),
+            ]);
+        }
+        rows
+    }
+
+    fn other_table(&self) -> Vec<Vec<String>> {
+        let mut rows = vec![["figure", "value", "unit", "target", ""].map(String::from).to_vec()];
+        for f in &self.others {
+            let value = format!("{:.2}", f.value);
+            rows.push(vec![f.name.clone(), value, f.unit.into(), f.target.text(), verdict(f)]);
+        }
+        rows
+    }
+
+    fn context_table(&self) -> Vec<Vec<String>> {
+        let mut rows = vec![["the machine and its limit", "value"].map(String::from).to_vec()];
+        for (name, value) in &self.context {
+            // Rates are large numbers; nanoseconds and amplifications are small.
+            let cell = if *value >= 1e4 { format!("{:.1} M", value / 1e6) } else { format!("{value:.2}") };
+            rows.push(vec![name.clone(), cell]);
+        }
+        rows
+    }
+}
+
+fn verdict(figure: &Figure) -> String {
+    if figure.target.met(figure.value) { "met".into() } else { "MISSED".into() }
+}
+
+/// The samples of each case.
+struct Results<'a> {
+    cases: &'a [Case],
+    samples: &'a [Vec<Sample>],
+}
+
+impl Results<'_> {
+    fn samples(&self, case: Case) -> Option<&[Sample]> {
+        let at = self.cases.iter().position(|&other| other == case)?;
+        Some(&self.samples[at])
+    }
+
+    /// The median of a figure.
+    fn get(&self, case: Case, name: &str) -> Option<f64> {
+        Some(median(self.samples(case)?.iter().map(|sample| value(sample, name)).collect()))
+    }
+
+    fn speed(&self, run: &Run) -> Speed {
+        let case = Case::Run(*run);
+        let get = |name| self.get(case, name).unwrap_or(f64::NAN);
+        let ops = get("ops_per_s");
+        let limit = format!("{}{}.ops_per_s", run.mix.name(), if run.timed { "_clocks" } else { "" });
+        let least = match (run.timed, run.size) {
+            (true, Size::Small) => 5.0,
+            (true, Size::Full) => 3.0,
+            (false, Size::Small) => 30.0,
+            (false, Size::Full) => 20.0,
+        };
+        let samples = self.samples(case).unwrap_or_default();
+        Speed {
+            figure: Figure {
+                name: case.name(),
+                value: ops / 1e6,
+                unit: "M flash ops per CPU s",
+                target: Target::AtLeast(least),
+            },
+            of_limit: self.get(Case::Limit(run.size), &limit).map(|limit| ops / limit),
+            writes: get("writes_per_s") / 1e6,
+            waf: get("waf"),
+            user_s: median(samples.iter().map(|sample| sample.user_s).collect()),
+            peak_rss_mb: peak(samples),
+        }
+    }
+
+    fn others(&self) -> Vec<Figure> {
+        let mut figures = Vec::new();
+        figures.extend(self.depth());
+        figures.extend(self.memory());
+        for &case in self.cases {
+            if let Case::Trace(_) = case
+                && let Some(rate) = self.get(case, "requests_per_s")
+            {
+                let target = Target::AtLeast(5.0);
+                figures.push(Figure { name: case.name(), value: rate / 1e6, unit: "M requests per CPU s", target });
+            }
+        }
+        figures
+    }
+
+    /// Speed at queue depth 256 over that at 16, from the same repetition.
+    fn depth(&self) -> Vec<Figure> {
+        let deep = self.cases.iter().filter_map(|case| match case {
+            Case::Run(run) if run.depth == 256 => Some(*run),
+            _ => None,
+        });
+        deep.filter_map(|run| {
+            let deep = self.samples(Case::Run(run))?;
+            let shallow = self.samples(Case::Run(Run { depth: 16, ..run }))?;
+            let rate = |sample: &Sample| value(sample, "ops_per_s");
+            let ratios = deep.iter().zip(shallow).map(|(deep, shallow)| rate(deep) / rate(shallow)).collect();
+            Some(Figure {
+                name: format!("queue depth 256 ÷ 16, {}", run.choices.name()),
+                value: median(ratios),
+                unit: "of the speed",
+                target: Target::AtLeast(1.0 - NOISE),
+            })
+        })
+        .collect()
+    }
+
+    /// Preconditioning the full device, and what it holds.
+    fn memory(&self) -> Vec<Figure> {
+        let limit = (BYTES_PER_PAGE * FULL_PAGES + BYTES_BESIDES) / 1e6;
+        let most = |name: &str, value| Figure { name: name.into(), value, unit: "MB", target: Target::AtMost(limit) };
+        let mut figures = Vec::new();
+        if let Some(samples) = self.samples(Case::Precondition) {
+            let wall = median(samples.iter().map(|sample| sample.wall_s).collect());
+            let name = "precondition-240g, whole process on the wall".into();
+            figures.push(Figure { name, value: wall, unit: "s", target: Target::AtMost(20.0) });
+            figures.push(most("peak RSS at 240g", peak(samples)));
+        }
+        let full = self.cases.iter().zip(self.samples).filter_map(|(case, samples)| match case {
+            Case::Run(run) if run.size == Size::Full => Some(peak(samples)),
+            _ => None,
+        });
+        if let Some(peak) = full.reduce(f64::max) {
+            figures.push(most("peak RSS at 240g, from a state file", peak));
+        }
+        figures
+    }
+
+    fn context(&self) -> Vec<(String, f64)> {
+        let mut context = Vec::new();
+        for (&case, samples) in self.cases.iter().zip(self.samples) {
+            if matches!(case, Case::Memory | Case::Events | Case::Limit(_)) {
+                let names = samples.first().map(|sample| sample.figures.values.as_slice()).unwrap_or_default();
+                for (name, _) in names {
+                    let value = self.get(case, name).unwrap_or(f64::NAN);
+                    context.push((format!("{} {}", case.name(), name.replace('_', " ")), value));
+                }
+            }
+        }
+        context
+    }
+}
+
+fn value(sample: &Sample, name: &str) -> f64 {
+    sample.figures.values.iter().find(|(other, _)| other == name).map_or(f64::NAN, |(_, value)| *value)
+}
+
+fn peak(samples: &[Sample]) -> f64 {
+    samples.iter().filter_map(|sample| sample.figures.peak_rss_mb).fold(f64::NAN, f64::max)
+}
+
+/// The middle value; of two middle ones the lower, so that it is one that was measured.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().saturating_sub(1) / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Processor and number of cores.
+fn machine() -> String {
+    let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = text.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{}, {cores} cores", model.map_or("unknown processor", |(_, name)| name.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cases::{Choices, Mix};
+    use crate::child::Figures;
+
+    fn sample(values: &[(&str, f64)]) -> Sample {
+        let values = values.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
+        Sample { figures: Figures { values, peak_rss_mb: Some(100.0) }, user_s: 1.0, wall_s: 2.0 }
+    }
+
+    fn run(depth: u32) -> Case {
+        let choices = Choices::Static;
+        Case::Run(Run { timed: true, size: Size::Small, mix: Mix::Write, choices, depth })
+    }
+
+    fn report(rates: [f64; 3], deep: [f64; 3]) -> Report {
+        let samples = |rates: [f64; 3]| rates.map(|rate| sample(&[("ops_per_s", rate), ("waf", 2.0)])).to_vec();
+        let limit = [1e7, 2e7, 4e7].map(|rate| sample(&[("write_clocks.ops_per_s", rate)])).to_vec();
+        let cases = [Case::Limit(Size::Small), run(16), run(256)];
+        Report::new(&cases, &[limit, samples(rates), samples(deep)])
+    }
+
+    #[test]
+    fn medians_ratios_and_targets() {
+        let met = report([9e6, 6e6, 5e6], [9e6, 6e6, 5e6]);
+        assert_eq!((met.speeds[0].figure.value, met.speeds[0].of_limit), (6.0, Some(0.3)));
+        assert_eq!(met.others[0].value, 1.0);
+        assert!(met.all_met());
+        let slow = report([9e6, 4e6, 3e6], [9e6, 6e6, 5e6]);
+        assert!(!slow.all_met());
+        let slow_when_deep = report([9e6, 9e6, 9e6], [8e6, 8e6, 8e6]);
+        assert!(!slow_when_deep.all_met());
+        assert!(slow_when_deep.text().contains("MISSED"));
+    }
+
+    #[test]
+    fn every_name_is_found_again() {
+        for case in crate::cases::all(false) {
+            assert_eq!(Case::named(&case.name()), Some(case));
+            let needed = case.needs();
+            assert_eq!(needed.and_then(|needed| Case::named(&needed.name())), needed);
+        }
+        assert_eq!(Case::named("nothing"), None);
+    }
+
+    #[test]
+    fn a_bound_reads_as_it_was_set() {
+        assert_eq!(Target::AtMost(20.0).text(), "≤ 20");
+        assert_eq!(Target::AtMost(466.653184).text(), "≤ 466.6532");
+        assert_eq!(Target::AtLeast(0.97).text(), "≥ 0.97");
+    }
+}

@@ -1,0 +1,97 @@
+//! The engine under measurement.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::Failure;
+use crate::cases::{Choices, Mix, Run, Size};
+use crate::child::Figures;
+
+/// Host requests of a measured run: enough for a second or more of CPU time, and for every plane to have
+/// collected several times.
+fn requests(run: &Run) -> u64 {
+    let per_write = match (run.timed, run.size) {
+        (true, _) => 1 << 20,
+        (false, Size::Small) => 6 << 20,
+        (false, Size::Full) => 12 << 20,
+    };
+    // Most flash operations come from writes, so the mixed workload is longer.
+    if run.mix == Mix::Mixed { per_write * 2 } else { per_write }
+}
+
+/// The settings of a device, on top of the preset.
+fn device(size: Size, choices: Choices) -> Vec<String> {
+    let mut sets = vec![
+        format!("device.blocks_per_plane={}", size.blocks_per_plane()),
+        format!("device.user_capacity={}", u64::from(size.user_pages()) * 8192),
+    ];
+    if choices == Choices::Static {
+        sets.extend(["ftl.binding=static", "ftl.allocation=CWDP", "ftl.victim=greedy"].map(String::from));
+    }
+    sets
+}
+
+fn simulate(sets: &[String], save: Option<&Path>) -> Result<Value, Failure> {
+    let loaded = device::load(&config::Base::Preset("tbm".into()), sets, None)
+        .map_err(|problems| Failure(format!("the benchmark's own configuration is refused: {problems}")))?;
+    let mut options = device::Options { save_state: save.map(Path::to_owned), ..device::Options::default() };
+    device::simulate(&loaded.config, &mut options)
+        .map(|outcome| outcome.summary)
+        .map_err(|error| Failure(error.to_string()))
+}
+
+/// Runs the engine from a saved state.
+pub(crate) fn measure(run: &Run, state: &Path) -> Result<Figures, Failure> {
+    let mut sets = device(run.size, run.choices);
+    sets.extend([
+        format!("run.executor={}", if run.timed { "timed" } else { "count" }),
+        format!("run.precondition.state={}", state.display()),
+        format!("host.queue_depth={}", run.depth),
+        format!("workload.read_fraction={:?}", run.mix.read_fraction()),
+        format!("workload.requests={}", requests(run)),
+        "workload.volume=1000x".into(),
+    ]);
+    Ok(figures(&simulate(&sets, None)?))
+}
+
+/// The figures of a summary that the benchmark reports.
+fn figures(summary: &Value) -> Figures {
+    let number = |path: &str| summary.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
+    let cpu_s = number("/run/cpu_s");
+    let mut figures = Figures::default();
+    figures.set("ops_per_s", number("/run/flash_ops_per_s"));
+    figures.set("writes_per_s", number("/host/writes") / cpu_s);
+    figures.set("requests_per_s", number("/run/host_requests_per_s"));
+    figures.set("waf", number("/waf"));
+    figures.set("cpu_s", cpu_s);
+    figures
+}
+
+/// Brings a device to its steady state and saves it. The file is an ordinary saved state.
+pub(crate) fn age(size: Size, choices: Choices, path: &Path) -> Result<Figures, Failure> {
+    let mut sets = device(size, choices);
+    sets.extend(["run.executor=count", "run.precondition=steady", "workload.requests=1"].map(String::from));
+    let summary = simulate(&sets, Some(path))?;
+    let mut figures = Figures::default();
+    figures.set("waf", summary.pointer("/precondition/waf").and_then(Value::as_f64).unwrap_or(f64::NAN));
+    Ok(figures)
+}
+
+/// Fills the full device, overwrites it once at random and runs one request in time: what the process takes
+/// is the cost of preconditioning, and what it holds is the memory of the executor that holds more.
+pub(crate) fn precondition() -> Result<Figures, Failure> {
+    let mut sets = device(Size::Full, Choices::Paper);
+    sets.extend(
+        ["run.executor=timed", "run.precondition.random=1x", "workload.requests=1", "workload.volume=1x"]
+            .map(String::from),
+    );
+    let stopwatch = metrics::Stopwatch::start();
+    let summary = simulate(&sets, None)?;
+    let usage = stopwatch.usage();
+    let mut figures = Figures::default();
+    figures.set("cpu_s", usage.cpu_s);
+    figures.set("wall_s", usage.wall_s);
+    figures.set("waf", summary.pointer("/precondition/waf").and_then(Value::as_f64).unwrap_or(f64::NAN));
+    Ok(figures)
+}
