@@ -325,6 +325,8 @@ impl Ftl {
         let first = job.unit * slots;
         while job.cursor < slots {
             if self.reverse[(first + job.cursor) as usize] != NONE {
+                // Steps lie far apart in time: by the next one but a few, its line is no longer expected.
+                self.reverse.prefetch((first + (job.cursor + PREFETCH_DISTANCE).min(slots - 1)) as usize);
                 return Some(GcStep::Copy(Ppn(first + job.cursor)));
             }
             job.cursor += 1;
@@ -440,16 +442,29 @@ impl Ftl {
         panic!("no plane accepts a page: the user space exceeds what the spare space can serve");
     }
 
-    /// The next die of a queue, round robin, that is `free` and has a domain that accepts pages.
-    pub fn next_die_of(&mut self, queue: u32, free: impl Fn(u32) -> bool) -> Option<u32> {
+    /// The next die of a queue, round robin, that is idle and has a domain that accepts pages. `idle` has one
+    /// bit per die of the queue, in the order of [`crate::allocation::Dynamic::dies`]: on a busy device few
+    /// are set, and this is asked after every event.
+    pub fn next_die_of(&mut self, queue: u32, idle: &[u64]) -> Option<u32> {
         let dies = self.allocation.dynamic()?.dies(queue);
         let start = self.next_die[queue as usize] as usize;
-        for offset in 0..dies.len() {
-            let turn = if start + offset >= dies.len() { start + offset - dies.len() } else { start + offset };
-            let die = dies[turn];
-            if free(die) && self.domains_of_die(die).any(|domain| self.accepts(domain)) {
-                self.next_die[queue as usize] = if turn + 1 == dies.len() { 0 } else { turn as u32 + 1 };
-                return Some(die);
+        let (first, below_start) = (start / 64, (1u64 << (start % 64)) - 1);
+        // The word with the start comes first, from the start on, and last, up to the start.
+        for step in 0..=idle.len() {
+            let word = if first + step >= idle.len() { first + step - idle.len() } else { first + step };
+            let mut bits = match step {
+                0 => idle[word] & !below_start,
+                last if last == idle.len() => idle[word] & below_start,
+                _ => idle[word],
+            };
+            while bits != 0 {
+                let turn = word * 64 + bits.trailing_zeros() as usize;
+                bits &= bits - 1;
+                let die = dies[turn];
+                if self.domains_of_die(die).any(|domain| self.accepts(domain)) {
+                    self.next_die[queue as usize] = if turn + 1 == dies.len() { 0 } else { turn as u32 + 1 };
+                    return Some(die);
+                }
             }
         }
         None
@@ -667,6 +682,7 @@ impl Ftl {
         self.closed_at[unit as usize] = 0;
         self.victim.on_removed(domain, unit, u32::from(state.valid));
         self.domains[domain as usize].job = Some(Job { unit, cause, cursor: 0 });
+        self.reverse.prefetch(self.geometry.ppn(unit, 0).index());
     }
 }
 

@@ -165,9 +165,7 @@ impl Timed<'_, '_> {
     fn offer_shared_writes(&mut self) {
         for queue in 0..self.writes.len() as u32 {
             while self.writes[queue as usize].first().is_some() {
-                let dies = &self.dies;
-                let free = |die: u32| dies[die as usize].is_idle();
-                let Some(die) = self.device.ftl.next_die_of(queue, free) else { break };
+                let Some(die) = self.device.ftl.next_die_of(queue, self.idle.of(queue)) else { break };
                 self.choose(die);
                 if self.dies[die as usize].is_idle() {
                     break;
@@ -531,6 +529,7 @@ impl Timed<'_, '_> {
     /// Counts the command and starts it.
     fn start(&mut self, die: u32) {
         let Die { kind, cause, count, items, .. } = self.dies[die as usize];
+        self.idle.remove(die);
         self.device.recorder.counters.command(cause, kind, u64::from(count));
         if count > 1 {
             let ppns = items.map(|item| item.ppn);
@@ -609,8 +608,7 @@ impl Timed<'_, '_> {
             self.grant(number, die);
         } else {
             self.release(number);
-            self.dies[die as usize].phase = Phase::Idle;
-            self.wake(die);
+            self.become_idle(die);
         }
         self.correct(if collects { Delivery::Collection(item.what) } else { Delivery::Transaction(item.what) });
     }
@@ -656,6 +654,13 @@ impl Timed<'_, '_> {
         }
     }
 
+    /// A die's command is done.
+    fn become_idle(&mut self, die: u32) {
+        self.dies[die as usize].phase = Phase::Idle;
+        self.idle.insert(die);
+        self.wake(die);
+    }
+
     pub(super) fn array_done(&mut self, die: u32) {
         let Die { kind, cause, count, items, .. } = self.dies[die as usize];
         if kind == OpKind::Read {
@@ -663,8 +668,7 @@ impl Timed<'_, '_> {
             self.ask_channel(die);
             return;
         }
-        self.dies[die as usize].phase = Phase::Idle;
-        self.wake(die);
+        self.become_idle(die);
         for item in &items[..usize::from(count)] {
             match (kind, cause) {
                 (OpKind::Erase, _) => self.erase_done(item.what, cause),

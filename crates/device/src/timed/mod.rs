@@ -6,6 +6,7 @@
 
 mod dies;
 mod host;
+mod idle;
 mod queues;
 
 use std::collections::VecDeque;
@@ -21,6 +22,7 @@ use crate::scheduler::Scheduler;
 use crate::{RunError, Watch};
 use dies::{Channel, Collection, Delivery, Die, Timing};
 use host::Host;
+use idle::IdleDies;
 use queues::{List, Pool};
 
 /// What can happen.
@@ -51,6 +53,7 @@ pub(super) struct Timed<'a, 'w> {
     ages: u64,
     collections_begun: u64,
     dies: Vec<Die>,
+    idle: IdleDies,
     channels: Vec<Channel>,
     /// By queue of the allocation: writes that wait for a die.
     writes: Vec<List>,
@@ -76,6 +79,7 @@ pub(crate) fn run(
 ) -> Result<Option<Timeline>, RunError> {
     let geometry = *device.ftl.geometry();
     let queues = device.ftl.allocation().queues() as usize;
+    let idle = IdleDies::new(device.ftl.allocation(), geometry.dies());
     let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
     let slots = (geometry.channels + geometry.dies()) as usize + 2;
     let mut timed = Timed {
@@ -91,6 +95,7 @@ pub(crate) fn run(
         pool: Pool::default(),
         ages: 0,
         collections_begun: 0,
+        idle,
         dies: vec![Die::IDLE; geometry.dies() as usize],
         channels: vec![Channel::default(); geometry.channels as usize],
         writes: vec![List::EMPTY; queues],
