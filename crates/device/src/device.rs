@@ -3,7 +3,7 @@
 use base::{Cause, Geometry, Lpn, OpKind, Ppn};
 use config::Config;
 use config::model::{Checks, Payload};
-use ftl::{Ftl, GcSink, OutOfMemory, Policies};
+use ftl::{Ftl, GcSink, Job, OutOfMemory, Policies};
 use metrics::Recorder;
 
 use crate::flash::{Flash, Stamp};
@@ -114,7 +114,11 @@ impl Device {
     #[cold]
     fn collect_now(&mut self, domain: u32) {
         let mut sink = Sink { flash: &mut self.flash, counters: &mut self.recorder.counters };
+        let early = self.ftl.take_early();
         self.ftl.collect(domain, &mut sink);
+        for neighbour in early {
+            self.ftl.collect(neighbour, &mut sink);
+        }
         self.after_collection();
     }
 
@@ -235,10 +239,15 @@ impl GcSink for Sink<'_> {
         count_move(self.counters, cause);
     }
 
-    fn erased(&mut self, cause: Cause, unit: u32) {
-        let blocks = self.flash.erase(unit);
-        self.counters.count(cause, OpKind::Erase, blocks);
-        count_collection(self.counters, cause);
+    fn padded(&mut self, cause: Cause, at: Ppn) {
+        self.flash.program(at, 0);
+        self.counters.count(cause, OpKind::Program, 1);
+    }
+
+    fn erased(&mut self, job: Job) {
+        let blocks = self.flash.erase(job.unit);
+        self.counters.count(job.cause, OpKind::Erase, blocks);
+        count_collection(self.counters, job);
     }
 }
 
@@ -251,10 +260,11 @@ pub(crate) fn count_move(counters: &mut metrics::Counters, cause: Cause) {
 }
 
 /// Counts a finished collection.
-pub(crate) fn count_collection(counters: &mut metrics::Counters, cause: Cause) {
-    if cause == Cause::Gc {
+pub(crate) fn count_collection(counters: &mut metrics::Counters, job: Job) {
+    if job.cause == Cause::Gc {
         counters.gc_invocations += 1;
-        counters.gc_foreground += 1;
+        counters.gc_forward += u64::from(job.forward);
+        counters.gc_foreground += u64::from(!job.forward);
     } else {
         counters.wear_moves += 1;
     }
@@ -271,7 +281,7 @@ pub(crate) fn geometry(config: &Config) -> Geometry {
         device.blocks_per_plane,
         device.pages_per_block,
         device.page_size,
-        1,
+        if config.ftl.get("reclaim_unit").name == "twin" { device.planes_per_die } else { 1 },
     )
 }
 
@@ -281,6 +291,7 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         allocation: config.ftl.get("allocation"),
         block_allocation: config.ftl.get("block_allocation"),
         victim: config.ftl.get("victim"),
+        reclaim_unit: config.ftl.get("reclaim_unit"),
         gc_schedule: config.ftl.get("gc_schedule"),
         separation: config.ftl.get("separation"),
         wear_leveling: config.ftl.get("wear_leveling"),

@@ -114,6 +114,7 @@ pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result
 /// # Errors
 /// When the spare space is too small for garbage collection to make progress whatever the host writes.
 pub fn check(config: &Config) -> Result<(), Refusal> {
+    check_twin(config)?;
     let geometry = device::geometry(config);
     let page_size = u64::from(config.device.page_size);
     let largest = ftl::largest_user_pages(&geometry, &device::policies(config));
@@ -145,6 +146,35 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             (smallest * 1e6).ceil() / 1e6
         ),
     })
+}
+
+/// Twin blocks need what makes twins of blocks.
+fn check_twin(config: &Config) -> Result<(), Refusal> {
+    let refuse = |message: String, help: &str| {
+        Err(Refusal { key: "ftl.reclaim_unit", message: format!("`twin` {message}"), help: help.into() })
+    };
+    if config.ftl.get("reclaim_unit").name != "twin" {
+        return Ok(());
+    }
+    let allocation = config.ftl.get("allocation").name;
+    if !ftl::allocation::is_dynamic(allocation) {
+        return refuse(
+            format!(
+                "fills the planes of a die in turn, and `allocation = \"{allocation}\"` fixes the plane by the LPN"
+            ),
+            "use an allocation that goes round robin over the planes of a die: `F`, `D` or `F2`",
+        );
+    }
+    if config.device.planes_per_die < 2 {
+        return refuse("needs dies of two or more planes".into(), "set `device.planes_per_die`, or use `block`");
+    }
+    if config.device.multiplane == base::Multiplane::Off {
+        return refuse(
+            "erases its blocks with one multi-plane command, and `multiplane` is `off`".into(),
+            "set `device.multiplane` to `pac` or `bac`, or use `block`",
+        );
+    }
+    Ok(())
 }
 
 /// Runs one simulation.

@@ -7,7 +7,9 @@ use base::{Cause, Geometry, Lpn, Ppn, Selection};
 use engine::FlatArray;
 
 use crate::allocation::Allocation;
+use crate::group::Group;
 use crate::pool::{AnyPool, FreePool};
+use crate::twin::Twin;
 use crate::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View, chance_by_domain};
 use crate::wear::WearLeveling;
 
@@ -35,6 +37,8 @@ pub struct Policies<'a> {
     pub block_allocation: &'a Selection,
     /// Victim policy.
     pub victim: &'a Selection,
+    /// Reclaim unit.
+    pub reclaim_unit: &'a Selection,
     /// GC schedule.
     pub gc_schedule: &'a Selection,
     /// Data separation.
@@ -69,15 +73,21 @@ pub struct Job {
     pub unit: u32,
     /// Garbage collection or wear leveling.
     pub cause: Cause,
-    /// Slots before this one are done.
-    cursor: u32,
+    /// Ahead of need, along with another die of the chip.
+    pub forward: bool,
+    /// Slots of the unit that were invalid when the collection began.
+    pub(crate) gain: u32,
+    /// Slots (twin blocks: page offsets) before this one are done.
+    pub(crate) cursor: u32,
+    /// Twin blocks: page offsets before this one have no lone page left.
+    pub(crate) lone_cursor: u32,
 }
 
 /// What a collection does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcStep {
-    /// Read this page, then program it where [`Ftl::copy`] says.
-    Copy(Ppn),
+    /// Read these pages, then program them where [`Ftl::copy`] and [`Ftl::pad`] say.
+    Copy(Group),
     /// Nothing valid is left: erase this unit, then tell [`Ftl::erased`].
     Erase(u32),
 }
@@ -86,8 +96,10 @@ pub enum GcStep {
 pub trait GcSink {
     /// A valid page was moved.
     fn copied(&mut self, cause: Cause, from: Ppn, to: Ppn);
+    /// A dummy page is to be programmed.
+    fn padded(&mut self, cause: Cause, at: Ppn);
     /// A unit is to be erased.
-    fn erased(&mut self, cause: Cause, unit: u32);
+    fn erased(&mut self, job: Job);
 }
 
 #[derive(Clone, Debug)]
@@ -99,7 +111,7 @@ pub(crate) struct Domain {
     pub(crate) valid: u32,
     /// Logical time: pages the host has written here since the policies were made.
     clock: u64,
-    job: Option<Job>,
+    pub(crate) job: Option<Job>,
     /// Victims in a row that had no invalid page.
     fruitless: u32,
 }
@@ -133,7 +145,10 @@ pub struct Ftl {
     wear: WearLeveling,
     /// Units kept free in each domain while collection keeps up.
     reserve: u32,
-    streams: usize,
+    pub(crate) streams: usize,
+    pub(crate) twin: Twin,
+    /// Domains whose collection began along with another's, until the executor takes note.
+    early: Vec<u32>,
     /// A domain with as many valid pages takes no more from a dynamic allocation.
     max_valid: u32,
     closings: u32,
@@ -197,6 +212,8 @@ impl Ftl {
             wear: WearLeveling::build(policies.wear_leveling, shape),
             reserve,
             streams,
+            twin: Twin::new(policies.reclaim_unit),
+            early: Vec::new(),
             max_valid: max_valid(shape.units_per_domain, shape.slots, reserve, streams).min(u64::from(NONE)) as u32,
             closings: 0,
             next_die: vec![0; queues],
@@ -317,9 +334,13 @@ impl Ftl {
         true
     }
 
-    /// The next step of a domain's collection; `None` when none is in progress. Asking changes nothing.
+    /// The next step of a domain's collection; `None` when none is in progress. Asking changes nothing that
+    /// can be seen.
     #[inline]
     pub fn step(&mut self, domain: u32) -> Option<GcStep> {
+        if self.geometry.unit_width > 1 {
+            return self.twin_step(domain);
+        }
         let slots = self.geometry.unit_slots();
         let job = self.domains[domain as usize].job.as_mut()?;
         let first = job.unit * slots;
@@ -327,7 +348,7 @@ impl Ftl {
             if self.reverse[(first + job.cursor) as usize] != NONE {
                 // Steps lie far apart in time: by the next one but a few, its line is no longer expected.
                 self.reverse.prefetch((first + (job.cursor + PREFETCH_DISTANCE).min(slots - 1)) as usize);
-                return Some(GcStep::Copy(Ppn(first + job.cursor)));
+                return Some(GcStep::Copy(Group::of(Ppn(first + job.cursor))));
             }
             job.cursor += 1;
         }
@@ -361,6 +382,19 @@ impl Ftl {
         Some((Lpn(lpn), self.append(domain, self.streams - 1, Lpn(lpn))))
     }
 
+    /// The place of a dummy page, which [`Group::pads`] asked for.
+    pub fn pad(&mut self, domain: u32) -> Ppn {
+        let stream = self.streams - 1;
+        let Frontier { unit, slot } = self.open_frontier(domain, stream);
+        self.advance(domain, stream, unit, slot);
+        self.geometry.ppn(unit, slot)
+    }
+
+    /// Domains whose collection began along with another's since the last call, in the order of beginning.
+    pub fn take_early(&mut self) -> impl Iterator<Item = u32> + use<> {
+        std::mem::take(&mut self.early).into_iter()
+    }
+
     /// The unit under collection was erased. The next collection of the domain may begin at once.
     ///
     /// # Panics
@@ -377,7 +411,7 @@ impl Ftl {
         if job.cause == Cause::Gc && !self.is_collecting(domain) {
             let cold = self.wear.on_erased(domain, &self.units, &self.erases);
             if let Some(cold) = cold {
-                self.begin(domain, cold, Cause::Wear);
+                self.begin(domain, cold, Cause::Wear, false);
             }
         }
     }
@@ -385,9 +419,27 @@ impl Ftl {
     /// Carries out whatever collections a domain needs, at once.
     pub fn collect(&mut self, domain: u32, sink: &mut impl GcSink) {
         while let Some(job) = self.domains[domain as usize].job {
-            self.empty(domain, job, sink);
-            sink.erased(job.cause, job.unit);
+            if self.geometry.unit_width > 1 {
+                self.empty_by_groups(domain, job.cause, sink);
+            } else {
+                self.empty(domain, job, sink);
+            }
+            sink.erased(job);
             self.erased(domain);
+        }
+    }
+
+    /// Moves every valid page of a domain's victim, step by step.
+    fn empty_by_groups(&mut self, domain: u32, cause: Cause, sink: &mut impl GcSink) {
+        while let Some(GcStep::Copy(group)) = self.step(domain) {
+            for &from in group.pages() {
+                let (_, to) = self.copy(domain, from).expect("nothing changes in between");
+                sink.copied(cause, from, to);
+            }
+            for _ in 0..group.pads {
+                let at = self.pad(domain);
+                sink.padded(cause, at);
+            }
         }
     }
 
@@ -595,12 +647,18 @@ impl Ftl {
         self.map[lpn.index()] = ppn.0;
         self.reverse[ppn.index()] = lpn.0;
         self.units[unit as usize].valid += 1;
+        self.advance(domain, stream, unit, slot);
+        ppn
+    }
+
+    /// Moves a frontier past a slot.
+    #[inline]
+    fn advance(&mut self, domain: u32, stream: usize, unit: u32, slot: u32) {
         if slot + 1 == self.geometry.unit_slots() {
             self.close(domain, stream, unit);
         } else {
             self.domains[domain as usize].frontiers[stream].slot = slot + 1;
         }
-        ppn
     }
 
     /// The frontier of a stream, opened if need be.
@@ -652,7 +710,30 @@ impl Ftl {
             return;
         }
         let unit = self.choose(domain);
-        self.begin(domain, unit, Cause::Gc);
+        self.begin(domain, unit, Cause::Gc, false);
+        self.begin_neighbours(domain);
+    }
+
+    /// Collects other dies of the chip along, when they are near their own threshold (TBM section 5.2).
+    fn begin_neighbours(&mut self, domain: u32) {
+        if self.geometry.unit_width == 1 || self.twin.neighbours == 0.0 {
+            return;
+        }
+        let slots = self.geometry.unit_slots();
+        let threshold = f64::from(self.reserve * slots);
+        let dies = self.geometry.dies_per_chip;
+        let first = domain / dies * dies;
+        for other in (first..first + dies).filter(|&other| other != domain) {
+            let state = &self.domains[other as usize];
+            let frontier = state.frontiers[0];
+            let open = if frontier.unit == NONE { 0 } else { slots - frontier.slot };
+            let free_pages = f64::from(state.free * slots + open);
+            if state.job.is_none() && free_pages <= threshold * (1.0 + self.twin.neighbours) {
+                let unit = self.choose(other);
+                self.begin(other, unit, Cause::Gc, true);
+                self.early.push(other);
+            }
+        }
     }
 
     /// The victim, by the policy. A policy that has offered as many units without an invalid page as the
@@ -675,13 +756,14 @@ impl Ftl {
         unit
     }
 
-    fn begin(&mut self, domain: u32, unit: u32, cause: Cause) {
+    fn begin(&mut self, domain: u32, unit: u32, cause: Cause, forward: bool) {
         let state = &mut self.units[unit as usize];
         assert_eq!(state.state, UnitState::Closed, "only closed units are collected");
         state.state = UnitState::Collecting;
         self.closed_at[unit as usize] = 0;
         self.victim.on_removed(domain, unit, u32::from(state.valid));
-        self.domains[domain as usize].job = Some(Job { unit, cause, cursor: 0 });
+        let gain = self.geometry.unit_slots() - u32::from(state.valid);
+        self.domains[domain as usize].job = Some(Job { unit, cause, forward, gain, cursor: 0, lone_cursor: 0 });
         self.reverse.prefetch(self.geometry.ppn(unit, 0).index());
     }
 }

@@ -6,12 +6,15 @@
 //! command, so the FTL's state and the array's never disagree.
 
 pub mod allocation;
+mod group;
 mod invariants;
 mod layer;
 pub mod pool;
+mod twin;
 pub mod victim;
 pub mod wear;
 
+pub use crate::group::{Group, MAX_LANES};
 pub use crate::layer::{Ftl, GcSink, GcStep, Job, OutOfMemory, Policies, Saved, largest_user_pages};
 
 use base::{Choice, Param, Seam};
@@ -37,7 +40,33 @@ pub static BINDING: Seam = Seam {
 pub static RECLAIM_UNIT: Seam = Seam {
     key: "reclaim_unit",
     doc: "The blocks that are opened, filled, chosen as victim and erased together.",
-    choices: &[Choice { name: "block", doc: "One block; free space is managed per plane.", params: &[] }],
+    choices: &[
+        Choice { name: "block", doc: "One block; free space is managed per plane.", params: &[] },
+        Choice {
+            name: "twin",
+            doc: "The blocks of one offset on all planes of a die, filled, collected and erased together (TBM section 5).",
+            params: &[
+                Param {
+                    name: "pad",
+                    default: 1.0,
+                    min: 0.0,
+                    max: 1.0,
+                    integer: true,
+                    doc: "1: a collection that ends between two planes fills the page offset with a dummy page, so that \
+                          the next pages start in step; 0: they start out of step.",
+                },
+                Param {
+                    name: "neighbours",
+                    default: 0.05,
+                    min: 0.0,
+                    max: 100.0,
+                    integer: false,
+                    doc: "Other dies of the chip are collected along when their free pages exceed the threshold by at most \
+                          this fraction of it; 0: never.",
+                },
+            ],
+        },
+    ],
 };
 
 /// Garbage-collection schedule.

@@ -2,7 +2,7 @@
 
 use base::{Cause, Duration, Instant, Lpn, OpKind, PageLayout, Ppn};
 use config::model;
-use ftl::GcStep;
+use ftl::{GcStep, Group, MAX_LANES};
 use metrics::Track;
 
 use super::Timed;
@@ -120,14 +120,30 @@ pub(super) struct Channel {
 }
 
 /// What a collection has in the controller between a read and a program.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy)]
 pub(super) struct Collection {
-    /// The page that was read, and what it stores.
-    held: Option<(Ppn, u64)>,
-    /// The page is still being corrected.
-    correcting: bool,
+    /// The pages that move together.
+    group: Group,
+    /// What the pages that were read store.
+    stamps: [u64; MAX_LANES],
+    /// How many of the group's pages were read.
+    read: u8,
+    /// How many of them are on their way or being corrected.
+    correcting: u8,
     /// The number of the collection, in order of beginning.
     begun: u64,
+}
+
+impl Collection {
+    pub(super) const NONE: Collection =
+        Collection { group: Group::EMPTY, stamps: [0; MAX_LANES], read: 0, correcting: 0, begun: 0 };
+
+    /// Forgets a page of the group.
+    fn remove(&mut self, at: usize) {
+        self.group.remove(at);
+        self.stamps.copy_within(at + 1.., at);
+        self.read -= u8::from(at < usize::from(self.read));
+    }
 }
 
 /// Where corrected data go.
@@ -248,7 +264,7 @@ impl Timed<'_, '_> {
         let mut accepts = false;
         for domain in self.device.ftl.domains_of_die(die) {
             if self.device.ftl.is_collecting(domain) {
-                if !self.collections[domain as usize].correcting {
+                if self.collections[domain as usize].correcting == 0 {
                     let begun = self.collections[domain as usize].begun;
                     let waiting = if dynamic.is_none() { self.writes[domain as usize].first() } else { None };
                     let age = waiting.map_or(NOT_URGENT, |write| self.pool.get(write).age);
@@ -409,8 +425,12 @@ impl Timed<'_, '_> {
             if !self.scheduler.may_join(last_age, self.pool.get(write).age) {
                 break;
             }
-            let Some(domain) = self.peek_domain(die) else { break };
+            let Some(domain) = self.device.ftl.peek_domain_of(die) else { break };
             if !self.fits_host_frontier(lead, domain) {
+                break;
+            }
+            let next = self.device.ftl.next_host_page(domain);
+            if !self.is_new_plane(die, next) {
                 break;
             }
             let taken = self.device.ftl.next_domain_of(die);
@@ -418,17 +438,6 @@ impl Timed<'_, '_> {
             last_age = self.program_shared(die, queue, domain);
         }
         self.start(die);
-    }
-
-    /// The domain whose turn it is, if the command does not use it yet.
-    fn peek_domain(&self, die: u32) -> Option<u32> {
-        let domain = self.device.ftl.peek_domain_of(die)?;
-        let geometry = self.device.ftl.geometry();
-        let state = &self.dies[die as usize];
-        let used = state.items[..usize::from(state.count)]
-            .iter()
-            .any(|item| geometry.domain_of_unit(geometry.unit_of(item.ppn)) == domain);
-        (!used).then_some(domain)
     }
 
     /// Takes the first write of a queue and programs it in a domain. Returns its age.
@@ -449,16 +458,24 @@ impl Timed<'_, '_> {
         let ppn = self.device.ftl.write(domain, lpn);
         self.device.flash.program(ppn, self.device.stamp(lpn, version));
         self.dies[die as usize].add(ppn, write);
-        self.note_collection(domain);
+        self.note_collections(domain);
         age
     }
 
-    /// Notes when a collection begins; called wherever one may.
-    fn note_collection(&mut self, domain: u32) {
+    /// Notes which collections begin; called wherever one of this domain may.
+    fn note_collections(&mut self, domain: u32) {
         if self.device.ftl.is_collecting(domain) {
-            self.collections_begun += 1;
-            self.collections[domain as usize].begun = self.collections_begun;
+            self.note_collection(domain);
         }
+        for neighbour in self.device.ftl.take_early() {
+            self.note_collection(neighbour);
+            self.wake(self.device.ftl.geometry().die_of_domain(neighbour));
+        }
+    }
+
+    fn note_collection(&mut self, domain: u32) {
+        self.collections_begun += 1;
+        self.collections[domain as usize].begun = self.collections_begun;
     }
 
     /// The next step of a domain's collection, and with it equal steps of the die's other collections that
@@ -471,7 +488,7 @@ impl Timed<'_, '_> {
         if self.scheduler.merges_collections() {
             for other in self.device.ftl.domains_of_die(die) {
                 let Some(second) = self.device.ftl.job(other) else { continue };
-                if other == domain || second.cause != job.cause || self.collections[other as usize].correcting {
+                if other == domain || second.cause != job.cause || self.collections[other as usize].correcting > 0 {
                     continue;
                 }
                 let Some((other_kind, ppn)) = self.collection_step(other) else { continue };
@@ -488,39 +505,88 @@ impl Timed<'_, '_> {
         self.start(die);
     }
 
-    /// What a collection does next, and where: the page to read, the place to program, or the first page of
-    /// the unit to erase.
+    /// What a collection does next, and where: the first page to read, the first place to program, or the
+    /// first page of the unit to erase.
     fn collection_step(&mut self, domain: u32) -> Option<(OpKind, Ppn)> {
-        if let Some((from, _)) = self.collections[domain as usize].held {
-            if self.device.ftl.is_valid(from) {
-                return Some((OpKind::Program, self.device.ftl.next_copy_page(domain)));
-            }
-            // Overwritten or trimmed since it was read.
-            self.collections[domain as usize].held = None;
+        self.forget_stale_pages(domain);
+        let Collection { group, read, .. } = &self.collections[domain as usize];
+        if let Some(&from) = group.pages().get(usize::from(*read)) {
+            return Some((OpKind::Read, from));
+        }
+        if *read > 0 {
+            return Some((OpKind::Program, self.device.ftl.next_copy_page(domain)));
         }
         match self.device.ftl.step(domain)? {
-            GcStep::Copy(from) => Some((OpKind::Read, from)),
+            GcStep::Copy(group) => {
+                self.collections[domain as usize].group = group;
+                Some((OpKind::Read, group.pages()[0]))
+            }
             GcStep::Erase(unit) => Some((OpKind::Erase, self.device.ftl.geometry().ppn(unit, 0))),
         }
     }
 
-    fn add_collection(&mut self, die: u32, domain: u32, kind: OpKind, ppn: Ppn) {
-        match kind {
-            OpKind::Read => {
-                let stamp = self.device.flash.read(ppn);
-                self.device.ftl.prefetch_copy(ppn);
-                self.collections[domain as usize].held = Some((ppn, stamp));
+    /// Drops pages that were overwritten or trimmed since the collection chose them.
+    fn forget_stale_pages(&mut self, domain: u32) {
+        let collection = &mut self.collections[domain as usize];
+        let mut at = 0;
+        while let Some(&page) = collection.group.pages().get(at) {
+            if self.device.ftl.is_valid(page) {
+                at += 1;
+            } else {
+                collection.remove(at);
             }
-            OpKind::Program => {
-                let (from, stamp) = self.collections[domain as usize].held.take().expect("a page was read");
-                let (_, to) = self.device.ftl.copy(domain, from).expect("the page is valid");
-                debug_assert_eq!(to, ppn);
-                self.device.flash.program(to, stamp);
-                count_move(&mut self.device.recorder.counters, self.dies[die as usize].cause);
-            }
-            OpKind::Erase => {}
         }
-        self.dies[die as usize].add(ppn, domain);
+    }
+
+    fn add_collection(&mut self, die: u32, domain: u32, kind: OpKind, lead: Ppn) {
+        match kind {
+            OpKind::Read => self.add_collection_reads(die, domain, lead),
+            OpKind::Program => self.add_collection_programs(die, domain),
+            OpKind::Erase => {
+                let unit = self.device.ftl.geometry().unit_of(lead);
+                for lane in 0..self.device.ftl.geometry().unit_width {
+                    let block = self.device.ftl.geometry().ppn(unit, lane);
+                    self.dies[die as usize].add(block, domain);
+                }
+            }
+        }
+    }
+
+    /// Reads the group's next page, and with it those that fit its address.
+    fn add_collection_reads(&mut self, die: u32, domain: u32, lead: Ppn) {
+        loop {
+            let Collection { group, read, .. } = &self.collections[domain as usize];
+            let at = usize::from(*read);
+            let Some(&page) = group.pages().get(at) else { return };
+            let joins = page == lead || self.device.flash.may_share_command(lead, page) && self.is_new_plane(die, page);
+            if !joins {
+                return;
+            }
+            self.device.ftl.prefetch_copy(page);
+            let collection = &mut self.collections[domain as usize];
+            collection.stamps[at] = self.device.flash.read(page);
+            collection.read += 1;
+            collection.correcting += 1;
+            self.dies[die as usize].add(page, domain);
+        }
+    }
+
+    /// Programs the group, which lands on one page offset.
+    fn add_collection_programs(&mut self, die: u32, domain: u32) {
+        let Collection { group, stamps, .. } = self.collections[domain as usize];
+        for (&from, stamp) in group.pages().iter().zip(stamps) {
+            let (_, to) = self.device.ftl.copy(domain, from).expect("stale pages were dropped");
+            self.device.flash.program(to, stamp);
+            count_move(&mut self.device.recorder.counters, self.dies[die as usize].cause);
+            self.dies[die as usize].add(to, domain);
+        }
+        for _ in 0..group.pads {
+            let at = self.device.ftl.pad(domain);
+            self.device.flash.program(at, 0);
+            self.dies[die as usize].add(at, domain);
+        }
+        let collection = &mut self.collections[domain as usize];
+        (collection.group, collection.read) = (Group::EMPTY, 0);
     }
 }
 
@@ -669,21 +735,24 @@ impl Timed<'_, '_> {
             return;
         }
         self.become_idle(die);
-        for item in &items[..usize::from(count)] {
-            match (kind, cause) {
-                (OpKind::Erase, _) => self.erase_done(item.what, cause),
-                (_, Cause::Host) => self.write_done(item.what),
-                _ => {}
+        let items = &items[..usize::from(count)];
+        match (kind, cause) {
+            (OpKind::Erase, _) => {
+                // One item per block; a unit's blocks are in a row.
+                let width = self.device.ftl.geometry().unit_width as usize;
+                items.iter().step_by(width).for_each(|item| self.erase_done(item.what));
             }
+            (_, Cause::Host) => items.iter().for_each(|item| self.write_done(item.what)),
+            _ => {}
         }
     }
 
-    fn erase_done(&mut self, domain: u32, cause: Cause) {
+    fn erase_done(&mut self, domain: u32) {
         let job = self.device.ftl.job(domain).expect("an erase ends a collection");
         self.device.flash.erase(job.unit);
         self.device.ftl.erased(domain);
-        self.note_collection(domain);
-        count_collection(&mut self.device.recorder.counters, cause);
+        self.note_collections(domain);
+        count_collection(&mut self.device.recorder.counters, job);
         self.device.after_collection();
     }
 
@@ -692,9 +761,6 @@ impl Timed<'_, '_> {
         if self.timing.ecc == Duration::ZERO {
             self.deliver(delivery);
             return;
-        }
-        if let Delivery::Collection(domain) = delivery {
-            self.collections[domain as usize].correcting = true;
         }
         let ready = self.now + self.timing.ecc;
         if self.correcting.is_empty() {
@@ -715,7 +781,7 @@ impl Timed<'_, '_> {
         match delivery {
             Delivery::Transaction(read) => self.read_done(read),
             Delivery::Collection(domain) => {
-                self.collections[domain as usize].correcting = false;
+                self.collections[domain as usize].correcting -= 1;
                 self.wake(self.device.ftl.geometry().die_of_domain(domain));
             }
         }

@@ -99,7 +99,7 @@ pub(crate) fn run(
         dies: vec![Die::IDLE; geometry.dies() as usize],
         channels: vec![Channel::default(); geometry.channels as usize],
         writes: vec![List::EMPTY; queues],
-        collections: vec![Collection::default(); geometry.domains() as usize],
+        collections: vec![Collection::NONE; geometry.domains() as usize],
         awake: Vec::with_capacity(geometry.dies() as usize),
         correcting: VecDeque::new(),
         dram_free: Instant::ZERO,

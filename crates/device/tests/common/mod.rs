@@ -118,6 +118,11 @@ pub fn random_config(seed: u64) -> Config {
     config.device.page_size = *pick(r, &[4096, 8192]);
     random_timing(r, &mut config.device);
     random_policies(r, &mut config.ftl);
+    // Twin blocks have conditions; where the device or the allocation does not meet them, plain blocks.
+    let twins_fit = planes > 1 && config.device.multiplane != Multiplane::Off;
+    if !(twins_fit && ftl::allocation::is_dynamic(config.ftl.get("allocation").name)) {
+        choose(&mut config.ftl, "reclaim_unit", "block", &[]);
+    }
     random_capacity(r, &mut config);
     config.host.queue_depth = *pick(r, &[1, 2, 7, 32]);
     config.run.seed = seed;
@@ -158,6 +163,11 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
     if r.below(2) == 0 {
         let dynamic = *pick::<&str>(r, &["F", "D", "F2"]);
         choose(ftl, "allocation", dynamic, &[]);
+    }
+    if ftl.get("reclaim_unit").name == "twin" {
+        let pad = r.below(2) as f64;
+        let neighbours = [0.0, 0.05, 1.0][r.below(3) as usize];
+        choose(ftl, "reclaim_unit", "twin", &[("pad", pad), ("neighbours", neighbours)]);
     }
     let free_blocks = 1.0 + r.below(2) as f64;
     choose(ftl, "gc_schedule", "threshold", &[("free_blocks", free_blocks)]);

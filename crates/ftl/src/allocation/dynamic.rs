@@ -41,7 +41,7 @@ impl Dynamic {
         let queues = if fixed_die { geometry.dies_per_chip } else { 1 };
         Dynamic {
             dies: (0..queues).map(|queue| dies_of(queue, fixed_die, geometry)).collect(),
-            burst: if name == F.name { 1 } else { geometry.domains_per_die() },
+            burst: if name == F.name { 1 } else { geometry.planes_per_die },
             planes: FastDiv::new(geometry.planes_per_die),
             queue_count: FastDiv::new(queues),
         }

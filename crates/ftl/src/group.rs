@@ -1,0 +1,50 @@
+//! The pages that a collection moves in one step.
+
+use base::Ppn;
+
+/// Blocks that a reclaim unit is wide at most, and so pages that a group holds at most.
+pub const MAX_LANES: usize = 16;
+
+/// A few pages of one victim, to be programmed at one page offset.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Group {
+    pages: [Ppn; MAX_LANES],
+    len: u8,
+    /// Dummy pages to program behind them, so that the planes stay in step.
+    pub pads: u8,
+}
+
+impl Group {
+    /// No page.
+    pub const EMPTY: Group = Group { pages: [Ppn(0); MAX_LANES], len: 0, pads: 0 };
+
+    /// One page.
+    #[inline]
+    pub fn of(page: Ppn) -> Group {
+        let mut group = Group::EMPTY;
+        group.push(page);
+        group
+    }
+
+    /// Adds a page.
+    ///
+    /// # Panics
+    /// When the group is full.
+    #[inline]
+    pub fn push(&mut self, page: Ppn) {
+        self.pages[usize::from(self.len)] = page;
+        self.len += 1;
+    }
+
+    /// Takes out the page at a position; the order of the others stays.
+    pub fn remove(&mut self, at: usize) {
+        self.pages.copy_within(at + 1..usize::from(self.len), at);
+        self.len -= 1;
+    }
+
+    /// The pages.
+    #[inline]
+    pub fn pages(&self) -> &[Ppn] {
+        &self.pages[..usize::from(self.len)]
+    }
+}
