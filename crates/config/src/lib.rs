@@ -24,6 +24,7 @@ pub use model::Config;
 pub use presets::{PRESETS, Preset, preset};
 pub use print::{to_json, to_toml};
 pub use reference::reference_page;
+pub use units::print_size;
 
 use base::{Choice, Seam};
 

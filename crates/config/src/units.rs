@@ -230,7 +230,7 @@ fn print(value: u64, units: &[(&str, u64)]) -> Option<String> {
 }
 
 /// `8KiB`.
-pub(crate) fn print_size(bytes: u64) -> String {
+pub fn print_size(bytes: u64) -> String {
     print(bytes, &SIZE.units[..6]).unwrap_or_else(|| format!("{bytes}B"))
 }
 

@@ -124,7 +124,12 @@ impl Device {
 
     /// Forgets a page.
     pub(crate) fn trim(&mut self, lpn: Lpn) {
+        self.admit_trim(lpn);
         self.ftl.trim(lpn);
+    }
+
+    /// A trim of the page was sent, and will be carried out in its turn.
+    pub(crate) fn admit_trim(&mut self, lpn: Lpn) {
         if let Some(oracle) = &mut self.oracle {
             oracle.trim(lpn);
         }

@@ -115,11 +115,9 @@ pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result
 /// When the spare space is too small for garbage collection to make progress whatever the host writes.
 pub fn check(config: &Config) -> Result<(), Refusal> {
     check_twin(config)?;
-    let geometry = device::geometry(config);
-    let page_size = u64::from(config.device.page_size);
-    let largest = ftl::largest_user_pages(&geometry, &device::policies(config));
-    let pages = config.device.user_capacity / page_size;
-    if pages <= largest {
+    let capacity = config.device.user_capacity;
+    let largest = largest_user_capacity(config);
+    if capacity <= largest {
         return Ok(());
     }
     let free = config.ftl.get("gc_schedule").get("free_blocks");
@@ -130,22 +128,30 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             help: "hold fewer blocks free, or give a plane more blocks".into(),
         });
     }
-    let raw = geometry.pages();
+    let raw = device::geometry(config).raw_bytes();
     let smallest = (raw - largest) as f64 / largest as f64;
+    let size = config::print_size;
     Err(Refusal {
         key: "device.user_capacity",
         message: format!(
-            "a user space of {} bytes leaves too little spare space for garbage collection to make progress",
-            config.device.user_capacity
+            "a user space of {} leaves too little spare space for garbage collection to make progress",
+            size(capacity)
         ),
         help: format!(
-            "with {free} blocks held free in each plane of {}, `user_capacity` can be at most {} bytes, which is \
+            "with {free} blocks held free in each plane of {}, `user_capacity` can be at most {}, which is \
              `over_provisioning` = {:.6} (spare ÷ user); near that limit write amplification is enormous",
             config.device.blocks_per_plane,
-            largest * page_size,
+            size(largest),
             (smallest * 1e6).ceil() / 1e6
         ),
     })
+}
+
+/// The most bytes that the host may address under a configuration's geometry and policies, with garbage
+/// collection still able to make progress whatever is written.
+pub fn largest_user_capacity(config: &Config) -> u64 {
+    let largest = ftl::largest_user_pages(&device::geometry(config), &device::policies(config));
+    largest * u64::from(config.device.page_size)
 }
 
 /// Twin blocks need what makes twins of blocks.
@@ -167,6 +173,13 @@ fn check_twin(config: &Config) -> Result<(), Refusal> {
     }
     if config.device.planes_per_die < 2 {
         return refuse("needs dies of two or more planes".into(), "set `device.planes_per_die`, or use `block`");
+    }
+    let slots = u64::from(config.device.planes_per_die) * u64::from(config.device.pages_per_block);
+    if slots > u64::from(u16::MAX) {
+        return refuse(
+            format!("would have {slots} pages, and a reclaim unit has at most {}", u16::MAX),
+            "use fewer pages per block, or `block`",
+        );
     }
     if config.device.multiplane == base::Multiplane::Off {
         return refuse(

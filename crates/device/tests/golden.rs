@@ -44,6 +44,11 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
                 // The default threshold is for devices that live longer.
                 choose(&mut config.ftl, "wear_leveling", "static", &[("threshold", 3.0)]);
             }
+            if seam.key == "reclaim_unit" && choice.name == "twin" {
+                // Twin blocks want an allocation that goes round the planes of a die.
+                choose(&mut config.ftl, "allocation", "F2", &[]);
+                choose(&mut config.ftl, "scheduler", "paq", &[]);
+            }
             all.push((format!("{}={}", seam.key, choice.name), config));
         }
     }

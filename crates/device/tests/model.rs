@@ -65,16 +65,7 @@ fn a_full_device_keeps_going_at_the_smallest_spare_space() {
     for seed in 0..120 {
         let mut config = random_config(seed + 2_000_000);
         let page = u64::from(config.device.page_size);
-        let refused = Config {
-            device: Device { user_capacity: u64::MAX / page * page, ..config.device.clone() },
-            ..config.clone()
-        };
-        let limit: u64 = device::check(&refused)
-            .unwrap_err()
-            .help
-            .split_whitespace()
-            .find_map(|word| word.parse().ok().filter(|&bytes: &u64| bytes >= page && bytes % page == 0))
-            .expect("the message names the largest capacity");
+        let limit = device::largest_user_capacity(&config);
         config.device.user_capacity = limit;
         assert!(device::check(&config).is_ok());
         config.workload.source = Source::Generator(generator("uniform", page, 0.0, limit));

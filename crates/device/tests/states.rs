@@ -65,7 +65,7 @@ fn aged(seed: u64) -> Config {
         1 => Precondition::Random { volume: 2 * volume },
         _ => Precondition::Steady,
     };
-    config.run.executor = if seed % 2 == 0 { Executor::Timed } else { Executor::Count };
+    config.run.executor = if seed.is_multiple_of(2) { Executor::Timed } else { Executor::Count };
     config
 }
 

@@ -408,11 +408,14 @@ impl Ftl {
         self.pool.put(domain, job.unit, self.erases[unit]);
         self.domains[domain as usize].free += 1;
         self.collect_if_needed(domain);
-        if job.cause == Cause::Gc && !self.is_collecting(domain) {
-            let cold = self.wear.on_erased(domain, &self.units, &self.erases);
-            if let Some(cold) = cold {
-                self.begin(domain, cold, Cause::Wear, false);
-            }
+        if job.cause != Cause::Gc {
+            return;
+        }
+        self.wear.on_erased(domain);
+        if !self.is_collecting(domain)
+            && let Some(cold) = self.wear.due(domain, &self.units, &self.erases)
+        {
+            self.begin(domain, cold, Cause::Wear, false);
         }
     }
 

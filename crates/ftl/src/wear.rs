@@ -61,19 +61,25 @@ impl WearLeveling {
         }
     }
 
-    /// A unit of the domain was erased: the closed unit to empty now, if any. `erases` is by unit.
-    pub fn on_erased(&mut self, domain: u32, units: &[Unit], erases: &[u32]) -> Option<u32> {
+    /// A unit of the domain was erased by garbage collection.
+    pub fn on_erased(&mut self, domain: u32) {
+        if let WearLeveling::Static(leveling) = self {
+            leveling.since_check[domain as usize] += 1;
+        }
+    }
+
+    /// The closed unit of a domain to empty now, if any; asked between collections. `erases` is by unit.
+    pub fn due(&mut self, domain: u32, units: &[Unit], erases: &[u32]) -> Option<u32> {
         match self {
             WearLeveling::None => None,
-            WearLeveling::Static(leveling) => leveling.on_erased(domain, units, erases),
+            WearLeveling::Static(leveling) => leveling.due(domain, units, erases),
         }
     }
 }
 
 impl Static {
-    fn on_erased(&mut self, domain: u32, units: &[Unit], erases: &[u32]) -> Option<u32> {
+    fn due(&mut self, domain: u32, units: &[Unit], erases: &[u32]) -> Option<u32> {
         let since = &mut self.since_check[domain as usize];
-        *since += 1;
         if *since < self.period {
             return None;
         }
@@ -99,7 +105,10 @@ mod tests {
         let mut leveling = WearLeveling::build(&selection, shape);
         let unit = |state| Unit { valid: 1, state };
         let units = [unit(UnitState::Closed), unit(UnitState::Free), unit(UnitState::Closed), unit(UnitState::Closed)];
-        assert_eq!(leveling.on_erased(0, &units, &[5, 0, 6, 9]), None, "4 apart, the free unit does not count");
-        assert_eq!(leveling.on_erased(0, &units, &[5, 0, 6, 10]), Some(0));
+        assert_eq!(leveling.due(0, &units, &[5, 0, 6, 10]), None, "nothing was erased since");
+        leveling.on_erased(0);
+        assert_eq!(leveling.due(0, &units, &[5, 0, 6, 9]), None, "4 apart, the free unit does not count");
+        leveling.on_erased(0);
+        assert_eq!(leveling.due(0, &units, &[5, 0, 6, 10]), Some(0));
     }
 }

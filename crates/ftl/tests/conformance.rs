@@ -80,25 +80,47 @@ impl Bench {
         self.check();
     }
 
+    /// Moves a page that was read; or trims it in between, so that there is nothing left to move.
+    fn copy(&mut self, domain: u32, from: Ppn, trimmed: bool) {
+        let content = self.stored[&from.0];
+        if trimmed {
+            self.trim(content.0);
+            assert_eq!(self.ftl.copy(domain, from), None, "there is nothing left to move");
+            return;
+        }
+        let announced = self.ftl.next_copy_page(domain);
+        let (lpn, to) = self.ftl.copy(domain, from).expect("a valid page");
+        assert_eq!((lpn.0, to), (content.0, announced));
+        self.program(to, content);
+    }
+
+    /// Carries out the collections of a domain, and of those that began along with it.
+    fn collect(&mut self, domain: u32) {
+        let mut waiting = vec![domain];
+        while let Some(domain) = waiting.pop() {
+            waiting.extend(self.ftl.take_early());
+            self.collect_one(domain);
+        }
+    }
+
     /// Carries out a domain's collections step by step, as an executor with time does; now and then a page
     /// is trimmed between its read and its program.
-    fn collect(&mut self, domain: u32) {
+    fn collect_one(&mut self, domain: u32) {
         let mut steps = 0;
         while let Some(step) = self.ftl.step(domain) {
             steps += 1;
             assert!(steps < 100_000, "a collection ends");
             match step {
-                GcStep::Copy(from) => {
-                    let content = self.stored[&from.0];
-                    if steps % 97 == 0 {
-                        self.trim(content.0);
-                        assert_eq!(self.ftl.copy(domain, from), None, "there is nothing left to move");
-                        continue;
+                GcStep::Copy(group) => {
+                    for &from in group.pages() {
+                        self.copy(domain, from, steps % 97 == 0);
                     }
-                    let announced = self.ftl.next_copy_page(domain);
-                    let (lpn, to) = self.ftl.copy(domain, from).expect("a valid page");
-                    assert_eq!((lpn.0, to), (content.0, announced));
-                    self.program(to, content);
+                    for _ in 0..group.pads {
+                        let announced = self.ftl.next_copy_page(domain);
+                        let at = self.ftl.pad(domain);
+                        assert_eq!(at, announced);
+                        self.program(at, (u32::MAX, 0));
+                    }
                 }
                 GcStep::Erase(unit) => {
                     let geometry = *self.ftl.geometry();
@@ -148,8 +170,8 @@ impl Bench {
 
 /// Two channels, two dies, two planes of six blocks of four pages: small enough to be checked as a whole after
 /// every step.
-fn geometry() -> Geometry {
-    Geometry::new(2, 1, 2, 2, 6, 4, 4096, 1)
+fn geometry(reclaim_unit: &Choice) -> Geometry {
+    Geometry::new(2, 1, 2, 2, 6, 4, 4096, if reclaim_unit.name == "twin" { 2 } else { 1 })
 }
 
 #[test]
@@ -160,31 +182,37 @@ fn every_combination_of_registered_policies() {
             for victim in seam("victim").choices {
                 for separation in seam("separation").choices {
                     for wear_leveling in seam("wear_leveling").choices {
-                        combinations += 1;
-                        one_combination([allocation, block_allocation, victim, separation, wear_leveling]);
+                        for reclaim_unit in seam("reclaim_unit").choices {
+                            combinations += 1;
+                            let policies = [allocation, block_allocation, victim, separation, wear_leveling];
+                            one_combination(policies, reclaim_unit);
+                        }
                     }
                 }
             }
         }
     }
-    assert!(combinations >= 27 * 2 * 5 * 2 * 2, "{combinations}");
+    assert!(combinations >= 27 * 2 * 5 * 2 * 2 * 2, "{combinations}");
 }
 
-fn one_combination(choices: [&'static Choice; 5]) {
-    let name = choices.map(|choice| choice.name).join(", ");
+fn one_combination(choices: [&'static Choice; 5], reclaim_unit: &'static Choice) {
+    let name = choices.map(|choice| choice.name).join(", ") + ", " + reclaim_unit.name;
+    let geometry = geometry(reclaim_unit);
+    let reclaim_unit = selection(reclaim_unit);
     let [allocation, block_allocation, victim, separation, wear_leveling] = choices.map(selection);
     let gc_schedule = selection(&seam("gc_schedule").choices[0]);
     let policies = Policies {
         allocation: &allocation,
         block_allocation: &block_allocation,
         victim: &victim,
+        reclaim_unit: &reclaim_unit,
         gc_schedule: &gc_schedule,
         separation: &separation,
         wear_leveling: &wear_leveling,
     };
     let run = || {
-        let pages = ftl::largest_user_pages(&geometry(), &policies) * 9 / 10;
-        let mut bench = Bench::new(Ftl::new(geometry(), pages, &policies, 1).expect("memory"));
+        let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
+        let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1).expect("memory"));
         bench.check();
         bench.drive(1, 200);
         assert!(bench.collections > 20, "only {} collections", bench.collections);
@@ -285,7 +313,7 @@ impl VictimPolicy for Broken {
                 range.clone().find(|&unit| view.valid[unit as usize].state == UnitState::Open).or(Some(sound))
             }
             Fault::MixesDomains => Some((sound + SHAPE.units_per_domain) % view.valid.len() as u32),
-            Fault::GivesUp => (view.now % 50 != 0).then_some(sound),
+            Fault::GivesUp => (!view.now.is_multiple_of(50)).then_some(sound),
         }
     }
 
@@ -320,10 +348,16 @@ fn broken_victim_policies_are_caught() {
 
 #[test]
 fn a_domain_under_collection_takes_no_host_page() {
-    let choices = ["allocation", "block_allocation", "victim", "gc_schedule", "separation", "wear_leveling"]
-        .map(|key| selection(&seam(key).choices[0]));
-    let [allocation, block_allocation, victim, gc_schedule, separation, wear_leveling] = &choices;
-    let policies = Policies { allocation, block_allocation, victim, gc_schedule, separation, wear_leveling };
+    let first = |key| selection(&seam(key).choices[0]);
+    let policies = Policies {
+        allocation: &first("allocation"),
+        block_allocation: &first("block_allocation"),
+        victim: &first("victim"),
+        reclaim_unit: &first("reclaim_unit"),
+        gc_schedule: &first("gc_schedule"),
+        separation: &first("separation"),
+        wear_leveling: &first("wear_leveling"),
+    };
     let geometry = Geometry::new(1, 1, 1, 1, 4, 4, 4096, 1);
     let mut ftl = Ftl::new(geometry, 8, &policies, 1).expect("memory");
     let mut lpns = (0..8).cycle();

@@ -287,6 +287,7 @@ impl Timed<'_, '_> {
 
     /// The first write of a domain's queue, if it can be programmed. Writes of one domain keep their order.
     fn ready_write(&mut self, queue: u32) -> Option<u32> {
+        self.run_trims(queue);
         let write = self.writes[queue as usize].first()?;
         self.is_ready(write).then_some(write)
     }

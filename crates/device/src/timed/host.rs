@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use base::{Cause, Instant, Request, RequestKind};
+use base::{Cause, Instant, Lpn, Request, RequestKind};
 use config::model::Replay;
 
 use super::Timed;
@@ -39,6 +39,10 @@ pub(super) struct Host {
     flushes: Vec<u32>,
     writes_in_flight: u32,
     admissions: u64,
+    /// Trims in the queues of planes: what is mapped now may not be when a write's turn comes.
+    trims_waiting: u32,
+    /// Requests completed.
+    pub(super) completions: u64,
     /// When the last request completed.
     pub(super) last_completion: Instant,
 }
@@ -66,6 +70,8 @@ impl Host {
             flushes: Vec::new(),
             writes_in_flight: 0,
             admissions: 0,
+            trims_waiting: 0,
+            completions: 0,
             last_completion: Instant::ZERO,
         }
     }
@@ -101,9 +107,10 @@ impl Timed<'_, '_> {
                 return Ok(());
             }
             let span = Span::of(&request, self.device.page_size);
-            // The map is changed when a trim is admitted but when a write is issued: a trim waits for older
-            // writes of its pages.
-            if request.kind == RequestKind::Trim && self.host.writes_overlap(span) {
+            // A dynamic allocation has no queue that a trim could wait its turn in, so it waits outside for
+            // older writes of its pages.
+            let is_dynamic = self.device.ftl.allocation().dynamic().is_some();
+            if request.kind == RequestKind::Trim && is_dynamic && self.host.writes_overlap(span) {
                 return Ok(());
             }
             self.host.incoming.pop_front();
@@ -120,7 +127,7 @@ impl Timed<'_, '_> {
         self.workload.fill(&mut self.host.drawn, BATCH)?;
         for request in &self.host.drawn {
             if request.size > 0 {
-                self.device.ftl.prefetch_map(base::Lpn((request.offset / self.device.page_size) as u32));
+                self.device.ftl.prefetch_map(Lpn((request.offset / self.device.page_size) as u32));
             }
             self.host.incoming.push_back(*request);
         }
@@ -143,11 +150,7 @@ impl Timed<'_, '_> {
         match request.kind {
             RequestKind::Read => self.enter_read(slot, span),
             RequestKind::Write => self.enter_write(slot, span),
-            RequestKind::Trim => {
-                for (lpn, _) in span.whole().pages() {
-                    self.device.trim(lpn);
-                }
-            }
+            RequestKind::Trim => self.enter_trim(slot, span.whole()),
             RequestKind::Flush => {
                 self.host.active[slot as usize].remaining += self.host.writes_in_flight;
                 self.host.flushes.push(slot);
@@ -178,7 +181,7 @@ impl Timed<'_, '_> {
             let age = self.next_age();
             let version = self.device.admit_write(lpn);
             let write = self.pool.insert(Transaction::new(age, lpn, slot, version, Work::Write, partial));
-            if partial {
+            if partial && self.host.trims_waiting == 0 {
                 self.fetch_old(write);
             } else {
                 self.device.ftl.prefetch_old(lpn);
@@ -186,6 +189,42 @@ impl Timed<'_, '_> {
             let queue = self.device.ftl.allocation().queue_of(lpn);
             self.writes[queue as usize].push(&mut self.pool, write);
             self.wake_queue(queue);
+        }
+    }
+
+    /// A trim takes its turn among the writes of each plane, as it does where no time passes; so the planes
+    /// see the same sequence under both executors.
+    fn enter_trim(&mut self, slot: u32, span: Span) {
+        if self.device.ftl.allocation().dynamic().is_some() {
+            span.pages().for_each(|(lpn, _)| self.device.trim(lpn));
+            return;
+        }
+        span.pages().for_each(|(lpn, _)| self.device.admit_trim(lpn));
+        let queues = self.writes.len() as u32;
+        for first in span.first..span.end.min(span.first.saturating_add(queues)) {
+            let queue = self.device.ftl.allocation().queue_of(Lpn(first));
+            let age = self.next_age();
+            let work = Work::Trim { end: Lpn(span.end) };
+            let trim = self.pool.insert(Transaction::new(age, Lpn(first), slot, 0, work, false));
+            self.host.active[slot as usize].remaining += 1;
+            self.host.trims_waiting += 1;
+            self.writes[queue as usize].push(&mut self.pool, trim);
+            self.wake_queue(queue);
+        }
+    }
+
+    /// Carries out the trims that are first in a domain's queue.
+    pub(super) fn run_trims(&mut self, domain: u32) {
+        while let Some(first) = self.writes[domain as usize].first() {
+            let Transaction { work: Work::Trim { end }, lpn, owner, .. } = *self.pool.get(first) else { return };
+            self.writes[domain as usize].remove(&mut self.pool, None, first);
+            self.pool.release(first);
+            // Pages of one queue are a stripe apart.
+            for page in (lpn.0..end.0).step_by(self.writes.len()) {
+                self.device.ftl.trim(Lpn(page));
+            }
+            self.host.trims_waiting -= 1;
+            self.part_done(owner);
         }
     }
 
@@ -239,6 +278,7 @@ impl Timed<'_, '_> {
         }
         let Active { kind, arrived, bytes, order, .. } = *request;
         self.host.free.push(slot);
+        self.host.completions += 1;
         self.host.last_completion = self.now;
         self.device.recorder.completed(kind, arrived, self.now, bytes);
         match kind {

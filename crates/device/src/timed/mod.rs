@@ -114,7 +114,12 @@ impl Timed<'_, '_> {
     fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.admit()?;
+            let completed = self.host.completions;
             self.dispatch();
+            if self.host.completions > completed {
+                // A trim or a read of trimmed pages was answered without flash: there is room for more.
+                continue;
+            }
             self.draining = self.host.is_idle();
             let Some((now, _)) = self.timers.next() else { break };
             self.now = now;

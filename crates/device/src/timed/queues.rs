@@ -14,6 +14,11 @@ pub(super) enum Work {
     ReadOld,
     /// Writes a page for the host.
     Write,
+    /// Forgets every page of one queue of a static allocation from `lpn` up to `end`; takes no flash.
+    Trim {
+        /// One past the last page.
+        end: Lpn,
+    },
 }
 
 /// One page of a host request.
