@@ -19,6 +19,7 @@ from ftlab import _core, output, text, traces
 from ftlab._core import ConfigError, InputError, RunError
 from ftlab.configs import Raw
 from ftlab.live import Live
+from ftlab.reproduce import cli as reproduce
 from ftlab.simulation import compare, nanoseconds, run
 from ftlab.usage import Parser, nearest, one_of, pointed
 
@@ -83,6 +84,7 @@ def parser() -> Parser:
     _add_compare(commands)
     _add_trace(commands)
     _add_presets(commands)
+    reproduce.add_parser(commands)
     return top
 
 

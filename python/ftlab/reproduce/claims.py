@@ -1,0 +1,145 @@
+"""Claims and verdicts.
+
+A rule is fixed before anything is measured and is stated with every claim; it never looks at the workload. There are
+three outcomes of a measured figure: `reproduced`, `direction` (what the paper says happens does happen, but not by as
+much, or by more) and `not-reproduced`. A claim whose runs were left out is `not-run`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from ftlab import text
+
+SCHEMA = "ftlab.claims/1"
+"""The schema of the object that `reproduce --json` prints."""
+
+Verdict: TypeAlias = Literal["reproduced", "direction", "not-reproduced", "not-run"]
+Kind: TypeAlias = Literal["original", "real", "generated"]
+
+NOISE = 1.0
+"""Differences below this, in per cent, are none: other seeds of the victim choice move IOPS by as much."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a figure becomes a verdict."""
+
+    text: str
+    """The rule in words, for people."""
+    judge: Callable[[float], Verdict]
+    """The rule itself."""
+
+    def __call__(self, measured: float | None) -> Verdict:
+        """The verdict; a figure that is not there was not run."""
+        if measured is None or math.isnan(measured):
+            return "not-run"
+        return self.judge(measured)
+
+
+def up_to(paper: float) -> Rule:
+    """For a greatest gain of `paper` %: within a quarter of it, or three points where that is more."""
+    slack = max(abs(paper) / 4, 3.0)
+
+    def judge(measured: float) -> Verdict:
+        if abs(measured - paper) <= slack:
+            return "reproduced"
+        return "direction" if measured > NOISE else "not-reproduced"
+
+    return Rule(f"reproduced within {slack:.3g} points of {paper:g} %; direction above {NOISE:g} %", judge)
+
+
+def at_least(reproduced: float, direction: float) -> Rule:
+    """For a figure, in %, that is to be large."""
+
+    def judge(measured: float) -> Verdict:
+        if measured >= reproduced:
+            return "reproduced"
+        return "direction" if measured >= direction else "not-reproduced"
+
+    return Rule(f"reproduced from {reproduced:g} %; direction from {direction:g} %", judge)
+
+
+def at_most(reproduced: float, direction: float) -> Rule:
+    """For a figure, in %, that is to be small."""
+
+    def judge(measured: float) -> Verdict:
+        if measured <= reproduced:
+            return "reproduced"
+        return "direction" if measured <= direction else "not-reproduced"
+
+    return Rule(f"reproduced up to {reproduced:g} %; direction up to {direction:g} %", judge)
+
+
+def within(low: float, high: float) -> Rule:
+    """For a gain, in %, that lies in a range; the direction is right on the range's side of zero."""
+    sign = 1 if high > 0 else -1
+
+    def judge(measured: float) -> Verdict:
+        if low <= measured <= high:
+            return "reproduced"
+        return "direction" if sign * measured > 0 else "not-reproduced"
+
+    side = "above" if sign > 0 else "below"
+    return Rule(f"reproduced from {low:g} % to {high:g} %; direction {side} 0 %", judge)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim of a paper and what became of it; a row of `ftlab.claims/1`."""
+
+    id: str
+    claim: str
+    paper_value: float | str | None
+    """The paper's figure; text where it gives a range or only a direction."""
+    measured: float | None
+    unit: str
+    verdict: Verdict
+    workload: str
+    """The workload that decides: the greatest gain's, the worst case's."""
+    workload_kind: Kind
+    note: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The row as JSON."""
+        measured = self.measured
+        if measured is not None and math.isnan(measured):
+            measured = None
+        return {
+            "id": self.id,
+            "claim": self.claim,
+            "paper_value": self.paper_value,
+            "measured": measured,
+            "unit": self.unit,
+            "verdict": self.verdict,
+            "workload": self.workload,
+            "workload_kind": self.workload_kind,
+            "note": self.note,
+        }
+
+
+def document(paper: str, scale: str, claims: Sequence[Claim]) -> dict[str, Any]:
+    """The object `ftlab.claims/1`."""
+    return {"schema": SCHEMA, "paper": paper, "scale": scale, "claims": [claim.to_json() for claim in claims]}
+
+
+def table(claims: Sequence[Claim], width: int) -> str:
+    """The claims for people: a line of figures each, and the claim in words below it."""
+    head = ["claim", "paper", "measured", "unit", "verdict", "workload", "kind"]
+    rows = [
+        [
+            claim.id,
+            "" if claim.paper_value is None else str(claim.paper_value),
+            text.ABSENT if claim.measured is None else f"{claim.measured:.1f}",
+            claim.unit,
+            claim.verdict,
+            claim.workload,
+            claim.workload_kind,
+        ]
+        for claim in claims
+    ]
+    words = {claim.id: f"{claim.claim}. {claim.note}".strip() for claim in claims}
+    return text.columns([head, *rows], align="<>><<<<") + "\n\n" + text.listed(words, width)
