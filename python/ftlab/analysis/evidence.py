@@ -227,8 +227,9 @@ def closed_forms_markdown(measurements: Sequence[Measurement], seed: int) -> str
         ),
         "",
         "`fifo` stands out a little because it settles slowly: blocks that were filled together are collected "
-        "together, so write amplification swings around its mean for many capacities, the same for every block "
-        "size. `rga d=1` and `random` agree to the last digit: they draw the same blocks from the same stream "
+        "together, so write amplification swings around its mean for several capacities. Preconditioning can end "
+        "within a swing; the difference is that of the beginning, and halves when a run is twice as long. "
+        "`rga d=1` and `random` agree to the last digit: they draw the same blocks from the same stream "
         "of chance.",
         "",
         "Each cell: measured, predicted, difference. Every figure is also in "
