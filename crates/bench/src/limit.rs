@@ -173,8 +173,7 @@ impl Limit {
     }
 
     /// The closed block of a plane with the fewest valid pages. The counts of a plane are a few kilobytes
-    /// side by side: going through all of them once per collection costs less than keeping lists in order
-    /// at every invalidation.
+    /// side by side, gone through once per collection; lists in order would be touched at every invalidation.
     fn victim(&self, plane: u32) -> u32 {
         let first = plane * self.blocks_per_plane;
         let counts = &self.valid[first as usize..][..self.blocks_per_plane as usize];
