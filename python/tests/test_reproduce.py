@@ -171,13 +171,13 @@ def test_a_window_weighs_its_rows() -> None:
     series = rows(
         capacities_written=[5.0, 7.5, 10.0], start_s=[0, 10, 20], end_s=[10, 20, 50], host_written_gb=[50, 75, 100],
         reads=[0, 10, 0], writes=[1, 10, 20], latency_mean_us=[9, 100, 400], gc_invocations=[7, 4, 1],
-        gc_moved_pages=[1, 10, 5], host_page_programs=[1, 30, 10], host_page_reads=[0, 5, 0],
+        gc_moved_pages=[1, 10, 5], erases=[9, 8, 2], host_page_programs=[1, 30, 10], host_page_reads=[0, 5, 0],
         multiplane_program_fraction=[1, 0.5, 0.1], multiplane_read_fraction=[math.nan, 0.2, math.nan],
     )  # fmt: skip
     found = tbm.window(Result({}, {"series": series}))
     assert found.iops == pytest.approx(40 / 40)
     assert found.response_us == pytest.approx((20 * 100 + 20 * 400) / 40)
-    assert (found.gc_count, found.gc_cost) == (5, 3)
+    assert (found.gc_count, found.gc_cost, found.gc_cost_per_block) == (5, 3, 1.5)
     assert found.gc_per_gb == pytest.approx(5 / 50)
     assert found.multiplane_writes == pytest.approx((30 * 0.5 + 10 * 0.1) / 40)
     assert found.multiplane_reads == pytest.approx(0.2)
@@ -190,7 +190,7 @@ def by_hand(iops: float, response: float, pristine: float, later: float, collect
     return Result({}, {"series": rows(
         capacities_written=at, start_s=range(n), end_s=range(1, n + 1), host_written_gb=[10 * a for a in at],
         reads=[0] * n, writes=[iops] * n, latency_mean_us=[response] * n, gc_invocations=[collections] * n,
-        gc_moved_pages=[collections] * n, host_page_programs=[1] * n, host_page_reads=[1] * n,
+        gc_moved_pages=[collections] * n, erases=[100] * n, host_page_programs=[1] * n, host_page_reads=[1] * n,
         multiplane_program_fraction=share, multiplane_read_fraction=share,
     )})  # fmt: skip
 
@@ -215,6 +215,7 @@ def test_claims_follow_from_hand_made_results() -> None:
     assert found["b-f-never-slower-closed"].measured == pytest.approx(-5)
     assert found["b-d-loss-fin1-closed"].verdict == "reproduced"
     assert found["d-gc-count-closed"].measured == pytest.approx(-50)
+    assert found["d-gc-cost-closed"].measured == pytest.approx(-50)
     assert found["d-f2-base-closed"].measured == 0
     assert found["c-bac"].verdict == "not-run" and found["c-bac"].measured is None
     assert found["b-d-response-open"].verdict == "not-run"
