@@ -126,8 +126,11 @@ impl Flash {
     #[inline]
     pub(crate) fn check_shared(&self, kind: OpKind, ppns: &[Ppn]) {
         if ppns.len() > 1 {
-            let places: Vec<(u32, u32)> = ppns.iter().map(|&ppn| self.address(ppn)).collect();
-            obey(self.nand.check_multiplane(kind, &places));
+            let mut places = [(0, 0); ftl::MAX_LANES];
+            for (place, &ppn) in places.iter_mut().zip(ppns) {
+                *place = self.address(ppn);
+            }
+            obey(self.nand.check_multiplane(kind, &places[..ppns.len()]));
         }
     }
 }

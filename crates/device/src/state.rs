@@ -83,7 +83,8 @@ fn write(device: &Device, config: &Config, path: &Path) -> std::io::Result<()> {
         .collect();
     let stamps: Vec<u32> =
         device.flash.nand().stamps().iter().flat_map(|stamp| [(stamp >> 32) as u32, *stamp as u32]).collect();
-    for array in [&saved.map, &saved.reverse, &saved.erases, &saved.closed_at, &frontiers, &blocks, &stamps] {
+    let (map, reverse) = device.ftl.maps();
+    for array in [map, reverse, &saved.erases, &saved.closed_at, &frontiers, &blocks, &stamps] {
         out.write_all(&(array.len() as u64).to_le_bytes())?;
         write_words(&mut out, array)?;
     }
@@ -123,7 +124,10 @@ pub(crate) fn load(device: &mut Device, config: &Config, path: &str) -> Result<(
         }
     }
     let geometry = *device.ftl.geometry();
-    let (saved, blocks, stamps) = read_arrays(&mut input, device).ok_or_else(|| damaged("arrays"))?;
+    let memory = |error: ftl::OutOfMemory| RunError::Failed(error.to_string());
+    let user_pages = device.ftl.user_pages() as usize;
+    device.ftl.release_maps().map_err(memory)?;
+    let (saved, blocks, stamps) = read_arrays(&mut input, device, user_pages).ok_or_else(|| damaged("arrays"))?;
     let mut rest = [0; 1];
     if !matches!(input.read(&mut rest), Ok(0)) {
         return Err(damaged("end"));
@@ -135,7 +139,7 @@ pub(crate) fn load(device: &mut Device, config: &Config, path: &str) -> Result<(
     if !filled_alike(&saved, &blocks, &geometry) {
         return Err(damaged("the array is not filled as the map says"));
     }
-    device.ftl.restore(&saved, &policies(config), config.run.seed);
+    device.ftl.restore(saved, &policies(config), config.run.seed).map_err(memory)?;
     device.flash.nand_mut().restore(blocks, stamps);
     device.ftl.check_invariants().map_err(|problem| damaged(&problem))?;
     if !in_place(device) {
@@ -154,11 +158,11 @@ fn read_header(input: &mut impl Read) -> Option<Header> {
 }
 
 /// The arrays, each of exactly the length that the device wants.
-fn read_arrays(input: &mut impl Read, device: &Device) -> Option<(Saved, Vec<Block>, Vec<u64>)> {
+fn read_arrays(input: &mut impl Read, device: &Device, user_pages: usize) -> Option<(Saved, Vec<Block>, Vec<u64>)> {
     let geometry = device.ftl.geometry();
     let units = geometry.units() as usize;
     let saved = Saved {
-        map: read_words(input, device.ftl.user_pages() as usize)?,
+        map: read_words(input, user_pages)?,
         reverse: read_words(input, geometry.pages() as usize)?,
         erases: read_words(input, units)?,
         closed_at: read_words(input, units)?,

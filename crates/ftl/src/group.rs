@@ -36,6 +36,12 @@ impl Group {
         self.len += 1;
     }
 
+    /// Forgets all pages.
+    #[inline]
+    pub fn clear(&mut self) {
+        (self.len, self.pads) = (0, 0);
+    }
+
     /// Takes out the page at a position; the order of the others stays.
     pub fn remove(&mut self, at: usize) {
         self.pages.copy_within(at + 1..usize::from(self.len), at);

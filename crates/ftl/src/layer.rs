@@ -118,7 +118,7 @@ pub(crate) struct Domain {
 
 /// The state that outlives a run: what is where, and how worn. Policies' own figures are not in it.
 pub struct Saved {
-    /// PPN by LPN.
+    /// PPN by LPN. [`Ftl::save`] leaves the maps out; [`Ftl::restore`] wants them.
     pub map: Vec<u32>,
     /// LPN by PPN.
     pub reverse: Vec<u32>,
@@ -551,36 +551,56 @@ impl Ftl {
         &self.erases
     }
 
-    /// What is where, and how worn, for a state file.
+    /// What is where, and how worn, for a state file; without the maps, which are large ([`Ftl::maps`]).
     ///
     /// # Panics
     /// If a collection is in progress.
     pub fn save(&self) -> Saved {
         assert!(self.domains.iter().all(|domain| domain.job.is_none()), "saved between collections only");
         Saved {
-            map: self.map.to_vec(),
-            reverse: self.reverse.to_vec(),
+            map: Vec::new(),
+            reverse: Vec::new(),
             erases: self.erases.clone(),
             closed_at: self.closed_at.clone(),
             frontiers: self.domains.iter().flat_map(|domain| domain.frontiers).map(|f| (f.unit, f.slot)).collect(),
         }
     }
 
+    /// Lets go of the maps' memory; [`Ftl::restore`] has to follow.
+    ///
+    /// # Errors
+    /// When not even an empty map fits in memory.
+    pub fn release_maps(&mut self) -> Result<(), OutOfMemory> {
+        self.map = flat(Vec::new())?;
+        self.reverse = flat(Vec::new())?;
+        Ok(())
+    }
+
+    /// PPN by LPN and LPN by PPN, as [`Saved`] has them.
+    pub fn maps(&self) -> (&[u32], &[u32]) {
+        (&self.map, &self.reverse)
+    }
+
     /// Takes over a saved state, then makes all policies anew as [`Ftl::renew_policies`] does.
     ///
     /// # Panics
     /// If the state is of another shape; the reader of state files checks that first.
-    pub fn restore(&mut self, saved: &Saved, policies: &Policies<'_>, seed: u64) {
-        self.map.copy_from_slice(&saved.map);
-        self.reverse.copy_from_slice(&saved.reverse);
+    ///
+    /// # Errors
+    /// When the maps do not fit in memory.
+    pub fn restore(&mut self, mut saved: Saved, policies: &Policies<'_>, seed: u64) -> Result<(), OutOfMemory> {
+        // One map after the other, so that a large device is not in memory twice.
+        self.map = flat(std::mem::take(&mut saved.map))?;
+        self.reverse = flat(std::mem::take(&mut saved.reverse))?;
         self.erases.copy_from_slice(&saved.erases);
         self.closed_at.copy_from_slice(&saved.closed_at);
         self.closings = saved.closed_at.iter().copied().max().unwrap_or(0);
         for (index, &(unit, slot)) in saved.frontiers.iter().enumerate() {
             self.domains[index / 2].frontiers[index % 2] = Frontier { unit, slot };
         }
-        self.recount(saved);
+        self.recount(&saved);
         self.renew_policies(policies, seed);
+        Ok(())
     }
 
     /// Rebuilds unit states and counts from the maps and frontiers.
@@ -769,6 +789,14 @@ impl Ftl {
         self.domains[domain as usize].job = Some(Job { unit, cause, forward, gain, cursor: 0, lone_cursor: 0 });
         self.reverse.prefetch(self.geometry.ppn(unit, 0).index());
     }
+}
+
+/// A map as a flat array.
+fn flat(words: Vec<u32>) -> Result<FlatArray, OutOfMemory> {
+    let memory = |reason| OutOfMemory { megabytes: words.len() as u64 * 4 / 1_000_000, reason };
+    let mut array = FlatArray::filled(words.len(), NONE).map_err(memory)?;
+    array.copy_from_slice(&words);
+    Ok(array)
 }
 
 fn shape_of(geometry: &Geometry) -> Shape {

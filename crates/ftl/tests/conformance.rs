@@ -217,8 +217,9 @@ fn one_combination(choices: [&'static Choice; 5], reclaim_unit: &'static Choice)
         bench.drive(1, 200);
         assert!(bench.collections > 20, "only {} collections", bench.collections);
         // A saved state is the same state, and goes on under policies made anew.
-        let saved = bench.ftl.save();
-        bench.ftl.restore(&saved, &policies, 2);
+        let mut saved = bench.ftl.save();
+        (saved.map, saved.reverse) = (bench.ftl.maps().0.to_vec(), bench.ftl.maps().1.to_vec());
+        bench.ftl.restore(saved, &policies, 2).expect("memory");
         bench.check();
         bench.check_data();
         bench.drive(2, 20);

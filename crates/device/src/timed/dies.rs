@@ -116,6 +116,9 @@ impl Die {
 #[derive(Clone, Default)]
 pub(super) struct Channel {
     holder: Option<u32>,
+    /// Dies that wait to be sent a command without data. They go first: a command is short, and until it has
+    /// it the die's array stands still.
+    commands: std::collections::VecDeque<u32>,
     waiting: std::collections::VecDeque<u32>,
 }
 
@@ -262,9 +265,14 @@ impl Timed<'_, '_> {
         };
         let dynamic = self.device.ftl.allocation().dynamic().map(|dynamic| dynamic.queue_of_die(die));
         let mut accepts = false;
-        for domain in self.device.ftl.domains_of_die(die) {
+        // Pages that were read together may be programmed together: a collection waits, for the time of a
+        // correction at most, until those of the die's other collections are correct too.
+        let domains = self.device.ftl.domains_of_die(die);
+        let correcting = self.scheduler.merges_collections()
+            && domains.clone().any(|domain| self.collections[domain as usize].correcting > 0);
+        for domain in domains {
             if self.device.ftl.is_collecting(domain) {
-                if self.collections[domain as usize].correcting == 0 {
+                if !correcting && self.collections[domain as usize].correcting == 0 {
                     let begun = self.collections[domain as usize].begun;
                     let waiting = if dynamic.is_none() { self.writes[domain as usize].first() } else { None };
                     let age = waiting.map_or(NOT_URGENT, |write| self.pool.get(write).age);
@@ -574,20 +582,22 @@ impl Timed<'_, '_> {
 
     /// Programs the group, which lands on one page offset.
     fn add_collection_programs(&mut self, die: u32, domain: u32) {
-        let Collection { group, stamps, .. } = self.collections[domain as usize];
-        for (&from, stamp) in group.pages().iter().zip(stamps) {
+        for at in 0..self.collections[domain as usize].group.pages().len() {
+            let Collection { group, stamps, .. } = &self.collections[domain as usize];
+            let (from, stamp) = (group.pages()[at], stamps[at]);
             let (_, to) = self.device.ftl.copy(domain, from).expect("stale pages were dropped");
             self.device.flash.program(to, stamp);
             count_move(&mut self.device.recorder.counters, self.dies[die as usize].cause);
             self.dies[die as usize].add(to, domain);
         }
-        for _ in 0..group.pads {
+        for _ in 0..self.collections[domain as usize].group.pads {
             let at = self.device.ftl.pad(domain);
             self.device.flash.program(at, 0);
             self.dies[die as usize].add(at, domain);
         }
         let collection = &mut self.collections[domain as usize];
-        (collection.group, collection.read) = (Group::EMPTY, 0);
+        collection.group.clear();
+        collection.read = 0;
     }
 }
 
@@ -612,9 +622,15 @@ impl Timed<'_, '_> {
 
     fn ask_channel(&mut self, die: u32) {
         let number = self.device.ftl.geometry().channel_of_die(die);
+        let Die { phase, kind, .. } = self.dies[die as usize];
         let channel = &mut self.channels[number as usize];
         if channel.holder.is_some() {
-            channel.waiting.push_back(die);
+            let line = if phase == Phase::Command && kind != OpKind::Program {
+                &mut channel.commands
+            } else {
+                &mut channel.waiting
+            };
+            line.push_back(die);
         } else {
             self.grant(number, die);
         }
@@ -684,7 +700,8 @@ impl Timed<'_, '_> {
     fn release(&mut self, number: u32) {
         let channel = &mut self.channels[number as usize];
         channel.holder = None;
-        if let Some(die) = channel.waiting.pop_front() {
+        let next = channel.commands.pop_front().or_else(|| channel.waiting.pop_front());
+        if let Some(die) = next {
             self.grant(number, die);
         }
     }
