@@ -256,11 +256,7 @@ def bandwidths(flash: Flash) -> list[Figure]:
     one(f"a channel of {dies} dies, programs", "1 / (c + b)", 1, b + c, channel, False, 40_000)
     dies = 16
     channel = flash.config(dies=dies)
-    formula, ns = "1 / b", float(b)
-    if c:
-        # Commands wait in line behind the data of other dies, so that dies go in step.
-        formula, ns = "k / (c + tR + k b), k dies in step", (c + flash.read_ns[0] + dies * b) / dies
-    one(f"a channel of {dies} dies, reads", formula, 1, ns, channel, True, 40_000)
+    one(f"a channel of {dies} dies, reads", "1 / (c + b)", 1, b + c, channel, True, 40_000)
     limited = dataclasses.replace(flash, dram_bytes_per_s=2 * flash.channel_bytes_per_s, command_ns=0)
     config = limited.config(channels=4, dies=16)
     one(
@@ -290,10 +286,6 @@ def markdown(figures: Sequence[tuple[Flash, list[Figure], list[Figure]]]) -> str
         "",
         "c: command and address cycles; tR, tPROG, tERASE: the array; b: a page on the channel, for reads the "
         "longer of that and m; m: a page through the controller's DRAM; e: correction; n: planes of a command.",
-        "",
-        "Where commands take time (`modern-tlc`), reads do not fill a channel. Commands and data wait for it in "
-        "one line, in order of asking, so a die that has sent its data is given its next command only after the "
-        "data of all the others, and the channel stands still while the arrays read: the last but one row.",
     ]
     for flash, latency, bandwidth in figures:
         lines += ["", f"## Times of the preset `{flash.name}`", ""]
