@@ -18,14 +18,6 @@ impl Group {
     /// No page.
     pub const EMPTY: Group = Group { pages: [Ppn(0); MAX_LANES], len: 0, pads: 0 };
 
-    /// One page.
-    #[inline]
-    pub fn of(page: Ppn) -> Group {
-        let mut group = Group::EMPTY;
-        group.push(page);
-        group
-    }
-
     /// Adds a page.
     ///
     /// # Panics

@@ -86,8 +86,8 @@ pub struct Job {
 /// What a collection does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcStep {
-    /// Read these pages, then program them where [`Ftl::copy`] and [`Ftl::pad`] say.
-    Copy(Group),
+    /// Read the pages of the group, then program them where [`Ftl::copy`] and [`Ftl::pad`] say.
+    Copy,
     /// Nothing valid is left: erase this unit, then tell [`Ftl::erased`].
     Erase(u32),
 }
@@ -334,12 +334,12 @@ impl Ftl {
         true
     }
 
-    /// The next step of a domain's collection; `None` when none is in progress. Asking changes nothing that
-    /// can be seen.
+    /// The next step of a domain's collection; `None` when none is in progress. The pages to copy are put
+    /// into `group`. Asking changes nothing that can be seen.
     #[inline]
-    pub fn step(&mut self, domain: u32) -> Option<GcStep> {
+    pub fn step(&mut self, domain: u32, group: &mut Group) -> Option<GcStep> {
         if self.geometry.unit_width > 1 {
-            return self.twin_step(domain);
+            return self.twin_step(domain, group);
         }
         let slots = self.geometry.unit_slots();
         let job = self.domains[domain as usize].job.as_mut()?;
@@ -348,7 +348,9 @@ impl Ftl {
             if self.reverse[(first + job.cursor) as usize] != NONE {
                 // Steps lie far apart in time: by the next one but a few, its line is no longer expected.
                 self.reverse.prefetch((first + (job.cursor + PREFETCH_DISTANCE).min(slots - 1)) as usize);
-                return Some(GcStep::Copy(Group::of(Ppn(first + job.cursor))));
+                group.clear();
+                group.push(Ppn(first + job.cursor));
+                return Some(GcStep::Copy);
             }
             job.cursor += 1;
         }
@@ -434,7 +436,8 @@ impl Ftl {
 
     /// Moves every valid page of a domain's victim, step by step.
     fn empty_by_groups(&mut self, domain: u32, cause: Cause, sink: &mut impl GcSink) {
-        while let Some(GcStep::Copy(group)) = self.step(domain) {
+        let mut group = Group::EMPTY;
+        while let Some(GcStep::Copy) = self.step(domain, &mut group) {
             for &from in group.pages() {
                 let (_, to) = self.copy(domain, from).expect("nothing changes in between");
                 sink.copied(cause, from, to);

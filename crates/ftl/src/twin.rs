@@ -38,7 +38,7 @@ impl Ftl {
     /// valid pages, as it is; when none is left, lone pages, gathered up to a full offset. With the frontier
     /// between planes: lone pages that fill the offset up; failing these, as many pages of the next offset
     /// as fit, which are then out of step.
-    pub(crate) fn twin_step(&mut self, domain: u32) -> Option<GcStep> {
+    pub(crate) fn twin_step(&mut self, domain: u32, group: &mut Group) -> Option<GcStep> {
         let job = self.domains[domain as usize].job?;
         if self.units[job.unit as usize].valid == 0 {
             return Some(GcStep::Erase(job.unit));
@@ -46,27 +46,27 @@ impl Ftl {
         let width = self.geometry.unit_width;
         let lane = self.copy_lane(domain);
         let room = (width - lane) as usize;
-        let mut group = Group::EMPTY;
+        group.clear();
         if lane == 0 {
-            self.take_offset(domain, room, &mut group);
+            self.take_offset(domain, room, group);
         }
         if group.pages().is_empty() {
-            self.take_lone_pages(domain, room, &mut group);
+            self.take_lone_pages(domain, room, group);
         }
         if group.pages().is_empty() {
-            self.take_offset(domain, room, &mut group);
+            self.take_offset(domain, room, group);
         }
         if group.pages().is_empty() {
             // What is left lies behind the cursors: pages of offsets that lost a page or were split.
             let job = self.domains[domain as usize].job.as_mut()?;
             (job.cursor, job.lone_cursor) = (0, 0);
-            self.take_lone_pages(domain, room, &mut group);
+            self.take_lone_pages(domain, room, group);
             if group.pages().is_empty() {
-                self.take_offset(domain, room, &mut group);
+                self.take_offset(domain, room, group);
             }
         }
-        self.add_pads(domain, job.unit, lane, &mut group);
-        Some(GcStep::Copy(group))
+        self.add_pads(domain, job.unit, lane, group);
+        Some(GcStep::Copy)
     }
 
     /// On which plane the next copied page goes.

@@ -8,7 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use base::{Choice, Geometry, Lpn, Ppn, Seam, Selection};
 use engine::Stream;
 use ftl::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View};
-use ftl::{Ftl, GcStep, Policies};
+use ftl::{Ftl, GcStep, Group, Policies};
 
 fn seam(key: &str) -> &'static Seam {
     ftl::seams().into_iter().find(|seam| seam.key == key).expect("a seam")
@@ -107,11 +107,12 @@ impl Bench {
     /// is trimmed between its read and its program.
     fn collect_one(&mut self, domain: u32) {
         let mut steps = 0;
-        while let Some(step) = self.ftl.step(domain) {
+        let mut group = Group::EMPTY;
+        while let Some(step) = self.ftl.step(domain, &mut group) {
             steps += 1;
             assert!(steps < 100_000, "a collection ends");
             match step {
-                GcStep::Copy(group) => {
+                GcStep::Copy => {
                     for &from in group.pages() {
                         self.copy(domain, from, steps % 97 == 0);
                     }

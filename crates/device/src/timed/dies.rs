@@ -525,11 +525,9 @@ impl Timed<'_, '_> {
         if *read > 0 {
             return Some((OpKind::Program, self.device.ftl.next_copy_page(domain)));
         }
-        match self.device.ftl.step(domain)? {
-            GcStep::Copy(group) => {
-                self.collections[domain as usize].group = group;
-                Some((OpKind::Read, group.pages()[0]))
-            }
+        let group = &mut self.collections[domain as usize].group;
+        match self.device.ftl.step(domain, group)? {
+            GcStep::Copy => Some((OpKind::Read, group.pages()[0])),
             GcStep::Erase(unit) => Some((OpKind::Erase, self.device.ftl.geometry().ppn(unit, 0))),
         }
     }
@@ -605,7 +603,7 @@ impl Timed<'_, '_> {
 impl Timed<'_, '_> {
     /// Counts the command and starts it.
     fn start(&mut self, die: u32) {
-        let Die { kind, cause, count, items, .. } = self.dies[die as usize];
+        let Die { kind, cause, count, ref items, .. } = self.dies[die as usize];
         self.idle.remove(die);
         self.device.recorder.counters.command(cause, kind, u64::from(count));
         if count > 1 {
@@ -639,7 +637,7 @@ impl Timed<'_, '_> {
     /// Gives a channel to a die for its next transfer.
     fn grant(&mut self, number: u32, die: u32) {
         self.channels[number as usize].holder = Some(die);
-        let Die { phase, kind, cause, count, items, sent, .. } = self.dies[die as usize];
+        let Die { phase, kind, cause, count, sent, .. } = self.dies[die as usize];
         let (cycles, pages) = match (phase, kind) {
             (Phase::Command, OpKind::Program) => (u64::from(count), u64::from(count)),
             (Phase::Command, _) => (u64::from(count), 0),
@@ -661,7 +659,7 @@ impl Timed<'_, '_> {
             } else {
                 "data in"
             };
-            let ppn = u64::from(items[usize::from(sent)].ppn.0);
+            let ppn = u64::from(self.dies[die as usize].items[usize::from(sent)].ppn.0);
             timeline.span(Track::Channel(number), name, cause, self.now, until, &[("ppn", ppn), ("pages", pages)]);
         }
     }
@@ -707,10 +705,10 @@ impl Timed<'_, '_> {
     }
 
     fn start_array(&mut self, die: u32) {
-        let Die { kind, cause, count, items, .. } = self.dies[die as usize];
+        let Die { kind, cause, count, .. } = self.dies[die as usize];
         self.dies[die as usize].phase = Phase::Array;
         // Pages of one command share their offset, hence their type.
-        let offset = self.device.flash.page_offset(items[0].ppn) as usize;
+        let offset = self.device.flash.page_offset(self.dies[die as usize].items[0].ppn) as usize;
         let time = match kind {
             OpKind::Read => self.timing.read[offset],
             OpKind::Program => self.timing.program[offset],
@@ -730,7 +728,7 @@ impl Timed<'_, '_> {
                 OpKind::Erase => "erase",
             };
             timeline.span(Track::Die(die), name, cause, self.now, until, &[("pages", u64::from(count))]);
-            for item in &items[..usize::from(count)] {
+            for item in &self.dies[die as usize].items[..usize::from(count)] {
                 let plane = self.device.ftl.geometry().place(item.ppn).plane;
                 let ppn = u64::from(item.ppn.0);
                 timeline.span(Track::Plane(plane), name, cause, self.now, until, &[("ppn", ppn)]);
@@ -746,22 +744,22 @@ impl Timed<'_, '_> {
     }
 
     pub(super) fn array_done(&mut self, die: u32) {
-        let Die { kind, cause, count, items, .. } = self.dies[die as usize];
+        let Die { kind, cause, count, .. } = self.dies[die as usize];
         if kind == OpKind::Read {
             self.dies[die as usize].phase = Phase::DataOut;
             self.ask_channel(die);
             return;
         }
         self.become_idle(die);
-        let items = &items[..usize::from(count)];
-        match (kind, cause) {
-            (OpKind::Erase, _) => {
-                // One item per block; a unit's blocks are in a row.
-                let width = self.device.ftl.geometry().unit_width as usize;
-                items.iter().step_by(width).for_each(|item| self.erase_done(item.what));
+        // One item per block of an erase; a unit's blocks are in a row.
+        let width = if kind == OpKind::Erase { self.device.ftl.geometry().unit_width as usize } else { 1 };
+        for at in (0..usize::from(count)).step_by(width) {
+            let what = self.dies[die as usize].items[at].what;
+            match (kind, cause) {
+                (OpKind::Erase, _) => self.erase_done(what),
+                (_, Cause::Host) => self.write_done(what),
+                _ => {}
             }
-            (_, Cause::Host) => items.iter().for_each(|item| self.write_done(item.what)),
-            _ => {}
         }
     }
 
