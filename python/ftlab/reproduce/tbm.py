@@ -429,7 +429,7 @@ def _changes(
             raise KeyError(replay)
         chosen = pick(known.values())
         decides = next(name for name, value in known.items() if value == chosen)
-        return Finding(chosen, decides, ", ".join(f"{name} {value:+.1f}" for name, value in by_name.items()))
+        return Finding(chosen, decides, ", ".join(f"{name} {value:+.1f}" for name, value in known.items()))
 
     return measure
 
