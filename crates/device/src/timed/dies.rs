@@ -253,9 +253,13 @@ impl Timed<'_, '_> {
 
     /// The most urgent program or collection step of a die, with its age.
     ///
-    /// A collection is as old as the write that waits for it. Those that nobody waits for come last, in the
-    /// order in which they began: any fixed preference would let one plane of the die take all writes of a
-    /// dynamic allocation, fill up with valid pages and collect for ever.
+    /// A mandatory collection is as old as the oldest write that its plane could take: the first in the
+    /// plane's queue or, under a dynamic allocation, in the shared one. So it goes before the host's writes to
+    /// the die, as urgent collection does in the papers; were it to wait until the other planes are full too,
+    /// all would begin fresh blocks together, and the planes of a die would never drift apart. Equally old
+    /// collections, and those that nobody waits for, are served in the order in which they began: any fixed
+    /// preference would let one plane of the die take all writes of a dynamic allocation, fill up with valid
+    /// pages and collect for ever.
     fn oldest_task(&mut self, die: u32) -> Option<(u64, Task)> {
         let mut best: Option<(u64, u64, Task)> = None;
         let mut offer = |age: u64, begun: u64, task: Task| {
@@ -274,7 +278,8 @@ impl Timed<'_, '_> {
             if self.device.ftl.is_collecting(domain) {
                 if !correcting && self.collections[domain as usize].correcting == 0 {
                     let begun = self.collections[domain as usize].begun;
-                    let waiting = if dynamic.is_none() { self.writes[domain as usize].first() } else { None };
+                    let is_mandatory = self.device.ftl.job(domain).is_some_and(|job| !job.forward);
+                    let waiting = self.writes[dynamic.unwrap_or(domain) as usize].first().filter(|_| is_mandatory);
                     let age = waiting.map_or(NOT_URGENT, |write| self.pool.get(write).age);
                     offer(age, begun, Task::Collect(domain));
                 }
@@ -288,7 +293,8 @@ impl Timed<'_, '_> {
             && accepts
             && let Some((_, write)) = self.ready_shared_write(queue)
         {
-            offer(self.pool.get(write).age, 0, Task::ProgramShared(queue));
+            // Behind collections that the same write waits for.
+            offer(self.pool.get(write).age, u64::MAX, Task::ProgramShared(queue));
         }
         best.map(|(age, _, task)| (age, task))
     }
