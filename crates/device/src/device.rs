@@ -397,7 +397,7 @@ mod canary {
         let (block, page) = place(&device, 7);
         let newest = Stamp::unpack(device.flash.nand().stamp(block, page));
         let stale = Stamp { version: newest.version - 1, ..newest };
-        device.flash.nand_mut().store(block, page, stale.pack());
+        device.flash.nand_mut().store(block, page, stale.pack(), 0);
         assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");
         assert_caught(|| device.read_now(Lpn(7)), "a read of LPN 7 returned version");
     }
@@ -406,7 +406,7 @@ mod canary {
     fn data_from_the_future_are_seen() {
         let (_, mut device) = aged("none");
         let (block, page) = place(&device, 7);
-        device.flash.nand_mut().store(block, page, Stamp { lpn: Lpn(7), version: u32::MAX }.pack());
+        device.flash.nand_mut().store(block, page, Stamp { lpn: Lpn(7), version: u32::MAX }.pack(), 0);
         assert_caught(|| device.read_now(Lpn(7)), "a read of LPN 7 returned version");
     }
 

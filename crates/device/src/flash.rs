@@ -81,7 +81,7 @@ impl Flash {
     pub(crate) fn read(&mut self, ppn: Ppn) -> u64 {
         let (block, page) = self.address(ppn);
         obey(self.nand.read(block, page));
-        if self.nand.has_stamps() { self.nand.stamp(block, page) } else { 0 }
+        if self.nand.has_payload() { self.nand.stamp(block, page) } else { 0 }
     }
 
     /// Programs a page with a stamp.
@@ -89,8 +89,8 @@ impl Flash {
     pub(crate) fn program(&mut self, ppn: Ppn, stamp: u64) {
         let (block, page) = self.address(ppn);
         obey(self.nand.program(block, page));
-        if self.nand.has_stamps() {
-            self.nand.store(block, page, stamp);
+        if self.nand.has_payload() {
+            self.nand.store(block, page, stamp, 0);
         }
     }
 

@@ -17,7 +17,7 @@ use crate::RunError;
 use crate::device::{Device, policies};
 use crate::flash::Stamp;
 
-const MAGIC: &[u8; 8] = b"ftlabst1";
+const MAGIC: &[u8; 8] = b"ftlabst2";
 const NONE: u32 = u32::MAX;
 
 /// What a state fits: settings that decide where data may lie.
@@ -41,6 +41,8 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         number("pages_per_block", device.pages_per_block.into()),
         number("page_size", device.page_size.into()),
         number("user_capacity", device.user_capacity),
+        ("device.cell".into(), format!("{:?}", device.cell).to_lowercase()),
+        ("device.program_order".into(), format!("{:?}", device.program_order).to_lowercase()),
         choice("mapping"),
         choice("allocation"),
         choice("reclaim_unit"),
@@ -74,17 +76,20 @@ fn write(device: &Device, config: &Config, path: &Path) -> std::io::Result<()> {
     out.write_all(&(header.len() as u32).to_le_bytes())?;
     out.write_all(&header)?;
     let frontiers: Vec<u32> = saved.frontiers.iter().flat_map(|&(unit, slot)| [unit, slot]).collect();
-    let blocks: Vec<u32> = device
-        .flash
-        .nand()
+    let nand = device.flash.nand();
+    let blocks: Vec<u32> = nand
         .blocks()
         .iter()
-        .flat_map(|block| [block.erases, block.reads, u32::from(block.next_page), u32::from(block.bad)])
+        .flat_map(|block| [block.erases, block.reads, u32::from(block.next_page), u32::from(block.marks())])
         .collect();
-    let stamps: Vec<u32> =
-        device.flash.nand().stamps().iter().flat_map(|stamp| [(stamp >> 32) as u32, *stamp as u32]).collect();
+    let reprogrammed: Vec<u32> = nand.reprogrammed().flat_map(<[u32; 2]>::from).collect();
+    let lost: Vec<u32> = nand.lost().flat_map(<[u32; 2]>::from).collect();
+    let stamps: Vec<u32> = nand.stamps().iter().flat_map(|stamp| [(stamp >> 32) as u32, *stamp as u32]).collect();
+    let spares: Vec<u32> =
+        nand.spares().iter().flat_map(|spare| [96, 64, 32, 0].map(|shift| (spare >> shift) as u32)).collect();
     let (map, reverse) = device.ftl.maps();
-    for array in [map, reverse, &saved.erases, &saved.closed_at, &frontiers, &blocks, &stamps] {
+    let of_ftl = [map, reverse, &saved.erases, &saved.closed_at, &frontiers];
+    for array in of_ftl.into_iter().chain([&*blocks, &reprogrammed, &lost, &stamps, &spares]) {
         out.write_all(&(array.len() as u64).to_le_bytes())?;
         write_words(&mut out, array)?;
     }
@@ -104,7 +109,11 @@ pub(crate) fn load(device: &mut Device, config: &Config, path: &str) -> Result<(
     let file = File::open(path).map_err(|error| refuse(format!("cannot be opened: {error}")))?;
     let mut file = BufReader::new(file);
     let mut magic = [0; 8];
-    if file.read_exact(&mut magic).is_err() || &magic != MAGIC {
+    let complete = file.read_exact(&mut magic).is_ok();
+    if complete && &magic != MAGIC && magic.starts_with(b"ftlabst") {
+        return Err(refuse("was saved by another version of ftlab; save the state again with this one".into()));
+    }
+    if !complete || &magic != MAGIC {
         return Err(refuse("is not a device state that `--save-state` wrote".into()));
     }
     let damaged = |what: &str| refuse(format!("is damaged ({what}); save the state again"));
@@ -127,7 +136,7 @@ pub(crate) fn load(device: &mut Device, config: &Config, path: &str) -> Result<(
     let memory = |error: ftl::OutOfMemory| RunError::Failed(error.to_string());
     let user_pages = device.ftl.user_pages() as usize;
     device.ftl.release_maps().map_err(memory)?;
-    let (saved, blocks, stamps) = read_arrays(&mut input, device, user_pages).ok_or_else(|| damaged("arrays"))?;
+    let (saved, array) = read_arrays(&mut input, device, user_pages).ok_or_else(|| damaged("arrays"))?;
     let mut rest = [0; 1];
     if !matches!(input.read(&mut rest), Ok(0)) {
         return Err(damaged("end"));
@@ -136,11 +145,11 @@ pub(crate) fn load(device: &mut Device, config: &Config, path: &str) -> Result<(
     if !plausible(&saved, &geometry, streams) {
         return Err(damaged("a page number that does not exist"));
     }
-    if !filled_alike(&saved, &blocks, &geometry) {
+    if !filled_alike(&saved, &array.blocks, &geometry) {
         return Err(damaged("the array is not filled as the map says"));
     }
     device.ftl.restore(saved, &policies(config), config.run.seed).map_err(memory)?;
-    device.flash.nand_mut().restore(blocks, stamps);
+    device.flash.nand_mut().restore(array).map_err(damaged)?;
     device.ftl.check_invariants().map_err(|problem| damaged(&problem))?;
     if !in_place(device) {
         return Err(damaged("a page that is not its own"));
@@ -158,7 +167,7 @@ fn read_header(input: &mut impl Read) -> Option<Header> {
 }
 
 /// The arrays, each of exactly the length that the device wants.
-fn read_arrays(input: &mut impl Read, device: &Device, user_pages: usize) -> Option<(Saved, Vec<Block>, Vec<u64>)> {
+fn read_arrays(input: &mut impl Read, device: &Device, user_pages: usize) -> Option<(Saved, nand::Saved)> {
     let geometry = device.ftl.geometry();
     let units = geometry.units() as usize;
     let saved = Saved {
@@ -170,29 +179,27 @@ fn read_arrays(input: &mut impl Read, device: &Device, user_pages: usize) -> Opt
     };
     let blocks = read_words(input, geometry.blocks() as usize * 4)?
         .chunks_exact(4)
-        .map(|words| {
-            Some(Block {
-                erases: words[0],
-                reads: words[1],
-                next_page: u16::try_from(words[2]).ok()?,
-                bad: words[3] != 0,
-                low_density: false,
-            })
-        })
+        .map(|words| Block::from_saved(words[0], words[1], u16::try_from(words[2]).ok()?, u8::try_from(words[3]).ok()?))
         .collect::<Option<Vec<Block>>>()?;
-    let stamps = read_words(input, device.flash.nand().stamps().len() * 2)?;
+    let pages = geometry.pages();
+    let reprogrammed = pairs(&read_words_up_to(input, pages * 2)?);
+    let lost = pairs(&read_words_up_to(input, pages * 2)?);
+    let nand = device.flash.nand();
+    let stamps = read_words(input, nand.stamps().len() * 2)?;
     let stamps = pairs(&stamps).iter().map(|&(high, low)| u64::from(high) << 32 | u64::from(low)).collect();
-    Some((saved, blocks, stamps))
+    let spares = read_words(input, nand.spares().len() * 4)?;
+    let spare = |words: &[u32]| words.iter().fold(0, |spare, &word| spare << 32 | u128::from(word));
+    let spares = spares.chunks_exact(4).map(spare).collect();
+    Some((saved, nand::Saved { blocks, reprogrammed, lost, stamps, spares }))
 }
 
 fn pairs(words: &[u32]) -> Vec<(u32, u32)> {
     words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
 }
 
+/// An array of exactly that length.
 fn read_words(input: &mut impl Read, length: usize) -> Option<Vec<u32>> {
-    let mut announced = [0; 8];
-    input.read_exact(&mut announced).ok()?;
-    if u64::from_le_bytes(announced) != length as u64 {
+    if read_length(input)? != length as u64 {
         return None;
     }
     let mut words = vec![0u32; length];
@@ -201,6 +208,25 @@ fn read_words(input: &mut impl Read, length: usize) -> Option<Vec<u32>> {
         words.iter_mut().for_each(|word| *word = u32::from_le(*word));
     }
     Some(words)
+}
+
+/// An array of pairs, of whatever length is announced; memory is taken for what is there, not for what is announced.
+fn read_words_up_to(input: &mut impl Read, most: u64) -> Option<Vec<u32>> {
+    let length = read_length(input)?;
+    if length > most || !length.is_multiple_of(2) {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    input.take(length * 4).read_to_end(&mut bytes).ok()?;
+    let words: Vec<u32> =
+        bytes.chunks_exact(4).map(|word| u32::from_le_bytes(word.try_into().expect("4 bytes"))).collect();
+    (words.len() as u64 == length).then_some(words)
+}
+
+fn read_length(input: &mut impl Read) -> Option<u64> {
+    let mut announced = [0; 8];
+    input.read_exact(&mut announced).ok()?;
+    Some(u64::from_le_bytes(announced))
 }
 
 /// Whether every number names something that exists, so that the deeper checks can follow it.
@@ -237,8 +263,11 @@ fn filled_alike(saved: &Saved, blocks: &[Block], geometry: &Geometry) -> bool {
         (0..geometry.unit_width).all(|lane| {
             let block = blocks[geometry.block_of(unit, lane) as usize];
             let pages = (filled[unit as usize] + geometry.unit_width - 1 - lane) / geometry.unit_width;
-            // Blocks do not go bad while a device is aged.
-            !block.bad && u32::from(block.next_page) == pages && block.erases == saved.erases[unit as usize]
+            // Blocks do not go bad while a device is aged, and nothing but a cut of the power tears them. A block
+            // of LSB pages has to be closed: the FTL would go on with, or begin, an ordinary one.
+            let is_closed = saved.closed_at[unit as usize] != 0;
+            let usable = !block.is_bad() && !block.is_torn() && (is_closed || !block.is_lsb_only());
+            usable && u32::from(block.next_page) == pages && block.erases == saved.erases[unit as usize]
         })
     });
     let reached = |&count: &u32| count < u32::MAX / 2;
@@ -258,7 +287,140 @@ fn in_place(device: &Device) -> bool {
             Some(dynamic) => dynamic.dies(queue).contains(&ftl.geometry().die_of(ppn)),
         };
         let place = ftl.geometry().place(ppn);
-        let stored = nand.has_stamps().then(|| Stamp::unpack(nand.stamp(place.block, place.page)));
-        allowed && stored.is_none_or(|stamp| stamp.lpn == lpn && (1..u32::MAX / 2).contains(&stamp.version))
+        let stored = nand.has_payload().then(|| Stamp::unpack(nand.stamp(place.block, place.page)));
+        allowed
+            && nand.holds_data(place.block, place.page)
+            && stored.is_none_or(|stamp| stamp.lpn == lpn && (1..u32::MAX / 2).contains(&stamp.version))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use base::Ppn;
+    use nand::Nand;
+
+    use super::*;
+
+    fn configuration() -> Config {
+        let sets = [
+            "device.channels=1",
+            "device.chips_per_channel=1",
+            "device.blocks_per_plane=16",
+            "device.pages_per_block=8",
+            "device.user_capacity=\"2MiB\"",
+            "device.cell=\"mlc\"",
+            "ftl.allocation=\"CWDP\"",
+            "run.payload=\"stamp\"",
+        ]
+        .map(str::to_string);
+        let base = config::Base::Preset("tbm-small".into());
+        crate::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config
+    }
+
+    /// An aged device with lost pages, reprogrammed ones, and something in every spare area.
+    fn aged(config: &Config) -> Device {
+        let mut device = Device::new(config, false).unwrap();
+        let mut random = engine::Stream::new(1, "state");
+        let pages = device.ftl.user_pages();
+        for lpn in (0..pages).chain((0..500).map(|_| random.below_u32(pages))) {
+            device.write_now(Lpn(lpn), false);
+        }
+        let geometry = *device.ftl.geometry();
+        for _ in 0..2 {
+            let domain = device.ftl.domain_without_time(Lpn(7));
+            let place = geometry.place(device.ftl.write(domain, Lpn(7)));
+            device.flash.nand_mut().fail_program(place.block, place.page).unwrap();
+        }
+        for lpn in (0..pages).map(Lpn) {
+            let place = geometry.place(device.ftl.lookup(lpn).unwrap());
+            if device.flash.nand().is_lost(place.block, place.page) {
+                device.ftl.trim(lpn);
+            }
+        }
+        for ppn in (0..geometry.pages() as u32).map(Ppn) {
+            let (place, nand) = (geometry.place(ppn), device.flash.nand_mut());
+            let (block, page) = (place.block, place.page);
+            if !device.ftl.is_valid(ppn) && page % 2 == 1 && nand.is_programmed(block, page) && block % 3 == 0 {
+                nand.reprogram(block, page).unwrap();
+            } else if nand.holds_data(block, page) {
+                nand.store(block, page, nand.stamp(block, page), u128::from(random.next()) << 64 | u128::from(ppn.0));
+            }
+        }
+        assert!(device.flash.nand().lost().len() > 1 && device.flash.nand().reprogrammed().len() > 1);
+        device
+    }
+
+    fn path() -> std::path::PathBuf {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        std::env::temp_dir().join(format!("ftlab-unit-{}-{number}.state", std::process::id()))
+    }
+
+    /// The device that is made from a saved state of this one.
+    fn saved_and_loaded(device: &Device, config: &Config) -> Result<Device, RunError> {
+        let path = path();
+        save(device, config, &path).unwrap();
+        let mut loaded = Device::new(config, false).unwrap();
+        let result = load(&mut loaded, config, path.to_str().unwrap());
+        std::fs::remove_file(path).unwrap();
+        result.map(|()| loaded)
+    }
+
+    fn everything(nand: &Nand) -> nand::Saved {
+        nand::Saved {
+            blocks: nand.blocks().to_vec(),
+            reprogrammed: nand.reprogrammed().collect(),
+            lost: nand.lost().collect(),
+            stamps: nand.stamps().to_vec(),
+            spares: nand.spares().to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_state_holds_all_that_the_array_remembers() {
+        let config = configuration();
+        let device = aged(&config);
+        let loaded = saved_and_loaded(&device, &config).unwrap();
+        assert_eq!(everything(loaded.flash.nand()), everything(device.flash.nand()));
+    }
+
+    #[test]
+    fn an_array_that_the_ftl_could_not_use_is_refused() {
+        let config = configuration();
+        let refused = |change: &dyn Fn(&mut Device), expected: &str| {
+            let mut device = aged(&config);
+            change(&mut device);
+            match saved_and_loaded(&device, &config) {
+                Err(RunError::Input(text)) => assert!(text.contains(expected), "{text}"),
+                Err(error) => panic!("{error:?}"),
+                Ok(_) => panic!("accepted, where `{expected}` was expected"),
+            }
+        };
+        /// A command to a free block.
+        fn to_free_block(command: fn(&mut Nand, u32)) -> impl Fn(&mut Device) {
+            move |device| {
+                let block = device.flash.nand().blocks().iter().position(|block| block.next_page == 0);
+                command(device.flash.nand_mut(), block.expect("a free block") as u32);
+            }
+        }
+        let filled = "the array is not filled as the map says";
+        refused(&to_free_block(|nand, block| nand.use_lsb_only(block).unwrap()), filled);
+        refused(&to_free_block(|nand, block| nand.tear_erase(block).unwrap()), filled);
+        refused(&to_free_block(Nand::mark_bad), filled);
+        let reprogram = |device: &mut Device| {
+            let ppns = (0..device.ftl.user_pages()).filter_map(|lpn| device.ftl.lookup(Lpn(lpn)));
+            let mut places = ppns.map(|ppn| device.ftl.geometry().place(ppn));
+            let place = places.find(|place| place.page % 2 == 1).expect("a mapped MSB page");
+            device.flash.nand_mut().reprogram(place.block, place.page).unwrap();
+        };
+        refused(&reprogram, "a page that is not its own");
+        let lose = |device: &mut Device| {
+            let domain = device.ftl.domain_without_time(Lpn(7));
+            let ppn = device.ftl.write(domain, Lpn(7));
+            let place = device.ftl.geometry().place(ppn);
+            device.flash.nand_mut().fail_program(place.block, place.page).unwrap();
+        };
+        refused(&lose, "a page that is not its own");
+    }
 }

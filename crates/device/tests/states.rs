@@ -5,6 +5,7 @@ mod common;
 
 use std::path::{Path, PathBuf};
 
+use base::{Cell, ProgramOrder};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -148,6 +149,8 @@ fn a_state_that_does_not_fit_is_refused_with_the_key_and_both_values() {
     refused("device.blocks_per_plane", "24", "25", &|c| c.device.blocks_per_plane = 25);
     refused("device.pages_per_block", "24", "48", &|c| c.device.pages_per_block = 48);
     refused("device.page_size", "8192", "16384", &|c| c.device.page_size = 16384);
+    refused("device.cell", "slc", "mlc", &|c| c.device.cell = Cell::Mlc);
+    refused("device.program_order", "consecutive", "shadow", &|c| c.device.program_order = ProgramOrder::Shadow);
     refused("device.user_capacity", &user.to_string(), &(user - 8192).to_string(), &|c| c.device.user_capacity -= 8192);
     refused("ftl.allocation", "CWDP", "F2", &|c| choose(&mut c.ftl, "allocation", "F2", &[]));
     refused("ftl.separation", "none", "host-gc", &|c| choose(&mut c.ftl, "separation", "host-gc", &[]));
@@ -167,10 +170,10 @@ fn what_is_no_state_is_refused() {
     let cases: [(&[u8], &str); 6] = [
         (b"", "is not a device state"),
         (b"ftlab", "is not a device state"),
-        (b"ftlabst0\0\0\0\0\0\0\0\0", "is not a device state"),
+        (b"ftlabst0\0\0\0\0\0\0\0\0", "was saved by another version of ftlab"),
         (b"timestamp,host,disk,type,offset,size,response\n", "is not a device state"),
-        (b"ftlabst1", "is damaged"),
-        (b"ftlabst1this is no compressed stream", "is damaged"),
+        (b"ftlabst2", "is damaged"),
+        (b"ftlabst2this is no compressed stream", "is damaged"),
     ];
     for (content, expected) in cases {
         let file = File::new();
@@ -232,7 +235,7 @@ fn unpack(bytes: &[u8]) -> Vec<u8> {
 }
 
 fn pack(content: &[u8]) -> Vec<u8> {
-    [b"ftlabst1".as_slice(), &zstd::encode_all(content, 1).expect("a stream")].concat()
+    [b"ftlabst2".as_slice(), &zstd::encode_all(content, 1).expect("a stream")].concat()
 }
 
 /// Damage below the checksum, as a program could write it: never a panic, and what is accepted is consistent.

@@ -8,127 +8,14 @@ use std::collections::BTreeSet;
 
 use base::{Cell, Multiplane, OpKind, PageLayout, ProgramOrder};
 
-/// A rule of the flash that a command would break.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Violation {
-    /// A page that is programmed already.
-    #[error("program of page {page} of block {block}, which is programmed and not erased")]
-    ProgramTwice {
-        /// Block.
-        block: u32,
-        /// Page offset.
-        page: u32,
-    },
-    /// A page before its turn (which also programs an MSB page before its LSB page).
-    #[error("program of page {page} of block {block} out of order: page {next} is next")]
-    ProgramOrder {
-        /// Block.
-        block: u32,
-        /// Page offset.
-        page: u32,
-        /// The only page that may be programmed.
-        next: u32,
-    },
-    /// A page that holds nothing.
-    #[error("read of page {page} of block {block}, which is not programmed")]
-    ReadUnprogrammed {
-        /// Block.
-        block: u32,
-        /// Page offset.
-        page: u32,
-    },
-    /// The MSB page of a wordline that was reprogrammed: its data are gone.
-    #[error("read of page {page} of block {block}, whose wordline was reprogrammed")]
-    ReadReprogrammed {
-        /// Block.
-        block: u32,
-        /// Page offset.
-        page: u32,
-    },
-    /// A reprogram of a page that is not an MSB page, is not programmed, or was reprogrammed already.
-    #[error("reprogram of page {page} of block {block}, which is not an MSB page programmed once")]
-    Reprogram {
-        /// Block.
-        block: u32,
-        /// Page offset.
-        page: u32,
-    },
-    /// A copyback from one plane to another.
-    #[error("copyback from plane {from} to plane {to}: data cannot leave their plane without leaving the chip")]
-    CopybackPlanes {
-        /// Plane of the page to copy.
-        from: u32,
-        /// Plane of the page to program.
-        to: u32,
-    },
-    /// A bad block.
-    #[error("use of bad block {block}")]
-    BadBlock {
-        /// Block.
-        block: u32,
-    },
-    /// No such page.
-    #[error("page {page} of block {block} does not exist")]
-    NoSuchPage {
-        /// Block.
-        block: u32,
-        /// Page offset.
-        page: u32,
-    },
-    /// A multi-plane command on a chip that has none.
-    #[error("multi-plane {kind:?} on chips without multi-plane commands")]
-    MultiplaneOff {
-        /// Kind of operation.
-        kind: OpKind,
-    },
-    /// A multi-plane command over two dies, or twice on one plane.
-    #[error("multi-plane {kind:?} on planes {first} and {second}, which are not distinct planes of one die")]
-    MultiplanePlanes {
-        /// Kind of operation.
-        kind: OpKind,
-        /// A plane of the command.
-        first: u32,
-        /// Another plane of it.
-        second: u32,
-    },
-    /// A multi-plane command on different page offsets.
-    #[error("multi-plane {kind:?} of page offsets {first} and {second}: the page address constraint wants one offset")]
-    MultiplanePages {
-        /// Kind of operation.
-        kind: OpKind,
-        /// A page offset of the command.
-        first: u32,
-        /// Another one.
-        second: u32,
-    },
-    /// A multi-plane command on different block offsets.
-    #[error(
-        "multi-plane {kind:?} of block offsets {first} and {second}: the block address constraint wants one offset"
-    )]
-    MultiplaneBlocks {
-        /// Kind of operation.
-        kind: OpKind,
-        /// A block offset of the command.
-        first: u32,
-        /// Another one.
-        second: u32,
-    },
-}
+mod block;
+mod faults;
+mod saved;
+mod violation;
 
-/// The state of one block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Block {
-    /// Erases so far.
-    pub erases: u32,
-    /// Page reads since the last erase.
-    pub reads: u32,
-    /// The page offset that is programmed next; pages below it are programmed.
-    pub next_page: u16,
-    /// Whether the block may not be used.
-    pub bad: bool,
-    /// Whether a wordline of the block was reprogrammed since the last erase: the block stores fewer bits.
-    pub low_density: bool,
-}
+pub use crate::block::Block;
+pub use crate::saved::Saved;
+pub use crate::violation::Violation;
 
 /// The shape of the array: all that the rules need to know.
 #[derive(Clone, Copy, Debug)]
@@ -149,43 +36,53 @@ pub struct Shape {
     pub program_order: ProgramOrder,
 }
 
+/// A page as (block, page).
+type Place = (u32, u32);
+
 /// The array.
 #[derive(Clone)]
 pub struct Nand {
     shape: Shape,
     blocks: Vec<Block>,
     layout: PageLayout,
-    /// Reprogrammed pages as (block, page); looked at for low-density blocks only.
-    reprogrammed: BTreeSet<(u32, u32)>,
+    /// Reprogrammed pages; looked at for low-density blocks only.
+    reprogrammed: BTreeSet<Place>,
+    /// Programmed pages without content; looked at for blocks marked to have some.
+    lost: BTreeSet<Place>,
     /// What each page stores (block × pages per block + page); empty when payloads are off.
     stamps: Vec<u64>,
+    /// The spare area of each page, likewise.
+    spares: Vec<u128>,
 }
 
 impl Nand {
-    /// A pristine array; with `stamps` every page stores 8 bytes.
-    pub fn new(shape: Shape, stamps: bool) -> Nand {
+    /// A pristine array; with `payload` every page stores a stamp of 8 bytes and a spare area of 16.
+    pub fn new(shape: Shape, payload: bool) -> Nand {
         assert!(shape.pages_per_block <= u32::from(u16::MAX), "a block has at most 65535 pages");
         let blocks = shape.planes as usize * shape.blocks_per_plane as usize;
-        let stored = if stamps { blocks * shape.pages_per_block as usize } else { 0 };
+        let stored = if payload { blocks * shape.pages_per_block as usize } else { 0 };
         Nand {
             shape,
             blocks: vec![Block::default(); blocks],
             layout: PageLayout::new(shape.cell, shape.program_order, shape.pages_per_block),
             reprogrammed: BTreeSet::new(),
+            lost: BTreeSet::new(),
             stamps: vec![0; stored],
+            spares: vec![0; stored],
         }
     }
 
-    /// Reads a page.
+    /// Reads a page. A page whose content was lost is read like any other: ask [`Nand::is_lost`].
     ///
     /// # Errors
-    /// [`Violation`] when the page is not programmed, does not exist, or its block is bad.
+    /// [`Violation`] when the page is not programmed, was reprogrammed or does not exist, or its block is bad or
+    /// torn.
     #[inline]
     pub fn read(&mut self, block: u32, page: u32) -> Result<(), Violation> {
         let Some(state) = self.blocks.get_mut(block as usize) else {
             return Err(Violation::NoSuchPage { block, page });
         };
-        if page >= u32::from(state.next_page) || state.bad || state.low_density {
+        if page >= u32::from(state.next_page) || !state.is_ordinary() {
             self.check_read(block, page)?;
         }
         self.blocks[block as usize].reads += 1;
@@ -195,21 +92,22 @@ impl Nand {
     /// Programs a page.
     ///
     /// # Errors
-    /// [`Violation`] when the page is not the block's next one, does not exist, or the block is bad.
+    /// [`Violation`] when the page is not the block's next one, does not exist, or is an upper page of a block
+    /// that uses LSB pages only, or the block is bad or torn.
     #[inline]
     pub fn program(&mut self, block: u32, page: u32) -> Result<(), Violation> {
         let pages = self.shape.pages_per_block;
         let Some(state) = self.blocks.get_mut(block as usize) else {
             return Err(Violation::NoSuchPage { block, page });
         };
-        if page != u32::from(state.next_page) || page >= pages || state.bad {
-            return Err(self.refused_program(block, page));
+        if page != u32::from(state.next_page) || page >= pages || !state.is_ordinary() {
+            return self.program_with_care(block, page);
         }
         state.next_page += 1;
         Ok(())
     }
 
-    /// Erases a block.
+    /// Erases a block, which ends whatever mode it was in.
     ///
     /// # Errors
     /// [`Violation`] when the block does not exist or is bad.
@@ -217,18 +115,27 @@ impl Nand {
     pub fn erase(&mut self, block: u32) -> Result<(), Violation> {
         match self.blocks.get_mut(block as usize) {
             None => Err(Violation::NoSuchPage { block, page: 0 }),
-            Some(state) if state.bad => Err(Violation::BadBlock { block }),
-            Some(state) => {
-                state.erases += 1;
-                state.reads = 0;
-                state.next_page = 0;
-                if state.low_density {
-                    state.low_density = false;
-                    self.reprogrammed.retain(|&(at, _)| at != block);
-                }
+            Some(state) if state.is_ordinary() => {
+                state.erase();
                 Ok(())
             }
+            Some(_) => self.erase_with_care(block),
         }
+    }
+
+    /// Has a block use its LSB pages only, until its next erase: upper pages are passed over, so that no
+    /// program can harm a page that was programmed before. For backup blocks and buffers in SLC mode.
+    ///
+    /// # Errors
+    /// [`Violation`] unless the block is erased.
+    pub fn use_lsb_only(&mut self, block: u32) -> Result<(), Violation> {
+        self.check_usable(block, 0)?;
+        let state = &mut self.blocks[block as usize];
+        if state.next_page != 0 {
+            return Err(Violation::ModeOfUsedBlock { block, next: state.next_page.into() });
+        }
+        state.mark_lsb_only();
+        Ok(())
     }
 
     /// Copies a page inside its plane, without its data leaving the chip: (block, page) to (block, page).
@@ -242,8 +149,12 @@ impl Nand {
         }
         self.read(from.0, from.1)?;
         self.program(to.0, to.1)?;
-        let stamp = self.stamp(from.0, from.1);
-        self.store(to.0, to.1, stamp);
+        if self.is_lost(from.0, from.1) {
+            // What cannot be corrected is copied as it is.
+            self.lose(to.0, to.1);
+        } else {
+            self.store(to.0, to.1, self.stamp(from.0, from.1), self.spare(from.0, from.1));
+        }
         Ok(())
     }
 
@@ -254,22 +165,11 @@ impl Nand {
     /// [`Violation`] unless the page is a programmed MSB page (of a cell of two or more bits) that was not
     /// reprogrammed before.
     pub fn reprogram(&mut self, block: u32, page: u32) -> Result<(), Violation> {
-        let refused = Violation::Reprogram { block, page };
-        let Some(state) = self.blocks.get_mut(block as usize) else {
-            return Err(Violation::NoSuchPage { block, page });
-        };
-        if state.bad {
-            return Err(Violation::BadBlock { block });
+        self.check_usable(block, page)?;
+        if !self.may_be_reprogrammed(block, page) || !self.reprogrammed.insert((block, page)) {
+            return Err(Violation::Reprogram { block, page });
         }
-        let bits = self.shape.cell.bits();
-        let is_programmed = page < u32::from(state.next_page);
-        if !is_programmed || bits < 2 || u32::from(self.layout.page_type(page).0) + 1 != bits {
-            return Err(refused);
-        }
-        if !self.reprogrammed.insert((block, page)) {
-            return Err(refused);
-        }
-        state.low_density = true;
+        self.blocks[block as usize].mark_low_density();
         Ok(())
     }
 
@@ -310,12 +210,19 @@ impl Nand {
     /// Whether a page is programmed.
     #[inline]
     pub fn is_programmed(&self, block: u32, page: u32) -> bool {
-        page < u32::from(self.blocks[block as usize].next_page)
+        let state = self.blocks[block as usize];
+        page < u32::from(state.next_page) && (!state.is_lsb_only() || self.is_lsb(page))
+    }
+
+    /// Whether a page can be read and has its content: it is programmed, neither lost nor reprogrammed, and its
+    /// block is in use.
+    pub fn holds_data(&self, block: u32, page: u32) -> bool {
+        self.check_read(block, page).is_ok() && !self.is_lost(block, page)
     }
 
     /// Marks a block as bad: no further command may name it.
     pub fn mark_bad(&mut self, block: u32) {
-        self.blocks[block as usize].bad = true;
+        self.blocks[block as usize].mark_bad();
     }
 
     /// The state of every block.
@@ -323,75 +230,115 @@ impl Nand {
         &self.blocks
     }
 
-    /// Puts back states that [`Nand::blocks`] gave, and the stamps with them.
-    ///
-    /// # Panics
-    /// If there are not as many blocks as the array has.
-    pub fn restore(&mut self, blocks: Vec<Block>, stamps: Vec<u64>) {
-        assert_eq!(blocks.len(), self.blocks.len(), "a state of another array");
-        self.blocks = blocks;
-        self.stamps = stamps;
-    }
-
-    /// Whether pages store stamps.
+    /// Whether pages store anything.
     #[inline]
-    pub fn has_stamps(&self) -> bool {
+    pub fn has_payload(&self) -> bool {
         !self.stamps.is_empty()
     }
 
-    /// What every page stores; empty when payloads are off.
-    pub fn stamps(&self) -> &[u64] {
-        &self.stamps
-    }
-
-    /// What a page stores; 0 when payloads are off.
+    /// What a page stores; 0 when payloads are off, and for a page that lost it.
     #[inline]
     pub fn stamp(&self, block: u32, page: u32) -> u64 {
-        self.stamps.get(self.stamp_index(block, page)).copied().unwrap_or(0)
+        self.stamps.get(self.index(block, page)).copied().unwrap_or(0)
+    }
+
+    /// The spare area of a page, which the array does not interpret; 0 likewise.
+    #[inline]
+    pub fn spare(&self, block: u32, page: u32) -> u128 {
+        self.spares.get(self.index(block, page)).copied().unwrap_or(0)
     }
 
     /// Stores the payload of a page that was just programmed; nothing happens when payloads are off.
     #[inline]
-    pub fn store(&mut self, block: u32, page: u32, stamp: u64) {
-        let index = self.stamp_index(block, page);
-        if let Some(slot) = self.stamps.get_mut(index) {
-            *slot = stamp;
+    pub fn store(&mut self, block: u32, page: u32, stamp: u64, spare: u128) {
+        let index = self.index(block, page);
+        if let (Some(at), Some(beside)) = (self.stamps.get_mut(index), self.spares.get_mut(index)) {
+            (*at, *beside) = (stamp, spare);
         }
     }
 
-    fn stamp_index(&self, block: u32, page: u32) -> usize {
+    fn index(&self, block: u32, page: u32) -> usize {
         block as usize * self.shape.pages_per_block as usize + page as usize
+    }
+
+    fn is_lsb(&self, page: u32) -> bool {
+        self.layout.page_type(page).0 == 0
+    }
+
+    /// Whether a page is a programmed MSB page.
+    fn may_be_reprogrammed(&self, block: u32, page: u32) -> bool {
+        let bits = self.shape.cell.bits();
+        bits > 1 && self.is_programmed(block, page) && u32::from(self.layout.page_type(page).0) + 1 == bits
+    }
+
+    /// Whether commands other than an erase may name the block at all; the page is for the message.
+    fn check_usable(&self, block: u32, page: u32) -> Result<(), Violation> {
+        match self.blocks.get(block as usize) {
+            None => Err(Violation::NoSuchPage { block, page }),
+            Some(state) if state.is_bad() => Err(Violation::BadBlock { block }),
+            Some(state) if state.is_torn() => Err(Violation::TornBlock { block }),
+            Some(_) => Ok(()),
+        }
     }
 
     /// The slow half of [`Nand::read`]: what is wrong with the read, if anything.
     #[cold]
     fn check_read(&self, block: u32, page: u32) -> Result<(), Violation> {
-        let state = self.blocks[block as usize];
         if page >= self.shape.pages_per_block {
-            Err(Violation::NoSuchPage { block, page })
-        } else if state.bad {
-            Err(Violation::BadBlock { block })
-        } else if page >= u32::from(state.next_page) {
+            return Err(Violation::NoSuchPage { block, page });
+        }
+        self.check_usable(block, page)?;
+        if !self.is_programmed(block, page) {
             Err(Violation::ReadUnprogrammed { block, page })
-        } else if self.reprogrammed.contains(&(block, page)) {
+        } else if self.blocks[block as usize].is_low_density() && self.reprogrammed.contains(&(block, page)) {
             Err(Violation::ReadReprogrammed { block, page })
         } else {
             Ok(())
         }
     }
 
+    /// The slow half of [`Nand::program`]: refuses, or programs a page of a block that is not ordinary.
     #[cold]
-    fn refused_program(&self, block: u32, page: u32) -> Violation {
+    fn program_with_care(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+        let pages = self.shape.pages_per_block;
+        if page >= pages {
+            return Err(Violation::NoSuchPage { block, page });
+        }
+        self.check_usable(block, page)?;
         let state = self.blocks[block as usize];
         let next = u32::from(state.next_page);
-        if page >= self.shape.pages_per_block {
-            Violation::NoSuchPage { block, page }
-        } else if state.bad {
-            Violation::BadBlock { block }
+        if state.is_lsb_only() && !self.is_lsb(page) {
+            return Err(Violation::UpperPage { block, page });
         } else if page < next {
-            Violation::ProgramTwice { block, page }
-        } else {
-            Violation::ProgramOrder { block, page, next }
+            return Err(Violation::ProgramTwice { block, page });
+        } else if page > next {
+            return Err(Violation::ProgramOrder { block, page, next });
+        }
+        let mut following = page + 1;
+        while state.is_lsb_only() && following < pages && !self.is_lsb(following) {
+            following += 1;
+        }
+        self.blocks[block as usize].next_page = following as u16;
+        Ok(())
+    }
+
+    /// The slow half of [`Nand::erase`].
+    #[cold]
+    fn erase_with_care(&mut self, block: u32) -> Result<(), Violation> {
+        if self.blocks[block as usize].is_bad() {
+            return Err(Violation::BadBlock { block });
+        }
+        self.forget_pages(block);
+        self.blocks[block as usize].erase();
+        Ok(())
+    }
+
+    /// Forgets what is known of single pages of a block.
+    fn forget_pages(&mut self, block: u32) {
+        for places in [&mut self.reprogrammed, &mut self.lost] {
+            while let Some(&place) = places.range((block, 0)..=(block, u32::MAX)).next() {
+                places.remove(&place);
+            }
         }
     }
 }
@@ -483,11 +430,12 @@ mod tests {
     }
 
     #[test]
-    fn stamps_are_kept_where_they_are_written() {
+    fn payloads_are_kept_where_they_are_written() {
         let mut nand = nand(Multiplane::Pac);
         nand.program(7, 0).unwrap();
-        nand.store(7, 0, 42);
+        nand.store(7, 0, 42, 1 << 100);
         assert_eq!((nand.stamp(7, 0), nand.stamp(7, 1)), (42, 0));
+        assert_eq!((nand.spare(7, 0), nand.spare(7, 1)), (1 << 100, 0));
     }
 
     #[test]
@@ -506,12 +454,12 @@ mod tests {
     fn copyback_stays_inside_a_plane() {
         let mut nand = nand(Multiplane::Pac);
         nand.program(0, 0).unwrap();
-        nand.store(0, 0, 9);
+        nand.store(0, 0, 9, 90);
         assert_eq!(nand.copyback((0, 0), (3, 0)), Err(Violation::CopybackPlanes { from: 0, to: 1 }));
         assert_eq!(nand.copyback((0, 1), (1, 0)), Err(Violation::ReadUnprogrammed { block: 0, page: 1 }));
         assert_eq!(nand.copyback((0, 0), (1, 1)), Err(Violation::ProgramOrder { block: 1, page: 1, next: 0 }));
         nand.copyback((0, 0), (1, 0)).unwrap();
-        assert_eq!(nand.stamp(1, 0), 9);
+        assert_eq!((nand.stamp(1, 0), nand.spare(1, 0)), (9, 90));
     }
 
     #[test]
@@ -524,12 +472,12 @@ mod tests {
         }
         assert_eq!(nand.reprogram(0, 0), Err(Violation::Reprogram { block: 0, page: 0 }), "an LSB page");
         nand.reprogram(0, 1).unwrap();
-        assert!(nand.blocks()[0].low_density);
+        assert!(nand.blocks()[0].is_low_density());
         assert_eq!(nand.reprogram(0, 1), Err(Violation::Reprogram { block: 0, page: 1 }), "twice");
         nand.read(0, 0).unwrap();
         assert_eq!(nand.read(0, 1), Err(Violation::ReadReprogrammed { block: 0, page: 1 }));
         nand.erase(0).unwrap();
-        assert!(!nand.blocks()[0].low_density);
+        assert!(!nand.blocks()[0].is_low_density());
         nand.program(0, 0).unwrap();
         nand.program(0, 1).unwrap();
         nand.read(0, 1).unwrap();
@@ -540,5 +488,74 @@ mod tests {
         let mut slc = shaped(Multiplane::Pac, Cell::Slc, ProgramOrder::Consecutive);
         slc.program(0, 0).unwrap();
         assert_eq!(slc.reprogram(0, 0), Err(Violation::Reprogram { block: 0, page: 0 }));
+    }
+    #[test]
+    fn a_block_of_lsb_pages_passes_over_the_others() {
+        // 12 pages a block; by cell and order, the LSB pages of the layouts that `base` pins.
+        let cases: [(Cell, ProgramOrder, &[u32]); 7] = [
+            (Cell::Slc, ProgramOrder::Consecutive, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]),
+            (Cell::Mlc, ProgramOrder::Consecutive, &[0, 2, 4, 6, 8, 10]),
+            (Cell::Mlc, ProgramOrder::Shadow, &[0, 1, 3, 5, 7, 9]),
+            (Cell::Tlc, ProgramOrder::Consecutive, &[0, 3, 6, 9]),
+            (Cell::Tlc, ProgramOrder::Shadow, &[0, 1, 3, 6]),
+            (Cell::Qlc, ProgramOrder::Consecutive, &[0, 4, 8]),
+            (Cell::Qlc, ProgramOrder::Shadow, &[0, 1, 3]),
+        ];
+        for (cell, order, lsb_pages) in cases {
+            let shape = Shape { pages_per_block: 12, ..shaped(Multiplane::Pac, cell, order).shape };
+            let mut nand = Nand::new(shape, true);
+            nand.use_lsb_only(5).unwrap();
+            for (index, &page) in lsb_pages.iter().enumerate() {
+                assert_eq!(u32::from(nand.blocks()[5].next_page), page, "{cell:?} {order:?}");
+                let later = lsb_pages.get(index + 1);
+                if let Some(&later) = later {
+                    assert_eq!(
+                        nand.program(5, later),
+                        Err(Violation::ProgramOrder { block: 5, page: later, next: page })
+                    );
+                }
+                nand.program(5, page).unwrap();
+                assert_eq!(nand.program(5, page), Err(Violation::ProgramTwice { block: 5, page }));
+            }
+            assert_eq!(nand.blocks()[5].next_page, 12);
+            for page in 0..12 {
+                let is_lsb = lsb_pages.contains(&page);
+                assert_eq!(nand.is_programmed(5, page), is_lsb);
+                assert_eq!(nand.holds_data(5, page), is_lsb);
+                let read = if is_lsb { Ok(()) } else { Err(Violation::ReadUnprogrammed { block: 5, page }) };
+                assert_eq!(nand.read(5, page), read);
+                if !is_lsb {
+                    assert_eq!(nand.program(5, page), Err(Violation::UpperPage { block: 5, page }));
+                    assert_eq!(nand.reprogram(5, page), Err(Violation::Reprogram { block: 5, page }));
+                }
+            }
+            assert_eq!(nand.program(5, 12), Err(Violation::NoSuchPage { block: 5, page: 12 }));
+            nand.erase(5).unwrap();
+            for page in 0..12 {
+                nand.program(5, page).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn only_an_erased_block_changes_its_mode() {
+        let mut nand = nand(Multiplane::Pac);
+        nand.program(0, 0).unwrap();
+        assert_eq!(nand.use_lsb_only(0), Err(Violation::ModeOfUsedBlock { block: 0, next: 1 }));
+        assert!(!nand.blocks()[0].is_lsb_only());
+        nand.erase(0).unwrap();
+        nand.use_lsb_only(0).unwrap();
+        nand.use_lsb_only(0).unwrap();
+        assert!(nand.blocks()[0].is_lsb_only());
+        nand.mark_bad(1);
+        assert_eq!(nand.use_lsb_only(1), Err(Violation::BadBlock { block: 1 }));
+        nand.tear_erase(2).unwrap();
+        assert_eq!(nand.use_lsb_only(2), Err(Violation::TornBlock { block: 2 }));
+        assert_eq!(nand.use_lsb_only(12), Err(Violation::NoSuchPage { block: 12, page: 0 }));
+    }
+
+    #[test]
+    fn a_block_stays_small() {
+        assert_eq!(size_of::<Block>(), 12);
     }
 }

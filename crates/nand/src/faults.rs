@@ -1,0 +1,224 @@
+//! What is left when an operation fails or is interrupted.
+//!
+//! Lost content is no violation: the FTL could not know. Only what it does with a torn block is.
+
+use crate::{Nand, Violation};
+
+impl Nand {
+    /// Programs a page without success: the program failed, or power went off during it. The page counts as
+    /// programmed and its content is lost, and so are the contents of the lower pages of its wordline, whose
+    /// cells were on their way from one level to another (paired-page interference: Kim et al., "GCMix",
+    /// ACM TOS 13(4), 2017, section 2.1).
+    ///
+    /// The block takes further programs. An upper page programmed later on the same wordline keeps its content.
+    ///
+    /// # Errors
+    /// [`Violation`] as for [`Nand::program`].
+    pub fn fail_program(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+        self.program(block, page)?;
+        // The pages of a wordline are programmed lowest first, so those below this page are the lower ones.
+        for other in (0..=page).rev() {
+            if self.layout.wordline(other) == self.layout.wordline(page) {
+                self.lose(block, other);
+            }
+        }
+        Ok(())
+    }
+
+    /// Erases a block without coming to the end: it is neither full nor free, its pages can be neither read nor
+    /// programmed until it is erased again, and it is worn as by an erase.
+    ///
+    /// # Errors
+    /// [`Violation`] as for [`Nand::erase`].
+    pub fn tear_erase(&mut self, block: u32) -> Result<(), Violation> {
+        self.erase(block)?;
+        self.blocks[block as usize].mark_torn();
+        Ok(())
+    }
+
+    /// Whether a page is programmed and its content is lost: a read of it ends in an error that cannot be
+    /// corrected.
+    #[inline]
+    pub fn is_lost(&self, block: u32, page: u32) -> bool {
+        self.blocks[block as usize].has_lost_pages() && self.lost.contains(&(block, page))
+    }
+
+    /// What power off and on does: a block is in a mode because of how its pages were programmed, so one
+    /// without programmed pages is in none.
+    pub fn cycle_power(&mut self) {
+        for state in &mut self.blocks {
+            if state.next_page == 0 {
+                state.forget_lsb_only();
+            }
+        }
+    }
+
+    /// A programmed page loses its content.
+    pub(crate) fn lose(&mut self, block: u32, page: u32) {
+        self.lost.insert((block, page));
+        self.blocks[block as usize].mark_lost_page();
+        self.store(block, page, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Cell, Multiplane, ProgramOrder};
+
+    use crate::{Nand, Shape, Violation};
+
+    /// Two planes of 3 blocks of 12 pages.
+    fn nand(cell: Cell, program_order: ProgramOrder) -> Nand {
+        let (planes, planes_per_die, blocks_per_plane, pages_per_block) = (2, 1, 3, 12);
+        let multiplane = Multiplane::Off;
+        Nand::new(
+            Shape { planes, planes_per_die, blocks_per_plane, pages_per_block, multiplane, cell, program_order },
+            true,
+        )
+    }
+
+    fn fill(nand: &mut Nand, block: u32, pages: std::ops::Range<u32>) {
+        for page in pages {
+            nand.program(block, page).unwrap();
+            nand.store(block, page, 100 + u64::from(page), 200 + u128::from(page));
+        }
+    }
+
+    /// The pages of block 1 that are lost when the program of that page fails.
+    fn lost(cell: Cell, order: ProgramOrder, failing: u32) -> Vec<u32> {
+        let mut nand = nand(cell, order);
+        fill(&mut nand, 1, 0..failing);
+        nand.fail_program(1, failing).unwrap();
+        fill(&mut nand, 1, failing + 1..12);
+        let lost: Vec<u32> = (0..12).filter(|&page| nand.is_lost(1, page)).collect();
+        for page in 0..12 {
+            let is_lost = lost.contains(&page);
+            nand.read(1, page).unwrap();
+            assert!(nand.is_programmed(1, page));
+            assert_eq!(nand.holds_data(1, page), !is_lost);
+            assert_eq!(nand.stamp(1, page), if is_lost { 0 } else { 100 + u64::from(page) });
+            assert_eq!(nand.spare(1, page), if is_lost { 0 } else { 200 + u128::from(page) });
+        }
+        assert_eq!(nand.blocks()[1].reads, 12);
+        nand.erase(1).unwrap();
+        fill(&mut nand, 1, 0..12);
+        assert!((0..12).all(|page| !nand.is_lost(1, page) && nand.holds_data(1, page)), "an erase makes it new");
+        assert!(nand.blocks()[1].is_ordinary());
+        lost
+    }
+
+    #[test]
+    fn a_failed_program_takes_the_lower_pages_of_its_wordline_along() {
+        use Cell::*;
+        use ProgramOrder::*;
+        for page in 0..12 {
+            assert_eq!(lost(Slc, Consecutive, page), [page], "a wordline has one page");
+        }
+        let cases: [(Cell, ProgramOrder, u32, &[u32]); 14] = [
+            (Mlc, Consecutive, 4, &[4]),
+            (Mlc, Consecutive, 5, &[4, 5]),
+            (Mlc, Shadow, 0, &[0]),
+            (Mlc, Shadow, 2, &[0, 2]),
+            (Mlc, Shadow, 4, &[1, 4]),
+            (Mlc, Shadow, 11, &[9, 11]),
+            (Tlc, Consecutive, 6, &[6]),
+            (Tlc, Consecutive, 7, &[6, 7]),
+            (Tlc, Consecutive, 8, &[6, 7, 8]),
+            (Tlc, Shadow, 4, &[1, 4]),
+            (Tlc, Shadow, 7, &[3, 7][..]),
+            (Tlc, Shadow, 5, &[0, 2, 5]),
+            (Qlc, Consecutive, 7, &[4, 5, 6, 7]),
+            (Qlc, Shadow, 8, &[0, 2, 5, 8]),
+        ];
+        for (cell, order, failing, expected) in cases {
+            assert_eq!(lost(cell, order, failing), expected, "{cell:?} {order:?} {failing}");
+        }
+    }
+
+    #[test]
+    fn a_failed_program_is_legal_where_a_program_is() {
+        let mut nand = nand(Cell::Mlc, ProgramOrder::Consecutive);
+        assert_eq!(nand.fail_program(0, 1), Err(Violation::ProgramOrder { block: 0, page: 1, next: 0 }));
+        nand.fail_program(0, 0).unwrap();
+        assert_eq!(nand.fail_program(0, 0), Err(Violation::ProgramTwice { block: 0, page: 0 }));
+        assert_eq!(nand.fail_program(0, 12), Err(Violation::NoSuchPage { block: 0, page: 12 }));
+        assert_eq!(nand.fail_program(6, 0), Err(Violation::NoSuchPage { block: 6, page: 0 }));
+        nand.use_lsb_only(1).unwrap();
+        nand.fail_program(1, 0).unwrap();
+        assert_eq!(nand.fail_program(1, 1), Err(Violation::UpperPage { block: 1, page: 1 }));
+        nand.fail_program(1, 2).unwrap();
+        nand.program(1, 4).unwrap();
+        assert!(nand.is_lost(1, 0) && nand.is_lost(1, 2) && nand.holds_data(1, 4));
+    }
+
+    #[test]
+    fn a_torn_block_is_of_no_use_until_it_is_erased() {
+        let mut nand = nand(Cell::Mlc, ProgramOrder::Consecutive);
+        for next in [0, 3, 12] {
+            fill(&mut nand, 4, 0..next);
+            let before = nand.blocks()[4].erases;
+            nand.tear_erase(4).unwrap();
+            let torn = Violation::TornBlock { block: 4 };
+            assert!(nand.blocks()[4].is_torn());
+            assert_eq!(nand.blocks()[4].erases, before + 1);
+            for page in [0, 3, 11] {
+                assert_eq!(nand.read(4, page), Err(torn));
+                assert_eq!(nand.program(4, page), Err(torn));
+                assert_eq!(nand.fail_program(4, page), Err(torn));
+                assert_eq!(nand.reprogram(4, page), Err(torn));
+                assert!(!nand.is_programmed(4, page) && !nand.holds_data(4, page) && !nand.is_lost(4, page));
+            }
+            nand.tear_erase(4).unwrap();
+            nand.erase(4).unwrap();
+            assert_eq!(nand.blocks()[4].erases, before + 3);
+            assert!(!nand.blocks()[4].is_torn());
+        }
+        nand.mark_bad(5);
+        assert_eq!(nand.tear_erase(5), Err(Violation::BadBlock { block: 5 }));
+        assert_eq!(nand.tear_erase(6), Err(Violation::NoSuchPage { block: 6, page: 0 }));
+    }
+
+    #[test]
+    fn tearing_ends_modes_and_forgets_single_pages() {
+        let mut nand = nand(Cell::Mlc, ProgramOrder::Consecutive);
+        nand.use_lsb_only(0).unwrap();
+        nand.fail_program(0, 0).unwrap();
+        nand.tear_erase(0).unwrap();
+        nand.erase(0).unwrap();
+        fill(&mut nand, 0, 0..4);
+        nand.reprogram(0, 1).unwrap();
+        nand.tear_erase(0).unwrap();
+        nand.erase(0).unwrap();
+        fill(&mut nand, 0, 0..12);
+        assert!((0..12).all(|page| nand.holds_data(0, page)));
+    }
+
+    #[test]
+    fn a_copyback_copies_what_was_lost_as_lost() {
+        let mut nand = nand(Cell::Mlc, ProgramOrder::Consecutive);
+        nand.fail_program(0, 0).unwrap();
+        nand.copyback((0, 0), (1, 0)).unwrap();
+        assert!(nand.is_lost(1, 0) && !nand.holds_data(1, 0));
+    }
+
+    #[test]
+    fn a_mode_lives_in_what_is_programmed() {
+        let mut nand = nand(Cell::Mlc, ProgramOrder::Consecutive);
+        nand.use_lsb_only(0).unwrap();
+        nand.use_lsb_only(1).unwrap();
+        nand.program(1, 0).unwrap();
+        nand.cycle_power();
+        nand.program(0, 0).unwrap();
+        nand.program(0, 1).unwrap();
+        assert_eq!(nand.program(1, 1), Err(Violation::UpperPage { block: 1, page: 1 }));
+        nand.program(1, 2).unwrap();
+    }
+
+    #[test]
+    fn pages_are_lost_without_payloads_too() {
+        let mut nand = Nand::new(nand(Cell::Mlc, ProgramOrder::Consecutive).shape, false);
+        nand.program(0, 0).unwrap();
+        nand.fail_program(0, 1).unwrap();
+        assert!(nand.is_lost(0, 0) && nand.is_lost(0, 1));
+    }
+}

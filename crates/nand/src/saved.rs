@@ -1,0 +1,210 @@
+//! The array's state, to save and to put back.
+
+use std::collections::BTreeSet;
+
+use crate::{Block, Nand, Place};
+
+/// All that an array remembers. A saved state is untrusted input: [`Nand::restore`] checks it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Saved {
+    /// The state of every block.
+    pub blocks: Vec<Block>,
+    /// Reprogrammed pages as (block, page), ascending.
+    pub reprogrammed: Vec<(u32, u32)>,
+    /// Pages that lost their content, likewise.
+    pub lost: Vec<(u32, u32)>,
+    /// What every page stores; empty when payloads are off.
+    pub stamps: Vec<u64>,
+    /// The spare area of every page; likewise.
+    pub spares: Vec<u128>,
+}
+
+impl Nand {
+    /// Reprogrammed pages as (block, page), ascending.
+    pub fn reprogrammed(&self) -> impl ExactSizeIterator<Item = (u32, u32)> {
+        self.reprogrammed.iter().copied()
+    }
+
+    /// Pages that lost their content, likewise.
+    pub fn lost(&self) -> impl ExactSizeIterator<Item = (u32, u32)> {
+        self.lost.iter().copied()
+    }
+
+    /// What every page stores; empty when payloads are off.
+    pub fn stamps(&self) -> &[u64] {
+        &self.stamps
+    }
+
+    /// The spare area of every page; empty when payloads are off.
+    pub fn spares(&self) -> &[u128] {
+        &self.spares
+    }
+
+    /// Puts back a state of an array of the same shape.
+    ///
+    /// # Errors
+    /// What an array of this shape cannot be in; nothing is changed then.
+    pub fn restore(&mut self, saved: Saved) -> Result<(), &'static str> {
+        let same_lengths = saved.blocks.len() == self.blocks.len()
+            && saved.stamps.len() == self.stamps.len()
+            && saved.spares.len() == self.spares.len();
+        if !same_lengths {
+            return Err("a state of another array");
+        }
+        let mut restored = Nand {
+            shape: self.shape,
+            blocks: saved.blocks,
+            layout: self.layout.clone(),
+            reprogrammed: set(&saved.reprogrammed).ok_or("reprogrammed pages out of order")?,
+            lost: set(&saved.lost).ok_or("lost pages out of order")?,
+            stamps: Vec::new(),
+            spares: Vec::new(),
+        };
+        restored.check()?;
+        (restored.stamps, restored.spares) = (saved.stamps, saved.spares);
+        *self = restored;
+        Ok(())
+    }
+
+    /// Whether the states of blocks and single pages can be, and fit each other.
+    fn check(&self) -> Result<(), &'static str> {
+        let pages = self.shape.pages_per_block;
+        for state in &self.blocks {
+            let next = u32::from(state.next_page);
+            if next > pages {
+                return Err("a block of more pages than there are");
+            }
+            if state.is_lsb_only() && next < pages && !self.is_lsb(next) {
+                return Err("a block of LSB pages with an upper page next");
+            }
+            let is_fresh = next == 0 && !(state.is_lsb_only() || state.is_low_density() || state.has_lost_pages());
+            if state.is_torn() && !is_fresh {
+                return Err("a torn block that is in use");
+            }
+        }
+        let exists = |&(block, page): &Place| (block as usize) < self.blocks.len() && page < pages;
+        let may_be_reprogrammed = |place: &Place| exists(place) && self.may_be_reprogrammed(place.0, place.1);
+        if !self.reprogrammed.iter().all(may_be_reprogrammed) {
+            return Err("a reprogrammed page that is no programmed MSB page");
+        }
+        if !self.lost.iter().all(|place| exists(place) && self.is_programmed(place.0, place.1)) {
+            return Err("a lost page that is not programmed");
+        }
+        if !self.are_marked(&self.reprogrammed, Block::is_low_density)
+            || !self.are_marked(&self.lost, Block::has_lost_pages)
+        {
+            return Err("blocks that are not marked as their pages are");
+        }
+        Ok(())
+    }
+
+    /// Whether exactly the blocks of the places are marked.
+    fn are_marked(&self, places: &BTreeSet<Place>, is_marked: impl Fn(&Block) -> bool) -> bool {
+        let of_places: BTreeSet<u32> = places.iter().map(|&(block, _)| block).collect();
+        let marked = (0u32..).zip(&self.blocks).filter(|(_, state)| is_marked(state)).map(|(block, _)| block);
+        of_places.into_iter().eq(marked)
+    }
+}
+
+/// The places as a set, if they ascend.
+fn set(places: &[Place]) -> Option<BTreeSet<Place>> {
+    places.is_sorted_by(|a, b| a < b).then(|| places.iter().copied().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Cell, Multiplane, ProgramOrder};
+
+    use super::*;
+    use crate::Shape;
+
+    fn empty() -> Nand {
+        let shape = Shape {
+            planes: 1,
+            planes_per_die: 1,
+            blocks_per_plane: 6,
+            pages_per_block: 4,
+            multiplane: Multiplane::Off,
+            cell: Cell::Mlc,
+            program_order: ProgramOrder::Consecutive,
+        };
+        Nand::new(shape, true)
+    }
+
+    /// Block 0 is reprogrammed, 1 of LSB pages, 2 torn, 3 with lost pages, 4 bad, 5 as it was made.
+    fn used() -> Nand {
+        let mut nand = empty();
+        nand.use_lsb_only(1).unwrap();
+        for (block, page) in [(0, 0), (0, 1), (1, 0), (3, 0)] {
+            nand.program(block, page).unwrap();
+            nand.store(block, page, u64::from(block), u128::from(page) << 90);
+        }
+        nand.read(0, 0).unwrap();
+        nand.reprogram(0, 1).unwrap();
+        nand.tear_erase(2).unwrap();
+        nand.fail_program(3, 1).unwrap();
+        nand.mark_bad(4);
+        nand
+    }
+
+    fn save(nand: &Nand) -> Saved {
+        Saved {
+            blocks: nand.blocks().to_vec(),
+            reprogrammed: nand.reprogrammed().collect(),
+            lost: nand.lost().collect(),
+            stamps: nand.stamps().to_vec(),
+            spares: nand.spares().to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_restored_array_is_the_saved_one() {
+        let saved = save(&used());
+        let mut restored = empty();
+        restored.restore(saved.clone()).unwrap();
+        assert_eq!(save(&restored), saved);
+        for (state, block) in saved.blocks.iter().copied().zip(0..) {
+            assert_eq!(Block::from_saved(state.erases, state.reads, state.next_page, state.marks()), Some(state));
+            // The rules hold as before.
+            let mut original = used();
+            for page in 0..4 {
+                assert_eq!(restored.read(block, page), original.read(block, page));
+                assert_eq!(restored.program(block, page), original.program(block, page));
+                assert_eq!(restored.is_lost(block, page), original.is_lost(block, page));
+            }
+            assert_eq!(restored.erase(block), original.erase(block));
+        }
+        assert_eq!(Block::from_saved(0, 0, 0, 1 << 5), None);
+    }
+
+    #[test]
+    fn a_state_that_cannot_be_is_refused() {
+        let refused = |change: &dyn Fn(&mut Saved), expected: &str| {
+            let mut saved = save(&used());
+            change(&mut saved);
+            let mut nand = empty();
+            assert_eq!(nand.restore(saved), Err(expected));
+            assert_eq!(save(&nand), save(&empty()), "nothing was changed");
+        };
+        refused(&|s| s.blocks.truncate(5), "a state of another array");
+        refused(&|s| s.stamps.clear(), "a state of another array");
+        refused(&|s| s.spares.clear(), "a state of another array");
+        refused(&|s| s.blocks[5].next_page = 5, "a block of more pages than there are");
+        refused(&|s| s.blocks[1].next_page = 1, "a block of LSB pages with an upper page next");
+        refused(&|s| s.blocks[2].next_page = 1, "a torn block that is in use");
+        refused(&|s| s.blocks[2].mark_lsb_only(), "a torn block that is in use");
+        refused(&|s| s.reprogrammed.push((0, 1)), "reprogrammed pages out of order");
+        refused(&|s| s.lost.reverse(), "lost pages out of order");
+        for place in [(0, 3), (0, 4), (6, 1), (1, 1)] {
+            refused(&|s| s.reprogrammed = vec![place], "a reprogrammed page that is no programmed MSB page");
+        }
+        refused(&|s| s.reprogrammed = vec![(0, 0)], "a reprogrammed page that is no programmed MSB page");
+        for place in [(0, 2), (0, 4), (6, 0), (1, 1)] {
+            refused(&|s| s.lost = vec![place], "a lost page that is not programmed");
+        }
+        refused(&|s| s.lost.clear(), "blocks that are not marked as their pages are");
+        refused(&|s| s.reprogrammed.clear(), "blocks that are not marked as their pages are");
+        refused(&|s| s.blocks[5].mark_low_density(), "blocks that are not marked as their pages are");
+        refused(&|s| s.blocks[5].mark_lost_page(), "blocks that are not marked as their pages are");
+    }
+}

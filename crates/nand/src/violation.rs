@@ -1,0 +1,132 @@
+//! The rules that a command can break.
+
+use base::OpKind;
+
+/// A rule of the flash that a command would break.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// A page that is programmed already.
+    #[error("program of page {page} of block {block}, which is programmed and not erased")]
+    ProgramTwice {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+    },
+    /// A page before its turn (which also programs an MSB page before its LSB page).
+    #[error("program of page {page} of block {block} out of order: page {next} is next")]
+    ProgramOrder {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+        /// The only page that may be programmed.
+        next: u32,
+    },
+    /// A page that holds nothing.
+    #[error("read of page {page} of block {block}, which is not programmed")]
+    ReadUnprogrammed {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+    },
+    /// The MSB page of a wordline that was reprogrammed: its data are gone.
+    #[error("read of page {page} of block {block}, whose wordline was reprogrammed")]
+    ReadReprogrammed {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+    },
+    /// A reprogram of a page that is not an MSB page, is not programmed, or was reprogrammed already.
+    #[error("reprogram of page {page} of block {block}, which is not an MSB page programmed once")]
+    Reprogram {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+    },
+    /// A copyback from one plane to another.
+    #[error("copyback from plane {from} to plane {to}: data cannot leave their plane without leaving the chip")]
+    CopybackPlanes {
+        /// Plane of the page to copy.
+        from: u32,
+        /// Plane of the page to program.
+        to: u32,
+    },
+    /// A bad block.
+    #[error("use of bad block {block}")]
+    BadBlock {
+        /// Block.
+        block: u32,
+    },
+    /// A block whose erase was interrupted.
+    #[error("use of block {block}, whose erase was interrupted, before it is erased again")]
+    TornBlock {
+        /// Block.
+        block: u32,
+    },
+    /// An upper page of a block that uses its LSB pages only.
+    #[error("program of page {page} of block {block}, an upper page of a block that uses LSB pages only")]
+    UpperPage {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+    },
+    /// A change of mode of a block that is not erased.
+    #[error("change of block {block} to LSB pages only, where page {next} is next and not the first")]
+    ModeOfUsedBlock {
+        /// Block.
+        block: u32,
+        /// The page that would be programmed next.
+        next: u32,
+    },
+    /// No such page.
+    #[error("page {page} of block {block} does not exist")]
+    NoSuchPage {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+    },
+    /// A multi-plane command on a chip that has none.
+    #[error("multi-plane {kind:?} on chips without multi-plane commands")]
+    MultiplaneOff {
+        /// Kind of operation.
+        kind: OpKind,
+    },
+    /// A multi-plane command over two dies, or twice on one plane.
+    #[error("multi-plane {kind:?} on planes {first} and {second}, which are not distinct planes of one die")]
+    MultiplanePlanes {
+        /// Kind of operation.
+        kind: OpKind,
+        /// A plane of the command.
+        first: u32,
+        /// Another plane of it.
+        second: u32,
+    },
+    /// A multi-plane command on different page offsets.
+    #[error("multi-plane {kind:?} of page offsets {first} and {second}: the page address constraint wants one offset")]
+    MultiplanePages {
+        /// Kind of operation.
+        kind: OpKind,
+        /// A page offset of the command.
+        first: u32,
+        /// Another one.
+        second: u32,
+    },
+    /// A multi-plane command on different block offsets.
+    #[error(
+        "multi-plane {kind:?} of block offsets {first} and {second}: the block address constraint wants one offset"
+    )]
+    MultiplaneBlocks {
+        /// Kind of operation.
+        kind: OpKind,
+        /// A block offset of the command.
+        first: u32,
+        /// Another one.
+        second: u32,
+    },
+}

@@ -1,0 +1,266 @@
+//! The array against a model that keeps every page by itself: random commands, legal and illegal, on every kind of
+//! cell in both program orders. What the one refuses the other refuses, and what pages hold is the same.
+
+use base::{Cell, Multiplane, PageLayout, ProgramOrder};
+use engine::Stream;
+use nand::{Nand, Shape, Violation};
+
+const BLOCKS: u32 = 4;
+const BLOCKS_PER_PLANE: u32 = 2;
+const PAGES: u32 = 24;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Page {
+    Erased,
+    Holds(u64, u128),
+    Lost,
+}
+
+#[derive(Clone)]
+struct ModelBlock {
+    pages: Vec<Page>,
+    reprogrammed: Vec<u32>,
+    lsb_only: bool,
+    torn: bool,
+    bad: bool,
+    erases: u32,
+    reads: u32,
+}
+
+struct Model {
+    layout: PageLayout,
+    bits: u32,
+    blocks: Vec<ModelBlock>,
+}
+
+impl Model {
+    fn new(cell: Cell, order: ProgramOrder) -> Model {
+        let block = ModelBlock {
+            pages: vec![Page::Erased; PAGES as usize],
+            reprogrammed: Vec::new(),
+            lsb_only: false,
+            torn: false,
+            bad: false,
+            erases: 0,
+            reads: 0,
+        };
+        let blocks = vec![block; BLOCKS as usize];
+        Model { layout: PageLayout::new(cell, order, PAGES), bits: cell.bits(), blocks }
+    }
+
+    fn usable(&self, block: u32) -> bool {
+        let state = &self.blocks[block as usize];
+        !state.bad && !state.torn
+    }
+
+    fn page(&self, block: u32, page: u32) -> Page {
+        self.blocks[block as usize].pages[page as usize]
+    }
+
+    fn set(&mut self, block: u32, page: u32, content: Page) {
+        self.blocks[block as usize].pages[page as usize] = content;
+    }
+
+    /// Whether pages of that number are ever programmed in the block's mode.
+    fn in_use(&self, block: u32, page: u32) -> bool {
+        !self.blocks[block as usize].lsb_only || self.layout.page_type(page).0 == 0
+    }
+
+    fn may_read(&self, block: u32, page: u32) -> bool {
+        page < PAGES
+            && self.usable(block)
+            && self.page(block, page) != Page::Erased
+            && !self.blocks[block as usize].reprogrammed.contains(&page)
+    }
+
+    /// A page may be programmed if it is erased, all pages before it that are ever used are programmed, and none
+    /// after it is.
+    fn may_program(&self, block: u32, page: u32) -> bool {
+        page < PAGES
+            && self.usable(block)
+            && self.in_use(block, page)
+            && (0..PAGES)
+                .filter(|&other| self.in_use(block, other))
+                .all(|other| (self.page(block, other) != Page::Erased) == (other < page))
+    }
+
+    fn may_reprogram(&self, block: u32, page: u32) -> bool {
+        self.bits > 1
+            && self.usable(block)
+            && self.page(block, page) != Page::Erased
+            && u32::from(self.layout.page_type(page).0) == self.bits - 1
+            && !self.blocks[block as usize].reprogrammed.contains(&page)
+    }
+
+    fn erase(&mut self, block: u32) {
+        let state = &mut self.blocks[block as usize];
+        state.pages.fill(Page::Erased);
+        state.reprogrammed.clear();
+        (state.lsb_only, state.torn) = (false, false);
+        (state.erases, state.reads) = (state.erases + 1, 0);
+    }
+
+    fn fail(&mut self, block: u32, page: u32) {
+        for other in 0..PAGES {
+            let lower = self.layout.page_type(other).0 <= self.layout.page_type(page).0;
+            let paired = self.layout.wordline(other) == self.layout.wordline(page);
+            if lower && paired && (other == page || self.page(block, other) != Page::Erased) {
+                self.set(block, other, Page::Lost);
+            }
+        }
+    }
+
+    /// The page that may be programmed next, if any.
+    fn next(&self, block: u32) -> Option<u32> {
+        (0..PAGES).find(|&page| self.may_program(block, page))
+    }
+}
+
+fn arrays(cell: Cell, order: ProgramOrder) -> (Nand, Model) {
+    let shape = Shape {
+        planes: BLOCKS / BLOCKS_PER_PLANE,
+        planes_per_die: 1,
+        blocks_per_plane: BLOCKS_PER_PLANE,
+        pages_per_block: PAGES,
+        multiplane: Multiplane::Off,
+        cell,
+        program_order: order,
+    };
+    (Nand::new(shape, true), Model::new(cell, order))
+}
+
+fn assert_same(nand: &Nand, model: &Model, block: u32) {
+    let (found, wanted) = (nand.blocks()[block as usize], &model.blocks[block as usize]);
+    assert_eq!((found.erases, found.reads), (wanted.erases, wanted.reads));
+    assert_eq!((found.is_torn(), found.is_bad(), found.is_lsb_only()), (wanted.torn, wanted.bad, wanted.lsb_only));
+    assert_eq!(found.is_low_density(), !wanted.reprogrammed.is_empty());
+    assert_eq!(found.has_lost_pages(), wanted.pages.contains(&Page::Lost));
+    if !wanted.bad && !wanted.torn {
+        assert_eq!(model.next(block).unwrap_or(PAGES), u32::from(found.next_page));
+    }
+    for page in 0..PAGES {
+        let wanted = model.page(block, page);
+        assert_eq!(nand.is_programmed(block, page), wanted != Page::Erased);
+        assert_eq!(nand.is_lost(block, page), wanted == Page::Lost);
+        assert_eq!(nand.holds_data(block, page), model.may_read(block, page) && wanted != Page::Lost);
+        match wanted {
+            Page::Holds(stamp, spare) => {
+                assert_eq!((nand.stamp(block, page), nand.spare(block, page)), (stamp, spare));
+            }
+            Page::Lost => assert_eq!((nand.stamp(block, page), nand.spare(block, page)), (0, 0)),
+            Page::Erased => {}
+        }
+    }
+}
+
+/// Half of the addresses are the next page of the block, so that blocks fill.
+fn address(random: &mut Stream, model: &Model) -> (u32, u32) {
+    let block = random.below_u32(BLOCKS);
+    match model.next(block) {
+        Some(next) if random.below(4) > 0 => (block, next),
+        _ => (block, random.below_u32(PAGES + 1)),
+    }
+}
+
+/// One command on both; whether it was legal.
+fn step(random: &mut Stream, nand: &mut Nand, model: &mut Model) -> bool {
+    let (block, page) = address(random, model);
+    let (found, legal): (Result<(), Violation>, bool) = match random.below(64) {
+        0 if model.blocks.iter().filter(|state| state.bad).count() < 2 && random.below(50) == 0 => {
+            nand.mark_bad(block);
+            model.blocks[block as usize].bad = true;
+            (Ok(()), true)
+        }
+        0 | 1 => {
+            let legal = !model.blocks[block as usize].bad;
+            if legal {
+                model.erase(block);
+            }
+            (nand.erase(block), legal)
+        }
+        2 if random.below(4) == 0 => {
+            let legal = !model.blocks[block as usize].bad;
+            if legal {
+                model.erase(block);
+                model.blocks[block as usize].torn = true;
+            }
+            (nand.tear_erase(block), legal)
+        }
+        3..=5 => {
+            let erased = model.blocks[block as usize].pages.iter().all(|&page| page == Page::Erased);
+            let legal = model.usable(block) && erased;
+            if legal {
+                model.blocks[block as usize].lsb_only = true;
+            }
+            (nand.use_lsb_only(block), legal)
+        }
+        6..=8 => {
+            let legal = model.may_program(block, page);
+            if legal {
+                model.fail(block, page);
+            }
+            (nand.fail_program(block, page), legal)
+        }
+        9..=11 => {
+            let page = page.min(PAGES - 1);
+            let legal = model.may_reprogram(block, page);
+            if legal {
+                model.blocks[block as usize].reprogrammed.push(page);
+            }
+            (nand.reprogram(block, page), legal)
+        }
+        12..=19 => {
+            let from = (random.below_u32(BLOCKS), random.below_u32(PAGES));
+            let same_plane = from.0 / BLOCKS_PER_PLANE == block / BLOCKS_PER_PLANE;
+            let readable = same_plane && model.may_read(from.0, from.1);
+            let legal = readable && model.may_program(block, page);
+            // The read half of a copyback was carried out when its program is refused.
+            model.blocks[from.0 as usize].reads += u32::from(readable);
+            if legal {
+                model.set(block, page, model.page(from.0, from.1));
+            }
+            (nand.copyback(from, (block, page)), legal)
+        }
+        20..=39 => {
+            let legal = model.may_read(block, page);
+            model.blocks[block as usize].reads += u32::from(legal);
+            (nand.read(block, page), legal)
+        }
+        _ => {
+            let legal = model.may_program(block, page);
+            let found = nand.program(block, page);
+            if legal {
+                let (stamp, spare) = (random.next(), u128::from(random.next()) << 64 | u128::from(random.next()));
+                nand.store(block, page, stamp, spare);
+                model.set(block, page, Page::Holds(stamp, spare));
+            }
+            (found, legal)
+        }
+    };
+    assert_eq!(found.is_ok(), legal, "block {block}, page {page}: {found:?}");
+    legal
+}
+
+#[test]
+fn random_commands_end_as_the_model_says() {
+    for cell in [Cell::Slc, Cell::Mlc, Cell::Tlc, Cell::Qlc] {
+        for order in [ProgramOrder::Consecutive, ProgramOrder::Shadow] {
+            let (mut legal, mut lost, mut full) = (0, 0, 0);
+            for seed in 0..20 {
+                let mut random = Stream::new(seed, "nand model");
+                let (mut nand, mut model) = arrays(cell, order);
+                for _ in 0..1000 {
+                    legal += u32::from(step(&mut random, &mut nand, &mut model));
+                    (0..BLOCKS).for_each(|block| assert_same(&nand, &model, block));
+                }
+                lost += nand.lost().len();
+                full += nand.blocks().iter().filter(|state| u32::from(state.next_page) == PAGES).count();
+            }
+            // The sequences reach what they are for.
+            assert!(
+                (4000..16_000).contains(&legal) && lost > 20 && full > 5,
+                "{cell:?} {order:?}: {legal} {lost} {full}"
+            );
+        }
+    }
+}
