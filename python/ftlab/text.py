@@ -124,7 +124,8 @@ def _choice(value: Any) -> str:
     if isinstance(value, dict):
         name, parameters = next(iter(value.items()))
         if isinstance(parameters, dict) and parameters:
-            return f"{name}({', '.join(f'{k}={v:g}' for k, v in parameters.items())})"
+            given = (f"{k}={v}" if isinstance(v, str) else f"{k}={v:g}" for k, v in parameters.items())
+            return f"{name}({', '.join(given)})"
         return str(name)
     return str(value)
 

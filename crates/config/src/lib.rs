@@ -22,7 +22,7 @@ pub use diagnostic::{Diagnostic, Diagnostics};
 pub use load::{Base, Loaded, load};
 pub use model::Config;
 pub use presets::{PRESETS, Preset, preset};
-pub use print::{to_json, to_toml};
+pub use print::{parameter, to_json, to_toml};
 pub use reference::reference_page;
 pub use units::print_size;
 

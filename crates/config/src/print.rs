@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use base::Selection;
+use base::{Param, ParamKind, Selection};
 use serde_json::{Map, Value, json};
 
 use crate::keys::Word;
@@ -126,12 +126,20 @@ fn selection(selection: &Selection) -> Value {
     if selection.params.is_empty() {
         return json!(selection.name);
     }
-    let whole = |value: f64| value.fract() == 0.0 && value.abs() < WHOLE_MAX;
-    let params = selection.params.iter().map(|(name, value)| {
-        let value = if whole(*value) { json!(*value as i64) } else { json!(value) };
-        ((*name).to_owned(), value)
-    });
+    let declared = selection.choice.params.iter().zip(&selection.params);
+    let params = declared.map(|(param, (name, value))| ((*name).to_owned(), parameter(param, *value)));
     json!({ selection.name: Value::Object(params.collect()) })
+}
+
+/// A value of a parameter as a user writes it.
+pub fn parameter(param: &Param, value: f64) -> Value {
+    let whole = value.fract() == 0.0 && value.abs() < WHOLE_MAX;
+    match param.kind {
+        ParamKind::Word(words) => json!(words[value as usize]),
+        ParamKind::Size => json!(print_size(value as u64)),
+        ParamKind::Number | ParamKind::Whole if whole => json!(value as i64),
+        ParamKind::Number | ParamKind::Whole => json!(value),
+    }
 }
 
 fn workload(workload: &Workload) -> Vec<(&'static str, Value)> {

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use base::{Choice, Duration, Param, Selection};
+use base::{Choice, Duration, Param, ParamKind, Selection};
 
 use crate::diagnostic::{Diagnostic, Origin, Place, clean, did_you_mean};
 use crate::document::{self, Entry, Node, Value};
 use crate::keys::{Key, Kind, Word};
+use crate::print::parameter;
 use crate::tree::Tree;
 use crate::units::{self, UnitError, list};
 
@@ -435,16 +436,49 @@ impl<'a> Reader<'a> {
             self.problems.push(diagnostic.maybe_hint(did_you_mean(&entry.key, names())));
             return None;
         };
-        let value = as_number(&entry.node).filter(|value| accepts(param, *value));
-        if value.is_none() {
-            let what =
-                if as_number(&entry.node).is_some() { "is out of range" } else { "has a value of the wrong type" };
-            let label = format!("found {}; expected {}", entry.node.found(), parameter_range(param));
-            let diagnostic =
-                Diagnostic::new(format!("`{full}.{}` {what}", param.name)).at(&entry.node.place).label(label);
-            self.problems.push(diagnostic.maybe_hint(without_quotes(&entry.node)));
-        }
+        let full = format!("{full}.{}", param.name);
+        let value = match param.kind {
+            ParamKind::Number | ParamKind::Whole => self.numeric(&full, param, &entry.node),
+            ParamKind::Size => self.sized(&full, param, &entry.node),
+            ParamKind::Word(words) => self.worded(&full, param, words, &entry.node),
+        };
         value.map(|value| (param.name, value))
+    }
+
+    fn numeric(&mut self, full: &str, param: &Param, node: &Node) -> Option<f64> {
+        let value = as_number(node).filter(|value| param.accepts(*value));
+        if value.is_none() {
+            let what = if as_number(node).is_some() { "is out of range" } else { "has a value of the wrong type" };
+            let label = format!("found {}; expected {}", node.found(), parameter_range(param));
+            let diagnostic = Diagnostic::new(format!("`{full}` {what}")).at(&node.place).label(label);
+            self.problems.push(diagnostic.maybe_hint(without_quotes(node)));
+        }
+        value
+    }
+
+    fn sized(&mut self, full: &str, param: &Param, node: &Node) -> Option<f64> {
+        let kind = Kind::Size { min: param.min as u64, max: param.max as u64, multiple: 1 };
+        let value = self.bytes(full, node, kind, units::size)? as f64;
+        if !param.accepts(value) {
+            self.out_of_range(full, node, kind);
+            return None;
+        }
+        Some(value)
+    }
+
+    fn worded(&mut self, full: &str, param: &Param, words: &'static [&'static str], node: &Node) -> Option<f64> {
+        let given = match &node.value {
+            Value::String(text) => Some(text.as_str()),
+            _ => None,
+        };
+        let place = given.and_then(|given| words.iter().position(|word| *word == given));
+        if place.is_none() {
+            let label = format!("found {}; expected {}", node.found(), parameter_range(param));
+            let hint = given.and_then(|given| did_you_mean(given, words.iter().copied()));
+            let diagnostic = Diagnostic::new(format!("`{full}` has no such value")).at(&node.place).label(label);
+            self.problems.push(diagnostic.maybe_hint(hint));
+        }
+        place.map(|place| place as f64)
     }
 
     /// The value of a key whose meaning is its caller's business.
@@ -475,21 +509,23 @@ fn as_number(node: &Node) -> Option<f64> {
     }
 }
 
-fn accepts(param: &Param, value: f64) -> bool {
-    (param.min..=param.max).contains(&value) && (!param.integer || value.fract() == 0.0)
-}
-
 /// The range of a parameter in words.
 pub(crate) fn parameter_range(param: &Param) -> String {
-    let what = if param.integer { "a whole number" } else { "a number" };
-    format!("{what} from {} to {}", param.min, param.max)
+    match param.kind {
+        ParamKind::Number => format!("a number from {} to {}", param.min, param.max),
+        ParamKind::Whole => format!("a whole number from {} to {}", param.min, param.max),
+        ParamKind::Size => size_range(param.min as u64, param.max as u64, 1),
+        ParamKind::Word(words) => format!("one of {}", list(words)),
+    }
 }
 
 fn parameters(path: &str, choice: &Choice) -> String {
     match choice.params {
         [] => format!("no parameters: `{} = \"{}\"`", path.rsplit('.').next().unwrap_or(path), choice.name),
         params => {
-            let given = |param: &Param| format!("`{path}.{}.{} = {}`", choice.name, param.name, param.default);
+            let given = |param: &Param| {
+                format!("`{path}.{}.{} = {}`", choice.name, param.name, parameter(param, param.default))
+            };
             params.iter().map(given).collect::<Vec<_>>().join(", ")
         }
     }

@@ -2,11 +2,12 @@
 
 use std::fmt::Write;
 
-use base::Choice;
+use base::{Choice, Param};
 
 use crate::Registry;
 use crate::keys::{Key, Kind, SECTIONS, keys};
 use crate::presets::PRESETS;
+use crate::print::parameter;
 use crate::reader::{expected, parameter_range};
 
 const HEAD: &str = "\
@@ -91,10 +92,16 @@ fn choices_of(page: &mut String, key: &Key, choices: &[Choice]) {
         let params: Vec<String> = group[0]
             .params
             .iter()
-            .map(|param| format!("`{}` = {}: {} ({})", param.name, param.default, param.doc, parameter_range(param)))
+            .map(|param| {
+                format!("`{}` = {}: {} ({})", param.name, default_of(param), param.doc, parameter_range(param))
+            })
             .collect();
         let _ = writeln!(page, "| {} | {} | {} |", names.join(" "), cell(group[0].doc), cell(&params.join("; ")));
     }
+}
+
+fn default_of(param: &Param) -> String {
+    parameter(param, param.default).to_string()
 }
 
 /// Text inside a table.

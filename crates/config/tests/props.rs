@@ -117,7 +117,7 @@ fn selection(choices: &'static [base::Choice]) -> impl Strategy<Value = Selectio
         let mut selection = Selection::default_of(choice);
         for ((value, param), at) in selection.params.iter_mut().zip(choice.params).zip(at) {
             let drawn = param.min + at * (param.max - param.min);
-            value.1 = if param.integer { drawn.round() } else { drawn };
+            value.1 = if param.kind == base::ParamKind::Number { drawn } else { drawn.round() };
         }
         selection
     })
@@ -134,9 +134,11 @@ fn ftl() -> impl Strategy<Value = Ftl> {
         .collect();
     seams.prop_map(|mut seams| {
         let dynamic = seams.iter().any(|(key, made)| *key == "allocation" && made.name.len() < 4);
+        let follows = if dynamic { "dynamic" } else { "static" };
+        let binding = registry().seams.iter().find_map(|seam| seam.find(follows)).expect("a binding");
         for (key, made) in &mut seams {
             if *key == "binding" {
-                made.name = if dynamic { "dynamic" } else { "static" };
+                *made = Selection::default_of(binding);
             }
         }
         Ftl { seams }

@@ -17,7 +17,7 @@ pub mod wear;
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::layer::{Ftl, GcSink, GcStep, Job, OutOfMemory, Policies, Saved, largest_user_pages};
 
-use base::{Choice, Param, Seam};
+use base::{Choice, Param, ParamKind, Seam};
 
 /// Mapping.
 pub static MAPPING: Seam = Seam {
@@ -51,7 +51,7 @@ pub static RECLAIM_UNIT: Seam = Seam {
                     default: 1.0,
                     min: 0.0,
                     max: 1.0,
-                    integer: true,
+                    kind: ParamKind::Whole,
                     doc: "1: a collection that ends between two planes fills the page offset with a dummy page, so that \
                           the next pages start in step; 0: they start out of step.",
                 },
@@ -60,7 +60,7 @@ pub static RECLAIM_UNIT: Seam = Seam {
                     default: 0.05,
                     min: 0.0,
                     max: 100.0,
-                    integer: false,
+                    kind: ParamKind::Number,
                     doc: "Other dies of the chip are collected along when their free pages exceed the threshold by at most \
                           this fraction of it; 0: never.",
                 },
@@ -81,7 +81,7 @@ pub static GC_SCHEDULE: Seam = Seam {
             default: 2.0,
             min: 1.0,
             max: 65_536.0,
-            integer: true,
+            kind: ParamKind::Whole,
             doc: "Blocks held free in every plane while garbage collection keeps up.",
         }],
     }],

@@ -1,6 +1,6 @@
 //! Wear leveling: when cold data are moved off little-worn units.
 
-use base::{Choice, Param, Seam, Selection};
+use base::{Choice, Param, ParamKind, Seam, Selection};
 
 use crate::victim::{Shape, Unit, UnitState};
 
@@ -14,7 +14,7 @@ static CHOICES: &[Choice] = &[
             default: 20.0,
             min: 1.0,
             max: 1e6,
-            integer: true,
+            kind: ParamKind::Whole,
             doc: "Difference in erases, between the most and the least erased unit of a domain, that starts a move.",
         }],
     },

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use base::{Choice, Param};
+use base::{Choice, Param, ParamKind};
 use config::{Base, Loaded};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -78,12 +78,19 @@ fn choices(choices: &[Choice]) -> Value {
 }
 
 fn param(param: &Param) -> Value {
+    let (kind, words) = match param.kind {
+        ParamKind::Number => ("number", None),
+        ParamKind::Whole => ("whole", None),
+        ParamKind::Size => ("size", None),
+        ParamKind::Word(words) => ("word", Some(words)),
+    };
     json!({
         "name": param.name,
         "doc": param.doc,
         "default": param.default,
         "min": param.min,
         "max": param.max,
-        "integer": param.integer,
+        "kind": kind,
+        "words": words,
     })
 }

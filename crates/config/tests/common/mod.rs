@@ -1,6 +1,6 @@
 //! A registry with the shape of the real one, so that these tests need no policy.
 
-use base::{Choice, Param, Seam};
+use base::{Choice, Param, ParamKind, Seam};
 use config::Registry;
 
 const fn plain(name: &'static str) -> Choice {
@@ -8,11 +8,11 @@ const fn plain(name: &'static str) -> Choice {
 }
 
 const fn whole(name: &'static str, default: f64, min: f64, max: f64) -> Param {
-    Param { name, default, min, max, integer: true, doc: "A whole number." }
+    Param { name, default, min, max, kind: ParamKind::Whole, doc: "A whole number." }
 }
 
 const fn fraction(name: &'static str, default: f64, max: f64) -> Param {
-    Param { name, default, min: 0.0, max, integer: false, doc: "A fraction." }
+    Param { name, default, min: 0.0, max, kind: ParamKind::Number, doc: "A fraction." }
 }
 
 macro_rules! seam {
@@ -51,7 +51,28 @@ seam!(
     "wear_leveling",
     [plain("none"), Choice { name: "static", doc: "By a threshold.", params: &[whole("threshold", 20.0, 1.0, 1e6)] }]
 );
-seam!(WRITE_BUFFER, "write_buffer", [plain("none")]);
+seam!(
+    WRITE_BUFFER,
+    "write_buffer",
+    [
+        plain("none"),
+        Choice {
+            name: "fifo",
+            doc: "A buffer.",
+            params: &[
+                Param {
+                    name: "size",
+                    default: 32_768.0,
+                    min: 512.0,
+                    max: 1_099_511_627_776.0,
+                    kind: ParamKind::Size,
+                    doc: "Its size.",
+                },
+                Param::word("order", &["channel", "global"], "Whose turn it is."),
+            ],
+        },
+    ]
+);
 seam!(SCHEDULER, "scheduler", [plain("fifo"), plain("paq")]);
 
 static GENERATORS: &[Choice] = &[

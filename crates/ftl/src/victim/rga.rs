@@ -1,7 +1,7 @@
 //! RGA, the randomised greedy algorithm, also called d-choices: of `d` closed units drawn uniformly with
 //! replacement, the one with the fewest valid pages (Van Houdt, SIGMETRICS 2013; Li et al., SIGMETRICS 2013).
 
-use base::{Choice, Param, Selection};
+use base::{Choice, Param, ParamKind, Selection};
 use engine::Stream;
 
 use super::{Shape, VictimPolicy, View};
@@ -23,7 +23,7 @@ impl Rga {
             default: 10.0,
             min: 1.0,
             max: 65_536.0,
-            integer: true,
+            kind: ParamKind::Whole,
             doc: "How many units are drawn, with replacement.",
         }],
     };

@@ -1,6 +1,6 @@
 //! Two classes of data: a small hot one that gets most of the accesses, at the beginning of the footprint.
 
-use base::{Choice, Param};
+use base::{Choice, Param, ParamKind};
 use engine::Stream;
 
 use super::Pattern;
@@ -14,7 +14,7 @@ pub(super) const CHOICE: Choice = Choice {
             default: 0.1,
             min: 0.0,
             max: 1.0,
-            integer: false,
+            kind: ParamKind::Number,
             doc: "hot fraction of the footprint, 0..1",
         },
         Param {
@@ -22,7 +22,7 @@ pub(super) const CHOICE: Choice = Choice {
             default: 0.9,
             min: 0.0,
             max: 1.0,
-            integer: false,
+            kind: ParamKind::Number,
             doc: "fraction of requests to it, 0..1",
         },
     ],

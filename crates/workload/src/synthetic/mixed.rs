@@ -1,6 +1,6 @@
 //! A sequential stream and random requests, interleaved.
 
-use base::{Choice, Param};
+use base::{Choice, Param, ParamKind};
 use engine::Stream;
 
 use super::Pattern;
@@ -15,7 +15,7 @@ pub(super) const CHOICE: Choice = Choice {
             default: 0.5,
             min: 0.0,
             max: 1.0,
-            integer: false,
+            kind: ParamKind::Number,
             doc: "fraction of requests that belong to the sequential stream, 0..1",
         },
         Param {
@@ -23,7 +23,7 @@ pub(super) const CHOICE: Choice = Choice {
             default: 64.0,
             min: 1.0,
             max: 1e9,
-            integer: false,
+            kind: ParamKind::Number,
             doc: "mean length of a run in requests (geometrically distributed), after which the stream moves to a random place",
         },
     ],

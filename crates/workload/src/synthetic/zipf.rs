@@ -8,7 +8,7 @@
 //!
 //! Popular ranks are not neighbours on a disk, so a fixed bijection scatters ranks over the footprint.
 
-use base::{Choice, Param};
+use base::{Choice, Param, ParamKind};
 use engine::Stream;
 
 use super::Pattern;
@@ -16,7 +16,14 @@ use super::Pattern;
 pub(super) const CHOICE: Choice = Choice {
     name: "zipf",
     doc: "Zipf's law over the footprint: the address of rank r is asked for in proportion to r^-z; ranks are scattered",
-    params: &[Param { name: "z", default: 0.9, min: 0.0, max: 2.0, integer: false, doc: "exponent; 0 is uniform" }],
+    params: &[Param {
+        name: "z",
+        default: 0.9,
+        min: 0.0,
+        max: 2.0,
+        kind: ParamKind::Number,
+        doc: "exponent; 0 is uniform",
+    }],
 };
 
 /// A bucket is as wide as its first rank divided by this, at least one rank: narrow enough that few draws
