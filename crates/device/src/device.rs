@@ -6,7 +6,7 @@ use config::model::{Checks, Payload};
 use ftl::{Ftl, GcSink, Job, OutOfMemory, Policies};
 use metrics::Recorder;
 
-use crate::flash::{Flash, Stamp};
+use crate::flash::{Content, Flash, Stamp};
 
 /// An SSD without a clock.
 pub(crate) struct Device {
@@ -62,7 +62,7 @@ impl Device {
         let geometry = geometry(config);
         let user_pages = config.device.user_capacity / u64::from(config.device.page_size);
         let ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed)?;
-        let stamps = config.run.payload == Payload::Stamp;
+        let payload = config.run.payload == Payload::Stamp;
         let shape = metrics::Shape {
             channels: geometry.channels,
             dies: geometry.dies(),
@@ -70,9 +70,9 @@ impl Device {
             capacity_bytes: config.device.user_capacity,
         };
         Ok(Device {
-            oracle: stamps.then(|| Oracle::new(ftl.user_pages())),
+            oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
-            flash: Flash::new(geometry, &config.device, stamps),
+            flash: Flash::new(geometry, &config.device, payload, false),
             recorder: Recorder::new(shape),
             page_size: u64::from(config.device.page_size),
             full_checks: config.run.checks == Checks::Full,
@@ -89,7 +89,7 @@ impl Device {
         let domain = self.ftl.domain_without_time(lpn);
         let version = self.admit_write(lpn);
         let ppn = self.ftl.write(domain, lpn);
-        self.flash.program(ppn, self.stamp(lpn, version));
+        self.flash.program(ppn, self.content(lpn, version)).expect_done();
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
         self.write_completed(lpn, version);
         if self.ftl.is_collecting(domain) {
@@ -104,8 +104,8 @@ impl Device {
             None => self.recorder.counters.unmapped_reads += 1,
             Some(ppn) => {
                 let floor = self.read_floor(lpn);
-                let stamp = self.flash.read(ppn);
-                self.check_read(lpn, floor, stamp);
+                let content = self.flash.read(ppn);
+                self.check_read(lpn, floor, content);
                 self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
             }
         }
@@ -144,10 +144,12 @@ impl Device {
         }
     }
 
-    /// The program of that version completed.
+    /// The program of that version completed, if the power is on.
     #[inline]
     pub(crate) fn write_completed(&mut self, lpn: Lpn, version: u32) {
-        if let Some(oracle) = &mut self.oracle {
+        if let Some(oracle) = &mut self.oracle
+            && !self.flash.is_off()
+        {
             let completed = &mut oracle.completed[lpn.index()];
             *completed = version.max(*completed);
         }
@@ -159,24 +161,27 @@ impl Device {
         self.oracle.as_ref().map_or(0, |oracle| oracle.completed[lpn.index()])
     }
 
-    /// Checks what a read returned.
+    /// Checks what a read returned; nothing does with the power off.
     #[inline]
-    pub(crate) fn check_read(&self, lpn: Lpn, floor: u32, stamp: u64) {
-        if let Some(oracle) = &self.oracle {
-            oracle.check_read(lpn, floor, Stamp::unpack(stamp));
+    pub(crate) fn check_read(&self, lpn: Lpn, floor: u32, content: Content) {
+        if let Some(oracle) = &self.oracle
+            && !self.flash.is_off()
+        {
+            oracle.check_read(lpn, floor, Stamp::unpack(content.stamp));
         }
     }
 
     /// What a page of that version stores.
     #[inline]
-    pub(crate) fn stamp(&self, lpn: Lpn, version: u32) -> u64 {
-        if self.oracle.is_some() { Stamp { lpn, version }.pack() } else { 0 }
+    pub(crate) fn content(&self, lpn: Lpn, version: u32) -> Content {
+        let stamp = if self.oracle.is_some() { Stamp { lpn, version }.pack() } else { 0 };
+        Content { stamp, spare: 0 }
     }
 
     /// The whole-state check, where the configuration asks for it.
     #[inline]
     pub(crate) fn after_collection(&self) {
-        if self.full_checks {
+        if self.full_checks && !self.flash.is_off() {
             self.check_state();
         }
     }
@@ -237,15 +242,15 @@ struct Sink<'a> {
 impl GcSink for Sink<'_> {
     #[inline]
     fn copied(&mut self, cause: Cause, from: Ppn, to: Ppn) {
-        let stamp = self.flash.read(from);
-        self.flash.program(to, stamp);
+        let content = self.flash.read(from);
+        self.flash.program(to, content).expect_done();
         self.counters.count(cause, OpKind::Read, 1);
         self.counters.count(cause, OpKind::Program, 1);
         count_move(self.counters, cause);
     }
 
     fn padded(&mut self, cause: Cause, at: Ppn) {
-        self.flash.program(at, 0);
+        self.flash.program(at, Content::EMPTY).expect_done();
         self.counters.count(cause, OpKind::Program, 1);
     }
 
@@ -309,6 +314,7 @@ mod canary {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::*;
+    use crate::flash::Fault;
 
     /// A small device that has been overwritten at random until collections ran, and is in order.
     fn aged(separation: &str) -> (Config, Device) {
@@ -482,5 +488,30 @@ mod canary {
         device.flash.erase(unit);
         assert_caught(|| device.check_state(), "which is not programmed");
         assert_caught(|| device.read_now(Lpn(7)), "the flash array refused a command of the FTL");
+    }
+    #[test]
+    fn a_device_without_power_runs_on_and_changes_nothing() {
+        for at in [0, 1, 50, 51, 52, 777] {
+            for during in [false, true] {
+                let (_, mut device) = aged("none");
+                device.flash.arm(Fault::PowerCut { at, during });
+                let mut random = engine::Stream::new(at, "after the cut");
+                let mut nand = None;
+                for _ in 0..2000 {
+                    let lpn = Lpn(random.below_u32(device.ftl.user_pages()));
+                    if random.below(3) == 0 {
+                        device.read_now(lpn)
+                    } else {
+                        device.write_now(lpn, false)
+                    }
+                    if device.flash.is_off() && nand.is_none() {
+                        nand = Some((device.flash.nand().save(), device.oracle.as_ref().unwrap().completed.clone()));
+                    }
+                }
+                let (nand, completed) = nand.expect("a cut");
+                assert!(device.flash.nand().save() == nand, "the array changed without power");
+                assert_eq!(device.oracle.as_ref().unwrap().completed, completed, "a write completed without power");
+            }
+        }
     }
 }

@@ -1,19 +1,142 @@
 //! The array as the executors use it: commands by physical page number, with the payload.
 //!
-//! A command that the array refuses is a fault of the FTL, never of the user, so it ends the run.
+//! A command that the array refuses is a fault of the FTL, never of the user, so it ends the run. Faults of
+//! the flash itself are armed, happen at the operation they are armed for, and are looked for only where pages
+//! have payloads.
 
 use base::{Geometry, Lpn, Multiplane, OpKind, Ppn};
 use nand::{Nand, Shape, Violation};
 
 /// The array and its addressing.
+#[derive(Clone)]
 pub(crate) struct Flash {
     geometry: Geometry,
     nand: Nand,
     block_address_constraint: bool,
     multiplane: bool,
+    supply: Supply,
 }
 
-/// What a page stores: which logical page, and which of its versions.
+/// What a page stores: the payload and the spare area; all zero when payloads are off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Content {
+    /// A [`Stamp`], in place of the data.
+    pub(crate) stamp: u64,
+    /// What the FTL keeps beside the data.
+    pub(crate) spare: u128,
+}
+
+impl Content {
+    /// What is read where nothing was stored.
+    pub(crate) const EMPTY: Content = Content { stamp: 0, spare: 0 };
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Programmed {
+    Done,
+    /// The page counts as programmed, and it and the lower pages of its wordline are lost.
+    Failed,
+}
+
+impl Programmed {
+    /// For callers under which no program failure is ever armed.
+    #[inline]
+    pub(crate) fn expect_done(self) {
+        if self == Programmed::Failed {
+            unreachable!("a program failed where no failure was armed");
+        }
+    }
+}
+
+/// A fault, at an operation counted from 0 since it was armed.
+#[allow(dead_code)] // Armed by tests only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The program of that number, counting programs, ends as [`Programmed::Failed`].
+    ProgramFailure {
+        /// Programs before it.
+        at: u64,
+    },
+    /// The power goes off at the operation of that number, counting page reads, page programs and erases of units.
+    PowerCut {
+        /// Operations before it.
+        at: u64,
+        /// Whether the operation has begun, and is interrupted.
+        during: bool,
+    },
+}
+
+/// The power, and the fault that waits for its turn.
+#[derive(Clone, Copy, Debug)]
+struct Supply {
+    armed: Option<Fault>,
+    /// Operations begun since the last fault was armed.
+    operations: u64,
+    /// Programs among them.
+    programs: u64,
+    is_off: bool,
+    has_supercap: bool,
+}
+
+/// What becomes of a command.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    Completes,
+    /// It begins and does not come to its end.
+    Fails,
+    /// It never begins.
+    IsIgnored,
+}
+
+impl Supply {
+    /// The fate of the next command.
+    fn next(&mut self, kind: OpKind) -> Fate {
+        if self.is_off {
+            return Fate::IsIgnored;
+        }
+        let is_program = kind == OpKind::Program;
+        let fate = match self.armed {
+            Some(Fault::ProgramFailure { at }) if is_program && at == self.programs => {
+                self.armed = None;
+                Fate::Fails
+            }
+            Some(Fault::PowerCut { at, during }) if at == self.operations => {
+                (self.armed, self.is_off) = (None, true);
+                match kind {
+                    _ if !during => return Fate::IsIgnored,
+                    // Its energy is for the data on their way, not for an erase.
+                    OpKind::Program if self.has_supercap => Fate::Completes,
+                    OpKind::Program | OpKind::Erase | OpKind::Read => Fate::Fails,
+                }
+            }
+            _ => Fate::Completes,
+        };
+        self.operations += 1;
+        self.programs += u64::from(is_program);
+        fate
+    }
+}
+
+/// What a scan of the array finds in a slot.
+#[allow(dead_code)] // Scans are what tests and recovery do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing was programmed since the last erase.
+    Unprogrammed,
+    /// Something was, and cannot be read.
+    Lost,
+    /// A page that can be read.
+    Programmed {
+        /// Its spare area.
+        spare: u128,
+    },
+    /// The erase of the slot's block was interrupted.
+    Torn,
+}
+
+/// What stands for a page's data: which logical page it is, and which of its versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     pub(crate) lpn: Lpn,
@@ -31,7 +154,8 @@ impl Stamp {
 }
 
 impl Flash {
-    pub(crate) fn new(geometry: Geometry, device: &config::model::Device, stamps: bool) -> Flash {
+    /// A pristine array. Where there is a supercap, a program that the power is cut during is still completed.
+    pub(crate) fn new(geometry: Geometry, device: &config::model::Device, payload: bool, has_supercap: bool) -> Flash {
         let multiplane = device.multiplane;
         let shape = Shape {
             planes: geometry.planes(),
@@ -44,9 +168,10 @@ impl Flash {
         };
         Flash {
             geometry,
-            nand: Nand::new(shape, stamps),
+            nand: Nand::new(shape, payload),
             block_address_constraint: multiplane == Multiplane::Bac,
             multiplane: multiplane != Multiplane::Off,
+            supply: Supply { armed: None, operations: 0, programs: 0, is_off: false, has_supercap },
         }
     }
 
@@ -76,30 +201,74 @@ impl Flash {
         self.address(ppn).1
     }
 
-    /// Reads a page; the stamp is 0 when payloads are off.
+    /// Reads a page. One that lost its content is empty, as all are when payloads are off.
     #[inline]
-    pub(crate) fn read(&mut self, ppn: Ppn) -> u64 {
+    pub(crate) fn read(&mut self, ppn: Ppn) -> Content {
         let (block, page) = self.address(ppn);
+        if self.nand.has_payload() {
+            return self.read_content(block, page);
+        }
         obey(self.nand.read(block, page));
-        if self.nand.has_payload() { self.nand.stamp(block, page) } else { 0 }
+        Content::EMPTY
     }
 
-    /// Programs a page with a stamp.
+    /// Programs a page.
     #[inline]
-    pub(crate) fn program(&mut self, ppn: Ppn, stamp: u64) {
+    pub(crate) fn program(&mut self, ppn: Ppn, content: Content) -> Programmed {
         let (block, page) = self.address(ppn);
-        obey(self.nand.program(block, page));
         if self.nand.has_payload() {
-            self.nand.store(block, page, stamp, 0);
+            return self.program_content(block, page, content);
         }
+        obey(self.nand.program(block, page));
+        Programmed::Done
     }
 
     /// Erases the blocks of a reclaim unit; returns how many they are.
     pub(crate) fn erase(&mut self, unit: u32) -> u64 {
+        let fate = if self.nand.has_payload() { self.supply.next(OpKind::Erase) } else { Fate::Completes };
         for lane in 0..self.geometry.unit_width {
-            obey(self.nand.erase(self.geometry.block_of(unit, lane)));
+            let block = self.geometry.block_of(unit, lane);
+            match fate {
+                Fate::Completes => obey(self.nand.erase(block)),
+                Fate::Fails => obey(self.nand.tear_erase(block)),
+                Fate::IsIgnored => {}
+            }
         }
         u64::from(self.geometry.unit_width)
+    }
+
+    #[inline(never)]
+    fn read_content(&mut self, block: u32, page: u32) -> Content {
+        if self.supply.next(OpKind::Read) != Fate::Completes {
+            return Content::EMPTY;
+        }
+        obey(self.nand.read(block, page));
+        Content { stamp: self.nand.stamp(block, page), spare: self.nand.spare(block, page) }
+    }
+
+    #[inline(never)]
+    fn program_content(&mut self, block: u32, page: u32, content: Content) -> Programmed {
+        match self.supply.next(OpKind::Program) {
+            Fate::Completes => {
+                obey(self.nand.program(block, page));
+                self.nand.store(block, page, content.stamp, content.spare);
+            }
+            Fate::Fails => {
+                obey(self.nand.fail_program(block, page));
+                if !self.supply.is_off {
+                    return Programmed::Failed;
+                }
+            }
+            Fate::IsIgnored => {}
+        }
+        Programmed::Done
+    }
+
+    /// Whether the power is off. Commands do nothing then and reads are empty, so that whoever sends them comes to
+    /// his end as if nothing had happened; what he believes then is worth nothing.
+    #[inline]
+    pub(crate) fn is_off(&self) -> bool {
+        self.supply.is_off
     }
 
     /// Whether two pages may go into one multi-plane command, given that their planes are distinct.
@@ -135,6 +304,70 @@ impl Flash {
     }
 }
 
+// Faults, and what is there after them.
+#[allow(dead_code)] // Called by tests and recovery only.
+impl Flash {
+    /// Arms a fault in place of the one that was armed, and counts operations anew.
+    ///
+    /// # Panics
+    /// If pages have no payloads: there would be nothing to lose.
+    pub(crate) fn arm(&mut self, fault: Fault) {
+        assert!(self.nand.has_payload(), "faults are armed only where pages have payloads");
+        self.supply = Supply { armed: Some(fault), operations: 0, programs: 0, ..self.supply };
+    }
+
+    /// Operations begun since a fault was armed: page reads, page programs, erases of units. Counted only where
+    /// pages have payloads.
+    pub(crate) fn operations(&self) -> u64 {
+        self.supply.operations
+    }
+
+    /// Switches the power on.
+    pub(crate) fn power_on(&mut self) {
+        self.supply.is_off = false;
+        self.nand.cycle_power();
+    }
+
+    /// Whether a page lost its content: its read ended in an error that cannot be corrected.
+    pub(crate) fn is_lost(&self, ppn: Ppn) -> bool {
+        let (block, page) = self.address(ppn);
+        !self.supply.is_off && self.nand.is_lost(block, page)
+    }
+
+    /// Has the blocks of an erased unit use their LSB pages only, until its next erase.
+    pub(crate) fn use_lsb_only(&mut self, unit: u32) {
+        if !self.supply.is_off {
+            for lane in 0..self.geometry.unit_width {
+                obey(self.nand.use_lsb_only(self.geometry.block_of(unit, lane)));
+            }
+        }
+    }
+
+    /// Whether the erase of a unit was interrupted: it has to be erased again before it is used.
+    pub(crate) fn is_torn(&self, unit: u32) -> bool {
+        (0..self.geometry.unit_width)
+            .any(|lane| self.nand.blocks()[self.geometry.block_of(unit, lane) as usize].is_torn())
+    }
+
+    /// What is in the slots of a unit, in order. Reading a spare area takes a page read, which is counted by
+    /// whoever scans: nothing is counted and no fault happens here.
+    pub(crate) fn scan(&self, unit: u32) -> impl Iterator<Item = Found> {
+        assert!(!self.supply.is_off, "nothing is found with the power off");
+        (0..self.geometry.unit_slots()).map(move |slot| {
+            let (block, page) = (self.geometry.block_of(unit, slot), self.geometry.page_of_slot(slot));
+            if self.nand.blocks()[block as usize].is_torn() {
+                Found::Torn
+            } else if !self.nand.is_programmed(block, page) {
+                Found::Unprogrammed
+            } else if !self.nand.holds_data(block, page) {
+                Found::Lost
+            } else {
+                Found::Programmed { spare: self.nand.spare(block, page) }
+            }
+        })
+    }
+}
+
 #[inline]
 fn obey(result: Result<(), Violation>) {
     if let Err(violation) = result {
@@ -145,4 +378,259 @@ fn obey(result: Result<(), Violation>) {
 #[cold]
 fn refuse(violation: Violation) -> ! {
     panic!("the flash array refused a command of the FTL: {violation}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One die of two planes of blocks of 8 pages; a unit is a pair of blocks.
+    fn flash(has_supercap: bool) -> Flash {
+        static PRISTINE: std::sync::OnceLock<Flash> = std::sync::OnceLock::new();
+        let mut flash = PRISTINE.get_or_init(|| pristine("stamp")).clone();
+        flash.supply.has_supercap = has_supercap;
+        flash
+    }
+
+    fn pristine(payload: &str) -> Flash {
+        let sets = [
+            "device.channels=1",
+            "device.chips_per_channel=1",
+            "device.dies_per_chip=1",
+            "device.planes_per_die=2",
+            "device.blocks_per_plane=16",
+            "device.pages_per_block=8",
+            "device.user_capacity=\"1MiB\"",
+            "device.cell=\"mlc\"",
+            "ftl.allocation=\"F\"",
+            "ftl.reclaim_unit=\"twin\"",
+            &format!("run.payload=\"{payload}\""),
+        ]
+        .map(str::to_string);
+        let base = config::Base::Preset("tbm-small".into());
+        let config = crate::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config;
+        let geometry = crate::device::geometry(&config);
+        assert_eq!(geometry.unit_width, 2);
+        Flash::new(geometry, &config.device, payload == "stamp", false)
+    }
+
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Command {
+        Read(Ppn),
+        Program(Ppn, Content),
+        Erase(u32),
+    }
+
+    /// Carries a command out; what it returned.
+    fn send(flash: &mut Flash, command: Command) -> (Option<Content>, Option<Programmed>) {
+        match command {
+            Command::Read(ppn) => (Some(flash.read(ppn)), None),
+            Command::Program(ppn, content) => (None, Some(flash.program(ppn, content))),
+            Command::Erase(unit) => {
+                assert_eq!(flash.erase(unit), 2);
+                (None, None)
+            }
+        }
+    }
+
+    /// Legal commands over three units, a failed program before any of which leaves the rest legal.
+    fn script(seed: u64) -> Vec<Command> {
+        let mut random = engine::Stream::new(seed, "script");
+        let geometry = flash(false).geometry;
+        let (mut filled, mut commands) = ([0u32; 3], Vec::new());
+        for _ in 0..120 {
+            let unit = random.below_u32(3);
+            let slots = &mut filled[unit as usize];
+            if *slots == geometry.unit_slots() || random.below(40) == 0 {
+                *slots = 0;
+                commands.push(Command::Erase(unit));
+            } else if *slots > 0 && random.below(4) == 0 {
+                commands.push(Command::Read(geometry.ppn(unit, random.below_u32(*slots))));
+            } else {
+                let content = Content { stamp: random.next(), spare: u128::from(random.next()) << 50 };
+                commands.push(Command::Program(geometry.ppn(unit, *slots), content));
+                *slots += 1;
+            }
+        }
+        commands
+    }
+
+    fn programs(commands: &[Command]) -> usize {
+        commands.iter().filter(|command| matches!(command, Command::Program(..))).count()
+    }
+
+    /// What the first commands leave, and then one that is begun and not finished.
+    fn interrupted(commands: &[Command], at: usize) -> Flash {
+        let mut flash = flash(false);
+        for &command in &commands[..at] {
+            let _ = send(&mut flash, command);
+        }
+        match commands[at] {
+            Command::Read(_) => {}
+            Command::Program(ppn, _) => {
+                let (block, page) = flash.address(ppn);
+                flash.nand.fail_program(block, page).unwrap();
+            }
+            Command::Erase(unit) => {
+                for lane in 0..2 {
+                    flash.nand.tear_erase(flash.geometry.block_of(unit, lane)).unwrap();
+                }
+            }
+        }
+        flash
+    }
+
+    #[test]
+    fn a_power_cut_at_any_operation_leaves_what_was_done_before() {
+        for seed in 0..4 {
+            let commands = script(seed);
+            for at in 0..commands.len() {
+                for (during, has_supercap) in [(false, false), (false, true), (true, false), (true, true)] {
+                    let mut flash = flash(has_supercap);
+                    flash.arm(Fault::PowerCut { at: at as u64, during });
+                    for (index, &command) in commands.iter().enumerate() {
+                        let returned = send(&mut flash, command);
+                        assert_eq!(flash.is_off(), index >= at);
+                        if flash.is_off() {
+                            assert!(matches!(returned, (None | Some(Content::EMPTY), None | Some(Programmed::Done))));
+                        }
+                    }
+                    let is_program = matches!(commands[at], Command::Program(..));
+                    let expected = match (during, has_supercap && is_program) {
+                        (true, false) => interrupted(&commands, at),
+                        (true, true) => replayed(&commands[..=at]),
+                        (false, _) => replayed(&commands[..at]),
+                    };
+                    assert_eq!(
+                        flash.nand.save(),
+                        expected.nand.save(),
+                        "seed {seed}, at {at}, {during}, {has_supercap}"
+                    );
+                    assert_eq!(flash.operations(), at as u64 + u64::from(during));
+                }
+            }
+        }
+    }
+
+    fn replayed(commands: &[Command]) -> Flash {
+        let mut flash = flash(false);
+        for &command in commands {
+            assert_ne!(send(&mut flash, command).1, Some(Programmed::Failed));
+        }
+        flash
+    }
+
+    #[test]
+    fn a_program_failure_is_told_and_the_power_stays_on() {
+        let commands = script(7);
+        for at in 0..programs(&commands) {
+            let mut flash = flash(true);
+            flash.arm(Fault::ProgramFailure { at: at as u64 });
+            let mut failed = Vec::new();
+            for (index, &command) in commands.iter().enumerate() {
+                if send(&mut flash, command).1 == Some(Programmed::Failed) {
+                    failed.push(index);
+                }
+            }
+            let [failed] = failed[..] else { panic!("{failed:?}") };
+            assert_eq!(programs(&commands[..failed]), at);
+            assert!(!flash.is_off());
+            assert_eq!(flash.operations(), commands.len() as u64);
+            let mut expected = interrupted(&commands, failed);
+            for &command in &commands[failed + 1..] {
+                let _ = send(&mut expected, command);
+            }
+            assert_eq!(flash.nand.save(), expected.nand.save());
+        }
+    }
+
+    #[test]
+    fn with_the_power_off_nothing_happens_and_nothing_is_refused() {
+        let mut flash = flash(false);
+        let [first, second] = [0, 1].map(|slot| flash.geometry.ppn(0, slot));
+        flash.program(first, Content { stamp: 5, spare: 6 }).expect_done();
+        flash.arm(Fault::PowerCut { at: 0, during: false });
+        flash.program(second, Content { stamp: 7, spare: 8 }).expect_done();
+        let before = flash.nand.save();
+        flash.program(first, Content { stamp: 9, spare: 9 }).expect_done();
+        assert_eq!(flash.read(first), Content::EMPTY);
+        assert_eq!(flash.read(second), Content::EMPTY);
+        flash.use_lsb_only(0);
+        flash.erase(0);
+        assert!(!flash.is_lost(first));
+        assert_eq!((flash.nand.save(), flash.operations()), (before, 0));
+        flash.power_on();
+        assert_eq!(flash.read(first), Content { stamp: 5, spare: 6 });
+        flash.program(second, Content { stamp: 7, spare: 8 }).expect_done();
+    }
+
+    #[test]
+    fn faults_come_one_after_the_other() {
+        let mut flash = flash(false);
+        let page = |flash: &Flash, slot| flash.geometry.ppn(1, slot);
+        flash.arm(Fault::ProgramFailure { at: 3 });
+        flash.arm(Fault::PowerCut { at: 0, during: true });
+        flash.erase(1);
+        assert!(flash.is_off() && flash.is_torn(1) && !flash.is_torn(0));
+        // A cut during the recovery is armed before the power is back.
+        flash.arm(Fault::PowerCut { at: 1, during: false });
+        flash.power_on();
+        flash.erase(1);
+        assert!(!flash.is_torn(1) && !flash.is_off());
+        flash.program(page(&flash, 0), Content::EMPTY).expect_done();
+        assert!(flash.is_off());
+        flash.power_on();
+        for slot in 0..4 {
+            flash.program(page(&flash, slot), Content::EMPTY).expect_done();
+        }
+        assert!((0..4).all(|slot| !flash.is_lost(page(&flash, slot))), "the replaced fault never happens");
+    }
+
+    #[test]
+    fn a_scan_finds_what_is_there() {
+        use Found::{Lost, Programmed as Holds, Torn, Unprogrammed};
+        let mut flash = flash(false);
+        let page = |flash: &Flash, unit, slot| flash.geometry.ppn(unit, slot);
+        let found = |flash: &Flash, unit| -> Vec<Found> { flash.scan(unit).take(6).collect() };
+        // Slots 0 and 1 are page 0 (LSB) of the two blocks, 2 and 3 page 1 (MSB), and so on.
+        for slot in 0..2 {
+            flash.program(page(&flash, 0, slot), Content { stamp: 1, spare: 10 + u128::from(slot) }).expect_done();
+        }
+        flash.arm(Fault::ProgramFailure { at: 0 });
+        let failing = page(&flash, 0, 2);
+        assert_eq!(flash.program(failing, Content { stamp: 1, spare: 12 }), Programmed::Failed);
+        assert_eq!(found(&flash, 0), [Lost, Holds { spare: 11 }, Lost, Unprogrammed, Unprogrammed, Unprogrammed]);
+        assert!(flash.is_lost(failing) && flash.is_lost(page(&flash, 0, 0)) && !flash.is_lost(page(&flash, 0, 1)));
+        assert_eq!(flash.read(failing), Content::EMPTY);
+
+        flash.use_lsb_only(1);
+        for (slot, spare) in [(0, 1), (1, 2), (4, 3)] {
+            flash.program(page(&flash, 1, slot), Content { stamp: 0, spare }).expect_done();
+        }
+        let lsb = [1, 2].map(|spare| Holds { spare });
+        assert_eq!(found(&flash, 1), [lsb[0], lsb[1], Unprogrammed, Unprogrammed, Holds { spare: 3 }, Unprogrammed]);
+
+        flash.arm(Fault::PowerCut { at: 0, during: true });
+        flash.erase(1);
+        flash.power_on();
+        assert_eq!(found(&flash, 1), [Torn; 6]);
+        flash.erase(1);
+        assert_eq!(found(&flash, 1), [Unprogrammed; 6]);
+        assert_eq!(flash.scan(1).count(), 16);
+    }
+
+    #[test]
+    #[should_panic = "faults are armed only where pages have payloads"]
+    fn without_payloads_there_are_no_faults() {
+        pristine("none").arm(Fault::ProgramFailure { at: 0 });
+    }
+
+    #[test]
+    #[should_panic = "the flash array refused a command of the FTL: change of block 0 to LSB pages only"]
+    fn a_mode_is_chosen_before_the_first_program() {
+        let mut flash = flash(false);
+        let first = flash.geometry.ppn(0, 0);
+        flash.program(first, Content::EMPTY).expect_done();
+        flash.use_lsb_only(0);
+    }
 }

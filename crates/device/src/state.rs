@@ -367,22 +367,12 @@ mod tests {
         result.map(|()| loaded)
     }
 
-    fn everything(nand: &Nand) -> nand::Saved {
-        nand::Saved {
-            blocks: nand.blocks().to_vec(),
-            reprogrammed: nand.reprogrammed().collect(),
-            lost: nand.lost().collect(),
-            stamps: nand.stamps().to_vec(),
-            spares: nand.spares().to_vec(),
-        }
-    }
-
     #[test]
     fn a_state_holds_all_that_the_array_remembers() {
         let config = configuration();
         let device = aged(&config);
         let loaded = saved_and_loaded(&device, &config).unwrap();
-        assert_eq!(everything(loaded.flash.nand()), everything(device.flash.nand()));
+        assert_eq!(loaded.flash.nand().save(), device.flash.nand().save());
     }
 
     #[test]

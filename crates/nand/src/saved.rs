@@ -40,6 +40,17 @@ impl Nand {
         &self.spares
     }
 
+    /// All of it, copied.
+    pub fn save(&self) -> Saved {
+        Saved {
+            blocks: self.blocks.clone(),
+            reprogrammed: self.reprogrammed().collect(),
+            lost: self.lost().collect(),
+            stamps: self.stamps.clone(),
+            spares: self.spares.clone(),
+        }
+    }
+
     /// Puts back a state of an array of the same shape.
     ///
     /// # Errors
@@ -147,22 +158,12 @@ mod tests {
         nand
     }
 
-    fn save(nand: &Nand) -> Saved {
-        Saved {
-            blocks: nand.blocks().to_vec(),
-            reprogrammed: nand.reprogrammed().collect(),
-            lost: nand.lost().collect(),
-            stamps: nand.stamps().to_vec(),
-            spares: nand.spares().to_vec(),
-        }
-    }
-
     #[test]
     fn a_restored_array_is_the_saved_one() {
-        let saved = save(&used());
+        let saved = used().save();
         let mut restored = empty();
         restored.restore(saved.clone()).unwrap();
-        assert_eq!(save(&restored), saved);
+        assert_eq!(restored.save(), saved);
         for (state, block) in saved.blocks.iter().copied().zip(0..) {
             assert_eq!(Block::from_saved(state.erases, state.reads, state.next_page, state.marks()), Some(state));
             // The rules hold as before.
@@ -180,11 +181,11 @@ mod tests {
     #[test]
     fn a_state_that_cannot_be_is_refused() {
         let refused = |change: &dyn Fn(&mut Saved), expected: &str| {
-            let mut saved = save(&used());
+            let mut saved = used().save();
             change(&mut saved);
             let mut nand = empty();
             assert_eq!(nand.restore(saved), Err(expected));
-            assert_eq!(save(&nand), save(&empty()), "nothing was changed");
+            assert_eq!(nand.save(), empty().save(), "nothing was changed");
         };
         refused(&|s| s.blocks.truncate(5), "a state of another array");
         refused(&|s| s.stamps.clear(), "a state of another array");

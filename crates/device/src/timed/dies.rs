@@ -8,6 +8,7 @@ use metrics::Track;
 use super::Timed;
 use super::queues::{List, Transaction};
 use crate::device::{count_collection, count_move};
+use crate::flash::Content;
 use crate::scheduler::NOT_URGENT;
 
 /// Planes that a multi-plane command covers at most; the configuration allows no more per die.
@@ -128,7 +129,7 @@ pub(super) struct Collection {
     /// The pages that move together.
     group: Group,
     /// What the pages that were read store.
-    stamps: [u64; MAX_LANES],
+    contents: [Content; MAX_LANES],
     /// How many of the group's pages were read.
     read: u8,
     /// How many of them are on their way or being corrected.
@@ -139,12 +140,12 @@ pub(super) struct Collection {
 
 impl Collection {
     pub(super) const NONE: Collection =
-        Collection { group: Group::EMPTY, stamps: [0; MAX_LANES], read: 0, correcting: 0, begun: 0 };
+        Collection { group: Group::EMPTY, contents: [Content::EMPTY; MAX_LANES], read: 0, correcting: 0, begun: 0 };
 
     /// Forgets a page of the group.
     fn remove(&mut self, at: usize) {
         self.group.remove(at);
-        self.stamps.copy_within(at + 1.., at);
+        self.contents.copy_within(at + 1.., at);
         self.read -= u8::from(at < usize::from(self.read));
     }
 }
@@ -354,9 +355,9 @@ impl Timed<'_, '_> {
     }
 
     fn add_read(&mut self, die: u32, read: u32, ppn: Ppn) {
-        let stamp = self.device.flash.read(ppn);
+        let content = self.device.flash.read(ppn);
         let Transaction { lpn, version, .. } = *self.pool.get(read);
-        self.device.check_read(lpn, version, stamp);
+        self.device.check_read(lpn, version, content);
         self.dies[die as usize].add(ppn, read);
     }
 
@@ -471,7 +472,7 @@ impl Timed<'_, '_> {
     fn program(&mut self, die: u32, domain: u32, write: u32) -> u64 {
         let Transaction { lpn, version, age, .. } = *self.pool.get(write);
         let ppn = self.device.ftl.write(domain, lpn);
-        self.device.flash.program(ppn, self.device.stamp(lpn, version));
+        self.device.flash.program(ppn, self.device.content(lpn, version)).expect_done();
         self.dies[die as usize].add(ppn, write);
         self.note_collections(domain);
         age
@@ -577,7 +578,7 @@ impl Timed<'_, '_> {
             }
             self.device.ftl.prefetch_copy(page);
             let collection = &mut self.collections[domain as usize];
-            collection.stamps[at] = self.device.flash.read(page);
+            collection.contents[at] = self.device.flash.read(page);
             collection.read += 1;
             collection.correcting += 1;
             self.dies[die as usize].add(page, domain);
@@ -587,16 +588,16 @@ impl Timed<'_, '_> {
     /// Programs the group, which lands on one page offset.
     fn add_collection_programs(&mut self, die: u32, domain: u32) {
         for at in 0..self.collections[domain as usize].group.pages().len() {
-            let Collection { group, stamps, .. } = &self.collections[domain as usize];
-            let (from, stamp) = (group.pages()[at], stamps[at]);
+            let Collection { group, contents, .. } = &self.collections[domain as usize];
+            let (from, content) = (group.pages()[at], contents[at]);
             let (_, to) = self.device.ftl.copy(domain, from).expect("stale pages were dropped");
-            self.device.flash.program(to, stamp);
+            self.device.flash.program(to, content).expect_done();
             count_move(&mut self.device.recorder.counters, self.dies[die as usize].cause);
             self.dies[die as usize].add(to, domain);
         }
         for _ in 0..self.collections[domain as usize].group.pads {
             let at = self.device.ftl.pad(domain);
-            self.device.flash.program(at, 0);
+            self.device.flash.program(at, Content::EMPTY).expect_done();
             self.dies[die as usize].add(at, domain);
         }
         let collection = &mut self.collections[domain as usize];
