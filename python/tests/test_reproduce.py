@@ -161,6 +161,19 @@ def test_excerpts_keep_neighbours_and_close_gaps() -> None:
     assert workloads.packed(offsets, sizes).tolist() == [0, 8192, 3 * region + 512, 2 * region - 512]
 
 
+def test_a_ratio_of_its_own_takes_a_trace_whole(tmp_path: Path) -> None:
+    wanted = tbm.WORKLOADS[5]
+    own = original(tmp_path / "own", wanted, 1 / 400, "prj_0.csv.zst")
+    whole = workloads.Wanted("all of it", wanted.files, wanted.table, is_paper=False, ratio=1.0)
+    library = Library(tmp_path / "kept", 1 / 8, own, [])
+    part, every = library.get(wanted), library.get(whole)
+    assert part is not None and every is not None
+    info = workloads.trace_info(own / "prj_0.csv.zst")
+    assert every.info["requests"] == info["requests"] > part.info["requests"]
+    assert every.info["footprint_mib"] == pytest.approx(info["footprint_mib"], rel=1e-3)
+    assert every.kind == "real"
+
+
 def rows(**columns: Sequence[float]) -> dict[str, np.ndarray]:
     count = len(next(iter(columns.values())))
     table = {key: np.asarray(values, float) for key, values in columns.items()}
@@ -181,6 +194,75 @@ def test_a_window_weighs_its_rows() -> None:
     assert found.gc_per_gb == pytest.approx(5 / 50)
     assert found.multiplane_writes == pytest.approx((30 * 0.5 + 10 * 0.1) / 40)
     assert found.multiplane_reads == pytest.approx(0.2)
+
+
+def test_the_long_term_is_the_second_half_of_what_a_run_wrote() -> None:
+    for written in (10.0, 2.0):
+        at = [0.2 * written, 0.6 * written, written]
+        columns = {key: [1, 1, 1] for key in ("start_s", "end_s", "reads", "writes", "gc_invocations",
+                   "gc_moved_pages", "erases", "host_page_programs", "host_page_reads")}  # fmt: skip
+        series = rows(capacities_written=at, host_written_gb=at, latency_mean_us=[1, 3, 5],
+                      multiplane_program_fraction=[1, 1, 1], multiplane_read_fraction=[1, 1, 1],
+                      **columns)  # fmt: skip
+        result = Result({}, {"series": series})
+        assert tbm.long_term(result) == (written / 2, written)
+        assert tbm.window(result).response_us == 4
+
+
+def test_short_runs_are_those_beside_the_main_ones() -> None:
+    quick, paper = tbm.SCALES["quick"], tbm.SCALES["paper"]
+    points = [
+        point for experiment in tbm.EXPERIMENTS for point in tbm.points(experiment, "quick", ["an extra"])
+    ]
+    assert {tbm.capacities(point, paper) for point in points} == {10}
+    for point in points:
+        main = point.replay == "closed" and not point.bac and not point.setting
+        if (main or point.workload == "prj-0") and point.workload in PAPER_NAMES and not point.setting:
+            assert tbm.capacities(point, quick) == 10
+        else:
+            assert tbm.capacities(point, quick) == (2 if point.workload in tbm.LONG_RUNNING else 4)
+
+
+PAPER_NAMES = [wanted.name for wanted in tbm.WORKLOADS]
+
+
+def test_every_workload_is_run_in_every_way() -> None:
+    ways = {(p.workload, p.allocation, p.tbm, p.bac, p.replay)
+            for e in ("bars", "bac") for p in tbm.points(e, "quick", [])}  # fmt: skip
+    for name in PAPER_NAMES:
+        for allocation in tbm.ALLOCATIONS:
+            for twin in (False, True):
+                assert {(name, allocation, twin, bac, "closed") for bac in (False, True)} <= ways
+                assert (name, allocation, twin, False, "open") in ways
+
+
+def test_settings_reach_the_engine(trace: Path) -> None:
+    made = workloads.Workload("exch", "generated", trace, workloads.trace_info(trace), {}, "")
+    resolved = {}
+    for setting in tbm.SETTINGS:
+        point = Point("exch", "D", setting == "no pad", False, "closed", setting)
+        resolved[setting] = tbm.run_of(point, made, TINY).job().resolve()["ftl"]
+    assert resolved[""]["reclaim_unit"] == "block" and resolved[""]["separation"] == "none"
+    assert resolved["two frontiers"]["separation"] == "host-gc"
+    assert resolved["two frontiers"]["reclaim_unit"] == "block"
+    assert resolved["no pad"]["reclaim_unit"]["twin"]["pad"] == 0
+
+
+def test_pac_and_bac_are_compared_over_the_same_volume() -> None:
+    long, short = by_hand(100, 1000, 1, 1, 1), by_hand(100, 1000, 1, 1, 1)
+    series = dict(long.series)
+    # The long run is slower beyond the three capacities that the short one wrote.
+    series["latency_mean_us"] = np.array([1000.0, 1000.0, 1010.0, 1010.0, 5000.0])
+    series["capacities_written"] = np.array([0.3, 1.4, 2.0, 3.0, 10.0])
+    short_series = {**dict(short.series), "capacities_written": np.array([0.3, 1.0, 1.6, 2.0, 3.0])}
+    results = {}
+    for allocation in tbm.ALLOCATIONS:
+        for twin in (False, True):
+            results[Point("exch", allocation, twin, False, "closed")] = Result({}, {"series": series})
+            results[Point("exch", allocation, twin, True, "closed")] = Result({}, {"series": short_series})
+    found = {claim.id: claim for claim in tbm.judged(Evidence(results, {}), ("bac",))}
+    assert found["c-bac"].measured == pytest.approx(1.0)
+    assert (found["c-bac"].workload, found["c-bac"].verdict) == ("exch", "reproduced")
 
 
 def by_hand(iops: float, response: float, pristine: float, later: float, collections: float) -> Result:
@@ -275,6 +357,21 @@ def test_a_whole_reproduction_on_a_tiny_device(
     text = capsys.readouterr().out
     assert "a-writes-base-closed" in text and "prj-0     generated" in text
     assert {file: file.stat().st_mtime_ns for file in runs} == runs
+
+
+def test_one_frontier_beside_two_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(tbm.SCALES, "quick", TINY)
+    monkeypatch.setattr(tbm, "shipped_places", list)
+    assert cli.main(["reproduce", "tbm", "--only", "frontiers", "--out", str(tmp_path)]) == 0
+    assert "claim" in capsys.readouterr().out
+    assert (tmp_path / "frontiers-closed.png").stat().st_size > 10_000
+    table = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert (
+        "| prj-0 | closed | F2, two frontiers | 10 |" in table
+        and "| exch | closed | D+TBM, no pad | 10 |" in table
+    )
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from ftlab.usage import Parser, nearest, one_of, pointed
 
 PAPERS = ("tbm",)
 
-FIGURES = ("figure2", "figure6", "figure7", "data", "extra")
+FIGURES = ("figure2", "figure6", "figure7", "data", "extra", "frontiers")
 FILES = (
     "claims.json", "figures.json", "report.md",
     *(f"{name}-{replay}.{kind}" for name in FIGURES for replay in tbm.REPLAYS for kind in ("png", "svg")),
@@ -131,10 +131,12 @@ class Report(output.OutputDirectory):
 
 
 COLUMNS = (
+    "written",
     "IOPS",
     "response ms",
     "GC count",
-    "pages per GC",
+    "pages moved per GC",
+    "per erased block",
     "multi-plane writes %",
     "multi-plane reads %",
     "WAF",
@@ -146,7 +148,17 @@ def figures(evidence: Evidence) -> dict[str, Any]:
     rows = []
     for point, result in evidence.results.items():
         long_term = {key: _plain(value) for key, value in evidence.at(point)._asdict().items()}
-        rows.append({**point._asdict(), "config": point.config, "long_term": long_term, **_whole(result)})
+        start, end = tbm.long_term(result)
+        rows.append(
+            {
+                **point._asdict(),
+                "config": point.config,
+                "capacities_written": end,
+                "long_term_from": start,
+                "long_term": long_term,
+                **_whole(result),
+            }
+        )
     return {"schema": "ftlab.reproduction/1", "paper": tbm.PAPER, "runs": rows}
 
 
@@ -168,7 +180,7 @@ def report(scale: str, evidence: Evidence, found: Sequence[claims.Claim]) -> str
     """Workloads, claims and long-term figures as a Markdown page."""
     lines = [f"# TBM, scale {scale}", "", "## Workloads", "", "```", workloads.table(list(evidence.workloads.values())),
              "```", ""]  # fmt: skip
-    lines += [f"- {workload.name}: {workload.origin}" for workload in evidence.workloads.values()]
+    lines += [f"- {name}: {_origin(workload)}" for name, workload in evidence.workloads.items()]
     lines += [
         "",
         "## Claims",
@@ -186,13 +198,19 @@ def report(scale: str, evidence: Evidence, found: Sequence[claims.Claim]) -> str
         "",
         "## Long-term figures",
         "",
-        f"Between {tbm.LONG_TERM[0]:g} and {tbm.LONG_TERM[1]:g} capacities written.",
+        "Each over the second half of what the run wrote; *written* is the whole of it, in user capacities.",
         "",
+        "| workload | loop | run | " + " | ".join(COLUMNS) + " |",
+        "|---|---|---|" + "---:|" * len(COLUMNS),
     ]
-    lines += ["| run | " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * len(COLUMNS)]
     for point, result in evidence.results.items():
-        lines.append(f"| {point.label} | " + " | ".join(_cells(evidence, point, result)) + " |")
+        named = f"| {point.workload} | {point.replay} | {point.config} | "
+        lines.append(named + " | ".join(_cells(evidence, point, result)) + " |")
     return "\n".join(lines) + "\n"
+
+
+def _origin(workload: Workload) -> str:
+    return "generated to the table's figures" if workload.kind == "generated" else workload.origin
 
 
 def _cells(evidence: Evidence, point: Point, result: Result) -> list[str]:
@@ -202,11 +220,15 @@ def _cells(evidence: Evidence, point: Point, result: Result) -> list[str]:
         "response": w.response_us / 1e3,
         "gc": w.gc_count,
         "cost": w.gc_cost,
+        "cost per block": w.gc_cost_per_block,
         "writes": 100 * w.multiplane_writes,
         "reads": 100 * w.multiplane_reads,
         "waf": result.summary["waf"],
     }
     return [
-        text.count(value) if key in ("iops", "gc") else text.figure(None if value != value else value)
-        for key, value in values.items()
+        f"{tbm.long_term(result)[1]:.3g}",
+        *(
+            text.count(value) if key in ("iops", "gc") else text.figure(None if value != value else value)
+            for key, value in values.items()
+        ),
     ]

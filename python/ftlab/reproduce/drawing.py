@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ftlab.plot import COLOURS
-from ftlab.reproduce.tbm import ALLOCATIONS, REPLAYS, SERIES_WORKLOAD, VARIANTS, Evidence, Point, window
+from ftlab.reproduce.tbm import (
+    ALLOCATIONS,
+    FRONTIER_WORKLOADS,
+    REPLAYS,
+    SERIES_WORKLOAD,
+    VARIANTS,
+    Evidence,
+    Point,
+    long_term,
+    window,
+)
 from ftlab.result import Result
 
 if TYPE_CHECKING:
@@ -41,7 +51,8 @@ def figures(evidence: Evidence) -> dict[str, Figure]:
             chosen = {
                 point.config: result
                 for point, result in evidence.results.items()
-                if point.workload == SERIES_WORKLOAD and point.tbm == tbm and point.replay == replay
+                if point[0] == SERIES_WORKLOAD
+                and (point.tbm, point.replay, point.setting) == (tbm, replay, "")
             }
             # The bars alone have these points too, but without BAC: those are not the paper's figures.
             if any("BAC" in config for config in chosen):
@@ -60,6 +71,8 @@ def figures(evidence: Evidence) -> dict[str, Figure]:
                 continue
             if names:
                 made[f"{name}-{replay}"] = bars(evidence, names, replay)
+    if any(point.setting for point in evidence.results):
+        made["frontiers-closed"] = frontiers(evidence)
     return made
 
 
@@ -89,6 +102,7 @@ def series(results: Mapping[str, Result], title: str) -> Figure:
             panel.plot(steps + STEP / 2, values, style, color=colour, label=config, linewidth=1.6)
     for panel, (_, _, words) in zip(panels.flat, PANELS, strict=True):
         _dress(panel, words)
+        panel.set_ylim(0, 1.08 * panel.get_ylim()[1])
     for panel in panels[1]:
         panel.set_xlabel("written (user capacities)")
         panel.set_ylim(0, 105)
@@ -96,6 +110,46 @@ def series(results: Mapping[str, Result], title: str) -> Figure:
     figure.suptitle(title)
     handles, labels = panels[0][0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    return figure
+
+
+def frontiers(evidence: Evidence) -> Figure:
+    """Multi-plane writes over the volume, with the copies on the host's frontier, on one of their own, and with TBM."""
+    from matplotlib.figure import Figure
+
+    shown = (("D", "-"), ("F2", "--"))
+    ways = (
+        (False, "", "base, one frontier"),
+        (False, "two frontiers", "base, two frontiers"),
+        (True, "", "TBM"),
+    )
+    figure = Figure(figsize=(10, 3.9), layout="constrained")
+    panels = figure.subplots(1, len(FRONTIER_WORKLOADS), sharey=True)
+    for panel, name in zip(panels, FRONTIER_WORKLOADS, strict=True):
+        chosen = {
+            (allocation, setting, tbm): evidence.results[Point(name, allocation, tbm, False, "closed", setting)]
+            for allocation, _ in shown for tbm, setting, _ in ways
+        }  # fmt: skip
+        end = min(long_term(result)[1] for result in chosen.values())
+        steps = np.arange(0, end - STEP / 2, STEP)
+        for i, (tbm, setting, words) in enumerate(ways):
+            for allocation, style in shown:
+                result = chosen[allocation, setting, tbm]
+                values = [100 * window(result, (at, at + STEP)).multiplane_writes for at in steps]
+                panel.plot(
+                    steps + STEP / 2,
+                    values,
+                    style,
+                    color=COLOURS[i],
+                    label=f"{allocation}, {words}",
+                    linewidth=1.6,
+                )
+        _dress(panel, f"{name}: multi-plane writes (%)")
+        panel.set_ylim(0, 105)
+        panel.set_xlim(0, end)
+        panel.set_xlabel("written (user capacities)")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(ways), frameon=False)
     return figure
 
 
@@ -114,6 +168,7 @@ def bars(evidence: Evidence, names: Sequence[str], replay: str) -> Figure:
     panels = figure.subplots(4, 1, sharex=True)
     width = 0.8 / len(ALLOCATIONS)
     for panel, (key, words) in zip(panels, BARS, strict=True):
+        top, absent = 1.0, np.ones(len(names), bool)
         for i, allocation in enumerate(ALLOCATIONS):
             pairs = [
                 [getattr(evidence.at(Point(n, allocation, tbm, False, replay)), key) for tbm in (False, True)]
@@ -123,9 +178,13 @@ def bars(evidence: Evidence, names: Sequence[str], replay: str) -> Figure:
             places = np.arange(len(names)) + (i - 1) * width
             drawn = panel.bar(places, heights, width * 0.92, color=COLOURS[i], label=f"{allocation}+TBM")
             panel.bar_label(drawn, fmt=_bar_label, fontsize=7, padding=1)
+            top = max(top, *(height for height in heights if not np.isnan(height)), 0)
+            absent &= np.isnan(heights)
+        for place in np.flatnonzero(absent):
+            panel.text(place, 0.5, "none", ha="center", va="center", fontsize=7, color="#666666")
         panel.axhline(1, color="#444444", linewidth=0.8)
         _dress(panel, f"{words}, base = 1")
-        panel.margins(y=0.15)
+        panel.set_ylim(0, 1.25 * top)
     panels[-1].set_xticks(np.arange(len(names)), names)
     figure.suptitle(f"Long-term figures with TBM, {replay} loop")
     handles, labels = panels[0].get_legend_handles_labels()

@@ -22,14 +22,14 @@ ALLOCATIONS = ("F", "D", "F2")
 REPLAYS = ("closed", "open")
 
 CAPACITIES = 10.0
-"""User capacities written by each run."""
+"""User capacities written by a run at full length."""
 
 PRISTINE = (0.1, 0.7)
 """Capacities written, between which a drive counts as pristine. Pages that are written in part use a whole page, so
 the first collection comes before a whole capacity has been written."""
 
-LONG_TERM = (5.0, 10.0)
-"""Capacities written, between which figures count as long-term."""
+LONG_TERM = 0.5
+"""The part of what a run writes, at its end, whose figures count as long-term: 5 to 10 capacities at full length."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +40,16 @@ class Scale:
     """Of the paper's blocks, capacity and data."""
     sets: Mapping[str, int | float | str]
     """The settings that make the preset's device so large."""
+    short: float = CAPACITIES
+    """Capacities written by runs beside the main ones ([`capacities`])."""
+    shortest: float = CAPACITIES
+    """The same for the workloads in `LONG_RUNNING`."""
 
 
 SCALES = {
-    "quick": Scale(1 / 32, {"device.blocks_per_plane": 64, "device.user_capacity": "7.5GiB"}),
+    "quick": Scale(
+        1 / 32, {"device.blocks_per_plane": 64, "device.user_capacity": "7.5GiB"}, short=4.0, shortest=2.0
+    ),
     "paper": Scale(1.0, {}),
 }
 
@@ -126,6 +132,10 @@ DATA_GIB = (3.0, 12.0, 24.0, 60.0)
 """Address spaces that the same requests are put into, to see what depends on how full the drive is."""
 
 
+def _wanted_named(name: str) -> Wanted:
+    return next(wanted for wanted in WORKLOADS if wanted.name == name)
+
+
 def _in_less(wanted: Wanted, gib: float) -> Wanted:
     assert wanted.model is not None
     name = f"{wanted.name} in {gib:g} GiB"
@@ -133,11 +143,35 @@ def _in_less(wanted: Wanted, gib: float) -> Wanted:
     return Wanted(name, "", wanted.table, model, is_paper=False)
 
 
-VARIANTS = tuple(_in_less(w, gib) for w in WORKLOADS if w.name == SERIES_WORKLOAD for gib in DATA_GIB)
-"""Figure 2's workload with less data."""
+def _longer(wanted: Wanted, times: int) -> Wanted:
+    """A pass with so many times the requests, which write to more places."""
+    assert wanted.model is not None
+    name = f"{wanted.name} x {times}"
+    model = replace(wanted.model, name=name, requests=times * wanted.model.requests)
+    return Wanted(name, "", wanted.table, model, is_paper=False)
 
-QUICK_OPEN = ("prj-0", "exch", "post")
-"""The workloads that the quick scale also replays at their own pace: a busy one, a bursty one, and a real one."""
+
+_POST = _wanted_named("post")
+
+VARIANTS = (
+    *(_in_less(_wanted_named(SERIES_WORKLOAD), gib) for gib in DATA_GIB),
+    _longer(_wanted_named("prn-0"), 4),
+    Wanted("post whole", _POST.files, _POST.table, is_paper=False, ratio=1.0),
+)
+"""Figure 2's workload with less data, and the two that move pages only with more."""
+
+LONG_RUNNING = ("tpce", "prn-0", "prn-1", "fin1")
+"""Workloads of many reads or small requests: 7 to 117 million of them write ten capacities at the quick scale."""
+
+FRONTIER_WORKLOADS = (SERIES_WORKLOAD, "exch")
+"""The workloads whose collections move pages: only there can it matter where they are put."""
+
+SETTINGS: Mapping[str, Mapping[str, int | str]] = {
+    "": {},
+    "two frontiers": {"ftl.separation": "host-gc"},
+    "no pad": {"ftl.reclaim_unit.twin.pad": 0},
+}
+"""Departures from the preset, by name."""
 
 
 class Point(NamedTuple):
@@ -148,11 +182,14 @@ class Point(NamedTuple):
     tbm: bool
     bac: bool
     replay: str
+    setting: str = ""
+    """One of `SETTINGS`."""
 
     @property
     def config(self) -> str:
         """As the paper writes it: `D+TBM`, `F+BAC`."""
-        return f"{self.allocation}{'+TBM' if self.tbm else ''}{'+BAC' if self.bac else ''}"
+        name = f"{self.allocation}{'+TBM' if self.tbm else ''}{'+BAC' if self.bac else ''}"
+        return f"{name}, {self.setting}" if self.setting else name
 
     @property
     def label(self) -> str:
@@ -165,6 +202,7 @@ EXPERIMENTS = {
     "bars": "Figure 7: IOPS, response time, GC cost and GC count on every workload, TBM beside the base",
     "bac": "whether equal block addresses are asked for",
     "data": "how much depends on the share of the drive that holds data",
+    "frontiers": "where moved pages go: the host's frontier or one of their own, with and without dummy pages",
     "extra": "Figure 7's bars on real traces that are not the paper's",
 }
 
@@ -172,24 +210,52 @@ EXPERIMENTS = {
 def points(experiment: str, scale: str, extras: Sequence[str]) -> list[Point]:
     """The grid of an experiment."""
     both = (False, True)
-    if experiment in ("series", "bac"):
-        replays = REPLAYS if experiment == "series" else REPLAYS[:1]
+    if experiment == "series":
         return [
             Point(SERIES_WORKLOAD, a, tbm, bac, replay)
-            for replay in replays for a in ALLOCATIONS for tbm in both for bac in both
+            for replay in REPLAYS for a in ALLOCATIONS for tbm in both for bac in both
         ]  # fmt: skip
     if experiment == "bars":
         return [
             Point(wanted.name, a, tbm, False, replay)
             for replay in REPLAYS for wanted in WORKLOADS for a in ALLOCATIONS for tbm in both
-            if replay == "closed" or scale == "paper" or wanted.name in QUICK_OPEN
         ]  # fmt: skip
-    names = extras if experiment == "extra" else [wanted.name for wanted in VARIANTS]
+    if experiment == "bac":
+        return [
+            Point(wanted.name, a, tbm, bac, "closed")
+            for wanted in WORKLOADS for a in ALLOCATIONS for tbm in both for bac in both
+        ]  # fmt: skip
+    if experiment == "frontiers":
+        return [
+            Point(name, a, setting == "no pad" or (tbm and not setting), False, "closed", setting)
+            for name in FRONTIER_WORKLOADS for a in ALLOCATIONS for setting in SETTINGS
+            for tbm in (both if not setting else both[:1])
+        ]  # fmt: skip
+    names = extras if experiment == "extra" else _data_names(scale)
     return [Point(name, a, tbm, False, "closed") for name in names for a in ALLOCATIONS for tbm in both]
+
+
+def _data_names(scale: str) -> list[str]:
+    # At full size `post` is whole already, and it is all there is.
+    return [wanted.name for wanted in VARIANTS if scale != "paper" or wanted.ratio is None]
+
+
+def capacities(point: Point, scale: Scale) -> float:
+    """User capacities that a run writes: the paper's ten in the closed loop with PAC and for Figures 2 and 6;
+    elsewhere what the scale has time for.
+    """
+    plain = point.replay == "closed" and not point.bac and not point.setting
+    names = [wanted.name for wanted in WORKLOADS]
+    if (plain and point.workload in names) or (point.workload == SERIES_WORKLOAD and not point.setting):
+        return CAPACITIES
+    return scale.shortest if point.workload in LONG_RUNNING else scale.short
 
 
 def run_of(point: Point, workload: Workload, scale: Scale) -> Run:
     """A point as a run of the engine."""
+    written = capacities(point, scale)
+    setting = SETTINGS[point.setting]
+    unit = {"ftl.reclaim_unit": "twin" if point.tbm else "block"}
     return Run(
         label=point.label,
         preset=PRESET,
@@ -197,13 +263,15 @@ def run_of(point: Point, workload: Workload, scale: Scale) -> Run:
             **scale.sets,
             "device.multiplane": "bac" if point.bac else "pac",
             "ftl.allocation": point.allocation,
-            "ftl.reclaim_unit": "twin" if point.tbm else "block",
+            # A parameter of the unit names it too.
+            **({} if any(key.startswith("ftl.reclaim_unit.") for key in setting) else unit),
+            **setting,
             "host.replay": point.replay,
-            "workload.volume": f"{CAPACITIES:g}x",
+            "workload.volume": f"{written:g}x",
             "run.precondition": "none",
         },
         trace=workload.path,
-        weight=_pages_per_capacity(workload),
+        weight=written * _pages_per_capacity(workload),
     )
 
 
@@ -230,8 +298,17 @@ class Window(NamedTuple):
     multiplane_reads: float
 
 
-def window(result: Result, between: tuple[float, float] = LONG_TERM) -> Window:
-    """Adds up the rows of the series between two volumes."""
+def long_term(result: Result) -> tuple[float, float]:
+    """The capacities written between which a run's figures count as long-term."""
+    written = result.series["capacities_written"][result.series["axis"] == "volume"]
+    end = float(written.max())
+    # The last request may go a little past the volume.
+    return (1 - LONG_TERM) * round(end, 2), end
+
+
+def window(result: Result, between: tuple[float, float] | None = None) -> Window:
+    """Adds up the rows of the series between two volumes; without these, of the long term."""
+    between = between or long_term(result)
     series = result.series
     at = series["capacities_written"]
     rows = (series["axis"] == "volume") & (at > between[0] + 1e-9) & (at <= between[1] + 1e-9)
@@ -269,10 +346,10 @@ class Evidence:
     def __init__(self, results: Mapping[Point, Result], workloads: Mapping[str, Workload]) -> None:
         self.results = results
         self.workloads = workloads
-        self._windows: dict[tuple[Point, tuple[float, float]], Window] = {}
+        self._windows: dict[tuple[Point, tuple[float, float] | None], Window] = {}
 
-    def at(self, point: Point, between: tuple[float, float] = LONG_TERM) -> Window:
-        """The figures of a point.
+    def at(self, point: Point, between: tuple[float, float] | None = None) -> Window:
+        """The figures of a point between two volumes; without these, in its long term.
 
         Raises:
             KeyError: it was not run.
@@ -282,9 +359,11 @@ class Evidence:
             self._windows[key] = window(self.results[point], between)
         return self._windows[key]
 
-    def gain(self, figure: str, base: Point, other: Point) -> float:
+    def gain(
+        self, figure: str, base: Point, other: Point, between: tuple[float, float] | None = None
+    ) -> float:
         """By how much `other` is better than `base`, in %: more IOPS, or a shorter response time."""
-        before, after = (getattr(self.at(point), figure) for point in (base, other))
+        before, after = (getattr(self.at(point, between), figure) for point in (base, other))
         return 100 * (_ratio(after, before) - 1) * (1 if figure == "iops" else -1)
 
 
@@ -358,7 +437,7 @@ def _fall(kind: str, allocation: str, tbm: bool, replay: str) -> Callable[[Evide
     def measure(evidence: Evidence) -> Finding:
         point = _series_point(allocation, tbm, replay)
         figure = f"multiplane_{kind}"
-        before, after = (getattr(evidence.at(point, between), figure) for between in (PRISTINE, LONG_TERM))
+        before, after = (getattr(evidence.at(point, between), figure) for between in (PRISTINE, None))
         note = f"{100 * before:.1f} % of pages when pristine, {100 * after:.1f} % in the long term"
         return Finding(100 * (1 - _ratio(after, before)), SERIES_WORKLOAD, note)
 
@@ -397,11 +476,11 @@ def _series_statements(replay: str) -> Iterator[Statement]:
     )  # fmt: skip
     yield statement(
         "a-d-ahead-later", "In the long term and without TBM, D has lost its lead over F",
-        "lead lost", verdicts.at_most(verdicts.NOISE, 10), _lead(LONG_TERM, replay),
+        "lead lost", verdicts.at_most(verdicts.NOISE, 10), _lead(None, replay),
     )  # fmt: skip
 
 
-def _lead(between: tuple[float, float], replay: str) -> Callable[[Evidence], Finding]:
+def _lead(between: tuple[float, float] | None, replay: str) -> Callable[[Evidence], Finding]:
     def measure(evidence: Evidence) -> Finding:
         d, f = (evidence.at(_series_point(a, False, replay), between).response_us for a in ("D", "F"))
         note = f"mean response time D {d / 1e3:.3g} ms, F {f / 1e3:.3g} ms"
@@ -535,15 +614,28 @@ def _f2_apart(replay: str) -> Callable[[Evidence, str], float]:
     return change
 
 
+def _bac_apart(evidence: Evidence, name: str) -> float:
+    """The greatest change of a workload's response time; both figures from the volume that both runs wrote."""
+    apart = []
+    for allocation in ALLOCATIONS:
+        for tbm in (False, True):
+            pac, bac = (Point(name, allocation, tbm, bac, "closed") for bac in (False, True))
+            apart.append(evidence.gain("response_us", bac, pac, long_term(evidence.results[bac])))
+    return max(apart, key=abs)
+
+
 def _bac_statement() -> Statement:
     def measure(evidence: Evidence) -> Finding:
-        apart = {}
-        for allocation in ALLOCATIONS:
-            for tbm in (False, True):
-                pac, bac = (Point(SERIES_WORKLOAD, allocation, tbm, bac, "closed") for bac in (False, True))
-                apart[pac.config] = evidence.gain("response_us", bac, pac)
-        note = ", ".join(f"{config} {value:+.1f}" for config, value in apart.items())
-        return Finding(max(map(abs, apart.values())), SERIES_WORKLOAD, note)
+        names = [
+            name for name in _paper_names() if Point(name, "F", False, True, "closed") in evidence.results
+        ]
+        apart = {name: _bac_apart(evidence, name) for name in names}
+        if not apart:
+            raise KeyError("bac")
+        worst = max(apart, key=lambda name: abs(apart[name]))
+        return Finding(
+            abs(apart[worst]), worst, ", ".join(f"{name} {value:+.1f}" for name, value in apart.items())
+        )
 
     return Statement(
         "c-bac", "PAC in place of BAC changes the long-term response time by less than 2 %: the greatest change",

@@ -53,6 +53,8 @@ class Wanted:
     """The format of the file, where its content leaves it open."""
     whole: bool = False
     """Whether it is replayed whole at every scale, because it is short as it is."""
+    ratio: float | None = None
+    """The part of the file's data to take; `None`: the scale's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +106,14 @@ class Library:
         # Times between arrivals depend on what a paper counts as the duration; sizes and the write ratio identify.
         same = all(abs(apart.get(key, 0.0)) <= TOLERANCE for key in FIGURES[:3])
         origin = f"{file.name}, {text.count(info['requests'])} requests"
+        ratio = self.ratio if wanted.ratio is None else wanted.ratio
         if self.ratio >= 1 or wanted.whole:
             path = file if wanted.format is None else self._converted(file, wanted.format)
             kind: Kind = "original" if wanted.is_paper and same else "real"
             return Workload(wanted.name, kind, path, info, apart, origin, wanted.is_paper)
-        path = self._kept(wanted.name, {"file": _stamp(file), "ratio": self.ratio, "region": REGION})
+        path = self._kept(wanted.name, {"file": _stamp(file), "ratio": ratio, "region": REGION})
         if not path.exists():
-            excerpt(file, wanted.format, self.ratio, path)
+            excerpt(file, wanted.format, ratio, path)
         info = trace_info(path)
         origin = f"excerpt of {file.name}, {text.count(info['requests'])} requests"
         return Workload(
