@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab._core import InputError
-from ftlab.result import TABLES, Result
+from ftlab.result import OPTIONAL_TABLES, TABLES, Result
 
 MANIFEST = ".ftlab-files.json"
 """Which files in an output directory are ftlab's."""
@@ -33,7 +33,11 @@ def _plot_files(names: Iterable[str]) -> list[str]:
     return [f"{name}.{kind}" for name in names for kind in ("png", "svg")]
 
 
-RESULT_FILES = ("summary.json", *(f"{name}.parquet" for name in TABLES), *_plot_files(RESULT_PLOTS))
+RESULT_FILES = (
+    "summary.json",
+    *(f"{name}.parquet" for name in (*TABLES, *OPTIONAL_TABLES)),
+    *_plot_files(RESULT_PLOTS),
+)
 """What a result may consist of. Plots of tables without rows are left out."""
 
 COMPARISON_FILES = ("comparison.json", "comparison.md", *_plot_files(COMPARISON_PLOTS))

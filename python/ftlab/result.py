@@ -22,6 +22,9 @@ Columns = dict[str, NDArray[Any]]
 TABLES = ("series", "latency", "wear", "utilisation")
 """The tables of every result, each a Parquet file of the same name in an output directory."""
 
+OPTIONAL_TABLES = ("buffer",)
+"""The tables of some results: with a write buffer in time, its dirty pages by channel."""
+
 SCHEMA = "ftlab.summary/1"
 """The schema of the summary object."""
 
@@ -120,8 +123,10 @@ class Result:
             found = summary.get("schema") if isinstance(summary, dict) else type(summary).__name__
             raise InputError(f"error: {path} is not a summary: its schema is `{found}`; expected `{SCHEMA}`")
         tables = {}
-        for name in TABLES:
+        for name in (*TABLES, *OPTIONAL_TABLES):
             file = directory / f"{name}.parquet"
+            if name in OPTIONAL_TABLES and not file.exists():
+                continue
             try:
                 tables[name] = _from_arrow(pq.read_table(file))
             except (OSError, pa.ArrowException) as error:

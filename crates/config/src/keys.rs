@@ -29,7 +29,7 @@ words! {
     Cell { "slc" => Cell::Slc, "mlc" => Cell::Mlc, "tlc" => Cell::Tlc, "qlc" => Cell::Qlc }
     ProgramOrder { "consecutive" => ProgramOrder::Consecutive, "shadow" => ProgramOrder::Shadow }
     Multiplane { "off" => Multiplane::Off, "pac" => Multiplane::Pac, "bac" => Multiplane::Bac }
-    Replay { "open" => Replay::Open, "closed" => Replay::Closed }
+    Replay { "open" => Replay::Open, "closed" => Replay::Closed, "batch" => Replay::Batch }
     OutOfRange { "wrap" => OutOfRange::Wrap, "clamp" => OutOfRange::Clamp, "reject" => OutOfRange::Reject }
     BackwardsTime { "clamp" => BackwardsTime::Clamp, "reject" => BackwardsTime::Reject }
     Executor { "count" => Executor::Count, "timed" => Executor::Timed }
@@ -250,7 +250,8 @@ const AFTER_FTL: &[Key] = &[
         Kind::Word(names::<Replay>),
         "\"closed\"",
         "`open`: requests come at the workload's own times; `closed`: `queue_depth` requests are outstanding at all \
-         times, and arrival times are ignored.",
+         times, and arrival times are ignored; `batch`: as `closed`, but the next request is sent only when the write \
+         before it was accepted, by the write buffer or, without one, by flash.",
     ),
     key("host", "queue_depth", count(1, 65_536), "32", "Requests in the device at once."),
     key(

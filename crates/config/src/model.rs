@@ -98,6 +98,9 @@ pub enum Replay {
     Open,
     /// `queue_depth` requests are outstanding at all times; arrival times are ignored.
     Closed,
+    /// As [`Replay::Closed`], but no request is sent before the last write was accepted: as fast as the write
+    /// buffer accepts.
+    Batch,
 }
 
 /// `[host]`.

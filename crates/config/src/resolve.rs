@@ -255,7 +255,7 @@ fn host(reader: &mut Reader<'_>) -> Option<Host> {
     let replay = reader.word("host.replay");
     let queue_depth = reader.count32("host.queue_depth");
     let time_scale = reader.number("host.time_scale");
-    if replay == Some(Replay::Closed) && time_scale.is_some_and(|scale| scale != 1.0) {
+    if matches!(replay, Some(Replay::Closed | Replay::Batch)) && time_scale.is_some_and(|scale| scale != 1.0) {
         let label = "a closed loop ignores arrival times; expected `host.replay = \"open\"`, or no `time_scale`";
         reader.clash(&["host.time_scale", "host.replay"], "`host.time_scale` has no effect in a closed loop", label);
     }

@@ -4,8 +4,10 @@
 //! of those behind it are already on their way from memory.
 
 use base::{Instant, Request, RequestKind};
+use config::Config;
 use workload::Workload;
 
+use crate::buffer::{self, Buffer};
 use crate::device::Device;
 use crate::pages::Span;
 use crate::{RunError, Watch};
@@ -14,20 +16,35 @@ use crate::{RunError, Watch};
 const BATCH: usize = 64;
 
 /// Runs a workload to its end.
-pub(crate) fn run(device: &mut Device, workload: &mut Workload, watch: &mut Watch<'_>) -> Result<(), RunError> {
+pub(crate) fn run(
+    device: &mut Device,
+    workload: &mut Workload,
+    config: &Config,
+    watch: &mut Watch<'_>,
+) -> Result<(), RunError> {
+    let mut buffer = buffer::build(config, device)?;
     let mut batch: Vec<Request> = Vec::with_capacity(BATCH);
     let mut now = Instant::ZERO;
     loop {
         batch.clear();
         workload.fill(&mut batch, BATCH)?;
         if batch.is_empty() {
+            if let Some(buffer) = &mut buffer {
+                device.recorder.buffer_finish(buffer.age());
+                while let Some(page) = buffer.oldest() {
+                    evict(device, buffer, page);
+                }
+            }
             device.recorder.finish(now);
             return Ok(());
         }
-        prefetch(device, &batch);
+        prefetch(device, buffer.as_ref(), &batch);
         for request in &batch {
             now = now.max(request.at);
-            serve(device, request);
+            match &mut buffer {
+                None => serve(device, request),
+                Some(buffer) => serve_buffered(device, buffer, request),
+            }
             device.recorder.completed(request.kind, now, now, request.size);
         }
         watch.report(now, &device.recorder.counters, || workload.progress())?;
@@ -36,10 +53,14 @@ pub(crate) fn run(device: &mut Device, workload: &mut Workload, watch: &mut Watc
 
 /// Asks for the map entries of a batch, then for what its writes will make invalid.
 #[inline]
-fn prefetch(device: &Device, batch: &[Request]) {
+fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request]) {
     for request in batch {
         if request.size > 0 {
-            device.ftl.prefetch_map(base::Lpn((request.offset / device.page_size) as u32));
+            let lpn = base::Lpn((request.offset / device.page_size) as u32);
+            device.ftl.prefetch_map(lpn);
+            if let Some(buffer) = buffer {
+                buffer.prefetch(lpn);
+            }
         }
     }
     for request in batch {
@@ -70,4 +91,71 @@ fn serve(device: &mut Device, request: &Request) {
         }
         RequestKind::Flush => {}
     }
+}
+
+/// Serves a request through the write buffer, as `timed` does where only one page is programmed at a time and
+/// only one request is in the device: a page leaves as soon as the buffer is full.
+fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request) {
+    let span = Span::of(request, device.page_size);
+    match request.kind {
+        RequestKind::Write => {
+            let in_pieces = span.len() > buffer.capacity();
+            while !in_pieces && buffer.room() < buffer.need(span) {
+                evict_oldest(device, buffer);
+            }
+            for (lpn, partial) in span.pages() {
+                let valid = buffer.parts.valid(lpn, partial, request.offset, request.size);
+                let page = buffer::accept(device, buffer, lpn, valid, buffer.age());
+                if request.fua {
+                    buffer.hurry(page);
+                }
+                // What is larger than the buffer enters page by page.
+                if in_pieces && buffer.room() == 0 {
+                    evict_oldest(device, buffer);
+                }
+            }
+            if buffer.room() == 0 {
+                evict_oldest(device, buffer);
+            }
+            evict_due(device, buffer);
+        }
+        RequestKind::Read => {
+            for (lpn, _) in span.pages() {
+                let needed = buffer.parts.touched(lpn, request.offset, request.size);
+                if let Some(floor) = buffer::read(device, buffer, lpn, needed) {
+                    device.read_array_now(lpn, floor);
+                }
+            }
+        }
+        RequestKind::Trim => {
+            for (lpn, _) in span.whole().pages() {
+                if let Some(page) = buffer.find(lpn) {
+                    buffer::drop_page(device, buffer, page, buffer.age());
+                }
+                device.trim(lpn);
+            }
+        }
+        RequestKind::Flush => {
+            device.promise_durable(0);
+            buffer.flush();
+            evict_due(device, buffer);
+            device.check_durable(0);
+        }
+    }
+}
+
+fn evict_due(device: &mut Device, buffer: &mut Buffer) {
+    while let Some(page) = buffer.oldest_due() {
+        evict(device, buffer, page);
+    }
+}
+
+fn evict_oldest(device: &mut Device, buffer: &mut Buffer) {
+    let page = buffer.oldest().expect("a full buffer holds pages");
+    evict(device, buffer, page);
+}
+
+fn evict(device: &mut Device, buffer: &mut Buffer, page: u32) {
+    let page = buffer::leave(device, buffer, page, buffer.age());
+    device.program_now(page.lpn, page.version, page.valid != buffer.parts.all());
 }

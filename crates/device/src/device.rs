@@ -24,12 +24,17 @@ pub(crate) struct Oracle {
     newest: Vec<u32>,
     /// By LPN: the newest version whose write completed.
     completed: Vec<u32>,
+    /// By LPN: the newest version that was programmed; with a write buffer it may be older than `completed`.
+    programmed: Vec<u32>,
     versions: u32,
+    /// By flush: what was complete when it was sent, by LPN.
+    promises: Vec<(u32, Vec<u32>)>,
 }
 
 impl Oracle {
     fn new(user_pages: u32) -> Oracle {
-        Oracle { newest: vec![0; user_pages as usize], completed: vec![0; user_pages as usize], versions: 0 }
+        let none = vec![0; user_pages as usize];
+        Oracle { newest: none.clone(), completed: none.clone(), programmed: none, versions: 0, promises: Vec::new() }
     }
 
     /// The version that a new write of a page carries.
@@ -42,6 +47,8 @@ impl Oracle {
     fn trim(&mut self, lpn: Lpn) {
         self.newest[lpn.index()] = 0;
         self.completed[lpn.index()] = 0;
+        self.programmed[lpn.index()] = 0;
+        self.promises.iter_mut().for_each(|(_, versions)| versions[lpn.index()] = 0);
     }
 
     /// A read sent when `floor` was the newest completed version returned `stamp`.
@@ -82,16 +89,23 @@ impl Device {
     /// Writes a page without time, and does whatever collection it calls for.
     #[inline]
     pub(crate) fn write_now(&mut self, lpn: Lpn, partial: bool) {
+        let version = self.admit_write(lpn);
+        self.program_now(lpn, version, partial);
+        self.write_completed(lpn, version);
+    }
+
+    /// Programs a version of a page without time, after the read of its old version if it is written in part.
+    #[inline]
+    pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, partial: bool) {
         if partial && let Some(old) = self.ftl.lookup(lpn) {
             self.flash.read(old);
             self.recorder.counters.count(Cause::Rmw, OpKind::Read, 1);
         }
         let domain = self.ftl.domain_without_time(lpn);
-        let version = self.admit_write(lpn);
         let ppn = self.ftl.write(domain, lpn);
         self.flash.program(ppn, self.content(lpn, version)).expect_done();
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
-        self.write_completed(lpn, version);
+        self.programmed(lpn, version);
         if self.ftl.is_collecting(domain) {
             self.collect_now(domain);
         }
@@ -100,10 +114,15 @@ impl Device {
     /// Reads a page without time.
     #[inline]
     pub(crate) fn read_now(&mut self, lpn: Lpn) {
+        self.read_array_now(lpn, self.read_floor(lpn));
+    }
+
+    /// Reads a page of the array without time, of no older version than `floor`.
+    #[inline]
+    pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32) {
         match self.ftl.lookup(lpn) {
             None => self.recorder.counters.unmapped_reads += 1,
             Some(ppn) => {
-                let floor = self.read_floor(lpn);
                 let content = self.flash.read(ppn);
                 self.check_read(lpn, floor, content);
                 self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
@@ -144,7 +163,24 @@ impl Device {
         }
     }
 
-    /// The program of that version completed, if the power is on.
+    /// That version was programmed, if the power is on.
+    #[inline]
+    pub(crate) fn programmed(&mut self, lpn: Lpn, version: u32) {
+        if let Some(oracle) = &mut self.oracle
+            && !self.flash.is_off()
+        {
+            let programmed = &mut oracle.programmed[lpn.index()];
+            *programmed = version.max(*programmed);
+        }
+    }
+
+    /// The oldest version that a read of the array sent now may return; a newer one may be in the write buffer.
+    #[inline]
+    pub(crate) fn array_floor(&self, lpn: Lpn) -> u32 {
+        self.oracle.as_ref().map_or(0, |oracle| oracle.programmed[lpn.index()])
+    }
+
+    /// The host was told that the write of that version is complete, if the power is on.
     #[inline]
     pub(crate) fn write_completed(&mut self, lpn: Lpn, version: u32) {
         if let Some(oracle) = &mut self.oracle
@@ -159,6 +195,34 @@ impl Device {
     #[inline]
     pub(crate) fn read_floor(&self, lpn: Lpn) -> u32 {
         self.oracle.as_ref().map_or(0, |oracle| oracle.completed[lpn.index()])
+    }
+
+    /// A flush, by its number in the host's queue, promises that what the host was told to be complete by now is
+    /// programmed when the flush completes. Checked where the whole state is.
+    pub(crate) fn promise_durable(&mut self, request: u32) {
+        if let Some(oracle) = &mut self.oracle
+            && self.full_checks
+        {
+            let promised = oracle.completed.clone();
+            oracle.promises.push((request, promised));
+        }
+    }
+
+    /// The flush completes: its promise must hold.
+    #[inline]
+    pub(crate) fn check_durable(&mut self, request: u32) {
+        if let Some(oracle) = &mut self.oracle
+            && !self.flash.is_off()
+        {
+            let Some(at) = oracle.promises.iter().position(|(promised, _)| *promised == request) else { return };
+            let (_, promised) = oracle.promises.remove(at);
+            for (lpn, (promised, programmed)) in promised.iter().zip(&oracle.programmed).enumerate() {
+                assert!(
+                    promised <= programmed,
+                    "version {promised} of LPN {lpn} is said to be durable, and version {programmed} is programmed"
+                );
+            }
+        }
     }
 
     /// Checks what a read returned; nothing does with the power off.
@@ -228,6 +292,7 @@ impl Device {
             let version = Stamp::unpack(self.flash.nand().stamp(place.block, place.page)).version;
             oracle.newest[lpn.index()] = version;
             oracle.completed[lpn.index()] = version;
+            oracle.programmed[lpn.index()] = version;
             oracle.versions = oracle.versions.max(version);
         }
     }
@@ -425,6 +490,15 @@ mod canary {
         device.write_completed(Lpn(7), version);
         assert_caught(|| device.check_state(), "LPN 7 maps to PPN");
         assert_caught(|| device.write_now(Lpn(7), false), "the flash array refused a command of the FTL");
+    }
+
+    #[test]
+    fn a_flush_that_forgets_a_page_is_seen() {
+        let (_, mut device) = aged("none");
+        let version = device.admit_write(Lpn(7));
+        device.write_completed(Lpn(7), version);
+        device.promise_durable(0);
+        assert_caught(|| device.check_durable(0), "of LPN 7 is said to be durable");
     }
 
     #[test]

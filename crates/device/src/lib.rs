@@ -3,6 +3,7 @@
 //! Two executors drive one FTL: `count` without time, `timed` as discrete events. Only this crate sees
 //! several stages at once.
 
+mod buffer;
 mod count;
 mod device;
 mod flash;
@@ -85,9 +86,10 @@ pub struct Outcome {
     pub tables: Vec<Table>,
 }
 
-/// Every seam of the FTL and the scheduler, in the order of the data flow.
+/// Every seam of the FTL, the write buffer and the scheduler, in the order of the data flow.
 pub fn seams() -> Vec<&'static Seam> {
     let mut seams = ftl::seams();
+    seams.push(&buffer::SEAM);
     seams.push(&scheduler::SEAM);
     seams
 }
@@ -115,6 +117,7 @@ pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result
 /// When the spare space is too small for garbage collection to make progress whatever the host writes.
 pub fn check(config: &Config) -> Result<(), Refusal> {
     check_twin(config)?;
+    buffer::check(config)?;
     let capacity = config.device.user_capacity;
     let largest = largest_user_capacity(config);
     if capacity <= largest {
@@ -214,7 +217,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     let stopwatch = Stopwatch::start();
     let timeline = open_timeline(&device, timed, options.timeline.as_ref())?;
     match config.run.executor {
-        Executor::Count => count::run(&mut device, &mut workload, &mut watch)?,
+        Executor::Count => count::run(&mut device, &mut workload, config, &mut watch)?,
         Executor::Timed => {
             let timeline = timed::run(&mut device, &mut workload, config, &mut watch, timeline)?;
             if let Some(timeline) = timeline {
@@ -245,19 +248,26 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
     let reads: Vec<u32> = blocks.iter().map(|block| block.reads).collect();
     let wear =
         Wear { geometry: device.ftl.geometry(), erases: &erases, effective: None, reads_since_erase: Some(&reads) };
-    let tables = vec![
+    let mut tables = vec![
         device.recorder.series(),
         device.recorder.latency_table(),
         wear.table(),
         device.recorder.utilisation_table(),
     ];
+    let mut policy = Map::new();
+    if let Some(buffer) = device.recorder.buffer() {
+        policy.insert("write_buffer".into(), buffer.to_json(&device.recorder.counters));
+        if config.run.executor == Executor::Timed {
+            tables.push(buffer.table());
+        }
+    }
     let mut summary = metrics::summary(&Report {
         version: env!("CARGO_PKG_VERSION"),
         seed: config.run.seed,
         config: config::to_json(config),
         recorder: &device.recorder,
         wear,
-        policy: Map::new(),
+        policy,
         usage,
     });
     if let Some(object) = summary.as_object_mut() {

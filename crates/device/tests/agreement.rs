@@ -32,6 +32,7 @@ fn static_allocations_agree_exactly() {
         if ["F", "D", "F2"].contains(&config.ftl.get("allocation").name) {
             continue;
         }
+        choose(&mut config.ftl, "write_buffer", "none", &[]);
         config.run.checks = Checks::Fast;
         if seed % 2 == 0 {
             // Half of the cases replay a trace with trims, flushes and unaligned ranges.
@@ -71,5 +72,64 @@ fn dynamic_allocations_agree_on_average() {
         config.run.executor = Executor::Count;
         let count = figure(&run(&config), "waf");
         assert!((timed / count - 1.0).abs() < 0.10, "{allocation}: timed {timed}, count {count}");
+    }
+}
+
+#[test]
+fn a_write_buffer_over_one_plane_agrees_exactly() {
+    // Pages leave the buffer for whichever channel is free, so what a page is merged with depends on time. With
+    // one plane, which programs a page at a time, and one request at a time it does not, as long as nothing is
+    // collected: a page that waits for the end of a collection can be merged with meanwhile. Pages are of a
+    // sector, since a page that waits for its old version can be merged with, too.
+    let directory = std::env::temp_dir().join(format!("ftlab-agreement-buffer-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut seen = [0; 4];
+    for seed in 0..300 {
+        let mut config = plain(1, 1, 1, 1, 256, 128);
+        config.device.page_size = 512;
+        config.device.user_capacity = (50 + seed) * 512;
+        let (policy, order) = (["fifo", "lru"][seed as usize % 2], (seed / 2 % 2) as f64);
+        let size = (1 + seed % 37) * 512;
+        choose(&mut config.ftl, "write_buffer", policy, &[("size", size as f64), ("order", order)]);
+        let path = directory.join(format!("{seed}.csv"));
+        std::fs::write(&path, random_trace(seed, config.device.user_capacity, 300)).unwrap();
+        config.workload.source = Source::Trace { path: path.display().to_string() };
+        config.workload.end = End { rounds: Some(3), ..End::default() };
+        let timed = run(&config);
+        config.run.executor = Executor::Count;
+        let count = run(&config);
+        assert_eq!(timed["gc"]["invocations"], 0, "case {seed}");
+        assert_eq!(buffer_decisions(&timed), buffer_decisions(&count), "case {seed}: {config:#?}");
+        for (seen, key) in seen.iter_mut().zip(["hits", "read_hits", "evictions", "drops"]) {
+            *seen += timed["policy"]["write_buffer"][key].as_u64().unwrap();
+        }
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+    assert!(seen.iter().all(|count| *count > 1000), "{seen:?} is too little to mean anything");
+}
+
+/// What must be equal with a write buffer. Reads may find a page in it that is being programmed.
+fn buffer_decisions(summary: &Value) -> (Value, Vec<Value>) {
+    let buffer = &summary["policy"]["write_buffer"];
+    (decisions(summary), ["hits", "evictions", "drops"].iter().map(|key| buffer[key].clone()).collect())
+}
+
+#[test]
+fn a_write_buffer_over_many_planes_agrees_on_average() {
+    for (policy, order) in [("fifo", 0.0), ("fifo", 1.0), ("lru", 0.0), ("lru", 1.0)] {
+        let mut config = plain(8, 1, 1, 1, 64, 32);
+        choose(&mut config.ftl, "write_buffer", policy, &[("size", 512.0 * 8192.0), ("order", order)]);
+        config.run.checks = Checks::Fast;
+        config.host.replay = Replay::Batch;
+        let capacity = config.device.user_capacity;
+        config.workload.source = Source::Generator(generator("zipf", 8192, 0.0, capacity));
+        config.workload.end = End { volume: Some(4 * capacity), ..End::default() };
+        let timed = run(&config);
+        config.run.executor = Executor::Count;
+        let count = run(&config);
+        for path in ["policy.write_buffer.hits", "waf"] {
+            let (timed, count) = (figure(&timed, path), figure(&count, path));
+            assert!((timed / count - 1.0).abs() < 0.02, "{policy} {order} {path}: timed {timed}, count {count}");
+        }
     }
 }

@@ -118,7 +118,6 @@ macro_rules! single {
 
 single!(PAIRED_PAGE, "paired_page", "Protection of paired pages.", "none", "No protection.");
 single!(READ_DISTURB, "read_disturb", "Management of read disturb.", "ignore", "Reads are counted; nothing is done.");
-single!(WRITE_BUFFER, "write_buffer", "Write buffer in DRAM.", "none", "A write completes when it is programmed.");
 
 /// The FTL's seams, in the order of the data flow. The scheduler's own seam is not among them.
 pub fn seams() -> Vec<&'static Seam> {
@@ -135,6 +134,5 @@ pub fn seams() -> Vec<&'static Seam> {
         &PAIRED_PAGE,
         &READ_DISTURB,
         &wear::SEAM,
-        &WRITE_BUFFER,
     ]
 }

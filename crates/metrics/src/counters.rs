@@ -48,6 +48,14 @@ pub struct Counters {
     pub gc_moved_pages: u64,
     /// Blocks whose data wear leveling moved.
     pub wear_moves: u64,
+    /// Pages of host writes that overwrote a page in the write buffer.
+    pub buffer_hits: u64,
+    /// Pages of host reads that the write buffer answered.
+    pub buffer_read_hits: u64,
+    /// Pages that were programmed from the write buffer.
+    pub buffer_evictions: u64,
+    /// Pages that a trim dropped from the write buffer.
+    pub buffer_drops: u64,
 }
 
 impl Counters {
@@ -180,6 +188,10 @@ impl Counters {
             gc_preempted: f(self.gc_preempted, other.gc_preempted),
             gc_moved_pages: f(self.gc_moved_pages, other.gc_moved_pages),
             wear_moves: f(self.wear_moves, other.wear_moves),
+            buffer_hits: f(self.buffer_hits, other.buffer_hits),
+            buffer_read_hits: f(self.buffer_read_hits, other.buffer_read_hits),
+            buffer_evictions: f(self.buffer_evictions, other.buffer_evictions),
+            buffer_drops: f(self.buffer_drops, other.buffer_drops),
         }
     }
 }
@@ -288,7 +300,7 @@ mod tests {
         let text = serde_json::to_string(&(a + b)).unwrap();
         let mut numbers: Vec<u64> = text.split(|c: char| !c.is_ascii_digit()).flat_map(str::parse).collect();
         numbers.sort_unstable();
-        let fields = 8 + 7 * 3 + 7 + 1 + 7 * 3 + 6;
+        let fields = 8 + 7 * 3 + 7 + 1 + 7 * 3 + 6 + 4;
         assert_eq!(numbers, (0..fields).map(|i| 1001 + 2 * i).collect::<Vec<u64>>());
         assert_eq!(serde_json::from_str::<Counters>(&text).unwrap(), a + b);
     }

@@ -7,6 +7,7 @@
 
 pub mod counters;
 pub mod latency;
+pub mod occupancy;
 pub mod progress;
 pub mod recorder;
 pub mod series;
@@ -19,6 +20,7 @@ pub mod wear;
 
 pub use counters::Counters;
 pub use latency::Latency;
+pub use occupancy::Occupancy;
 pub use progress::Progress;
 pub use recorder::{Recorder, Shape};
 pub use summary::{Report, deterministic, summary};

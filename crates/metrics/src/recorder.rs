@@ -4,6 +4,7 @@ use base::{Cause, Instant, OpKind, RequestKind};
 
 use crate::counters::Counters;
 use crate::latency::Latency;
+use crate::occupancy::Occupancy;
 use crate::series::{self, Axis, FIRST_STEP_BYTES, FIRST_STEP_NS, Sample};
 use crate::table::{Column, Table};
 use crate::utilisation::Lane;
@@ -36,6 +37,7 @@ pub struct Recorder {
     channels: Vec<Lane<7>>,
     /// By die; classes are kinds of operation.
     dies: Vec<Lane<3>>,
+    buffer: Option<Occupancy>,
     start: Instant,
     end: Instant,
     /// When the row by time closes.
@@ -55,6 +57,7 @@ impl Recorder {
             latencies: std::array::from_fn(|_| Latency::new()),
             channels: vec![Lane::IDLE; shape.channels as usize],
             dies: vec![Lane::IDLE; shape.dies as usize],
+            buffer: None,
             start: Instant::ZERO,
             end: Instant::ZERO,
             time_due: Instant(FIRST_STEP_NS),
@@ -117,6 +120,33 @@ impl Recorder {
         self.dies[die as usize].add(kind as usize, from.max(self.start), to);
     }
 
+    /// There is a write buffer of so many pages, empty now; `channels` is the number of channels, or 0 where
+    /// pages are not bound to one.
+    pub fn watch_buffer(&mut self, capacity: u32, channels: usize) {
+        self.buffer = Some(Occupancy::new(capacity, channels, self.start));
+    }
+
+    /// The write buffer holds `fill` pages from `now` on; where pages are bound to channels, with the channel
+    /// whose number of pages changed and that number. Without time, `now` is the number of pages accepted.
+    #[inline]
+    pub fn buffer_fill(&mut self, now: Instant, fill: u32, channel: Option<(u32, u32)>) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.set(now.0, fill, channel, self.counters.buffer_evictions);
+        }
+    }
+
+    /// What the write buffer holds from `now` on does not count: the last request completed.
+    pub fn buffer_finish(&mut self, now: Instant) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.finish(now.0, self.counters.buffer_evictions);
+        }
+    }
+
+    /// What the write buffer held, if there is one.
+    pub fn buffer(&self) -> Option<&Occupancy> {
+        self.buffer.as_ref()
+    }
+
     /// Lets the series know the time. Call it before an event is handled, so that the event's figures
     /// belong to the right row; a comparison unless a row is due.
     #[inline]
@@ -171,6 +201,10 @@ impl Recorder {
             write_ns: self.latency(RequestKind::Write).sum_ns(),
             channel_ns: self.channels.iter().map(|lane| lane.busy_until(at)).sum(),
             die_ns: self.dies.iter().map(|lane| lane.busy_until(at)).sum(),
+            buffer_page_ns: match &self.buffer {
+                Some(buffer) if self.shape.timed => buffer.fill_sum(at),
+                _ => 0,
+            },
         }
     }
 
@@ -225,7 +259,12 @@ impl Recorder {
     /// 10^9 bytes; fractions are 0..1; NaN where a figure is not defined.
     pub fn series(&self) -> Table {
         let by_time = if self.elapsed_ns() > 0 { self.by_time.rows.as_slice() } else { &[] };
-        series::table(&self.shape, self.start, &[("volume", &self.by_volume.rows), ("time", by_time)])
+        series::table(
+            &self.shape,
+            self.start,
+            &[("volume", &self.by_volume.rows), ("time", by_time)],
+            self.buffer.is_some(),
+        )
     }
 
     /// The table `latency`: by kind of request (`all` is reads and writes) the occupied classes of the

@@ -31,6 +31,8 @@ pub(crate) struct Sample {
     pub(crate) channel_ns: u64,
     /// Busy time of all dies.
     pub(crate) die_ns: u64,
+    /// Pages in the write buffer × time.
+    pub(crate) buffer_page_ns: u128,
 }
 
 impl Sample {
@@ -41,6 +43,7 @@ impl Sample {
             write_ns: self.write_ns + other.write_ns,
             channel_ns: self.channel_ns + other.channel_ns,
             die_ns: self.die_ns + other.die_ns,
+            buffer_page_ns: self.buffer_page_ns + other.buffer_page_ns,
         }
     }
 
@@ -51,6 +54,7 @@ impl Sample {
             write_ns: self.write_ns - other.write_ns,
             channel_ns: self.channel_ns - other.channel_ns,
             die_ns: self.die_ns - other.die_ns,
+            buffer_page_ns: self.buffer_page_ns - other.buffer_page_ns,
         }
     }
 }
@@ -154,8 +158,8 @@ impl Axis {
     }
 }
 
-/// The table `series`. `axes` are the name of an axis and its rows.
-pub(crate) fn table(shape: &Shape, start: Instant, axes: &[(&'static str, &[Row])]) -> Table {
+/// The table `series`. `axes` are the name of an axis and its rows; `buffered`: there is a write buffer.
+pub(crate) fn table(shape: &Shape, start: Instant, axes: &[(&'static str, &[Row])], buffered: bool) -> Table {
     let rows: Vec<(&'static str, &Row)> =
         axes.iter().flat_map(|(name, rows)| rows.iter().map(move |row| (*name, row))).collect();
     let count =
@@ -202,6 +206,7 @@ pub(crate) fn table(shape: &Shape, start: Instant, axes: &[(&'static str, &[Row]
         ("multiplane_program_fraction", figure(&|f| f.counters().multiplane_fraction(OpKind::Program))),
         ("channel_busy", figure(&|f| f.busy(f.row.delta.channel_ns, f.shape.channels))),
         ("die_busy", figure(&|f| f.busy(f.row.delta.die_ns, f.shape.dies))),
+        ("buffer_pages", figure(&|f| if buffered { f.buffer_pages() } else { None })),
     ];
     Table { name: "series", columns }
 }
@@ -243,6 +248,11 @@ impl Figures<'_> {
     fn max_us(&self) -> Option<f64> {
         let requests = self.counters().host_reads + self.counters().host_writes;
         (self.shape.timed && requests > 0).then(|| crate::latency::us(self.row.max_ns))
+    }
+
+    fn buffer_pages(&self) -> Option<f64> {
+        let elapsed_ns = self.elapsed_ns();
+        (self.shape.timed && elapsed_ns > 0).then(|| self.row.delta.buffer_page_ns as f64 / elapsed_ns as f64)
     }
 
     fn busy(&self, busy_ns: u64, of: u32) -> Option<f64> {

@@ -184,7 +184,7 @@ impl Timed<'_, '_> {
     /// Offers waiting writes of a dynamic allocation to free dies, round robin.
     fn offer_shared_writes(&mut self) {
         for queue in 0..self.writes.len() as u32 {
-            while self.writes[queue as usize].first().is_some() {
+            while self.has_writes(queue) {
                 let Some(die) = self.device.ftl.next_die_of(queue, self.idle.of(queue)) else { break };
                 self.choose(die);
                 if self.dies[die as usize].is_idle() {
@@ -280,8 +280,14 @@ impl Timed<'_, '_> {
                 if !correcting && self.collections[domain as usize].correcting == 0 {
                     let begun = self.collections[domain as usize].begun;
                     let is_mandatory = self.device.ftl.job(domain).is_some_and(|job| !job.forward);
-                    let waiting = self.writes[dynamic.unwrap_or(domain) as usize].first().filter(|_| is_mandatory);
-                    let age = waiting.map_or(NOT_URGENT, |write| self.pool.get(write).age);
+                    let queue = dynamic.unwrap_or(domain);
+                    let waiting = self.writes[queue as usize].first().filter(|_| is_mandatory);
+                    let age = match waiting {
+                        Some(write) => self.pool.get(write).age,
+                        // Pages in the write buffer that would leave now are older than any read that waits.
+                        None if is_mandatory && self.has_buffered(queue) => 0,
+                        None => NOT_URGENT,
+                    };
                     offer(age, begun, Task::Collect(domain));
                 }
             } else if dynamic.is_some() {
@@ -303,7 +309,10 @@ impl Timed<'_, '_> {
     /// The first write of a domain's queue, if it can be programmed. Writes of one domain keep their order.
     fn ready_write(&mut self, queue: u32) -> Option<u32> {
         self.run_trims(queue);
-        let write = self.writes[queue as usize].first()?;
+        let write = match self.writes[queue as usize].first() {
+            Some(write) => write,
+            None => self.supply(queue)?,
+        };
         self.is_ready(write).then_some(write)
     }
 
@@ -324,7 +333,7 @@ impl Timed<'_, '_> {
         let mut count = 0;
         let mut previous = None;
         let mut at = self.writes[queue as usize].first();
-        while let Some(write) = at {
+        while let Some(write) = at.or_else(|| self.supply(queue)) {
             let lpn = self.pool.get(write).lpn;
             if !passed[..count].contains(&lpn) && self.is_ready(write) {
                 return Some((previous, write));
@@ -473,6 +482,7 @@ impl Timed<'_, '_> {
         let Transaction { lpn, version, age, .. } = *self.pool.get(write);
         let ppn = self.device.ftl.write(domain, lpn);
         self.device.flash.program(ppn, self.device.content(lpn, version)).expect_done();
+        self.begin_program(write);
         self.dies[die as usize].add(ppn, write);
         self.note_collections(domain);
         age

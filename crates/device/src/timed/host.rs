@@ -16,15 +16,19 @@ const BATCH: usize = 64;
 /// A request in the device.
 #[derive(Clone, Copy)]
 pub(super) struct Active {
-    kind: RequestKind,
+    pub(super) kind: RequestKind,
     /// When its latency begins.
     arrived: Instant,
-    bytes: u64,
-    span: Span,
-    /// Number of admission.
-    order: u64,
+    pub(super) bytes: u64,
+    pub(super) span: Span,
+    /// Number of admission; for a flush of the write buffer the number of the flush.
+    pub(super) order: u64,
+    pub(super) offset: u64,
+    pub(super) fua: bool,
+    /// Pages that a write has in the write buffer.
+    pub(super) entered: u32,
     /// What it still waits for: pages, or for a flush older writes. 0: the slot is free.
-    remaining: u32,
+    pub(super) remaining: u32,
 }
 
 /// Requests outside and inside the device.
@@ -33,10 +37,18 @@ pub(super) struct Host {
     queue_depth: usize,
     incoming: VecDeque<Request>,
     drawn: Vec<Request>,
-    active: Vec<Active>,
+    pub(super) active: Vec<Active>,
     free: Vec<u32>,
     /// Flushes that wait for older writes.
-    flushes: Vec<u32>,
+    pub(super) flushes: Vec<u32>,
+    /// With a write buffer: writes that wait for room, with the trims and flushes behind them.
+    pub(super) waiting: VecDeque<u32>,
+    /// How much room the first of them needs, at least.
+    pub(super) need: u32,
+    /// The write buffer just became full: its flush begins before anything else is accepted.
+    pub(super) paused: bool,
+    /// Writes with FUA, with the buffered pages that they wait for: page, request.
+    pub(super) urgent: Vec<(u32, u32)>,
     writes_in_flight: u32,
     admissions: u64,
     /// Trims in the queues of planes: what is mapped now may not be when a write's turn comes.
@@ -58,6 +70,9 @@ impl Host {
                 512,
             ),
             order: 0,
+            offset: 0,
+            fua: false,
+            entered: 0,
             remaining: 0,
         };
         Host {
@@ -68,6 +83,10 @@ impl Host {
             active: vec![idle; queue_depth as usize],
             free: (0..queue_depth).rev().collect(),
             flushes: Vec::new(),
+            waiting: VecDeque::with_capacity(queue_depth as usize),
+            need: 0,
+            paused: false,
+            urgent: Vec::new(),
             writes_in_flight: 0,
             admissions: 0,
             trims_waiting: 0,
@@ -97,7 +116,10 @@ impl Host {
 impl Timed<'_, '_> {
     /// Admits requests while the queue has room and their time has come.
     pub(super) fn admit(&mut self) -> Result<(), RunError> {
-        while !self.host.free.is_empty() {
+        if self.buffer.is_some() {
+            self.pump();
+        }
+        while !self.host.free.is_empty() && self.may_send() {
             if self.host.incoming.is_empty() {
                 self.draw()?;
             }
@@ -109,8 +131,8 @@ impl Timed<'_, '_> {
             let span = Span::of(&request, self.device.page_size);
             // A dynamic allocation has no queue that a trim could wait its turn in, so it waits outside for
             // older writes of its pages.
-            let is_dynamic = self.device.ftl.allocation().dynamic().is_some();
-            if request.kind == RequestKind::Trim && is_dynamic && self.host.writes_overlap(span) {
+            let waits_outside = self.device.ftl.allocation().dynamic().is_some() && self.buffer.is_none();
+            if request.kind == RequestKind::Trim && waits_outside && self.host.writes_overlap(span) {
                 return Ok(());
             }
             self.host.incoming.pop_front();
@@ -121,13 +143,28 @@ impl Timed<'_, '_> {
         Ok(())
     }
 
+    /// Whether the host sends its next request, if there is a place for it: `batch` holds it back until the
+    /// write before is accepted, by the write buffer or, without one, by flash.
+    #[inline]
+    fn may_send(&self) -> bool {
+        let accepted = || match self.buffer {
+            None => self.host.writes_in_flight == 0,
+            Some(_) => self.host.waiting.is_empty(),
+        };
+        !self.host.paused && (self.host.replay != Replay::Batch || accepted())
+    }
+
     /// Draws the next requests and asks for their map entries.
     fn draw(&mut self) -> Result<(), RunError> {
         self.host.drawn.clear();
         self.workload.fill(&mut self.host.drawn, BATCH)?;
         for request in &self.host.drawn {
             if request.size > 0 {
-                self.device.ftl.prefetch_map(Lpn((request.offset / self.device.page_size) as u32));
+                let lpn = Lpn((request.offset / self.device.page_size) as u32);
+                self.device.ftl.prefetch_map(lpn);
+                if let Some(buffer) = &self.buffer {
+                    buffer.prefetch(lpn);
+                }
             }
             self.host.incoming.push_back(*request);
         }
@@ -144,9 +181,17 @@ impl Timed<'_, '_> {
             bytes: request.size,
             span,
             order: self.host.admissions,
+            offset: request.offset,
+            fua: request.fua,
+            entered: 0,
             // One more than its pages until all are queued, so that it cannot complete half-way.
             remaining: 1,
         };
+        if self.buffer.is_some() && request.kind != RequestKind::Read {
+            self.host.waiting.push_back(slot);
+            self.pump();
+            return;
+        }
         match request.kind {
             RequestKind::Read => self.enter_read(slot, span),
             RequestKind::Write => self.enter_write(slot, span),
@@ -161,13 +206,13 @@ impl Timed<'_, '_> {
 
     fn enter_read(&mut self, slot: u32, span: Span) {
         for (lpn, _) in span.pages() {
+            let Some(floor) = self.read_buffer(slot, lpn) else { continue };
             let Some(ppn) = self.device.ftl.lookup(lpn) else {
                 self.device.recorder.counters.unmapped_reads += 1;
                 continue;
             };
             self.host.active[slot as usize].remaining += 1;
             let age = self.next_age();
-            let floor = self.device.read_floor(lpn);
             let read = self.pool.insert(Transaction::new(age, lpn, slot, floor, Work::Read, false));
             let die = self.device.ftl.geometry().die_of(ppn);
             self.queue_read(die, read);
@@ -194,7 +239,7 @@ impl Timed<'_, '_> {
 
     /// A trim takes its turn among the writes of each plane, as it does where no time passes; so the planes
     /// see the same sequence under both executors.
-    fn enter_trim(&mut self, slot: u32, span: Span) {
+    pub(super) fn enter_trim(&mut self, slot: u32, span: Span) {
         if self.device.ftl.allocation().dynamic().is_some() {
             span.pages().for_each(|(lpn, _)| self.device.trim(lpn));
             return;
@@ -234,7 +279,7 @@ impl Timed<'_, '_> {
         let Some(ppn) = self.device.ftl.lookup(lpn) else { return false };
         let transaction = self.pool.get_mut(write);
         (transaction.partial, transaction.waiting) = (false, true);
-        let floor = self.device.read_floor(lpn);
+        let floor = self.device.array_floor(lpn);
         let read = self.pool.insert(Transaction::new(age, lpn, write, floor, Work::ReadOld, false));
         let die = self.device.ftl.geometry().die_of(ppn);
         self.queue_read(die, read);
@@ -249,6 +294,7 @@ impl Timed<'_, '_> {
             self.part_done(owner);
         } else {
             self.pool.get_mut(owner).waiting = false;
+            self.page_completed(owner);
             self.wake_queue(self.device.ftl.allocation().queue_of(lpn));
         }
     }
@@ -257,8 +303,13 @@ impl Timed<'_, '_> {
     pub(super) fn write_done(&mut self, slot: u32) {
         let Transaction { lpn, version, owner, .. } = *self.pool.get(slot);
         self.pool.release(slot);
-        self.device.write_completed(lpn, version);
-        self.part_done(owner);
+        self.device.programmed(lpn, version);
+        if self.buffer.is_some() {
+            self.page_programmed(owner);
+        } else {
+            self.device.write_completed(lpn, version);
+            self.part_done(owner);
+        }
     }
 
     /// A read turned out to have nothing to read: its page was trimmed while it waited.
@@ -270,21 +321,24 @@ impl Timed<'_, '_> {
     }
 
     /// One of the things that a request waits for is done.
-    fn part_done(&mut self, slot: u32) {
+    pub(super) fn part_done(&mut self, slot: u32) {
         let request = &mut self.host.active[slot as usize];
         request.remaining -= 1;
         if request.remaining > 0 {
             return;
         }
         let Active { kind, arrived, bytes, order, .. } = *request;
+        if self.buffer.is_some() {
+            self.device.check_durable(slot);
+        }
         self.host.free.push(slot);
         self.host.completions += 1;
         self.host.last_completion = self.now;
         self.device.recorder.completed(kind, arrived, self.now, bytes);
         match kind {
-            RequestKind::Write => self.write_request_done(order),
+            RequestKind::Write if self.buffer.is_none() => self.write_request_done(order),
             RequestKind::Flush => self.host.flushes.retain(|&flush| flush != slot),
-            RequestKind::Read | RequestKind::Trim => {}
+            RequestKind::Write | RequestKind::Read | RequestKind::Trim => {}
         }
     }
 
@@ -303,7 +357,7 @@ impl Timed<'_, '_> {
         if self.pool.get(slot).work == Work::ReadOld { Cause::Rmw } else { Cause::Host }
     }
 
-    fn next_age(&mut self) -> u64 {
+    pub(super) fn next_age(&mut self) -> u64 {
         self.ages += 1;
         self.ages
     }

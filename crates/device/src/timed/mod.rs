@@ -4,6 +4,7 @@
 //! decided when it is free: only then is a page placed, a victim's page looked up, a read translated. The
 //! FTL and the array therefore change together, in the order in which dies take commands.
 
+mod buffer;
 mod dies;
 mod host;
 mod idle;
@@ -17,6 +18,7 @@ use engine::Timers;
 use metrics::Timeline;
 use workload::Workload;
 
+use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::scheduler::Scheduler;
 use crate::{RunError, Watch};
@@ -49,6 +51,7 @@ pub(super) struct Timed<'a, 'w> {
     scheduler: Scheduler,
     timing: Timing,
     host: Host,
+    buffer: Option<Buffer>,
     pool: Pool,
     ages: u64,
     collections_begun: u64,
@@ -77,6 +80,7 @@ pub(crate) fn run(
     watch: &mut Watch<'_>,
     timeline: Option<Timeline>,
 ) -> Result<Option<Timeline>, RunError> {
+    let buffer = crate::buffer::build(config, device)?;
     let geometry = *device.ftl.geometry();
     let queues = device.ftl.allocation().queues() as usize;
     let idle = IdleDies::new(device.ftl.allocation(), geometry.dies());
@@ -92,6 +96,7 @@ pub(crate) fn run(
         scheduler: Scheduler::build(config.ftl.get("scheduler")),
         timing: Timing::new(&config.device, &layout),
         host: Host::new(config.host.replay, config.host.queue_depth),
+        buffer,
         pool: Pool::default(),
         ages: 0,
         collections_begun: 0,
@@ -114,13 +119,19 @@ impl Timed<'_, '_> {
     fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.admit()?;
+            self.begin_flushing();
             let completed = self.host.completions;
+            let paused = std::mem::take(&mut self.host.paused);
             self.dispatch();
-            if self.host.completions > completed {
-                // A trim or a read of trimmed pages was answered without flash: there is room for more.
+            if self.host.completions > completed || paused {
+                // A trim or a read of trimmed pages was answered without flash: there is room for more. Or the
+                // write buffer was full, and its flush has begun.
                 continue;
             }
             self.draining = self.host.is_idle();
+            if self.draining && self.flush_at_the_end() {
+                continue;
+            }
             let Some((now, _)) = self.timers.next() else { break };
             self.now = now;
             if !self.draining {
@@ -142,6 +153,8 @@ impl Timed<'_, '_> {
             }
         }
         assert!(self.host.is_idle(), "the device stands still with requests in it");
+        let buffered = self.buffer.as_ref().map_or(0, Buffer::fill);
+        assert_eq!(buffered, 0, "the device stands still with pages in its write buffer");
         self.device.recorder.finish(self.host.last_completion);
         Ok(())
     }

@@ -124,6 +124,7 @@ pub fn random_config(seed: u64) -> Config {
         choose(&mut config.ftl, "reclaim_unit", "block", &[]);
     }
     random_capacity(r, &mut config);
+    random_buffer(seed, &mut config);
     config.host.queue_depth = *pick(r, &[1, 2, 7, 32]);
     config.run.seed = seed;
     let footprint = config.device.user_capacity;
@@ -177,6 +178,20 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
     if ftl.get("wear_leveling").name == "static" {
         choose(ftl, "wear_leveling", "static", &[("threshold", 1.0 + r.below(5) as f64)]);
     }
+}
+
+/// Where a write buffer was drawn, one of a page up to all of the device, in either order.
+fn random_buffer(seed: u64, config: &mut Config) {
+    let buffer = config.ftl.get("write_buffer").name;
+    if buffer == "none" {
+        return;
+    }
+    let mut random = Stream::new(seed, "buffer");
+    let page = u64::from(config.device.page_size);
+    let most = (config.device.user_capacity / page).min([1, 3, 16, 64][random.below(4) as usize]);
+    let size = (1 + random.below(most)) * page;
+    let order = random.below(2) as f64;
+    choose(&mut config.ftl, "write_buffer", buffer, &[("size", size as f64), ("order", order)]);
 }
 
 /// Anything from half empty to as full as the device can be and still be writable for ever.

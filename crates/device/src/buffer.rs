@@ -1,0 +1,563 @@
+//! The write buffer: which pages it holds, which of them a write or a read finds there, and which leaves next.
+//!
+//! It is shared by all channels. It knows logical pages and the queues they will be written through, and
+//! neither time nor flash: the executors ask for a page when they can program one.
+//!
+//! Pages are in one list over the whole buffer and in one per queue, oldest first. The order between two
+//! versions of one page never changes: a page that waits is overwritten in place, and one that is being
+//! programmed is out of the lists, so that its next version is a page of its own behind it.
+
+use base::{Choice, Instant, Lpn, Param, ParamKind, Seam, Selection};
+use config::Config;
+use engine::FlatArray;
+use ftl::OutOfMemory;
+
+use crate::device::Device;
+use crate::pages::Span;
+use crate::{Refusal, RunError};
+
+/// "No page" in a link and in the index.
+const NONE: u32 = u32::MAX;
+
+const PARAMS: &[Param] = &[
+    Param {
+        name: "size",
+        default: 2_097_152.0,
+        min: 512.0,
+        max: 1_099_511_627_776.0,
+        kind: ParamKind::Size,
+        doc: "Bytes of the buffer; whole pages, and no more than the user capacity.",
+    },
+    Param::word(
+        "order",
+        &["channel", "global"],
+        "`channel`: a channel that is free takes the oldest of its own pages; `global`: pages leave in one order over \
+         all channels, so the oldest page holds up the others while its channel is busy or collects.",
+    ),
+];
+
+static CHOICES: &[Choice] = &[
+    Choice { name: "none", doc: "A write completes when it is programmed.", params: &[] },
+    Choice {
+        name: "fifo",
+        doc: "Shared by all channels; a write completes when it is buffered; flushed when full, in order of arrival \
+              (GC forwarding, section 3.1).",
+        params: PARAMS,
+    },
+    Choice {
+        name: "lru",
+        doc: "As `fifo`, but a page that is written again or read moves to the young end.",
+        params: PARAMS,
+    },
+];
+
+/// The seam, for the configuration reader.
+pub(crate) static SEAM: Seam = Seam { key: "write_buffer", doc: "Write buffer in DRAM.", choices: CHOICES };
+
+/// Refuses a buffer that no device can have.
+pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
+    let selection = config.ftl.get("write_buffer");
+    if selection.name == "none" {
+        return Ok(());
+    }
+    let refuse = |message: String, help: String| Err(Refusal { key: "ftl.write_buffer", message, help });
+    let (size, page) = (selection.get("size") as u64, u64::from(config.device.page_size));
+    let print = config::print_size;
+    if size % page != 0 || size == 0 {
+        let below = size / page * page;
+        let near = if below == 0 { String::new() } else { format!("{} and ", print(below)) };
+        return refuse(
+            format!("a write buffer of {} is not a whole number of pages of {}", print(size), print(page)),
+            format!("the nearest: {near}{}", print(below + page)),
+        );
+    }
+    if size > config.device.user_capacity {
+        return refuse(
+            format!("a write buffer of {} is larger than the user capacity", print(size)),
+            format!("`size` can be at most {}", print(config.device.user_capacity)),
+        );
+    }
+    Ok(())
+}
+
+/// The write buffer of a configuration, if it has one; the figures hear of it.
+pub(crate) fn build(config: &Config, device: &mut Device) -> Result<Option<Buffer>, RunError> {
+    let selection = config.ftl.get("write_buffer");
+    if selection.name == "none" {
+        return Ok(None);
+    }
+    let allocation = device.ftl.allocation();
+    let geometry = device.ftl.geometry();
+    let channel_of = |queue| geometry.channel_of_die(geometry.die_of_domain(queue));
+    let channels = match allocation.dynamic() {
+        None => (0..allocation.queues()).map(channel_of).collect(),
+        Some(_) => Vec::new(),
+    };
+    let user_pages = device.ftl.user_pages();
+    let buffer =
+        Buffer::new(selection, device.page_size, user_pages, allocation.queues(), channels).map_err(|reason| {
+            let error = OutOfMemory { megabytes: u64::from(user_pages) * 4 / 1_000_000, reason };
+            RunError::Failed(error.to_string())
+        })?;
+    device.recorder.watch_buffer(buffer.capacity, buffer.dirty.len());
+    Ok(Some(buffer))
+}
+
+/// Takes a page of a write in, over its buffered version if there is one; otherwise there is room.
+pub(crate) fn accept(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, valid: u64, now: Instant) -> u32 {
+    let version = device.admit_write(lpn);
+    let page = match buffer.find_open(lpn) {
+        Some(page) => {
+            buffer.merge(page, version, valid);
+            device.recorder.counters.buffer_hits += 1;
+            page
+        }
+        None => {
+            let page = buffer.insert(lpn, version, valid, device.ftl.allocation().queue_of(lpn));
+            report(device, buffer, page, now);
+            page
+        }
+    };
+    buffer.accepted += 1;
+    device.write_completed(lpn, version);
+    page
+}
+
+/// A page leaves to be programmed, or was programmed: its room is free.
+pub(crate) fn leave(device: &mut Device, buffer: &mut Buffer, page: u32, now: Instant) -> Page {
+    let left = buffer.remove(page);
+    device.recorder.counters.buffer_evictions += 1;
+    report(device, buffer, page, now);
+    left
+}
+
+/// A trim drops a page that waits.
+pub(crate) fn drop_page(device: &mut Device, buffer: &mut Buffer, page: u32, now: Instant) -> Page {
+    let dropped = buffer.remove(page);
+    device.recorder.counters.buffer_drops += 1;
+    report(device, buffer, page, now);
+    dropped
+}
+
+fn report(device: &mut Device, buffer: &Buffer, page: u32, now: Instant) {
+    let channel = buffer.channel_of(page).map(|channel| (channel, buffer.dirty()[channel as usize]));
+    device.recorder.buffer_fill(now, buffer.fill, channel);
+}
+
+/// Answers a read of the parts `needed` of a page from the buffer, or says of which version the array's page
+/// must be at least. What is partly buffered and partly in flash needs flash.
+pub(crate) fn read(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, needed: u64) -> Option<u32> {
+    let Some(page) = buffer.find(lpn) else { return Some(device.read_floor(lpn)) };
+    let Page { version, valid, .. } = buffer.pages[page as usize];
+    if needed & !valid != 0 && device.ftl.lookup(lpn).is_some() {
+        return Some(device.array_floor(lpn));
+    }
+    device.check_read(lpn, device.read_floor(lpn), device.content(lpn, version));
+    device.recorder.counters.buffer_read_hits += 1;
+    buffer.touch(page);
+    None
+}
+
+/// Which parts of a page are meant: a bit for each of at most 64 equal units of whole sectors.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parts {
+    page_size: u64,
+    unit: u64,
+    count: u64,
+}
+
+impl Parts {
+    fn new(page_size: u64) -> Parts {
+        let sectors = page_size / 512;
+        let unit = 512 * sectors.div_ceil(64);
+        Parts { page_size, unit, count: page_size.div_ceil(unit) }
+    }
+
+    /// The whole page.
+    pub(crate) fn all(self) -> u64 {
+        u64::MAX >> (64 - self.count)
+    }
+
+    fn between(first: u64, end: u64) -> u64 {
+        if first >= end { 0 } else { (u64::MAX >> (64 - (end - first))) << first }
+    }
+
+    /// What a request of `size` bytes at `offset` covers wholly of a page: what it makes valid.
+    fn covered(self, lpn: Lpn, offset: u64, size: u64) -> u64 {
+        let (from, to) = self.range(lpn, offset, size);
+        let end = if to == self.page_size { self.count } else { to / self.unit };
+        Parts::between(from.div_ceil(self.unit), end)
+    }
+
+    /// What it touches of the page: what a read needs.
+    pub(crate) fn touched(self, lpn: Lpn, offset: u64, size: u64) -> u64 {
+        let (from, to) = self.range(lpn, offset, size);
+        Parts::between(from / self.unit, to.div_ceil(self.unit))
+    }
+
+    /// What a write makes valid; `partial`: it does not cover the page.
+    #[inline]
+    pub(crate) fn valid(self, lpn: Lpn, partial: bool, offset: u64, size: u64) -> u64 {
+        if partial { self.covered(lpn, offset, size) } else { self.all() }
+    }
+
+    fn range(self, lpn: Lpn, offset: u64, size: u64) -> (u64, u64) {
+        let start = u64::from(lpn.0) * self.page_size;
+        (offset.saturating_sub(start), (offset + size - start).min(self.page_size))
+    }
+}
+
+/// Where a buffered page stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It waits in the buffer.
+    Waiting,
+    /// It was handed to its queue as this transaction, and is not being programmed yet.
+    Handed(u32),
+    /// It is being programmed; its data stay until that is done.
+    Programming,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    older: u32,
+    younger: u32,
+}
+
+const ALONE: Link = Link { older: NONE, younger: NONE };
+
+/// The two lists a waiting page is in.
+const OF_QUEUE: usize = 0;
+const OF_ALL: usize = 1;
+
+/// A buffered page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    pub(crate) lpn: Lpn,
+    /// The version that it carries.
+    pub(crate) version: u32,
+    /// The queue that it is written through.
+    pub(crate) queue: u32,
+    pub(crate) state: State,
+    /// Its valid parts; the rest is in flash.
+    pub(crate) valid: u64,
+    /// How many flushes had begun when it entered.
+    pub(crate) flushes: u32,
+    /// It leaves at once: a write with FUA.
+    urgent: bool,
+    links: [Link; 2],
+}
+
+#[derive(Clone, Copy)]
+struct Ends {
+    oldest: u32,
+    youngest: u32,
+}
+
+const EMPTY: Ends = Ends { oldest: NONE, youngest: NONE };
+
+/// The buffer.
+pub(crate) struct Buffer {
+    capacity: u32,
+    /// Pages that take room: waiting, handed over, and being programmed.
+    fill: u32,
+    /// Pages accepted so far.
+    accepted: u64,
+    moves_hits: bool,
+    one_order: bool,
+    /// The buffer is full, or a write waits for room: pages may leave.
+    pub(crate) flushing: bool,
+    pages: Vec<Page>,
+    free: Vec<u32>,
+    /// By LPN: the newest version that is buffered.
+    index: FlatArray,
+    queues: Vec<Ends>,
+    all: Ends,
+    /// By queue, its channel; empty where the allocation does not bind pages to channels.
+    channels: Vec<u32>,
+    /// By channel: pages that take room.
+    dirty: Vec<u32>,
+    flushes: u32,
+    pub(crate) parts: Parts,
+}
+
+impl Buffer {
+    /// The buffer that was chosen. `channels` is by queue its channel, or empty where pages have none before
+    /// they are programmed.
+    fn new(
+        selection: &Selection,
+        page_size: u64,
+        user_pages: u32,
+        queues: u32,
+        channels: Vec<u32>,
+    ) -> std::io::Result<Buffer> {
+        let capacity = (selection.get("size") as u64 / page_size) as u32;
+        assert!(capacity > 0, "a buffer holds a page");
+        let dirty = vec![0; channels.iter().max().map_or(0, |last| *last as usize + 1)];
+        Ok(Buffer {
+            capacity,
+            fill: 0,
+            accepted: 0,
+            moves_hits: selection.name == "lru",
+            one_order: selection.word("order") == "global",
+            flushing: false,
+            pages: Vec::with_capacity(capacity as usize),
+            free: Vec::with_capacity(capacity as usize),
+            index: FlatArray::filled(user_pages as usize, NONE)?,
+            queues: vec![EMPTY; queues as usize],
+            all: EMPTY,
+            channels,
+            dirty,
+            flushes: 0,
+            parts: Parts::new(page_size),
+        })
+    }
+
+    /// Pages that it can hold.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Pages that take room.
+    pub(crate) fn fill(&self) -> u32 {
+        self.fill
+    }
+
+    /// Pages that it has room for.
+    #[inline]
+    pub(crate) fn room(&self) -> u32 {
+        self.capacity - self.fill
+    }
+
+    /// By channel, the pages that take room; empty under a dynamic allocation.
+    pub(crate) fn dirty(&self) -> &[u32] {
+        &self.dirty
+    }
+
+    /// Pages accepted so far: what stands for time where none passes.
+    pub(crate) fn age(&self) -> Instant {
+        Instant(self.accepted)
+    }
+
+    /// How many pages of a span need room: those that would not overwrite a buffered one.
+    pub(crate) fn need(&self, span: Span) -> u32 {
+        span.pages().filter(|(lpn, _)| self.find_open(*lpn).is_none()).count() as u32
+    }
+
+    /// The channel of a page, if the allocation binds it to one.
+    pub(crate) fn channel_of(&self, page: u32) -> Option<u32> {
+        self.channels.get(self.pages[page as usize].queue as usize).copied()
+    }
+
+    pub(crate) fn page(&self, page: u32) -> &Page {
+        &self.pages[page as usize]
+    }
+
+    /// Asks for the index entry of a page that will be looked for.
+    pub(crate) fn prefetch(&self, lpn: Lpn) {
+        self.index.prefetch(lpn.index());
+    }
+
+    /// The newest buffered version of a page, wherever it stands.
+    #[inline]
+    pub(crate) fn find(&self, lpn: Lpn) -> Option<u32> {
+        let page = self.index[lpn.index()];
+        (page != NONE).then_some(page)
+    }
+
+    /// The buffered page that a write of `lpn` would overwrite in place.
+    #[inline]
+    pub(crate) fn find_open(&self, lpn: Lpn) -> Option<u32> {
+        self.find(lpn).filter(|&page| self.pages[page as usize].state != State::Programming)
+    }
+
+    /// Overwrites a buffered page in place.
+    pub(crate) fn merge(&mut self, page: u32, version: u32, valid: u64) {
+        let entry = &mut self.pages[page as usize];
+        assert!(entry.state != State::Programming, "a page that is being programmed has left the buffer");
+        entry.version = version;
+        entry.valid |= valid;
+        self.touch(page);
+    }
+
+    /// A page was used: under LRU it moves to the young end. One that has to leave anyway keeps its place, or a
+    /// flush could wait for ever.
+    pub(crate) fn touch(&mut self, page: u32) {
+        if self.moves_hits && self.pages[page as usize].state == State::Waiting && !self.is_due(page) {
+            self.unlink(page);
+            self.link_youngest(page);
+        }
+    }
+
+    /// Takes a page in, for which there is room.
+    pub(crate) fn insert(&mut self, lpn: Lpn, version: u32, valid: u64, queue: u32) -> u32 {
+        assert!(self.fill < self.capacity, "the buffer is full");
+        debug_assert!(self.find_open(lpn).is_none(), "a page is buffered once");
+        let entry = Page {
+            lpn,
+            version,
+            queue,
+            state: State::Waiting,
+            valid,
+            flushes: self.flushes,
+            urgent: false,
+            links: [ALONE; 2],
+        };
+        let page = match self.free.pop() {
+            Some(page) => {
+                self.pages[page as usize] = entry;
+                page
+            }
+            None => {
+                self.pages.push(entry);
+                self.pages.len() as u32 - 1
+            }
+        };
+        self.index[lpn.index()] = page;
+        self.fill += 1;
+        if let Some(channel) = self.channel_of(page) {
+            self.dirty[channel as usize] += 1;
+        }
+        self.link_youngest(page);
+        page
+    }
+
+    /// A page leaves as soon as its queue can take it, before all others.
+    pub(crate) fn hurry(&mut self, page: u32) {
+        if self.pages[page as usize].state == State::Waiting {
+            self.unlink(page);
+            self.link_oldest(page);
+        }
+        self.pages[page as usize].urgent = true;
+    }
+
+    /// All that is buffered has to leave; what enters from now on has not. Returns the number of the flush:
+    /// it waits for the pages whose `flushes` is smaller.
+    pub(crate) fn flush(&mut self) -> u32 {
+        self.flushes += 1;
+        self.flushes
+    }
+
+    /// Whether a page leaves without waiting for the buffer to be full. Such pages are the oldest of each list.
+    fn is_due(&self, page: u32) -> bool {
+        let Page { urgent, flushes, .. } = self.pages[page as usize];
+        urgent || flushes < self.flushes
+    }
+
+    /// The page that may leave through a queue now.
+    #[inline]
+    pub(crate) fn next_of(&self, queue: u32) -> Option<u32> {
+        let page = self.queues[queue as usize].oldest;
+        let leaves =
+            page != NONE && (self.flushing || self.is_due(page)) && !(self.one_order && self.all.oldest != page);
+        leaves.then_some(page)
+    }
+
+    /// The oldest waiting page of all, whether or not it may leave.
+    pub(crate) fn oldest(&self) -> Option<u32> {
+        (self.all.oldest != NONE).then_some(self.all.oldest)
+    }
+
+    /// The oldest waiting page of all, if it is due.
+    pub(crate) fn oldest_due(&self) -> Option<u32> {
+        self.oldest().filter(|&page| self.is_due(page))
+    }
+
+    /// Whether pages leave in one order over all channels.
+    pub(crate) fn is_in_one_order(&self) -> bool {
+        self.one_order
+    }
+
+    /// Whether a queue has waiting pages.
+    pub(crate) fn has_waiting(&self, queue: u32) -> bool {
+        self.queues[queue as usize].oldest != NONE
+    }
+
+    /// Hands a waiting page to its queue as `transaction`; it takes room until [`Buffer::remove`].
+    pub(crate) fn hand_over(&mut self, page: u32, transaction: u32) {
+        assert_eq!(self.pages[page as usize].state, State::Waiting, "a page leaves once");
+        self.unlink(page);
+        self.pages[page as usize].state = State::Handed(transaction);
+    }
+
+    /// A page that was handed over is being programmed: it can no longer be overwritten.
+    #[inline]
+    pub(crate) fn begin_program(&mut self, page: u32) {
+        self.pages[page as usize].state = State::Programming;
+    }
+
+    /// A page that has left the lists can no longer be overwritten or read: it was trimmed.
+    pub(crate) fn close(&mut self, page: u32) {
+        let entry = &mut self.pages[page as usize];
+        entry.state = State::Programming;
+        self.index[entry.lpn.index()] = NONE;
+    }
+
+    /// All parts of a page are in the buffer: its old version has arrived.
+    pub(crate) fn complete(&mut self, page: u32) {
+        self.pages[page as usize].valid = self.parts.all();
+    }
+
+    /// Frees the room of a page: it is programmed, or was dropped while it waited.
+    pub(crate) fn remove(&mut self, page: u32) -> Page {
+        let entry = self.pages[page as usize];
+        if entry.state == State::Waiting {
+            self.unlink(page);
+        }
+        // A newer version may have taken its place in the index.
+        if self.index[entry.lpn.index()] == page {
+            self.index[entry.lpn.index()] = NONE;
+        }
+        if let Some(channel) = self.channel_of(page) {
+            self.dirty[channel as usize] -= 1;
+        }
+        self.fill -= 1;
+        self.free.push(page);
+        entry
+    }
+
+    fn ends(&mut self, list: usize, queue: u32) -> &mut Ends {
+        if list == OF_ALL { &mut self.all } else { &mut self.queues[queue as usize] }
+    }
+
+    fn link_youngest(&mut self, page: u32) {
+        let queue = self.pages[page as usize].queue;
+        for list in [OF_QUEUE, OF_ALL] {
+            let ends = self.ends(list, queue);
+            let older = std::mem::replace(&mut ends.youngest, page);
+            match older {
+                NONE => ends.oldest = page,
+                _ => self.pages[older as usize].links[list].younger = page,
+            }
+            self.pages[page as usize].links[list] = Link { older, younger: NONE };
+        }
+    }
+
+    fn link_oldest(&mut self, page: u32) {
+        let queue = self.pages[page as usize].queue;
+        for list in [OF_QUEUE, OF_ALL] {
+            let ends = self.ends(list, queue);
+            let younger = std::mem::replace(&mut ends.oldest, page);
+            match younger {
+                NONE => ends.youngest = page,
+                _ => self.pages[younger as usize].links[list].older = page,
+            }
+            self.pages[page as usize].links[list] = Link { older: NONE, younger };
+        }
+    }
+
+    fn unlink(&mut self, page: u32) {
+        let queue = self.pages[page as usize].queue;
+        for list in [OF_QUEUE, OF_ALL] {
+            let Link { older, younger } = self.pages[page as usize].links[list];
+            match older {
+                NONE => self.ends(list, queue).oldest = younger,
+                _ => self.pages[older as usize].links[list].younger = younger,
+            }
+            match younger {
+                NONE => self.ends(list, queue).youngest = older,
+                _ => self.pages[younger as usize].links[list].older = older,
+            }
+        }
+    }
+}
