@@ -118,7 +118,7 @@ fn types_and_ranges() {
             "[device]\nover_provisioning = -0.07\n",
             "[device]\ncell = \"tcl\"\n",
             "[device]\ncell = 3\n",
-            "[host]\nreplay = \"batch\"\n",
+            "[host]\nreplay = \"burst\"\n",
             "[host]\nqueue_depth = 0\n",
             "[host]\ntime_scale = 0.0\n",
             "[run]\nexecutor = \"device\"\n",

@@ -215,10 +215,11 @@ fn run() -> impl Strategy<Value = Run> {
 }
 
 fn any_config() -> impl Strategy<Value = Config> {
-    let host = (any::<bool>(), 1u32..65_536, 1e-6f64..1e6).prop_map(|(open, queue_depth, scale)| Host {
-        replay: if open { Replay::Open } else { Replay::Closed },
+    let replay = select(&[Replay::Open, Replay::Closed, Replay::Batch][..]);
+    let host = (replay, 1u32..65_536, 1e-6f64..1e6).prop_map(|(replay, queue_depth, scale)| Host {
+        replay,
         queue_depth,
-        time_scale: if open { scale } else { 1.0 },
+        time_scale: if replay == Replay::Open { scale } else { 1.0 },
     });
     device().prop_flat_map(move |device| {
         let workload = workload(device.user_capacity);

@@ -43,7 +43,7 @@ fn traces_with_every_kind_of_request_lose_nothing() {
         std::fs::write(&path, random_trace(seed, config.device.user_capacity, 150)).unwrap();
         config.workload.source = Source::Trace { path: path.display().to_string() };
         config.workload.end = End { rounds: Some(2), ..End::default() };
-        config.host.replay = if seed % 3 == 0 { Replay::Open } else { Replay::Closed };
+        config.host.replay = [Replay::Open, Replay::Closed, Replay::Batch][seed as usize % 3];
         config.run.executor = if seed % 2 == 0 { Executor::Timed } else { Executor::Count };
         let summary = attempt(seed, &config);
         let host = &summary["host"];

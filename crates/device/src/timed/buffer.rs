@@ -104,6 +104,7 @@ impl Timed<'_, '_> {
         if self.device.ftl.allocation().dynamic().is_some() && self.handed_over(span) {
             return false;
         }
+        self.enter_trim(slot, span);
         for (lpn, _) in span.pages() {
             let buffer = self.buffer.as_mut().expect("a buffer holds pages");
             let Some(page) = buffer.find(lpn) else { continue };
@@ -116,7 +117,6 @@ impl Timed<'_, '_> {
                 buffer.close(page);
             }
         }
-        self.enter_trim(slot, span);
         true
     }
 
