@@ -167,6 +167,28 @@ def test_times(text: str, ns: int) -> None:
     assert nanoseconds(text) == ns
 
 
+def test_a_write_buffer_has_a_table_of_its_own(tiny: Path, tmp_path: Path) -> None:
+    result = ftlab.run(tiny, sets={"ftl.write_buffer.fifo.size": "64KiB"})
+    buffer, table = result.summary["policy"]["write_buffer"], result.tables["buffer"]
+    assert buffer["capacity_pages"] == 16
+    assert buffer["hits"] + buffer["evictions"] == result.summary["host"]["writes"]
+    means = buffer["dirty_pages_by_channel"]["mean"]
+    assert sum(means) == pytest.approx(buffer["fill_pages"]["mean"])
+    lengths = table["end_s"] - table["start_s"]
+    for channel, mean in enumerate(means):
+        rows = table["channel"] == channel
+        assert np.average(table["dirty_pages"][rows], weights=lengths[rows]) == pytest.approx(mean)
+    series = result.series
+    rows = series["axis"] == "time"
+    lengths = series["end_s"][rows] - series["start_s"][rows]
+    fill = np.average(series["buffer_pages"][rows], weights=lengths)
+    assert fill == pytest.approx(buffer["fill_pages"]["mean"])
+    result.save(tmp_path / "out", plots=False)
+    again = ftlab.Result.load(tmp_path / "out")
+    assert again.tables["buffer"]["dirty_pages"].tolist() == table["dirty_pages"].tolist()
+    assert "buffer" not in ftlab.run(tiny).tables
+
+
 @pytest.mark.parametrize("text", ["", "5", "ms", "-1s", "1.5ns", "1e3s", "1m", "99999999999s", "٣s"])
 def test_what_is_no_time(text: str) -> None:
     with pytest.raises(ftlab.InputError, match="is no time"):
