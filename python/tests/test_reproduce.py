@@ -212,7 +212,7 @@ def test_the_long_term_is_the_second_half_of_what_a_run_wrote() -> None:
 def test_short_runs_are_those_beside_the_main_ones() -> None:
     quick, paper = tbm.SCALES["quick"], tbm.SCALES["paper"]
     points = [
-        point for experiment in tbm.EXPERIMENTS for point in tbm.points(experiment, "quick", ["an extra"])
+        point for experiment in tbm.EXPERIMENTS for point in tbm.points(experiment, "quick", ["fin1 excerpt"])
     ]
     assert {tbm.capacities(point, paper) for point in points} == {10}
     for point in points:
@@ -220,32 +220,40 @@ def test_short_runs_are_those_beside_the_main_ones() -> None:
         if (main or point.workload == "prj-0") and point.workload in PAPER_NAMES and not point.setting:
             assert tbm.capacities(point, quick) == 10
         else:
-            assert tbm.capacities(point, quick) == (2 if point.workload in tbm.LONG_RUNNING else 4)
+            few = (*tbm.LONG_RUNNING, "fin1 excerpt", "dtrs excerpt")
+            assert tbm.capacities(point, quick) == (2 if point.workload in few else 4)
 
 
 PAPER_NAMES = [wanted.name for wanted in tbm.WORKLOADS]
 
 
-def test_every_workload_is_run_in_every_way() -> None:
+@pytest.mark.parametrize("scale", tbm.SCALES)
+def test_every_workload_is_run_in_every_way(scale: str) -> None:
     ways = {(p.workload, p.allocation, p.tbm, p.bac, p.replay)
-            for e in ("bars", "bac") for p in tbm.points(e, "quick", [])}  # fmt: skip
+            for e in ("bars", "bac") for p in tbm.points(e, scale, [])}  # fmt: skip
+    missing = set()
     for name in PAPER_NAMES:
         for allocation in tbm.ALLOCATIONS:
             for twin in (False, True):
-                assert {(name, allocation, twin, bac, "closed") for bac in (False, True)} <= ways
+                closed = {(name, allocation, twin, bac, "closed") for bac in (False, True)}
+                missing |= closed - ways
                 assert (name, allocation, twin, False, "open") in ways
+    left_out = tbm.LONG_RUNNING if scale == "quick" else ()
+    assert missing == {(n, a, True, True, "closed") for n in left_out for a in tbm.ALLOCATIONS}
 
 
 def test_settings_reach_the_engine(trace: Path) -> None:
     made = workloads.Workload("exch", "generated", trace, workloads.trace_info(trace), {}, "")
     resolved = {}
     for setting in tbm.SETTINGS:
-        point = Point("exch", "D", setting == "no pad", False, "closed", setting)
-        resolved[setting] = tbm.run_of(point, made, TINY).job().resolve()["ftl"]
-    assert resolved[""]["reclaim_unit"] == "block" and resolved[""]["separation"] == "none"
-    assert resolved["two frontiers"]["separation"] == "host-gc"
-    assert resolved["two frontiers"]["reclaim_unit"] == "block"
-    assert resolved["no pad"]["reclaim_unit"]["twin"]["pad"] == 0
+        replay = "open" if setting in tbm.PACES else "closed"
+        point = Point("exch", "D", setting == "no pad", False, replay, setting)
+        resolved[setting] = tbm.run_of(point, made, TINY).job().resolve()
+    plain, apart = resolved[""]["ftl"], resolved["two frontiers"]["ftl"]
+    assert (plain["reclaim_unit"], plain["separation"]) == ("block", "none")
+    assert (apart["reclaim_unit"], apart["separation"]) == ("block", "host-gc")
+    assert resolved["no pad"]["ftl"]["reclaim_unit"]["twin"]["pad"] == 0
+    assert resolved["10 times the pace"]["host"]["time_scale"] == 0.1
 
 
 def test_pac_and_bac_are_compared_over_the_same_volume() -> None:
@@ -261,8 +269,9 @@ def test_pac_and_bac_are_compared_over_the_same_volume() -> None:
             results[Point("exch", allocation, twin, False, "closed")] = Result({}, {"series": series})
             results[Point("exch", allocation, twin, True, "closed")] = Result({}, {"series": short_series})
     found = {claim.id: claim for claim in tbm.judged(Evidence(results, {}), ("bac",))}
-    assert found["c-bac"].measured == pytest.approx(1.0)
-    assert (found["c-bac"].workload, found["c-bac"].verdict) == ("exch", "reproduced")
+    assert found["c-bac-all"].measured == pytest.approx(1.0)
+    assert (found["c-bac-all"].workload, found["c-bac-all"].verdict) == ("exch", "reproduced")
+    assert found["c-bac"].verdict == "not-run"
 
 
 def by_hand(iops: float, response: float, pristine: float, later: float, collections: float) -> Result:

@@ -13,6 +13,7 @@ from ftlab.reproduce.tbm import (
     FRONTIER_WORKLOADS,
     REPLAYS,
     SERIES_WORKLOAD,
+    TWO_FRONTIERS,
     VARIANTS,
     Evidence,
     Point,
@@ -71,7 +72,7 @@ def figures(evidence: Evidence) -> dict[str, Figure]:
                 continue
             if names:
                 made[f"{name}-{replay}"] = bars(evidence, names, replay)
-    if any(point.setting for point in evidence.results):
+    if any(point.setting == TWO_FRONTIERS for point in evidence.results):
         made["frontiers-closed"] = frontiers(evidence)
     return made
 
@@ -120,7 +121,7 @@ def frontiers(evidence: Evidence) -> Figure:
     shown = (("D", "-"), ("F2", "--"))
     ways = (
         (False, "", "base, one frontier"),
-        (False, "two frontiers", "base, two frontiers"),
+        (False, TWO_FRONTIERS, "base, two frontiers"),
         (True, "", "TBM"),
     )
     figure = Figure(figsize=(10, 3.9), layout="constrained")

@@ -43,7 +43,7 @@ class Scale:
     short: float = CAPACITIES
     """Capacities written by runs beside the main ones ([`capacities`])."""
     shortest: float = CAPACITIES
-    """The same for the workloads in `LONG_RUNNING`."""
+    """The same for the workloads in `LONG_RUNNING` and `EXTRAS`."""
 
 
 SCALES = {
@@ -161,15 +161,30 @@ VARIANTS = (
 """Figure 2's workload with less data, and the two that move pages only with more."""
 
 LONG_RUNNING = ("tpce", "prn-0", "prn-1", "fin1")
-"""Workloads of many reads or small requests: 7 to 117 million of them write ten capacities at the quick scale."""
+"""Workloads of many reads or small requests: 9 to 117 million of them write ten capacities at the quick scale. Their
+runs with both TBM and BAC are left to full size: twin blocks have one offset, so BAC changes their IOPS by at most
+0.03 % (measured once, over two capacities).
+"""
 
 FRONTIER_WORKLOADS = (SERIES_WORKLOAD, "exch")
 """The workloads whose collections move pages: only there can it matter where they are put."""
 
-SETTINGS: Mapping[str, Mapping[str, int | str]] = {
+PACE_WORKLOAD = "exch"
+"""The workload that is also replayed faster: its collections move pages, and its requests are small."""
+
+PACES: Mapping[str, Mapping[str, float]] = {
+    "3 times the pace": {"host.time_scale": 1 / 3},
+    "10 times the pace": {"host.time_scale": 0.1},
+}
+"""A device that is less idle, in the open loop."""
+
+TWO_FRONTIERS, NO_PAD = "two frontiers", "no pad"
+
+SETTINGS: Mapping[str, Mapping[str, float | str]] = {
     "": {},
-    "two frontiers": {"ftl.separation": "host-gc"},
-    "no pad": {"ftl.reclaim_unit.twin.pad": 0},
+    TWO_FRONTIERS: {"ftl.separation": "host-gc"},
+    NO_PAD: {"ftl.reclaim_unit.twin.pad": 0},
+    **PACES,
 }
 """Departures from the preset, by name."""
 
@@ -203,6 +218,7 @@ EXPERIMENTS = {
     "bac": "whether equal block addresses are asked for",
     "data": "how much depends on the share of the drive that holds data",
     "frontiers": "where moved pages go: the host's frontier or one of their own, with and without dummy pages",
+    "pace": "the open loop at more than the trace's own pace",
     "extra": "Figure 7's bars on real traces that are not the paper's",
 }
 
@@ -224,12 +240,18 @@ def points(experiment: str, scale: str, extras: Sequence[str]) -> list[Point]:
         return [
             Point(wanted.name, a, tbm, bac, "closed")
             for wanted in WORKLOADS for a in ALLOCATIONS for tbm in both for bac in both
+            if not (bac and tbm and scale == "quick" and wanted.name in LONG_RUNNING)
         ]  # fmt: skip
     if experiment == "frontiers":
+        ways = ((False, ""), (True, ""), (False, TWO_FRONTIERS), (True, NO_PAD))
         return [
-            Point(name, a, setting == "no pad" or (tbm and not setting), False, "closed", setting)
-            for name in FRONTIER_WORKLOADS for a in ALLOCATIONS for setting in SETTINGS
-            for tbm in (both if not setting else both[:1])
+            Point(name, a, tbm, False, "closed", setting)
+            for name in FRONTIER_WORKLOADS for a in ALLOCATIONS for tbm, setting in ways
+        ]  # fmt: skip
+    if experiment == "pace":
+        return [
+            Point(PACE_WORKLOAD, a, tbm, False, "open", setting)
+            for setting in ("", *PACES) for a in ALLOCATIONS for tbm in both
         ]  # fmt: skip
     names = extras if experiment == "extra" else _data_names(scale)
     return [Point(name, a, tbm, False, "closed") for name in names for a in ALLOCATIONS for tbm in both]
@@ -248,7 +270,8 @@ def capacities(point: Point, scale: Scale) -> float:
     names = [wanted.name for wanted in WORKLOADS]
     if (plain and point.workload in names) or (point.workload == SERIES_WORKLOAD and not point.setting):
         return CAPACITIES
-    return scale.shortest if point.workload in LONG_RUNNING else scale.short
+    extras = tuple(wanted.name for wanted in EXTRAS)
+    return scale.shortest if point.workload in (*LONG_RUNNING, *extras) else scale.short
 
 
 def run_of(point: Point, workload: Workload, scale: Scale) -> Run:
@@ -424,7 +447,7 @@ def _statements() -> Iterator[Statement]:
     for replay in REPLAYS:
         yield from _series_statements(replay)
         yield from _bar_statements(replay)
-    yield _bac_statement()
+    yield from _bac_statements()
 
 
 def _series_point(allocation: str, tbm: bool, replay: str) -> Point:
@@ -620,26 +643,32 @@ def _bac_apart(evidence: Evidence, name: str) -> float:
     for allocation in ALLOCATIONS:
         for tbm in (False, True):
             pac, bac = (Point(name, allocation, tbm, bac, "closed") for bac in (False, True))
-            apart.append(evidence.gain("response_us", bac, pac, long_term(evidence.results[bac])))
+            if bac in evidence.results:
+                apart.append(evidence.gain("response_us", bac, pac, long_term(evidence.results[bac])))
     return max(apart, key=abs)
 
 
-def _bac_statement() -> Statement:
-    def measure(evidence: Evidence) -> Finding:
-        names = [
-            name for name in _paper_names() if Point(name, "F", False, True, "closed") in evidence.results
-        ]
-        apart = {name: _bac_apart(evidence, name) for name in names}
-        if not apart:
-            raise KeyError("bac")
-        worst = max(apart, key=lambda name: abs(apart[name]))
-        return Finding(
-            abs(apart[worst]), worst, ", ".join(f"{name} {value:+.1f}" for name, value in apart.items())
-        )
+def _bac_statements() -> Iterator[Statement]:
+    def of(names: Sequence[str]) -> Callable[[Evidence], Finding]:
+        def measure(evidence: Evidence) -> Finding:
+            ready = [n for n in names if Point(n, "F", False, True, "closed") in evidence.results]
+            apart = {name: _bac_apart(evidence, name) for name in ready}
+            if not apart:
+                raise KeyError("bac")
+            worst = max(apart, key=lambda name: abs(apart[name]))
+            note = ", ".join(f"{name} {value:+.1f}" for name, value in apart.items())
+            return Finding(abs(apart[worst]), worst, note)
 
-    return Statement(
+        return measure
+
+    rule = verdicts.at_most(2, 4)
+    yield Statement(
         "c-bac", "PAC in place of BAC changes the long-term response time by less than 2 %: the greatest change",
-        "below 2", "%", verdicts.at_most(2, 4), "bac", measure, SERIES_WORKLOAD,
+        "below 2", "%", rule, "bac", of([SERIES_WORKLOAD]), SERIES_WORKLOAD,
+    )  # fmt: skip
+    yield Statement(
+        "c-bac-all", "PAC in place of BAC changes results by 0 to 2 % on all workloads: the greatest change of the "
+        "response time", "up to 2", "%", rule, "bac", of(_paper_names()), SERIES_WORKLOAD,
     )  # fmt: skip
 
 
