@@ -182,7 +182,7 @@ def bars(evidence: Evidence, names: Sequence[str], replay: str) -> Figure:
             top = max(top, *(height for height in heights if not np.isnan(height)), 0)
             absent &= np.isnan(heights)
         for place in np.flatnonzero(absent):
-            panel.text(place, 0.5, "none", ha="center", va="center", fontsize=7, color="#666666")
+            panel.text(place, 0.5, "no page moved", ha="center", va="center", fontsize=7, color="#666666")
         panel.axhline(1, color="#444444", linewidth=0.8)
         _dress(panel, f"{words}, base = 1")
         panel.set_ylim(0, 1.25 * top)
