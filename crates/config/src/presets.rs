@@ -24,7 +24,19 @@ macro_rules! presets {
     };
 }
 
-presets!("tbm", "tbm-small", "modern-tlc", "modern-tlc-small");
+presets!(
+    "tbm",
+    "tbm-small",
+    "modern-tlc",
+    "modern-tlc-small",
+    "gcmix-px",
+    "gcmix-p",
+    "gcmix-pm",
+    "gcmix-dx",
+    "gcmix-d",
+    "gcmix-dm",
+    "gcmix-dml",
+);
 
 /// The preset of that name.
 pub fn preset(name: &str) -> Option<&'static Preset> {

@@ -41,6 +41,7 @@ pub(crate) fn run(
         prefetch(device, buffer.as_ref(), &batch);
         for request in &batch {
             now = now.max(request.at);
+            device.tell_time(now);
             match &mut buffer {
                 None => serve(device, request),
                 Some(buffer) => serve_buffered(device, buffer, request),

@@ -1,10 +1,10 @@
 //! The parts that both executors share: the FTL, the array, the figures, and what tests know of the data.
 
-use base::{Cause, Geometry, Lpn, OpKind, Ppn};
+use base::{Cause, Geometry, Instant, Lpn, OpKind, Ppn};
 use config::Config;
 use config::model::{Checks, Payload};
-use ftl::{Ftl, GcSink, Job, OutOfMemory, Policies};
-use metrics::Recorder;
+use ftl::{Erasure, Ftl, GcSink, OutOfMemory, Policies};
+use metrics::{Locality, Recorder};
 
 use crate::flash::{Content, Flash, Stamp};
 
@@ -15,6 +15,8 @@ pub(crate) struct Device {
     pub(crate) recorder: Recorder,
     pub(crate) oracle: Option<Oracle>,
     pub(crate) page_size: u64,
+    /// Samples of the workload's locality, where the FTL keeps regions.
+    pub(crate) locality: Option<Locality>,
     full_checks: bool,
 }
 
@@ -82,6 +84,7 @@ impl Device {
             flash: Flash::new(geometry, &config.device, payload, false),
             recorder: Recorder::new(shape),
             page_size: u64::from(config.device.page_size),
+            locality: (config.ftl.get("separation").name == "dac").then(Locality::new),
             full_checks: config.run.checks == Checks::Full,
         })
     }
@@ -102,7 +105,14 @@ impl Device {
             self.recorder.counters.count(Cause::Rmw, OpKind::Read, 1);
         }
         let domain = self.ftl.domain_without_time(lpn);
+        let mut rounds = 0;
+        while !self.ftl.prepare(domain, lpn) {
+            self.collect_now(domain);
+            rounds += 1;
+            debug_assert!(rounds < 100_000, "a domain takes a host page after so many collections");
+        }
         let ppn = self.ftl.write(domain, lpn);
+        self.use_lsb_only(ppn);
         self.flash.program(ppn, self.content(lpn, version)).expect_done();
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
         self.programmed(lpn, version);
@@ -132,7 +142,8 @@ impl Device {
 
     #[cold]
     fn collect_now(&mut self, domain: u32) {
-        let mut sink = Sink { flash: &mut self.flash, counters: &mut self.recorder.counters };
+        let mut sink =
+            Sink { geometry: *self.ftl.geometry(), flash: &mut self.flash, counters: &mut self.recorder.counters };
         let early = self.ftl.take_early();
         self.ftl.collect(domain, &mut sink);
         for neighbour in early {
@@ -242,6 +253,22 @@ impl Device {
         Content { stamp, spare: 0 }
     }
 
+    /// Tells the FTL the time, which some policies look at.
+    #[inline]
+    pub(crate) fn tell_time(&mut self, now: Instant) {
+        if let (Some(omega), Some(locality)) = (self.ftl.tell_time(now), &mut self.locality) {
+            locality.record(omega);
+        }
+    }
+
+    /// Tells the array when a page is the first of a unit of which only LSB pages are used.
+    #[inline]
+    pub(crate) fn use_lsb_only(&mut self, ppn: Ppn) {
+        if self.ftl.uses_lsb_only_units() {
+            use_lsb_only(&self.ftl, &mut self.flash, ppn);
+        }
+    }
+
     /// The whole-state check, where the configuration asks for it.
     #[inline]
     pub(crate) fn after_collection(&self) {
@@ -300,6 +327,7 @@ impl Device {
 
 /// Carries out a collection on the array, without time.
 struct Sink<'a> {
+    geometry: Geometry,
     flash: &'a mut Flash,
     counters: &'a mut metrics::Counters,
 }
@@ -319,10 +347,28 @@ impl GcSink for Sink<'_> {
         self.counters.count(cause, OpKind::Program, 1);
     }
 
-    fn erased(&mut self, job: Job) {
-        let blocks = self.flash.erase(job.unit);
-        self.counters.count(job.cause, OpKind::Erase, blocks);
-        count_collection(self.counters, job);
+    fn backed_up(&mut self, pages: &[Ppn], at: Ppn) {
+        let parity = pages.iter().fold(Content::EMPTY, |parity, &page| parity ^ self.flash.read(page));
+        let (unit, slot) = self.geometry.unit_and_slot(at);
+        if slot == 0 {
+            self.flash.use_lsb_only(unit);
+        }
+        self.flash.program(at, parity).expect_done();
+        self.counters.count(Cause::Backup, OpKind::Read, pages.len() as u64);
+        self.counters.count(Cause::Backup, OpKind::Program, 1);
+    }
+
+    fn erased(&mut self, erasure: Erasure) {
+        let blocks = self.flash.erase(erasure.unit);
+        self.counters.count(erasure.cause, OpKind::Erase, blocks);
+        count_collection(self.counters, erasure);
+    }
+}
+
+fn use_lsb_only(ftl: &Ftl, flash: &mut Flash, ppn: Ppn) {
+    let (unit, slot) = ftl.geometry().unit_and_slot(ppn);
+    if slot == 0 && ftl.is_lsb_only(unit) {
+        flash.use_lsb_only(unit);
     }
 }
 
@@ -335,13 +381,15 @@ pub(crate) fn count_move(counters: &mut metrics::Counters, cause: Cause) {
 }
 
 /// Counts a finished collection.
-pub(crate) fn count_collection(counters: &mut metrics::Counters, job: Job) {
-    if job.cause == Cause::Gc {
-        counters.gc_invocations += 1;
-        counters.gc_forward += u64::from(job.forward);
-        counters.gc_foreground += u64::from(!job.forward);
-    } else {
-        counters.wear_moves += 1;
+pub(crate) fn count_collection(counters: &mut metrics::Counters, erasure: Erasure) {
+    match erasure.cause {
+        Cause::Gc => {
+            counters.gc_invocations += 1;
+            counters.gc_forward += u64::from(erasure.forward);
+            counters.gc_foreground += u64::from(!erasure.forward);
+        }
+        Cause::Wear => counters.wear_moves += 1,
+        _ => {}
     }
 }
 
@@ -369,7 +417,10 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         reclaim_unit: config.ftl.get("reclaim_unit"),
         gc_schedule: config.ftl.get("gc_schedule"),
         separation: config.ftl.get("separation"),
+        paired_page: config.ftl.get("paired_page"),
         wear_leveling: config.ftl.get("wear_leveling"),
+        cell: config.device.cell,
+        program_order: config.device.program_order,
     }
 }
 

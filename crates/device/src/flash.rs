@@ -31,6 +31,15 @@ impl Content {
     pub(crate) const EMPTY: Content = Content { stamp: 0, spare: 0 };
 }
 
+/// The exclusive-or of two pages, which is how a parity page is made.
+impl std::ops::BitXor for Content {
+    type Output = Content;
+
+    fn bitxor(self, other: Content) -> Content {
+        Content { stamp: self.stamp ^ other.stamp, spare: self.spare ^ other.spare }
+    }
+}
+
 /// How a program ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]

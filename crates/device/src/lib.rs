@@ -8,6 +8,8 @@ mod count;
 mod device;
 mod flash;
 mod pages;
+mod paired;
+mod policy;
 mod precondition;
 mod scheduler;
 mod state;
@@ -19,8 +21,8 @@ use std::path::PathBuf;
 use base::{Instant, Seam};
 use config::model::Executor;
 use config::{Config, Diagnostics, Loaded};
-use metrics::{Counters, Progress, Report, Stopwatch, Table, Timeline, Wear};
-use serde_json::{Map, Value, json};
+use metrics::{Counters, Locality, Progress, Report, Stopwatch, Table, Timeline, Wear};
+use serde_json::{Value, json};
 use workload::{Workload, WorkloadError};
 
 use crate::device::Device;
@@ -117,6 +119,7 @@ pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result
 /// When the spare space is too small for garbage collection to make progress whatever the host writes.
 pub fn check(config: &Config) -> Result<(), Refusal> {
     check_twin(config)?;
+    paired::check(config)?;
     buffer::check(config)?;
     let capacity = config.device.user_capacity;
     let largest = largest_user_capacity(config);
@@ -204,6 +207,9 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     if let Err(refusal) = check(config) {
         return Err(RunError::Input(format!("{}: {} ({})", refusal.key, refusal.message, refusal.help)));
     }
+    if options.save_state.is_some() {
+        paired::check_saved(config)?;
+    }
     let timed = config.run.executor == Executor::Timed;
     let mut device = Device::new(config, timed).map_err(|error| RunError::Failed(error.to_string()))?;
     // Opened before anything else, so that a missing trace is not found out after minutes of preconditioning.
@@ -254,12 +260,11 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
         wear.table(),
         device.recorder.utilisation_table(),
     ];
-    let mut policy = Map::new();
-    if let Some(buffer) = device.recorder.buffer() {
-        policy.insert("write_buffer".into(), buffer.to_json(&device.recorder.counters));
-        if config.run.executor == Executor::Timed {
-            tables.push(buffer.table());
-        }
+    tables.extend(device.locality.as_ref().map(Locality::table));
+    if let Some(buffer) = device.recorder.buffer()
+        && config.run.executor == Executor::Timed
+    {
+        tables.push(buffer.table());
     }
     let mut summary = metrics::summary(&Report {
         version: env!("CARGO_PKG_VERSION"),
@@ -267,7 +272,7 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
         config: config::to_json(config),
         recorder: &device.recorder,
         wear,
-        policy,
+        policy: policy::figures(config, device),
         usage,
     });
     if let Some(object) = summary.as_object_mut() {

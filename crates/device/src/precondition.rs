@@ -51,6 +51,9 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
         }
     };
     device.ftl.renew_policies(&crate::device::policies(config), config.run.seed);
+    if let Some(locality) = &mut device.locality {
+        locality.clear();
+    }
     device.recorder.reset(Instant::ZERO);
     Ok(report)
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use base::{Geometry, Lpn};
 use config::Config;
-use ftl::Saved;
+use ftl::{MAX_STREAMS, Saved};
 use nand::Block;
 use serde::{Deserialize, Serialize};
 
@@ -141,8 +141,7 @@ pub(crate) fn load(device: &mut Device, config: &Config, path: &str) -> Result<(
     if !matches!(input.read(&mut rest), Ok(0)) {
         return Err(damaged("end"));
     }
-    let streams = if config.ftl.get("separation").name == "host-gc" { 2 } else { 1 };
-    if !plausible(&saved, &geometry, streams) {
+    if !plausible(&saved, &geometry, device.ftl.streams()) {
         return Err(damaged("a page number that does not exist"));
     }
     if !filled_alike(&saved, &array.blocks, &geometry) {
@@ -175,7 +174,7 @@ fn read_arrays(input: &mut impl Read, device: &Device, user_pages: usize) -> Opt
         reverse: read_words(input, geometry.pages() as usize)?,
         erases: read_words(input, units)?,
         closed_at: read_words(input, units)?,
-        frontiers: pairs(&read_words(input, geometry.domains() as usize * 4)?),
+        frontiers: pairs(&read_words(input, geometry.domains() as usize * MAX_STREAMS * 2)?),
     };
     let blocks = read_words(input, geometry.blocks() as usize * 4)?
         .chunks_exact(4)
@@ -236,8 +235,8 @@ fn plausible(saved: &Saved, geometry: &Geometry, streams: usize) -> bool {
     let frontiers = saved.frontiers.iter().enumerate().all(|(index, &(unit, slot))| {
         unit == NONE
             || unit < geometry.units()
-                && geometry.domain_of_unit(unit) as usize == index / 2
-                && index % 2 < streams
+                && geometry.domain_of_unit(unit) as usize == index / MAX_STREAMS
+                && index % MAX_STREAMS < streams
                 && slot < geometry.unit_slots()
                 && saved.closed_at[unit as usize] == 0
                 && open.insert(unit)
@@ -256,8 +255,8 @@ fn filled_alike(saved: &Saved, blocks: &[Block], geometry: &Geometry) -> bool {
     }
     for (index, &(unit, slot)) in saved.frontiers.iter().enumerate().filter(|(_, (unit, _))| *unit != NONE) {
         filled[unit as usize] = slot;
-        // The host's frontier counts as one of the two; a collection's is no help to the host.
-        spare[index / 2] -= u32::from(index % 2 == 1);
+        // The first stream's frontier counts as one of the two; others are no help to every page of the host.
+        spare[index / MAX_STREAMS] -= u32::from(index % MAX_STREAMS > 0);
     }
     let alike = (0..geometry.units()).all(|unit| {
         (0..geometry.unit_width).all(|lane| {

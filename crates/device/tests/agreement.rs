@@ -16,6 +16,7 @@ fn decisions(summary: &Value) -> Value {
         "gc": causes["gc"],
         "wear": causes["wear"],
         "rmw": causes["rmw"],
+        "backup": causes["backup"],
         "collections": summary["gc"],
         "erases": summary["wear"]["erases"],
         "bytes": summary["host"]["bytes_written"],
@@ -29,7 +30,9 @@ fn static_allocations_agree_exactly() {
     std::fs::create_dir_all(&directory).unwrap();
     for seed in 0..1000 {
         let mut config = random_config(seed + 3_000_000);
-        if ["F", "D", "F2"].contains(&config.ftl.get("allocation").name) {
+        let looks_at_time = ["F", "D", "F2"].contains(&config.ftl.get("allocation").name)
+            || config.ftl.get("paired_page").name == "gcmix-adaptive";
+        if looks_at_time {
             continue;
         }
         choose(&mut config.ftl, "write_buffer", "none", &[]);

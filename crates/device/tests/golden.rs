@@ -33,6 +33,35 @@ fn reference(executor: Executor) -> Config {
     config
 }
 
+/// Separations and protections have conditions of their own.
+fn meet_conditions(seam: &str, choice: &str, config: &mut Config) {
+    if seam == "separation" && choice == "dac" || choice == "gcmix-adaptive" {
+        choose(&mut config.ftl, "separation", "dac", &[("regions", 3.0)]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 3.0)]);
+    }
+    if choice == "gcmix-adaptive"
+        && let Source::Generator(generator) = &mut config.workload.source
+    {
+        generator.interval = base::Duration::from_us(50_000);
+    }
+    if seam == "paired_page" && choice != "none" || choice == "dac" {
+        config.device.user_capacity = config.device.user_capacity / 10 * 6 / 8192 * 8192;
+        if choice == "parity-backup" {
+            config.device.cell = Cell::Mlc;
+            config.device.timing.read.truncate(2);
+            config.device.timing.program.truncate(2);
+        }
+        if choice == "slc-buffer" {
+            choose(&mut config.ftl, "paired_page", choice, &[("blocks", 2.0)]);
+        }
+        let footprint = config.device.user_capacity;
+        if let Source::Generator(generator) = &mut config.workload.source {
+            generator.footprint = footprint;
+        }
+        config.run.precondition = Precondition::Random { volume: footprint };
+    }
+}
+
 /// What is varied: a name, and the configuration.
 fn variations(executor: Executor) -> Vec<(String, Config)> {
     let mut all = vec![("reference".to_string(), reference(executor))];
@@ -49,6 +78,7 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
                 choose(&mut config.ftl, "allocation", "F2", &[]);
                 choose(&mut config.ftl, "scheduler", "paq", &[]);
             }
+            meet_conditions(seam.key, choice.name, &mut config);
             all.push((format!("{}={}", seam.key, choice.name), config));
         }
     }
@@ -119,13 +149,14 @@ fn cell(summary: &Value, path: &str, decimals: usize) -> String {
 }
 
 /// Path, heading and decimals of each column.
-const COLUMNS: [(&str, &str, usize); 13] = [
+const COLUMNS: [(&str, &str, usize); 14] = [
     ("waf", "waf", 4),
     ("flash.block_erases", "erases", 0),
     ("gc.moved_pages", "moved", 0),
     ("wear.moves", "wear", 0),
     ("wear.erases.stddev", "stddev", 3),
     ("flash.by_cause.rmw.reads", "rmw", 0),
+    ("flash.by_cause.backup.programs", "backup", 0),
     ("host.read_latency_us.p50", "r p50", 1),
     ("host.read_latency_us.p99", "r p99", 1),
     ("host.write_latency_us.p50", "w p50", 1),

@@ -68,7 +68,9 @@ fn a_full_device_keeps_going_at_the_smallest_spare_space() {
         let limit = device::largest_user_capacity(&config);
         config.device.user_capacity = limit;
         assert!(device::check(&config).is_ok());
-        config.workload.source = Source::Generator(generator("uniform", page, 0.0, limit));
+        let mut uniform = generator("uniform", page, 0.0, limit);
+        uniform.interval = base::Duration::from_us(100_000);
+        config.workload.source = Source::Generator(uniform);
         config.workload.end = End { requests: Some(4 * limit / page), ..End::default() };
         config.run.precondition = Precondition::Sequential { volume: limit };
         config.run.executor = if seed % 2 == 0 { Executor::Timed } else { Executor::Count };

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use base::Ppn;
 
-use crate::layer::{Ftl, NONE};
+use crate::layer::{Domain, Ftl, NONE};
 use crate::victim::UnitState;
 
 impl Ftl {
@@ -66,6 +66,7 @@ impl Ftl {
             if valid != domain.valid {
                 return Err(format!("domain {number} counts {} valid pages and has {valid}", domain.valid));
             }
+            self.check_guard(number, domain)?;
             let open: BTreeSet<u32> =
                 range.filter(|&unit| self.units[unit as usize].state == UnitState::Open).collect();
             let frontiers: BTreeSet<u32> =
@@ -79,6 +80,31 @@ impl Ftl {
                     return Err(format!("PPN {ppn} is valid but lies ahead of its frontier"));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Units that a protection keeps aside are just those it knows of, and empty units are held only by it.
+    fn check_guard(&self, number: usize, domain: &Domain) -> Result<(), String> {
+        let units = self.geometry.units_per_domain();
+        let range = number as u32 * units..(number as u32 + 1) * units;
+        let in_state = |state| -> BTreeSet<u32> {
+            range.clone().filter(|&unit| self.units[unit as usize].state == state).collect()
+        };
+        let mut aside = BTreeSet::new();
+        let mut collecting: BTreeSet<u32> = domain.job.iter().map(|job| job.unit).collect();
+        if let Some(guard) = self.protection.guards.get(number) {
+            aside.extend(guard.buffers.iter().copied());
+            aside.extend((guard.backup.unit != NONE).then_some(guard.backup.unit));
+            collecting.extend(guard.mix.map(|mix| mix.unit));
+            collecting.extend(guard.held.iter().copied());
+        }
+        if in_state(UnitState::Aside) != aside {
+            return Err(format!("domain {number} keeps {:?} aside and knows of {aside:?}", in_state(UnitState::Aside)));
+        }
+        if in_state(UnitState::Collecting) != collecting {
+            let found = in_state(UnitState::Collecting);
+            return Err(format!("domain {number} is collecting {found:?} and knows of {collecting:?}"));
         }
         Ok(())
     }

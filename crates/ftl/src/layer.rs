@@ -3,12 +3,14 @@
 //! Everything that is touched once per page is a flat array. A domain (a plane, for single blocks) is
 //! self-contained: its frontiers, free units and collection never look at another domain.
 
-use base::{Cause, Geometry, Lpn, Ppn, Selection};
+use base::{Cause, Cell, Geometry, Instant, Lpn, PageLayout, Ppn, ProgramOrder, Selection};
 use engine::FlatArray;
 
 use crate::allocation::Allocation;
 use crate::group::Group;
+use crate::paired::{Cover, Errand, Figures, Protection, Scheme, Wordlines};
 use crate::pool::{AnyPool, FreePool};
+use crate::separation::{MAX_STREAMS, Separation};
 use crate::twin::Twin;
 use crate::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View, chance_by_domain};
 use crate::wear::WearLeveling;
@@ -16,8 +18,11 @@ use crate::wear::WearLeveling;
 /// "No page" in the maps and "no unit" in a frontier.
 pub(crate) const NONE: u32 = u32::MAX;
 
+/// How often the workload's locality is taken.
+const LOCALITY_PERIOD: Instant = Instant(1_000_000_000);
+
 /// How far ahead of its use a map entry is asked for while a victim is emptied.
-const PREFETCH_DISTANCE: u32 = 24;
+pub(crate) const PREFETCH_DISTANCE: u32 = 24;
 
 /// The maps do not fit in memory.
 #[derive(Debug, thiserror::Error)]
@@ -43,8 +48,14 @@ pub struct Policies<'a> {
     pub gc_schedule: &'a Selection,
     /// Data separation.
     pub separation: &'a Selection,
+    /// Paired-page protection.
+    pub paired_page: &'a Selection,
     /// Wear leveling.
     pub wear_leveling: &'a Selection,
+    /// Bits per cell.
+    pub cell: Cell,
+    /// The order in which the pages of a block are programmed.
+    pub program_order: ProgramOrder,
 }
 
 impl Policies<'_> {
@@ -55,7 +66,22 @@ impl Policies<'_> {
 
     /// Frontiers of a domain.
     fn streams(&self) -> usize {
-        if self.separation.name == "host-gc" { 2 } else { 1 }
+        match self.separation.name {
+            "dac" => self.separation.get("regions") as usize,
+            "host-gc" => 2,
+            _ if self.paired_page.name == "slc-buffer" => 2,
+            _ => 1,
+        }
+    }
+
+    /// Units of a domain that never hold pages which count against its limit.
+    fn units_aside(&self, geometry: &Geometry) -> u32 {
+        let of_streams = u32::from(self.separation.name == "dac");
+        Protection::units_aside(self.paired_page, &self.wordlines(geometry)) + of_streams
+    }
+
+    fn wordlines(&self, geometry: &Geometry) -> Wordlines {
+        Wordlines::new(self.cell, &PageLayout::new(self.cell, self.program_order, geometry.pages_per_block))
     }
 }
 
@@ -88,8 +114,24 @@ pub struct Job {
 pub enum GcStep {
     /// Read the pages of the group, then program them where [`Ftl::copy`] and [`Ftl::pad`] say.
     Copy,
+    /// Read the pages of the group, then program what protects them where [`Ftl::back_up`] says: the page
+    /// itself or, of two pages, their exclusive-or.
+    Backup,
+    /// Program a dummy page where [`Ftl::pad`] says.
+    Fill,
     /// Nothing valid is left: erase this unit, then tell [`Ftl::erased`].
     Erase(u32),
+}
+
+/// What the erase of a unit means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Erasure {
+    /// The unit.
+    pub unit: u32,
+    /// Garbage collection, wear leveling, or a full backup block.
+    pub cause: Cause,
+    /// Whether the collection was ahead of need.
+    pub forward: bool,
 }
 
 /// Carries out the commands of a whole collection at once, for executors without time.
@@ -98,13 +140,15 @@ pub trait GcSink {
     fn copied(&mut self, cause: Cause, from: Ppn, to: Ppn);
     /// A dummy page is to be programmed.
     fn padded(&mut self, cause: Cause, at: Ppn);
+    /// The exclusive-or of the pages (of a single page: its copy) is to be programmed.
+    fn backed_up(&mut self, pages: &[Ppn], at: Ppn);
     /// A unit is to be erased.
-    fn erased(&mut self, job: Job);
+    fn erased(&mut self, erasure: Erasure);
 }
 
 #[derive(Clone, Debug)]
 pub(crate) struct Domain {
-    pub(crate) frontiers: [Frontier; 2],
+    pub(crate) frontiers: [Frontier; MAX_STREAMS],
     /// Units in the free pool.
     pub(crate) free: u32,
     /// Valid pages.
@@ -140,12 +184,18 @@ pub struct Ftl {
     pub(crate) closed_at: Vec<u32>,
     pub(crate) domains: Vec<Domain>,
     allocation: Allocation,
-    pool: AnyPool,
+    pub(crate) pool: AnyPool,
     victim: AnyVictim,
     wear: WearLeveling,
     /// Units kept free in each domain while collection keeps up.
-    reserve: u32,
+    pub(crate) reserve: u32,
     pub(crate) streams: usize,
+    pub(crate) separation: Separation,
+    pub(crate) protection: Protection,
+    /// Whether room is made before each host page instead of after a frontier was filled ([`Ftl::prepare`]).
+    pub(crate) is_careful: bool,
+    /// When ω is taken next.
+    next_locality: Instant,
     pub(crate) twin: Twin,
     /// Domains whose collection began along with another's, until the executor takes note.
     early: Vec<u32>,
@@ -162,16 +212,23 @@ pub struct Ftl {
 /// The most valid pages with which a domain can always make room.
 ///
 /// When collection starts, `reserve` units are free and the host's frontier is full. With two frontiers the
-/// other one may be open. All other units are closed, and one of them has to have an invalid page.
-fn max_valid(units: u32, slots: u32, reserve: u32, streams: usize) -> u64 {
-    let closed = i64::from(units) - i64::from(reserve) - (streams as i64 - 1);
+/// other one may be open. With regions each has its frontier, and collection goes on until one unit more
+/// than the reserve is free. Some units may be set aside. All other units are closed, and one of them has to
+/// have an invalid page.
+fn max_valid(units: u32, slots: u32, reserve: u32, streams: usize, aside: u32) -> u64 {
+    let closed = i64::from(units) - i64::from(reserve) - (streams as i64 - 1) - i64::from(aside);
     (closed * i64::from(slots) - 1).max(0) as u64
 }
 
 /// The largest user space, in pages, that the FTL can keep writable for ever under these policies.
 pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
-    let per_domain =
-        max_valid(geometry.units_per_domain(), geometry.unit_slots(), policies.reserve(), policies.streams());
+    let per_domain = max_valid(
+        geometry.units_per_domain(),
+        geometry.unit_slots(),
+        policies.reserve(),
+        policies.streams(),
+        policies.units_aside(geometry),
+    );
     let all = per_domain * u64::from(geometry.domains());
     if crate::allocation::is_dynamic(policies.allocation.name) {
         // Some domain always has to accept the next page, also where a formula fixes the die.
@@ -197,13 +254,21 @@ impl Ftl {
         let queues = allocation.queues() as usize;
         let (reserve, streams) = (policies.reserve(), policies.streams());
         let idle = Frontier { unit: NONE, slot: 0 };
-        let domain =
-            Domain { frontiers: [idle; 2], free: shape.units_per_domain, valid: 0, clock: 0, job: None, fruitless: 0 };
+        let protection = Protection::new(policies.paired_page, reserve, shape.domains, policies.wordlines(&geometry));
+        let separation = Separation::build(policies.separation, user_pages as usize);
+        let domain = Domain {
+            frontiers: [idle; MAX_STREAMS],
+            free: shape.units_per_domain,
+            valid: 0,
+            clock: 0,
+            job: None,
+            fruitless: 0,
+        };
         let memory = |reason| OutOfMemory { megabytes: (geometry.pages() + user_pages) * 4 / 1_000_000, reason };
         let mut ftl = Ftl {
             map: FlatArray::filled(user_pages as usize, NONE).map_err(memory)?,
             reverse: FlatArray::filled(geometry.pages() as usize, NONE).map_err(memory)?,
-            units: vec![Unit { valid: 0, state: UnitState::Free }; units],
+            units: vec![Unit { valid: 0, state: UnitState::Free, lsb_only: false }; units],
             erases: vec![0; units],
             closed_at: vec![0; units],
             domains: vec![domain; geometry.domains() as usize],
@@ -212,9 +277,14 @@ impl Ftl {
             wear: WearLeveling::build(policies.wear_leveling, shape),
             reserve,
             streams,
+            is_careful: protection.scheme.keeps_track() || policies.separation.name == "dac",
+            next_locality: if policies.separation.name == "dac" { LOCALITY_PERIOD } else { Instant::NEVER },
+            separation,
+            protection,
             twin: Twin::new(policies.reclaim_unit),
             early: Vec::new(),
-            max_valid: max_valid(shape.units_per_domain, shape.slots, reserve, streams).min(u64::from(NONE)) as u32,
+            max_valid: max_valid(shape.units_per_domain, shape.slots, reserve, streams, policies.units_aside(&geometry))
+                .min(u64::from(NONE)) as u32,
             closings: 0,
             next_die: vec![0; queues],
             burst_left: vec![0; queues],
@@ -223,12 +293,18 @@ impl Ftl {
             geometry,
         };
         ftl.fill_pool();
+        ftl.open_backups();
         Ok(ftl)
     }
 
     /// Logical pages.
     pub fn user_pages(&self) -> u32 {
         self.map.len() as u32
+    }
+
+    /// Frontiers that a domain may have open.
+    pub fn streams(&self) -> usize {
+        self.streams
     }
 
     /// The device's shape.
@@ -270,17 +346,21 @@ impl Ftl {
         self.domains[domain as usize].job
     }
 
-    /// Whether a domain takes host pages now: not while it is collected.
+    /// Whether a domain has steps to do before it takes host pages: a collection, or what its protection of
+    /// paired pages asks for.
     #[inline]
     pub fn is_collecting(&self, domain: u32) -> bool {
-        self.domains[domain as usize].job.is_some()
+        self.domains[domain as usize].job.is_some() || self.is_careful && self.has_errand(domain)
+    }
+
+    fn has_errand(&self, domain: u32) -> bool {
+        self.protection.guards.get(domain as usize).is_some_and(|guard| guard.errand.is_some())
     }
 
     /// Whether a dynamic allocation may give a page to a domain now.
     #[inline]
     pub fn accepts(&self, domain: u32) -> bool {
-        let domain = &self.domains[domain as usize];
-        domain.job.is_none() && domain.valid < self.max_valid
+        self.domains[domain as usize].valid < self.max_valid && !self.is_collecting(domain)
     }
 
     /// Where the next host page of a domain goes; opens a unit if none is open.
@@ -288,17 +368,24 @@ impl Ftl {
     /// # Panics
     /// If the domain is being collected.
     #[inline]
-    pub fn next_host_page(&mut self, domain: u32) -> Ppn {
+    pub fn next_host_page(&mut self, domain: u32, lpn: Lpn) -> Ppn {
         assert!(!self.is_collecting(domain), "a domain takes no host pages while it is collected");
-        let frontier = self.open_frontier(domain, 0);
+        let stream = self.separation.host_stream(lpn, self.map[lpn.index()] != NONE);
+        let frontier = self.open_frontier(domain, stream);
         self.geometry.ppn(frontier.unit, frontier.slot)
     }
 
     /// Where the next copied page of a domain goes; opens a unit if none is open.
     #[inline]
-    pub fn next_copy_page(&mut self, domain: u32) -> Ppn {
-        let frontier = self.open_frontier(domain, self.streams - 1);
+    pub fn next_copy_page(&mut self, domain: u32, from: Ppn) -> Ppn {
+        let stream = self.copy_stream(domain, from);
+        let frontier = self.open_frontier(domain, stream);
         self.geometry.ppn(frontier.unit, frontier.slot)
+    }
+
+    #[inline]
+    fn copy_stream(&self, domain: u32, from: Ppn) -> usize {
+        if self.is_careful { self.stream_of_step(domain, Some(from)) } else { self.streams - 1 }
     }
 
     /// Places a page that the host writes, and makes its old version invalid.
@@ -311,17 +398,71 @@ impl Ftl {
     pub fn write(&mut self, domain: u32, lpn: Lpn) -> Ppn {
         assert!(!self.is_collecting(domain), "a domain takes no host pages while it is collected");
         let old = self.map[lpn.index()];
+        let stream = self.separation.write(lpn, old != NONE);
         if old != NONE {
             self.invalidate(old);
         }
         let state = &mut self.domains[domain as usize];
         state.clock += 1;
         state.valid += 1;
-        let ppn = self.append(domain, 0, lpn);
-        if self.domains[domain as usize].frontiers[0].unit == NONE {
+        let ppn = self.append(domain, stream, lpn);
+        if self.is_careful {
+            self.after_host_page(domain, ppn);
+        } else if self.domains[domain as usize].frontiers[0].unit == NONE {
             self.collect_if_needed(domain);
         }
         ppn
+    }
+
+    /// What a protection makes of a host page that was written.
+    fn after_host_page(&mut self, domain: u32, ppn: Ppn) {
+        if !self.protection.scheme.keeps_track() {
+            return;
+        }
+        self.note_program(domain, ppn, Cover::None);
+        let guard = &self.protection.guards[domain as usize];
+        let is_paired = guard.lowers.done().iter().any(|lower| match lower.cover {
+            Cover::Copy(page) => !self.units[self.geometry.unit_of(page) as usize].lsb_only,
+            _ => false,
+        });
+        let mix = guard.mix;
+        self.protection.guards[domain as usize].was_short = false;
+        self.protection.figures.host_pages += 1;
+        self.protection.figures.paired += u64::from(is_paired);
+        if let Some(mix) = mix
+            && self.units[mix.unit as usize].valid == 0
+        {
+            self.hold(domain, mix.unit);
+        }
+        if self.unit_to_erase(domain).is_some() {
+            self.protection.guards[domain as usize].errand = Some(Errand::Erase);
+        }
+    }
+
+    /// Valid pages by region, coldest first; empty without regions.
+    pub fn valid_by_region(&self) -> &[u64] {
+        self.separation.valid_by_region()
+    }
+
+    /// What the protection of paired pages did so far.
+    pub fn protection_figures(&self) -> Figures {
+        self.protection.figures
+    }
+
+    /// Tells the time; every simulated second it returns the workload's locality ω, if regions are kept and
+    /// pages were overwritten (GCMix, equations 1 to 4).
+    #[inline]
+    pub fn tell_time(&mut self, now: Instant) -> Option<f64> {
+        if now < self.next_locality { None } else { self.take_locality(now) }
+    }
+
+    #[cold]
+    fn take_locality(&mut self, now: Instant) -> Option<f64> {
+        let period = LOCALITY_PERIOD.ns();
+        self.next_locality = Instant((now.ns() / period + 1) * period);
+        let omega = self.separation.locality()?;
+        self.protection.omega = Some(omega);
+        Some(omega)
     }
 
     /// Forgets a logical page. Returns whether it was mapped.
@@ -330,6 +471,7 @@ impl Ftl {
         if old == NONE {
             return false;
         }
+        self.separation.trim(lpn);
         self.invalidate(old);
         true
     }
@@ -340,6 +482,9 @@ impl Ftl {
     pub fn step(&mut self, domain: u32, group: &mut Group) -> Option<GcStep> {
         if self.geometry.unit_width > 1 {
             return self.twin_step(domain, group);
+        }
+        if self.is_careful {
+            return self.careful_step(domain, group);
         }
         let slots = self.geometry.unit_slots();
         let job = self.domains[domain as usize].job.as_mut()?;
@@ -379,17 +524,44 @@ impl Ftl {
         if lpn == NONE {
             return None;
         }
+        let stream = self.copy_stream(domain, from);
         self.reverse[from.index()] = NONE;
         self.units[self.geometry.unit_of(from) as usize].valid -= 1;
-        Some((Lpn(lpn), self.append(domain, self.streams - 1, Lpn(lpn))))
+        if !self.is_careful {
+            return Some((Lpn(lpn), self.append(domain, stream, Lpn(lpn))));
+        }
+        self.separation.copy(Lpn(lpn));
+        let to = self.append(domain, stream, Lpn(lpn));
+        if self.protection.scheme.keeps_track() {
+            self.note_program(domain, to, Cover::Copy(from));
+            self.settle(domain);
+        }
+        Some((Lpn(lpn), to))
     }
 
-    /// The place of a dummy page, which [`Group::pads`] asked for.
+    /// Ends an errand that has nothing left to do.
+    fn settle(&mut self, domain: u32) {
+        if self.domains[domain as usize].job.is_none() && self.has_errand(domain) {
+            self.careful_step(domain, &mut Group::EMPTY.clone());
+        }
+    }
+
+    /// The place of a dummy page, which [`Group::pads`] or [`GcStep::Fill`] asked for.
     pub fn pad(&mut self, domain: u32) -> Ppn {
-        let stream = self.streams - 1;
+        let stream = if self.is_careful { self.stream_of_step(domain, None) } else { self.streams - 1 };
         let Frontier { unit, slot } = self.open_frontier(domain, stream);
         self.advance(domain, stream, unit, slot);
-        self.geometry.ppn(unit, slot)
+        let at = self.geometry.ppn(unit, slot);
+        if self.protection.scheme.keeps_track() {
+            self.note_program(domain, at, Cover::None);
+            self.settle(domain);
+        }
+        at
+    }
+
+    /// The pages of a group were read and their backup was programmed where [`Ftl::back_up`] said.
+    pub fn backed_up(&mut self, domain: u32) {
+        self.settle(domain);
     }
 
     /// Domains whose collection began along with another's since the last call, in the order of beginning.
@@ -397,19 +569,20 @@ impl Ftl {
         std::mem::take(&mut self.early).into_iter()
     }
 
-    /// The unit under collection was erased. The next collection of the domain may begin at once.
+    /// A unit that [`GcStep::Erase`] named was erased. The next collection of the domain may begin at once.
     ///
     /// # Panics
-    /// If the domain is not being collected or the unit still holds valid pages.
-    pub fn erased(&mut self, domain: u32) {
-        let job = self.domains[domain as usize].job.take().expect("an erase ends a collection");
-        let unit = job.unit as usize;
-        assert_eq!(self.units[unit].valid, 0, "a unit is erased only when nothing in it is valid");
-        self.units[unit].state = UnitState::Free;
-        self.erases[unit] += 1;
-        self.pool.put(domain, job.unit, self.erases[unit]);
-        self.domains[domain as usize].free += 1;
-        self.collect_if_needed(domain);
+    /// If the unit was not to be erased or still holds valid pages.
+    pub fn erased(&mut self, domain: u32, unit: u32) {
+        assert_eq!(self.units[unit as usize].valid, 0, "a unit is erased only when nothing in it is valid");
+        let Some(job) = self.domains[domain as usize].job.take_if(|job| job.unit == unit) else {
+            self.erased_aside(domain, unit);
+            return;
+        };
+        self.free_unit(domain, unit);
+        if !self.is_careful {
+            self.collect_if_needed(domain);
+        }
         if job.cause != Cause::Gc {
             return;
         }
@@ -421,16 +594,75 @@ impl Ftl {
         }
     }
 
+    /// A unit was erased that was held back, or that held backups.
+    fn erased_aside(&mut self, domain: u32, unit: u32) {
+        let guard = &mut self.protection.guards[domain as usize];
+        if guard.backup.unit == unit {
+            self.renew_backup(domain, unit);
+        } else {
+            let before = guard.held.len();
+            guard.held.retain(|&held| held != unit);
+            assert_eq!(guard.held.len() + 1, before, "only units that were to be erased are erased");
+            self.free_unit(domain, unit);
+            self.wear.on_erased(domain);
+        }
+        self.settle(domain);
+    }
+
+    /// Puts an erased unit among the free ones.
+    fn free_unit(&mut self, domain: u32, unit: u32) {
+        self.units[unit as usize] = Unit { valid: 0, state: UnitState::Free, lsb_only: false };
+        self.erases[unit as usize] += 1;
+        self.pool.put(domain, unit, self.erases[unit as usize]);
+        self.domains[domain as usize].free += 1;
+    }
+
     /// Carries out whatever collections a domain needs, at once.
     pub fn collect(&mut self, domain: u32, sink: &mut impl GcSink) {
+        if self.is_careful {
+            self.carry_out(domain, sink);
+            return;
+        }
         while let Some(job) = self.domains[domain as usize].job {
             if self.geometry.unit_width > 1 {
                 self.empty_by_groups(domain, job.cause, sink);
             } else {
                 self.empty(domain, job, sink);
             }
-            sink.erased(job);
-            self.erased(domain);
+            sink.erased(Erasure { unit: job.unit, cause: job.cause, forward: job.forward });
+            self.erased(domain, job.unit);
+        }
+    }
+
+    /// Does a domain's steps, one after the other, until it takes a host page again.
+    fn carry_out(&mut self, domain: u32, sink: &mut impl GcSink) {
+        let mut group = Group::EMPTY;
+        let mut steps = 0u64;
+        while let Some(step) = self.careful_step(domain, &mut group) {
+            steps += 1;
+            debug_assert!(steps < 1_000_000, "room is made in so many steps");
+            let cause = self.cause_of(domain, step);
+            match step {
+                GcStep::Copy => {
+                    for &from in group.pages() {
+                        let (_, to) = self.copy(domain, from).expect("nothing changes in between");
+                        sink.copied(cause, from, to);
+                    }
+                }
+                GcStep::Backup => {
+                    let at = self.back_up(domain, &group);
+                    sink.backed_up(group.pages(), at);
+                    self.backed_up(domain);
+                }
+                GcStep::Fill => {
+                    let at = self.pad(domain);
+                    sink.padded(cause, at);
+                }
+                GcStep::Erase(unit) => {
+                    sink.erased(self.erasure(domain, unit));
+                    self.erased(domain, unit);
+                }
+            }
         }
     }
 
@@ -599,7 +831,7 @@ impl Ftl {
         self.closed_at.copy_from_slice(&saved.closed_at);
         self.closings = saved.closed_at.iter().copied().max().unwrap_or(0);
         for (index, &(unit, slot)) in saved.frontiers.iter().enumerate() {
-            self.domains[index / 2].frontiers[index % 2] = Frontier { unit, slot };
+            self.domains[index / MAX_STREAMS].frontiers[index % MAX_STREAMS] = Frontier { unit, slot };
         }
         self.recount(&saved);
         self.renew_policies(policies, seed);
@@ -624,7 +856,7 @@ impl Ftl {
             } else {
                 UnitState::Free
             };
-            self.units[unit] = Unit { valid: valid as u16, state };
+            self.units[unit] = Unit { valid: valid as u16, state, lsb_only: false };
             let domain = &mut self.domains[self.geometry.domain_of_unit(unit as u32) as usize];
             domain.valid += valid;
             domain.free += u32::from(state == UnitState::Free);
@@ -640,6 +872,13 @@ impl Ftl {
         self.pool = AnyPool::build(policies.block_allocation, shape);
         self.victim = AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains));
         self.wear = WearLeveling::build(policies.wear_leveling, shape);
+        self.separation = Separation::build(policies.separation, self.map.len());
+        if policies.separation.name == "dac" {
+            for lpn in (0..self.map.len() as u32).map(Lpn).filter(|lpn| self.map[lpn.index()] != NONE) {
+                self.separation.adopt(lpn, 0);
+            }
+        }
+        self.protection.restart();
         self.next_die.fill(0);
         self.burst_left.fill(0);
         self.next_domain.fill(0);
@@ -680,16 +919,17 @@ impl Ftl {
     /// Moves a frontier past a slot.
     #[inline]
     fn advance(&mut self, domain: u32, stream: usize, unit: u32, slot: u32) {
-        if slot + 1 == self.geometry.unit_slots() {
+        let next = if self.is_buffer(stream) { self.protection.wordlines.next_lsb(slot) } else { slot + 1 };
+        if next == self.geometry.unit_slots() {
             self.close(domain, stream, unit);
         } else {
-            self.domains[domain as usize].frontiers[stream].slot = slot + 1;
+            self.domains[domain as usize].frontiers[stream].slot = next;
         }
     }
 
     /// The frontier of a stream, opened if need be.
     #[inline]
-    fn open_frontier(&mut self, domain: u32, stream: usize) -> Frontier {
+    pub(crate) fn open_frontier(&mut self, domain: u32, stream: usize) -> Frontier {
         let frontier = self.domains[domain as usize].frontiers[stream];
         if frontier.unit != NONE { frontier } else { self.open(domain, stream) }
     }
@@ -701,7 +941,15 @@ impl Ftl {
         let state = &mut self.domains[domain as usize];
         state.free -= 1;
         state.frontiers[stream] = Frontier { unit, slot: 0 };
-        state.frontiers[stream]
+        let frontier = state.frontiers[stream];
+        self.units[unit as usize].lsb_only = self.is_buffer(stream);
+        frontier
+    }
+
+    /// Whether a stream fills LSB pages only.
+    #[inline]
+    fn is_buffer(&self, stream: usize) -> bool {
+        self.protection.scheme == Scheme::SlcBuffer && stream == 0
     }
 
     #[cold]
@@ -711,6 +959,11 @@ impl Ftl {
         self.closings += 1;
         self.closed_at[unit as usize] = self.closings;
         let state = &mut self.units[unit as usize];
+        if state.lsb_only {
+            state.state = UnitState::Aside;
+            self.protection.guards[domain as usize].buffers.push_back(unit);
+            return;
+        }
         state.state = UnitState::Closed;
         self.victim.on_closed(domain, unit, u32::from(state.valid), now);
     }
@@ -735,7 +988,7 @@ impl Ftl {
         if state.job.is_some() || state.frontiers[0].unit != NONE || state.free > self.reserve {
             return;
         }
-        let unit = self.choose(domain);
+        let unit = self.choose(domain).expect("collection starts with closed units");
         self.begin(domain, unit, Cause::Gc, false);
         self.begin_neighbours(domain);
     }
@@ -755,7 +1008,7 @@ impl Ftl {
             let open = if frontier.unit == NONE { 0 } else { slots - frontier.slot };
             let free_pages = f64::from(state.free * slots + open);
             if state.job.is_none() && free_pages <= threshold * (1.0 + self.twin.neighbours) {
-                let unit = self.choose(other);
+                let unit = self.choose(other).expect("a full domain has closed units");
                 self.begin(other, unit, Cause::Gc, true);
                 self.early.push(other);
             }
@@ -764,33 +1017,44 @@ impl Ftl {
 
     /// The victim, by the policy. A policy that has offered as many units without an invalid page as the
     /// domain has units is overruled once, so that every policy makes progress.
-    fn choose(&mut self, domain: u32) -> u32 {
+    pub(crate) fn choose(&mut self, domain: u32) -> Option<u32> {
         let now = self.domains[domain as usize].clock;
         let view = View { domain, valid: &self.units, slots: self.geometry.unit_slots(), now };
         let units = self.geometry.units_per_domain();
         let unit = if self.domains[domain as usize].fruitless < units {
-            self.victim.choose(view).expect("collection starts with closed units")
+            self.victim.choose(view)?
         } else {
             (domain * units..(domain + 1) * units)
                 .filter(|&unit| self.units[unit as usize].state == UnitState::Closed)
-                .min_by_key(|&unit| self.units[unit as usize].valid)
-                .expect("collection starts with closed units")
+                .min_by_key(|&unit| self.units[unit as usize].valid)?
         };
         let full = u32::from(self.units[unit as usize].valid) == self.geometry.unit_slots();
         let fruitless = &mut self.domains[domain as usize].fruitless;
         *fruitless = if full { *fruitless + 1 } else { 0 };
-        unit
+        Some(unit)
     }
 
-    fn begin(&mut self, domain: u32, unit: u32, cause: Cause, forward: bool) {
+    pub(crate) fn begin(&mut self, domain: u32, unit: u32, cause: Cause, forward: bool) {
+        self.take_closed(domain, unit);
+        let gain = self.geometry.unit_slots() - u32::from(self.units[unit as usize].valid);
+        self.domains[domain as usize].job = Some(Job { unit, cause, forward, gain, cursor: 0, lone_cursor: 0 });
+        self.reverse.prefetch(self.geometry.ppn(unit, 0).index());
+    }
+
+    /// Takes a closed unit out of the victim policy's hands.
+    pub(crate) fn take_closed(&mut self, domain: u32, unit: u32) {
         let state = &mut self.units[unit as usize];
         assert_eq!(state.state, UnitState::Closed, "only closed units are collected");
         state.state = UnitState::Collecting;
         self.closed_at[unit as usize] = 0;
         self.victim.on_removed(domain, unit, u32::from(state.valid));
-        let gain = self.geometry.unit_slots() - u32::from(state.valid);
-        self.domains[domain as usize].job = Some(Job { unit, cause, forward, gain, cursor: 0, lone_cursor: 0 });
-        self.reverse.prefetch(self.geometry.ppn(unit, 0).index());
+    }
+
+    /// Gives every domain a unit for backups, where the protection keeps one.
+    fn open_backups(&mut self) {
+        if self.protection.scheme.keeps_backups() {
+            (0..self.geometry.domains()).for_each(|domain| self.open_backup(domain));
+        }
     }
 }
 

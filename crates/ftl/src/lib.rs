@@ -9,13 +9,16 @@ pub mod allocation;
 mod group;
 mod invariants;
 mod layer;
+pub mod paired;
 pub mod pool;
+mod separation;
 mod twin;
 pub mod victim;
 pub mod wear;
 
 pub use crate::group::{Group, MAX_LANES};
-pub use crate::layer::{Ftl, GcSink, GcStep, Job, OutOfMemory, Policies, Saved, largest_user_pages};
+pub use crate::layer::{Erasure, Ftl, GcSink, GcStep, Job, OutOfMemory, Policies, Saved, largest_user_pages};
+pub use crate::separation::MAX_STREAMS;
 
 use base::{Choice, Param, ParamKind, Seam};
 
@@ -98,16 +101,6 @@ pub static MIGRATION: Seam = Seam {
     }],
 };
 
-/// Data separation.
-pub static SEPARATION: Seam = Seam {
-    key: "separation",
-    doc: "Which data share a frontier.",
-    choices: &[
-        Choice { name: "none", doc: "Host writes and GC copies share one frontier per plane.", params: &[] },
-        Choice { name: "host-gc", doc: "Host writes and GC copies have a frontier each per plane.", params: &[] },
-    ],
-};
-
 macro_rules! single {
     ($name:ident, $key:literal, $doc:literal, $choice:literal, $choice_doc:literal) => {
         #[doc = $doc]
@@ -116,7 +109,6 @@ macro_rules! single {
     };
 }
 
-single!(PAIRED_PAGE, "paired_page", "Protection of paired pages.", "none", "No protection.");
 single!(READ_DISTURB, "read_disturb", "Management of read disturb.", "ignore", "Reads are counted; nothing is done.");
 
 /// The FTL's seams, in the order of the data flow. The scheduler's own seam is not among them.
@@ -130,8 +122,8 @@ pub fn seams() -> Vec<&'static Seam> {
         &victim::SEAM,
         &GC_SCHEDULE,
         &MIGRATION,
-        &SEPARATION,
-        &PAIRED_PAGE,
+        &separation::SEAM,
+        &paired::SEAM,
         &READ_DISTURB,
         &wear::SEAM,
     ]

@@ -103,7 +103,7 @@ mod tests {
         let mut selection = Selection::default_of(SEAM.find("static").unwrap());
         selection.params[0].1 = 5.0;
         let mut leveling = WearLeveling::build(&selection, shape);
-        let unit = |state| Unit { valid: 1, state };
+        let unit = |state| Unit { valid: 1, state, lsb_only: false };
         let units = [unit(UnitState::Closed), unit(UnitState::Free), unit(UnitState::Closed), unit(UnitState::Closed)];
         assert_eq!(leveling.due(0, &units, &[5, 0, 6, 10]), None, "nothing was erased since");
         leveling.on_erased(0);

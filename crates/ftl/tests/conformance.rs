@@ -1,11 +1,11 @@
-//! Does any combination break? Every registered allocation, block allocation, victim policy, separation and
-//! wear leveling, driven by hand against a plain record of what is where, with the whole-state check after
+//! Does any combination break? Every registered allocation, block allocation, victim policy, separation,
+//! wear leveling and paired-page protection, driven by hand against a plain record of what is where, with the whole-state check after
 //! every step. Broken policies prove that the harness can fail.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use base::{Choice, Geometry, Lpn, Ppn, Seam, Selection};
+use base::{Cell, Choice, Geometry, Lpn, PageLayout, Ppn, ProgramOrder, Seam, Selection};
 use engine::Stream;
 use ftl::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View};
 use ftl::{Ftl, GcStep, Group, Policies};
@@ -22,6 +22,7 @@ fn selection(choice: &'static Choice) -> Selection {
             "d" => *value = 3.0,
             "threshold" => *value = 2.0,
             "free_blocks" => *value = 1.0,
+            "regions" | "blocks" => *value = 2.0,
             _ => {}
         }
     }
@@ -31,6 +32,7 @@ fn selection(choice: &'static Choice) -> Selection {
 /// An FTL and, beside it, what an array and a host know.
 struct Bench {
     ftl: Ftl,
+    layout: PageLayout,
     /// By block: the next page that may be programmed.
     next_page: Vec<u32>,
     /// By physical page that was programmed: what it holds, a logical page and its version.
@@ -46,6 +48,7 @@ impl Bench {
         let blocks = ftl.geometry().blocks() as usize;
         Bench {
             ftl,
+            layout: PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, 4),
             next_page: vec![0; blocks],
             stored: BTreeMap::new(),
             newest: BTreeMap::new(),
@@ -57,6 +60,11 @@ impl Bench {
     fn program(&mut self, ppn: Ppn, content: (u32, u32)) {
         let place = self.ftl.geometry().place(ppn);
         let next = &mut self.next_page[place.block as usize];
+        if self.ftl.is_lsb_only(self.ftl.geometry().unit_of(ppn)) {
+            let is_lsb = self.layout.page_type(place.page).0 == 0;
+            assert!(is_lsb && place.page >= *next, "block {} uses its LSB pages in order", place.block);
+            *next = place.page;
+        }
         assert_eq!(place.page, *next, "block {} is programmed in order", place.block);
         *next += 1;
         self.stored.insert(ppn.0, content);
@@ -64,7 +72,13 @@ impl Bench {
 
     fn write(&mut self, lpn: u32) {
         let domain = self.ftl.domain_without_time(Lpn(lpn));
-        let announced = self.ftl.next_host_page(domain);
+        let mut rounds = 0;
+        while !self.ftl.prepare(domain, Lpn(lpn)) {
+            self.collect(domain);
+            rounds += 1;
+            assert!(rounds < 10_000, "a domain takes a host page in the end");
+        }
+        let announced = self.ftl.next_host_page(domain, Lpn(lpn));
         self.versions += 1;
         let ppn = self.ftl.write(domain, Lpn(lpn));
         assert_eq!(ppn, announced, "a page goes where it was announced");
@@ -88,7 +102,7 @@ impl Bench {
             assert_eq!(self.ftl.copy(domain, from), None, "there is nothing left to move");
             return;
         }
-        let announced = self.ftl.next_copy_page(domain);
+        let announced = self.ftl.next_copy_page(domain, from);
         let (lpn, to) = self.ftl.copy(domain, from).expect("a valid page");
         assert_eq!((lpn.0, to), (content.0, announced));
         self.program(to, content);
@@ -117,24 +131,37 @@ impl Bench {
                         self.copy(domain, from, steps % 97 == 0);
                     }
                     for _ in 0..group.pads {
-                        let announced = self.ftl.next_copy_page(domain);
-                        let at = self.ftl.pad(domain);
-                        assert_eq!(at, announced);
-                        self.program(at, (u32::MAX, 0));
+                        self.fill(domain);
                     }
                 }
+                GcStep::Backup => {
+                    let announced = self.ftl.next_backup_page(domain);
+                    let at = self.ftl.back_up(domain, &group);
+                    assert_eq!(at, announced);
+                    assert!(self.ftl.is_lsb_only(self.ftl.geometry().unit_of(at)));
+                    self.program(at, (u32::MAX, 0));
+                    self.ftl.backed_up(domain);
+                }
+                GcStep::Fill => self.fill(domain),
                 GcStep::Erase(unit) => {
                     let geometry = *self.ftl.geometry();
                     for slot in 0..geometry.unit_slots() {
                         self.stored.remove(&geometry.ppn(unit, slot).0);
                         self.next_page[geometry.block_of(unit, slot) as usize] = 0;
                     }
-                    self.ftl.erased(domain);
+                    self.ftl.erased(domain, unit);
                     self.collections += 1;
                 }
             }
             self.check();
         }
+    }
+
+    fn fill(&mut self, domain: u32) {
+        let announced = self.ftl.next_dummy_page(domain);
+        let at = self.ftl.pad(domain);
+        assert_eq!(at, announced);
+        self.program(at, (u32::MAX, 0));
     }
 
     fn check(&self) {
@@ -171,21 +198,26 @@ impl Bench {
 
 /// Two channels, two dies, two planes of six blocks of four pages: small enough to be checked as a whole after
 /// every step.
-fn geometry(reclaim_unit: &Choice) -> Geometry {
-    Geometry::new(2, 1, 2, 2, 6, 4, 4096, if reclaim_unit.name == "twin" { 2 } else { 1 })
+fn geometry(reclaim_unit: &Choice, blocks: u32) -> Geometry {
+    Geometry::new(2, 1, 2, 2, blocks, 4, 4096, if reclaim_unit.name == "twin" { 2 } else { 1 })
 }
 
 #[test]
 fn every_combination_of_registered_policies() {
     let mut combinations = 0;
+    let unprotected = &seam("paired_page").choices[0];
     for allocation in seam("allocation").choices {
         for block_allocation in seam("block_allocation").choices {
             for victim in seam("victim").choices {
                 for separation in seam("separation").choices {
                     for wear_leveling in seam("wear_leveling").choices {
                         for reclaim_unit in seam("reclaim_unit").choices {
+                            if separation.name == "dac" && reclaim_unit.name == "twin" {
+                                continue;
+                            }
                             combinations += 1;
-                            let policies = [allocation, block_allocation, victim, separation, wear_leveling];
+                            let policies =
+                                [allocation, block_allocation, victim, separation, wear_leveling, unprotected];
                             one_combination(policies, reclaim_unit);
                         }
                     }
@@ -193,15 +225,42 @@ fn every_combination_of_registered_policies() {
             }
         }
     }
-    assert!(combinations >= 27 * 2 * 5 * 2 * 2 * 2, "{combinations}");
+    assert!(combinations >= 27 * 2 * 5 * 5 * 2, "{combinations}");
 }
 
-fn one_combination(choices: [&'static Choice; 5], reclaim_unit: &'static Choice) {
+#[test]
+fn every_protection_of_paired_pages() {
+    let mut combinations = 0;
+    for allocation in ["CWDP", "F"].map(|name| seam("allocation").find(name).expect("an allocation")) {
+        for victim in seam("victim").choices {
+            for separation in seam("separation").choices {
+                for wear_leveling in seam("wear_leveling").choices {
+                    for paired_page in seam("paired_page").choices {
+                        if paired_page.name == "slc-buffer" && separation.name != "none" {
+                            continue;
+                        }
+                        combinations += 1;
+                        let block_allocation = &seam("block_allocation").choices[combinations % 2];
+                        let policies = [allocation, block_allocation, victim, separation, wear_leveling, paired_page];
+                        one_combination(policies, &seam("reclaim_unit").choices[0]);
+                    }
+                }
+            }
+        }
+    }
+    assert!(combinations >= 2 * 5 * 3 * 2 * 7, "{combinations}");
+}
+
+fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice) {
     let name = choices.map(|choice| choice.name).join(", ") + ", " + reclaim_unit.name;
-    let geometry = geometry(reclaim_unit);
+    let keeps_track = ftl::paired::keeps_track(choices[5].name);
+    let geometry = geometry(reclaim_unit, if keeps_track || choices[3].name == "dac" { 10 } else { 6 });
     let reclaim_unit = selection(reclaim_unit);
-    let [allocation, block_allocation, victim, separation, wear_leveling] = choices.map(selection);
-    let gc_schedule = selection(&seam("gc_schedule").choices[0]);
+    let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
+    let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
+    if separation.name == "dac" {
+        gc_schedule.params[0].1 = separation.get("regions");
+    }
     let policies = Policies {
         allocation: &allocation,
         block_allocation: &block_allocation,
@@ -209,14 +268,20 @@ fn one_combination(choices: [&'static Choice; 5], reclaim_unit: &'static Choice)
         reclaim_unit: &reclaim_unit,
         gc_schedule: &gc_schedule,
         separation: &separation,
+        paired_page: &paired_page,
         wear_leveling: &wear_leveling,
+        cell: Cell::Mlc,
+        program_order: ProgramOrder::Shadow,
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
         let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1).expect("memory"));
         bench.check();
-        bench.drive(1, 200);
+        bench.drive(1, if geometry.blocks_per_plane == 6 { 200 } else { 2 * pages as u32 });
         assert!(bench.collections > 20, "only {} collections", bench.collections);
+        if keeps_track {
+            return;
+        }
         // A saved state is the same state, and goes on under policies made anew.
         let mut saved = bench.ftl.save();
         (saved.map, saved.reverse) = (bench.ftl.maps().0.to_vec(), bench.ftl.maps().1.to_vec());
@@ -236,7 +301,7 @@ const SHAPE: Shape = Shape { domains: 3, units_per_domain: 9, slots: 6 };
 /// word: a choice is a closed unit of its domain, and there is one whenever a unit is closed.
 fn conform(policy: &mut impl VictimPolicy, seed: u64) {
     let mut random = Stream::new(seed, "victims");
-    let mut units = vec![Unit { valid: 0, state: UnitState::Free }; 27];
+    let mut units = vec![Unit { valid: 0, state: UnitState::Free, lsb_only: false }; 27];
     for now in 0..3000u64 {
         let domain = random.below_u32(SHAPE.domains);
         let unit = domain * SHAPE.units_per_domain + random.below_u32(SHAPE.units_per_domain);
@@ -244,7 +309,8 @@ fn conform(policy: &mut impl VictimPolicy, seed: u64) {
         match (state.state, random.below(4)) {
             (UnitState::Free, _) => state.state = UnitState::Open,
             (UnitState::Open, _) => {
-                *state = Unit { valid: random.below_u32(SHAPE.slots + 1) as u16, state: UnitState::Closed };
+                *state =
+                    Unit { valid: random.below_u32(SHAPE.slots + 1) as u16, state: UnitState::Closed, lsb_only: false };
                 policy.on_closed(domain, unit, u32::from(state.valid), now);
             }
             (UnitState::Closed, 0..=2) if state.valid > 0 => {
@@ -252,7 +318,9 @@ fn conform(policy: &mut impl VictimPolicy, seed: u64) {
                 policy.on_invalidated(domain, unit, u32::from(state.valid), now);
             }
             (UnitState::Closed, _) => {}
-            (UnitState::Collecting, _) => *state = Unit { valid: 0, state: UnitState::Free },
+            (UnitState::Collecting | UnitState::Aside, _) => {
+                *state = Unit { valid: 0, state: UnitState::Free, lsb_only: false }
+            }
         }
         let range = (domain * SHAPE.units_per_domain) as usize..((domain + 1) * SHAPE.units_per_domain) as usize;
         let closed = units[range.clone()].iter().filter(|unit| unit.state == UnitState::Closed).count();
@@ -358,7 +426,10 @@ fn a_domain_under_collection_takes_no_host_page() {
         reclaim_unit: &first("reclaim_unit"),
         gc_schedule: &first("gc_schedule"),
         separation: &first("separation"),
+        paired_page: &first("paired_page"),
         wear_leveling: &first("wear_leveling"),
+        cell: Cell::Slc,
+        program_order: ProgramOrder::Consecutive,
     };
     let geometry = Geometry::new(1, 1, 1, 1, 4, 4, 4096, 1);
     let mut ftl = Ftl::new(geometry, 8, &policies, 1).expect("memory");
@@ -370,7 +441,7 @@ fn a_domain_under_collection_takes_no_host_page() {
     assert!(panic.downcast_ref::<&str>().is_some_and(|text| text.contains("takes no host pages")));
     let early = catch_unwind(AssertUnwindSafe(|| {
         let mut ftl = Ftl::new(geometry, 8, &policies, 1).expect("memory");
-        ftl.erased(0);
+        ftl.erased(0, 0);
     }));
     assert!(early.is_err(), "an erase without a collection is refused");
     assert!(catch_unwind(AssertUnwindSafe(|| Ftl::new(geometry, 12, &policies, 1))).is_err(), "too full");

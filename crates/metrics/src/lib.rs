@@ -7,6 +7,7 @@
 
 pub mod counters;
 pub mod latency;
+pub mod locality;
 pub mod occupancy;
 pub mod progress;
 pub mod recorder;
@@ -20,6 +21,7 @@ pub mod wear;
 
 pub use counters::Counters;
 pub use latency::Latency;
+pub use locality::Locality;
 pub use occupancy::Occupancy;
 pub use progress::Progress;
 pub use recorder::{Recorder, Shape};

@@ -43,8 +43,29 @@ seam!(
     [Choice { name: "threshold", doc: "Mandatory only.", params: &[whole("free_blocks", 2.0, 1.0, 65_536.0)] }]
 );
 seam!(MIGRATION, "migration", [plain("off-chip")]);
-seam!(SEPARATION, "separation", [plain("none"), plain("host-gc")]);
-seam!(PAIRED_PAGE, "paired_page", [plain("none")]);
+seam!(
+    SEPARATION,
+    "separation",
+    [
+        plain("none"),
+        plain("host-gc"),
+        Choice { name: "dac", doc: "Regions.", params: &[whole("regions", 4.0, 2.0, 8.0)] }
+    ]
+);
+seam!(
+    PAIRED_PAGE,
+    "paired_page",
+    [
+        plain("none"),
+        plain("lsb-backup"),
+        Choice { name: "gcmix", doc: "Mixed.", params: MIXING },
+        Choice { name: "gcmix-adaptive", doc: "Mixed, by a threshold.", params: ADAPTIVE },
+    ]
+);
+
+const MIXING: &[Param] =
+    &[whole("low", 1.0, 0.0, 65_536.0), whole("high", 10.0, 2.0, 65_536.0), whole("hold", 1.0, 0.0, 1.0)];
+const ADAPTIVE: &[Param] = &[MIXING[0], MIXING[1], MIXING[2], whole("tau", 10.0, 0.0, 1e12)];
 seam!(READ_DISTURB, "read_disturb", [plain("ignore")]);
 seam!(
     WEAR_LEVELING,

@@ -128,6 +128,8 @@ pub(super) struct Channel {
 pub(super) struct Collection {
     /// The pages that move together.
     group: Group,
+    /// What is done with the group.
+    step: GcStep,
     /// What the pages that were read store.
     contents: [Content; MAX_LANES],
     /// How many of the group's pages were read.
@@ -139,8 +141,14 @@ pub(super) struct Collection {
 }
 
 impl Collection {
-    pub(super) const NONE: Collection =
-        Collection { group: Group::EMPTY, contents: [Content::EMPTY; MAX_LANES], read: 0, correcting: 0, begun: 0 };
+    pub(super) const NONE: Collection = Collection {
+        group: Group::EMPTY,
+        step: GcStep::Copy,
+        contents: [Content::EMPTY; MAX_LANES],
+        read: 0,
+        correcting: 0,
+        begun: 0,
+    };
 
     /// Forgets a page of the group.
     fn remove(&mut self, at: usize) {
@@ -279,7 +287,7 @@ impl Timed<'_, '_> {
             if self.device.ftl.is_collecting(domain) {
                 if !correcting && self.collections[domain as usize].correcting == 0 {
                     let begun = self.collections[domain as usize].begun;
-                    let is_mandatory = self.device.ftl.job(domain).is_some_and(|job| !job.forward);
+                    let is_mandatory = self.device.ftl.job(domain).is_none_or(|job| !job.forward);
                     let queue = dynamic.unwrap_or(domain);
                     let waiting = self.writes[queue as usize].first().filter(|_| is_mandatory);
                     let age = match waiting {
@@ -293,7 +301,13 @@ impl Timed<'_, '_> {
             } else if dynamic.is_some() {
                 accepts |= self.device.ftl.accepts(domain);
             } else if let Some(write) = self.ready_write(domain) {
-                offer(self.pool.get(write).age, 0, Task::Program(domain));
+                let Transaction { age, lpn, .. } = *self.pool.get(write);
+                if self.device.ftl.prepare(domain, lpn) {
+                    offer(age, 0, Task::Program(domain));
+                } else {
+                    self.note_collections(domain);
+                    offer(age, self.collections[domain as usize].begun, Task::Collect(domain));
+                }
             }
         }
         if let Some(queue) = dynamic
@@ -416,15 +430,18 @@ impl Timed<'_, '_> {
     /// fit its address.
     fn issue_program(&mut self, die: u32, first: u32) {
         self.dies[die as usize].begin(OpKind::Program, Cause::Host);
-        let lead = self.device.ftl.next_host_page(first);
+        let write = self.writes[first as usize].first().expect("a ready write");
+        let lead = self.device.ftl.next_host_page(first, self.pool.get(write).lpn);
         let mut last_age = self.program_from(die, first, first);
         for domain in self.device.ftl.domains_of_die(die) {
             if domain == first || self.device.ftl.is_collecting(domain) {
                 continue;
             }
             let Some(write) = self.ready_write(domain) else { continue };
-            let fits =
-                self.scheduler.may_join(last_age, self.pool.get(write).age) && self.fits_host_frontier(lead, domain);
+            let Transaction { age, lpn, .. } = *self.pool.get(write);
+            let fits = self.scheduler.may_join(last_age, age)
+                && self.device.ftl.prepare(domain, lpn)
+                && self.fits_host_frontier(lead, domain, lpn);
             if fits {
                 last_age = self.program_from(die, domain, domain);
             }
@@ -432,29 +449,37 @@ impl Timed<'_, '_> {
         self.start(die);
     }
 
-    fn fits_host_frontier(&mut self, lead: Ppn, domain: u32) -> bool {
-        let next = self.device.ftl.next_host_page(domain);
+    fn fits_host_frontier(&mut self, lead: Ppn, domain: u32, lpn: Lpn) -> bool {
+        let next = self.device.ftl.next_host_page(domain, lpn);
         self.device.flash.may_share_command(lead, next)
     }
 
     /// Programs the first ready writes of a shared queue: one, or as many as the allocation gives a die at
     /// once and as fit one command.
     fn issue_shared_program(&mut self, die: u32, queue: u32) {
-        self.dies[die as usize].begin(OpKind::Program, Cause::Host);
         let burst = self.device.ftl.allocation().dynamic().map_or(1, ftl::allocation::Dynamic::burst);
         let first = self.device.ftl.next_domain_of(die).expect("a domain of the die accepts pages");
-        let lead = self.device.ftl.next_host_page(first);
+        let (_, write) = self.ready_shared_write(queue).expect("a ready write");
+        let lpn = self.pool.get(write).lpn;
+        if !self.device.ftl.prepare(first, lpn) {
+            self.note_collections(first);
+            self.issue_collection(die, first);
+            return;
+        }
+        self.dies[die as usize].begin(OpKind::Program, Cause::Host);
+        let lead = self.device.ftl.next_host_page(first, lpn);
         let mut last_age = self.program_shared(die, queue, first);
         for _ in 1..burst {
             let Some((_, write)) = self.ready_shared_write(queue) else { break };
-            if !self.scheduler.may_join(last_age, self.pool.get(write).age) {
+            let Transaction { age, lpn, .. } = *self.pool.get(write);
+            if !self.scheduler.may_join(last_age, age) {
                 break;
             }
             let Some(domain) = self.device.ftl.peek_domain_of(die) else { break };
-            if !self.fits_host_frontier(lead, domain) {
+            if !self.device.ftl.prepare(domain, lpn) || !self.fits_host_frontier(lead, domain, lpn) {
                 break;
             }
-            let next = self.device.ftl.next_host_page(domain);
+            let next = self.device.ftl.next_host_page(domain, lpn);
             if !self.is_new_plane(die, next) {
                 break;
             }
@@ -481,6 +506,7 @@ impl Timed<'_, '_> {
     fn program(&mut self, die: u32, domain: u32, write: u32) -> u64 {
         let Transaction { lpn, version, age, .. } = *self.pool.get(write);
         let ppn = self.device.ftl.write(domain, lpn);
+        self.device.use_lsb_only(ppn);
         self.device.flash.program(ppn, self.device.content(lpn, version)).expect_done();
         self.begin_program(write);
         self.dies[die as usize].add(ppn, write);
@@ -507,20 +533,26 @@ impl Timed<'_, '_> {
     /// The next step of a domain's collection, and with it equal steps of the die's other collections that
     /// fit its address.
     fn issue_collection(&mut self, die: u32, domain: u32) {
-        let Some((kind, lead)) = self.collection_step(domain) else { return };
-        let job = self.device.ftl.job(domain).expect("a collection is in progress");
-        self.dies[die as usize].begin(kind, job.cause);
+        let Some((kind, cause, lead)) = self.collection_step(domain) else {
+            // What was to be protected is stale by now; the host's page can go.
+            self.wake(die);
+            return;
+        };
+        self.dies[die as usize].begin(kind, cause);
         self.add_collection(die, domain, kind, lead);
         if self.scheduler.merges_collections() {
             for other in self.device.ftl.domains_of_die(die) {
-                let Some(second) = self.device.ftl.job(other) else { continue };
-                if other == domain || second.cause != job.cause || self.collections[other as usize].correcting > 0 {
+                let busy = self.collections[other as usize].correcting > 0;
+                if other == domain || busy || !self.device.ftl.is_collecting(other) {
                     continue;
                 }
-                let Some((other_kind, ppn)) = self.collection_step(other) else { continue };
-                let fits = kind == other_kind
+                let Some((other_kind, other_cause, ppn)) = self.collection_step(other) else { continue };
+                let fits = (kind, cause) == (other_kind, other_cause)
                     && match kind {
-                        OpKind::Erase => self.device.flash.may_share_erase(job.unit, second.unit),
+                        OpKind::Erase => {
+                            let unit_of = |ppn| self.device.ftl.geometry().unit_of(ppn);
+                            self.device.flash.may_share_erase(unit_of(lead), unit_of(ppn))
+                        }
                         OpKind::Read | OpKind::Program => self.device.flash.may_share_command(lead, ppn),
                     };
                 if fits {
@@ -533,20 +565,28 @@ impl Timed<'_, '_> {
 
     /// What a collection does next, and where: the first page to read, the first place to program, or the
     /// first page of the unit to erase.
-    fn collection_step(&mut self, domain: u32) -> Option<(OpKind, Ppn)> {
+    fn collection_step(&mut self, domain: u32) -> Option<(OpKind, Cause, Ppn)> {
         self.forget_stale_pages(domain);
-        let Collection { group, read, .. } = &self.collections[domain as usize];
+        let Collection { group, step, read, .. } = &mut self.collections[domain as usize];
+        let ftl = &mut self.device.ftl;
+        let cause = ftl.cause_of(domain, *step);
         if let Some(&from) = group.pages().get(usize::from(*read)) {
-            return Some((OpKind::Read, from));
+            return Some((OpKind::Read, cause, from));
         }
         if *read > 0 {
-            return Some((OpKind::Program, self.device.ftl.next_copy_page(domain)));
+            let to = match step {
+                GcStep::Backup => ftl.next_backup_page(domain),
+                _ => ftl.next_copy_page(domain, group.pages()[0]),
+            };
+            return Some((OpKind::Program, cause, to));
         }
-        let group = &mut self.collections[domain as usize].group;
-        match self.device.ftl.step(domain, group)? {
-            GcStep::Copy => Some((OpKind::Read, group.pages()[0])),
-            GcStep::Erase(unit) => Some((OpKind::Erase, self.device.ftl.geometry().ppn(unit, 0))),
-        }
+        *step = ftl.step(domain, group)?;
+        let cause = ftl.cause_of(domain, *step);
+        Some(match *step {
+            GcStep::Copy | GcStep::Backup => (OpKind::Read, cause, group.pages()[0]),
+            GcStep::Fill => (OpKind::Program, cause, ftl.next_dummy_page(domain)),
+            GcStep::Erase(unit) => (OpKind::Erase, cause, ftl.geometry().ppn(unit, 0)),
+        })
     }
 
     /// Drops pages that were overwritten or trimmed since the collection chose them.
@@ -595,8 +635,35 @@ impl Timed<'_, '_> {
         }
     }
 
-    /// Programs the group, which lands on one page offset.
+    /// Programs the group, which lands on one page offset; or what protects it, or a dummy page.
     fn add_collection_programs(&mut self, die: u32, domain: u32) {
+        match self.collections[domain as usize].step {
+            GcStep::Backup => self.add_backup(die, domain),
+            GcStep::Fill => self.add_dummy(die, domain),
+            GcStep::Copy | GcStep::Erase(_) => self.add_copies(die, domain),
+        }
+        let collection = &mut self.collections[domain as usize];
+        collection.group.clear();
+        collection.read = 0;
+    }
+
+    fn add_backup(&mut self, die: u32, domain: u32) {
+        let Collection { group, contents, .. } = &self.collections[domain as usize];
+        let parity = contents[..group.pages().len()].iter().fold(Content::EMPTY, |parity, &page| parity ^ page);
+        let at = self.device.ftl.back_up(domain, group);
+        self.device.use_lsb_only(at);
+        self.device.flash.program(at, parity).expect_done();
+        self.device.ftl.backed_up(domain);
+        self.dies[die as usize].add(at, domain);
+    }
+
+    fn add_dummy(&mut self, die: u32, domain: u32) {
+        let at = self.device.ftl.pad(domain);
+        self.device.flash.program(at, Content::EMPTY).expect_done();
+        self.dies[die as usize].add(at, domain);
+    }
+
+    fn add_copies(&mut self, die: u32, domain: u32) {
         for at in 0..self.collections[domain as usize].group.pages().len() {
             let Collection { group, contents, .. } = &self.collections[domain as usize];
             let (from, content) = (group.pages()[at], contents[at]);
@@ -606,13 +673,8 @@ impl Timed<'_, '_> {
             self.dies[die as usize].add(to, domain);
         }
         for _ in 0..self.collections[domain as usize].group.pads {
-            let at = self.device.ftl.pad(domain);
-            self.device.flash.program(at, Content::EMPTY).expect_done();
-            self.dies[die as usize].add(at, domain);
+            self.add_dummy(die, domain);
         }
-        let collection = &mut self.collections[domain as usize];
-        collection.group.clear();
-        collection.read = 0;
     }
 }
 
@@ -771,21 +833,22 @@ impl Timed<'_, '_> {
         // One item per block of an erase; a unit's blocks are in a row.
         let width = if kind == OpKind::Erase { self.device.ftl.geometry().unit_width as usize } else { 1 };
         for at in (0..usize::from(count)).step_by(width) {
-            let what = self.dies[die as usize].items[at].what;
+            let Item { ppn, what } = self.dies[die as usize].items[at];
             match (kind, cause) {
-                (OpKind::Erase, _) => self.erase_done(what),
+                (OpKind::Erase, _) => self.erase_done(what, ppn),
                 (_, Cause::Host) => self.write_done(what),
                 _ => {}
             }
         }
     }
 
-    fn erase_done(&mut self, domain: u32) {
-        let job = self.device.ftl.job(domain).expect("an erase ends a collection");
-        self.device.flash.erase(job.unit);
-        self.device.ftl.erased(domain);
+    fn erase_done(&mut self, domain: u32, first: Ppn) {
+        let unit = self.device.ftl.geometry().unit_of(first);
+        let erasure = self.device.ftl.erasure(domain, unit);
+        self.device.flash.erase(unit);
+        self.device.ftl.erased(domain, unit);
         self.note_collections(domain);
-        count_collection(&mut self.device.recorder.counters, job);
+        count_collection(&mut self.device.recorder.counters, erasure);
         self.device.after_collection();
     }
 

@@ -134,6 +134,7 @@ impl Timed<'_, '_> {
             }
             let Some((now, _)) = self.timers.next() else { break };
             self.now = now;
+            self.device.tell_time(now);
             if !self.draining {
                 self.device.recorder.tick(now);
             }

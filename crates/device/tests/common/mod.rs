@@ -109,7 +109,7 @@ pub fn random_config(seed: u64) -> Config {
     let (channels, chips, dies) = (*pick(r, &[1, 2, 3]), *pick(r, &[1, 2]), *pick(r, &[1, 2]));
     let planes = *pick(r, &[1, 2, 4]);
     let cell = *pick(r, &[Cell::Slc, Cell::Mlc, Cell::Tlc]);
-    let blocks = 6 + r.below_u32(8);
+    let blocks = 9 + r.below_u32(8);
     let pages = cell.bits() * (1 + r.below_u32(6));
     let mut config = plain(channels, chips, dies, planes, blocks, pages);
     config.device.cell = cell;
@@ -123,6 +123,7 @@ pub fn random_config(seed: u64) -> Config {
     if !(twins_fit && ftl::allocation::is_dynamic(config.ftl.get("allocation").name)) {
         choose(&mut config.ftl, "reclaim_unit", "block", &[]);
     }
+    meet_conditions(&mut config);
     random_capacity(r, &mut config);
     random_buffer(seed, &mut config);
     config.host.queue_depth = *pick(r, &[1, 2, 7, 32]);
@@ -133,7 +134,12 @@ pub fn random_config(seed: u64) -> Config {
     // A footprint of at least one request.
     let size = if footprint < size { 512 } else { size };
     let reads = *pick(r, &[0.0, 0.3, 0.7]);
-    config.workload.source = Source::Generator(generator(name, size, reads, footprint));
+    let mut generator = generator(name, size, reads, footprint);
+    if config.ftl.get("paired_page").name == "gcmix-adaptive" {
+        // It looks at the time, and without arrivals there is none under `count`.
+        generator.interval = Duration(10_000_000 + r.below(500_000_000));
+    }
+    config.workload.source = Source::Generator(generator);
     config.workload.end = End { requests: Some(200 + r.below(600)), ..End::default() };
     let volume = footprint / u64::from(config.device.page_size) * u64::from(config.device.page_size);
     config.run.precondition = match r.below(4) {
@@ -142,6 +148,23 @@ pub fn random_config(seed: u64) -> Config {
         _ => Precondition::None,
     };
     config
+}
+
+/// Protections and regions have conditions too: a choice that is refused whatever the capacity is given up.
+fn meet_conditions(config: &mut Config) {
+    let mut tiny = config.clone();
+    tiny.device.user_capacity = u64::from(config.device.page_size);
+    while let Err(refusal) = device::check(&tiny) {
+        let mut seam = refusal.key.strip_prefix("ftl.").unwrap_or_else(|| panic!("{refusal:?}"));
+        if seam == "gc_schedule" {
+            // Too few blocks for what the protection keeps aside.
+            seam = "paired_page";
+        }
+        let default = device::seams().into_iter().find(|s| s.key == seam).expect("a seam").choices[0].name;
+        assert_ne!(tiny.ftl.get(seam).name, default, "{refusal:?}");
+        choose(&mut tiny.ftl, seam, default, &[]);
+        choose(&mut config.ftl, seam, default, &[]);
+    }
 }
 
 fn random_timing(r: &mut Stream, device: &mut Device) {
@@ -170,7 +193,24 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
         let neighbours = [0.0, 0.05, 1.0][r.below(3) as usize];
         choose(ftl, "reclaim_unit", "twin", &[("pad", pad), ("neighbours", neighbours)]);
     }
-    let free_blocks = 1.0 + r.below(2) as f64;
+    let mut free_blocks = 1.0 + r.below(2) as f64;
+    if ftl.get("separation").name == "dac" {
+        free_blocks += 1.0;
+        choose(ftl, "separation", "dac", &[("regions", 2.0 + r.below(free_blocks as u64 - 1) as f64)]);
+    }
+    let scheme = ftl.get("paired_page").name;
+    match scheme {
+        "gcmix" => {
+            let low = r.below(3) as f64;
+            let high = free_blocks + low + 1.0 + r.below(3) as f64;
+            choose(ftl, "paired_page", scheme, &[("low", low), ("high", high)]);
+        }
+        "slc-buffer" => {
+            free_blocks = free_blocks.max(2.0);
+            choose(ftl, "paired_page", scheme, &[("blocks", 1.0 + r.below(2) as f64)]);
+        }
+        _ => {}
+    }
     choose(ftl, "gc_schedule", "threshold", &[("free_blocks", free_blocks)]);
     if ftl.get("victim").name == "rga" {
         choose(ftl, "victim", "rga", &[("d", 1.0 + r.below(6) as f64)]);

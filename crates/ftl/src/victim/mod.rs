@@ -39,6 +39,8 @@ pub struct Unit {
     pub valid: u16,
     /// Where the unit is in its life.
     pub state: UnitState,
+    /// Whether only its LSB pages are used.
+    pub lsb_only: bool,
 }
 
 /// The life of a reclaim unit.
@@ -51,8 +53,10 @@ pub enum UnitState {
     Open,
     /// Full; may be chosen as victim.
     Closed,
-    /// Its valid pages are being moved.
+    /// Its valid pages are being moved, or it is empty and its erase is held back.
     Collecting,
+    /// It holds backups, or host pages that were not merged yet: not for the victim policy.
+    Aside,
 }
 
 /// How many units the device has, and how they are divided into domains.
@@ -146,7 +150,7 @@ mod tests {
     fn chosen(name: &str, losses: &[(u32, u16, u64)], now: u64) -> u32 {
         let selection = Selection::default_of(SEAM.find(name).unwrap());
         let mut policy = AnyVictim::build(&selection, SHAPE, chance_by_domain(1, SHAPE.domains));
-        let mut units = [Unit { valid: 8, state: UnitState::Closed }; 8];
+        let mut units = [Unit { valid: 8, state: UnitState::Closed, lsb_only: false }; 8];
         for unit in 0..4 {
             policy.on_closed(0, unit, 8, 10 + 10 * u64::from(unit));
         }
@@ -189,7 +193,7 @@ mod tests {
         for choice in SEAM.choices {
             let mut policy =
                 AnyVictim::build(&Selection::default_of(choice), SHAPE, chance_by_domain(1, SHAPE.domains));
-            let units = [Unit { valid: 0, state: UnitState::Free }; 8];
+            let units = [Unit { valid: 0, state: UnitState::Free, lsb_only: false }; 8];
             assert_eq!(policy.choose(View { domain: 0, valid: &units, slots: 8, now: 0 }), None, "{}", choice.name);
         }
     }

@@ -1,0 +1,32 @@
+//! The figures of the policies in force, for the summary.
+
+use config::Config;
+use serde_json::{Map, Value, json};
+
+use crate::device::Device;
+
+/// By `policy.figure`; empty when no policy has any.
+pub(crate) fn figures(config: &Config, device: &Device) -> Map<String, Value> {
+    let mut figures = Map::new();
+    if let Some(buffer) = device.recorder.buffer() {
+        figures.insert("write_buffer".into(), buffer.to_json(&device.recorder.counters));
+    }
+    let mut put = |key: &str, value: Value| {
+        figures.insert(key.to_string(), value);
+    };
+    if let Some(locality) = &device.locality {
+        put("dac.valid_pages", json!(device.ftl.valid_by_region()));
+        put("dac.omega_samples", json!(locality.count()));
+        for (name, quantile) in [("p10", 0.1), ("p50", 0.5), ("p90", 0.9)] {
+            put(&format!("dac.omega_{name}"), json!(locality.quantile(quantile)));
+        }
+    }
+    let scheme = config.ftl.get("paired_page").name;
+    if scheme.starts_with("gcmix") {
+        let done = device.ftl.protection_figures();
+        put("gcmix.paired_pages", json!(done.paired));
+        let share = (done.host_pages > 0).then(|| done.paired as f64 / done.host_pages as f64);
+        put("gcmix.paired_fraction", json!(share));
+    }
+    figures
+}
