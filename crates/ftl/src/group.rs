@@ -6,12 +6,15 @@ use base::Ppn;
 pub const MAX_LANES: usize = 16;
 
 /// A few pages of one victim, to be programmed at one page offset.
+///
+/// Laid out with the lengths first: a group of a few pages then lies in one cache line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
 pub struct Group {
-    pages: [Ppn; MAX_LANES],
     len: u8,
     /// Dummy pages to program behind them, so that the planes stay in step.
     pub pads: u8,
+    pages: [Ppn; MAX_LANES],
 }
 
 impl Group {

@@ -1,5 +1,7 @@
 //! How long each channel and die was busy, and with what.
 
+use std::hint::select_unpredictable;
+
 use base::Instant;
 
 /// Busy time of one channel or die, by class of work.
@@ -23,9 +25,8 @@ impl<const N: usize> Lane<N> {
             return;
         }
         self.busy[class] += to.0 - from.0;
-        if from.0 != self.to {
-            self.from = from.0;
-        }
+        // Whether work follows without a gap is as good as random.
+        self.from = select_unpredictable(from.0 != self.to, from.0, self.from);
         self.to = to.0;
     }
 

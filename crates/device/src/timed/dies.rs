@@ -2,7 +2,7 @@
 
 use base::{Cause, Duration, Instant, Lpn, OpKind, PageLayout, Ppn};
 use config::model;
-use ftl::{GcStep, Group, MAX_LANES};
+use ftl::{GcStep, Group};
 use metrics::Track;
 
 use super::Timed;
@@ -73,7 +73,11 @@ struct Item {
 }
 
 /// A die and the command it carries out.
+///
+/// Laid out so that a command of a page or two touches one cache line: with all dies at work, theirs and
+/// those of the collections are most of what the processor's first cache has to hold.
 #[derive(Clone, Copy)]
+#[repr(C, align(64))]
 pub(super) struct Die {
     phase: Phase,
     kind: OpKind,
@@ -83,6 +87,8 @@ pub(super) struct Die {
     /// Pages of a read that have left the die.
     sent: u8,
     awake: bool,
+    /// Pages of its collections that are on their way or being corrected.
+    correcting: u8,
     reads: List,
     items: [Item; MAX_PLANES],
 }
@@ -95,6 +101,7 @@ impl Die {
         count: 0,
         sent: 0,
         awake: false,
+        correcting: 0,
         reads: List::EMPTY,
         items: [Item { ppn: Ppn(0), what: 0 }; MAX_PLANES],
     };
@@ -123,38 +130,48 @@ pub(super) struct Channel {
     waiting: std::collections::VecDeque<u32>,
 }
 
-/// What a collection has in the controller between a read and a program.
+/// What a collection has in the controller between a read and a program, besides their contents. Laid out with
+/// what every step touches first.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub(super) struct Collection {
-    /// The pages that move together.
-    group: Group,
     /// What is done with the group.
     step: GcStep,
-    /// What the pages that were read store.
-    contents: [Content; MAX_LANES],
     /// How many of the group's pages were read.
     read: u8,
     /// How many of them are on their way or being corrected.
     correcting: u8,
-    /// The number of the collection, in order of beginning.
-    begun: u64,
+    /// The pages that move together.
+    group: Group,
 }
 
 impl Collection {
-    pub(super) const NONE: Collection = Collection {
-        group: Group::EMPTY,
-        step: GcStep::Copy,
-        contents: [Content::EMPTY; MAX_LANES],
-        read: 0,
-        correcting: 0,
-        begun: 0,
-    };
+    pub(super) const NONE: Collection = Collection { step: GcStep::Copy, read: 0, correcting: 0, group: Group::EMPTY };
+}
 
-    /// Forgets a page of the group.
-    fn remove(&mut self, at: usize) {
-        self.group.remove(at);
-        self.contents.copy_within(at + 1.., at);
-        self.read -= u8::from(at < usize::from(self.read));
+/// What the pages that collections have read store, by domain and place in its group. Apart from
+/// [`Collection`], where room for the widest group would keep those of neighbouring domains far apart.
+pub(super) struct Contents {
+    /// Pages of a group at most.
+    lanes: usize,
+    pages: Vec<Content>,
+}
+
+impl Contents {
+    /// A group has a page per lane of the unit, or the two that a parity covers.
+    pub(super) fn new(domains: u32, unit_width: u32) -> Contents {
+        let lanes = (unit_width as usize).max(2);
+        Contents { lanes, pages: vec![Content::EMPTY; domains as usize * lanes] }
+    }
+
+    #[inline]
+    fn of(&self, domain: u32) -> &[Content] {
+        &self.pages[domain as usize * self.lanes..][..self.lanes]
+    }
+
+    #[inline]
+    fn of_mut(&mut self, domain: u32) -> &mut [Content] {
+        &mut self.pages[domain as usize * self.lanes..][..self.lanes]
     }
 }
 
@@ -230,7 +247,12 @@ impl Timed<'_, '_> {
         let other = self.oldest_task(die);
         match (read, other) {
             (Some((read, ppn)), None) => self.issue_read(die, read, ppn),
-            (Some((read, ppn)), Some((age, _))) if self.scheduler.read_first(self.pool.get(read).age, age) => {
+            (Some((read, ppn)), Some((age, _)))
+                if self.dies[die as usize]
+                    .reads
+                    .first_age()
+                    .is_some_and(|first| self.scheduler.read_first(first, age)) =>
+            {
                 self.issue_read(die, read, ppn);
             }
             (_, Some((_, Task::Program(domain)))) => self.issue_program(die, domain),
@@ -280,18 +302,15 @@ impl Timed<'_, '_> {
         let mut accepts = false;
         // Pages that were read together may be programmed together: a collection waits, for the time of a
         // correction at most, until those of the die's other collections are correct too.
-        let domains = self.device.ftl.domains_of_die(die);
-        let correcting = self.scheduler.merges_collections()
-            && domains.clone().any(|domain| self.collections[domain as usize].correcting > 0);
-        for domain in domains {
+        let correcting = self.scheduler.merges_collections() && self.dies[die as usize].correcting > 0;
+        for domain in self.device.ftl.domains_of_die(die) {
             if self.device.ftl.is_collecting(domain) {
-                if !correcting && self.collections[domain as usize].correcting == 0 {
-                    let begun = self.collections[domain as usize].begun;
+                if !correcting && !self.is_correcting(die, domain) {
+                    let begun = self.begun[domain as usize];
                     let is_mandatory = self.device.ftl.job(domain).is_none_or(|job| !job.forward);
                     let queue = dynamic.unwrap_or(domain);
-                    let waiting = self.writes[queue as usize].first().filter(|_| is_mandatory);
-                    let age = match waiting {
-                        Some(write) => self.pool.get(write).age,
+                    let age = match self.writes[queue as usize].first_age().filter(|_| is_mandatory) {
+                        Some(age) => age,
                         // Pages in the write buffer that would leave now are older than any read that waits.
                         None if is_mandatory && self.has_buffered(queue) => 0,
                         None => NOT_URGENT,
@@ -300,13 +319,12 @@ impl Timed<'_, '_> {
                 }
             } else if dynamic.is_some() {
                 accepts |= self.device.ftl.accepts(domain);
-            } else if let Some(write) = self.ready_write(domain) {
-                let Transaction { age, lpn, .. } = *self.pool.get(write);
+            } else if let Some((age, lpn)) = self.ready_write(domain) {
                 if self.device.ftl.prepare(domain, lpn) {
                     offer(age, 0, Task::Program(domain));
                 } else {
                     self.note_collections(domain);
-                    offer(age, self.collections[domain as usize].begun, Task::Collect(domain));
+                    offer(age, self.begun[domain as usize], Task::Collect(domain));
                 }
             }
         }
@@ -320,14 +338,36 @@ impl Timed<'_, '_> {
         best.map(|(age, _, task)| (age, task))
     }
 
-    /// The first write of a domain's queue, if it can be programmed. Writes of one domain keep their order.
-    fn ready_write(&mut self, queue: u32) -> Option<u32> {
+    /// Whether pages of a domain's collection are on their way or being corrected.
+    #[inline]
+    fn is_correcting(&self, die: u32, domain: u32) -> bool {
+        self.dies[die as usize].correcting > 0 && self.collections[domain as usize].correcting > 0
+    }
+
+    /// The age and the page of the first write of a domain's queue, if it can be programmed. Writes of one
+    /// domain keep their order.
+    #[inline]
+    fn ready_write(&mut self, queue: u32) -> Option<(u64, Lpn)> {
+        let waiting = &self.writes[queue as usize];
+        if waiting.first_is_plain() {
+            return waiting.first_age().zip(waiting.first_lpn());
+        }
+        if waiting.first().is_none() && self.buffer.is_none() {
+            return None;
+        }
+        self.prepare_write(queue)
+    }
+
+    /// The first write, if it can be programmed, where that takes a look at it.
+    #[inline(never)]
+    fn prepare_write(&mut self, queue: u32) -> Option<(u64, Lpn)> {
         self.run_trims(queue);
         let write = match self.writes[queue as usize].first() {
             Some(write) => write,
             None => self.supply(queue)?,
         };
-        self.is_ready(write).then_some(write)
+        let Transaction { age, lpn, .. } = *self.pool.get(write);
+        self.is_ready(write).then_some((age, lpn))
     }
 
     fn is_ready(&mut self, write: u32) -> bool {
@@ -343,10 +383,14 @@ impl Timed<'_, '_> {
     /// The first write of a shared queue that can be programmed, with its predecessor in the queue. Writes
     /// that wait for their old data are passed over, but never a write of the same page.
     fn ready_shared_write(&mut self, queue: u32) -> Option<(Option<u32>, u32)> {
+        let waiting = &self.writes[queue as usize];
+        if waiting.first_is_plain() {
+            return waiting.first().map(|write| (None, write));
+        }
         let mut passed = [Lpn(0); MAX_PASSED];
         let mut count = 0;
         let mut previous = None;
-        let mut at = self.writes[queue as usize].first();
+        let mut at = waiting.first();
         while let Some(write) = at.or_else(|| self.supply(queue)) {
             let lpn = self.pool.get(write).lpn;
             if !passed[..count].contains(&lpn) && self.is_ready(write) {
@@ -430,15 +474,14 @@ impl Timed<'_, '_> {
     /// fit its address.
     fn issue_program(&mut self, die: u32, first: u32) {
         self.dies[die as usize].begin(OpKind::Program, Cause::Host);
-        let write = self.writes[first as usize].first().expect("a ready write");
-        let lead = self.device.ftl.next_host_page(first, self.pool.get(write).lpn);
+        let lpn = self.writes[first as usize].first_lpn().expect("a ready write");
+        let lead = self.device.ftl.next_host_page(first, lpn);
         let mut last_age = self.program_from(die, first, first);
         for domain in self.device.ftl.domains_of_die(die) {
             if domain == first || self.device.ftl.is_collecting(domain) {
                 continue;
             }
-            let Some(write) = self.ready_write(domain) else { continue };
-            let Transaction { age, lpn, .. } = *self.pool.get(write);
+            let Some((age, lpn)) = self.ready_write(domain) else { continue };
             let fits = self.scheduler.may_join(last_age, age)
                 && self.device.ftl.prepare(domain, lpn)
                 && self.fits_host_frontier(lead, domain, lpn);
@@ -527,7 +570,7 @@ impl Timed<'_, '_> {
 
     fn note_collection(&mut self, domain: u32) {
         self.collections_begun += 1;
-        self.collections[domain as usize].begun = self.collections_begun;
+        self.begun[domain as usize] = self.collections_begun;
     }
 
     /// The next step of a domain's collection, and with it equal steps of the die's other collections that
@@ -542,8 +585,7 @@ impl Timed<'_, '_> {
         self.add_collection(die, domain, kind, lead);
         if self.scheduler.merges_collections() {
             for other in self.device.ftl.domains_of_die(die) {
-                let busy = self.collections[other as usize].correcting > 0;
-                if other == domain || busy || !self.device.ftl.is_collecting(other) {
+                if other == domain || self.is_correcting(die, other) || !self.device.ftl.is_collecting(other) {
                     continue;
                 }
                 let Some((other_kind, other_cause, ppn)) = self.collection_step(other) else { continue };
@@ -597,7 +639,9 @@ impl Timed<'_, '_> {
             if self.device.ftl.is_valid(page) {
                 at += 1;
             } else {
-                collection.remove(at);
+                collection.group.remove(at);
+                collection.read -= u8::from(at < usize::from(collection.read));
+                self.contents.of_mut(domain).copy_within(at + 1.., at);
             }
         }
     }
@@ -627,10 +671,11 @@ impl Timed<'_, '_> {
                 return;
             }
             self.device.ftl.prefetch_copy(page);
+            self.contents.of_mut(domain)[at] = self.device.flash.read(page);
             let collection = &mut self.collections[domain as usize];
-            collection.contents[at] = self.device.flash.read(page);
             collection.read += 1;
             collection.correcting += 1;
+            self.dies[die as usize].correcting += 1;
             self.dies[die as usize].add(page, domain);
         }
     }
@@ -648,8 +693,9 @@ impl Timed<'_, '_> {
     }
 
     fn add_backup(&mut self, die: u32, domain: u32) {
-        let Collection { group, contents, .. } = &self.collections[domain as usize];
-        let parity = contents[..group.pages().len()].iter().fold(Content::EMPTY, |parity, &page| parity ^ page);
+        let group = &self.collections[domain as usize].group;
+        let contents = &self.contents.of(domain)[..group.pages().len()];
+        let parity = contents.iter().fold(Content::EMPTY, |parity, &page| parity ^ page);
         let at = self.device.ftl.back_up(domain, group);
         self.device.use_lsb_only(at);
         self.device.flash.program(at, parity).expect_done();
@@ -665,8 +711,8 @@ impl Timed<'_, '_> {
 
     fn add_copies(&mut self, die: u32, domain: u32) {
         for at in 0..self.collections[domain as usize].group.pages().len() {
-            let Collection { group, contents, .. } = &self.collections[domain as usize];
-            let (from, content) = (group.pages()[at], contents[at]);
+            let from = self.collections[domain as usize].group.pages()[at];
+            let content = self.contents.of(domain)[at];
             let (_, to) = self.device.ftl.copy(domain, from).expect("stale pages were dropped");
             self.device.flash.program(to, content).expect_done();
             count_move(&mut self.device.recorder.counters, self.dies[die as usize].cause);
@@ -877,8 +923,10 @@ impl Timed<'_, '_> {
         match delivery {
             Delivery::Transaction(read) => self.read_done(read),
             Delivery::Collection(domain) => {
+                let die = self.device.ftl.geometry().die_of_domain(domain);
                 self.collections[domain as usize].correcting -= 1;
-                self.wake(self.device.ftl.geometry().die_of_domain(domain));
+                self.dies[die as usize].correcting -= 1;
+                self.wake(die);
             }
         }
     }

@@ -22,7 +22,7 @@ use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::scheduler::Scheduler;
 use crate::{RunError, Watch};
-use dies::{Channel, Collection, Delivery, Die, Timing};
+use dies::{Channel, Collection, Contents, Delivery, Die, Timing};
 use host::Host;
 use idle::IdleDies;
 use queues::{List, Pool};
@@ -62,6 +62,9 @@ pub(super) struct Timed<'a, 'w> {
     writes: Vec<List>,
     /// By domain: what a collection holds in the controller.
     collections: Vec<Collection>,
+    contents: Contents,
+    /// By domain: the number of its last collection, in order of beginning.
+    begun: Vec<u64>,
     /// Dies that may have something to do.
     awake: Vec<u32>,
     /// Pages under correction, in the order in which they will be correct.
@@ -105,6 +108,8 @@ pub(crate) fn run(
         channels: vec![Channel::default(); geometry.channels as usize],
         writes: vec![List::EMPTY; queues],
         collections: vec![Collection::NONE; geometry.domains() as usize],
+        begun: vec![0; geometry.domains() as usize],
+        contents: Contents::new(geometry.domains(), geometry.unit_width),
         awake: Vec::with_capacity(geometry.dies() as usize),
         correcting: VecDeque::new(),
         dram_free: Instant::ZERO,

@@ -84,17 +84,56 @@ impl Pool {
 }
 
 /// A list of waiting transactions, in order of arrival.
+///
+/// What is asked about its first one whenever a die chooses is kept here: the transactions themselves are too
+/// many to stay in the processor's first cache when the host's queue is deep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
     head: u32,
     tail: u32,
+    /// Age of the first.
+    age: u64,
+    /// Logical page of the first.
+    lpn: Lpn,
+    /// The first asks for nothing but its turn: see [`List::first_is_plain`].
+    plain: bool,
 }
 
 impl List {
-    pub(super) const EMPTY: List = List { head: NONE, tail: NONE };
+    pub(super) const EMPTY: List = List { head: NONE, tail: NONE, age: 0, lpn: Lpn(0), plain: false };
+
+    /// The age of the first.
+    #[inline]
+    pub(super) fn first_age(&self) -> Option<u64> {
+        (self.head != NONE).then_some(self.age)
+    }
+
+    /// The logical page of the first.
+    #[inline]
+    pub(super) fn first_lpn(&self) -> Option<Lpn> {
+        (self.head != NONE).then_some(self.lpn)
+    }
+
+    /// Whether the first can be served as it is: a read, or the write of a whole page. `false` says nothing:
+    /// the transaction has to be looked at.
+    #[inline]
+    pub(super) fn first_is_plain(&self) -> bool {
+        self.head != NONE && self.plain
+    }
+
+    /// Makes `slot` the first.
+    #[inline]
+    fn lead(&mut self, pool: &Pool, slot: u32) {
+        self.head = slot;
+        if slot != NONE {
+            let first = pool.get(slot);
+            (self.age, self.lpn) = (first.age, first.lpn);
+            self.plain = !first.partial && !first.waiting && !matches!(first.work, Work::Trim { .. });
+        }
+    }
 
     #[inline]
-    pub(super) fn first(self) -> Option<u32> {
+    pub(super) fn first(&self) -> Option<u32> {
         (self.head != NONE).then_some(self.head)
     }
 
@@ -102,7 +141,7 @@ impl List {
     pub(super) fn push(&mut self, pool: &mut Pool, slot: u32) {
         pool.get_mut(slot).next = NONE;
         if self.head == NONE {
-            self.head = slot;
+            self.lead(pool, slot);
         } else {
             pool.get_mut(self.tail).next = slot;
         }
@@ -111,7 +150,7 @@ impl List {
 
     /// The one that arrived after `slot`.
     #[inline]
-    pub(super) fn after(self, pool: &Pool, slot: u32) -> Option<u32> {
+    pub(super) fn after(&self, pool: &Pool, slot: u32) -> Option<u32> {
         let next = pool.get(slot).next;
         (next != NONE).then_some(next)
     }
@@ -121,7 +160,7 @@ impl List {
     pub(super) fn remove(&mut self, pool: &mut Pool, previous: Option<u32>, slot: u32) {
         let next = pool.get(slot).next;
         match previous {
-            None => self.head = next,
+            None => self.lead(pool, next),
             Some(previous) => pool.get_mut(previous).next = next,
         }
         if self.tail == slot {
@@ -145,9 +184,10 @@ mod tests {
         for &slot in &slots {
             list.push(&mut pool, slot);
         }
-        let ages = |list: List, pool: &Pool| {
+        let ages = |list: &List, pool: &Pool| {
             let mut seen = Vec::new();
             let mut at = list.first();
+            assert_eq!(list.first_age(), at.map(|first| pool.get(first).age));
             while let Some(slot) = at {
                 seen.push(pool.get(slot).age);
                 at = list.after(pool, slot);
@@ -155,16 +195,16 @@ mod tests {
             seen
         };
         list.remove(&mut pool, Some(slots[0]), slots[1]);
-        assert_eq!(ages(list, &pool), [0, 2, 3]);
+        assert_eq!(ages(&list, &pool), [0, 2, 3]);
         list.remove(&mut pool, Some(slots[2]), slots[3]);
         list.remove(&mut pool, None, slots[0]);
-        assert_eq!(ages(list, &pool), [2]);
+        assert_eq!(ages(&list, &pool), [2]);
         list.push(&mut pool, slots[1]);
-        assert_eq!(ages(list, &pool), [2, 1]);
+        assert_eq!(ages(&list, &pool), [2, 1]);
         list.remove(&mut pool, None, slots[2]);
         list.remove(&mut pool, None, slots[1]);
         assert_eq!(list.first(), None);
         list.push(&mut pool, slots[0]);
-        assert_eq!(ages(list, &pool), [0]);
+        assert_eq!(ages(&list, &pool), [0]);
     }
 }
