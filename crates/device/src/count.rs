@@ -22,7 +22,7 @@ pub(crate) fn run(
     config: &Config,
     watch: &mut Watch<'_>,
 ) -> Result<(), RunError> {
-    let mut buffer = buffer::build(config, device)?;
+    let mut buffer = buffer::build(config, device)?.map(Box::new);
     let mut batch: Vec<Request> = Vec::with_capacity(BATCH);
     let mut now = Instant::ZERO;
     loop {
@@ -38,7 +38,7 @@ pub(crate) fn run(
             device.recorder.finish(now);
             return Ok(());
         }
-        prefetch(device, buffer.as_ref(), &batch);
+        prefetch(device, buffer.as_deref(), &batch);
         for request in &batch {
             now = now.max(request.at);
             device.tell_time(now);
@@ -57,11 +57,12 @@ pub(crate) fn run(
 fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request]) {
     for request in batch {
         if request.size > 0 {
-            let lpn = base::Lpn((request.offset / device.page_size) as u32);
-            device.ftl.prefetch_map(lpn);
-            if let Some(buffer) = buffer {
-                buffer.prefetch(lpn);
-            }
+            device.ftl.prefetch_map(base::Lpn((request.offset / device.page_size) as u32));
+        }
+    }
+    if let Some(buffer) = buffer {
+        for request in batch.iter().filter(|request| request.size > 0) {
+            buffer.prefetch(base::Lpn((request.offset / device.page_size) as u32));
         }
     }
     for request in batch {
@@ -96,6 +97,7 @@ fn serve(device: &mut Device, request: &Request) {
 
 /// Serves a request through the write buffer, as `timed` does where only one page is programmed at a time and
 /// only one request is in the device: a page leaves as soon as the buffer is full.
+#[inline(never)]
 fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request) {
     let span = Span::of(request, device.page_size);
     match request.kind {

@@ -94,7 +94,9 @@ impl Device {
     pub(crate) fn write_now(&mut self, lpn: Lpn, partial: bool) {
         let version = self.admit_write(lpn);
         self.program_now(lpn, version, partial);
-        self.write_completed(lpn, version);
+        if self.oracle.is_some() {
+            self.write_completed(lpn, version);
+        }
     }
 
     /// Programs a version of a page without time, after the read of its old version if it is written in part.
@@ -182,6 +184,15 @@ impl Device {
         {
             let programmed = &mut oracle.programmed[lpn.index()];
             *programmed = version.max(*programmed);
+        }
+    }
+
+    /// That version was programmed, and with that its write is complete: there is no write buffer.
+    #[inline]
+    pub(crate) fn programmed_and_completed(&mut self, lpn: Lpn, version: u32) {
+        if self.oracle.is_some() {
+            self.programmed(lpn, version);
+            self.write_completed(lpn, version);
         }
     }
 

@@ -500,6 +500,8 @@ fn no_resource_does_two_things_at_once() {
         let text = std::fs::read_to_string(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         let spans = metrics::timeline::check(&text).unwrap_or_else(|problem| panic!("case {seed}: {problem}"));
-        assert!(spans > 100, "case {seed} recorded {spans} spans");
+        // A write buffer may leave little for flash to do.
+        let enough = if config.ftl.get("write_buffer").name == "none" { 100 } else { 10 };
+        assert!(spans > enough, "case {seed} recorded {spans} spans");
     }
 }

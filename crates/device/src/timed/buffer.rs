@@ -7,7 +7,7 @@
 use base::{Lpn, RequestKind};
 
 use super::Timed;
-use super::host::Active;
+use super::host::{Active, Buffered};
 use super::queues::{Transaction, Work};
 use crate::buffer::{self, Page, State};
 use crate::pages::Span;
@@ -41,7 +41,8 @@ impl Timed<'_, '_> {
     /// Accepts a write, if there is room for all its pages; one that is larger than the buffer enters page by
     /// page. Returns whether it is accepted whole.
     fn accept_write(&mut self, slot: u32) -> bool {
-        let Active { span, entered, .. } = self.host.active[slot as usize];
+        let Active { span, .. } = self.host.active[slot as usize];
+        let Buffered { entered, .. } = self.host.buffered[slot as usize];
         let buffer = self.buffer.as_ref().expect("a buffer accepts writes");
         let in_pieces = span.len() > buffer.capacity();
         if !in_pieces && buffer.room() < span.len() {
@@ -60,7 +61,7 @@ impl Timed<'_, '_> {
                 return false;
             }
             self.accept_page(slot, lpn, partial);
-            self.host.active[slot as usize].entered += 1;
+            self.host.buffered[slot as usize].entered += 1;
             if in_pieces {
                 self.pause_if_full();
             }
@@ -76,7 +77,8 @@ impl Timed<'_, '_> {
     }
 
     fn accept_page(&mut self, slot: u32, lpn: Lpn, partial: bool) {
-        let Active { offset, bytes, fua, .. } = self.host.active[slot as usize];
+        let Active { bytes, .. } = self.host.active[slot as usize];
+        let Buffered { offset, fua, .. } = self.host.buffered[slot as usize];
         let buffer = self.buffer.as_mut().expect("a buffer accepts writes");
         let valid = buffer.parts.valid(lpn, partial, offset, bytes);
         self.device.ftl.prefetch_old(lpn);
@@ -147,11 +149,13 @@ impl Timed<'_, '_> {
     }
 
     /// Answers a read from the buffer, or says which version the array must give at least.
+    #[inline]
     pub(super) fn read_buffer(&mut self, slot: u32, lpn: Lpn) -> Option<u32> {
-        let Active { offset, bytes, .. } = self.host.active[slot as usize];
         match &mut self.buffer {
             None => Some(self.device.read_floor(lpn)),
             Some(buffer) => {
+                let Active { bytes, .. } = self.host.active[slot as usize];
+                let Buffered { offset, .. } = self.host.buffered[slot as usize];
                 let needed = buffer.parts.touched(lpn, offset, bytes);
                 let floor = buffer::read(self.device, buffer, lpn, needed);
                 self.wake_oldest();
@@ -189,7 +193,7 @@ impl Timed<'_, '_> {
     }
 
     /// Hands the page of a queue that may leave now, if there is one, to its dies.
-    #[inline]
+    #[inline(never)]
     pub(super) fn supply(&mut self, queue: u32) -> Option<u32> {
         let buffer = self.buffer.as_ref()?;
         let page = buffer.next_of(queue)?;

@@ -391,7 +391,7 @@ impl Timed<'_, '_> {
         let mut count = 0;
         let mut previous = None;
         let mut at = waiting.first();
-        while let Some(write) = at.or_else(|| self.supply(queue)) {
+        while let Some(write) = at.or_else(|| if self.buffer.is_none() { None } else { self.supply(queue) }) {
             let lpn = self.pool.get(write).lpn;
             if !passed[..count].contains(&lpn) && self.is_ready(write) {
                 return Some((previous, write));

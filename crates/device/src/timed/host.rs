@@ -23,12 +23,17 @@ pub(super) struct Active {
     pub(super) span: Span,
     /// Number of admission; for a flush of the write buffer the number of the flush.
     pub(super) order: u64,
-    pub(super) offset: u64,
-    pub(super) fua: bool,
-    /// Pages that a write has in the write buffer.
-    pub(super) entered: u32,
     /// What it still waits for: pages, or for a flush older writes. 0: the slot is free.
     pub(super) remaining: u32,
+}
+
+/// What the write buffer has to know of a request besides: kept apart, since nobody else asks for it.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Buffered {
+    pub(super) offset: u64,
+    pub(super) fua: bool,
+    /// Pages of a write that are in the buffer.
+    pub(super) entered: u32,
 }
 
 /// Requests outside and inside the device.
@@ -38,6 +43,8 @@ pub(super) struct Host {
     incoming: VecDeque<Request>,
     drawn: Vec<Request>,
     pub(super) active: Vec<Active>,
+    /// By place in `active`; only kept where there is a write buffer.
+    pub(super) buffered: Vec<Buffered>,
     free: Vec<u32>,
     /// Flushes that wait for older writes.
     pub(super) flushes: Vec<u32>,
@@ -70,9 +77,6 @@ impl Host {
                 512,
             ),
             order: 0,
-            offset: 0,
-            fua: false,
-            entered: 0,
             remaining: 0,
         };
         Host {
@@ -81,6 +85,7 @@ impl Host {
             incoming: VecDeque::with_capacity(BATCH),
             drawn: Vec::with_capacity(BATCH),
             active: vec![idle; queue_depth as usize],
+            buffered: vec![Buffered::default(); queue_depth as usize],
             free: (0..queue_depth).rev().collect(),
             flushes: Vec::new(),
             waiting: VecDeque::with_capacity(queue_depth as usize),
@@ -181,16 +186,16 @@ impl Timed<'_, '_> {
             bytes: request.size,
             span,
             order: self.host.admissions,
-            offset: request.offset,
-            fua: request.fua,
-            entered: 0,
             // One more than its pages until all are queued, so that it cannot complete half-way.
             remaining: 1,
         };
-        if self.buffer.is_some() && request.kind != RequestKind::Read {
-            self.host.waiting.push_back(slot);
-            self.pump();
-            return;
+        if self.buffer.is_some() {
+            self.host.buffered[slot as usize] = Buffered { offset: request.offset, fua: request.fua, entered: 0 };
+            if request.kind != RequestKind::Read {
+                self.host.waiting.push_back(slot);
+                self.pump();
+                return;
+            }
         }
         match request.kind {
             RequestKind::Read => self.enter_read(slot, span),
@@ -303,11 +308,11 @@ impl Timed<'_, '_> {
     pub(super) fn write_done(&mut self, slot: u32) {
         let Transaction { lpn, version, owner, .. } = *self.pool.get(slot);
         self.pool.release(slot);
-        self.device.programmed(lpn, version);
         if self.buffer.is_some() {
+            self.device.programmed(lpn, version);
             self.page_programmed(owner);
         } else {
-            self.device.write_completed(lpn, version);
+            self.device.programmed_and_completed(lpn, version);
             self.part_done(owner);
         }
     }

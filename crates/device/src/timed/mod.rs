@@ -51,7 +51,8 @@ pub(super) struct Timed<'a, 'w> {
     scheduler: Scheduler,
     timing: Timing,
     host: Host,
-    buffer: Option<Buffer>,
+    /// Apart from the rest: without one, its place would only keep hot fields from each other.
+    buffer: Option<Box<Buffer>>,
     pool: Pool,
     ages: u64,
     collections_begun: u64,
@@ -83,7 +84,7 @@ pub(crate) fn run(
     watch: &mut Watch<'_>,
     timeline: Option<Timeline>,
 ) -> Result<Option<Timeline>, RunError> {
-    let buffer = crate::buffer::build(config, device)?;
+    let buffer = crate::buffer::build(config, device)?.map(Box::new);
     let geometry = *device.ftl.geometry();
     let queues = device.ftl.allocation().queues() as usize;
     let idle = IdleDies::new(device.ftl.allocation(), geometry.dies());
@@ -159,7 +160,7 @@ impl Timed<'_, '_> {
             }
         }
         assert!(self.host.is_idle(), "the device stands still with requests in it");
-        let buffered = self.buffer.as_ref().map_or(0, Buffer::fill);
+        let buffered = self.buffer.as_ref().map_or(0, |buffer| buffer.fill());
         assert_eq!(buffered, 0, "the device stands still with pages in its write buffer");
         self.device.recorder.finish(self.host.last_completion);
         Ok(())
