@@ -30,13 +30,35 @@ pub(crate) fn integer(text: &[u8]) -> Option<u64> {
     Some(value)
 }
 
+/// By byte: the hexadecimal digit that it is, or 0xff.
+static HEXADECIMAL: [u8; 256] = {
+    let mut digits = [0xff; 256];
+    let mut byte = 0u8;
+    while byte < 128 {
+        if let Some(digit) = (byte as char).to_digit(16) {
+            digits[byte as usize] = digit as u8;
+        }
+        byte += 1;
+    }
+    digits
+};
+
 /// A whole number in hexadecimal digits, with or without `0x`.
+#[inline]
 pub(crate) fn hexadecimal(text: &[u8]) -> Option<u64> {
     let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X")).unwrap_or(text);
     if digits.is_empty() || digits.len() > 16 {
         return None;
     }
-    digits.iter().try_fold(0u64, |value, &byte| Some(value << 4 | u64::from((byte as char).to_digit(16)?)))
+    let mut value = 0u64;
+    for &byte in digits {
+        let digit = HEXADECIMAL[usize::from(byte)];
+        if digit > 15 {
+            return None;
+        }
+        value = value << 4 | u64::from(digit);
+    }
+    Some(value)
 }
 
 /// A time of `unit` nanoseconds, whole or with a decimal point, in nanoseconds; digits beyond the
