@@ -33,6 +33,17 @@ def run(
 ) -> tuple[str, dict[str, dict[str, Any]]]:
     """Runs one simulation; the summary as JSON text, and the tables as columns."""
 
+def survival(
+    kind: Kind,
+    source: str,
+    sets: Sequence[str],
+    trouble: Literal["program-failure", "power-cut", "second-cut"],
+    *,
+    seeds: int,
+    stride: int,
+) -> str:
+    """Puts a fault at every `stride`-th operation of `seeds` short lives; the tally as JSON text."""
+
 def resolve(kind: Kind, source: str, sets: Sequence[str], trace: str | None = None) -> tuple[str, str]:
     """The resolved configuration as TOML and as JSON text."""
 

@@ -152,7 +152,7 @@ pub(crate) fn read(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, needed: u
     if needed & !valid != 0 && device.ftl.lookup(lpn).is_some() {
         return Some(device.array_floor(lpn));
     }
-    device.check_read(lpn, device.read_floor(lpn), device.content(lpn, version));
+    device.check_read(lpn, device.read_floor(lpn), device.expected(lpn, version));
     device.recorder.counters.buffer_read_hits += 1;
     buffer.touch(page);
     None

@@ -3,10 +3,10 @@
 use base::{Cause, Geometry, Instant, Lpn, OpKind, Ppn};
 use config::Config;
 use config::model::{Checks, Payload};
-use ftl::{Erasure, Ftl, GcSink, OutOfMemory, Policies};
+use ftl::{Erasure, Ftl, GcSink, OutOfMemory, Policies, Source};
 use metrics::{Locality, Recorder};
 
-use crate::flash::{Content, Flash, Stamp};
+use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
 
 /// An SSD without a clock.
 pub(crate) struct Device {
@@ -70,8 +70,11 @@ impl Device {
     pub(crate) fn new(config: &Config, timed: bool) -> Result<Device, OutOfMemory> {
         let geometry = geometry(config);
         let user_pages = config.device.user_capacity / u64::from(config.device.page_size);
-        let ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed)?;
+        let mut ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed)?;
         let payload = config.run.payload == Payload::Stamp;
+        if payload {
+            ftl.keep_spares();
+        }
         let shape = metrics::Shape {
             channels: geometry.channels,
             dies: geometry.dies(),
@@ -81,7 +84,7 @@ impl Device {
         Ok(Device {
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
-            flash: Flash::new(geometry, &config.device, payload, false),
+            flash: Flash::new(geometry, &config.device, payload, Aid::of(config.ftl.get("paired_page").name)),
             recorder: Recorder::new(shape),
             page_size: u64::from(config.device.page_size),
             locality: (config.ftl.get("separation").name == "dac").then(Locality::new),
@@ -115,7 +118,11 @@ impl Device {
         }
         let ppn = self.ftl.write(domain, lpn);
         self.use_lsb_only(ppn);
-        self.flash.program(ppn, self.content(lpn, version)).expect_done();
+        let content = self.content(lpn, version, ppn);
+        if self.flash.program(ppn, content) == Programmed::Failed {
+            let mut sink = Sink::new(&mut self.flash, &mut self.recorder.counters, content);
+            self.ftl.repair(ppn, None, &mut sink);
+        }
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
         self.programmed(lpn, version);
         if self.ftl.is_collecting(domain) {
@@ -143,9 +150,8 @@ impl Device {
     }
 
     #[cold]
-    fn collect_now(&mut self, domain: u32) {
-        let mut sink =
-            Sink { geometry: *self.ftl.geometry(), flash: &mut self.flash, counters: &mut self.recorder.counters };
+    pub(crate) fn collect_now(&mut self, domain: u32) {
+        let mut sink = Sink::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
         let early = self.ftl.take_early();
         self.ftl.collect(domain, &mut sink);
         for neighbour in early {
@@ -257,11 +263,19 @@ impl Device {
         }
     }
 
-    /// What a page of that version stores.
-    #[inline]
-    pub(crate) fn content(&self, lpn: Lpn, version: u32) -> Content {
+    /// What a page of that version has for data.
+    pub(crate) fn expected(&self, lpn: Lpn, version: u32) -> Content {
         let stamp = if self.oracle.is_some() { Stamp { lpn, version }.pack() } else { 0 };
         Content { stamp, spare: 0 }
+    }
+
+    /// What a host page of that version stores that was just placed.
+    #[inline]
+    pub(crate) fn content(&mut self, lpn: Lpn, version: u32, at: Ppn) -> Content {
+        if self.oracle.is_none() {
+            return Content::EMPTY;
+        }
+        Content { stamp: Stamp { lpn, version }.pack(), spare: self.ftl.host_spare(lpn, at) }
     }
 
     /// Tells the FTL the time, which some policies look at.
@@ -338,41 +352,73 @@ impl Device {
 
 /// Carries out a collection on the array, without time.
 struct Sink<'a> {
-    geometry: Geometry,
     flash: &'a mut Flash,
     counters: &'a mut metrics::Counters,
+    /// What the controller holds of the page whose program failed.
+    held: Content,
+}
+
+impl<'a> Sink<'a> {
+    fn new(flash: &'a mut Flash, counters: &'a mut metrics::Counters, held: Content) -> Sink<'a> {
+        Sink { flash, counters, held }
+    }
+
+    fn program(&mut self, cause: Cause, at: Ppn, content: Content) -> bool {
+        self.counters.count(cause, OpKind::Program, 1);
+        self.flash.program(at, content) == Programmed::Done
+    }
 }
 
 impl GcSink for Sink<'_> {
+    fn uses_lsb_only(&mut self, unit: u32) {
+        self.flash.use_lsb_only(unit);
+    }
+
     #[inline]
-    fn copied(&mut self, cause: Cause, from: Ppn, to: Ppn) {
-        let content = self.flash.read(from);
-        self.flash.program(to, content).expect_done();
+    fn copied(&mut self, cause: Cause, from: Ppn, to: Ppn, tag: u128) -> bool {
+        let content = self.flash.read(from).tagged(tag);
         self.counters.count(cause, OpKind::Read, 1);
-        self.counters.count(cause, OpKind::Program, 1);
         count_move(self.counters, cause);
+        self.program(cause, to, content)
     }
 
-    fn padded(&mut self, cause: Cause, at: Ppn) {
-        self.flash.program(at, Content::EMPTY).expect_done();
-        self.counters.count(cause, OpKind::Program, 1);
+    fn padded(&mut self, cause: Cause, at: Ppn, tag: u128) -> bool {
+        self.program(cause, at, Content { spare: tag, ..Content::EMPTY })
     }
 
-    fn backed_up(&mut self, pages: &[Ppn], at: Ppn) {
+    fn backed_up(&mut self, pages: &[Ppn], at: Ppn, tag: u128) -> bool {
         let parity = pages.iter().fold(Content::EMPTY, |parity, &page| parity ^ self.flash.read(page));
-        let (unit, slot) = self.geometry.unit_and_slot(at);
-        if slot == 0 {
-            self.flash.use_lsb_only(unit);
-        }
-        self.flash.program(at, parity).expect_done();
         self.counters.count(Cause::Backup, OpKind::Read, pages.len() as u64);
-        self.counters.count(Cause::Backup, OpKind::Program, 1);
+        self.program(Cause::Backup, at, parity.tagged(tag))
+    }
+
+    fn rewritten(&mut self, cause: Cause, source: Source, at: Ppn, tag: u128) -> bool {
+        let content = match source {
+            Source::Controller => Some(self.held),
+            Source::PageBuffer(page) => self.flash.buffered(page),
+            Source::Page(page) => self.read_whole(cause, page),
+            Source::Parity(parity, other) => {
+                let parity = self.read_whole(cause, parity);
+                parity.zip(self.read_whole(cause, other)).map(|(parity, other)| parity ^ other)
+            }
+        };
+        let done = self.program(cause, at, content.unwrap_or(Content::EMPTY).tagged(tag));
+        done && content.is_some()
     }
 
     fn erased(&mut self, erasure: Erasure) {
         let blocks = self.flash.erase(erasure.unit);
         self.counters.count(erasure.cause, OpKind::Erase, blocks);
         count_collection(self.counters, erasure);
+    }
+}
+
+impl Sink<'_> {
+    /// Reads a page; nothing if its content is lost.
+    fn read_whole(&mut self, cause: Cause, page: Ppn) -> Option<Content> {
+        self.counters.count(cause, OpKind::Read, 1);
+        let content = self.flash.read(page);
+        (!self.flash.is_lost(page)).then_some(content)
     }
 }
 

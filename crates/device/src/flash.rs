@@ -15,6 +15,8 @@ pub(crate) struct Flash {
     block_address_constraint: bool,
     multiplane: bool,
     supply: Supply,
+    /// Lower pages that the last failed program destroyed, where the controller keeps them.
+    page_buffer: Vec<((u32, u32), Content)>,
 }
 
 /// What a page stores: the payload and the spare area; all zero when payloads are off.
@@ -29,6 +31,14 @@ pub(crate) struct Content {
 impl Content {
     /// What is read where nothing was stored.
     pub(crate) const EMPTY: Content = Content { stamp: 0, spare: 0 };
+}
+
+impl Content {
+    /// The content with the spare area of its new place: its identity stays.
+    #[inline]
+    pub(crate) fn tagged(self, tag: u128) -> Content {
+        Content { spare: self.spare & ftl::IDENTITY | tag, ..self }
+    }
 }
 
 /// The exclusive-or of two pages, which is how a parity page is made.
@@ -60,7 +70,6 @@ impl Programmed {
 }
 
 /// A fault, at an operation counted from 0 since it was armed.
-#[allow(dead_code)] // Armed by tests only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The program of that number, counting programs, ends as [`Programmed::Failed`].
@@ -86,7 +95,29 @@ struct Supply {
     /// Programs among them.
     programs: u64,
     is_off: bool,
-    has_supercap: bool,
+    aid: Aid,
+}
+
+/// What the device has against faults that no FTL sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aid {
+    /// Nothing.
+    None,
+    /// Power for the program under way.
+    Supercap,
+    /// Lower pages in volatile memory, until their wordline is complete.
+    PageBuffer,
+}
+
+impl Aid {
+    /// What belongs to a protection of paired pages.
+    pub(crate) fn of(paired_page: &str) -> Aid {
+        match paired_page {
+            "supercap" => Aid::Supercap,
+            "page-buffer" => Aid::PageBuffer,
+            _ => Aid::None,
+        }
+    }
 }
 
 /// What becomes of a command.
@@ -116,7 +147,7 @@ impl Supply {
                 match kind {
                     _ if !during => return Fate::IsIgnored,
                     // Its energy is for the data on their way, not for an erase.
-                    OpKind::Program if self.has_supercap => Fate::Completes,
+                    OpKind::Program if self.aid == Aid::Supercap => Fate::Completes,
                     OpKind::Program | OpKind::Erase | OpKind::Read => Fate::Fails,
                 }
             }
@@ -129,7 +160,6 @@ impl Supply {
 }
 
 /// What a scan of the array finds in a slot.
-#[allow(dead_code)] // Scans are what tests and recovery do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// Nothing was programmed since the last erase.
@@ -164,7 +194,7 @@ impl Stamp {
 
 impl Flash {
     /// A pristine array. Where there is a supercap, a program that the power is cut during is still completed.
-    pub(crate) fn new(geometry: Geometry, device: &config::model::Device, payload: bool, has_supercap: bool) -> Flash {
+    pub(crate) fn new(geometry: Geometry, device: &config::model::Device, payload: bool, aid: Aid) -> Flash {
         let multiplane = device.multiplane;
         let shape = Shape {
             planes: geometry.planes(),
@@ -180,7 +210,8 @@ impl Flash {
             nand: Nand::new(shape, payload),
             block_address_constraint: multiplane == Multiplane::Bac,
             multiplane: multiplane != Multiplane::Off,
-            supply: Supply { armed: None, operations: 0, programs: 0, is_off: false, has_supercap },
+            supply: Supply { armed: None, operations: 0, programs: 0, is_off: false, aid },
+            page_buffer: Vec::new(),
         }
     }
 
@@ -263,6 +294,7 @@ impl Flash {
                 self.nand.store(block, page, content.stamp, content.spare);
             }
             Fate::Fails => {
+                self.fill_page_buffer(block, page);
                 obey(self.nand.fail_program(block, page));
                 if !self.supply.is_off {
                     return Programmed::Failed;
@@ -271,6 +303,24 @@ impl Flash {
             Fate::IsIgnored => {}
         }
         Programmed::Done
+    }
+
+    /// What a page buffer still holds of the wordline that a program is about to destroy. It keeps every lower
+    /// page until its wordline is complete; here it is filled when it is needed, with the same result.
+    fn fill_page_buffer(&mut self, block: u32, page: u32) {
+        self.page_buffer.clear();
+        if self.supply.aid == Aid::PageBuffer && !self.supply.is_off {
+            for lower in (0..page).filter(|&lower| self.nand.share_wordline(lower, page)) {
+                let content = Content { stamp: self.nand.stamp(block, lower), spare: self.nand.spare(block, lower) };
+                self.page_buffer.push(((block, lower), content));
+            }
+        }
+    }
+
+    /// What the page buffer holds of a lower page that a failed program destroyed.
+    pub(crate) fn buffered(&self, ppn: Ppn) -> Option<Content> {
+        let address = self.address(ppn);
+        self.page_buffer.iter().find(|(at, _)| *at == address).map(|(_, content)| *content)
     }
 
     /// Whether the power is off. Commands do nothing then and reads are empty, so that whoever sends them comes to
@@ -314,7 +364,6 @@ impl Flash {
 }
 
 // Faults, and what is there after them.
-#[allow(dead_code)] // Called by tests and recovery only.
 impl Flash {
     /// Arms a fault in place of the one that was armed, and counts operations anew.
     ///
@@ -334,6 +383,7 @@ impl Flash {
     /// Switches the power on.
     pub(crate) fn power_on(&mut self) {
         self.supply.is_off = false;
+        self.page_buffer.clear();
         self.nand.cycle_power();
     }
 
@@ -397,7 +447,7 @@ mod tests {
     fn flash(has_supercap: bool) -> Flash {
         static PRISTINE: std::sync::OnceLock<Flash> = std::sync::OnceLock::new();
         let mut flash = PRISTINE.get_or_init(|| pristine("stamp")).clone();
-        flash.supply.has_supercap = has_supercap;
+        flash.supply.aid = if has_supercap { Aid::Supercap } else { Aid::None };
         flash
     }
 
@@ -420,7 +470,7 @@ mod tests {
         let config = crate::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config;
         let geometry = crate::device::geometry(&config);
         assert_eq!(geometry.unit_width, 2);
-        Flash::new(geometry, &config.device, payload == "stamp", false)
+        Flash::new(geometry, &config.device, payload == "stamp", Aid::None)
     }
 
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]

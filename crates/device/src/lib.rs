@@ -11,8 +11,10 @@ mod pages;
 mod paired;
 mod policy;
 mod precondition;
+mod restart;
 mod scheduler;
 mod state;
+pub mod survival;
 mod timed;
 
 use std::ops::Range;

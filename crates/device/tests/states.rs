@@ -59,6 +59,10 @@ fn loaded(config: &Config) -> Result<device::Outcome, RunError> {
 /// A random device that is aged one way or another.
 fn aged(seed: u64) -> Config {
     let mut config = random_config(seed + 6_000_000);
+    if ftl::paired::keeps_track(config.ftl.get("paired_page").name) {
+        // Its blocks are not part of a state.
+        choose(&mut config.ftl, "paired_page", "none", &[]);
+    }
     let page = u64::from(config.device.page_size);
     let volume = config.device.user_capacity / page * page;
     config.run.precondition = match seed % 3 {
@@ -103,7 +107,9 @@ fn a_state_can_be_used_under_every_other_policy() {
                 let mut other = from_state(&config, &file.0);
                 choose(&mut other.ftl, seam, choice.name, &[]);
                 if seam == "gc_schedule" {
-                    choose(&mut other.ftl, seam, choice.name, &[("free_blocks", 1.0)]);
+                    let free_blocks = config.ftl.get(seam).get("free_blocks");
+                    let fewer = if config.ftl.get("separation").name == "dac" { free_blocks } else { 1.0 };
+                    choose(&mut other.ftl, seam, choice.name, &[("free_blocks", fewer)]);
                 }
                 other.run.executor = executor;
                 other.run.seed = 99;

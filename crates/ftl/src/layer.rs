@@ -7,10 +7,12 @@ use base::{Cause, Cell, Geometry, Instant, Lpn, PageLayout, Ppn, ProgramOrder, S
 use engine::FlatArray;
 
 use crate::allocation::Allocation;
+use crate::failure::Source;
 use crate::group::Group;
 use crate::paired::{Cover, Errand, Figures, Protection, Scheme, Wordlines};
 use crate::pool::{AnyPool, FreePool};
 use crate::separation::{MAX_STREAMS, Separation};
+use crate::spare::Kind;
 use crate::twin::Twin;
 use crate::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View, chance_by_domain};
 use crate::wear::WearLeveling;
@@ -136,12 +138,18 @@ pub struct Erasure {
 
 /// Carries out the commands of a whole collection at once, for executors without time.
 pub trait GcSink {
-    /// A valid page was moved.
-    fn copied(&mut self, cause: Cause, from: Ppn, to: Ppn);
+    /// Of an erased unit only LSB pages are used from now on.
+    fn uses_lsb_only(&mut self, unit: u32);
+    /// A valid page was moved. Its spare area is the old one's identity with `tag` ([`crate::IDENTITY`]).
+    /// Returns whether the program succeeded, as the next two do.
+    fn copied(&mut self, cause: Cause, from: Ppn, to: Ppn, tag: u128) -> bool;
     /// A dummy page is to be programmed.
-    fn padded(&mut self, cause: Cause, at: Ppn);
+    fn padded(&mut self, cause: Cause, at: Ppn, tag: u128) -> bool;
     /// The exclusive-or of the pages (of a single page: its copy) is to be programmed.
-    fn backed_up(&mut self, pages: &[Ppn], at: Ppn);
+    fn backed_up(&mut self, pages: &[Ppn], at: Ppn, tag: u128) -> bool;
+    /// After a failed program, a page is to be read and programmed anew. Returns whether its data were still
+    /// there.
+    fn rewritten(&mut self, cause: Cause, source: Source, at: Ppn, tag: u128) -> bool;
     /// A unit is to be erased.
     fn erased(&mut self, erasure: Erasure);
 }
@@ -157,7 +165,7 @@ pub(crate) struct Domain {
     clock: u64,
     pub(crate) job: Option<Job>,
     /// Victims in a row that had no invalid page.
-    fruitless: u32,
+    pub(crate) fruitless: u32,
 }
 
 /// The state that outlives a run: what is where, and how worn. Policies' own figures are not in it.
@@ -201,7 +209,17 @@ pub struct Ftl {
     early: Vec<u32>,
     /// A domain with as many valid pages takes no more from a dynamic allocation.
     max_valid: u32,
-    closings: u32,
+    pub(crate) closings: u32,
+    /// By unit: the stream that filled it last.
+    pub(crate) unit_streams: Vec<u8>,
+    /// Whether pages have spare areas.
+    pub(crate) keeps_spares: bool,
+    /// Host writes, as spare areas number them.
+    pub(crate) writes: u64,
+    /// Programs, as spare areas number them.
+    pub(crate) order: u64,
+    /// Pages whose data failed programs destroyed.
+    pub(crate) lost_pages: u64,
     /// Dynamic allocation: by queue, where the round robin over its dies stands and what is left of a burst.
     next_die: Vec<u32>,
     burst_left: Vec<u32>,
@@ -286,6 +304,11 @@ impl Ftl {
             max_valid: max_valid(shape.units_per_domain, shape.slots, reserve, streams, policies.units_aside(&geometry))
                 .min(u64::from(NONE)) as u32,
             closings: 0,
+            unit_streams: vec![0; units],
+            keeps_spares: false,
+            writes: 0,
+            order: 0,
+            lost_pages: 0,
             next_die: vec![0; queues],
             burst_left: vec![0; queues],
             next_domain: vec![0; geometry.dies() as usize],
@@ -405,6 +428,7 @@ impl Ftl {
         let state = &mut self.domains[domain as usize];
         state.clock += 1;
         state.valid += 1;
+        self.writes += 1;
         let ppn = self.append(domain, stream, lpn);
         if self.is_careful {
             self.after_host_page(domain, ppn);
@@ -610,7 +634,7 @@ impl Ftl {
     }
 
     /// Puts an erased unit among the free ones.
-    fn free_unit(&mut self, domain: u32, unit: u32) {
+    pub(crate) fn free_unit(&mut self, domain: u32, unit: u32) {
         self.units[unit as usize] = Unit { valid: 0, state: UnitState::Free, lsb_only: false };
         self.erases[unit as usize] += 1;
         self.pool.put(domain, unit, self.erases[unit as usize]);
@@ -645,18 +669,28 @@ impl Ftl {
             match step {
                 GcStep::Copy => {
                     for &from in group.pages() {
-                        let (_, to) = self.copy(domain, from).expect("nothing changes in between");
-                        sink.copied(cause, from, to);
+                        let (lpn, to) = self.copy(domain, from).expect("nothing changes in between");
+                        let tag = self.tag(Kind::Data, Some(lpn), to);
+                        if !sink.copied(cause, from, to, tag) {
+                            self.repair(to, Some(from), sink);
+                        }
                     }
                 }
                 GcStep::Backup => {
+                    let tag = self.backup_tag(&group);
                     let at = self.back_up(domain, &group);
-                    sink.backed_up(group.pages(), at);
+                    self.announce_lsb_only(at, sink);
+                    if !sink.backed_up(group.pages(), at, tag) {
+                        self.repair(at, None, sink);
+                    }
                     self.backed_up(domain);
                 }
                 GcStep::Fill => {
                     let at = self.pad(domain);
-                    sink.padded(cause, at);
+                    let tag = self.tag(Kind::Dummy, None, at);
+                    if !sink.padded(cause, at, tag) {
+                        self.repair(at, None, sink);
+                    }
                 }
                 GcStep::Erase(unit) => {
                     sink.erased(self.erasure(domain, unit));
@@ -666,17 +700,31 @@ impl Ftl {
         }
     }
 
+    /// Tells of the first page of a unit that uses its LSB pages only.
+    pub(crate) fn announce_lsb_only(&self, at: Ppn, sink: &mut impl GcSink) {
+        let (unit, slot) = self.geometry.unit_and_slot(at);
+        if slot == 0 && self.units[unit as usize].lsb_only {
+            sink.uses_lsb_only(unit);
+        }
+    }
+
     /// Moves every valid page of a domain's victim, step by step.
     fn empty_by_groups(&mut self, domain: u32, cause: Cause, sink: &mut impl GcSink) {
         let mut group = Group::EMPTY;
         while let Some(GcStep::Copy) = self.step(domain, &mut group) {
             for &from in group.pages() {
-                let (_, to) = self.copy(domain, from).expect("nothing changes in between");
-                sink.copied(cause, from, to);
+                let (lpn, to) = self.copy(domain, from).expect("nothing changes in between");
+                let tag = self.tag(Kind::Data, Some(lpn), to);
+                if !sink.copied(cause, from, to, tag) {
+                    self.repair(to, Some(from), sink);
+                }
             }
             for _ in 0..group.pads {
                 let at = self.pad(domain);
-                sink.padded(cause, at);
+                let tag = self.tag(Kind::Dummy, None, at);
+                if !sink.padded(cause, at, tag) {
+                    self.repair(at, None, sink);
+                }
             }
         }
     }
@@ -699,7 +747,10 @@ impl Ftl {
             }
             self.reverse[(first + slot) as usize] = NONE;
             let to = self.append(domain, stream, Lpn(lpn));
-            sink.copied(job.cause, Ppn(first + slot), to);
+            let tag = self.tag(Kind::Data, Some(Lpn(lpn)), to);
+            if !sink.copied(job.cause, Ppn(first + slot), to, tag) {
+                self.repair(to, Some(Ppn(first + slot)), sink);
+            }
         }
         self.units[job.unit as usize].valid = 0;
     }
@@ -895,6 +946,23 @@ impl Ftl {
         }
     }
 
+    /// Puts a free unit into the pool.
+    pub(crate) fn put_free(&mut self, domain: u32, unit: u32) {
+        self.pool.put(domain, unit, self.erases[unit as usize]);
+    }
+
+    /// Empties the pool.
+    pub(crate) fn restart_pool(&mut self) {
+        for domain in 0..self.geometry.domains() {
+            while self.pool.take(domain).is_some() {}
+        }
+    }
+
+    /// Tells the victim policy of a closed unit.
+    pub(crate) fn announce(&mut self, domain: u32, unit: u32) {
+        self.victim.on_closed(domain, unit, u32::from(self.units[unit as usize].valid), 0);
+    }
+
     /// Puts every free unit into the pool.
     fn fill_pool(&mut self) {
         for unit in 0..self.units.len() as u32 {
@@ -906,7 +974,7 @@ impl Ftl {
 
     /// Writes `lpn` at a frontier and points the map at it. The caller has dealt with the old version.
     #[inline]
-    fn append(&mut self, domain: u32, stream: usize, lpn: Lpn) -> Ppn {
+    pub(crate) fn append(&mut self, domain: u32, stream: usize, lpn: Lpn) -> Ppn {
         let Frontier { unit, slot } = self.open_frontier(domain, stream);
         let ppn = self.geometry.ppn(unit, slot);
         self.map[lpn.index()] = ppn.0;
@@ -943,6 +1011,7 @@ impl Ftl {
         state.frontiers[stream] = Frontier { unit, slot: 0 };
         let frontier = state.frontiers[stream];
         self.units[unit as usize].lsb_only = self.is_buffer(stream);
+        self.unit_streams[unit as usize] = stream as u8;
         frontier
     }
 
@@ -953,7 +1022,7 @@ impl Ftl {
     }
 
     #[cold]
-    fn close(&mut self, domain: u32, stream: usize, unit: u32) {
+    pub(crate) fn close(&mut self, domain: u32, stream: usize, unit: u32) {
         let now = self.domains[domain as usize].clock;
         self.domains[domain as usize].frontiers[stream] = Frontier { unit: NONE, slot: 0 };
         self.closings += 1;
@@ -969,7 +1038,7 @@ impl Ftl {
     }
 
     #[inline]
-    fn invalidate(&mut self, ppn: u32) {
+    pub(crate) fn invalidate(&mut self, ppn: u32) {
         self.reverse[ppn as usize] = NONE;
         let unit = self.geometry.unit_of(Ppn(ppn));
         let domain = self.geometry.domain_of_unit(unit);
@@ -983,7 +1052,7 @@ impl Ftl {
     }
 
     /// Begins a collection if the host's frontier is full and the domain is down to its reserve.
-    fn collect_if_needed(&mut self, domain: u32) {
+    pub(crate) fn collect_if_needed(&mut self, domain: u32) {
         let state = &self.domains[domain as usize];
         if state.job.is_some() || state.frontiers[0].unit != NONE || state.free > self.reserve {
             return;

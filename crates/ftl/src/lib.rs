@@ -6,19 +6,25 @@
 //! command, so the FTL's state and the array's never disagree.
 
 pub mod allocation;
+mod failure;
 mod group;
 mod invariants;
 mod layer;
 pub mod paired;
 pub mod pool;
+mod recovery;
 mod separation;
+mod spare;
 mod twin;
 pub mod victim;
 pub mod wear;
 
+pub use crate::failure::Source;
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::layer::{Erasure, Ftl, GcSink, GcStep, Job, OutOfMemory, Policies, Saved, largest_user_pages};
+pub use crate::recovery::{Recovery, Rescue, Scanned, Slot};
 pub use crate::separation::MAX_STREAMS;
+pub use crate::spare::IDENTITY;
 
 use base::{Choice, Param, ParamKind, Seam};
 

@@ -122,7 +122,6 @@ impl Separation {
     }
 
     /// The region of a page, for its spare area.
-    #[allow(dead_code)]
     pub(crate) fn region(&self, lpn: Lpn) -> u8 {
         match self {
             Separation::Shared | Separation::HostGc => 0,

@@ -25,6 +25,11 @@ impl Nand {
         Ok(())
     }
 
+    /// Whether two pages of a block share cells.
+    pub fn share_wordline(&self, first: u32, second: u32) -> bool {
+        self.layout.wordline(first) == self.layout.wordline(second)
+    }
+
     /// Erases a block without coming to the end: it is neither full nor free, its pages can be neither read nor
     /// programmed until it is erased again, and it is worn as by an erase.
     ///

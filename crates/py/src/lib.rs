@@ -8,6 +8,7 @@ mod configs;
 mod errors;
 mod guard;
 mod run;
+mod survival;
 mod tables;
 mod traces;
 
@@ -22,6 +23,8 @@ mod _core {
     use super::errors::{ConfigError, Error, InputError, RunError};
     #[pymodule_export]
     use super::run::run;
+    #[pymodule_export]
+    use super::survival::survival;
     #[pymodule_export]
     use super::traces::{trace_convert, trace_formats, trace_head, trace_info};
     use super::*;

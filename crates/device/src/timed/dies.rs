@@ -550,7 +550,8 @@ impl Timed<'_, '_> {
         let Transaction { lpn, version, age, .. } = *self.pool.get(write);
         let ppn = self.device.ftl.write(domain, lpn);
         self.device.use_lsb_only(ppn);
-        self.device.flash.program(ppn, self.device.content(lpn, version)).expect_done();
+        let content = self.device.content(lpn, version, ppn);
+        self.device.flash.program(ppn, content).expect_done();
         self.begin_program(write);
         self.dies[die as usize].add(ppn, write);
         self.note_collections(domain);
@@ -696,16 +697,18 @@ impl Timed<'_, '_> {
         let group = &self.collections[domain as usize].group;
         let contents = &self.contents.of(domain)[..group.pages().len()];
         let parity = contents.iter().fold(Content::EMPTY, |parity, &page| parity ^ page);
+        let tag = self.device.ftl.backup_tag(group);
         let at = self.device.ftl.back_up(domain, group);
         self.device.use_lsb_only(at);
-        self.device.flash.program(at, parity).expect_done();
+        self.device.flash.program(at, parity.tagged(tag)).expect_done();
         self.device.ftl.backed_up(domain);
         self.dies[die as usize].add(at, domain);
     }
 
     fn add_dummy(&mut self, die: u32, domain: u32) {
         let at = self.device.ftl.pad(domain);
-        self.device.flash.program(at, Content::EMPTY).expect_done();
+        let spare = self.device.ftl.dummy_spare(at);
+        self.device.flash.program(at, Content { spare, ..Content::EMPTY }).expect_done();
         self.dies[die as usize].add(at, domain);
     }
 
@@ -713,8 +716,9 @@ impl Timed<'_, '_> {
         for at in 0..self.collections[domain as usize].group.pages().len() {
             let from = self.collections[domain as usize].group.pages()[at];
             let content = self.contents.of(domain)[at];
-            let (_, to) = self.device.ftl.copy(domain, from).expect("stale pages were dropped");
-            self.device.flash.program(to, content).expect_done();
+            let (lpn, to) = self.device.ftl.copy(domain, from).expect("stale pages were dropped");
+            let spare = self.device.ftl.copy_spare(content.spare, lpn, to);
+            self.device.flash.program(to, Content { spare, ..content }).expect_done();
             count_move(&mut self.device.recorder.counters, self.dies[die as usize].cause);
             self.dies[die as usize].add(to, domain);
         }

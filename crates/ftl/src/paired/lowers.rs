@@ -19,7 +19,6 @@ pub(crate) enum Cover {
         other: Ppn,
     },
     /// The page itself was lost before its wordline was complete, and the wordline cannot be trusted.
-    #[allow(dead_code)]
     Lost,
 }
 
@@ -111,14 +110,28 @@ impl Lowers {
         }
     }
 
+    /// Forgets covers that are a page, or a parity of it.
+    pub(crate) fn uncover_page(&mut self, page: Ppn) {
+        for lower in &mut self.open {
+            match lower.cover {
+                Cover::Copy(at) | Cover::Parity { parity: at, .. } if at == page => lower.cover = Cover::None,
+                _ => {}
+            }
+        }
+    }
+
+    /// What covers a lower page, also of the wordline that the last program completed.
+    pub(crate) fn cover_of(&self, page: Ppn) -> Cover {
+        let known = self.open.iter().chain(&self.done).find(|lower| lower.at == page);
+        known.map_or(Cover::None, |lower| lower.cover)
+    }
+
     /// Forgets the pages of a unit that no more pages are added to.
-    #[allow(dead_code)]
     pub(crate) fn forget(&mut self, unit: u32, slots: u32) {
         self.open.retain(|lower| !lies_in(lower.at, unit, slots));
     }
 
     /// Takes up a page that is found programmed.
-    #[allow(dead_code)]
     pub(crate) fn adopt(&mut self, at: Ppn, cover: Cover) {
         self.open.push(Lower { at, cover });
     }

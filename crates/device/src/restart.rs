@@ -1,0 +1,76 @@
+//! The device after a power cut: everything but the array is gone.
+
+use base::{Cause, OpKind, Ppn};
+use config::Config;
+use ftl::{Ftl, OutOfMemory, Rescue, Scanned, Slot};
+
+use crate::device::{Device, policies};
+use crate::flash::{Content, Found};
+
+/// What a restart took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Restart {
+    /// Spare areas that were read.
+    pub(crate) pages_read: u64,
+    /// Units that were erased.
+    pub(crate) erased: u64,
+    /// Pages that were brought back from backups.
+    pub(crate) rescued: u64,
+}
+
+impl Device {
+    /// Switches the power on and builds the FTL anew from what the array holds, without time.
+    ///
+    /// The power may go off again in the middle of it; then what is left is for the next restart.
+    ///
+    /// # Errors
+    /// When the maps do not fit in memory.
+    pub(crate) fn restart(&mut self, config: &Config) -> Result<Restart, OutOfMemory> {
+        let geometry = *self.ftl.geometry();
+        let scan: Vec<Scanned> = (0..geometry.units()).map(|unit| self.scan(unit)).collect();
+        let user_pages = u64::from(self.ftl.user_pages());
+        let (ftl, recovery) = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan)?;
+        self.ftl = ftl;
+        let mut restart = Restart { pages_read: recovery.pages_read, ..Restart::default() };
+        for &unit in &recovery.erase {
+            self.flash.erase(unit);
+            self.recorder.counters.count(Cause::Gc, OpKind::Erase, u64::from(geometry.unit_width));
+            self.ftl.reclaim(unit);
+            restart.erased += 1;
+        }
+        self.ftl.reopen_backups();
+        for rescue in &recovery.rescues {
+            self.rescue(rescue);
+            restart.rescued += 1;
+        }
+        for domain in self.ftl.resume() {
+            self.collect_now(domain);
+        }
+        Ok(restart)
+    }
+
+    fn scan(&self, unit: u32) -> Scanned {
+        let block = self.ftl.geometry().block_of(unit, 0);
+        let slots = self.flash.scan(unit).map(|found| match found {
+            Found::Unprogrammed | Found::Torn => Slot::Empty,
+            Found::Lost => Slot::Lost,
+            Found::Programmed { spare } => Slot::Holds(spare),
+        });
+        let slots = slots.collect();
+        let block = &self.flash.nand().blocks()[block as usize];
+        Scanned { torn: self.flash.is_torn(unit), lsb_only: block.is_lsb_only(), erases: block.erases, slots }
+    }
+
+    fn rescue(&mut self, rescue: &Rescue) {
+        let read = |device: &mut Device, page: Ppn| {
+            device.recorder.counters.count(Cause::Backup, OpKind::Read, 1);
+            device.flash.read(page)
+        };
+        let content = rescue.sources.iter().fold(Content::EMPTY, |all, &page| all ^ read(self, page));
+        let (to, tag) = self.ftl.rescue(rescue);
+        self.use_lsb_only(to);
+        let content = Content { spare: rescue.identity() | tag, ..content };
+        self.recorder.counters.count(Cause::Backup, OpKind::Program, 1);
+        self.flash.program(to, content).expect_done();
+    }
+}

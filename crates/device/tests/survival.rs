@@ -1,0 +1,99 @@
+//! Does acknowledged data survive power cuts and program failures at every operation?
+
+use std::panic::catch_unwind;
+
+use config::Config;
+use device::survival::{Tally, Trouble, try_everywhere};
+
+/// A device of one plane of 16 small blocks under a protection.
+fn config(protection: &str, cell: &str, order: &str, separation: &str) -> Config {
+    let (pages, times) = match cell {
+        "mlc" => (8, r#"["50us", "100us"]"#),
+        _ => (9, r#"["50us", "70us", "100us"]"#),
+    };
+    let free = if separation.contains("dac") || protection.contains("slc") || cell == "tlc" { 3 } else { 2 };
+    let mut sets: Vec<String> = [
+        "device.channels=1",
+        "device.planes_per_die=1",
+        "device.blocks_per_plane=20",
+        "device.over_provisioning=1.5",
+        "workload.interval=\"400ms\"",
+        "run.payload=\"stamp\"",
+        "run.precondition=\"none\"",
+    ]
+    .map(str::to_string)
+    .to_vec();
+    sets.push(format!("device.cell=\"{cell}\""));
+    sets.push(format!("device.pages_per_block={pages}"));
+    sets.push(format!("device.timing.read={times}"));
+    sets.push(format!("device.timing.program={times}"));
+    sets.push(format!("device.program_order=\"{order}\""));
+    sets.push(format!("ftl.gc_schedule.threshold.free_blocks={free}"));
+    sets.push(format!("ftl.{separation}"));
+    sets.push(format!("ftl.{protection}"));
+    let base = config::Base::Preset("gcmix-px".into());
+    device::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config
+}
+
+const NONE: &str = "separation=\"none\"";
+const DAC: &str = "separation.dac.regions=3";
+
+fn outcome(protection: &str, cell: &str, order: &str, separation: &str, trouble: Trouble) -> Tally {
+    // Every fifth operation of two lives; of every life a fifth of its own. `make evidence` asks for all of many.
+    let lives = std::env::var("FTLAB_LIVES").ok().and_then(|lives| lives.parse().ok());
+    let (seeds, stride) = lives.map_or((2, 5), |lives| (lives, 1));
+    let tally = try_everywhere(&config(protection, cell, order, separation), trouble, seeds, stride).unwrap();
+    assert!(tally.runs > 50, "{} runs", tally.runs);
+    tally
+}
+
+#[test]
+fn what_a_protection_promises_it_keeps() {
+    let mut broken = Vec::new();
+    for (cell, order) in [("mlc", "consecutive"), ("mlc", "shadow"), ("tlc", "consecutive"), ("tlc", "shadow")] {
+        for separation in [NONE, DAC] {
+            for protection in [
+                "paired_page=\"lsb-backup\"",
+                "paired_page=\"parity-backup\"",
+                "paired_page.slc-buffer.blocks=2",
+                "paired_page={gcmix={high=6}}",
+            ] {
+                if protection.contains("parity") && cell != "mlc" || protection.contains("slc") && separation == DAC {
+                    continue;
+                }
+                for trouble in [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut] {
+                    let case = format!("{protection} {cell} {order} {separation} {trouble:?}");
+                    let tried = catch_unwind(|| outcome(protection, cell, order, separation, trouble));
+                    match tried {
+                        Ok(tally) if tally.losing == 0 => {}
+                        Ok(tally) => {
+                            broken.push(format!("{case}: {} of {}, {:?}", tally.losing, tally.runs, tally.first))
+                        }
+                        Err(_) => broken.push(format!("{case}: panics")),
+                    }
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn what_a_protection_cannot_do_is_seen() {
+    for (cell, order) in [("mlc", "consecutive"), ("mlc", "shadow"), ("tlc", "consecutive")] {
+        let losing = |protection, trouble| outcome(protection, cell, order, NONE, trouble).losing;
+        assert!(losing("paired_page=\"none\"", Trouble::PowerCut) > 0);
+        assert!(losing("paired_page=\"none\"", Trouble::ProgramFailure) > 0);
+        assert!(losing("paired_page=\"page-buffer\"", Trouble::PowerCut) > 0);
+        assert_eq!(losing("paired_page=\"page-buffer\"", Trouble::ProgramFailure), 0);
+        assert_eq!(losing("paired_page=\"supercap\"", Trouble::PowerCut), 0);
+        assert_eq!(losing("paired_page=\"supercap\"", Trouble::SecondCut), 0);
+        assert!(losing("paired_page=\"supercap\"", Trouble::ProgramFailure) > 0);
+    }
+}
+
+#[test]
+fn a_victim_erased_too_early_is_caught() {
+    let broken = "paired_page={gcmix={high=6,hold=0}}";
+    assert!(outcome(broken, "mlc", "shadow", NONE, Trouble::PowerCut).losing > 0);
+}
