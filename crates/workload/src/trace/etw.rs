@@ -61,7 +61,7 @@ const TIME: usize = 1;
 /// The columns at the places `wanted`, as far as the line has them. Rows are long and what matters
 /// is spread over half of them, so the line is gone through once, from comma to comma.
 #[inline]
-fn columns<'a, const N: usize>(line: &'a [u8], wanted: [usize; N]) -> [Option<&'a [u8]>; N] {
+fn columns<const N: usize>(line: &[u8], wanted: [usize; N]) -> [Option<&[u8]>; N] {
     let mut found = [None; N];
     let last = wanted.into_iter().max().unwrap_or(0);
     let mut start = 0;
