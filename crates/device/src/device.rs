@@ -440,6 +440,7 @@ pub(crate) fn count_move(counters: &mut metrics::Counters, cause: Cause) {
 /// Counts a finished collection.
 pub(crate) fn count_collection(counters: &mut metrics::Counters, erasure: Erasure) {
     match erasure.cause {
+        Cause::Gc if !erasure.ends => {}
         Cause::Gc => {
             counters.gc_invocations += 1;
             counters.gc_forward += u64::from(erasure.forward);
@@ -468,6 +469,7 @@ pub(crate) fn geometry(config: &Config) -> Geometry {
 /// The FTL's policies under a configuration.
 pub(crate) fn policies(config: &Config) -> Policies<'_> {
     Policies {
+        mapping: config.ftl.get("mapping"),
         allocation: config.ftl.get("allocation"),
         block_allocation: config.ftl.get("block_allocation"),
         victim: config.ftl.get("victim"),

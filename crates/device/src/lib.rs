@@ -7,6 +7,7 @@ mod buffer;
 mod count;
 mod device;
 mod flash;
+mod hybrid;
 mod pages;
 mod paired;
 mod policy;
@@ -123,6 +124,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     check_twin(config)?;
     paired::check(config)?;
     buffer::check(config)?;
+    hybrid::check(config)?;
     let capacity = config.device.user_capacity;
     let largest = largest_user_capacity(config);
     if capacity <= largest {
@@ -146,8 +148,9 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             size(capacity)
         ),
         help: format!(
-            "with {free} blocks held free in each plane of {}, `user_capacity` can be at most {}, which is \
+            "with {free} blocks held free{} in each plane of {}, `user_capacity` can be at most {}, which is \
              `over_provisioning` = {:.6} (spare ÷ user); near that limit write amplification is enormous",
+            hybrid::log_in_words(config),
             config.device.blocks_per_plane,
             size(largest),
             (smallest * 1e6).ceil() / 1e6
@@ -211,6 +214,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     }
     if options.save_state.is_some() {
         paired::check_saved(config)?;
+        hybrid::check_saved(config)?;
     }
     let timed = config.run.executor == Executor::Timed;
     let mut device = Device::new(config, timed).map_err(|error| RunError::Failed(error.to_string()))?;

@@ -28,5 +28,15 @@ pub(crate) fn figures(config: &Config, device: &Device) -> Map<String, Value> {
         let share = (done.host_pages > 0).then(|| done.paired as f64 / done.host_pages as f64);
         put("gcmix.paired_fraction", json!(share));
     }
+    if let Some((merges, log_blocks)) = device.ftl.merges() {
+        put("fast.log_blocks", json!(log_blocks));
+        put("fast.switch_merges", json!(merges.switch));
+        put("fast.partial_merges", json!(merges.partial));
+        put("fast.full_merges", json!(merges.full));
+        // Logical blocks that a full merge gathers: its associativity.
+        let gathered = (merges.full > 0).then(|| merges.gathered as f64 / merges.full as f64);
+        put("fast.blocks_per_full_merge", json!(gathered));
+        put("fast.padded_pages", json!(merges.padded));
+    }
     figures
 }

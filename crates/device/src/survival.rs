@@ -10,9 +10,9 @@ use config::Config;
 use engine::Stream;
 use serde_json::{Value, json};
 
-use crate::RunError;
 use crate::device::Device;
 use crate::flash::{Fault, Stamp};
+use crate::{RunError, hybrid};
 
 /// Host writes of a life, after the fill.
 const WRITES: u64 = 160;
@@ -118,6 +118,7 @@ pub fn try_everywhere(config: &Config, trouble: Trouble, seeds: u64, stride: u64
             "faults need `run.payload = \"stamp\"`: there is nothing to lose otherwise".into(),
         ));
     }
+    hybrid::check_faults(config)?;
     let mut tally = Tally::default();
     for seed in 0..seeds {
         let mut whole = Life::new(config, seed)?;

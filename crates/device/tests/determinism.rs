@@ -62,12 +62,11 @@ fn nobody_who_watches_moves_a_number() {
         };
         let path = temporary("json");
         let timed = config.run.executor == Executor::Timed;
-        let can_be_saved = !ftl::paired::keeps_track(config.ftl.get("paired_page").name);
         let window = base::Instant::ZERO..base::Instant::NEVER;
         let mut options = Options {
             progress: Some(&mut progress),
             timeline: timed.then(|| TimelineSpec { path: path.clone(), window }),
-            save_state: can_be_saved.then(|| temporary("state")),
+            save_state: is_savable(config).then(|| temporary("state")),
         };
         let watched = fingerprint(&device::simulate(config, &mut options).expect("a run"));
         assert_eq!(path.exists(), timed, "the timeline was written");

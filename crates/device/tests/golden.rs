@@ -45,7 +45,7 @@ fn meet_conditions(seam: &str, choice: &str, config: &mut Config) {
         generator.interval = base::Duration::from_us(50_000);
     }
     if seam == "paired_page" && choice != "none" || choice == "dac" {
-        config.device.user_capacity = config.device.user_capacity / 10 * 6 / 8192 * 8192;
+        lower_capacity(config);
         if choice == "parity-backup" {
             config.device.cell = Cell::Mlc;
             config.device.timing.read.truncate(2);
@@ -54,12 +54,25 @@ fn meet_conditions(seam: &str, choice: &str, config: &mut Config) {
         if choice == "slc-buffer" {
             choose(&mut config.ftl, "paired_page", choice, &[("blocks", 2.0)]);
         }
-        let footprint = config.device.user_capacity;
-        if let Source::Generator(generator) = &mut config.workload.source {
-            generator.footprint = footprint;
-        }
-        config.run.precondition = Precondition::Random { volume: footprint };
     }
+}
+
+/// Hybrid mapping, and what it calls for.
+fn hybrid(config: &mut Config, params: &[(&'static str, f64)]) {
+    choose(&mut config.ftl, "mapping", "fast", params);
+    choose(&mut config.ftl, "allocation", "CWDP", &[]);
+    choose(&mut config.ftl, "victim", "fifo", &[]);
+    lower_capacity(config);
+}
+
+/// A user space of six tenths of the reference's.
+fn lower_capacity(config: &mut Config) {
+    config.device.user_capacity = config.device.user_capacity / 10 * 6 / 8192 * 8192;
+    let footprint = config.device.user_capacity;
+    if let Source::Generator(generator) = &mut config.workload.source {
+        generator.footprint = footprint;
+    }
+    config.run.precondition = Precondition::Random { volume: footprint };
 }
 
 /// What is varied: a name, and the configuration.
@@ -72,6 +85,9 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
             if seam.key == "wear_leveling" && choice.name == "static" {
                 // The default threshold is for devices that live longer.
                 choose(&mut config.ftl, "wear_leveling", "static", &[("threshold", 3.0)]);
+            }
+            if seam.key == "mapping" && choice.name == "fast" {
+                hybrid(&mut config, &[]);
             }
             if seam.key == "reclaim_unit" && choice.name == "twin" {
                 // Twin blocks want an allocation that goes round the planes of a die.
@@ -126,6 +142,15 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         let mut config = reference(executor);
         config.run.precondition = precondition;
         all.push((format!("precondition={name}"), config));
+    }
+    for (name, params) in [
+        ("fast broken=fill", [("broken", 1.0), ("start", 0.0)]),
+        ("fast broken=waste", [("broken", 2.0), ("start", 0.0)]),
+        ("fast broken=fill start=if-spare", [("broken", 1.0), ("start", 1.0)]),
+    ] {
+        let mut config = reference(executor);
+        hybrid(&mut config, &params);
+        all.push((name.to_string(), config));
     }
     let mut config = reference(executor);
     config.host.replay = Replay::Open;

@@ -38,6 +38,8 @@ pub struct OutOfMemory {
 
 /// The choices made at the FTL's seams.
 pub struct Policies<'a> {
+    /// Mapping.
+    pub mapping: &'a Selection,
     /// Plane allocation.
     pub allocation: &'a Selection,
     /// Block allocation.
@@ -62,7 +64,7 @@ pub struct Policies<'a> {
 
 impl Policies<'_> {
     /// Units that a domain holds free while collection keeps up.
-    fn reserve(&self) -> u32 {
+    pub(crate) fn reserve(&self) -> u32 {
         self.gc_schedule.get("free_blocks") as u32
     }
 
@@ -114,14 +116,15 @@ pub struct Job {
 /// What a collection does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GcStep {
-    /// Read the pages of the group, then program them where [`Ftl::copy`] and [`Ftl::pad`] say.
+    /// Read the pages of the group, then program them where [`Ftl::copy`](crate::Ftl::copy) and
+    /// [`Ftl::pad`](crate::Ftl::pad) say.
     Copy,
-    /// Read the pages of the group, then program what protects them where [`Ftl::back_up`] says: the page
-    /// itself or, of two pages, their exclusive-or.
+    /// Read the pages of the group, then program what protects them where
+    /// [`Ftl::back_up`](crate::Ftl::back_up) says: the page itself or, of two pages, their exclusive-or.
     Backup,
-    /// Program a dummy page where [`Ftl::pad`] says.
+    /// Program a dummy page where [`Ftl::pad`](crate::Ftl::pad) says.
     Fill,
-    /// Nothing valid is left: erase this unit, then tell [`Ftl::erased`].
+    /// Nothing valid is left: erase this unit, then tell [`Ftl::erased`](crate::Ftl::erased).
     Erase(u32),
 }
 
@@ -134,6 +137,8 @@ pub struct Erasure {
     pub cause: Cause,
     /// Whether the collection was ahead of need.
     pub forward: bool,
+    /// Whether a collection ends with it; a merge erases further units.
+    pub ends: bool,
 }
 
 /// Carries out the commands of a whole collection at once, for executors without time.
@@ -170,7 +175,7 @@ pub(crate) struct Domain {
 
 /// The state that outlives a run: what is where, and how worn. Policies' own figures are not in it.
 pub struct Saved {
-    /// PPN by LPN. [`Ftl::save`] leaves the maps out; [`Ftl::restore`] wants them.
+    /// PPN by LPN. [`Ftl::save`](crate::Ftl::save) leaves the maps out; [`Ftl::restore`](crate::Ftl::restore) wants them.
     pub map: Vec<u32>,
     /// LPN by PPN.
     pub reverse: Vec<u32>,
@@ -328,17 +333,6 @@ impl Ftl {
     /// Frontiers that a domain may have open.
     pub fn streams(&self) -> usize {
         self.streams
-    }
-
-    /// The device's shape.
-    pub fn geometry(&self) -> &Geometry {
-        &self.geometry
-    }
-
-    /// Plane allocation.
-    #[inline]
-    pub fn allocation(&self) -> &Allocation {
-        &self.allocation
     }
 
     /// Where a logical page is, if it was ever written (and not trimmed since).
@@ -653,7 +647,7 @@ impl Ftl {
             } else {
                 self.empty(domain, job, sink);
             }
-            sink.erased(Erasure { unit: job.unit, cause: job.cause, forward: job.forward });
+            sink.erased(Erasure { unit: job.unit, cause: job.cause, forward: job.forward, ends: true });
             self.erased(domain, job.unit);
         }
     }
@@ -1135,6 +1129,6 @@ fn flat(words: Vec<u32>) -> Result<FlatArray, OutOfMemory> {
     Ok(array)
 }
 
-fn shape_of(geometry: &Geometry) -> Shape {
+pub(crate) fn shape_of(geometry: &Geometry) -> Shape {
     Shape { domains: geometry.domains(), units_per_domain: geometry.units_per_domain(), slots: geometry.unit_slots() }
 }

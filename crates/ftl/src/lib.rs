@@ -7,9 +7,11 @@
 
 pub mod allocation;
 mod failure;
+pub mod fast;
 mod group;
 mod invariants;
 mod layer;
+mod mapping;
 pub mod paired;
 pub mod pool;
 mod recovery;
@@ -21,19 +23,13 @@ pub mod wear;
 
 pub use crate::failure::Source;
 pub use crate::group::{Group, MAX_LANES};
-pub use crate::layer::{Erasure, Ftl, GcSink, GcStep, Job, OutOfMemory, Policies, Saved, largest_user_pages};
+pub use crate::layer::{Erasure, GcSink, GcStep, OutOfMemory, Policies, Saved};
+pub use crate::mapping::{Ftl, largest_user_pages};
 pub use crate::recovery::{Recovery, Rescue, Scanned, Slot};
 pub use crate::separation::MAX_STREAMS;
 pub use crate::spare::IDENTITY;
 
 use base::{Choice, Param, ParamKind, Seam};
-
-/// Mapping.
-pub static MAPPING: Seam = Seam {
-    key: "mapping",
-    doc: "How logical pages are translated.",
-    choices: &[Choice { name: "page", doc: "A flat page map, 4 bytes per logical page, held in DRAM.", params: &[] }],
-};
 
 /// Channel binding.
 pub static BINDING: Seam = Seam {
@@ -120,7 +116,7 @@ single!(READ_DISTURB, "read_disturb", "Management of read disturb.", "ignore", "
 /// The FTL's seams, in the order of the data flow. The scheduler's own seam is not among them.
 pub fn seams() -> Vec<&'static Seam> {
     vec![
-        &MAPPING,
+        &mapping::SEAM,
         &BINDING,
         &allocation::SEAM,
         &pool::SEAM,

@@ -262,6 +262,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
         gc_schedule.params[0].1 = separation.get("regions");
     }
     let policies = Policies {
+        mapping: &selection(&seam("mapping").choices[0]),
         allocation: &allocation,
         block_allocation: &block_allocation,
         victim: &victim,
@@ -293,6 +294,45 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
     if catch_unwind(AssertUnwindSafe(run)).is_err() {
         panic!("broken: {name}");
     }
+}
+
+#[test]
+fn hybrid_mapping_under_every_static_order() {
+    let first = |key| selection(&seam(key).choices[0]);
+    let mut combinations = 0;
+    for allocation in seam("allocation").choices {
+        if ftl::allocation::is_dynamic(allocation.name) {
+            continue;
+        }
+        for block_allocation in seam("block_allocation").choices {
+            for (broken, start) in [(0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (0.0, 1.0), (1.0, 1.0), (2.0, 1.0)] {
+                combinations += 1;
+                let mut mapping = selection(seam("mapping").find("fast").expect("hybrid mapping"));
+                mapping.params = vec![("log_blocks", 3.0), ("broken", broken), ("start", start)];
+                let policies = Policies {
+                    mapping: &mapping,
+                    allocation: &selection(allocation),
+                    block_allocation: &selection(block_allocation),
+                    victim: &first("victim"),
+                    reclaim_unit: &first("reclaim_unit"),
+                    gc_schedule: &first("gc_schedule"),
+                    separation: &first("separation"),
+                    paired_page: &first("paired_page"),
+                    wear_leveling: &first("wear_leveling"),
+                    cell: Cell::Mlc,
+                    program_order: ProgramOrder::Shadow,
+                };
+                let geometry = geometry(&seam("reclaim_unit").choices[0], 8);
+                let pages = ftl::largest_user_pages(&geometry, &policies) - 3;
+                let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1).expect("memory"));
+                bench.drive(1, 200);
+                assert!(bench.collections > 20, "only {} erases", bench.collections);
+                bench.ftl.renew_policies(&policies, 1);
+                bench.drive(2, 50);
+            }
+        }
+    }
+    assert_eq!(combinations, 24 * 2 * 6);
 }
 
 const SHAPE: Shape = Shape { domains: 3, units_per_domain: 9, slots: 6 };
@@ -420,6 +460,7 @@ fn broken_victim_policies_are_caught() {
 fn a_domain_under_collection_takes_no_host_page() {
     let first = |key| selection(&seam(key).choices[0]);
     let policies = Policies {
+        mapping: &first("mapping"),
         allocation: &first("allocation"),
         block_allocation: &first("block_allocation"),
         victim: &first("victim"),

@@ -307,7 +307,7 @@ impl Timed<'_, '_> {
             if self.device.ftl.is_collecting(domain) {
                 if !correcting && !self.is_correcting(die, domain) {
                     let begun = self.begun[domain as usize];
-                    let is_mandatory = self.device.ftl.job(domain).is_none_or(|job| !job.forward);
+                    let is_mandatory = self.device.ftl.is_mandatory(domain);
                     let queue = dynamic.unwrap_or(domain);
                     let age = match self.writes[queue as usize].first_age().filter(|_| is_mandatory) {
                         Some(age) => age,

@@ -150,6 +150,11 @@ pub fn random_config(seed: u64) -> Config {
     config
 }
 
+/// Whether a state of the device can be saved.
+pub fn is_savable(config: &Config) -> bool {
+    config.ftl.get("mapping").name != "fast" && !ftl::paired::keeps_track(config.ftl.get("paired_page").name)
+}
+
 /// Protections and regions have conditions too: a choice that is refused whatever the capacity is given up.
 fn meet_conditions(config: &mut Config) {
     let mut tiny = config.clone();
@@ -182,6 +187,22 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
     for seam in device::seams() {
         let choice = pick(r, seam.choices);
         choose(ftl, seam.key, choice.name, &[]);
+    }
+    if ftl.get("mapping").name == "fast" {
+        // Hybrid mapping has its own ways; half of the cases keep to them.
+        if r.below(2) == 0 {
+            let order = *pick::<&str>(r, &["CWDP", "PDWC", "DPCW", "WCPD"]);
+            choose(ftl, "allocation", order, &[]);
+            let others =
+                [("victim", "fifo"), ("reclaim_unit", "block"), ("separation", "none"), ("paired_page", "none")];
+            for (key, name) in others.into_iter().chain([("wear_leveling", "none")]) {
+                choose(ftl, key, name, &[]);
+            }
+            choose(ftl, "mapping", "fast", &[("broken", r.below(3) as f64), ("start", r.below(2) as f64)]);
+            choose(ftl, "gc_schedule", "threshold", &[("free_blocks", 1.0 + r.below(2) as f64)]);
+            return;
+        }
+        choose(ftl, "mapping", "page", &[]);
     }
     // Dynamic allocations are three of 27: give them half of the cases.
     if r.below(2) == 0 {

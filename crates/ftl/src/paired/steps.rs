@@ -329,10 +329,10 @@ impl Ftl {
     /// What the erase of a unit means.
     pub fn erasure(&self, domain: u32, unit: u32) -> Erasure {
         match self.domains[domain as usize].job {
-            Some(job) if job.unit == unit => Erasure { unit, cause: job.cause, forward: job.forward },
+            Some(job) if job.unit == unit => Erasure { unit, cause: job.cause, forward: job.forward, ends: true },
             _ => {
                 let is_backup = self.units[unit as usize].state == UnitState::Aside;
-                Erasure { unit, cause: if is_backup { Cause::Backup } else { Cause::Gc }, forward: false }
+                Erasure { unit, cause: if is_backup { Cause::Backup } else { Cause::Gc }, forward: false, ends: true }
             }
         }
     }

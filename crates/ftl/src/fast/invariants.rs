@@ -1,0 +1,126 @@
+//! The whole-state check: slow, complete, and without effect on the state.
+
+use std::collections::BTreeSet;
+
+use base::{Lpn, Ppn};
+
+use super::{Fast, Role, Start};
+use crate::layer::NONE;
+
+impl Fast {
+    /// Checks that map and reverse map mirror each other, that every newest page is where its block's role allows it,
+    /// that counts add up, and that enough units are free.
+    ///
+    /// # Errors
+    /// A sentence that names the first disagreement.
+    pub fn check_invariants(&self) -> Result<(), String> {
+        self.check_pages()?;
+        self.check_units()?;
+        (0..self.geometry.domains()).try_for_each(|domain| self.check_domain(domain))
+    }
+
+    fn check_pages(&self) -> Result<(), String> {
+        let mut mapped = 0;
+        for lpn in (0..self.user_pages()).map(Lpn) {
+            let Some(ppn) = self.lookup(lpn) else { continue };
+            mapped += 1;
+            if self.reverse.get(ppn.index()) != Some(&lpn.0) {
+                return Err(format!("LPN {} maps to PPN {}, which does not map back", lpn.0, ppn.0));
+            }
+            self.check_place(lpn, ppn)?;
+        }
+        let reverse = self.reverse.iter().filter(|&&lpn| lpn != NONE).count();
+        if mapped != reverse {
+            return Err(format!("{mapped} logical pages are mapped but {reverse} physical pages are valid"));
+        }
+        Ok(())
+    }
+
+    /// A page lies in its own domain, and in a data block or the destination of a merge at its own offset.
+    fn check_place(&self, lpn: Lpn, ppn: Ppn) -> Result<(), String> {
+        let (unit, slot) = self.geometry.unit_and_slot(ppn);
+        let domain = self.domain_of(lpn);
+        let (block, offset) = self.block_and_offset(lpn);
+        if self.geometry.domain_of_unit(unit) != domain || self.lpn(domain, block, offset) != lpn {
+            return Err(format!("LPN {} is not in its domain {domain}", lpn.0));
+        }
+        let state = &self.domains[domain as usize];
+        let fits = match self.roles[unit as usize] {
+            Role::Data => slot == offset && self.data_of(domain, block) == unit,
+            Role::Destination => {
+                state.merge.is_some_and(|m| m.destination == unit && m.block == block && slot == offset)
+            }
+            Role::Log => match state.sequential {
+                Some(open) if open.unit == unit => open.block == block && slot == offset,
+                _ => true,
+            },
+            Role::Free | Role::Spent => false,
+        };
+        if fits { Ok(()) } else { Err(format!("LPN {} is at PPN {}, where it does not belong", lpn.0, ppn.0)) }
+    }
+
+    fn data_of(&self, domain: u32, block: u32) -> u32 {
+        self.data[(domain * self.logical_blocks + block) as usize]
+    }
+
+    fn check_units(&self) -> Result<(), String> {
+        let slots = self.geometry.unit_slots() as usize;
+        for (unit, pages) in self.reverse.chunks_exact(slots).enumerate() {
+            let valid = pages.iter().filter(|&&lpn| lpn != NONE).count();
+            if valid != usize::from(self.valid[unit]) {
+                return Err(format!("unit {unit} counts {} valid pages and has {valid}", self.valid[unit]));
+            }
+            let written = if self.roles[unit] == Role::Log { usize::from(self.used[unit]) } else { slots };
+            if pages[written..].iter().any(|&lpn| lpn != NONE) {
+                return Err(format!("log block {unit} has a valid page ahead of its frontier"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_domain(&self, domain: u32) -> Result<(), String> {
+        let state = &self.domains[domain as usize];
+        let units = self.geometry.units_per_domain();
+        let range = domain * units..(domain + 1) * units;
+        let with =
+            |role: Role| -> BTreeSet<u32> { range.clone().filter(|&unit| self.roles[unit as usize] == role).collect() };
+        let log: BTreeSet<u32> = (0..state.random)
+            .map(|age| self.random_at(domain, age))
+            .chain(state.sequential.map(|open| open.unit))
+            .collect();
+        if log != with(Role::Log) || log.len() as u32 != state.log_blocks() {
+            return Err(format!("domain {domain} lists log blocks {log:?} and has {:?}", with(Role::Log)));
+        }
+        let blocks = (0..self.logical_blocks).map(|block| self.data_of(domain, block));
+        let data: Vec<u32> = blocks.filter(|&unit| unit != NONE).collect();
+        let distinct: BTreeSet<u32> = data.iter().copied().collect();
+        if distinct != with(Role::Data) || distinct.len() != data.len() {
+            return Err(format!("domain {domain} lists data blocks {data:?} and has {:?}", with(Role::Data)));
+        }
+        let spent: BTreeSet<u32> = Some(state.erase).filter(|&unit| unit != NONE).into_iter().collect();
+        let destination: BTreeSet<u32> = state.merge.iter().map(|merge| merge.destination).collect();
+        if spent != with(Role::Spent) || destination != with(Role::Destination) {
+            return Err(format!("domain {domain} has a merge and blocks of merges that disagree"));
+        }
+        self.check_room(domain, with(Role::Free).len() as u32)
+    }
+
+    /// A domain that takes host pages can open every log block that it may, and still merge.
+    fn check_room(&self, domain: u32, free: u32) -> Result<(), String> {
+        let state = &self.domains[domain as usize];
+        if state.random > self.options.log_blocks || state.filled > state.random {
+            return Err(format!("domain {domain} has a log of {} blocks, {} filled", state.random, state.filled));
+        }
+        let spare = self.spare_log_blocks(domain);
+        if self.is_collecting(domain) {
+            return Ok(());
+        }
+        let slots = self.geometry.unit_slots() as u16;
+        let open = (state.filled..state.random).any(|age| self.used[self.random_at(domain, age) as usize] < slots);
+        let room = spare > 0 || self.options.start == Start::IfSpare && open;
+        if !room || free < spare + self.options.reserve {
+            return Err(format!("domain {domain} takes host pages with {free} free and {spare} spare log blocks"));
+        }
+        Ok(())
+    }
+}

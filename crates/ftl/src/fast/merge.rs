@@ -1,0 +1,334 @@
+//! Merges, step by step.
+
+use base::{Cause, Lpn, Ppn};
+
+use super::{Domain, Fast, Merge, Recycling, Role};
+use crate::group::Group;
+use crate::layer::{Erasure, GcSink, GcStep, NONE};
+use crate::pool::FreePool;
+
+/// Spare areas hold nothing: a log in order of writing says by itself what is newest, and nothing restarts from it.
+const NO_TAG: u128 = 0;
+
+/// Programs fail only where the mapping can repair it, which is checked first.
+const NO_FAULTS: &str = "hybrid mapping is not exposed to faults";
+
+/// Which merge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MergeKind {
+    /// A full sequential-write log block becomes the data block.
+    Switch,
+    /// A sequential-write log block is completed from elsewhere, then becomes the data block.
+    Partial,
+    /// A logical block is gathered from all places for the sake of a random-write log block.
+    Full,
+}
+
+/// What merges did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Merges {
+    /// Switch merges.
+    pub switch: u64,
+    /// Partial merges.
+    pub partial: u64,
+    /// Random-write log blocks that were recycled by full merges.
+    pub full: u64,
+    /// Of these, begun ahead of need.
+    pub forward: u64,
+    /// Logical blocks that full merges gathered.
+    pub gathered: u64,
+    /// Pages copied.
+    pub copied: u64,
+    /// Dummy pages programmed.
+    pub padded: u64,
+}
+
+impl Fast {
+    /// Whether a domain is busy with merges, so that it takes no host page.
+    #[inline]
+    pub fn is_collecting(&self, domain: u32) -> bool {
+        let Domain { merge, erase, recycling, .. } = &self.domains[domain as usize];
+        merge.is_some() || *erase != NONE || recycling.is_some_and(|recycling| !recycling.paused)
+    }
+
+    /// Whether the merges in progress were begun ahead of need.
+    pub fn is_forward(&self, domain: u32) -> bool {
+        let Domain { merge, recycling, .. } = &self.domains[domain as usize];
+        let is_full = merge.is_none_or(|merge| merge.kind == MergeKind::Full);
+        is_full && recycling.is_some_and(|recycling| recycling.forward && !recycling.paused)
+    }
+
+    /// Begins to recycle the oldest random-write log block ahead of need, or goes on with it. Returns whether there is
+    /// one that takes no more pages.
+    pub fn begin_forward(&mut self, domain: u32) -> bool {
+        if let Some(recycling) = &mut self.domains[domain as usize].recycling {
+            recycling.paused = false;
+            return true;
+        }
+        // Moves the mark past blocks that were filled since.
+        self.random_log_block(domain);
+        if self.domains[domain as usize].filled == 0 {
+            return false;
+        }
+        self.begin_recycling(domain, true);
+        true
+    }
+
+    /// Whether the domain stands between two logical blocks of a full merge, or in no merge at all, and its log has
+    /// room, so that it may take host pages.
+    pub fn may_pause(&mut self, domain: u32) -> bool {
+        let Domain { merge, erase, .. } = &self.domains[domain as usize];
+        merge.is_none() && *erase == NONE && self.has_room(domain)
+    }
+
+    /// Puts the full merge down. It goes on when the log has no room left, or with [`Fast::begin_forward`]; always
+    /// with the same log block, which is still the oldest.
+    ///
+    /// # Panics
+    /// Unless [`Fast::may_pause`].
+    pub fn pause(&mut self, domain: u32) {
+        assert!(self.may_pause(domain), "merges rest between two logical blocks only");
+        if let Some(recycling) = &mut self.domains[domain as usize].recycling {
+            recycling.paused = true;
+        }
+    }
+
+    /// The next step of a domain's merges; `None` when there is none. The page to copy is put into `group`. Asking
+    /// begins with the next logical block where the last one is done; apart from this it changes nothing that can be
+    /// seen.
+    pub fn step(&mut self, domain: u32, group: &mut Group) -> Option<GcStep> {
+        loop {
+            let Domain { merge, erase, recycling, .. } = self.domains[domain as usize];
+            if erase != NONE {
+                return Some(GcStep::Erase(erase));
+            }
+            if let Some(merge) = merge {
+                let from = self.map[self.lpn(domain, merge.block, merge.cursor).index()];
+                group.clear();
+                if from == NONE {
+                    return Some(GcStep::Fill);
+                }
+                group.push(Ppn(from));
+                return Some(GcStep::Copy);
+            }
+            let recycling = recycling.filter(|recycling| !recycling.paused)?;
+            let victim = self.random_at(domain, 0);
+            match self.next_valid(victim, recycling.cursor) {
+                None => return Some(GcStep::Erase(victim)),
+                Some((slot, lpn)) => self.gather(domain, slot, lpn),
+            }
+        }
+    }
+
+    /// The next slot of a unit with a newest version, and whose.
+    fn next_valid(&self, unit: u32, from: u32) -> Option<(u32, Lpn)> {
+        if self.valid[unit as usize] == 0 {
+            return None;
+        }
+        let first = self.geometry.ppn(unit, 0).index();
+        let slots = &self.reverse[first..first + self.geometry.unit_slots() as usize];
+        let slot = (from as usize..slots.len()).find(|&slot| slots[slot] != NONE)?;
+        Some((slot as u32, Lpn(slots[slot])))
+    }
+
+    /// Begins to gather the logical block of a page in the log block that is recycled.
+    fn gather(&mut self, domain: u32, slot: u32, lpn: Lpn) {
+        if let Some(recycling) = &mut self.domains[domain as usize].recycling {
+            recycling.cursor = slot;
+        }
+        let (block, _) = self.block_and_offset(lpn);
+        let open = self.domains[domain as usize].sequential.filter(|open| open.block == block);
+        if let Some(open) = open {
+            // Its pages are the newest ones of their offsets: a write to any of them would have broken it off.
+            self.domains[domain as usize].sequential = None;
+            let cursor = u32::from(self.used[open.unit as usize]);
+            self.begin_merge(domain, MergeKind::Full, block, open.unit, cursor);
+        } else {
+            let destination = self.take_next(domain, Role::Destination);
+            self.begin_merge(domain, MergeKind::Full, block, destination, 0);
+        }
+    }
+
+    /// Where the next page of the merge in progress goes.
+    ///
+    /// # Panics
+    /// If no logical block is being merged.
+    pub fn next_copy_page(&self, domain: u32) -> Ppn {
+        let merge = self.domains[domain as usize].merge.expect("a logical block is being merged");
+        self.geometry.ppn(merge.destination, merge.cursor)
+    }
+
+    /// Moves a page that was read for a merge: its logical page and new place, or `None` if it was trimmed since and
+    /// there is nothing to move.
+    ///
+    /// # Panics
+    /// If it is not this page's turn.
+    pub fn copy(&mut self, domain: u32, from: Ppn) -> Option<(Lpn, Ppn)> {
+        let lpn = self.reverse[from.index()];
+        if lpn == NONE {
+            return None;
+        }
+        let lpn = Lpn(lpn);
+        let merge = self.domains[domain as usize].merge.as_mut().expect("a logical block is being merged");
+        let Merge { block, destination, cursor, .. } = *merge;
+        merge.cursor += 1;
+        assert_eq!(self.block_and_offset(lpn), (block, cursor), "pages are merged in the order of their offsets");
+        self.invalidate(lpn);
+        let to = self.place(destination, cursor, lpn);
+        self.merges.copied += 1;
+        self.settle(domain);
+        Some((lpn, to))
+    }
+
+    /// The place of a dummy page, which [`GcStep::Fill`] asked for.
+    ///
+    /// # Panics
+    /// If no logical block is being merged.
+    pub fn pad(&mut self, domain: u32) -> Ppn {
+        let at = self.next_copy_page(domain);
+        if let Some(merge) = &mut self.domains[domain as usize].merge {
+            merge.cursor += 1;
+        }
+        self.merges.padded += 1;
+        self.settle(domain);
+        at
+    }
+
+    /// A unit that [`GcStep::Erase`] named was erased. Further merges of the domain may begin at once.
+    ///
+    /// # Panics
+    /// If it is another unit, or something in it is valid.
+    pub fn erased(&mut self, domain: u32, unit: u32) {
+        let state = &mut self.domains[domain as usize];
+        if state.erase == unit {
+            state.erase = NONE;
+        } else {
+            let recycling = state.recycling.take().expect("a log block is recycled");
+            assert!(state.merge.is_none() && !recycling.paused, "a log block is erased when its pages are merged");
+            assert_eq!(self.random_at(domain, 0), unit, "the oldest log block is recycled");
+            self.pop_random(domain);
+            self.merges.full += 1;
+            self.merges.forward += u64::from(recycling.forward);
+        }
+        assert_eq!(self.valid[unit as usize], 0, "a unit is erased only when nothing in it is valid");
+        self.roles[unit as usize] = Role::Free;
+        self.erases[unit as usize] += 1;
+        self.pool.put(domain, unit, self.erases[unit as usize]);
+        self.settle(domain);
+    }
+
+    /// What the erase of a unit means: that of an old data block in a full merge ends no collection.
+    pub fn erasure(&self, domain: u32, unit: u32) -> Erasure {
+        let Domain { erase, recycling, .. } = &self.domains[domain as usize];
+        let is_gathered = *erase == unit && recycling.is_some_and(|recycling| !recycling.paused);
+        Erasure { unit, cause: Cause::Gc, forward: self.is_forward(domain), ends: !is_gathered }
+    }
+
+    /// Carries out whatever merges a domain needs, at once.
+    pub fn collect(&mut self, domain: u32, sink: &mut impl GcSink) {
+        let mut group = Group::EMPTY;
+        while let Some(step) = self.step(domain, &mut group) {
+            match step {
+                GcStep::Copy => {
+                    let from = group.pages()[0];
+                    let (_, to) = self.copy(domain, from).expect("nothing changes in between");
+                    assert!(sink.copied(Cause::Gc, from, to, NO_TAG), "{NO_FAULTS}");
+                }
+                GcStep::Fill => {
+                    let at = self.pad(domain);
+                    assert!(sink.padded(Cause::Gc, at, NO_TAG), "{NO_FAULTS}");
+                }
+                GcStep::Backup => unreachable!("merges protect no pages"),
+                GcStep::Erase(unit) => {
+                    sink.erased(self.erasure(domain, unit));
+                    self.erased(domain, unit);
+                }
+            }
+        }
+    }
+
+    /// Begins a merge into a unit that holds the first `cursor` pages of the logical block.
+    pub(super) fn begin_merge(&mut self, domain: u32, kind: MergeKind, block: u32, destination: u32, cursor: u32) {
+        let end = self.pages_of(domain, block);
+        self.roles[destination as usize] = Role::Destination;
+        let state = &mut self.domains[domain as usize];
+        assert!(state.merge.is_none() && state.erase == NONE, "one logical block is merged at a time");
+        state.merge = Some(Merge { kind, block, destination, cursor, end });
+        if let Some(&data) = self.data.get((domain * self.logical_blocks + block) as usize)
+            && data != NONE
+        {
+            self.reverse.prefetch(self.geometry.ppn(data, cursor.min(self.geometry.unit_slots() - 1)).index());
+        }
+    }
+
+    fn begin_recycling(&mut self, domain: u32, forward: bool) {
+        let state = &mut self.domains[domain as usize];
+        // The block takes no more pages, should it not be full.
+        state.filled = state.filled.max(1);
+        state.recycling = Some(Recycling { cursor: 0, forward, paused: false });
+    }
+
+    /// Ends what is done, and begins what must be.
+    #[inline]
+    pub(super) fn settle(&mut self, domain: u32) {
+        self.advance(domain);
+        let Domain { sequential, merge, erase, .. } = &self.domains[domain as usize];
+        if let Some(open) = sequential
+            && u32::from(self.used[open.unit as usize]) == open.pages
+            && merge.is_none()
+            && *erase == NONE
+        {
+            self.close_sequential(domain, MergeKind::Switch);
+            self.advance(domain);
+        }
+        if !self.has_room(domain) {
+            self.recycle_now(domain);
+        }
+    }
+
+    #[cold]
+    fn recycle_now(&mut self, domain: u32) {
+        match &mut self.domains[domain as usize].recycling {
+            None => self.begin_recycling(domain, false),
+            Some(recycling) => (recycling.forward, recycling.paused) = (false, false),
+        }
+    }
+
+    /// Ends the merge of a logical block when no page is left to move.
+    #[inline]
+    fn advance(&mut self, domain: u32) {
+        let Some(mut merge) = self.domains[domain as usize].merge else { return };
+        while merge.end > merge.cursor && self.map[self.lpn(domain, merge.block, merge.end - 1).index()] == NONE {
+            merge.end -= 1;
+        }
+        self.domains[domain as usize].merge = Some(merge);
+        if merge.cursor >= merge.end {
+            self.finish(domain, merge);
+        }
+    }
+
+    /// The destination becomes the data block; the old one is to be erased.
+    fn finish(&mut self, domain: u32, merge: Merge) {
+        let data = &mut self.data[(domain * self.logical_blocks + merge.block) as usize];
+        let state = &mut self.domains[domain as usize];
+        state.merge = None;
+        let old = if merge.cursor == 0 {
+            // Every page was trimmed while the merge began: the destination is as fresh as it was.
+            self.roles[merge.destination as usize] = Role::Free;
+            state.next = merge.destination;
+            std::mem::replace(data, NONE)
+        } else {
+            self.roles[merge.destination as usize] = Role::Data;
+            std::mem::replace(data, merge.destination)
+        };
+        if old != NONE {
+            self.roles[old as usize] = Role::Spent;
+            state.erase = old;
+        }
+        match merge.kind {
+            MergeKind::Switch => self.merges.switch += 1,
+            MergeKind::Partial => self.merges.partial += 1,
+            MergeKind::Full => self.merges.gathered += 1,
+        }
+    }
+}

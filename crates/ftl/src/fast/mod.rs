@@ -1,0 +1,618 @@
+//! FAST: a page-mapped log in front of block-mapped data (Lee, Park, Chung, Lee, Park and Song, "A log buffer-based
+//! flash translation layer using fully-associative sector translation", ACM TECS 6(3), 2007).
+//!
+//! Each domain is self-contained. The pages that the allocation sends to it, in the order of their LPNs, form *logical
+//! blocks* of as many pages as a reclaim unit has slots. A logical block has at most one *data block*, in which a page
+//! lies at its own offset. The host writes to *log blocks* only:
+//!
+//! - A write to the first page of a logical block opens the domain's one sequential-write log block; writes that go on
+//!   from there are appended to it. When it holds the whole logical block it becomes the data block and the old one is
+//!   erased: a *switch merge*, without a copy.
+//! - All other writes go to the random-write log blocks, whichever logical block they belong to ("fully associative").
+//!   When the log has no block left the oldest of them is recycled by a *full merge*: each logical block that has a
+//!   newest page in it is gathered from all log blocks and its data block into a fresh block, and its old data block
+//!   is erased; then the log block is erased.
+//! - A sequential-write log block is broken off by a write that starts another one, or that belongs to its logical
+//!   block and is not the next one. What becomes of it is a parameter, [`Broken`]; one reading is the *partial merge*,
+//!   which copies the rest of the logical block behind what is there.
+//!
+//! Readings of what the paper leaves open:
+//!
+//! - A full merge begins as soon as the next write may find no log block, not when one does. The log so holds almost a
+//!   block less, and a write never waits for a merge that could have been known of. See [`Start`].
+//! - The victim is the oldest random-write log block, by the time it became one, full or not.
+//! - When a full merge meets the logical block that the open sequential-write log block belongs to, the gathered pages
+//!   go behind those, as in a partial merge; their order allows it and it saves copies.
+//! - Pages that were never written, or were trimmed, have no newest version. Blocks are programmed without gaps, so a
+//!   dummy page is programmed in their place, except behind the last written page of a logical block.
+//! - Host writes never go to a data block, also where it has erased pages at its end.
+//!
+//! All state is whole between any two calls. A full merge can rest between two logical blocks ([`Fast::may_pause`]),
+//! and host writes may go on meanwhile: this is a preemption point of Wen and Chang's GC forwarding (Figure 5).
+
+mod invariants;
+mod merge;
+
+use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Selection};
+use engine::FlatArray;
+
+use crate::allocation::Allocation;
+use crate::layer::{NONE, OutOfMemory, shape_of};
+use crate::pool::{AnyPool, FreePool};
+
+use merge::MergeKind;
+pub use merge::Merges;
+
+/// The fewest log blocks with which a domain can go on for ever: one sequential, one random.
+pub const LEAST_LOG_BLOCKS: u32 = 2;
+
+/// What becomes of a sequential-write log block that is broken off before it is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// It is filled up as a random-write log block (Wen and Chang, section 4.2: "reuses these SW log blocks as RW log
+    /// blocks to better use free flash space").
+    Fill,
+    /// It is completed at once by a partial merge and becomes the data block (Lee et al.).
+    Merge,
+    /// It counts as a full random-write log block; its remaining pages are not used until it is erased.
+    Waste,
+}
+
+/// When the first page of a logical block opens a sequential-write log block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// Always (Lee et al.). The log is full when its last block is opened, whatever room its other blocks have.
+    Always,
+    /// While a log block is free for it; else the page is a random write. The log is full when its last block is open
+    /// and all random-write log blocks are full.
+    IfSpare,
+}
+
+/// The parameters of the mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Log blocks of a domain, with the sequential one. At least [`LEAST_LOG_BLOCKS`].
+    pub log_blocks: u32,
+    /// Blocks of a domain that are neither data nor log, at least one: the destination of a merge.
+    pub reserve: u32,
+    /// What becomes of broken sequential-write log blocks.
+    pub broken: Broken,
+    /// When a sequential-write log block is opened.
+    pub start: Start,
+}
+
+/// The mapping, for the configuration reader.
+pub(crate) const CHOICE: Choice = Choice {
+    name: "fast",
+    doc: "Hybrid mapping (FAST): writes go to page-mapped log blocks, which are merged into block-mapped data blocks.",
+    params: &[
+        Param {
+            name: "log_blocks",
+            default: 0.0,
+            min: 0.0,
+            max: 16_777_216.0,
+            kind: ParamKind::Whole,
+            doc: "Log blocks of each plane, with the sequential-write log block; 0: all spare blocks but `free_blocks`.",
+        },
+        Param::word(
+            "broken",
+            &["merge", "fill", "waste"],
+            "A sequential-write log block that is broken off before it is full is merged at once (Lee et al. 2007), \
+             filled up with random writes (GC forwarding, section 4.2), or left as it is until it is recycled.",
+        ),
+        Param::word(
+            "start",
+            &["always", "if-spare"],
+            "The first page of a logical block opens a sequential-write log block always, or while a log block is free; \
+             then merges wait until the log has no room at all.",
+        ),
+    ],
+};
+
+impl Options {
+    /// The parameters under a selection of this mapping, beside a user space.
+    pub fn new(mapping: &Selection, reserve: u32, geometry: &Geometry, user_pages: u64) -> Options {
+        let log_blocks = match mapping.get("log_blocks") as u32 {
+            0 => most_log_blocks(geometry, user_pages, reserve),
+            some => some,
+        };
+        Options {
+            log_blocks,
+            reserve,
+            broken: match mapping.word("broken") {
+                "merge" => Broken::Merge,
+                "fill" => Broken::Fill,
+                _ => Broken::Waste,
+            },
+            start: if mapping.word("start") == "always" { Start::Always } else { Start::IfSpare },
+        }
+    }
+}
+
+/// What a reclaim unit is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Free,
+    Data,
+    Log,
+    /// A merge fills it.
+    Destination,
+    /// A data block whose pages have all been merged elsewhere: it waits to be erased.
+    Spent,
+}
+
+/// The open sequential-write log block.
+#[derive(Clone, Copy, Debug)]
+struct Sequential {
+    unit: u32,
+    /// Logical block, counted in the domain.
+    block: u32,
+    /// Pages of the logical block.
+    pages: u32,
+}
+
+/// A logical block on its way into a new data block.
+#[derive(Clone, Copy, Debug)]
+struct Merge {
+    kind: MergeKind,
+    /// Logical block, counted in the domain.
+    block: u32,
+    destination: u32,
+    /// The next offset to program.
+    cursor: u32,
+    /// No page of the logical block at or behind this offset has data.
+    end: u32,
+}
+
+/// The recycling of the oldest random-write log block.
+#[derive(Clone, Copy, Debug)]
+struct Recycling {
+    /// Slots of the log block before this one are done.
+    cursor: u32,
+    /// Ahead of need.
+    forward: bool,
+    /// Put down between two logical blocks.
+    paused: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Domain {
+    sequential: Option<Sequential>,
+    /// Where the ring of random-write log blocks begins: the oldest one.
+    head: u32,
+    /// Random-write log blocks.
+    random: u32,
+    /// How many of them, from the oldest on, take no more pages.
+    filled: u32,
+    /// The free unit that is used next, once it was asked for.
+    next: u32,
+    merge: Option<Merge>,
+    /// The spent data block that has to be erased before anything else.
+    erase: u32,
+    recycling: Option<Recycling>,
+}
+
+impl Domain {
+    const PRISTINE: Domain = Domain {
+        sequential: None,
+        head: 0,
+        random: 0,
+        filled: 0,
+        next: NONE,
+        merge: None,
+        erase: NONE,
+        recycling: None,
+    };
+
+    /// Log blocks in use.
+    fn log_blocks(&self) -> u32 {
+        self.random + u32::from(self.sequential.is_some())
+    }
+}
+
+/// The hybrid-mapped flash translation layer.
+pub struct Fast {
+    geometry: Geometry,
+    options: Options,
+    slots: FastDiv,
+    allocation: Allocation,
+    stripe: FastDiv,
+    /// By domain: its place in a stripe of LPNs.
+    position: Vec<u32>,
+    /// PPN of the newest version, by LPN.
+    map: FlatArray,
+    /// LPN by PPN, where the page is the newest version of one.
+    reverse: FlatArray,
+    /// By unit: what it is used for.
+    roles: Vec<Role>,
+    /// By unit: pages that are the newest version of theirs.
+    valid: Vec<u16>,
+    /// By log unit: the next slot to write.
+    used: Vec<u16>,
+    erases: Vec<u32>,
+    /// Logical blocks of a domain.
+    logical_blocks: u32,
+    /// Data block by domain and logical block.
+    data: Vec<u32>,
+    /// By domain: the random-write log blocks, a ring of `log_blocks` places.
+    ring: Vec<u32>,
+    domains: Vec<Domain>,
+    pool: AnyPool,
+    merges: Merges,
+}
+
+/// Logical blocks that a domain needs for a user space.
+fn logical_blocks(geometry: &Geometry, user_pages: u64) -> u64 {
+    user_pages.div_ceil(u64::from(geometry.domains())).div_ceil(u64::from(geometry.unit_slots()))
+}
+
+/// The most log blocks that a domain can have beside a user space and a reserve.
+pub fn most_log_blocks(geometry: &Geometry, user_pages: u64, reserve: u32) -> u32 {
+    let taken = logical_blocks(geometry, user_pages) + u64::from(reserve);
+    u64::from(geometry.units_per_domain()).saturating_sub(taken) as u32
+}
+
+/// The largest user space, in pages, beside so many log blocks in each domain and a reserve.
+pub fn largest_user_pages(geometry: &Geometry, log_blocks: u32, reserve: u32) -> u64 {
+    let taken = u64::from(reserve) + u64::from(log_blocks.max(LEAST_LOG_BLOCKS));
+    let blocks = u64::from(geometry.units_per_domain()).saturating_sub(taken);
+    blocks * u64::from(geometry.unit_slots()) * u64::from(geometry.domains())
+}
+
+// What the host sees.
+impl Fast {
+    /// An FTL over a pristine array, under a static allocation.
+    ///
+    /// # Errors
+    /// When the maps do not fit in memory.
+    ///
+    /// # Panics
+    /// If the allocation is dynamic, or the log blocks are too few, or too many beside the user space.
+    pub fn new(
+        geometry: Geometry,
+        user_pages: u64,
+        options: Options,
+        allocation: Allocation,
+        block_allocation: &Selection,
+    ) -> Result<Fast, OutOfMemory> {
+        assert!(allocation.dynamic().is_none(), "a logical block lies in one domain, which a formula has to name");
+        assert!(options.log_blocks >= LEAST_LOG_BLOCKS, "a domain needs two log blocks");
+        assert!(options.reserve >= 1, "a merge needs a block to go to");
+        let most = most_log_blocks(&geometry, user_pages, options.reserve);
+        assert!(options.log_blocks <= most, "no room for the log blocks");
+        let shape = shape_of(&geometry);
+        let mut position = vec![0; shape.domains as usize];
+        for at in 0..shape.domains {
+            position[allocation.queue_of(Lpn(at)) as usize] = at;
+        }
+        let units = geometry.units() as usize;
+        let logical_blocks = logical_blocks(&geometry, user_pages) as u32;
+        let memory = |reason| OutOfMemory { megabytes: (geometry.pages() + user_pages) * 4 / 1_000_000, reason };
+        let mut fast = Fast {
+            map: FlatArray::filled(user_pages as usize, NONE).map_err(memory)?,
+            reverse: FlatArray::filled(geometry.pages() as usize, NONE).map_err(memory)?,
+            slots: FastDiv::new(shape.slots),
+            stripe: FastDiv::new(shape.domains),
+            position,
+            allocation,
+            roles: vec![Role::Free; units],
+            valid: vec![0; units],
+            used: vec![0; units],
+            erases: vec![0; units],
+            logical_blocks,
+            data: vec![NONE; (logical_blocks * shape.domains) as usize],
+            ring: vec![NONE; (options.log_blocks * shape.domains) as usize],
+            domains: vec![Domain::PRISTINE; shape.domains as usize],
+            pool: AnyPool::build(block_allocation, shape),
+            merges: Merges::default(),
+            options,
+            geometry,
+        };
+        fast.renew_pool(block_allocation);
+        Ok(fast)
+    }
+
+    /// Makes the block allocation anew and forgets what merges did: preconditioning ends with this.
+    pub fn renew_pool(&mut self, block_allocation: &Selection) {
+        self.pool = AnyPool::build(block_allocation, shape_of(&self.geometry));
+        for unit in 0..self.geometry.units() {
+            if self.roles[unit as usize] == Role::Free {
+                self.pool.put(self.geometry.domain_of_unit(unit), unit, self.erases[unit as usize]);
+            }
+        }
+        for domain in &mut self.domains {
+            domain.next = NONE;
+        }
+        self.merges = Merges::default();
+    }
+
+    /// Logical pages.
+    pub fn user_pages(&self) -> u32 {
+        self.map.len() as u32
+    }
+
+    /// Log blocks of a domain, with the sequential one.
+    pub fn log_blocks(&self) -> u32 {
+        self.options.log_blocks
+    }
+
+    /// Erases by unit.
+    pub fn erases(&self) -> &[u32] {
+        &self.erases
+    }
+
+    /// The merges that were finished so far.
+    pub fn merges(&self) -> Merges {
+        self.merges
+    }
+
+    /// The domain of a logical page.
+    #[inline]
+    pub fn domain_of(&self, lpn: Lpn) -> u32 {
+        self.allocation.queue_of(lpn)
+    }
+
+    /// Where a logical page is, if it was ever written (and not trimmed since).
+    #[inline]
+    pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
+        let ppn = self.map[lpn.index()];
+        (ppn != NONE).then_some(Ppn(ppn))
+    }
+
+    /// Asks for the map entry of a page that will be looked up or written soon.
+    #[inline]
+    pub fn prefetch_map(&self, lpn: Lpn) {
+        self.map.prefetch(lpn.index());
+    }
+
+    /// Asks for what a coming write of the page will invalidate. Best some time after [`Fast::prefetch_map`].
+    #[inline]
+    pub fn prefetch_old(&self, lpn: Lpn) {
+        if let Some(ppn) = self.lookup(lpn) {
+            self.reverse.prefetch(ppn.index());
+        }
+    }
+
+    /// Whether a physical page holds current data.
+    #[inline]
+    pub fn is_valid(&self, ppn: Ppn) -> bool {
+        self.reverse[ppn.index()] != NONE
+    }
+
+    /// Log blocks of a domain that are free. Blocks are merged when none is left.
+    #[inline]
+    pub fn spare_log_blocks(&self, domain: u32) -> u32 {
+        self.options.log_blocks - self.domains[domain as usize].log_blocks()
+    }
+
+    /// Where a host page goes if it is written next.
+    ///
+    /// # Panics
+    /// If the domain is busy with a merge.
+    pub fn next_host_page(&mut self, domain: u32, lpn: Lpn) -> Ppn {
+        assert!(!self.is_collecting(domain), "a domain takes no host pages while it merges");
+        let (block, offset) = self.block_and_offset(lpn);
+        let sequential = self.domains[domain as usize].sequential;
+        let place = match sequential {
+            Some(open) if self.continues(open, block, offset) => Some(open.unit),
+            _ if self.starts(domain, offset) => None,
+            Some(open) if open.block == block && self.options.broken == Broken::Fill => {
+                self.random_log_block(domain).or(Some(open.unit))
+            }
+            _ => self.random_log_block(domain),
+        };
+        match place {
+            Some(unit) => self.geometry.ppn(unit, u32::from(self.used[unit as usize])),
+            None => {
+                let unit = self.next_unit(domain);
+                self.geometry.ppn(unit, 0)
+            }
+        }
+    }
+
+    /// Places a page that the host writes, and makes its old version invalid.
+    ///
+    /// Merges may begin ([`Fast::is_collecting`]): they have to end, or to rest, before the domain takes another page.
+    ///
+    /// # Panics
+    /// If the domain is busy with a merge, or there is no such page.
+    #[inline]
+    pub fn write(&mut self, domain: u32, lpn: Lpn) -> Ppn {
+        assert!(!self.is_collecting(domain), "a domain takes no host pages while it merges");
+        debug_assert_eq!(self.domain_of(lpn), domain, "the formula names the domain");
+        let (block, offset) = self.block_and_offset(lpn);
+        self.invalidate(lpn);
+        let unit = match self.domains[domain as usize].sequential {
+            Some(open) if self.continues(open, block, offset) => open.unit,
+            open => {
+                let starts = self.starts(domain, offset);
+                if let Some(open) = open
+                    && (starts || open.block == block)
+                {
+                    self.break_off(domain, open);
+                }
+                if starts { self.open_sequential(domain, block) } else { self.open_random(domain) }
+            }
+        };
+        let slot = u32::from(self.used[unit as usize]);
+        self.used[unit as usize] += 1;
+        let ppn = self.place(unit, slot, lpn);
+        self.settle(domain);
+        ppn
+    }
+
+    /// Forgets a logical page. Returns whether it was mapped.
+    pub fn trim(&mut self, lpn: Lpn) -> bool {
+        let was_mapped = self.invalidate(lpn);
+        if was_mapped {
+            self.settle(self.domain_of(lpn));
+        }
+        was_mapped
+    }
+}
+
+// Log blocks.
+impl Fast {
+    /// Whether a write goes on with the open sequential-write log block.
+    #[inline]
+    fn continues(&self, open: Sequential, block: u32, offset: u32) -> bool {
+        open.block == block && u32::from(self.used[open.unit as usize]) == offset
+    }
+
+    /// Whether a write opens a sequential-write log block.
+    #[inline]
+    fn starts(&self, domain: u32, offset: u32) -> bool {
+        offset == 0 && (self.options.start == Start::Always || self.spare_log_blocks(domain) > 0)
+    }
+
+    /// Whether the log takes a page, whichever it is, without a merge.
+    #[inline]
+    fn has_room(&mut self, domain: u32) -> bool {
+        self.spare_log_blocks(domain) > 0
+            || self.options.start == Start::IfSpare && self.random_log_block(domain).is_some()
+    }
+
+    #[cold]
+    fn break_off(&mut self, domain: u32, open: Sequential) {
+        match self.options.broken {
+            Broken::Merge => self.close_sequential(domain, MergeKind::Partial),
+            Broken::Fill | Broken::Waste => {
+                if self.options.broken == Broken::Waste {
+                    self.used[open.unit as usize] = self.geometry.unit_slots() as u16;
+                }
+                self.domains[domain as usize].sequential = None;
+                self.push_random(domain, open.unit);
+            }
+        }
+    }
+
+    /// The open sequential-write log block becomes the data block of its logical block, once that is whole in it.
+    fn close_sequential(&mut self, domain: u32, kind: MergeKind) {
+        let open = self.domains[domain as usize].sequential.take().expect("a sequential-write log block is open");
+        let cursor = u32::from(self.used[open.unit as usize]);
+        self.begin_merge(domain, kind, open.block, open.unit, cursor);
+    }
+
+    #[cold]
+    fn open_sequential(&mut self, domain: u32, block: u32) -> u32 {
+        let unit = self.take_next(domain, Role::Log);
+        let pages = self.pages_of(domain, block);
+        self.domains[domain as usize].sequential = Some(Sequential { unit, block, pages });
+        unit
+    }
+
+    /// The random-write log block that takes the next page.
+    #[inline]
+    fn open_random(&mut self, domain: u32) -> u32 {
+        if let Some(unit) = self.random_log_block(domain) {
+            return unit;
+        }
+        let unit = self.take_next(domain, Role::Log);
+        self.push_random(domain, unit);
+        unit
+    }
+
+    /// The oldest random-write log block that takes pages.
+    #[inline]
+    fn random_log_block(&mut self, domain: u32) -> Option<u32> {
+        loop {
+            let Domain { filled, random, .. } = self.domains[domain as usize];
+            if filled == random {
+                return None;
+            }
+            let unit = self.random_at(domain, filled);
+            if u32::from(self.used[unit as usize]) < self.geometry.unit_slots() {
+                return Some(unit);
+            }
+            self.domains[domain as usize].filled += 1;
+        }
+    }
+
+    /// The random-write log block of that age; 0 is the oldest.
+    #[inline]
+    fn random_at(&self, domain: u32, age: u32) -> u32 {
+        self.ring[self.ring_place(domain, age)]
+    }
+
+    #[inline]
+    fn ring_place(&self, domain: u32, age: u32) -> usize {
+        let places = self.options.log_blocks;
+        let at = self.domains[domain as usize].head + age;
+        (domain * places + if at >= places { at - places } else { at }) as usize
+    }
+
+    fn push_random(&mut self, domain: u32, unit: u32) {
+        let place = self.ring_place(domain, self.domains[domain as usize].random);
+        self.ring[place] = unit;
+        self.domains[domain as usize].random += 1;
+    }
+
+    /// Takes the oldest random-write log block out of the ring.
+    fn pop_random(&mut self, domain: u32) {
+        let places = self.options.log_blocks;
+        let state = &mut self.domains[domain as usize];
+        state.head = if state.head + 1 == places { 0 } else { state.head + 1 };
+        state.random -= 1;
+        state.filled -= 1;
+    }
+
+    /// The free unit that will be used next.
+    fn next_unit(&mut self, domain: u32) -> u32 {
+        if self.domains[domain as usize].next == NONE {
+            let unit = self.pool.take(domain).expect("a block beside data and log is free");
+            self.domains[domain as usize].next = unit;
+        }
+        self.domains[domain as usize].next
+    }
+
+    fn take_next(&mut self, domain: u32, role: Role) -> u32 {
+        let unit = self.next_unit(domain);
+        self.domains[domain as usize].next = NONE;
+        self.roles[unit as usize] = role;
+        self.used[unit as usize] = 0;
+        unit
+    }
+}
+
+// Pages.
+impl Fast {
+    /// Logical block, counted in the page's domain, and offset in it.
+    #[inline]
+    fn block_and_offset(&self, lpn: Lpn) -> (u32, u32) {
+        self.slots.split(self.stripe.quotient(lpn.0))
+    }
+
+    /// The page at an offset of a logical block.
+    #[inline]
+    fn lpn(&self, domain: u32, block: u32, offset: u32) -> Lpn {
+        Lpn((block * self.geometry.unit_slots() + offset) * self.stripe.divisor() + self.position[domain as usize])
+    }
+
+    /// Pages of a logical block: the last one of a domain may have fewer than a unit.
+    fn pages_of(&self, domain: u32, block: u32) -> u32 {
+        let first = self.lpn(domain, block, 0).0;
+        let left = (self.user_pages() - first).div_ceil(self.stripe.divisor());
+        left.min(self.geometry.unit_slots())
+    }
+
+    #[inline]
+    fn place(&mut self, unit: u32, slot: u32, lpn: Lpn) -> Ppn {
+        let ppn = self.geometry.ppn(unit, slot);
+        self.map[lpn.index()] = ppn.0;
+        self.reverse[ppn.index()] = lpn.0;
+        self.valid[unit as usize] += 1;
+        ppn
+    }
+
+    /// Forgets where a page is. Returns whether it was mapped.
+    #[inline]
+    fn invalidate(&mut self, lpn: Lpn) -> bool {
+        let old = std::mem::replace(&mut self.map[lpn.index()], NONE);
+        if old == NONE {
+            return false;
+        }
+        self.reverse[old as usize] = NONE;
+        self.valid[self.geometry.unit_of(Ppn(old)) as usize] -= 1;
+        true
+    }
+}

@@ -1,0 +1,566 @@
+//! The hybrid mapping: against a plain map on the strict array, and against closed forms.
+
+use std::collections::BTreeSet;
+
+use base::{Cause, Cell, Geometry, Lpn, Multiplane, Ppn, ProgramOrder, Selection};
+use engine::Stream;
+use ftl::allocation::{self, Allocation};
+use ftl::fast::{Broken, Fast, LEAST_LOG_BLOCKS, Merges, Options, Start, most_log_blocks};
+use ftl::{Erasure, GcSink, GcStep, Group, Source};
+use nand::{Nand, Shape};
+
+const BROKEN: [Broken; 3] = [Broken::Fill, Broken::Merge, Broken::Waste];
+
+/// The array, with what each page stores.
+struct Array {
+    geometry: Geometry,
+    nand: Nand,
+    reads: u64,
+    programs: u64,
+    erases: u64,
+}
+
+impl Array {
+    fn new(geometry: Geometry) -> Array {
+        let shape = Shape {
+            planes: geometry.planes(),
+            planes_per_die: geometry.planes_per_die,
+            blocks_per_plane: geometry.blocks_per_plane,
+            pages_per_block: geometry.pages_per_block,
+            multiplane: Multiplane::Off,
+            cell: Cell::Mlc,
+            program_order: ProgramOrder::Shadow,
+        };
+        Array { geometry, nand: Nand::new(shape, true), reads: 0, programs: 0, erases: 0 }
+    }
+
+    fn program(&mut self, ppn: Ppn, stamp: u64) {
+        let place = self.geometry.place(ppn);
+        self.nand.program(place.block, place.page).unwrap();
+        self.nand.store(place.block, place.page, stamp, 0);
+        self.programs += 1;
+    }
+
+    fn read(&mut self, ppn: Ppn) -> u64 {
+        let place = self.geometry.place(ppn);
+        self.nand.read(place.block, place.page).unwrap();
+        self.reads += 1;
+        self.nand.stamp(place.block, place.page)
+    }
+}
+
+impl GcSink for Array {
+    fn uses_lsb_only(&mut self, _: u32) {
+        panic!("all pages of a block are used");
+    }
+
+    fn copied(&mut self, _: Cause, from: Ppn, to: Ppn, _: u128) -> bool {
+        let stamp = self.read(from);
+        self.program(to, stamp);
+        true
+    }
+
+    fn padded(&mut self, _: Cause, at: Ppn, _: u128) -> bool {
+        self.program(at, 0);
+        true
+    }
+
+    fn backed_up(&mut self, _: &[Ppn], _: Ppn, _: u128) -> bool {
+        panic!("merges protect no pages");
+    }
+
+    fn rewritten(&mut self, _: Cause, _: Source, _: Ppn, _: u128) -> bool {
+        panic!("no program fails");
+    }
+
+    fn erased(&mut self, Erasure { unit, .. }: Erasure) {
+        for lane in 0..self.geometry.unit_width {
+            self.nand.erase(self.geometry.block_of(unit, lane)).unwrap();
+            self.erases += 1;
+        }
+    }
+}
+
+/// The mapping over the array, and a plain map of what the host wrote.
+struct Machine {
+    fast: Fast,
+    array: Array,
+    /// By LPN: the version written last, 0 for none.
+    newest: Vec<u64>,
+    versions: u64,
+    group: Group,
+}
+
+impl Machine {
+    fn new(geometry: Geometry, user_pages: u64, options: Options, order: &str, blocks: &str) -> Machine {
+        let choose = |seam: &'static base::Seam, name| Selection::default_of(seam.find(name).unwrap());
+        let allocation = Allocation::build(&choose(&allocation::SEAM, order), &geometry);
+        let pool = choose(&ftl::pool::SEAM, blocks);
+        Machine {
+            fast: Fast::new(geometry, user_pages, options, allocation, &pool).unwrap(),
+            array: Array::new(geometry),
+            newest: vec![0; user_pages as usize],
+            versions: 0,
+            group: Group::EMPTY,
+        }
+    }
+
+    /// One plane of blocks of `pages` pages: `blocks` logical blocks and `log` log blocks.
+    fn plane(blocks: u32, pages: u32, log: u32, broken: Broken) -> Machine {
+        Machine::plane_with(blocks, pages, Options { log_blocks: log, reserve: 1, broken, start: Start::Always })
+    }
+
+    fn plane_with(blocks: u32, pages: u32, options: Options) -> Machine {
+        let geometry = Geometry::new(1, 1, 1, 1, blocks + options.log_blocks + options.reserve, pages, 4096, 1);
+        let user_pages = u64::from(blocks * pages);
+        Machine::new(geometry, user_pages, options, "CWDP", "first-fit")
+    }
+
+    /// Writes a page, and leaves the merges that this calls for.
+    fn place(&mut self, lpn: Lpn) {
+        let domain = self.fast.domain_of(lpn);
+        let announced = self.fast.next_host_page(domain, lpn);
+        let ppn = self.fast.write(domain, lpn);
+        assert_eq!(ppn, announced, "the place of LPN {} was announced", lpn.0);
+        self.versions += 1;
+        self.newest[lpn.index()] = self.versions;
+        self.array.program(ppn, self.versions);
+    }
+
+    fn write(&mut self, lpn: Lpn) {
+        self.place(lpn);
+        self.fast.collect(self.fast.domain_of(lpn), &mut self.array);
+    }
+
+    fn trim(&mut self, lpn: Lpn) {
+        assert_eq!(self.fast.trim(lpn), self.newest[lpn.index()] != 0, "LPN {}", lpn.0);
+        self.newest[lpn.index()] = 0;
+    }
+
+    /// One step of a domain's merges, as an executor with time does it: read, wait, program. Whatever `between` does
+    /// happens in the wait.
+    fn step(&mut self, domain: u32, between: impl FnOnce(&mut Machine)) -> bool {
+        let Some(step) = self.fast.step(domain, &mut self.group) else { return false };
+        match step {
+            GcStep::Copy => {
+                let from = self.group.pages()[0];
+                let stamp = self.array.read(from);
+                between(self);
+                if !self.fast.is_valid(from) {
+                    assert!(!self.fast.is_collecting(domain) || self.fast.copy(domain, from).is_none());
+                    return true;
+                }
+                let announced = self.fast.next_copy_page(domain);
+                let (_, to) = self.fast.copy(domain, from).unwrap();
+                assert_eq!(to, announced);
+                self.array.program(to, stamp);
+            }
+            GcStep::Fill => {
+                let at = self.fast.pad(domain);
+                self.array.program(at, 0);
+            }
+            GcStep::Backup => panic!("merges protect no pages"),
+            GcStep::Erase(unit) => {
+                between(self);
+                self.array.erased(self.fast.erasure(domain, unit));
+                self.fast.erased(domain, unit);
+            }
+        }
+        true
+    }
+
+    /// Every page holds what was written last, and the state is in order.
+    fn check(&self) {
+        self.fast.check_invariants().unwrap();
+        for (lpn, &newest) in self.newest.iter().enumerate() {
+            let stored = self.fast.lookup(Lpn(lpn as u32)).map(|ppn| {
+                let place = self.array.geometry.place(ppn);
+                assert!(self.array.nand.is_programmed(place.block, place.page));
+                self.array.nand.stamp(place.block, place.page)
+            });
+            assert_eq!(stored.unwrap_or(0), newest, "LPN {lpn}");
+        }
+    }
+}
+
+/// The next page of a workload that mixes random pages, runs from a block's start, runs from anywhere, and rewrites.
+struct Mixed {
+    random: Stream,
+    pages: u32,
+    slots: u32,
+    stripe: u32,
+    at: u32,
+    left: u32,
+    /// Of 16: how many requests begin a run.
+    runs: u32,
+    hot: bool,
+}
+
+impl Mixed {
+    fn next(&mut self) -> Lpn {
+        if self.left == 0 {
+            self.at = self.random.below_u32(if self.hot { (self.pages / 4).max(1) } else { self.pages });
+            self.left = 1;
+            if self.random.below_u32(16) < self.runs {
+                self.left = 1 + self.random.below_u32(3 * self.slots * self.stripe);
+                if self.random.below_u32(2) == 0 {
+                    self.at -= self.at % (self.slots * self.stripe);
+                }
+            }
+        }
+        self.left -= 1;
+        let lpn = Lpn(self.at % self.pages);
+        self.at += 1;
+        lpn
+    }
+}
+
+/// A random machine and a workload for it, from one number.
+fn random_machine(seed: u64) -> (Machine, Mixed, Stream) {
+    let mut random = Stream::new(seed, "fast machine");
+    let pages = [1, 2, 3, 4, 7, 8, 16][random.below(7) as usize];
+    let blocks = 5 + random.below_u32(20);
+    let planes = 1 + random.below_u32(2);
+    let width = if random.below(4) == 0 { planes } else { 1 };
+    let geometry =
+        Geometry::new(1 + random.below_u32(2), 1, 1 + random.below_u32(2), planes, blocks, pages, 4096, width);
+    let slots = u64::from(geometry.unit_slots());
+    let reserve = 1 + random.below_u32(2);
+    let largest = ftl::fast::largest_user_pages(&geometry, LEAST_LOG_BLOCKS, reserve);
+    let user_pages = largest - random.below((largest / 2).min(2 * slots * u64::from(geometry.domains())));
+    let most = most_log_blocks(&geometry, user_pages, reserve);
+    let options = Options {
+        log_blocks: LEAST_LOG_BLOCKS + random.below_u32(most - LEAST_LOG_BLOCKS + 1),
+        reserve,
+        broken: BROKEN[random.below(3) as usize],
+        start: [Start::Always, Start::IfSpare][random.below(2) as usize],
+    };
+    let order = ["CWDP", "PDWC", "DPCW"][random.below(3) as usize];
+    let pool = ["first-fit", "least-worn"][random.below(2) as usize];
+    let mixed = Mixed {
+        random: Stream::new(seed, "fast workload"),
+        pages: user_pages as u32,
+        slots: slots as u32,
+        stripe: geometry.domains(),
+        at: 0,
+        left: 0,
+        runs: [0, 1, 4, 16][random.below(4) as usize],
+        hot: random.below(3) == 0,
+    };
+    (Machine::new(geometry, user_pages, options, order, pool), mixed, random)
+}
+
+#[test]
+fn nothing_is_lost_and_no_rule_is_broken() {
+    let mut seen = Merges::default();
+    for seed in 0..2_000 {
+        let (mut machine, mut mixed, mut random) = random_machine(seed);
+        let trims = [0, 1, 30][random.below(3) as usize];
+        for operation in 0..600 {
+            let lpn = mixed.next();
+            if random.below(100) < trims {
+                machine.trim(lpn)
+            } else {
+                machine.write(lpn)
+            }
+            if operation % 97 == 0 {
+                machine.check();
+            }
+        }
+        machine.check();
+        let merges = machine.fast.merges();
+        assert_eq!(machine.array.programs, machine.versions + merges.copied + merges.padded, "seed {seed}");
+        assert_eq!(machine.array.reads, merges.copied, "seed {seed}");
+        seen.switch += merges.switch;
+        seen.partial += merges.partial;
+        seen.full += merges.full;
+        seen.padded += merges.padded;
+    }
+    assert!(seen.switch > 1000 && seen.partial > 1000 && seen.full > 1000 && seen.padded > 1000, "{seen:?}");
+}
+
+/// The state is whole between any two calls: writes and forward merges come and go at every point at which they may,
+/// and trims at every point at all.
+#[test]
+fn merges_may_rest_between_two_logical_blocks() {
+    let (mut rests, mut stale) = (0, 0);
+    for seed in 0..200 {
+        let (mut machine, mut mixed, mut random) = random_machine(seed);
+        let domains = machine.array.geometry.domains();
+        for _ in 0..1_200 {
+            let lpn = mixed.next();
+            let domain = machine.fast.domain_of(lpn);
+            if random.below(8) == 0 {
+                machine.fast.begin_forward(random.below_u32(domains));
+            }
+            if machine.fast.is_collecting(domain) {
+                if machine.fast.may_pause(domain) && random.below(2) == 0 {
+                    machine.fast.pause(domain);
+                    assert!(!machine.fast.is_collecting(domain));
+                    rests += 1;
+                } else {
+                    let trim = (random.below(10) == 0).then_some(lpn);
+                    assert!(machine.step(domain, |machine| {
+                        machine.fast.check_invariants().unwrap();
+                        if let Some(lpn) = trim {
+                            machine.trim(lpn);
+                            stale += 1;
+                        }
+                    }));
+                }
+            } else {
+                machine.place(lpn);
+            }
+            machine.fast.check_invariants().unwrap();
+        }
+        machine.check();
+        for domain in 0..domains {
+            while machine.step(domain, |_| {}) {}
+        }
+        machine.check();
+    }
+    assert!(rests > 1_000 && stale > 1_000, "{rests} rests, {stale} trims in between");
+}
+
+/// The same writes end in the same state, step by step or at once.
+#[test]
+fn steps_and_whole_collections_agree() {
+    for seed in 0..200 {
+        let (mut at_once, mut mixed, _) = random_machine(seed);
+        let (mut stepwise, ..) = random_machine(seed);
+        for _ in 0..500 {
+            let lpn = mixed.next();
+            at_once.write(lpn);
+            stepwise.place(lpn);
+            while stepwise.step(stepwise.fast.domain_of(lpn), |_| {}) {}
+        }
+        assert_eq!(at_once.fast.merges(), stepwise.fast.merges(), "seed {seed}");
+        assert_eq!(at_once.fast.erases(), stepwise.fast.erases(), "seed {seed}");
+        for lpn in (0..at_once.fast.user_pages()).map(Lpn) {
+            assert_eq!(at_once.fast.lookup(lpn), stepwise.fast.lookup(lpn), "seed {seed}");
+        }
+    }
+}
+
+/// Sequential overwrites: switch merges only, one erase a block, not a copy.
+#[test]
+fn sequential_overwrites_only_switch() {
+    for broken in BROKEN {
+        let mut machine = Machine::plane(20, 32, 3, broken);
+        for lpn in (0..5 * 640).map(|at| Lpn(at % 640)) {
+            machine.write(lpn);
+        }
+        machine.check();
+        assert_eq!(machine.fast.merges(), Merges { switch: 100, ..Merges::default() });
+        assert_eq!((machine.array.programs, machine.array.erases), (3200, 80), "the first round erases nothing");
+    }
+}
+
+/// A run that starts in the middle of a block is no sequential write until it meets the next block.
+#[test]
+fn runs_are_sequential_from_a_blocks_start() {
+    let mut machine = Machine::plane(4, 8, 4, Broken::Merge);
+    (3..16).for_each(|lpn| machine.write(Lpn(lpn)));
+    assert_eq!(machine.fast.merges(), Merges { switch: 1, ..Merges::default() });
+    assert_eq!(machine.fast.spare_log_blocks(0), 3, "five pages lie in one random-write log block");
+}
+
+/// What becomes of a sequential-write log block that is broken off after 3 of 8 pages.
+#[test]
+fn broken_sequential_log_blocks() {
+    let after = |broken| {
+        let mut machine = Machine::plane(8, 8, 6, broken);
+        (0..64).for_each(|lpn| machine.write(Lpn(lpn)));
+        (0..3).for_each(|lpn| machine.write(Lpn(lpn)));
+        // The start of another block breaks it off; five random writes follow.
+        (8..9).chain([20, 21, 30, 41, 50]).for_each(|lpn| machine.write(Lpn(lpn)));
+        machine.check();
+        let merges = machine.fast.merges();
+        (merges.partial, merges.copied, machine.fast.spare_log_blocks(0))
+    };
+    assert_eq!(after(Broken::Fill), (0, 0, 4), "the random writes fill it up");
+    assert_eq!(after(Broken::Merge), (1, 5, 4), "five pages are copied behind the three; a block for random writes");
+    assert_eq!(after(Broken::Waste), (0, 0, 3), "it stays in the log, and the random writes open another block");
+}
+
+/// A write to the block under sequential write that is not the next one breaks it off as well (Lee et al.).
+#[test]
+fn leaving_the_sequence_breaks_it_off() {
+    let mut machine = Machine::plane(8, 8, 6, Broken::Merge);
+    (0..64).chain([0, 1, 2, 5]).for_each(|lpn| machine.write(Lpn(lpn)));
+    let merges = machine.fast.merges();
+    assert_eq!((merges.partial, merges.copied), (1, 5));
+    // Other blocks' pages do not.
+    (16..18).chain([30, 44, 61]).chain(18..24).for_each(|lpn| machine.write(Lpn(lpn)));
+    assert_eq!(machine.fast.merges().switch, 9);
+    machine.check();
+}
+
+/// A full merge gathers each logical block of the oldest log block, from all log blocks, into a fresh block, in order.
+#[test]
+fn a_full_merge_gathers_from_all_log_blocks() {
+    let mut machine = Machine::plane(8, 4, 4, Broken::Fill);
+    (0..32).for_each(|lpn| machine.write(Lpn(lpn)));
+    let before = machine.array.erases;
+    // Blocks 1 to 4 in the oldest log block, 1 and 2 also in the second one, 1 in the third.
+    for lpn in [5, 9, 13, 17, 6, 10, 6, 6, 7, 6, 7] {
+        machine.place(Lpn(lpn));
+    }
+    assert!(!machine.fast.is_collecting(0));
+    machine.place(Lpn(7));
+    assert!(!machine.fast.is_collecting(0), "three random-write log blocks of four log blocks are full");
+    machine.place(Lpn(21));
+    assert!(machine.fast.is_collecting(0), "the last log block is open");
+    machine.fast.collect(0, &mut machine.array);
+    machine.check();
+    let merges = machine.fast.merges();
+    assert_eq!((merges.full, merges.gathered, merges.copied), (1, 4, 16));
+    assert_eq!(machine.array.erases - before, 5, "four data blocks and the log block");
+    assert_eq!(machine.fast.spare_log_blocks(0), 1);
+    // The other pages of blocks 1 and 2 came along, so these log blocks hold nothing any more.
+    machine.fast.begin_forward(0);
+    machine.fast.collect(0, &mut machine.array);
+    assert_eq!(machine.fast.merges().copied, 16, "the second log block is erased without a copy");
+    assert_eq!((machine.fast.merges().full, machine.fast.merges().forward), (2, 1));
+}
+
+/// Pages that were never written are padded up to the last one that was, and not behind it.
+#[test]
+fn gaps_are_padded() {
+    let mut machine = Machine::plane(4, 8, 3, Broken::Fill);
+    machine.write(Lpn(2));
+    (0..7).for_each(|_| machine.write(Lpn(5)));
+    machine.write(Lpn(17));
+    machine.fast.begin_forward(0);
+    machine.fast.collect(0, &mut machine.array);
+    machine.check();
+    let merges = machine.fast.merges();
+    assert_eq!((merges.full, merges.copied, merges.padded), (1, 2, 4), "offsets 0, 1, 3, 4 of 0 to 5");
+}
+
+/// Where no sequential-write log block is ever opened, it does not matter what becomes of it.
+fn no_starts(log_blocks: u32) -> Options {
+    Options { log_blocks, reserve: 1, broken: Broken::Fill, start: Start::Always }
+}
+
+/// Overwrites everything uniformly at random until the log has turned over several times, then measures copies per
+/// host write and logical blocks per full merge. Without `starts`, no first page of a logical block is written, so
+/// that no sequential-write log block is opened.
+fn uniform(blocks: u32, pages: u32, options: Options, starts: bool) -> (f64, f64) {
+    let log = options.log_blocks;
+    let mut machine = Machine::plane_with(blocks, pages, options);
+    (0..blocks * pages).for_each(|lpn| machine.write(Lpn(lpn)));
+    let mut random = Stream::new(5, "uniform");
+    let mut draw = || {
+        let first = u32::from(!starts);
+        Lpn(random.below_u32(blocks) * pages + first + random.below_u32(pages - first))
+    };
+    for _ in 0..3 * (log + blocks) * pages {
+        machine.write(draw());
+    }
+    let before = machine.fast.merges();
+    let writes = 8 * (log + blocks) * pages;
+    for _ in 0..writes {
+        machine.write(draw());
+    }
+    machine.check();
+    let after = machine.fast.merges();
+    assert_eq!(after.padded, 0);
+    let gathered = (after.gathered - before.gathered) as f64 / (after.full - before.full) as f64;
+    ((after.copied - before.copied) as f64 / f64::from(writes), gathered)
+}
+
+/// Copies per host write under uniform writes, by the number of writes `log` that pass from a page's write to its
+/// merge. A logical block waits `blocks` writes, on average, for a page in the log. It is gathered, with `pages`
+/// copies, when that page has become the oldest, `log` writes later; unless the page was overwritten by then, which
+/// it escapes with probability e^(-log / all pages), and the next one counts.
+fn closed_form(blocks: u32, pages: u32, log: f64) -> f64 {
+    let (blocks, pages) = (f64::from(blocks), f64::from(pages));
+    pages * blocks / (blocks * (log / (pages * blocks)).exp() + log)
+}
+
+/// Uniform writes with a log that is small beside the data: nearly every page of the oldest log block belongs to a
+/// logical block of its own, which is copied whole for its sake.
+#[test]
+fn a_small_log_costs_a_block_per_page() {
+    let (copies, gathered) = uniform(4000, 32, no_starts(4), false);
+    assert!((31.0..=32.0).contains(&gathered) && (31.0..=32.0).contains(&copies), "{gathered}, {copies} of 32");
+}
+
+/// Uniform writes in general. All random-write log blocks but the one just opened are full when the oldest is merged,
+/// and at once; a page is on average in the middle of its block.
+#[test]
+fn uniform_writes_meet_the_closed_form() {
+    for (blocks, pages, log) in [(100, 64, 12), (300, 32, 40), (200, 32, 102), (640, 128, 64)] {
+        let (copies, _) = uniform(blocks, pages, no_starts(log), false);
+        let expected = closed_form(blocks, pages, (f64::from(log) - 1.5) * f64::from(pages));
+        let error = (copies / expected - 1.0).abs();
+        println!("{blocks} x {pages}, log {log}: {copies:.3} copies a write, {expected:.3} expected ({error:.4})");
+        assert!(error < 0.01, "{blocks} x {pages}, log {log}: {copies} copies a write, {expected} expected");
+    }
+}
+
+/// One uniform write in `pages` is to the first page of a logical block, and opens a sequential-write log block that
+/// the next such write breaks off with one page in it. What becomes of it decides how far the log goes.
+#[test]
+fn random_starts_cost_by_what_becomes_of_them() {
+    let (blocks, pages, log) = (640, 128, 64);
+    let whole = (f64::from(log) - 2.5) * f64::from(pages);
+    let copies = |broken, start| uniform(blocks, pages, Options { log_blocks: log, reserve: 1, broken, start }, true).0;
+    // Merged at once: `pages - 1` copies every `pages` writes, on top of the full merges. In return some logical
+    // blocks are gathered before a full merge meets them: of all cycles, each as long as the closed form has it, as
+    // many are broken off as a Poisson process of one start in (all pages) writes breaks off.
+    let cycle = 1.0 / closed_form(blocks, pages, whole);
+    let (merge, expected) = (copies(Broken::Merge, Start::Always), 1.0 / (cycle.exp() - 1.0) + 1.0);
+    println!("merge: {merge:.3} copies a write, {expected:.3} expected");
+    assert!((merge / expected - 1.0).abs() < 0.02, "{merge} copies a write, {expected} expected");
+    // Wasted: a block with one page for every block that is filled, so half the log.
+    let (waste, expected) = (copies(Broken::Waste, Start::Always), closed_form(blocks, pages, whole / 2.0));
+    println!("waste: {waste:.3} copies a write, {expected:.3} expected");
+    assert!((waste / expected - 1.0).abs() < 0.02, "{waste} copies a write, {expected} expected");
+    // Filled up: random starts bring in as much room as random writes fill, so how many blocks wait to be filled is a
+    // random walk without drift between none and all of them.
+    let fill = copies(Broken::Fill, Start::Always);
+    println!("fill: {fill:.3} copies a write");
+    assert!(fill > merge && fill < waste, "{fill} copies a write, {merge} merged at once, {waste} wasted");
+    // Filled up before the log is called full: every random-write log block is full when the oldest is merged.
+    let (spare, expected) =
+        (copies(Broken::Fill, Start::IfSpare), closed_form(blocks, pages, whole + f64::from(pages)));
+    println!("fill, if spare: {spare:.3} copies a write, {expected:.3} expected");
+    assert!((spare / expected - 1.0).abs() < 0.02, "{spare} copies a write, {expected} expected");
+}
+
+/// The back of the envelope for Wen and Chang's Table 3: a log of a tenth of the data and 128 pages a block. A full
+/// merge frees a dozen log pages for 128 copies, so synchronised channels (read-modify-write, read 166 µs, program
+/// 906 µs, erase 1.5 ms) write some 90 pages a second, and four independent channels near 370 together.
+#[test]
+fn table_3_on_the_back_of_an_envelope() {
+    let (copies, _) = uniform(640, 128, no_starts(65), false);
+    let (read, program, erase) = (166e-6, 906e-6, 1.5e-3);
+    let per_merge = 128.0 / copies;
+    let merges = copies * (read + program) + erase * (1.0 / per_merge + 1.0 / 128.0);
+    let (sync, independent) = (1.0 / (read + program + merges), 4.0 / (program + merges));
+    println!("{copies:.3} copies a write, {per_merge:.2} log pages a merge, SYNC {sync:.1}, CF {independent:.1} IOPS");
+    assert!((12.0..14.5).contains(&per_merge), "{per_merge} log pages freed by a merge");
+    assert!((85.0..95.0).contains(&sync), "{sync} IOPS");
+    assert!((355.0..385.0).contains(&independent), "{independent} IOPS");
+}
+
+#[test]
+fn sizes_add_up() {
+    let geometry = Geometry::new(2, 1, 1, 1, 10, 4, 4096, 1);
+    assert_eq!(ftl::fast::largest_user_pages(&geometry, 3, 1), 2 * 6 * 4);
+    assert_eq!(most_log_blocks(&geometry, 48, 1), 3);
+    assert_eq!(most_log_blocks(&geometry, 49, 1), 2, "one page more takes a block of each domain");
+    assert_eq!(most_log_blocks(&geometry, 80, 1), 0);
+}
+
+/// Where blocks are taken from and go: over a long run every block of the domain takes its turn.
+#[test]
+fn all_blocks_take_part() {
+    let mut machine = Machine::plane(16, 8, 5, Broken::Merge);
+    let mut random = Stream::new(1, "wear");
+    (0..20_000).for_each(|_| machine.write(Lpn(random.below_u32(128))));
+    let erases: BTreeSet<u32> = machine.fast.erases().iter().copied().collect();
+    assert!(erases.first().is_some_and(|&least| least > 0), "{erases:?}");
+}
