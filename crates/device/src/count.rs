@@ -42,13 +42,19 @@ pub(crate) fn run(
         for request in &batch {
             now = now.max(request.at);
             device.tell_time(now);
-            match &mut buffer {
-                None => serve(device, request),
-                Some(buffer) => serve_buffered(device, buffer, request),
-            }
+            carry_out(device, buffer.as_deref_mut(), request);
             device.recorder.completed(request.kind, now, now, request.size);
         }
         watch.report(now, &device.recorder.counters, || workload.progress())?;
+    }
+}
+
+/// Serves a request to its end, through the write buffer if there is one.
+#[inline]
+pub(crate) fn carry_out(device: &mut Device, buffer: Option<&mut Buffer>, request: &Request) {
+    match buffer {
+        None => serve(device, request),
+        Some(buffer) => serve_buffered(device, buffer, request),
     }
 }
 

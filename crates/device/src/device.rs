@@ -335,13 +335,19 @@ impl Device {
         }
     }
 
-    /// After a saved state was loaded, what the array stores is taken for what was written.
+    /// The newest version of a page that the host sent; 0 when pages carry nothing.
+    pub(crate) fn newest_version(&self, lpn: Lpn) -> u32 {
+        self.oracle.as_ref().map_or(0, |oracle| oracle.newest[lpn.index()])
+    }
+
+    /// After a saved state was loaded or the device restarted, what the array stores is taken for what was written.
     pub(crate) fn trust_array(&mut self) {
         let Some(oracle) = &mut self.oracle else { return };
         for lpn in (0..self.ftl.user_pages()).map(Lpn) {
-            let Some(ppn) = self.ftl.lookup(lpn) else { continue };
-            let place = self.ftl.geometry().place(ppn);
-            let version = Stamp::unpack(self.flash.nand().stamp(place.block, place.page)).version;
+            let version = self.ftl.lookup(lpn).map_or(0, |ppn| {
+                let place = self.ftl.geometry().place(ppn);
+                Stamp::unpack(self.flash.nand().stamp(place.block, place.page)).version
+            });
             oracle.newest[lpn.index()] = version;
             oracle.completed[lpn.index()] = version;
             oracle.programmed[lpn.index()] = version;

@@ -1,24 +1,27 @@
 //! Does the data survive? Faults at every operation of many short lives of a small device.
 //!
-//! A write is *acknowledged* when it returned with the power on. The promise: after any single program
-//! failure, and after a power cut at any operation (also a second one while the device recovers), every
-//! logical page reads as the version that was acknowledged last; the page whose write was under way reads as
-//! that or as the new version. The device then goes on, and is held to the same promise.
+//! A write is *durable* when it was acknowledged without a volatile write buffer, when it was acknowledged
+//! with FUA, and when a FLUSH after it was completed. The promise: after any single program failure, and
+//! after a power cut at any operation (also a second one while the device recovers), every logical page reads
+//! as its last durable version or as one that the host sent after it, never as another page's, as an older
+//! one, or as nothing. The device then goes on, and is held to the same promise.
 
-use base::Lpn;
+use base::{Instant, Lpn, Request, RequestKind};
 use config::Config;
 use engine::Stream;
 use serde_json::{Value, json};
 
+use crate::buffer::{self, Buffer};
+use crate::count;
 use crate::device::Device;
 use crate::flash::{Fault, Stamp};
 use crate::{RunError, hybrid};
 
-/// Host writes of a life, after the fill.
-const WRITES: u64 = 160;
+/// Host writes of a life after the fill, in user capacities.
+const WRITES: f64 = 2.5;
 
-/// Host writes after the fault was survived.
-const AFTERWARDS: u64 = 60;
+/// Host writes after the fault was survived, in user capacities.
+const AFTERWARDS: f64 = 1.0;
 
 /// A number of operations that no life reaches.
 const NEVER: u64 = u64::MAX;
@@ -57,7 +60,7 @@ pub struct Loss {
     pub during: bool,
     /// The logical page.
     pub lpn: u32,
-    /// The version that was acknowledged.
+    /// The version that was durable.
     pub promised: u32,
     /// The version that was found; 0 for none.
     pub found: u32,
@@ -98,12 +101,11 @@ impl Tally {
 struct Life<'a> {
     config: &'a Config,
     device: Device,
+    buffer: Option<Box<Buffer>>,
     random: Stream,
-    /// By LPN: the version that was acknowledged last.
+    /// By LPN: the last durable version.
     promised: Vec<u32>,
-    /// The write under way: page and version.
-    under_way: Option<(u32, u32)>,
-    versions: u32,
+    is_filled: bool,
     rescued: u64,
     restarts: u64,
 }
@@ -123,7 +125,7 @@ pub fn try_everywhere(config: &Config, trouble: Trouble, seeds: u64, stride: u64
     for seed in 0..seeds {
         let mut whole = Life::new(config, seed)?;
         whole.device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
-        whole.live(WRITES)?;
+        whole.live(WRITES);
         let operations = whole.device.flash.operations();
         // Different lives begin at different operations, so that together they cover all.
         for at in (seed % stride..operations).step_by(stride as usize) {
@@ -146,16 +148,16 @@ pub fn try_everywhere(config: &Config, trouble: Trouble, seeds: u64, stride: u64
     Ok(tally)
 }
 
-impl<'a> Life<'a> {
-    fn new(config: &'a Config, seed: u64) -> Result<Life<'a>, RunError> {
-        let device = Device::new(config, false).map_err(|error| RunError::Failed(error.to_string()))?;
+impl Life<'_> {
+    fn new(config: &Config, seed: u64) -> Result<Life<'_>, RunError> {
+        let mut device = Device::new(config, false).map_err(|error| RunError::Failed(error.to_string()))?;
         Ok(Life {
+            buffer: buffer::build(config, &mut device)?.map(Box::new),
             config,
             random: Stream::new(seed, "life"),
             promised: vec![0; device.ftl.user_pages() as usize],
             device,
-            under_way: None,
-            versions: 0,
+            is_filled: false,
             rescued: 0,
             restarts: 0,
         })
@@ -168,7 +170,7 @@ impl<'a> Life<'a> {
             Trouble::PowerCut | Trouble::SecondCut => Fault::PowerCut { at, during },
         };
         self.device.flash.arm(fault);
-        self.live(WRITES)?;
+        self.live(WRITES);
         if self.device.flash.is_off() {
             self.device.flash.power_on();
             let second = match trouble {
@@ -188,9 +190,11 @@ impl<'a> Life<'a> {
         if let Some(loss) = self.broken_promise() {
             return Ok(Some(loss));
         }
-        self.settle();
         self.device.check_state();
-        self.live(AFTERWARDS)?;
+        if self.restarts > 0 {
+            self.begin_anew()?;
+        }
+        self.live(AFTERWARDS);
         self.device.check_state();
         Ok(self.broken_promise())
     }
@@ -202,35 +206,44 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
-    /// Writes every page once if it was never written, then some at random, most of them to a few pages.
-    fn live(&mut self, writes: u64) -> Result<(), RunError> {
+    /// Writes every page once if that was not done yet, then some at random, most of them to a few pages; with a
+    /// write buffer some writes carry FUA, and now and then comes a FLUSH.
+    fn live(&mut self, capacities: f64) {
         let pages = self.device.ftl.user_pages();
-        if self.versions == 0 {
+        if !std::mem::replace(&mut self.is_filled, true) {
             for lpn in 0..pages {
-                self.write(lpn);
+                self.send(RequestKind::Write, lpn, false);
             }
         }
-        for _ in 0..writes {
+        for _ in 0..(f64::from(pages) * capacities) as u64 {
             let lpn = match self.random.below(4) {
                 0 => self.random.below_u32(pages),
                 1 => self.random.below_u32(pages.div_ceil(8)),
                 _ => self.random.below_u32(pages.div_ceil(3)),
             };
-            self.write(lpn);
+            match self.random.below(12) {
+                0 if self.buffer.is_some() => self.send(RequestKind::Flush, 0, false),
+                chance => self.send(RequestKind::Write, lpn, chance == 1),
+            }
         }
-        Ok(())
     }
 
-    fn write(&mut self, lpn: u32) {
+    fn send(&mut self, kind: RequestKind, lpn: u32, fua: bool) {
         if self.device.flash.is_off() {
             return;
         }
-        self.versions += 1;
-        self.under_way = Some((lpn, self.versions));
-        self.device.program_now(Lpn(lpn), self.versions, false);
-        if !self.device.flash.is_off() {
-            self.promised[lpn as usize] = self.versions;
-            self.under_way = None;
+        let size = if kind == RequestKind::Flush { 0 } else { self.device.page_size };
+        let request = Request { at: Instant::ZERO, offset: u64::from(lpn) * size, size, kind, fua };
+        count::carry_out(&mut self.device, self.buffer.as_deref_mut(), &request);
+        if self.device.flash.is_off() {
+            return;
+        }
+        if kind == RequestKind::Flush {
+            for lpn in 0..self.promised.len() as u32 {
+                self.promised[lpn as usize] = self.device.newest_version(Lpn(lpn));
+            }
+        } else if self.buffer.is_none() || fua {
+            self.promised[lpn as usize] = self.device.newest_version(Lpn(lpn));
         }
     }
 
@@ -247,19 +260,22 @@ impl<'a> Life<'a> {
 
     fn broken_promise(&self) -> Option<Loss> {
         (0..self.promised.len() as u32).find_map(|lpn| {
-            let (promised, found) = (self.promised[lpn as usize], self.version_of(lpn));
-            let is_new = self.under_way == Some((lpn, found));
-            let is_kept = found == promised || is_new;
+            let promised = self.promised[lpn as usize];
+            let newest = self.device.newest_version(Lpn(lpn));
+            // Pages in the write buffer are newer than what flash holds; after a cut it is empty.
+            let found = self.version_of(lpn);
+            let is_kept = (promised..=newest.max(promised)).contains(&found);
             (!is_kept).then_some(Loss { seed: 0, at: 0, during: false, lpn, promised, found })
         })
     }
 
-    /// What was under way is known by now: it was done or it was not.
-    fn settle(&mut self) {
-        if let Some((lpn, version)) = self.under_way.take()
-            && self.version_of(lpn) == version
-        {
-            self.promised[lpn as usize] = version;
+    /// After a restart what flash holds is what there is, and all of it is durable.
+    fn begin_anew(&mut self) -> Result<(), RunError> {
+        self.device.trust_array();
+        self.buffer = buffer::build(self.config, &mut self.device)?.map(Box::new);
+        for lpn in 0..self.promised.len() as u32 {
+            self.promised[lpn as usize] = self.version_of(lpn);
         }
+        Ok(())
     }
 }

@@ -30,7 +30,7 @@ fn config(protection: &str, cell: &str, order: &str, separation: &str) -> Config
     sets.push(format!("device.program_order=\"{order}\""));
     sets.push(format!("ftl.gc_schedule.threshold.free_blocks={free}"));
     sets.push(format!("ftl.{separation}"));
-    sets.push(format!("ftl.{protection}"));
+    sets.extend(format!("ftl.{protection}").lines().map(str::to_string));
     let base = config::Base::Preset("gcmix-px".into());
     device::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config
 }
@@ -89,6 +89,20 @@ fn what_a_protection_cannot_do_is_seen() {
         assert_eq!(losing("paired_page=\"supercap\"", Trouble::PowerCut), 0);
         assert_eq!(losing("paired_page=\"supercap\"", Trouble::SecondCut), 0);
         assert!(losing("paired_page=\"supercap\"", Trouble::ProgramFailure) > 0);
+    }
+}
+
+/// Behind a write buffer, what was flushed or written with FUA is as safe; what was not may be lost.
+#[test]
+fn what_was_flushed_survives() {
+    for protection in ["paired_page=\"lsb-backup\"", "paired_page={gcmix={high=6}}"] {
+        for buffer in ["write_buffer.fifo.size=\"48KiB\"", "write_buffer.lru.size=\"48KiB\""] {
+            for trouble in [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut] {
+                let both = format!("{protection}\nftl.{buffer}");
+                let tally = outcome(&both, "mlc", "shadow", NONE, trouble);
+                assert_eq!(tally.losing, 0, "{both} {trouble:?}: {:?}", tally.first);
+            }
+        }
     }
 }
 
