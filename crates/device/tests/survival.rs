@@ -5,7 +5,7 @@ use std::panic::catch_unwind;
 use config::Config;
 use device::survival::{Tally, Trouble, try_everywhere};
 
-/// A device of one plane of 16 small blocks under a protection.
+/// A device of one plane of 20 small blocks under a protection.
 fn config(protection: &str, cell: &str, order: &str, separation: &str) -> Config {
     let (pages, times) = match cell {
         "mlc" => (8, r#"["50us", "100us"]"#),
@@ -39,7 +39,7 @@ const NONE: &str = "separation=\"none\"";
 const DAC: &str = "separation.dac.regions=3";
 
 fn outcome(protection: &str, cell: &str, order: &str, separation: &str, trouble: Trouble) -> Tally {
-    // Every fifth operation of two lives; of every life a fifth of its own. `make evidence` asks for all of many.
+    // Every fifth operation of two lives; of every life a fifth of its own. `FTLAB_LIVES=n` asks for all of n lives.
     let lives = std::env::var("FTLAB_LIVES").ok().and_then(|lives| lives.parse().ok());
     let (seeds, stride) = lives.map_or((2, 5), |lives| (lives, 1));
     let tally = try_everywhere(&config(protection, cell, order, separation), trouble, seeds, stride).unwrap();
