@@ -44,6 +44,9 @@ def survival(
 ) -> str:
     """Puts a fault at every `stride`-th operation of `seeds` short lives; the tally as JSON text."""
 
+def restart_cost(kind: Kind, source: str, sets: Sequence[str]) -> str:
+    """Ages a device, cuts its power and restarts it; what that costs as JSON text."""
+
 def resolve(kind: Kind, source: str, sets: Sequence[str], trace: str | None = None) -> tuple[str, str]:
     """The resolved configuration as TOML and as JSON text."""
 

@@ -15,7 +15,7 @@ use crate::buffer::{self, Buffer};
 use crate::count;
 use crate::device::Device;
 use crate::flash::{Fault, Stamp};
-use crate::{RunError, hybrid};
+use crate::{RunError, Watch, hybrid, precondition};
 
 /// Host writes of a life after the fill, in user capacities.
 const WRITES: f64 = 2.5;
@@ -95,6 +95,57 @@ impl Tally {
             })),
         })
     }
+}
+
+/// What a restart costs: a device is aged as the configuration says, loses its power, and comes back.
+///
+/// The result has `pages_read` (a spare area each), `erased_units`, `rescued_pages`, `restart_s` (the array reads
+/// of all spare areas, planes of a die together where the chips have multi-plane commands, dies in parallel;
+/// no transfers), `spare_bytes_per_page`, and `wall_s` of this program.
+///
+/// # Errors
+/// When the configuration cannot be used (it has to have stamped pages), or memory runs out.
+pub fn restart_cost(config: &Config) -> Result<Value, RunError> {
+    hybrid::check_faults(config)?;
+    if config.run.payload != config::model::Payload::Stamp {
+        return Err(RunError::Input("a restart needs `run.payload = \"stamp\"`: it reads spare areas".into()));
+    }
+    let failed = |error: ftl::OutOfMemory| RunError::Failed(error.to_string());
+    let mut device = Device::new(config, false).map_err(failed)?;
+    precondition::age(&mut device, config, &mut Watch::new(None))?;
+    device.flash.arm(Fault::PowerCut { at: 0, during: false });
+    device.write_now(Lpn(0), false);
+    device.flash.power_on();
+    device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
+    let restart_s = scan_seconds(&device, config);
+    let stopwatch = metrics::Stopwatch::start();
+    let restart = device.restart(config).map_err(failed)?;
+    Ok(json!({
+        "pages_read": restart.pages_read,
+        "erased_units": restart.erased,
+        "rescued_pages": restart.rescued,
+        "restart_s": restart_s,
+        "spare_bytes_per_page": size_of::<u128>(),
+        "spare_share": size_of::<u128>() as f64 / f64::from(config.device.page_size),
+        "wall_s": stopwatch.usage().wall_s,
+    }))
+}
+
+/// Time that the array reads of all programmed pages take.
+fn scan_seconds(device: &Device, config: &Config) -> f64 {
+    let geometry = device.ftl.geometry();
+    let layout = base::PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
+    let mut planes = vec![0u64; geometry.planes() as usize];
+    for (block, state) in device.flash.nand().blocks().iter().enumerate() {
+        let reads = (0..u32::from(state.next_page))
+            .filter(|&page| device.flash.nand().is_programmed(block as u32, page))
+            .map(|page| config.device.timing.read[usize::from(layout.page_type(page).0)].ns());
+        planes[block / geometry.blocks_per_plane as usize] += reads.sum::<u64>();
+    }
+    let together = config.device.multiplane != base::Multiplane::Off;
+    let dies = planes.chunks(geometry.planes_per_die as usize);
+    let of_die = |die: &[u64]| if together { die.iter().copied().max().unwrap_or(0) } else { die.iter().sum() };
+    dies.map(of_die).max().unwrap_or(0) as f64 * 1e-9
 }
 
 /// One life.

@@ -111,3 +111,15 @@ fn a_victim_erased_too_early_is_caught() {
     let broken = "paired_page={gcmix={high=6,hold=0}}";
     assert!(outcome(broken, "mlc", "shadow", NONE, Trouble::PowerCut).losing > 0);
 }
+
+#[test]
+fn a_restart_reads_every_programmed_page_once() {
+    let mut config = config("paired_page=\"lsb-backup\"", "mlc", "consecutive", NONE);
+    config.run.precondition = config::model::Precondition::Sequential { volume: config.device.user_capacity };
+    let cost = device::survival::restart_cost(&config).unwrap();
+    // 64 host pages in 8 blocks, and of the backups of their 32 LSB pages those that the backup block holds now.
+    assert_eq!((cost["pages_read"].as_u64(), cost["rescued_pages"].as_u64()), (Some(68), Some(0)));
+    // LSB pages take 50 us, MSB pages 100 us.
+    let expected = (32.0 + 4.0) * 50e-6 + 32.0 * 100e-6;
+    assert!((cost["restart_s"].as_f64().unwrap() - expected).abs() < 1e-9, "{cost}");
+}

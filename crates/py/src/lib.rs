@@ -24,7 +24,7 @@ mod _core {
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]
-    use super::survival::survival;
+    use super::survival::{restart_cost, survival};
     #[pymodule_export]
     use super::traces::{trace_convert, trace_formats, trace_head, trace_info};
     use super::*;

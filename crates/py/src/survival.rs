@@ -6,6 +6,22 @@ use pyo3::prelude::*;
 
 use crate::{configs, errors, guard};
 
+/// Ages a device, cuts its power, restarts it; what the restart costs as JSON text.
+#[pyfunction]
+pub(crate) fn restart_cost(py: Python<'_>, kind: &str, source: &str, sets: Vec<String>) -> PyResult<String> {
+    guard::run(
+        || format!("restart of a {kind} configuration"),
+        || {
+            let config = configs::load(kind, source, &sets, None)?.config;
+            match py.detach(|| device::survival::restart_cost(&config)) {
+                Ok(cost) => Ok(cost.to_string()),
+                Err(device::RunError::Input(text)) => Err(errors::input(text)),
+                Err(error) => Err(errors::failed(error)),
+            }
+        },
+    )
+}
+
 /// Puts a fault at every `stride`-th operation of so many seeded lives; returns the tally as JSON text.
 #[pyfunction]
 #[pyo3(signature = (kind, source, sets, trouble, *, seeds, stride))]
