@@ -52,6 +52,8 @@ pub(crate) enum Kind {
     Bool,
     /// One of a few names.
     Word(fn() -> Vec<&'static str>),
+    /// One of the names of a registry.
+    Name(&'static [&'static str]),
     /// A file.
     Path,
     /// Bytes.
@@ -134,8 +136,13 @@ pub(crate) const GENERATOR_ONLY: &[&str] = &[
 ];
 
 /// Keys of a trace, which a generator does not have.
-pub(crate) const TRACE_ONLY: &[&str] =
-    &["workload.rounds", "workload.out_of_range", "workload.backwards_time", "workload.skip_bad"];
+pub(crate) const TRACE_ONLY: &[&str] = &[
+    "workload.trace_format",
+    "workload.rounds",
+    "workload.out_of_range",
+    "workload.backwards_time",
+    "workload.skip_bad",
+];
 
 /// When a workload ends.
 pub(crate) const ENDS: &[&str] = &["workload.volume", "workload.requests", "workload.rounds"];
@@ -269,6 +276,14 @@ const AFTER_FTL: &[Key] = &[
         "A trace file, plain or compressed, its format detected by content; relative to the working directory. \
          Either this or `generator`.",
     ),
+    key(
+        "workload",
+        "trace_format",
+        Kind::Name(&[]),
+        "",
+        "The format of the trace, where its content is not to decide (trace). A `trace` of a later layer comes \
+         without it.",
+    ),
     key("workload", "generator", Kind::Choice(&[]), "", "A seeded generator. Either this or `trace`."),
     key(
         "workload",
@@ -289,7 +304,7 @@ const AFTER_FTL: &[Key] = &[
         "footprint",
         Kind::Footprint,
         "\"100%\"",
-        "The address range used, from address 0: a size or a part of the user capacity (generator).",
+        "The address range used, from `address_offset` on: a size or a part of the user capacity (generator).",
     ),
     key(
         "workload",
@@ -331,11 +346,21 @@ const AFTER_FTL: &[Key] = &[
     key("workload", "rounds", count(1, 1 << 53), "", "The workload ends after so many passes of the trace."),
     key(
         "workload",
+        "address_offset",
+        Kind::Size { min: 0, max: u64::MAX, multiple: 512 },
+        "\"0B\"",
+        "Added to every address, before `out_of_range` has its say: where a partition begins. With \"31.5KiB\", \
+         sector 63, where Windows XP began the first one, every cluster of 4 KiB straddles a boundary of 4 KiB. \
+         Less than the user capacity.",
+    ),
+    key(
+        "workload",
         "out_of_range",
         Kind::Word(names::<OutOfRange>),
         "\"wrap\"",
-        "Requests past the user capacity (trace): `wrap` takes addresses modulo the capacity, `clamp` cuts off what \
-         lies past the end, `reject` stops with the line number. What is moved, cut or dropped is counted in the \
+        "Requests past the user capacity (trace, or generator with an `address_offset`): `wrap` takes addresses modulo the capacity, `clamp` cuts off what \
+         lies past the end, `reject` stops with the line number (and refuses a generator that would get there). What \
+         is moved, cut or dropped is counted in the \
          summary.",
     ),
     key(
@@ -395,11 +420,12 @@ pub(crate) fn keys(registry: &Registry) -> Vec<Key> {
         default: "",
         doc: seam.doc,
     });
-    let generators = |key: &Key| match key.kind {
+    let workload = |key: &Key| match key.kind {
         Kind::Choice(_) => Key { kind: Kind::Choice(registry.generators), ..*key },
+        Kind::Name(_) => Key { kind: Kind::Name(registry.trace_formats), ..*key },
         _ => *key,
     };
-    BEFORE_FTL.iter().copied().chain(seams).chain(AFTER_FTL.iter().map(generators)).collect()
+    BEFORE_FTL.iter().copied().chain(seams).chain(AFTER_FTL.iter().map(workload)).collect()
 }
 
 /// Whether the name is an order of the letters C, W, D and P: an allocation that a formula of the LPN makes.

@@ -35,4 +35,6 @@ pub struct Registry {
     pub seams: Vec<&'static Seam>,
     /// The generators of `[workload]`.
     pub generators: &'static [Choice],
+    /// The names of the trace formats.
+    pub trace_formats: &'static [&'static str],
 }

@@ -142,7 +142,12 @@ pub struct Workload {
     pub source: Source,
     /// When the workload is over; whichever comes first. All `None`: one pass of a trace.
     pub end: End,
-    /// Requests past the end of the device (traces).
+    /// The format of the trace; `None`: as its content says.
+    pub trace_format: Option<&'static str>,
+    /// Bytes added to every address, a multiple of 512 and less than the user capacity: where the partition
+    /// begins that the workload was meant for.
+    pub address_offset: u64,
+    /// Requests past the end of the device (traces, and generators with an address offset).
     pub out_of_range: OutOfRange,
     /// Times that run backwards (traces).
     pub backwards_time: BackwardsTime,
@@ -171,7 +176,7 @@ pub struct Generator {
     pub request_size: u64,
     /// Fraction of requests that are reads, 0..1.
     pub read_fraction: f64,
-    /// Bytes of the address range used, from address 0.
+    /// Bytes of the address range used, before the workload's address offset is added.
     pub footprint: u64,
     /// Mean time between arrivals; zero: all at once (a closed loop ignores it).
     pub interval: Duration,

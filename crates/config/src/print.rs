@@ -145,7 +145,10 @@ pub fn parameter(param: &Param, value: f64) -> Value {
 fn workload(workload: &Workload) -> Vec<(&'static str, Value)> {
     let mut keys = Vec::new();
     match &workload.source {
-        Source::Trace { path } => keys.push(("trace", json!(path))),
+        Source::Trace { path } => {
+            keys.push(("trace", json!(path)));
+            keys.extend(workload.trace_format.map(|format| ("trace_format", json!(format))));
+        }
         Source::Generator(generator) => keys.extend([
             ("generator", selection(&generator.pattern)),
             ("request_size", json!(print_size(generator.request_size))),
@@ -160,9 +163,13 @@ fn workload(workload: &Workload) -> Vec<(&'static str, Value)> {
     keys.extend(workload.end.volume.map(|volume| ("volume", json!(print_size(volume)))));
     keys.extend(workload.end.requests.map(|requests| ("requests", json!(requests))));
     keys.extend(workload.end.rounds.map(|rounds| ("rounds", json!(rounds))));
-    if matches!(workload.source, Source::Trace { .. }) {
+    keys.push(("address_offset", json!(print_size(workload.address_offset))));
+    let is_trace = matches!(workload.source, Source::Trace { .. });
+    if is_trace || workload.address_offset > 0 {
+        keys.push(("out_of_range", json!(workload.out_of_range.word())));
+    }
+    if is_trace {
         keys.extend([
-            ("out_of_range", json!(workload.out_of_range.word())),
             ("backwards_time", json!(workload.backwards_time.word())),
             ("skip_bad", json!(workload.skip_bad)),
         ]);

@@ -26,6 +26,7 @@ pub(crate) fn expected(kind: Kind) -> String {
         Kind::Number { min, max, above: false } => format!("a number from {min} to {max}"),
         Kind::Bool => "`true` or `false`".into(),
         Kind::Word(names) => format!("one of {}", list(names())),
+        Kind::Name(names) => format!("one of {}", list(names.iter().copied())),
         Kind::Path => "the name of a file".into(),
         Kind::Size { min, max, multiple } => size_range(min, max, multiple),
         Kind::Time { min, max } => time_range("a time", min, max),
@@ -170,11 +171,30 @@ impl<'a> Reader<'a> {
         if let Some((_, value)) = T::WORDS.iter().find(|(name, _)| name == text) {
             return Some(*value);
         }
-        let names = T::WORDS.iter().map(|(name, _)| *name);
-        let title = format!("`{path}` cannot be \"{}\"", clean(text));
-        let diagnostic = Diagnostic::new(title).at(&node.place).label(format!("expected {}", expected(kind)));
-        self.problems.push(diagnostic.maybe_hint(did_you_mean(text, names)));
+        self.no_such_name(path, &node, text, T::WORDS.iter().map(|(name, _)| *name));
         None
+    }
+
+    /// One of the names of a registry; `None` also where none was given.
+    pub(crate) fn name(&mut self, path: &str) -> Option<&'static str> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let Kind::Name(names) = kind else { panic!("`{path}` is not a name") };
+        let Value::String(text) = &node.value else {
+            self.wrong_type(path, &node, kind);
+            return None;
+        };
+        let found = names.iter().find(|name| *name == text).copied();
+        if found.is_none() {
+            self.no_such_name(path, &node, text, names.iter().copied());
+        }
+        found
+    }
+
+    fn no_such_name(&mut self, path: &str, node: &Node, text: &str, names: impl Iterator<Item = &'static str>) {
+        let title = format!("`{path}` cannot be \"{}\"", clean(text));
+        let label = format!("expected {}", expected(self.key(path).kind));
+        let diagnostic = Diagnostic::new(title).at(&node.place).label(label);
+        self.problems.push(diagnostic.maybe_hint(did_you_mean(text, names)));
     }
 
     /// The name of a file.

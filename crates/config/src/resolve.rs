@@ -282,6 +282,8 @@ fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Worklo
     let capacity = sizes.map_or(1 << 20, |(capacity, _)| capacity);
     let (ends, volume) = (reader.problems.len(), reader.volume("workload.volume", capacity));
     let end = End { volume, requests: reader.count("workload.requests"), rounds: rounds(reader) };
+    let trace_format = reader.name("workload.trace_format");
+    let address_offset = reader.size("workload.address_offset");
     let out_of_range: Option<OutOfRange> = reader.word("workload.out_of_range");
     let backwards_time: Option<BackwardsTime> = reader.word("workload.backwards_time");
     let skip_bad = reader.flag("workload.skip_bad");
@@ -291,14 +293,47 @@ fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Worklo
         reader.refuse("workload.generator", "a generator needs an end", label);
     }
     reads_only(reader, &source, &end);
-    sizes?;
+    let (capacity, _) = sizes?;
+    let (address_offset, out_of_range) = (address_offset?, out_of_range?);
+    partition(reader, source.as_ref(), address_offset, out_of_range, capacity);
     Some(Workload {
         source: source?,
         end,
-        out_of_range: out_of_range?,
+        trace_format,
+        address_offset,
+        out_of_range,
         backwards_time: backwards_time?,
         skip_bad: skip_bad?,
     })
+}
+
+const OUT_OF_RANGE: &str = "workload.out_of_range";
+
+/// A partition begins on the device, and a generator that may not leave the device fits behind its beginning.
+fn partition(reader: &mut Reader<'_>, source: Option<&Source>, offset: u64, rule: OutOfRange, capacity: u64) {
+    const PATH: &str = "workload.address_offset";
+    const CAPACITY: [&str; 2] = ["device.user_capacity", "device.over_provisioning"];
+    if offset >= capacity {
+        let title = format!("`{PATH}` of {} is past the end of the device", print_size(offset));
+        let label = format!("expected less than the user capacity, {}", print_size(capacity));
+        reader.clash(&[PATH, CAPACITY[0], CAPACITY[1]], title, label);
+        return;
+    }
+    let Some(Source::Generator(generator)) = source else { return };
+    if offset == 0 {
+        // Its footprint is inside the device.
+        let title = "has no effect on a generator without `workload.address_offset`";
+        foreign(reader, &[OUT_OF_RANGE], title, "`workload.address_offset` above 0");
+        return;
+    }
+    if rule == OutOfRange::Reject && generator.footprint > capacity - offset {
+        let title = format!("the footprint behind `{PATH}` reaches past the end of the device");
+        let label = format!(
+            "`workload.out_of_range` is \"reject\"; expected `workload.footprint` of at most {}",
+            print_size((capacity - offset) / generator.request_size * generator.request_size)
+        );
+        reader.clash(&[PATH, "workload.footprint", OUT_OF_RANGE, CAPACITY[0]], title, label);
+    }
 }
 
 fn no_workload() -> Diagnostic {
@@ -336,7 +371,8 @@ fn trace(reader: &mut Reader<'_>) -> Option<Source> {
 }
 
 fn generator(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Generator> {
-    foreign(reader, TRACE_ONLY, "is for traces, and the workload is a generator", "`workload.trace`");
+    let trace_only: Vec<&str> = TRACE_ONLY.iter().copied().filter(|path| *path != OUT_OF_RANGE).collect();
+    foreign(reader, &trace_only, "is for traces, and the workload is a generator", "`workload.trace`");
     let pattern = reader.choice("workload.generator", "generator");
     let request_size = match reader.tree.has("workload.request_size") {
         true => reader.size("workload.request_size"),

@@ -77,6 +77,10 @@ impl Tree {
             self.remove(TRACE_ONLY);
             self.remove(ENDS);
         }
+        // The format is that of the file.
+        if upper.has("workload.trace") {
+            self.remove(&["workload.trace_format"]);
+        }
         self.leaves.extend(upper.leaves);
     }
 

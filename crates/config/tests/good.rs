@@ -155,6 +155,28 @@ fn a_trace_takes_the_place_of_a_generator() {
 }
 
 #[test]
+fn a_format_belongs_to_its_trace() {
+    let traced = text("[workload]\ntrace = \"b.csv\"\ntrace_format = \"spc\"\n");
+    assert_eq!(read(&traced, &[], None).workload.trace_format, Some("spc"));
+    assert_eq!(read(&traced, &["workload.trace_format=msr"], None).workload.trace_format, Some("msr"));
+    assert_eq!(read(&traced, &[], Some("a.csv")).workload.trace_format, None);
+    let both = read(&traced, &["workload.trace_format=etw"], Some("a.csv"));
+    assert_eq!(both.workload.trace_format, Some("etw"));
+    let generated = read(&traced, &["workload.generator=uniform", "workload.requests=5"], None);
+    assert_eq!(generated.workload.trace_format, None);
+}
+
+#[test]
+fn a_partition_begins_anywhere_on_the_device() {
+    assert_eq!(on("tbm-small", &[]).workload.address_offset, 0);
+    let sets = ["workload.address_offset=31.5KiB", "workload.out_of_range=clamp"];
+    let workload = on("tbm-small", &sets).workload;
+    assert_eq!((workload.address_offset, workload.out_of_range), (63 * 512, config::model::OutOfRange::Clamp));
+    let sets = ["workload.address_offset=1GiB", "workload.out_of_range=reject", "workload.footprint=14GiB"];
+    assert_eq!(on("tbm-small", &sets).workload.address_offset, 1 << 30);
+}
+
+#[test]
 fn footprints_and_volumes_are_parts_of_the_user_capacity() {
     let generator = |set: &str| match on("tbm-small", &[set]).workload.source {
         Source::Generator(generator) => generator,

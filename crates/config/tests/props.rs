@@ -153,6 +153,8 @@ fn workload(capacity: u64) -> impl Strategy<Value = Workload> {
         select(&[OutOfRange::Wrap, OutOfRange::Clamp, OutOfRange::Reject][..]),
         select(&[BackwardsTime::Clamp, BackwardsTime::Reject][..]),
         any::<bool>(),
+        proptest::option::of(select(registry().trace_formats)),
+        0..(capacity - 1) / 512 + 1,
     );
     let generator = (
         selection(registry().generators),
@@ -188,14 +190,24 @@ fn workload(capacity: u64) -> impl Strategy<Value = Workload> {
             requests: if is_trace { rest.1 } else { Some(rest.1.unwrap_or(1)) },
             rounds: rest.2.filter(|_| is_trace),
         };
+        let address_offset = rest.7 * 512;
+        let fits = source_fits(&source, address_offset, capacity);
+        let moves = is_trace || address_offset > 0 && (fits || rest.3 != OutOfRange::Reject);
         Workload {
             source,
             end,
-            out_of_range: if is_trace { rest.3 } else { OutOfRange::Wrap },
+            trace_format: rest.6.filter(|_| is_trace),
+            address_offset,
+            out_of_range: if moves { rest.3 } else { OutOfRange::Wrap },
             backwards_time: if is_trace { rest.4 } else { BackwardsTime::Clamp },
             skip_bad: is_trace && rest.5,
         }
     })
+}
+
+/// Whether a generator stays on the device.
+fn source_fits(source: &Source, offset: u64, capacity: u64) -> bool {
+    matches!(source, Source::Generator(generator) if generator.footprint <= capacity - offset)
 }
 
 fn run() -> impl Strategy<Value = Run> {

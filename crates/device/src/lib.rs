@@ -101,7 +101,7 @@ pub fn seams() -> Vec<&'static Seam> {
 
 /// What can be chosen: for the configuration reader, the listings and the reference page.
 pub fn registry() -> config::Registry {
-    config::Registry { seams: seams(), generators: workload::GENERATORS }
+    config::Registry { seams: seams(), generators: workload::GENERATORS, trace_formats: workload::trace::names() }
 }
 
 /// Reads a configuration, and refuses what no device can do.

@@ -2,7 +2,7 @@
 
 use base::{Instant, Lpn, Request};
 use config::Config;
-use config::model::{Precondition, Source};
+use config::model::Precondition;
 use engine::Stream;
 use metrics::Counters;
 use serde_json::{Value, json};
@@ -63,11 +63,8 @@ fn settle(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -> Result
     let user_pages = u64::from(device.ftl.user_pages());
     write_pages(device, user_pages, watch, 0, |page| Lpn(page as u32))?;
     let (capacity, seed) = (config.device.user_capacity, config.run.seed);
-    // A generator's own writes lead to its own steady state; a trace is too short for one.
-    let mut writes = match &config.workload.source {
-        Source::Generator(generator) => Workload::aging(generator, capacity, seed)?,
-        Source::Trace { .. } => Workload::aging_uniform(capacity, device.page_size, seed)?,
-    };
+    // A generator's own writes lead to its own steady state.
+    let mut writes = Workload::aging_for(&config.workload, capacity, device.page_size, seed)?;
     let mut windows: Vec<f64> = Vec::new();
     let mut settled = false;
     while !settled && windows.len() < MAX_WINDOWS {

@@ -64,6 +64,7 @@ pub struct Workload {
 enum Source {
     Trace(Box<Replay>),
     Generator(Box<dyn Batches>),
+    Shifted(Box<Shifted>),
 }
 
 impl Workload {
@@ -89,7 +90,7 @@ impl Workload {
                 let mut generator = generator.clone();
                 generator.interval = scale(generator.interval, host.time_scale);
                 generator.idle_for = scale(generator.idle_for, host.time_scale);
-                Source::Generator(generate(&generator, user_capacity, seed)?)
+                generate(&generator, Bounds::of(config, user_capacity), end.volume.unwrap_or(u64::MAX), seed)?
             }
         };
         Ok(Workload { source, end, tally: Tally::default() })
@@ -120,6 +121,30 @@ impl Workload {
     /// # Errors
     /// When the generator does not fit the device.
     pub fn aging(generator: &model::Generator, user_capacity: u64, seed: u64) -> Result<Workload, WorkloadError> {
+        let bounds = Bounds { capacity: user_capacity, offset: 0, out_of_range: OutOfRange::Wrap };
+        Workload::aging_within(generator, bounds, seed)
+    }
+
+    /// Writes without end, for ageing a device before a workload: those of its generator, in its partition. A
+    /// trace is too short for that; before one they are [`Workload::aging_uniform`].
+    ///
+    /// # Errors
+    /// When the generator does not fit the device, or the device is smaller than a page.
+    pub fn aging_for(
+        config: &model::Workload,
+        user_capacity: u64,
+        page_size: u64,
+        seed: u64,
+    ) -> Result<Workload, WorkloadError> {
+        match &config.source {
+            model::Source::Generator(generator) => {
+                Workload::aging_within(generator, Bounds::of(config, user_capacity), seed)
+            }
+            model::Source::Trace { .. } => Workload::aging_uniform(user_capacity, page_size, seed),
+        }
+    }
+
+    fn aging_within(generator: &model::Generator, bounds: Bounds, seed: u64) -> Result<Workload, WorkloadError> {
         let generator = model::Generator {
             read_fraction: 0.0,
             interval: base::Duration::ZERO,
@@ -127,7 +152,7 @@ impl Workload {
             idle_every: 0,
             ..generator.clone()
         };
-        let source = Source::Generator(generate(&generator, user_capacity, seed)?);
+        let source = generate(&generator, bounds, u64::MAX, seed)?;
         Ok(Workload { source, end: model::End::default(), tally: Tally::default() })
     }
 
@@ -141,6 +166,7 @@ impl Workload {
         let wanted = self.wanted(max);
         match &mut self.source {
             Source::Generator(batches) => batches.fill(out, wanted),
+            Source::Shifted(shifted) => shifted.fill(out, wanted, &mut self.tally),
             Source::Trace(replay) => replay.fill(out, wanted, &self.end, &mut self.tally)?,
         }
         self.cut(out, begin);
@@ -190,7 +216,7 @@ impl Workload {
                 let done = self.tally.rounds.saturating_sub(1) as f64 + replay.trace.position()?;
                 Some(done / rounds.max(1) as f64)
             }),
-            Source::Generator(_) => None,
+            Source::Generator(_) | Source::Shifted(_) => None,
         };
         [by(self.tally.bytes_written, self.end.volume), by(self.tally.requests, self.end.requests), rounds]
             .into_iter()
@@ -209,14 +235,117 @@ fn scaled(ns: u64, factor: f64) -> u64 {
     if factor == 1.0 { ns } else { (ns as f64 * factor + 0.5) as u64 }
 }
 
+/// Where on the device requests land.
+#[derive(Clone, Copy)]
+struct Bounds {
+    capacity: u64,
+    /// Added to every address.
+    offset: u64,
+    out_of_range: OutOfRange,
+}
+
+/// A request that `out_of_range = "reject"` stops at, as it would have landed.
+struct Outside(Request);
+
+impl Bounds {
+    fn of(config: &model::Workload, capacity: u64) -> Bounds {
+        Bounds { capacity, offset: config.address_offset, out_of_range: config.out_of_range }
+    }
+
+    /// Moves a request by the offset, cuts it to the device, and hands on what is left of it. A flush has no
+    /// address.
+    #[inline]
+    fn place(&self, mut request: Request, tally: &mut Tally, push: &mut impl FnMut(Request)) -> Result<(), Outside> {
+        if request.kind != RequestKind::Flush {
+            request.offset += self.offset;
+        }
+        if request.offset + request.size <= self.capacity {
+            push(request);
+            return Ok(());
+        }
+        match self.out_of_range {
+            OutOfRange::Wrap => self.wrap(request, tally, push),
+            OutOfRange::Clamp if request.offset < self.capacity => {
+                tally.clamped += 1;
+                push(Request { size: self.capacity - request.offset, ..request });
+            }
+            OutOfRange::Clamp => tally.dropped_past_end += 1,
+            OutOfRange::Reject => return Err(Outside(request)),
+        }
+        Ok(())
+    }
+
+    /// Addresses modulo the capacity; what straddles the end goes on at 0. A request longer than the device
+    /// covers it once.
+    fn wrap(&self, request: Request, tally: &mut Tally, push: &mut impl FnMut(Request)) {
+        tally.wrapped += 1;
+        let offset = request.offset % self.capacity;
+        let size = request.size.min(self.capacity);
+        let first = size.min(self.capacity - offset);
+        push(Request { offset, size: first, ..request });
+        if first < size {
+            push(Request { offset: 0, size: size - first, ..request });
+        }
+    }
+}
+
+/// A generator in a partition that does not begin at address 0.
+struct Shifted {
+    batches: Box<dyn Batches>,
+    bounds: Bounds,
+    /// Requests drawn, and how many of them were handed on.
+    drawn: Vec<Request>,
+    taken: usize,
+    /// The other part of a request, where the first filled the caller's batch.
+    carried: Option<Request>,
+    /// Bytes written, and how many are wanted.
+    written: u64,
+    volume: u64,
+}
+
+impl Shifted {
+    fn new(batches: Box<dyn Batches>, bounds: Bounds, volume: u64) -> Shifted {
+        Shifted { batches, bounds, drawn: Vec::with_capacity(BATCH), taken: 0, carried: None, written: 0, volume }
+    }
+
+    /// Nothing is placed before it is wanted, so that what is counted does not depend on the caller's batches.
+    fn fill(&mut self, out: &mut Vec<Request>, wanted: usize, tally: &mut Tally) {
+        let full = out.len() + wanted;
+        out.extend(if wanted > 0 { self.carried.take() } else { None });
+        while out.len() < full && self.written < self.volume {
+            if self.taken == self.drawn.len() {
+                self.drawn.clear();
+                self.batches.fill(&mut self.drawn, BATCH);
+                self.taken = 0;
+            }
+            let request = self.drawn[self.taken];
+            self.taken += 1;
+            let (carried, written) = (&mut self.carried, &mut self.written);
+            let placed = self.bounds.place(request, tally, &mut |part| {
+                *written += if part.kind == RequestKind::Write { part.size } else { 0 };
+                if out.len() < full { out.push(part) } else { *carried = Some(part) }
+            });
+            assert!(placed.is_ok(), "a generator under `reject` was checked against the device");
+        }
+    }
+}
+
 /// The generator, checked against the device.
-fn generate(generator: &model::Generator, capacity: u64, seed: u64) -> Result<Box<dyn Batches>, WorkloadError> {
+fn generate(generator: &model::Generator, bounds: Bounds, volume: u64, seed: u64) -> Result<Source, WorkloadError> {
+    let capacity = bounds.capacity;
     let refuse = |what, found: u64, expected: String| {
         let name = generator.pattern.name.to_owned();
         Err(WorkloadError::Generator { name, what, found: format!("{found} bytes"), expected })
     };
     if generator.footprint > capacity {
         return refuse("footprint", generator.footprint, format!("at most the user capacity, {capacity} bytes"));
+    }
+    if bounds.offset >= capacity {
+        return refuse("address_offset", bounds.offset, format!("less than the user capacity, {capacity} bytes"));
+    }
+    if bounds.out_of_range == OutOfRange::Reject && generator.footprint > capacity - bounds.offset {
+        let room = capacity - bounds.offset;
+        return refuse("footprint", generator.footprint, format!("at most {room} bytes behind the address offset"));
     }
     let slots = generator.footprint.checked_div(generator.request_size).unwrap_or(0);
     if slots == 0 {
@@ -232,15 +361,18 @@ fn generate(generator: &model::Generator, capacity: u64, seed: u64) -> Result<Bo
         idle_for_ns: generator.idle_for.ns(),
         seed,
     };
-    Ok(synthetic::source(&generator.pattern, slots, parameters))
+    let batches = synthetic::source(&generator.pattern, slots, parameters);
+    if bounds.offset == 0 {
+        return Ok(Source::Generator(batches));
+    }
+    Ok(Source::Shifted(Box::new(Shifted::new(batches, bounds, volume))))
 }
 
 /// A trace, replayed in rounds and cut to the device.
 struct Replay {
     trace: Trace,
     path: String,
-    capacity: u64,
-    out_of_range: OutOfRange,
+    bounds: Bounds,
     time_scale: f64,
     /// Time at which this round began, unscaled.
     round_start_ns: u64,
@@ -263,6 +395,7 @@ struct Replay {
 impl Replay {
     fn open(path: &str, config: &model::Workload, host: &model::Host, capacity: u64) -> Result<Replay, WorkloadError> {
         let options = TraceOptions {
+            format: config.trace_format.map(str::to_owned),
             skip_bad: config.skip_bad,
             reject_backwards: config.backwards_time == BackwardsTime::Reject,
             ..TraceOptions::default()
@@ -270,8 +403,7 @@ impl Replay {
         Ok(Replay {
             trace: Trace::open(path, &options)?,
             path: path.to_owned(),
-            capacity,
-            out_of_range: config.out_of_range,
+            bounds: Bounds::of(config, capacity),
             time_scale: host.time_scale,
             round_start_ns: 0,
             last_ns: 0,
@@ -329,7 +461,7 @@ impl Replay {
             return Err(WorkloadError::NothingLeft {
                 path: path(),
                 dropped: self.round_records,
-                capacity: self.capacity,
+                capacity: self.bounds.capacity,
             });
         }
         if end.rounds.is_some_and(|rounds| tally.rounds >= rounds) {
@@ -363,42 +495,15 @@ impl Replay {
         self.last_ns = record.time_ns;
         let at = self.time(record)?;
         let request = Request { at, offset: record.offset, size: record.size, kind: record.kind, fua: record.fua };
-        let end = request.offset + request.size;
-        if end <= self.capacity {
-            self.push(request, full, out);
-            return Ok(());
-        }
-        match self.out_of_range {
-            OutOfRange::Wrap => self.wrap(request, full, out, tally),
-            OutOfRange::Clamp if request.offset < self.capacity => {
-                tally.clamped += 1;
-                self.push(Request { size: self.capacity - request.offset, ..request }, full, out);
-            }
-            OutOfRange::Clamp => tally.dropped_past_end += 1,
-            OutOfRange::Reject => {
-                return Err(WorkloadError::OutOfRange {
-                    path: self.path.clone(),
-                    line: record.line,
-                    offset: record.offset,
-                    size: record.size,
-                    capacity: self.capacity,
-                });
-            }
-        }
-        Ok(())
-    }
-
-    /// Addresses modulo the capacity; what straddles the end goes on at 0. A request longer than the device
-    /// covers it once.
-    fn wrap(&mut self, request: Request, full: usize, out: &mut Vec<Request>, tally: &mut Tally) {
-        tally.wrapped += 1;
-        let offset = request.offset % self.capacity;
-        let size = request.size.min(self.capacity);
-        let first = size.min(self.capacity - offset);
-        self.push(Request { offset, size: first, ..request }, full, out);
-        if first < size {
-            self.push(Request { offset: 0, size: size - first, ..request }, full, out);
-        }
+        let bounds = self.bounds;
+        let placed = bounds.place(request, tally, &mut |request| self.push(request, full, out));
+        placed.map_err(|Outside(request)| WorkloadError::OutOfRange {
+            path: self.path.clone(),
+            line: record.line,
+            offset: request.offset,
+            size: request.size,
+            capacity: bounds.capacity,
+        })
     }
 
     fn push(&mut self, request: Request, full: usize, out: &mut Vec<Request>) {

@@ -19,6 +19,8 @@ impl Scratch {
         model::Workload {
             source: Source::Trace { path: self.0.display().to_string() },
             end,
+            trace_format: None,
+            address_offset: 0,
             out_of_range,
             backwards_time: BackwardsTime::Clamp,
             skip_bad: false,
@@ -141,6 +143,92 @@ fn requests_past_the_end() {
 }
 
 #[test]
+fn a_partition_moves_every_address_before_the_cut() {
+    let scratch = Scratch::new("partition", "0,0,512,W,1\n0,12,512,W,2\n0,8,4096,R,3\n");
+    let ranges = |out_of_range| {
+        let config = model::Workload { address_offset: 3 * 512, ..scratch.config(End::default(), out_of_range) };
+        let (requests, tally) = run(&config, 16 * 512)?;
+        let ranges: Vec<(u64, u64)> =
+            requests.iter().map(|request| (request.offset / 512, request.size / 512)).collect();
+        Ok::<_, WorkloadError>((ranges, [tally.wrapped, tally.clamped, tally.dropped_past_end]))
+    };
+    assert_eq!(ranges(OutOfRange::Wrap).unwrap(), (vec![(3, 1), (15, 1), (11, 5), (0, 3)], [1, 0, 0]));
+    assert_eq!(ranges(OutOfRange::Clamp).unwrap(), (vec![(3, 1), (15, 1), (11, 5)], [0, 1, 0]));
+    // The message has the address on the device.
+    let error = ranges(OutOfRange::Reject).unwrap_err().to_string();
+    assert!(error.contains(":3: request of 4096 bytes at 5632 reaches past the end of the device at 8192"), "{error}");
+}
+
+#[test]
+fn a_flush_has_no_address_to_move() {
+    let scratch = Scratch::new("flush", "DiskWrite, 1, a, 0, 0, 0x0, 0x200, 0, 0\nDiskFlush, 2, a, 0, 0, 0, 0\n");
+    let config = model::Workload { address_offset: 512, ..scratch.config(End::default(), OutOfRange::Clamp) };
+    let (requests, _) = run(&config, 1024).unwrap();
+    assert_eq!(requests.iter().map(|request| request.offset).collect::<Vec<_>>(), [512, 0]);
+    assert_eq!(requests[1].kind, RequestKind::Flush);
+}
+
+#[test]
+fn a_generator_in_a_partition() {
+    const CAPACITY: u64 = 64 * 4096;
+    let config = |offset: u64, end: End, out_of_range| model::Workload {
+        source: Source::Generator(generator(selection("uniform", &[]), 64)),
+        end,
+        trace_format: None,
+        address_offset: offset,
+        out_of_range,
+        backwards_time: BackwardsTime::Clamp,
+        skip_bad: false,
+    };
+    let requests = |n| End { requests: Some(n), ..End::default() };
+    let (plain, _) = run(&config(0, requests(4000), OutOfRange::Wrap), CAPACITY).unwrap();
+    let (wrapped, tally) = run(&config(63 * 512, requests(4000), OutOfRange::Wrap), CAPACITY).unwrap();
+    // The same requests, and the parts that go on at address 0 behind those that straddle the end.
+    let mut expected = Vec::new();
+    for request in &plain {
+        let at = (request.offset + 63 * 512) % CAPACITY;
+        let first = request.size.min(CAPACITY - at);
+        expected.push((at, first));
+        expected.extend((first < request.size).then_some((0, request.size - first)));
+    }
+    assert!(expected.len() > plain.len());
+    let ranges: Vec<(u64, u64)> = wrapped.iter().map(|request| (request.offset, request.size)).collect();
+    assert_eq!(ranges, expected[..4000]);
+    assert!(wrapped.iter().all(|request| request.offset % 4096 == 63 % 8 * 512 || request.offset == 0));
+    assert!(tally.wrapped > 400, "{tally:?}");
+    let (clamped, tally) = run(&config(63 * 512, requests(4000), OutOfRange::Clamp), CAPACITY).unwrap();
+    assert_eq!(clamped.len(), 4000);
+    assert!(clamped.iter().all(|request| request.offset + request.size <= CAPACITY));
+    assert!(tally.clamped > 30 && tally.dropped_past_end > 300, "{tally:?}");
+    // Ageing happens in the same partition.
+    let mut aging = Workload::aging_for(&config(63 * 512, requests(1), OutOfRange::Wrap), CAPACITY, 4096, 1).unwrap();
+    let mut aged = Vec::new();
+    aging.fill(&mut aged, 100).unwrap();
+    assert!(aged.iter().all(|request| request.offset % 4096 == 63 % 8 * 512 || request.offset == 0));
+    // An end by volume, in the same place whatever the batches.
+    let volume = End { volume: Some(1_000_000), ..End::default() };
+    let (_, tally) = run(&config(63 * 512, volume, OutOfRange::Wrap), CAPACITY).unwrap();
+    assert!((1_000_000..1_004_096).contains(&tally.bytes_written), "{tally:?}");
+    let refused = |offset| run(&config(offset, requests(1), OutOfRange::Reject), CAPACITY).unwrap_err().to_string();
+    assert!(refused(512).contains("footprint"), "{}", refused(512));
+    assert!(refused(CAPACITY).contains("address_offset"), "{}", refused(CAPACITY));
+}
+
+#[test]
+fn a_format_that_is_named_is_not_guessed() {
+    // SSDSim's columns, in a time that content takes for nanoseconds.
+    let scratch = Scratch::new("named", "0 0 8 8 0\n1000 0 16 8 0\n2500 0 24 8 1\n");
+    let times = |trace_format| {
+        let config = model::Workload { trace_format, ..scratch.config(End::default(), OutOfRange::Wrap) };
+        let (requests, _) = run(&config, 1 << 20).unwrap();
+        requests.iter().map(|request| request.at.ns()).collect::<Vec<u64>>()
+    };
+    assert_eq!(times(Some("ssdsim")), [0, 1000, 2500]);
+    assert_eq!(times(Some("ssdsim-us")), [0, 1_000_000, 2_500_000]);
+    assert!(workload::trace::names().contains(&"ssdsim-us"));
+}
+
+#[test]
 fn a_request_larger_than_the_device_covers_it_once() {
     let scratch = Scratch::new("larger", "0,3,65536,W,1\n");
     let (requests, _) = run(&scratch.config(End::default(), OutOfRange::Wrap), 8192).unwrap();
@@ -192,6 +280,8 @@ fn generated(generator: Generator, n: u64) -> Vec<Request> {
     let config = model::Workload {
         source: Source::Generator(generator),
         end: End { requests: Some(n), ..End::default() },
+        trace_format: None,
+        address_offset: 0,
         out_of_range: OutOfRange::Reject,
         backwards_time: BackwardsTime::Reject,
         skip_bad: false,

@@ -107,6 +107,24 @@ static GENERATORS: &[Choice] = &[
     },
 ];
 
+/// The trace formats.
+static TRACE_FORMATS: &[&str] = &[
+    "iolog",
+    "etw",
+    "msr",
+    "spc",
+    "alibaba",
+    "vscsi",
+    "tencent",
+    "ssdsim",
+    "ssdsim-us",
+    "disksim",
+    "flashsim",
+    "ms-bytes",
+    "biotracer",
+    "blkparse",
+];
+
 /// The registry of these tests.
 pub fn registry() -> Registry {
     let seams = vec![
@@ -125,5 +143,5 @@ pub fn registry() -> Registry {
         &WRITE_BUFFER,
         &SCHEDULER,
     ];
-    Registry { seams, generators: GENERATORS }
+    Registry { seams, generators: GENERATORS, trace_formats: TRACE_FORMATS }
 }

@@ -19,6 +19,8 @@ mod tencent;
 mod vscsi;
 mod window;
 
+use std::sync::LazyLock;
+
 pub use parser::{Counts, Format, Record};
 pub use reader::{Trace, TraceOptions};
 pub use source::Compression;
@@ -40,6 +42,12 @@ pub static FORMATS: &[Format] = &[
     biotracer::FORMAT,
     blkparse::FORMAT,
 ];
+
+/// The names of all formats, for the configuration reader.
+pub fn names() -> &'static [&'static str] {
+    static NAMES: LazyLock<Vec<&'static str>> = LazyLock::new(|| FORMATS.iter().map(|format| format.name).collect());
+    &NAMES
+}
 
 /// The names of all formats, for messages.
 pub(crate) fn format_names() -> String {
