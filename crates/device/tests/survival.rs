@@ -106,6 +106,14 @@ fn what_was_flushed_survives() {
     }
 }
 
+/// Twin blocks fill two wordlines side by side; a failed program hurts its own.
+#[test]
+fn a_page_buffer_helps_twin_blocks_too() {
+    let twins = "paired_page=\"page-buffer\"\ndevice.planes_per_die=2\nftl.allocation=\"F\"\nftl.reclaim_unit=\"twin\"";
+    let tally = outcome(twins, "mlc", "shadow", NONE, Trouble::ProgramFailure);
+    assert_eq!(tally.losing, 0, "{:?}", tally.first);
+}
+
 #[test]
 fn a_victim_erased_too_early_is_caught() {
     let broken = "paired_page={gcmix={high=6,hold=0}}";

@@ -73,7 +73,7 @@ impl Ftl {
         let tracked = self.protection.guards.get(domain as usize);
         (0..page)
             .filter(|&lower| wordlines.share(lower, page))
-            .map(|lower| self.geometry.ppn(unit, lower))
+            .map(|lower| self.geometry.ppn(unit, lower * self.geometry.unit_width + slot % self.geometry.unit_width))
             .filter(|&lower| self.is_valid(lower))
             .map(|lower| {
                 let cover = tracked.map_or(Cover::None, |guard| guard.lowers.cover_of(lower));
