@@ -22,8 +22,10 @@ Columns = dict[str, NDArray[Any]]
 TABLES = ("series", "latency", "wear", "utilisation")
 """The tables of every result, each a Parquet file of the same name in an output directory."""
 
-OPTIONAL_TABLES = ("buffer",)
-"""The tables of some results: with a write buffer in time, its dirty pages by channel."""
+OPTIONAL_TABLES = ("buffer", "locality")
+"""The tables of some results: with a write buffer in time, its dirty pages by channel; with data clustering
+(`separation = "dac"`), the distribution of the workload's locality ω.
+"""
 
 SCHEMA = "ftlab.summary/1"
 """The schema of the summary object."""
@@ -71,6 +73,16 @@ class Result:
     def utilisation(self) -> Columns:
         """A row per channel (fractions of time by cause) and per die (by kind of operation)."""
         return self.tables["utilisation"]
+
+    @property
+    def locality(self) -> Columns:
+        """The distribution of the workload's locality ω, a sample per simulated second (GCMix section 4.4): `omega`,
+        ascending, and `samples`, how many had that value. Only with `separation = "dac"`.
+
+        Raises:
+            KeyError: the run had no data clustering.
+        """
+        return self.tables["locality"]
 
     def arrow(self, name: str) -> pa.Table:
         """The table `name` as an Arrow table; what is not defined is null.

@@ -63,8 +63,10 @@ def test_claim_ids_are_unique_and_lead_to_an_experiment() -> None:
     assert len(set(ids)) == len(ids)
     assert not set(ids) & set(tbm.EXPERIMENTS)
     for statement in tbm.STATEMENTS:
-        assert tbm.experiments_for(statement.id) == (statement.experiment,)
-    assert tbm.experiments_for("c") is None
+        assert claims.experiments_for(statement.id, tbm.EXPERIMENTS, tbm.STATEMENTS) == (
+            statement.experiment,
+        )
+    assert claims.experiments_for("c", tbm.EXPERIMENTS, tbm.STATEMENTS) is None
 
 
 @pytest.mark.parametrize("wanted", tbm.WORKLOADS, ids=lambda wanted: wanted.name)
@@ -73,7 +75,7 @@ def test_made_traces_have_the_figures_of_the_table(wanted: workloads.Wanted, tmp
     assert made is not None and made.kind == "generated"
     assert set(made.deviations) == {"write_fraction", "read_kib", "write_kib", "inter_arrival_ms"}
     assert made.worst_deviation <= workloads.TOLERANCE
-    assert wanted.model is not None
+    assert isinstance(wanted.model, synthesis.TraceModel)
     assert (
         made.info["highest_offset_bytes"] <= math.ceil(wanted.model.space_gib / 500 * 2**30 / 65536) * 65536
     )
@@ -81,7 +83,7 @@ def test_made_traces_have_the_figures_of_the_table(wanted: workloads.Wanted, tmp
 
 def test_a_made_trace_depends_on_model_scale_and_seed_alone(tmp_path: Path) -> None:
     model = tbm.WORKLOADS[4].model
-    assert model is not None
+    assert isinstance(model, synthesis.TraceModel)
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         synthesis.synthesise(model, 1 / 2000, seed, tmp_path / name)
     first, same, other = ((tmp_path / name).read_bytes() for name in "abc")
@@ -126,7 +128,7 @@ def test_originals_are_recognised_by_name(file: str, name: str) -> None:
 
 def original(directory: Path, wanted: workloads.Wanted, ratio: float, file: str) -> Path:
     """A file that stands in for an original trace."""
-    assert wanted.model is not None
+    assert isinstance(wanted.model, synthesis.TraceModel)
     directory.mkdir()
     synthesis.synthesise(wanted.model, ratio, 99, directory / file)
     return directory

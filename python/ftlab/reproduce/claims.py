@@ -8,9 +8,9 @@ much, or by more) and `not-reproduced`. A claim whose runs were left out is `not
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ftlab import text
 
@@ -74,6 +74,18 @@ def at_most(reproduced: float, direction: float) -> Rule:
     return Rule(f"reproduced up to {reproduced:g} %; direction up to {direction:g} %", judge)
 
 
+def near(paper: float, percent: float, direction: float) -> Rule:
+    """For a figure that is to be a given one: within so many per cent of it."""
+
+    def judge(measured: float) -> Verdict:
+        apart = 100 * abs(measured / paper - 1)
+        if apart <= percent:
+            return "reproduced"
+        return "direction" if apart <= direction else "not-reproduced"
+
+    return Rule(f"reproduced within {percent:g} % of {paper:g}; direction within {direction:g} %", judge)
+
+
 def within(low: float, high: float) -> Rule:
     """For a gain, in %, that lies in a range; the direction is right on the range's side of zero."""
     sign = 1 if high > 0 else -1
@@ -121,9 +133,71 @@ class Claim:
         }
 
 
+class Finding(NamedTuple):
+    """What a claim's measurement gives."""
+
+    measured: float
+    workload: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A claim of a paper, how to measure it, and how to judge it."""
+
+    id: str
+    claim: str
+    paper_value: float | str | None
+    unit: str
+    rule: Rule
+    experiment: str
+    measure: Callable[[Any], Finding]
+    """From the paper's evidence; a `KeyError` says that something it needs was not run."""
+    workload: str
+    """Which to name if it was not run."""
+
+    def judged(self, evidence: Any, kinds: Mapping[str, Kind]) -> Claim:
+        """The claim with what was measured; workloads that `kinds` does not know are generated."""
+        try:
+            finding = self.measure(evidence)
+            measured: float | None = finding.measured
+        except KeyError:
+            finding, measured = Finding(float("nan"), self.workload, "not run"), None
+        return Claim(
+            self.id,
+            self.claim,
+            self.paper_value,
+            measured,
+            self.unit,
+            self.rule(measured),
+            finding.workload,
+            kinds.get(finding.workload, "generated"),
+            f"{finding.note}; {self.rule.text}" if finding.note else self.rule.text,
+        )
+
+
+def experiments_for(
+    only: str | None, experiments: Iterable[str], statements: Iterable[Statement]
+) -> tuple[str, ...] | None:
+    """Which experiments an `--only` asks for: one of them, or the one behind a claim; `None` if it is neither."""
+    if only is None:
+        return tuple(experiments)
+    if only in experiments:
+        return (only,)
+    found = {statement.experiment for statement in statements if statement.id == only}
+    return tuple(found) or None
+
+
 def document(paper: str, scale: str, claims: Sequence[Claim]) -> dict[str, Any]:
     """The object `ftlab.claims/1`."""
     return {"schema": SCHEMA, "paper": paper, "scale": scale, "claims": [claim.to_json() for claim in claims]}
+
+
+def number(measured: float | None) -> str:
+    """A measured figure: with one digit after the point, and more where it is small."""
+    if measured is None or math.isnan(measured):
+        return text.ABSENT
+    return f"{measured:.3f}" if 0 < abs(measured) < 0.5 else f"{measured:.1f}"
 
 
 def table(claims: Sequence[Claim], width: int) -> str:
@@ -133,7 +207,7 @@ def table(claims: Sequence[Claim], width: int) -> str:
         [
             claim.id,
             "" if claim.paper_value is None else str(claim.paper_value),
-            text.ABSENT if claim.measured is None else f"{claim.measured:.1f}",
+            number(claim.measured),
             claim.unit,
             claim.verdict,
             claim.workload,

@@ -38,20 +38,26 @@ class Run:
     """The device."""
     sets: Mapping[str, Any]
     """Settings on top of the preset."""
-    trace: Path
-    """The trace to replay."""
+    trace: Path | None = None
+    """The trace to replay; without one, the generator that the settings name."""
     weight: float = 1.0
     """About how much work it is, beside the others."""
 
     def job(self) -> Job:
         """The run as the engine takes it."""
-        return Job(self.label, Source.of(self.preset), set_list(self.sets), str(self.trace))
+        return Job(
+            self.label,
+            Source.of(self.preset),
+            set_list(self.sets),
+            None if self.trace is None else str(self.trace),
+        )
 
     def key(self) -> str:
         """The hash that names its result."""
         resolved = self.job().resolve()
         resolved["workload"].pop("trace", None)
-        facts = {"config": resolved, "trace": file_digest(self.trace), "engine": engine_digest()}
+        trace = None if self.trace is None else file_digest(self.trace)
+        facts = {"config": resolved, "trace": trace, "engine": engine_digest()}
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]
 
 

@@ -7,6 +7,7 @@ The same model, scale and seed give the same file.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +60,10 @@ class TraceModel:
         facts = asdict(self)
         facts.pop("sources")
         return facts
+
+    def make(self, ratio: float, seed: int, path: Path) -> None:
+        """Writes the trace, `ratio` of its full footprint and length."""
+        synthesise(self, ratio, seed, path)
 
 
 def synthesise(model: TraceModel, ratio: float, seed: int, path: Path) -> None:
@@ -156,14 +161,26 @@ def write_msr(
     path: Path, times: Integers, writes: NDArray[np.bool_], offsets: Integers, sizes: Integers
 ) -> None:
     """Writes requests as `timestamp,host,disk,type,offset,size,response`, packed with zstd."""
-    import pyarrow as pa
+    write_msr_parts(path, [(times, writes, offsets, sizes)])
 
+
+def write_msr_parts(
+    path: Path, parts: Iterable[tuple[Integers, NDArray[np.bool_], Integers, Integers]]
+) -> None:
+    """The same for a trace that comes in parts."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    names = ("time", "host", "disk", "type", "offset", "size", "response")
+    schema = pa.schema([(name, pa.string() if name in ("host", "type") else pa.int64()) for name in names])
+    options = csv.WriteOptions(include_header=False, quoting_style="none")
     beside = path.with_name(f".{path.name}.part")
-    with pa.CompressedOutputStream(str(beside), "zstd") as out:
-        for first in range(0, times.size, 1 << 18):
-            part = slice(first, first + (1 << 18))
-            kinds = np.where(writes[part], "Write", "Read")
-            rows = zip(times[part].tolist(), kinds.tolist(), offsets[part].tolist(), sizes[part].tolist(),
-                       strict=True)  # fmt: skip
-            out.write("".join(f"{t},trace,0,{kind},{o},{s},0\n" for t, kind, o, s in rows).encode())
+    with (
+        pa.CompressedOutputStream(str(beside), "zstd") as out,
+        csv.CSVWriter(out, schema, write_options=options) as writer,
+    ):
+        for times, writes, offsets, sizes in parts:
+            none = np.zeros(times.size, np.int64)
+            host, kinds = np.full(times.size, "trace"), np.where(writes, "Write", "Read")
+            writer.write(pa.table([times, host, none, kinds, offsets, sizes, none], schema=schema))
     beside.replace(path)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ftlab.reproduce import claims as verdicts
-from ftlab.reproduce.claims import Claim, Rule
+from ftlab.reproduce.claims import Claim, Finding, Rule, Statement
 from ftlab.reproduce.experiment import Run
 from ftlab.reproduce.synthesis import TraceModel
 from ftlab.reproduce.workloads import Wanted, Workload
@@ -137,7 +137,7 @@ def _wanted_named(name: str) -> Wanted:
 
 
 def _in_less(wanted: Wanted, gib: float) -> Wanted:
-    assert wanted.model is not None
+    assert isinstance(wanted.model, TraceModel)
     name = f"{wanted.name} in {gib:g} GiB"
     model = replace(wanted.model, name=name, space_gib=gib)
     return Wanted(name, "", wanted.table, model, is_paper=False)
@@ -145,7 +145,7 @@ def _in_less(wanted: Wanted, gib: float) -> Wanted:
 
 def _longer(wanted: Wanted, times: int) -> Wanted:
     """A pass with so many times the requests, which write to more places."""
-    assert wanted.model is not None
+    assert isinstance(wanted.model, TraceModel)
     name = f"{wanted.name} x {times}"
     model = replace(wanted.model, name=name, requests=times * wanted.model.requests)
     return Wanted(name, "", wanted.table, model, is_paper=False)
@@ -390,57 +390,14 @@ class Evidence:
         return 100 * (_ratio(after, before) - 1) * (1 if figure == "iops" else -1)
 
 
-class Finding(NamedTuple):
-    """What a claim's measurement gives."""
-
-    measured: float
-    workload: str
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """A claim of the paper, how to measure it, and how to judge it."""
-
-    id: str
-    claim: str
-    paper_value: float | str | None
-    unit: str
-    rule: Rule
-    experiment: str
-    measure: Callable[[Evidence], Finding]
-    workload: str
-    """Which to name if it was not run."""
-
-
 def judged(evidence: Evidence, experiments: Sequence[str]) -> list[Claim]:
     """Every claim with what was measured; those of other experiments are not run, whatever their runs may share."""
     nothing = Evidence({}, evidence.workloads)
+    kinds = {name: workload.kind for name, workload in evidence.workloads.items()}
     return [
-        _judge(statement, evidence if statement.experiment in experiments else nothing)
+        statement.judged(evidence if statement.experiment in experiments else nothing, kinds)
         for statement in STATEMENTS
     ]
-
-
-def _judge(statement: Statement, evidence: Evidence) -> Claim:
-    try:
-        finding = statement.measure(evidence)
-        measured: float | None = finding.measured
-    except KeyError:
-        finding, measured = Finding(float("nan"), statement.workload, "not run"), None
-    known = evidence.workloads.get(finding.workload)
-    note = f"{finding.note}; {statement.rule.text}" if finding.note else statement.rule.text
-    return Claim(
-        statement.id,
-        statement.claim,
-        statement.paper_value,
-        measured,
-        statement.unit,
-        statement.rule(measured),
-        finding.workload,
-        "generated" if known is None else known.kind,
-        note,
-    )
 
 
 def _statements() -> Iterator[Statement]:
@@ -673,16 +630,6 @@ def _bac_statements() -> Iterator[Statement]:
 
 
 STATEMENTS = tuple(_statements())
-
-
-def experiments_for(only: str | None) -> tuple[str, ...] | None:
-    """Which experiments an `--only` asks for: one of them, or the one behind a claim; `None` if it is neither."""
-    if only is None:
-        return tuple(EXPERIMENTS)
-    if only in EXPERIMENTS:
-        return (only,)
-    found = {statement.experiment for statement in STATEMENTS if statement.id == only}
-    return tuple(found) or None
 
 
 def shipped_places() -> list[Path]:

@@ -10,9 +10,9 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ftlab import _core, text
 from ftlab._core import InputError
 from ftlab.reproduce.claims import Kind
-from ftlab.reproduce.synthesis import TraceModel, synthesise, write_msr
+from ftlab.reproduce.synthesis import write_msr
 
 TOLERANCE = 0.02
 """How far a generated trace's figures may be from the table's."""
@@ -32,7 +32,16 @@ REGION = 16 << 20
 """An excerpt keeps or leaves out regions of this size, so that neighbours stay neighbours."""
 
 SUFFIXES = ("", ".gz", ".zst", ".xz")
-FIGURES = ("write_fraction", "read_kib", "write_kib", "inter_arrival_ms")
+
+
+class Model(Protocol):
+    """What makes a trace."""
+
+    def facts(self) -> dict[str, Any]:
+        """All that determines the file but scale and seed."""
+
+    def make(self, ratio: float, seed: int, path: Path) -> None:
+        """Writes the trace, in MSR format with zstd, for a device of `ratio` of the paper's size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +53,8 @@ class Wanted:
     files: str
     """A regular expression for the names of the original's files, without suffixes of compression, in lower case."""
     table: Mapping[str, float]
-    """The paper's figures: `write_fraction`, `read_kib`, `write_kib`, `inter_arrival_ms`; those it gives."""
-    model: TraceModel | None = None
+    """The paper's figures, of those that `figures_of` knows."""
+    model: Model | None = None
     """What to make if there is no file."""
     is_paper: bool = True
     """Whether it is one of the paper's own workloads; if not, it is an extra row."""
@@ -55,6 +64,8 @@ class Wanted:
     """Whether it is replayed whole at every scale, because it is short as it is."""
     ratio: float | None = None
     """The part of the file's data to take; `None`: the scale's."""
+    amounts: Mapping[str, float] = field(default_factory=dict)
+    """Figures of the paper that only the whole original has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +113,11 @@ class Library:
 
     def _recorded(self, wanted: Wanted, file: Path) -> Workload:
         info = trace_info(file, wanted.format)
-        apart = deviations(info, wanted.table)
-        # Times between arrivals depend on what a paper counts as the duration; sizes and the write ratio identify.
-        same = all(abs(apart.get(key, 0.0)) <= TOLERANCE for key in FIGURES[:3])
+        # A paper's amounts are of the whole, and say more of a recorded trace than what a made one is made to have.
+        known = wanted.amounts or wanted.table
+        apart = deviations(info, known)
+        # Times between arrivals depend on what a paper counts as the duration; all else identifies.
+        same = all(abs(apart[key]) <= TOLERANCE for key in known if key != "inter_arrival_ms")
         origin = f"{file.name}, {text.count(info['requests'])} requests"
         ratio = self.ratio if wanted.ratio is None else wanted.ratio
         if self.ratio >= 1 or wanted.whole:
@@ -115,15 +128,14 @@ class Library:
         if not path.exists():
             excerpt(file, wanted.format, ratio, path)
         info = trace_info(path)
+        apart = deviations(info, wanted.table) if not wanted.amounts else {}
         origin = f"excerpt of {file.name}, {text.count(info['requests'])} requests"
-        return Workload(
-            wanted.name, "real", path, info, deviations(info, wanted.table), origin, wanted.is_paper
-        )
+        return Workload(wanted.name, "real", path, info, apart, origin, wanted.is_paper)
 
-    def _made(self, wanted: Wanted, model: TraceModel) -> Workload:
+    def _made(self, wanted: Wanted, model: Model) -> Workload:
         path = self._kept(wanted.name, {"model": model.facts(), "ratio": self.ratio, "seed": SEED})
         if not path.exists():
-            synthesise(model, self.ratio, SEED, path)
+            model.make(self.ratio, SEED, path)
         info = trace_info(path)
         made = Workload(
             wanted.name, "generated", path, info, deviations(info, wanted.table), "model", wanted.is_paper
@@ -184,6 +196,8 @@ def figures_of(info: Mapping[str, Any]) -> dict[str, float]:
         "read_kib": info["read_kib_mean"],
         "write_kib": info["write_kib_mean"],
         "inter_arrival_ms": info["inter_arrival_ms_mean"],
+        "read_mib": info["bytes_read"] / 2**20,
+        "written_mib": info["bytes_written"] / 2**20,
     }
 
 

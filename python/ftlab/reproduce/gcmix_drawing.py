@@ -1,0 +1,222 @@
+"""The GCMix paper's figures, from a grid's results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ftlab.plot import COLOURS
+from ftlab.reproduce import gcmix
+from ftlab.reproduce.gcmix import (
+    BARS,
+    EXPONENTS,
+    FTLS,
+    MEDIANS,
+    MIXED,
+    OMEGA_FTL,
+    TAU,
+    UTILISATIONS,
+    Evidence,
+    Point,
+    distribution,
+    uniform,
+    zipf,
+)
+from ftlab.reproduce.gcmix_report import ways
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOUR = dict(zip(FTLS, COLOURS, strict=False))
+GREY = "#444444"
+
+
+def figures(evidence: Evidence, experiments: Sequence[str]) -> dict[str, Figure]:
+    """The figures of experiments, by name."""
+    return {name: DRAWN[name](evidence) for name in experiments}
+
+
+def _figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, list(figure.subplots(1, columns, squeeze=False)[0])
+
+
+def _dress(panel: Axes, words: str) -> None:
+    panel.set_title(words, fontsize=10, loc="left")
+    panel.grid(alpha=0.25)
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _threshold(panel: Axes) -> None:
+    panel.axvline(TAU, color=GREY, linewidth=0.8, linestyle=":")
+    panel.annotate("τ", (TAU, 0.02), xytext=(3, 0), textcoords="offset points", fontsize=9, color=GREY)
+
+
+def _distributions(evidence: Evidence, named: Mapping[str, Point], title: str) -> tuple[Figure, Axes]:
+    figure, (panel,) = _figure(8, 4.2)
+    for i, (name, point) in enumerate(named.items()):
+        omega, part = distribution(evidence.results[point])
+        panel.step(omega, part, where="post", color=COLOURS[i], label=name, linewidth=1.6)
+    panel.set_xscale("log")
+    panel.set_ylim(0, 1)
+    panel.set_xlabel("ω, a sample per second")
+    _dress(panel, title)
+    _threshold(panel)
+    figure.legend(loc="outside right center", frameon=False)
+    return figure, panel
+
+
+def _fig5(evidence: Evidence) -> Figure:
+    named = {f"z = {z:.1f}": Point(zipf(z), OMEGA_FTL) for z in EXPONENTS}
+    figure, panel = _distributions(
+        evidence, named, "Part of the samples up to ω; crosses: the published medians"
+    )
+    for i, published in enumerate(MEDIANS.values()):
+        panel.plot(published, 0.5, "x", color=COLOURS[i], markersize=9, markeredgewidth=2)
+    return figure
+
+
+def _fig7(evidence: Evidence) -> Figure:
+    named = {f"{name} ({w.kind})": Point(name, OMEGA_FTL) for name, w in evidence.workloads.items()}
+    return _distributions(evidence, named, "Part of the samples up to ω")[0]
+
+
+def _readings(evidence: Evidence) -> Figure:
+    figure, (panel,) = _figure(9, 4.2)
+    for i, (ftl, setting) in enumerate(ways(evidence)):
+        medians = [evidence.figure(Point(zipf(z), ftl, setting), "omega_p50") / MEDIANS[z] for z in EXPONENTS]
+        label = ", ".join(filter(None, (ftl, setting)))
+        settled = (ftl, setting) == (OMEGA_FTL, "")
+        panel.plot(EXPONENTS, medians, "o-", color=COLOURS[i % len(COLOURS)], label=label, markersize=4,
+                   linewidth=2.6 if settled else 1.2)  # fmt: skip
+    panel.axhspan(0.85, 1.15, color="#cccccc", alpha=0.5, linewidth=0)
+    panel.set_yscale("log")
+    panel.set_yticks([0.1, 0.2, 0.5, 1, 2, 4], ["0.1", "0.2", "0.5", "1", "2", "4"])
+    panel.minorticks_off()
+    panel.set_xlabel("z")
+    _dress(panel, "Median of ω, published = 1; grey: within 15 %")
+    figure.legend(loc="outside right center", frameon=False)
+    return figure
+
+
+def _fig8(evidence: Evidence) -> Figure:
+    figure, panels = _figure(10, 4, 2)
+    groups = (("PX", "P", "PM"), ("DX", "D", "DM", "DML"))
+    for panel, ftls, words in zip(panels, groups, ("locality-ignorant", "locality-aware"), strict=True):
+        for ftl in ftls:
+            wafs = [evidence.waf(zipf(z), ftl) for z in EXPONENTS]
+            style = "--" if ftl == "DML" else "-"
+            panel.plot(
+                EXPONENTS, wafs, f"o{style}", color=COLOUR[ftl], label=ftl, markersize=4, linewidth=1.6
+            )
+        _dress(panel, f"WAF, {words}")
+        panel.set_xlabel("z")
+        panel.legend(frameon=False)
+    top = max(panel.get_ylim()[1] for panel in panels)
+    for panel in panels:
+        panel.set_ylim(1, top)
+    return figure
+
+
+Height = Callable[[str, str], float]
+
+
+def _bars(
+    evidence: Evidence, ftls: Sequence[str], words: str, height: Height, above: Height | None = None,
+    line: float | None = None,
+) -> Figure:  # fmt: skip
+    """A group of bars for every workload; `above` is what is stacked on each."""
+    figure, (panel,) = _figure(11, 4.2)
+    names = list(evidence.workloads)
+    width = 0.84 / len(ftls)
+    places = np.arange(len(names))
+    for i, ftl in enumerate(ftls):
+        at = places + (i - (len(ftls) - 1) / 2) * width
+        low = [height(name, ftl) for name in names]
+        panel.bar(at, low, width * 0.92, color=COLOUR[ftl], label=ftl)
+        if above is not None:
+            high = [above(name, ftl) for name in names]
+            panel.bar(at, high, width * 0.92, bottom=low, color=COLOUR[ftl], alpha=0.4)
+    if line is not None:
+        panel.axhline(line, color=GREY, linewidth=0.8)
+    kinds = evidence.workloads
+    panel.set_xticks(places, [f"{name}\n{kinds[name].kind}" for name in names], fontsize=8)
+    _dress(panel, words)
+    figure.legend(loc="outside lower center", ncols=len(ftls), frameon=False)
+    return figure
+
+
+def _fig9(evidence: Evidence) -> Figure:
+    return _bars(evidence, FTLS, "WAF", lambda name, ftl: evidence.waf(name, ftl))
+
+
+def _fig10(evidence: Evidence) -> Figure:
+    def part(key: str) -> Height:
+        return lambda name, ftl: (
+            evidence.figure(Point(name, ftl), f"{key}_erases") / evidence.figure(Point(name, "P"), "erases")
+        )
+
+    return _bars(
+        evidence, BARS, "Erases, all of P's = 1; light: backup blocks", part("data"), part("backup"), 1.0
+    )
+
+
+def _fig11(evidence: Evidence) -> Figure:
+    return _bars(evidence, MIXED, "Host pages paired (%)",
+                 lambda name, ftl: 100 * evidence.figure(Point(name, ftl), "paired_fraction"))  # fmt: skip
+
+
+def _time(kind: str) -> Callable[[Evidence], Figure]:
+    def draw(evidence: Evidence) -> Figure:
+        def height(name: str, ftl: str) -> float:
+            ours, base = (evidence.figure(Point(name, f, "serial"), f"{kind}_ms") for f in (ftl, "P"))
+            return ours / base
+
+        return _bars(evidence, BARS, f"Time to process {kind}s, P = 1", height, line=1.0)
+
+    return draw
+
+
+def _fig14(evidence: Evidence) -> Figure:
+    figure, panels = _figure(10, 4, 2)
+    for ftl in ("P", "DML"):
+        wafs = [evidence.waf(uniform(u), ftl) for u in UTILISATIONS]
+        panels[0].plot(UTILISATIONS, wafs, "o-", color=COLOUR[ftl], label=ftl, markersize=4, linewidth=1.6)
+    _dress(panels[0], "WAF")
+    panels[0].set_ylim(bottom=1)
+    panels[0].legend(frameon=False)
+    width = 0.04
+    for i, ftl in enumerate(("P", "DML")):
+        at = np.array(UTILISATIONS) + (i - 0.5) * width
+        data, backup = (
+            np.array([evidence.figure(Point(uniform(u), ftl), f"{key}_erases") for u in UTILISATIONS]) / 1e3
+            for key in ("data", "backup")
+        )
+        panels[1].bar(at, data, width * 0.92, color=COLOUR[ftl], label=ftl)
+        panels[1].bar(at, backup, width * 0.92, bottom=data, color=COLOUR[ftl], alpha=0.4)
+    _dress(panels[1], "Thousand erases; light: backup blocks")
+    panels[1].legend(frameon=False)
+    for panel in panels:
+        panel.set_xlabel("part of the raw space that holds data")
+    return figure
+
+
+DRAWN: Mapping[str, Callable[[Evidence], Figure]] = {
+    "fig5": _fig5,
+    "readings": _readings,
+    "fig7": _fig7,
+    "fig8": _fig8,
+    "fig9": _fig9,
+    "fig10": _fig10,
+    "fig11": _fig11,
+    "fig12": _time("write"),
+    "fig13": _time("read"),
+    "fig14": _fig14,
+}
+assert tuple(DRAWN) == tuple(gcmix.EXPERIMENTS)
