@@ -420,8 +420,12 @@ impl GcSink for Sink<'_> {
 }
 
 impl Sink<'_> {
-    /// Reads a page; nothing if its content is lost.
+    /// Reads what covers a page; nothing if its content is lost, or if it was erased too early, which only the
+    /// variant of GCMix without `hold` does.
     fn read_whole(&mut self, cause: Cause, page: Ppn) -> Option<Content> {
+        if !self.flash.is_programmed(page) {
+            return None;
+        }
         self.counters.count(cause, OpKind::Read, 1);
         let content = self.flash.read(page);
         (!self.flash.is_lost(page)).then_some(content)

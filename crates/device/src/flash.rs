@@ -387,6 +387,12 @@ impl Flash {
         self.nand.cycle_power();
     }
 
+    /// Whether a page was programmed since the last erase.
+    pub(crate) fn is_programmed(&self, ppn: Ppn) -> bool {
+        let (block, page) = self.address(ppn);
+        self.nand.is_programmed(block, page)
+    }
+
     /// Whether a page lost its content: its read ended in an error that cannot be corrected.
     pub(crate) fn is_lost(&self, ppn: Ppn) -> bool {
         let (block, page) = self.address(ppn);

@@ -117,7 +117,10 @@ fn a_page_buffer_helps_twin_blocks_too() {
 #[test]
 fn a_victim_erased_too_early_is_caught() {
     let broken = "paired_page={gcmix={high=6,hold=0}}";
-    assert!(outcome(broken, "mlc", "shadow", NONE, Trouble::PowerCut).losing > 0);
+    for (cell, order) in [("mlc", "shadow"), ("tlc", "consecutive"), ("tlc", "shadow")] {
+        assert!(outcome(broken, cell, order, NONE, Trouble::PowerCut).losing > 0);
+        assert!(outcome(broken, cell, order, NONE, Trouble::ProgramFailure).losing > 0);
+    }
 }
 
 #[test]
