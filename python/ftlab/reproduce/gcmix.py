@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.reproduce import claims as verdicts
-from ftlab.reproduce.claims import Claim, Finding, Rule, Statement
+from ftlab.reproduce.claims import Claim, Finding, Rule, Statement, Verdict
 from ftlab.reproduce.experiment import Run
 from ftlab.reproduce.gcmix_servers import CAPTURED, PAGE, RATE, SERVERS
+from ftlab.reproduce.survival import EXPECTED, TROUBLES, Trial, Trouble
 from ftlab.reproduce.workloads import Workload
 from ftlab.result import Result
 
@@ -105,6 +106,7 @@ EXPERIMENTS = {
     "fig12": "time to process writes on the same, on a serial device",
     "fig13": "time to process reads, from the same runs",
     "fig14": "WAF and erases by storage utilisation",
+    "survival": "which protection survives which fault: a fault at every operation of many short lives",
 }
 
 MIXED = ("PM", "DM", "DML")
@@ -155,6 +157,8 @@ def points(experiment: str) -> list[Point]:
             return [Point(name, ftl) for name in traces for ftl in MIXED]
         case "fig12" | "fig13":
             return [Point(name, ftl, "serial") for name in traces for ftl in BARS]
+        case "survival":
+            return []
         case "fig14":
             return [Point(uniform(u), ftl) for u in UTILISATIONS for ftl in ("P", "DML")]
         case _:
@@ -212,9 +216,17 @@ def time_scale(workload: Workload) -> float:
 class Evidence:
     """The results of a grid, looked up by what claims ask."""
 
-    def __init__(self, results: Mapping[Point, Result], workloads: Mapping[str, Workload]) -> None:
+    def __init__(
+        self,
+        results: Mapping[Point, Result],
+        workloads: Mapping[str, Workload],
+        trials: Sequence[Trial] = (),
+        restart: Mapping[str, float] | None = None,
+    ) -> None:
         self.results = results
         self.workloads = workloads
+        self.trials = trials
+        self.restart = restart
 
     def figure(self, point: Point, name: str) -> float:
         """One of `FIGURES`; NaN where it is not defined.
@@ -587,4 +599,39 @@ def _utilisation_statements() -> Iterator[Statement]:
                     verdicts.at_most(5, 15), backups)  # fmt: skip
 
 
-STATEMENTS = tuple(_statements())
+def _promises() -> Iterator[Statement]:
+    """What sections 3 and 4 argue of every protection and fault."""
+    for (protection, trouble), survives in EXPECTED.items():
+        words = f"{protection}: acknowledged data {'survive' if survives else 'are lost by'} a {TROUBLES[trouble]}"
+        if trouble == "second-cut":
+            words = (
+                f"{protection}: acknowledged data {'survive' if survives else 'are lost by'} two power cuts"
+            )
+        yield Statement(
+            f"s-{protection.lower().replace(' ', '-')}-{trouble}", words, "survives" if survives else "loses",
+            "% of lives lose", _promise(survives), "survival", _losing(protection, trouble), "lives of a small device",
+        )  # fmt: skip
+
+
+def _promise(survives: bool) -> Rule:
+    """A single lost page breaks a promise to survive; without one, some life has to lose data."""
+
+    def judge(losing: float) -> Verdict:
+        return "reproduced" if (losing == 0) == survives else "not-reproduced"
+
+    return Rule("no life may lose data" if survives else "some life has to lose data", judge)
+
+
+def _losing(protection: str, trouble: Trouble) -> Callable[[Evidence], Finding]:
+    def measure(evidence: Evidence) -> Finding:
+        chosen = [t for t in evidence.trials if (t.protection, t.trouble) == (protection, trouble)]
+        if not chosen:
+            raise KeyError(protection)
+        runs, losing = sum(t.runs for t in chosen), sum(t.losing for t in chosen)
+        cells = ", ".join(f"{t.cell} {t.losing:,} of {t.runs:,}" for t in chosen)
+        return Finding(100 * losing / runs, "lives of a small device", cells)
+
+    return measure
+
+
+STATEMENTS = (*_statements(), *_promises())

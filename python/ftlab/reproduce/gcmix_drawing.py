@@ -25,6 +25,7 @@ from ftlab.reproduce.gcmix import (
     zipf,
 )
 from ftlab.reproduce.gcmix_report import ways
+from ftlab.reproduce.survival import CELLS, PROTECTIONS, TROUBLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -207,6 +208,36 @@ def _fig14(evidence: Evidence) -> Figure:
     return figure
 
 
+def _survival(evidence: Evidence) -> Figure:
+    """A square per protection, cell and fault: whether it survived, or in what part of the lives data were lost."""
+    from matplotlib.patches import Rectangle
+
+    by_case = {(t.protection, t.cell, t.trouble): t for t in evidence.trials}
+    columns = [(cell, trouble) for cell in CELLS for trouble in TROUBLES]
+    figure, (panel,) = _figure(11, 4.6)
+    for row, protection in enumerate(PROTECTIONS):
+        for column, (cell, trouble) in enumerate(columns):
+            trial = by_case.get((protection, cell, trouble))
+            if trial is None:
+                colour, words = "#eeeeee", "-"
+            elif trial.survives:
+                colour, words = "#bfe3c8", "survives"
+            else:
+                colour, words = "#f2b8a8", f"{100 * trial.losing / trial.runs:.0f} % lose"
+            panel.add_patch(Rectangle((column, row), 0.96, 0.92, color=colour))
+            panel.text(column + 0.48, row + 0.46, words, ha="center", va="center", fontsize=7.5)
+    panel.set_xlim(0, len(columns))
+    panel.set_ylim(len(PROTECTIONS), 0)
+    panel.set_yticks([row + 0.46 for row in range(len(PROTECTIONS))], list(PROTECTIONS))
+    names = [TROUBLES[trouble].replace(" ", "\n", 1) for _, trouble in columns]
+    panel.set_xticks([column + 0.48 for column in range(len(columns))], names, fontsize=7.5)
+    for at, cell in enumerate(CELLS):
+        panel.text((at + 0.5) * len(TROUBLES), -0.25, cell, ha="center", va="bottom", fontsize=9)
+    panel.tick_params(length=0)
+    panel.spines[:].set_visible(False)
+    return figure
+
+
 DRAWN: Mapping[str, Callable[[Evidence], Figure]] = {
     "fig5": _fig5,
     "readings": _readings,
@@ -218,5 +249,6 @@ DRAWN: Mapping[str, Callable[[Evidence], Figure]] = {
     "fig12": _time("write"),
     "fig13": _time("read"),
     "fig14": _fig14,
+    "survival": _survival,
 }
 assert tuple(DRAWN) == tuple(gcmix.EXPERIMENTS)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from ftlab import text
-from ftlab.reproduce import claims, gcmix, gcmix_servers, workloads
+from ftlab.reproduce import claims, gcmix, gcmix_servers, survival, workloads
 from ftlab.reproduce.experiment import Grid, Tell
 from ftlab.reproduce.gcmix import (
     BARS,
@@ -24,7 +25,19 @@ from ftlab.reproduce.gcmix import (
 from ftlab.reproduce.paper import Outcome, Paper
 from ftlab.reproduce.workloads import Library, Workload
 
-PICTURES = ("fig5", "fig7", "fig8", "fig9", "fig10", "fig11", "fig12", "fig13", "fig14", "readings")
+PICTURES = (
+    "fig5",
+    "fig7",
+    "fig8",
+    "fig9",
+    "fig10",
+    "fig11",
+    "fig12",
+    "fig13",
+    "fig14",
+    "readings",
+    "survival",
+)
 
 
 def reproduce(
@@ -34,7 +47,6 @@ def reproduce(
     """Runs experiments and judges the claims."""
     evidence = gather(experiments, scale, out, own, tell, jobs)
     found = gcmix.judged(evidence, experiments)
-    known = list(evidence.workloads.values())
 
     def pictures() -> Mapping[str, Any]:
         from ftlab.reproduce import gcmix_drawing
@@ -43,11 +55,29 @@ def reproduce(
 
     return Outcome(
         found,
-        workloads.table(known) if known else "Zipf and uniform workloads are generated as they run.",
+        _told(evidence),
         report(scale, experiments, evidence, found),
         figures(evidence),
         pictures,
     )
+
+
+def _told(evidence: Evidence) -> str:
+    """What people are told before the claims."""
+    known = list(evidence.workloads.values())
+    parts = [workloads.table(known)] if known else []
+    if any(point.workload not in evidence.workloads for point in evidence.results):
+        parts.append("Zipf and uniform workloads are generated as they run.")
+    if evidence.trials:
+        parts.append(survival.plain_table(evidence.trials))
+    if evidence.restart is not None:
+        parts.append(survival.restart_line(evidence.restart))
+    return "\n\n".join(parts)
+
+
+def _survival(evidence: Evidence) -> list[str]:
+    lines = ["## Survival: lives with a fault, by protection", "", survival.table(evidence.trials)]
+    return [*lines, "", survival.restart_line(evidence.restart)] if evidence.restart is not None else lines
 
 
 def gather(
@@ -75,7 +105,12 @@ def gather(
         if point.workload not in absent
     }
     results = Grid(out / "runs").run(list(runs.values()), tell, jobs)
-    return Evidence({point: results[run.label] for point, run in runs.items()}, ready)
+    trials: list[survival.Trial] = []
+    restart: dict[str, float] | None = None
+    if "survival" in experiments:
+        trials = survival.matrix(scale, jobs=jobs, tell=tell.note if tell is not None else None)
+        restart = survival.restart(size.ratio)
+    return Evidence({point: results[run.label] for point, run in runs.items()}, ready, trials, restart)
 
 
 def figures(evidence: Evidence) -> dict[str, Any]:
@@ -85,7 +120,9 @@ def figures(evidence: Evidence) -> dict[str, Any]:
         values = {name: of(result.summary) for name, of in gcmix.FIGURES.items()}
         cost = {key: result.summary["run"][key] for key in ("wall_s", "cpu_s")}
         rows.append({**point._asdict(), **values, **cost})
-    return {"schema": "ftlab.reproduction/1", "paper": gcmix.PAPER, "runs": rows}
+    trials = [asdict(trial) for trial in evidence.trials]
+    survived = {"survival": trials, "restart": evidence.restart} if trials else {}
+    return {"schema": "ftlab.reproduction/1", "paper": gcmix.PAPER, "runs": rows, **survived}
 
 
 def report(scale: str, experiments: Sequence[str], evidence: Evidence, found: Sequence[claims.Claim]) -> str:
@@ -285,6 +322,7 @@ TABLES: Mapping[str, Callable[[Evidence], list[str]]] = {
     "fig12": _by_ftl("Figure 12: time of writes, P = 1 (mean of a request)", BARS, _time_cell("write")),
     "fig13": _by_ftl("Figure 13: time of reads, P = 1 (mean of a request)", BARS, _time_cell("read")),
     "fig14": _utilisations,
+    "survival": _survival,
 }
 
 PAPER = Paper(gcmix.PAPER, tuple(gcmix.SCALES), gcmix.EXPERIMENTS, gcmix.STATEMENTS, PICTURES, reproduce)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from ftlab import _core
+from ftlab import _core, text
 
 Trouble = Literal["program-failure", "power-cut", "second-cut"]
 
@@ -135,7 +137,33 @@ def is_possible(protection: str, cell: str) -> bool:
     return protection != "parity backup" or cell.startswith("MLC")
 
 
-def matrix(scale: str, *, jobs: int = 2, tell: Callable[[str], object] | None = None) -> list[Trial]:
+def restart(ratio: float) -> dict[str, float]:
+    """What a restart of the paper's device costs, of so many of its blocks, full and overwritten once."""
+    sets = {
+        "device": {
+            "blocks_per_plane": round(4096 * ratio),
+            "user_capacity": f"{round(24 * 1024 * ratio)}MiB",
+        },
+        "run": {"payload": "stamp", "precondition": {"random": "1x"}},
+    }
+    cost: dict[str, float] = json.loads(
+        _core.restart_cost("json", json.dumps({"preset": "gcmix-pm", **sets}), [])
+    )
+    return cost
+
+
+def restart_line(cost: dict[str, float] | Any) -> str:
+    """The cost of a restart in a sentence."""
+    return (
+        f"A restart of the device, full and overwritten once, reads {int(cost['pages_read']):,} spare areas, "
+        f"{cost['restart_s']:.3g} s of array reads on its 4 dies; {int(cost['spare_bytes_per_page'])} bytes of spare "
+        f"area per page, {100 * cost['spare_share']:.2f} % of it ({cost['wall_s']:.2g} s here)."
+    )
+
+
+def matrix(
+    scale: str, *, jobs: int | None = None, tell: Callable[[str], object] | None = None
+) -> list[Trial]:
     """Tries every protection under every fault, on small devices and on larger ones."""
     effort = EFFORTS[scale]
     cases = [
@@ -152,7 +180,7 @@ def matrix(scale: str, *, jobs: int = 2, tell: Callable[[str], object] | None = 
             tell(f"{trial.protection}, {trial.cell}, {TROUBLES[trial.trouble]}: {_verdict(trial)}")
         return trial
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
         return list(pool.map(attempt, cases))
 
 
@@ -193,6 +221,20 @@ def table(trials: Sequence[Trial]) -> str:
                 )
     reasons = [reason for protection in PROTECTIONS for reason in _reasons(protection, trials)]
     return "\n".join([*lines, "", *reasons])
+
+
+def plain_table(trials: Sequence[Trial]) -> str:
+    """The matrix for a terminal, and under it the reason of each loss."""
+    by_case = {(trial.protection, trial.cell, trial.trouble): trial for trial in trials}
+    rows = [["protection", "cell and program order", *TROUBLES.values()]]
+    for protection in PROTECTIONS:
+        for cell in CELLS:
+            row = [by_case.get((protection, cell, trouble)) for trouble in TROUBLES]
+            if any(row):
+                rows.append([protection, cell, *(_verdict(trial) if trial else text.ABSENT for trial in row)])
+    reasons = [reason for protection in PROTECTIONS for reason in _reasons(protection, trials)]
+    listed = [textwrap.fill(reason, 110, subsequent_indent="  ") for reason in reasons]
+    return text.columns(rows, align="<<<<<") + "\n\n" + "\n".join(listed)
 
 
 def _reasons(protection: str, trials: Sequence[Trial]) -> Iterator[str]:
