@@ -79,6 +79,8 @@ bench: ## the benchmark of record, single thread
 .PHONY: evidence
 evidence: setup ## the engine against theory and formulas, at length, into docs/evidence
 	$(PY) -m ftlab.analysis.evidence --out docs/evidence
+	$(BIN)/ftlab reproduce gcmix --only survival --scale paper --out out/survival
+	cp out/survival/report.md docs/evidence/gcmix-survival.md
 
 .PHONY: docs
 docs: setup ## the documentation as HTML in docs/_build

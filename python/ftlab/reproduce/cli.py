@@ -72,7 +72,9 @@ def main(options: argparse.Namespace) -> None:
     else:
         width = shutil.get_terminal_size((110, 24)).columns
         sys.stdout.write(outcome.tables + "\n\n")
-        sys.stdout.write(claims.table(outcome.claims, width))
+        # With `--only`, claims of other experiments would bury those that were asked for; the files have them.
+        judged = [claim for claim in outcome.claims if claim.verdict != "not-run" or options.only is None]
+        sys.stdout.write(claims.table(judged, width))
     print(
         f"written to {out}: claims.json, report.md, figures; runs are kept in {out / 'runs'}", file=sys.stderr
     )

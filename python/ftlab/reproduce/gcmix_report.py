@@ -139,7 +139,9 @@ def report(scale: str, experiments: Sequence[str], evidence: Evidence, found: Se
         "| claim | paper | measured | verdict | workload | kind |",
         "|---|---:|---:|---|---|---|",
     ]
-    for claim in found:
+    for claim in (
+        found if len(experiments) == len(gcmix.EXPERIMENTS) else [c for c in found if c.verdict != "not-run"]
+    ):
         measured = f"{claims.number(claim.measured)} {claim.unit}".strip()
         lines.append(
             f"| {claim.id}: {claim.claim} | {claim.paper_value} | {measured} | {claim.verdict} | {claim.workload} "
