@@ -74,8 +74,8 @@ def main(options: argparse.Namespace) -> None:
         sys.stdout.write(outcome.tables + "\n\n")
         # With `--only`, claims of other experiments would bury those that were asked for; the files have them.
         judged = [claim for claim in outcome.claims if claim.verdict != "not-run" or options.only is None]
-        if judged:
-            sys.stdout.write(claims.table(judged, width))
+        nothing = "No claim is judged from this experiment alone; report.md has its figures.\n"
+        sys.stdout.write(claims.table(judged, width) if judged else nothing)
     print(
         f"written to {out}: claims.json, report.md, figures; runs are kept in {out / 'runs'}", file=sys.stderr
     )
