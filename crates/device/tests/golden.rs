@@ -118,6 +118,9 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         }
     }
     let mut config = reference(executor);
+    choose(&mut config.ftl, "victim", "cost-benefit", &[("age", 1.0)]);
+    all.push(("cost-benefit, age since filled".into(), config));
+    let mut config = reference(executor);
     config.device.program_order = ProgramOrder::Shadow;
     all.push(("program_order=shadow".into(), config));
     for scheduler in ["fifo", "paq"] {

@@ -235,6 +235,9 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
         _ => {}
     }
     choose(ftl, "gc_schedule", "threshold", &[("free_blocks", free_blocks)]);
+    if ftl.get("victim").name == "cost-benefit" {
+        choose(ftl, "victim", "cost-benefit", &[("age", r.below(2) as f64)]);
+    }
     if ftl.get("victim").name == "rga" {
         choose(ftl, "victim", "rga", &[("d", 1.0 + r.below(6) as f64)]);
     }

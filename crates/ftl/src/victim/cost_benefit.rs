@@ -1,35 +1,55 @@
-//! Cost-benefit: the unit with the largest age × (1 − u) / 2u, where u is its valid fraction and its age
-//! the time since it last changed (Kawaguchi, Nishioka and Motoda, USENIX 1995, section 3).
+//! Cost-benefit: the unit with the largest age × (1 − u) / 2u, where u is its valid fraction (Kawaguchi,
+//! Nishioka and Motoda, USENIX 1995, section 3).
 //!
-//! Time is logical: pages the host has written. A unit enters the list of its valid count exactly when it
-//! changed, so within a list the first is the oldest, and the best unit is one of the lists' firsts: a
-//! choice looks at one unit per valid count, not at every unit.
+//! Time is logical: pages the host has written. The age is the time since the unit last changed, an
+//! invalidation included, as Kawaguchi et al. have it, or the time since it was filled. Either way the oldest
+//! unit of each valid count is at hand, so a choice looks at one unit per valid count, not at every unit: with
+//! the first age a unit enters the list of its valid count exactly when it changed, with the second the lists
+//! keep the order of filling.
 
-use base::{Choice, Selection};
+use base::{Choice, Param, Selection};
 use engine::Stream;
 
 use super::buckets::Buckets;
+use super::ranks::Ranks;
 use super::{Shape, VictimPolicy, View};
 
 /// See the module.
 pub struct CostBenefit {
-    by_valid: Buckets,
-    changed_at: Vec<u64>,
+    by_valid: Rows,
+    /// By unit: since when its age counts.
+    since: Vec<u64>,
     slots: u32,
+}
+
+/// Closed units by valid count, the oldest first.
+enum Rows {
+    Changed(Buckets),
+    Filled(Ranks),
 }
 
 impl CostBenefit {
     pub(super) const CHOICE: Choice = Choice {
         name: "cost-benefit",
         doc: "Largest age × (1 − u) / 2u, u the valid fraction (Kawaguchi et al. 1995); age in host pages written.",
-        params: &[],
+        params: &[Param::word(
+            "age",
+            &["changed", "filled"],
+            "What the age of a block is counted from: `changed`, its last change, an invalidation included; `filled`, \
+             the program of its last page.",
+        )],
     };
 
-    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Vec<Stream>) -> CostBenefit {
+    pub(super) fn build(selection: &Selection, shape: Shape, _random: Vec<Stream>) -> CostBenefit {
         let units = shape.domains * shape.units_per_domain;
+        let rows = shape.slots + 1;
         CostBenefit {
-            by_valid: Buckets::new(shape.domains, shape.slots + 1, units),
-            changed_at: vec![0; units as usize],
+            by_valid: if selection.get("age") == 0.0 {
+                Rows::Changed(Buckets::new(shape.domains, rows, units))
+            } else {
+                Rows::Filled(Ranks::new(shape.domains, rows, shape.units_per_domain))
+            },
+            since: vec![0; units as usize],
             slots: shape.slots,
         }
     }
@@ -39,11 +59,15 @@ impl VictimPolicy for CostBenefit {
     fn choose(&mut self, view: View<'_>) -> Option<u32> {
         let mut best: Option<(u32, u64, u32)> = None;
         for valid in 0..=self.slots {
-            let Some(unit) = self.by_valid.first(view.domain, valid) else { continue };
+            let first = match &self.by_valid {
+                Rows::Changed(rows) => rows.first(view.domain, valid),
+                Rows::Filled(rows) => rows.first(view.domain, valid),
+            };
+            let Some(unit) = first else { continue };
             if valid == 0 {
                 return Some(unit);
             }
-            let age = view.now - self.changed_at[unit as usize];
+            let age = view.now - self.since[unit as usize];
             // age × (slots − valid) / valid, compared by cross-multiplication in integers; a tie keeps the
             // emptier unit, which came first.
             let gain = age * u64::from(self.slots - valid);
@@ -62,19 +86,30 @@ impl VictimPolicy for CostBenefit {
 
     #[inline]
     fn on_closed(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
-        self.changed_at[unit as usize] = now;
-        self.by_valid.push(domain, valid, unit);
+        self.since[unit as usize] = now;
+        match &mut self.by_valid {
+            Rows::Changed(rows) => rows.push(domain, valid, unit),
+            Rows::Filled(rows) => rows.push(domain, valid, unit),
+        }
     }
 
     #[inline]
     fn on_invalidated(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
-        self.changed_at[unit as usize] = now;
-        self.by_valid.remove(domain, valid + 1, unit);
-        self.by_valid.push(domain, valid, unit);
+        match &mut self.by_valid {
+            Rows::Changed(rows) => {
+                self.since[unit as usize] = now;
+                rows.remove(domain, valid + 1, unit);
+                rows.push(domain, valid, unit);
+            }
+            Rows::Filled(rows) => rows.move_to(domain, valid, unit),
+        }
     }
 
     #[inline]
     fn on_removed(&mut self, domain: u32, unit: u32, valid: u32) {
-        self.by_valid.remove(domain, valid, unit);
+        match &mut self.by_valid {
+            Rows::Changed(rows) => rows.remove(domain, valid, unit),
+            Rows::Filled(rows) => rows.remove(domain, unit),
+        }
     }
 }

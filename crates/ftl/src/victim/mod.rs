@@ -8,6 +8,7 @@ mod cost_benefit;
 mod fifo;
 mod greedy;
 mod random;
+mod ranks;
 mod rga;
 
 use base::{Choice, Seam, Selection};
@@ -148,7 +149,14 @@ mod tests {
     /// A domain whose units were closed in the order 0, 1, 2, 3 at times 10, 20, 30, 40, and then lost
     /// pages: (unit, valid pages left, time).
     fn chosen(name: &str, losses: &[(u32, u16, u64)], now: u64) -> u32 {
-        let selection = Selection::default_of(SEAM.find(name).unwrap());
+        chosen_with(name, &[], losses, now)
+    }
+
+    fn chosen_with(name: &str, params: &[(&str, f64)], losses: &[(u32, u16, u64)], now: u64) -> u32 {
+        let mut selection = Selection::default_of(SEAM.find(name).unwrap());
+        for (param, value) in params {
+            selection.params.iter_mut().find(|(key, _)| key == param).unwrap().1 = *value;
+        }
         let mut policy = AnyVictim::build(&selection, SHAPE, chance_by_domain(1, SHAPE.domains));
         let mut units = [Unit { valid: 8, state: UnitState::Closed, lsb_only: false }; 8];
         for unit in 0..4 {
@@ -182,6 +190,10 @@ mod tests {
         assert_eq!(chosen("cost-benefit", &[(0, 6, 60), (3, 2, 990)], 1000), 0);
         // An empty unit costs nothing.
         assert_eq!(chosen("cost-benefit", &[(0, 6, 60), (3, 0, 990)], 1000), 3);
+        // Counted from its filling, unit 0 is the oldest by far: (1000 - 10) × 2/12 against 960 × 5/6.
+        assert_eq!(chosen_with("cost-benefit", &[("age", 1.0)], &[(0, 6, 999), (3, 3, 999)], 1000), 3);
+        assert_eq!(chosen_with("cost-benefit", &[("age", 1.0)], &[(3, 3, 60), (0, 3, 999)], 1000), 0);
+        assert_eq!(chosen("cost-benefit", &[(3, 3, 60), (0, 3, 999)], 1000), 3);
         // random and rga choose among the closed ones.
         assert!(chosen("random", &[], 80) < 4);
         // Eight or more draws out of four see the emptiest with near certainty; the seed is fixed.

@@ -1,0 +1,168 @@
+//! Closed units by row, each row in the order in which its units were filled, however they came to the row.
+//!
+//! A unit has a rank, a number that grows with each unit that is filled in its domain; a row is a bitmap of
+//! ranks with one bit per 64 above it. So a move from row to row is four bit operations, and the first unit of
+//! a row is found in a few words. When the ranks run out, the units of the domain are numbered anew in their
+//! order: once in as many fillings as the domain has units, so that it costs a constant for each.
+
+const NONE: u32 = u32::MAX;
+
+/// Rows of units in the order of filling.
+pub(super) struct Ranks {
+    rows: u32,
+    units_per_domain: u32,
+    /// Ranks of a domain; a multiple of 4096.
+    ranks: u32,
+    /// By unit.
+    rank: Vec<u32>,
+    /// By unit: the row it is in.
+    row: Vec<u16>,
+    /// By domain and rank.
+    unit: Vec<u32>,
+    /// By domain: the next rank.
+    next: Vec<u32>,
+    /// By domain and row: a bit per rank.
+    bits: Vec<u64>,
+    /// By domain and row: a bit per word of `bits`.
+    summary: Vec<u64>,
+}
+
+impl Ranks {
+    /// Empty rows for each of `domains`.
+    pub(super) fn new(domains: u32, rows: u32, units_per_domain: u32) -> Ranks {
+        let ranks = (2 * units_per_domain).next_multiple_of(4096);
+        let words = (domains * rows) as usize * (ranks / 64) as usize;
+        Ranks {
+            rows,
+            units_per_domain,
+            ranks,
+            rank: vec![NONE; (domains * units_per_domain) as usize],
+            row: vec![0; (domains * units_per_domain) as usize],
+            unit: vec![NONE; (domains * ranks) as usize],
+            next: vec![0; domains as usize],
+            bits: vec![0; words],
+            summary: vec![0; words / 64],
+        }
+    }
+
+    /// A unit was filled last of all.
+    pub(super) fn push(&mut self, domain: u32, row: u32, unit: u32) {
+        if self.next[domain as usize] == self.ranks {
+            self.number_anew(domain);
+        }
+        let rank = self.next[domain as usize];
+        self.next[domain as usize] += 1;
+        self.place(domain, row, unit, rank);
+    }
+
+    /// A unit changes its row and keeps its place in the order.
+    #[inline]
+    pub(super) fn move_to(&mut self, domain: u32, row: u32, unit: u32) {
+        let rank = self.rank[unit as usize];
+        self.clear(domain, u32::from(self.row[unit as usize]), rank);
+        self.set(domain, row, rank);
+        self.row[unit as usize] = row as u16;
+    }
+
+    /// Takes a unit out.
+    pub(super) fn remove(&mut self, domain: u32, unit: u32) {
+        let rank = std::mem::replace(&mut self.rank[unit as usize], NONE);
+        self.clear(domain, u32::from(self.row[unit as usize]), rank);
+        self.unit[(domain * self.ranks + rank) as usize] = NONE;
+    }
+
+    /// The unit of a row that was filled first.
+    #[inline]
+    pub(super) fn first(&self, domain: u32, row: u32) -> Option<u32> {
+        let words = (self.ranks / 64) as usize;
+        let from = (domain * self.rows + row) as usize * words;
+        let summary = &self.summary[from / 64..][..words / 64];
+        let (at, bits) = summary.iter().enumerate().find(|(_, bits)| **bits != 0)?;
+        let word = at * 64 + bits.trailing_zeros() as usize;
+        let rank = word * 64 + self.bits[from + word].trailing_zeros() as usize;
+        Some(self.unit[domain as usize * self.ranks as usize + rank])
+    }
+
+    fn place(&mut self, domain: u32, row: u32, unit: u32, rank: u32) {
+        self.rank[unit as usize] = rank;
+        self.row[unit as usize] = row as u16;
+        self.unit[(domain * self.ranks + rank) as usize] = unit;
+        self.set(domain, row, rank);
+    }
+
+    #[inline]
+    fn word(&self, domain: u32, row: u32, rank: u32) -> usize {
+        (domain * self.rows + row) as usize * (self.ranks / 64) as usize + (rank / 64) as usize
+    }
+
+    #[inline]
+    fn set(&mut self, domain: u32, row: u32, rank: u32) {
+        let word = self.word(domain, row, rank);
+        self.bits[word] |= 1 << (rank % 64);
+        self.summary[word / 64] |= 1 << (word % 64);
+    }
+
+    #[inline]
+    fn clear(&mut self, domain: u32, row: u32, rank: u32) {
+        let word = self.word(domain, row, rank);
+        self.bits[word] &= !(1 << (rank % 64));
+        if self.bits[word] == 0 {
+            self.summary[word / 64] &= !(1 << (word % 64));
+        }
+    }
+
+    /// Gives the units of a domain the first ranks, in their order.
+    #[cold]
+    fn number_anew(&mut self, domain: u32) {
+        let range = (domain * self.ranks) as usize..((domain + 1) * self.ranks) as usize;
+        let in_order: Vec<u32> = self.unit[range].iter().copied().filter(|&unit| unit != NONE).collect();
+        debug_assert!(in_order.len() <= self.units_per_domain as usize);
+        for (rank, &unit) in in_order.iter().enumerate() {
+            let row = u32::from(self.row[unit as usize]);
+            self.remove(domain, unit);
+            // Ranks below are free: those of units before, which moved down.
+            self.place(domain, row, unit, rank as u32);
+        }
+        self.next[domain as usize] = in_order.len() as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Stream;
+
+    use super::*;
+
+    /// Against a list that is searched: through several numberings, with units that stay for long.
+    #[test]
+    fn the_first_of_a_row_is_the_one_filled_first() {
+        const UNITS: u32 = 300;
+        let mut ranks = Ranks::new(2, 5, UNITS);
+        let mut filled: Vec<(u32, u32)> = Vec::new();
+        let mut random = Stream::new(1, "ranks");
+        for step in 0..40_000 {
+            let unit = UNITS + random.below_u32(UNITS);
+            let row = random.below_u32(5);
+            match filled.iter().position(|&(other, _)| other == unit) {
+                None => {
+                    ranks.push(1, row, unit);
+                    filled.push((unit, row));
+                }
+                // Some units are never taken out.
+                Some(at) if !unit.is_multiple_of(7) && random.below(3) == 0 => {
+                    ranks.remove(1, unit);
+                    filled.remove(at);
+                }
+                Some(at) => {
+                    ranks.move_to(1, row, unit);
+                    filled[at].1 = row;
+                }
+            }
+            for row in 0..5 {
+                let expected = filled.iter().find(|&&(_, at)| at == row).map(|&(unit, _)| unit);
+                assert_eq!(ranks.first(1, row), expected, "row {row} after {step} steps");
+                assert_eq!(ranks.first(0, row), None);
+            }
+        }
+    }
+}
