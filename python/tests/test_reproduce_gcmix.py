@@ -220,7 +220,9 @@ def test_claims_follow_from_hand_made_results() -> None:
     results[Point(zipf(1.0), "DM")] = by_hand(2.6)
     results[Point(zipf(1.0), "DML")] = by_hand(2.7)
     for z, published in gcmix.MEDIANS.items():
-        results[Point(zipf(z), "D")] = by_hand(2.5, omega=1.1 * published if z else 3 * published)
+        results[Point(zipf(z), "D", gcmix.OMEGA_AGE)] = by_hand(
+            2.5, omega=1.1 * published if z else 3 * published
+        )
     found = {claim.id: claim for claim in gcmix.judged(Evidence(results, {}), ("fig5", "fig8"))}
     assert found["omega-0.0"].verdict == "not-reproduced"
     assert found["omega-0.6"].measured == pytest.approx(2.0471)

@@ -37,6 +37,10 @@ OMEGA_FTL = "D"
 """The FTL whose ω is held against the published figures. The text says DM; see docs/papers/gcmix.md."""
 
 
+OMEGA_AGE = "age since filled"
+"""The reading of `READINGS` under which it is: what cost-benefit takes for a block's age."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scale:
     """How large the device is."""
@@ -69,6 +73,7 @@ READINGS: Mapping[str, Mapping[str, Any]] = {
     "1000 per second": {"workload.interval": "1ms"},
     "Poisson": {"workload.poisson": True},
     "eight planes": {"device.channels": 4, "device.planes_per_die": 2},
+    "age since filled": {"ftl.victim.cost-benefit.age": "filled"},
     "begins empty": {"run.precondition": "none"},
     "two update blocks": {"ftl.separation": "host-gc"},
     "10 times the rate": {},
@@ -133,7 +138,7 @@ def points(experiment: str) -> list[Point]:
     traces = (*SERVER_NAMES, *CAPTURED_NAMES)
     match experiment:
         case "fig5":
-            return [Point(zipf(z), OMEGA_FTL) for z in EXPONENTS]
+            return [Point(zipf(z), OMEGA_FTL, OMEGA_AGE) for z in EXPONENTS]
         case "readings":
             of_omega = [("DM", ""), ("DML", ""), ("DX", ""), ("DM", "eight planes"), ("D", "eight planes")]
             of_omega += [
@@ -142,7 +147,8 @@ def points(experiment: str) -> list[Point]:
             of_waf = [(f, "begins empty") for f in ("P", "PX")] + [
                 (f, "two update blocks") for f in ("P", "PX")
             ]
-            ways = [("D", ""), ("P", ""), ("PX", ""), *of_omega, *of_waf]
+            of_age = [("D", OMEGA_AGE), ("DM", OMEGA_AGE)]
+            ways = [("D", ""), ("P", ""), ("PX", ""), *of_age, *of_omega, *of_waf]
             fast = [Point("EXCHANGE", ftl, "10 times the rate") for ftl in ("D", "DML")]
             return [Point(zipf(z), ftl, setting) for ftl, setting in ways for z in EXPONENTS] + fast
         case "fig7":
@@ -363,7 +369,7 @@ def _statements() -> Iterator[Statement]:
 
 def _median(z: float, ftl: str) -> Callable[[Evidence], Finding]:
     def measure(evidence: Evidence) -> Finding:
-        point = Point(zipf(z), ftl)
+        point = Point(zipf(z), ftl, OMEGA_AGE)
         found = evidence.figure(point, "omega_p50")
         low, high = (evidence.figure(point, key) for key in ("omega_p10", "omega_p90"))
         apart = 100 * (found / MEDIANS[z] - 1)
@@ -383,7 +389,8 @@ def _worst_median(ftl: str) -> Callable[[Evidence], Finding]:
 def _omega_statements() -> Iterator[Statement]:
     for z, published in MEDIANS.items():
         yield Statement(
-            f"omega-{z:.1f}", f"The median of ω at z = {z:.1f} (unmixed placement, {RATE:g} writes per second)",
+            f"omega-{z:.1f}", f"The median of ω at z = {z:.1f} (unmixed placement, {RATE:g} writes per second, "
+            "a block's age since it was filled)",
             published, "", verdicts.near(published, 15, 100), "fig5", _median(z, OMEGA_FTL), zipf(z),
         )  # fmt: skip
     yield Statement(

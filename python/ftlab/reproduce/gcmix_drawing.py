@@ -15,6 +15,7 @@ from ftlab.reproduce.gcmix import (
     FTLS,
     MEDIANS,
     MIXED,
+    OMEGA_AGE,
     OMEGA_FTL,
     TAU,
     UTILISATIONS,
@@ -75,7 +76,7 @@ def _distributions(evidence: Evidence, named: Mapping[str, Point], title: str) -
 
 
 def _fig5(evidence: Evidence) -> Figure:
-    named = {f"z = {z:.1f}": Point(zipf(z), OMEGA_FTL) for z in EXPONENTS}
+    named = {f"z = {z:.1f}": Point(zipf(z), OMEGA_FTL, OMEGA_AGE) for z in EXPONENTS}
     figure, panel = _distributions(
         evidence, named, "Part of the samples up to ω; crosses: the published medians"
     )
@@ -94,7 +95,7 @@ def _readings(evidence: Evidence) -> Figure:
     for i, (ftl, setting) in enumerate(ways(evidence)):
         medians = [evidence.figure(Point(zipf(z), ftl, setting), "omega_p50") / MEDIANS[z] for z in EXPONENTS]
         label = ", ".join(filter(None, (ftl, setting)))
-        settled = (ftl, setting) == (OMEGA_FTL, "")
+        settled = (ftl, setting) == (OMEGA_FTL, OMEGA_AGE)
         panel.plot(EXPONENTS, medians, "o-", color=COLOURS[i % len(COLOURS)], label=label, markersize=4,
                    linewidth=2.6 if settled else 1.2)  # fmt: skip
     panel.axhspan(0.85, 1.15, color="#cccccc", alpha=0.5, linewidth=0)

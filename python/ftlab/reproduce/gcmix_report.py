@@ -16,6 +16,7 @@ from ftlab.reproduce.gcmix import (
     FTLS,
     MEDIANS,
     MIXED,
+    OMEGA_AGE,
     OMEGA_FTL,
     Evidence,
     Point,
@@ -169,12 +170,12 @@ def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> li
 def _omegas(evidence: Evidence) -> list[str]:
     rows = []
     for z in EXPONENTS:
-        point = Point(zipf(z), OMEGA_FTL)
+        point = Point(zipf(z), OMEGA_FTL, OMEGA_AGE)
         low, median, high = (evidence.figure(point, f"omega_{q}") for q in ("p10", "p50", "p90"))
         apart = f"{100 * (median / MEDIANS[z] - 1):+.1f} %"
         rows.append([f"{z:.1f}", f"{MEDIANS[z]:g}", f"{median:.4g}", apart, f"{low:.4g}", f"{high:.4g}"])
     head = ["z", "published median", "median", "apart", "10 %", "90 %"]
-    return _table(f"Figure 5: ω under {OMEGA_FTL}", head, rows)
+    return _table(f"Figure 5: ω under {OMEGA_FTL}, {OMEGA_AGE}", head, rows)
 
 
 def ways(evidence: Evidence) -> list[tuple[str, str]]:
