@@ -60,6 +60,27 @@ pub enum Multiplane {
     Bac,
 }
 
+/// Parts of a device that do the same thing at the same time, each on its own flash page: together they are one part
+/// whose pages, *superpages*, are that many times wider (GC forwarding, section 2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InStep {
+    /// Channels in step: all of the device, or 1.
+    pub channels: u32,
+    /// Planes of each die in step: all of it, or 1.
+    pub planes: u32,
+}
+
+impl InStep {
+    /// Every channel and plane by itself.
+    pub const NONE: InStep = InStep { channels: 1, planes: 1 };
+
+    /// Flash pages of a superpage; blocks of a superblock.
+    #[inline]
+    pub fn lanes(self) -> u32 {
+        self.channels * self.planes
+    }
+}
+
 /// Division by a number that is fixed for the run, as a multiplication.
 ///
 /// Exact for every 32-bit dividend (Granlund and Montgomery 1994, with a 33-bit reciprocal in 64 bits;

@@ -3,7 +3,7 @@
 //! Sizes are bytes, times integer nanoseconds, rates bytes per second. Nothing downstream reads what the
 //! user wrote; everything reads this.
 
-use base::{Cell, Duration, Multiplane, ProgramOrder, Selection};
+use base::{Cell, Duration, InStep, Multiplane, ProgramOrder, Selection};
 
 /// One simulation, completely described.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,23 @@ pub struct Config {
     pub workload: Workload,
     /// Executor, seed, checks and preconditioning.
     pub run: Run,
+}
+
+impl Config {
+    /// Which channels and planes are in step.
+    pub fn in_step(&self) -> InStep {
+        in_step(&self.device, &self.ftl)
+    }
+}
+
+/// Which channels and planes a reclaim unit keeps in step.
+pub(crate) fn in_step(device: &Device, ftl: &Ftl) -> InStep {
+    let unit = ftl.get("reclaim_unit");
+    let over = if unit.name == "superblock" { unit.word("over") } else { "" };
+    InStep {
+        channels: if over.starts_with("channels") { device.channels } else { 1 },
+        planes: if over.ends_with("planes") { device.planes_per_die } else { 1 },
+    }
 }
 
 /// `[device]`.

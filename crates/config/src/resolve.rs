@@ -8,7 +8,7 @@ use crate::document::Value;
 use crate::keys::{GENERATOR_ONLY, TRACE_ONLY, is_static_order};
 use crate::model::{
     BackwardsTime, Config, Device, End, Ftl, Generator, Host, OutOfRange, Precondition, Replay, Run, Source, Timing,
-    Workload,
+    Workload, in_step,
 };
 use crate::reader::Reader;
 use crate::units::{list, print_size};
@@ -24,6 +24,7 @@ const AGREEMENT: f64 = 0.005;
 pub(crate) fn resolve(reader: &mut Reader<'_>, registry: &Registry) -> Option<Config> {
     let device = device(reader);
     let ftl = ftl(reader, registry);
+    let device = device.map(|device| whole_superpages(reader, device, ftl.as_ref()));
     let host = host(reader);
     let sizes = device.as_ref().map(|device| (device.user_capacity, u64::from(device.page_size)));
     let workload = workload(reader, sizes);
@@ -149,6 +150,20 @@ fn user_capacity(reader: &mut Reader<'_>, raw: Option<u64>, page_size: Option<u6
         agree(reader, capacity, spare, ratio?)?;
     }
     Some((capacity, spare))
+}
+
+/// A capacity that follows from `over_provisioning` ends where a superpage does, if channels or planes are in step.
+fn whole_superpages(reader: &Reader<'_>, device: Device, ftl: Option<&Ftl>) -> Device {
+    let lanes = ftl.map_or(1, |ftl| in_step(&device, ftl).lanes());
+    let superpage = u64::from(lanes) * u64::from(device.page_size);
+    if device.user_capacity.is_multiple_of(superpage) || reader.tree.has("device.user_capacity") {
+        return device;
+    }
+    let dies = u64::from(device.channels) * u64::from(device.chips_per_channel) * u64::from(device.dies_per_chip);
+    let blocks = dies * u64::from(device.planes_per_die) * u64::from(device.blocks_per_plane);
+    let raw = blocks * u64::from(device.pages_per_block) * u64::from(device.page_size);
+    let user_capacity = (device.user_capacity / superpage).max(1) * superpage;
+    Device { user_capacity, over_provisioning: spare_ratio(raw, user_capacity), ..device }
 }
 
 fn spare_ratio(raw: u64, capacity: u64) -> f64 {

@@ -13,7 +13,7 @@ use engine::FlatArray;
 use ftl::OutOfMemory;
 
 use crate::device::Device;
-use crate::pages::Span;
+use crate::pages::{Lanes, Share, Span, bits};
 use crate::{Refusal, RunError};
 
 /// "No page" in a link and in the index.
@@ -61,13 +61,13 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         return Ok(());
     }
     let refuse = |message: String, help: String| Err(Refusal { key: "ftl.write_buffer", message, help });
-    let (size, page) = (selection.get("size") as u64, u64::from(config.device.page_size));
-    let print = config::print_size;
+    let (size, page) = (selection.get("size") as u64, crate::gang::page_size(config));
+    let (print, pages) = (config::print_size, crate::gang::pages_in_words(config));
     if size % page != 0 || size == 0 {
         let below = size / page * page;
         let near = if below == 0 { String::new() } else { format!("{} and ", print(below)) };
         return refuse(
-            format!("a write buffer of {} is not a whole number of pages of {}", print(size), print(page)),
+            format!("a write buffer of {} is not a whole number of {pages}", print(size)),
             format!("the nearest: {near}{}", print(below + page)),
         );
     }
@@ -94,26 +94,25 @@ pub(crate) fn build(config: &Config, device: &mut Device) -> Result<Option<Buffe
         Some(_) => Vec::new(),
     };
     let user_pages = device.ftl.user_pages();
-    let buffer =
-        Buffer::new(selection, device.page_size, user_pages, allocation.queues(), channels).map_err(|reason| {
-            let error = OutOfMemory { megabytes: u64::from(user_pages) * 4 / 1_000_000, reason };
-            RunError::Failed(error.to_string())
-        })?;
+    let buffer = Buffer::new(selection, device.lanes, user_pages, allocation.queues(), channels).map_err(|reason| {
+        let error = OutOfMemory { megabytes: u64::from(user_pages) * 4 / 1_000_000, reason };
+        RunError::Failed(error.to_string())
+    })?;
     device.recorder.watch_buffer(buffer.capacity, buffer.dirty.len());
     Ok(Some(buffer))
 }
 
 /// Takes a page of a write in, over its buffered version if there is one; otherwise there is room.
-pub(crate) fn accept(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, valid: u64, now: Instant) -> u32 {
+pub(crate) fn accept(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, written: Written, now: Instant) -> u32 {
     let version = device.admit_write(lpn);
     let page = match buffer.find_open(lpn) {
         Some(page) => {
-            buffer.merge(page, version, valid);
+            buffer.merge(page, version, written);
             device.recorder.counters.buffer_hits += 1;
             page
         }
         None => {
-            let page = buffer.insert(lpn, version, valid, device.ftl.allocation().queue_of(lpn));
+            let page = buffer.insert(lpn, version, written, device.ftl.allocation().queue_of(lpn));
             report(device, buffer, page, now);
             page
         }
@@ -145,12 +144,13 @@ fn report(device: &mut Device, buffer: &Buffer, page: u32, now: Instant) {
 }
 
 /// Answers a read of the parts `needed` of a page from the buffer, or says of which version the array's page
-/// must be at least. What is partly buffered and partly in flash needs flash.
-pub(crate) fn read(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, needed: u64) -> Option<u32> {
-    let Some(page) = buffer.find(lpn) else { return Some(device.read_floor(lpn)) };
+/// must be at least, and how many flash pages of it are needed. What is partly buffered and partly in flash needs flash.
+pub(crate) fn read(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, needed: u128) -> Option<(u32, u8)> {
+    let Some(page) = buffer.find(lpn) else { return Some((device.read_floor(lpn), buffer.parts.lanes_of(needed))) };
     let Page { version, valid, .. } = buffer.pages[page as usize];
-    if needed & !valid != 0 && device.ftl.lookup(lpn).is_some() {
-        return Some(device.array_floor(lpn));
+    let missing = needed & !valid;
+    if missing != 0 && device.ftl.lookup(lpn).is_some() {
+        return Some((device.array_floor(lpn), buffer.parts.lanes_of(missing)));
     }
     device.check_read(lpn, device.read_floor(lpn), device.expected(lpn, version));
     device.recorder.counters.buffer_read_hits += 1;
@@ -158,52 +158,67 @@ pub(crate) fn read(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, needed: u
     None
 }
 
-/// Which parts of a page are meant: a bit for each of at most 64 equal units of whole sectors.
+/// Which parts of a page are meant: a bit for each of at most 128 units of whole sectors. No unit lies on two flash
+/// pages, so that whole flash pages are exact however many a superpage has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Parts {
-    page_size: u64,
+    lanes: Lanes,
     unit: u64,
-    count: u64,
+    /// Units of a flash page.
+    per_lane: u64,
+}
+
+/// What a write brings of a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    /// The parts that it covers wholly.
+    pub(crate) valid: u128,
+    /// The flash pages that it touches, a bit each.
+    pub(crate) lanes: u64,
 }
 
 impl Parts {
-    fn new(page_size: u64) -> Parts {
-        let sectors = page_size / 512;
-        let unit = 512 * sectors.div_ceil(64);
-        Parts { page_size, unit, count: page_size.div_ceil(unit) }
+    fn new(lanes: Lanes) -> Parts {
+        let unit = 512 * (lanes.size / 512).div_ceil(128 / u64::from(lanes.count));
+        Parts { lanes, unit, per_lane: lanes.size.div_ceil(unit) }
     }
 
     /// The whole page.
-    pub(crate) fn all(self) -> u64 {
-        u64::MAX >> (64 - self.count)
+    pub(crate) fn all(self) -> u128 {
+        bits(0, self.per_lane * u64::from(self.lanes.count))
     }
 
-    fn between(first: u64, end: u64) -> u64 {
-        if first >= end { 0 } else { (u64::MAX >> (64 - (end - first))) << first }
+    /// The unit in which a byte of the page lies.
+    fn unit_of(self, byte: u64) -> u64 {
+        byte / self.lanes.size * self.per_lane + byte % self.lanes.size / self.unit
     }
 
-    /// What a request of `size` bytes at `offset` covers wholly of a page: what it makes valid.
-    fn covered(self, lpn: Lpn, offset: u64, size: u64) -> u64 {
-        let (from, to) = self.range(lpn, offset, size);
-        let end = if to == self.page_size { self.count } else { to / self.unit };
-        Parts::between(from.div_ceil(self.unit), end)
+    /// The first unit that begins at a byte of the page or behind it.
+    fn unit_from(self, byte: u64) -> u64 {
+        byte / self.lanes.size * self.per_lane + (byte % self.lanes.size).div_ceil(self.unit)
     }
 
-    /// What it touches of the page: what a read needs.
-    pub(crate) fn touched(self, lpn: Lpn, offset: u64, size: u64) -> u64 {
-        let (from, to) = self.range(lpn, offset, size);
-        Parts::between(from / self.unit, to.div_ceil(self.unit))
+    /// What a request of `size` bytes at `offset` touches of the page: what a read needs.
+    pub(crate) fn touched(self, lpn: Lpn, offset: u64, size: u64) -> u128 {
+        let (from, to) = self.lanes.range(lpn, offset, size);
+        bits(self.unit_of(from), self.unit_from(to))
     }
 
-    /// What a write makes valid; `partial`: it does not cover the page.
+    /// What a write of `size` bytes at `offset` brings; `partial`: it does not cover the page.
     #[inline]
-    pub(crate) fn valid(self, lpn: Lpn, partial: bool, offset: u64, size: u64) -> u64 {
-        if partial { self.covered(lpn, offset, size) } else { self.all() }
+    pub(crate) fn written(self, lpn: Lpn, partial: bool, offset: u64, size: u64) -> Written {
+        if !partial {
+            return Written { valid: self.all(), lanes: self.lanes.all() };
+        }
+        let (from, to) = self.lanes.range(lpn, offset, size);
+        let valid = bits(self.unit_from(from), self.unit_of(to));
+        Written { valid, lanes: self.lanes.touched(lpn, offset, size) }
     }
 
-    fn range(self, lpn: Lpn, offset: u64, size: u64) -> (u64, u64) {
-        let start = u64::from(lpn.0) * self.page_size;
-        (offset.saturating_sub(start), (offset + size - start).min(self.page_size))
+    /// In how many flash pages some of these parts lie.
+    fn lanes_of(self, parts: u128) -> u8 {
+        let lane = |lane: u8| bits(u64::from(lane) * self.per_lane, u64::from(lane + 1) * self.per_lane);
+        (0..self.lanes.count).filter(|&number| parts & lane(number) != 0).count() as u8
     }
 }
 
@@ -240,7 +255,9 @@ pub(crate) struct Page {
     pub(crate) queue: u32,
     pub(crate) state: State,
     /// Its valid parts; the rest is in flash.
-    pub(crate) valid: u64,
+    pub(crate) valid: u128,
+    /// The flash pages of it with data of the host, a bit each.
+    lanes: u64,
     /// How many flushes had begun when it entered.
     pub(crate) flushes: u32,
     /// It leaves at once: a write with FUA.
@@ -286,12 +303,12 @@ impl Buffer {
     /// they are programmed.
     fn new(
         selection: &Selection,
-        page_size: u64,
+        lanes: Lanes,
         user_pages: u32,
         queues: u32,
         channels: Vec<u32>,
     ) -> std::io::Result<Buffer> {
-        let capacity = (selection.get("size") as u64 / page_size) as u32;
+        let capacity = (selection.get("size") as u64 / lanes.page_size()) as u32;
         assert!(capacity > 0, "a buffer holds a page");
         let dirty = vec![0; channels.iter().max().map_or(0, |last| *last as usize + 1)];
         Ok(Buffer {
@@ -309,7 +326,7 @@ impl Buffer {
             channels,
             dirty,
             flushes: 0,
-            parts: Parts::new(page_size),
+            parts: Parts::new(lanes),
         })
     }
 
@@ -353,6 +370,13 @@ impl Buffer {
         &self.pages[page as usize]
     }
 
+    /// What the program of a page concerns: the flash pages with data of the host, and those of whose old version
+    /// something is needed.
+    pub(crate) fn share(&self, page: &Page) -> Share {
+        let missing = self.parts.all() & !page.valid;
+        Share { touched: page.lanes.count_ones() as u8, old: self.parts.lanes_of(missing) }
+    }
+
     /// Asks for the index entry of a page that will be looked for.
     pub(crate) fn prefetch(&self, lpn: Lpn) {
         self.index.prefetch(lpn.index());
@@ -372,11 +396,12 @@ impl Buffer {
     }
 
     /// Overwrites a buffered page in place.
-    pub(crate) fn merge(&mut self, page: u32, version: u32, valid: u64) {
+    pub(crate) fn merge(&mut self, page: u32, version: u32, written: Written) {
         let entry = &mut self.pages[page as usize];
         assert!(entry.state != State::Programming, "a page that is being programmed has left the buffer");
         entry.version = version;
-        entry.valid |= valid;
+        entry.valid |= written.valid;
+        entry.lanes |= written.lanes;
         self.touch(page);
     }
 
@@ -390,7 +415,7 @@ impl Buffer {
     }
 
     /// Takes a page in, for which there is room.
-    pub(crate) fn insert(&mut self, lpn: Lpn, version: u32, valid: u64, queue: u32) -> u32 {
+    pub(crate) fn insert(&mut self, lpn: Lpn, version: u32, written: Written, queue: u32) -> u32 {
         assert!(self.fill < self.capacity, "the buffer is full");
         debug_assert!(self.find_open(lpn).is_none(), "a page is buffered once");
         let entry = Page {
@@ -398,7 +423,8 @@ impl Buffer {
             version,
             queue,
             state: State::Waiting,
-            valid,
+            valid: written.valid,
+            lanes: written.lanes,
             flushes: self.flushes,
             urgent: false,
             links: [ALONE; 2],

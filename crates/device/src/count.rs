@@ -84,12 +84,12 @@ fn serve(device: &mut Device, request: &Request) {
     match request.kind {
         RequestKind::Write => {
             for (lpn, partial) in span.pages() {
-                device.write_now(lpn, partial);
+                device.write_now(lpn, device.lanes.share(lpn, partial, request.offset, request.size));
             }
         }
         RequestKind::Read => {
-            for (lpn, _) in span.pages() {
-                device.read_now(lpn);
+            for (lpn, partial) in span.pages() {
+                device.read_now(lpn, device.lanes.share(lpn, partial, request.offset, request.size).touched);
             }
         }
         RequestKind::Trim => {
@@ -113,8 +113,8 @@ fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request) {
                 evict_oldest(device, buffer);
             }
             for (lpn, partial) in span.pages() {
-                let valid = buffer.parts.valid(lpn, partial, request.offset, request.size);
-                let page = buffer::accept(device, buffer, lpn, valid, buffer.age());
+                let written = buffer.parts.written(lpn, partial, request.offset, request.size);
+                let page = buffer::accept(device, buffer, lpn, written, buffer.age());
                 if request.fua {
                     buffer.hurry(page);
                 }
@@ -131,8 +131,8 @@ fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request) {
         RequestKind::Read => {
             for (lpn, _) in span.pages() {
                 let needed = buffer.parts.touched(lpn, request.offset, request.size);
-                if let Some(floor) = buffer::read(device, buffer, lpn, needed) {
-                    device.read_array_now(lpn, floor);
+                if let Some((floor, lanes)) = buffer::read(device, buffer, lpn, needed) {
+                    device.read_array_now(lpn, floor, lanes);
                 }
             }
         }
@@ -166,5 +166,5 @@ fn evict_oldest(device: &mut Device, buffer: &mut Buffer) {
 
 fn evict(device: &mut Device, buffer: &mut Buffer, page: u32) {
     let page = buffer::leave(device, buffer, page, buffer.age());
-    device.program_now(page.lpn, page.version, page.valid != buffer.parts.all());
+    device.program_now(page.lpn, page.version, buffer.share(&page));
 }

@@ -7,6 +7,7 @@ use ftl::{Erasure, Ftl, GcSink, OutOfMemory, Policies, Source};
 use metrics::{Locality, Recorder};
 
 use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
+use crate::pages::{Lanes, Share};
 
 /// An SSD without a clock.
 pub(crate) struct Device {
@@ -14,7 +15,10 @@ pub(crate) struct Device {
     pub(crate) flash: Flash,
     pub(crate) recorder: Recorder,
     pub(crate) oracle: Option<Oracle>,
+    /// Bytes of a page, which is a superpage where channels or planes are in step.
     pub(crate) page_size: u64,
+    /// The flash pages of a page.
+    pub(crate) lanes: Lanes,
     /// Samples of the workload's locality, where the FTL keeps regions.
     pub(crate) locality: Option<Locality>,
     full_checks: bool,
@@ -69,7 +73,7 @@ impl Oracle {
 impl Device {
     pub(crate) fn new(config: &Config, timed: bool) -> Result<Device, OutOfMemory> {
         let geometry = geometry(config);
-        let user_pages = config.device.user_capacity / u64::from(config.device.page_size);
+        let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
         let mut ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed)?;
         let payload = config.run.payload == Payload::Stamp;
         if payload {
@@ -80,13 +84,15 @@ impl Device {
             dies: geometry.dies(),
             timed,
             capacity_bytes: config.device.user_capacity,
+            in_step: config.in_step(),
         };
         Ok(Device {
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
             flash: Flash::new(geometry, &config.device, payload, Aid::of(config.ftl.get("paired_page").name)),
             recorder: Recorder::new(shape),
-            page_size: u64::from(config.device.page_size),
+            page_size: u64::from(geometry.page_size),
+            lanes: Lanes::new(config.in_step().lanes(), u64::from(config.device.page_size)),
             locality: (config.ftl.get("separation").name == "dac").then(Locality::new),
             full_checks: config.run.checks == Checks::Full,
         })
@@ -94,9 +100,9 @@ impl Device {
 
     /// Writes a page without time, and does whatever collection it calls for.
     #[inline]
-    pub(crate) fn write_now(&mut self, lpn: Lpn, partial: bool) {
+    pub(crate) fn write_now(&mut self, lpn: Lpn, share: Share) {
         let version = self.admit_write(lpn);
-        self.program_now(lpn, version, partial);
+        self.program_now(lpn, version, share);
         if self.oracle.is_some() {
             self.write_completed(lpn, version);
         }
@@ -104,10 +110,13 @@ impl Device {
 
     /// Programs a version of a page without time, after the read of its old version if it is written in part.
     #[inline]
-    pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, partial: bool) {
-        if partial && let Some(old) = self.ftl.lookup(lpn) {
+    pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, share: Share) {
+        if share.old > 0
+            && let Some(old) = self.ftl.lookup(lpn)
+        {
             self.flash.read(old);
             self.recorder.counters.count(Cause::Rmw, OpKind::Read, 1);
+            self.note_bystanders(Cause::Rmw, OpKind::Read, share.old);
         }
         let domain = self.ftl.domain_without_time(lpn);
         let mut rounds = 0;
@@ -124,27 +133,37 @@ impl Device {
             self.ftl.repair(ppn, None, &mut sink);
         }
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
+        self.note_bystanders(Cause::Host, OpKind::Program, share.touched);
         self.programmed(lpn, version);
         if self.ftl.is_collecting(domain) {
             self.collect_now(domain);
         }
     }
 
-    /// Reads a page without time.
+    /// Of a page that was counted, only so many lanes are of concern; without time.
     #[inline]
-    pub(crate) fn read_now(&mut self, lpn: Lpn) {
-        self.read_array_now(lpn, self.read_floor(lpn));
+    fn note_bystanders(&mut self, cause: Cause, kind: OpKind, lanes: u8) {
+        if self.lanes.are_several() {
+            self.recorder.counters.bystand(cause, kind, u64::from(self.lanes.count - lanes), false);
+        }
     }
 
-    /// Reads a page of the array without time, of no older version than `floor`.
+    /// Reads so many lanes of a page without time.
     #[inline]
-    pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32) {
+    pub(crate) fn read_now(&mut self, lpn: Lpn, lanes: u8) {
+        self.read_array_now(lpn, self.read_floor(lpn), lanes);
+    }
+
+    /// Reads so many lanes of a page of the array without time, of no older version than `floor`.
+    #[inline]
+    pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32, lanes: u8) {
         match self.ftl.lookup(lpn) {
             None => self.recorder.counters.unmapped_reads += 1,
             Some(ppn) => {
                 let content = self.flash.read(ppn);
                 self.check_read(lpn, floor, content);
                 self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
+                self.note_bystanders(Cause::Host, OpKind::Read, lanes);
             }
         }
     }
@@ -461,17 +480,17 @@ pub(crate) fn count_collection(counters: &mut metrics::Counters, erasure: Erasur
     }
 }
 
-/// The device's shape under a configuration.
+/// The device's shape under a configuration, as the FTL sees it: what is in step is one part with wider pages.
 pub(crate) fn geometry(config: &Config) -> Geometry {
-    let device = &config.device;
+    let (device, in_step) = (&config.device, config.in_step());
     Geometry::new(
-        device.channels,
+        device.channels / in_step.channels,
         device.chips_per_channel,
         device.dies_per_chip,
-        device.planes_per_die,
+        device.planes_per_die / in_step.planes,
         device.blocks_per_plane,
         device.pages_per_block,
-        device.page_size,
+        device.page_size * in_step.lanes(),
         if config.ftl.get("reclaim_unit").name == "twin" { device.planes_per_die } else { 1 },
     )
 }
@@ -501,6 +520,9 @@ mod canary {
     use super::*;
     use crate::flash::Fault;
 
+    /// A write of a plain page.
+    const WHOLE: Share = Share { touched: 1, old: 0 };
+
     /// A small device that has been overwritten at random until collections ran, and is in order.
     fn aged(separation: &str) -> (Config, Device) {
         let sets = [
@@ -521,7 +543,7 @@ mod canary {
         let mut random = engine::Stream::new(1, "canary");
         let pages = device.ftl.user_pages();
         for lpn in (0..pages).chain((0..2000).map(|_| random.below_u32(pages))) {
-            device.write_now(Lpn(lpn), false);
+            device.write_now(Lpn(lpn), WHOLE);
         }
         assert!(device.recorder.counters.gc_invocations > 100);
         device.check_state();
@@ -590,7 +612,7 @@ mod canary {
         let stale = Stamp { version: newest.version - 1, ..newest };
         device.flash.nand_mut().store(block, page, stale.pack(), 0);
         assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");
-        assert_caught(|| device.read_now(Lpn(7)), "a read of LPN 7 returned version");
+        assert_caught(|| device.read_now(Lpn(7), 1), "a read of LPN 7 returned version");
     }
 
     #[test]
@@ -598,7 +620,7 @@ mod canary {
         let (_, mut device) = aged("none");
         let (block, page) = place(&device, 7);
         device.flash.nand_mut().store(block, page, Stamp { lpn: Lpn(7), version: u32::MAX }.pack(), 0);
-        assert_caught(|| device.read_now(Lpn(7)), "a read of LPN 7 returned version");
+        assert_caught(|| device.read_now(Lpn(7), 1), "a read of LPN 7 returned version");
     }
 
     #[test]
@@ -609,7 +631,7 @@ mod canary {
         device.ftl.write(domain, Lpn(7));
         device.write_completed(Lpn(7), version);
         assert_caught(|| device.check_state(), "LPN 7 maps to PPN");
-        assert_caught(|| device.write_now(Lpn(7), false), "the flash array refused a command of the FTL");
+        assert_caught(|| device.write_now(Lpn(7), WHOLE), "the flash array refused a command of the FTL");
     }
 
     #[test]
@@ -627,7 +649,7 @@ mod canary {
         tamper(&config, &mut device, |saved| saved.map.swap(7, 8));
         assert_caught(|| device.check_state(), "LPN 7 maps to PPN");
         assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");
-        assert_caught(|| device.read_now(Lpn(7)), "a read of LPN 7 returned the data of LPN 8");
+        assert_caught(|| device.read_now(Lpn(7), 1), "a read of LPN 7 returned the data of LPN 8");
     }
 
     #[test]
@@ -670,7 +692,7 @@ mod canary {
             let mut lpns = 0..device.ftl.user_pages();
             // Either the sweep sees a valid page ahead of the frontier, or the array refuses to program again.
             let found = complaint(|| device.check_state())
-                + &complaint(|| lpns.by_ref().for_each(|lpn| device.write_now(Lpn(lpn), false)));
+                + &complaint(|| lpns.by_ref().for_each(|lpn| device.write_now(Lpn(lpn), WHOLE)));
             assert!(found.contains("ahead of its frontier") || found.contains("programmed and not erased"), "{found}");
         }
     }
@@ -681,7 +703,7 @@ mod canary {
         let unit = device.ftl.geometry().unit_of(device.ftl.lookup(Lpn(7)).unwrap());
         device.flash.erase(unit);
         assert_caught(|| device.check_state(), "which is not programmed");
-        assert_caught(|| device.read_now(Lpn(7)), "the flash array refused a command of the FTL");
+        assert_caught(|| device.read_now(Lpn(7), 1), "the flash array refused a command of the FTL");
     }
     #[test]
     fn a_device_without_power_runs_on_and_changes_nothing() {
@@ -694,9 +716,9 @@ mod canary {
                 for _ in 0..2000 {
                     let lpn = Lpn(random.below_u32(device.ftl.user_pages()));
                     if random.below(3) == 0 {
-                        device.read_now(lpn)
+                        device.read_now(lpn, 1)
                     } else {
-                        device.write_now(lpn, false)
+                        device.write_now(lpn, WHOLE)
                     }
                     if device.flash.is_off() && nand.is_none() {
                         nand = Some((device.flash.nand().save(), device.oracle.as_ref().unwrap().completed.clone()));

@@ -50,8 +50,11 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
     if chosen("victim") != "fifo" {
         return refuse("recycles the oldest log block, whatever is in it", "set `ftl.victim = \"fifo\"`");
     }
-    if chosen("reclaim_unit") != "block" {
-        return refuse("fills, merges and erases single blocks", "set `ftl.reclaim_unit = \"block\"`");
+    if chosen("reclaim_unit") == "twin" {
+        return refuse(
+            "fills, merges and erases single blocks",
+            "set `ftl.reclaim_unit` to `block`, or to `superblock` for planes in step",
+        );
     }
     if chosen("separation") != "none" {
         return refuse(
@@ -90,7 +93,7 @@ pub(crate) fn log_in_words(config: &Config) -> String {
 /// The log has to fit beside the user space.
 fn check_log(config: &Config) -> Result<(), Refusal> {
     let (log, free) = (config.ftl.get("mapping").get("log_blocks"), config.ftl.get("gc_schedule").get("free_blocks"));
-    let user_pages = config.device.user_capacity / u64::from(config.device.page_size);
+    let user_pages = config.device.user_capacity / crate::gang::page_size(config);
     let most = ftl::fast::most_log_blocks(&device::geometry(config), user_pages, free as u32);
     let least = ftl::fast::LEAST_LOG_BLOCKS;
     let refuse = |message: String, help: String| Err(Refusal { key: "ftl.mapping", message, help });

@@ -7,6 +7,7 @@ mod buffer;
 mod count;
 mod device;
 mod flash;
+mod gang;
 mod hybrid;
 mod pages;
 mod paired;
@@ -122,6 +123,7 @@ pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result
 /// When the spare space is too small for garbage collection to make progress whatever the host writes.
 pub fn check(config: &Config) -> Result<(), Refusal> {
     check_twin(config)?;
+    gang::check(config)?;
     paired::check(config)?;
     buffer::check(config)?;
     hybrid::check(config)?;
@@ -162,7 +164,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
 /// collection still able to make progress whatever is written.
 pub fn largest_user_capacity(config: &Config) -> u64 {
     let largest = ftl::largest_user_pages(&device::geometry(config), &device::policies(config));
-    largest * u64::from(config.device.page_size)
+    largest * gang::page_size(config)
 }
 
 /// Twin blocks need what makes twins of blocks.
@@ -249,7 +251,8 @@ fn open_timeline(device: &Device, timed: bool, spec: Option<&TimelineSpec>) -> R
     if !timed {
         return Err(RunError::Input("a timeline needs `run.executor = \"timed\"`: `count` has no time".into()));
     }
-    Timeline::create(&spec.path, device.ftl.geometry(), spec.window.clone())
+    let in_step = device.recorder.shape().in_step;
+    Timeline::create(&spec.path, device.ftl.geometry(), in_step, spec.window.clone())
         .map(Some)
         .map_err(|error| RunError::Input(format!("the timeline {} cannot be written: {error}", spec.path.display())))
 }
@@ -258,8 +261,10 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
     let blocks = device.flash.nand().blocks();
     let erases: Vec<u32> = blocks.iter().map(|block| block.erases).collect();
     let reads: Vec<u32> = blocks.iter().map(|block| block.reads).collect();
-    let wear =
-        Wear { geometry: device.ftl.geometry(), erases: &erases, effective: None, reads_since_erase: Some(&reads) };
+    let (physical, erases) = (gang::physical(config), gang::of_each_block(config, &erases));
+    // Of a superblock, reads are counted that not all of its blocks had.
+    let reads = (!device.lanes.are_several()).then(|| gang::of_each_block(config, &reads));
+    let wear = Wear { geometry: &physical, erases: &erases, effective: None, reads_since_erase: reads.as_deref() };
     let mut tables = vec![
         device.recorder.series(),
         device.recorder.latency_table(),

@@ -1,4 +1,4 @@
-//! From byte ranges to pages.
+//! From byte ranges to pages, and inside a superpage to the flash pages of it.
 
 use base::{Lpn, Request};
 
@@ -59,6 +59,90 @@ impl Span {
     }
 }
 
+/// How many of the flash pages of a page a request concerns: of a plain page at most one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Share {
+    /// Those that it reads or writes, wholly or in part.
+    pub(crate) touched: u8,
+    /// Those that a write does not cover wholly: what it needs of the old version.
+    pub(crate) old: u8,
+}
+
+/// Flash pages that a superpage can have: a mask of them fits a word.
+pub(crate) const MAX_LANES: u32 = 64;
+
+/// The flash pages of a page, its lanes, in the order of addresses: one, or more where channels or planes are in step.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lanes {
+    /// Flash pages of a page.
+    pub(crate) count: u8,
+    /// Bytes of a flash page.
+    pub(crate) size: u64,
+}
+
+impl Lanes {
+    /// The lanes of superpages of so many flash pages.
+    pub(crate) fn new(count: u32, size: u64) -> Lanes {
+        assert!((1..=MAX_LANES).contains(&count), "refused before");
+        Lanes { count: count as u8, size }
+    }
+
+    /// Whether pages are of more than one flash page.
+    #[inline]
+    pub(crate) fn are_several(self) -> bool {
+        self.count > 1
+    }
+
+    /// Bytes of a page.
+    pub(crate) fn page_size(self) -> u64 {
+        u64::from(self.count) * self.size
+    }
+
+    /// A whole page.
+    pub(crate) fn whole(self) -> Share {
+        Share { touched: self.count, old: 0 }
+    }
+
+    /// What a request of `size` bytes at `offset` concerns of one of its pages; `partial`: it does not cover it.
+    #[inline]
+    pub(crate) fn share(self, lpn: Lpn, partial: bool, offset: u64, size: u64) -> Share {
+        if !self.are_several() {
+            return Share { touched: 1, old: u8::from(partial) };
+        }
+        if partial { self.share_of_part(lpn, offset, size) } else { self.whole() }
+    }
+
+    #[inline(never)]
+    fn share_of_part(self, lpn: Lpn, offset: u64, size: u64) -> Share {
+        let (from, to) = self.range(lpn, offset, size);
+        let touched = to.div_ceil(self.size) - from / self.size;
+        let covered = (to / self.size).saturating_sub(from.div_ceil(self.size));
+        Share { touched: touched as u8, old: self.count - covered as u8 }
+    }
+
+    /// All lanes, a bit each.
+    pub(crate) fn all(self) -> u64 {
+        bits(0, self.count.into()) as u64
+    }
+
+    /// The lanes that a request of `size` bytes at `offset` touches, a bit each.
+    pub(crate) fn touched(self, lpn: Lpn, offset: u64, size: u64) -> u64 {
+        let (from, to) = self.range(lpn, offset, size);
+        bits(from / self.size, to.div_ceil(self.size)) as u64
+    }
+
+    /// The part of a page that a request covers: its first byte, and one past its last.
+    pub(crate) fn range(self, lpn: Lpn, offset: u64, size: u64) -> (u64, u64) {
+        let start = u64::from(lpn.0) * self.page_size();
+        (offset.saturating_sub(start), (offset + size - start).min(self.page_size()))
+    }
+}
+
+/// The bits from `first` up to `end`.
+pub(crate) fn bits(first: u64, end: u64) -> u128 {
+    if first >= end { 0 } else { (u128::MAX >> (128 - (end - first))) << first }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +173,29 @@ mod tests {
         assert_eq!(span(4096, 512).whole().len(), 0);
         assert_eq!(span(512, 512).whole().len(), 0);
         assert_eq!(span(0, 0).whole().len(), 0);
+    }
+
+    #[test]
+    fn a_request_concerns_some_flash_pages_of_a_superpage() {
+        let lanes = Lanes::new(4, 4096);
+        let share = |lpn, offset, size| {
+            let Share { touched, old } = lanes.share(Lpn(lpn), true, offset, size);
+            assert_eq!(u32::from(touched), lanes.touched(Lpn(lpn), offset, size).count_ones());
+            (touched, old)
+        };
+        assert_eq!(share(0, 0, 4096), (1, 3), "one flash page, and the three others are needed");
+        assert_eq!(share(0, 512, 4096), (2, 4), "two of which none is covered");
+        assert_eq!(share(0, 512, 512), (1, 4));
+        assert_eq!(share(0, 2048, 14_336), (4, 1), "from the middle of the first to the end");
+        assert_eq!(share(0, 12_288, 20_480), (1, 3), "a request that begins in the last flash page");
+        assert_eq!(share(1, 12_288, 20_480), (4, 0), "and covers the next page");
+        assert_eq!(share(2, 12_288, 20_481), (1, 4), "and reaches one byte into the one after");
+        assert_eq!(lanes.touched(Lpn(0), 4096, 8192), 0b0110);
+        assert_eq!(lanes.share(Lpn(1), false, 12_288, 20_480), lanes.whole());
+        assert_eq!(Lanes::new(64, 512).touched(Lpn(0), 0, 32_768), u64::MAX);
+        let plain = Lanes::new(1, 4096);
+        assert_eq!(plain.share(Lpn(0), true, 512, 512), Share { touched: 1, old: 1 });
+        assert_eq!(plain.share(Lpn(0), false, 0, 4096), Share { touched: 1, old: 0 });
     }
 
     #[test]

@@ -9,7 +9,10 @@ use crate::device::Device;
 pub(crate) fn figures(config: &Config, device: &Device) -> Map<String, Value> {
     let mut figures = Map::new();
     if let Some(buffer) = device.recorder.buffer() {
-        figures.insert("write_buffer".into(), buffer.to_json(&device.recorder.counters));
+        let mut figure = buffer.to_json(&device.recorder.counters);
+        // Its pages are the FTL's: superpages where channels or planes are in step.
+        figure["page_bytes"] = json!(device.page_size);
+        figures.insert("write_buffer".into(), figure);
     }
     let mut put = |key: &str, value: Value| {
         figures.insert(key.to_string(), value);

@@ -41,7 +41,7 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
             json!({
                 "kind": "random",
                 "written_bytes": all * device.page_size,
-                "waf": device.recorder.counters.waf(),
+                "waf": device.recorder.totals().waf(),
             })
         }
         Precondition::Steady => settle(device, config, watch)?,
@@ -68,9 +68,9 @@ fn settle(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -> Result
     let mut windows: Vec<f64> = Vec::new();
     let mut settled = false;
     while !settled && windows.len() < MAX_WINDOWS {
-        let before = device.recorder.counters;
+        let before = device.recorder.totals();
         write_requests(device, &mut writes, user_pages, watch)?;
-        let window = device.recorder.counters - before;
+        let window = device.recorder.totals() - before;
         let waf = window.waf().expect("a window writes pages");
         settled = windows.last().is_some_and(|last: &f64| (waf - last).abs() <= SETTLED * last);
         windows.push(waf);
@@ -104,7 +104,7 @@ fn write_pages(
             device.ftl.prefetch_old(*lpn);
         }
         for lpn in &batch[..count] {
-            device.write_now(*lpn, false);
+            device.write_now(*lpn, device.lanes.whole());
         }
         device.recorder.counters.bytes_written += count as u64 * device.page_size;
         done += count as u64;
@@ -136,7 +136,7 @@ fn write_requests(
         for request in &batch {
             let span = crate::pages::Span::of(request, device.page_size);
             for (lpn, partial) in span.pages() {
-                device.write_now(lpn, partial);
+                device.write_now(lpn, device.lanes.share(lpn, partial, request.offset, request.size));
             }
             done += u64::from(span.len());
             device.recorder.counters.bytes_written += request.size;

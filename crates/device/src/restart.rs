@@ -31,7 +31,8 @@ impl Device {
         let user_pages = u64::from(self.ftl.user_pages());
         let (ftl, recovery) = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan)?;
         self.ftl = ftl;
-        let mut restart = Restart { pages_read: recovery.pages_read, ..Restart::default() };
+        let mut restart =
+            Restart { pages_read: recovery.pages_read * u64::from(self.lanes.count), ..Restart::default() };
         for &unit in &recovery.erase {
             self.flash.erase(unit);
             self.recorder.counters.count(Cause::Gc, OpKind::Erase, u64::from(geometry.unit_width));

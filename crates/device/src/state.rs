@@ -45,10 +45,20 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         ("device.program_order".into(), format!("{:?}", device.program_order).to_lowercase()),
         choice("mapping"),
         choice("allocation"),
-        choice("reclaim_unit"),
+        reclaim_unit(config),
         choice("separation"),
         ("run.payload".into(), format!("{:?}", config.run.payload).to_lowercase()),
     ]
+}
+
+/// The reclaim unit, with what is in step: that decides what a page is.
+fn reclaim_unit(config: &Config) -> (String, String) {
+    let unit = config.ftl.get("reclaim_unit");
+    let value = match unit.name {
+        "superblock" => format!("superblock over {}", unit.word("over")),
+        name => name.into(),
+    };
+    ("ftl.reclaim_unit".into(), value)
 }
 
 /// Saves the state of a device with nothing in flight. The file appears whole or not at all.
@@ -322,7 +332,7 @@ mod tests {
         let mut random = engine::Stream::new(1, "state");
         let pages = device.ftl.user_pages();
         for lpn in (0..pages).chain((0..500).map(|_| random.below_u32(pages))) {
-            device.write_now(Lpn(lpn), false);
+            device.write_now(Lpn(lpn), device.lanes.whole());
         }
         let geometry = *device.ftl.geometry();
         for _ in 0..2 {

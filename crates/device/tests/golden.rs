@@ -75,6 +75,14 @@ fn lower_capacity(config: &mut Config) {
     config.run.precondition = Precondition::Random { volume: footprint };
 }
 
+/// A user space of whole superpages.
+fn whole_superpages(config: &mut Config) {
+    config.device.user_capacity -= config.device.user_capacity % page_size(config);
+    if let Source::Generator(generator) = &mut config.workload.source {
+        generator.footprint = config.device.user_capacity;
+    }
+}
+
 /// What is varied: a name, and the configuration.
 fn variations(executor: Executor) -> Vec<(String, Config)> {
     let mut all = vec![("reference".to_string(), reference(executor))];
@@ -93,6 +101,9 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
                 // Twin blocks want an allocation that goes round the planes of a die.
                 choose(&mut config.ftl, "allocation", "F2", &[]);
                 choose(&mut config.ftl, "scheduler", "paq", &[]);
+            }
+            if choice.name == "superblock" {
+                whole_superpages(&mut config);
             }
             meet_conditions(seam.key, choice.name, &mut config);
             all.push((format!("{}={}", seam.key, choice.name), config));
@@ -154,6 +165,15 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         let mut config = reference(executor);
         hybrid(&mut config, &params);
         all.push((name.to_string(), config));
+    }
+    for (name, over, buffer) in [("planes", 1.0, "none"), ("both", 2.0, "none"), ("both, buffered", 2.0, "fifo")] {
+        let mut config = reference(executor);
+        choose(&mut config.ftl, "reclaim_unit", "superblock", &[("over", over)]);
+        whole_superpages(&mut config);
+        if buffer != "none" {
+            choose(&mut config.ftl, "write_buffer", buffer, &[("size", 262_144.0)]);
+        }
+        all.push((format!("superblock over {name}"), config));
     }
     let mut config = reference(executor);
     config.host.replay = Replay::Open;

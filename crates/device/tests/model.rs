@@ -64,7 +64,7 @@ fn traces_with_every_kind_of_request_lose_nothing() {
 fn a_full_device_keeps_going_at_the_smallest_spare_space() {
     for seed in 0..120 {
         let mut config = random_config(seed + 2_000_000);
-        let page = u64::from(config.device.page_size);
+        let page = page_size(&config);
         let limit = device::largest_user_capacity(&config);
         config.device.user_capacity = limit;
         assert!(device::check(&config).is_ok());

@@ -63,7 +63,7 @@ fn aged(seed: u64) -> Config {
         choose(&mut config.ftl, "mapping", "page", &[]);
         choose(&mut config.ftl, "paired_page", "none", &[]);
     }
-    let page = u64::from(config.device.page_size);
+    let page = page_size(&config);
     let volume = config.device.user_capacity / page * page;
     config.run.precondition = match seed % 3 {
         0 => Precondition::Sequential { volume },
@@ -161,6 +161,11 @@ fn a_state_that_does_not_fit_is_refused_with_the_key_and_both_values() {
     refused("device.program_order", "consecutive", "shadow", &|c| c.device.program_order = ProgramOrder::Shadow);
     refused("device.user_capacity", &user.to_string(), &(user - 8192).to_string(), &|c| c.device.user_capacity -= 8192);
     refused("ftl.allocation", "CWDP", "F2", &|c| choose(&mut c.ftl, "allocation", "F2", &[]));
+    for (over, name) in [(0.0, "channels"), (1.0, "planes"), (2.0, "channels-and-planes")] {
+        refused("ftl.reclaim_unit", "block", &format!("superblock over {name}"), &|c| {
+            choose(&mut c.ftl, "reclaim_unit", "superblock", &[("over", over)]);
+        });
+    }
     refused("ftl.separation", "none", "host-gc", &|c| choose(&mut c.ftl, "separation", "host-gc", &[]));
     refused("run.payload", "stamp", "none", &|c| c.run.payload = Payload::None);
 }

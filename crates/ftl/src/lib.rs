@@ -71,6 +71,16 @@ pub static RECLAIM_UNIT: Seam = Seam {
                 },
             ],
         },
+        Choice {
+            name: "superblock",
+            doc: "Channels or planes in step, as one of which pages and blocks are that many times larger; a write of \
+                  part of such a page reads and programs all of it (SYNC of GC forwarding, section 2.2).",
+            params: &[Param::word(
+                "over",
+                &["channels", "planes", "channels-and-planes"],
+                "What is in step: all channels, the planes of each die, or both.",
+            )],
+        },
     ],
 };
 

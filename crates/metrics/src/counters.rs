@@ -2,10 +2,13 @@
 
 use std::ops::{Add, Sub};
 
-use base::{Cause, OpKind, RequestKind};
+use base::{Cause, InStep, OpKind, RequestKind};
 use serde::{Deserialize, Serialize};
 
 /// Counts since the start of the measurement. Subtract an earlier copy to get a window.
+///
+/// Flash operations are in pages and blocks as the FTL sees them. Where channels or planes are in step these are
+/// superpages and superblocks, and [`Counters::physical`] has the same in pages and blocks of the flash.
 ///
 /// A copyback is an array read and an array program, so it is in `ops` under both kinds and once more in
 /// `copybacks`; a reprogram is a program, and once more in `reprograms`. The write amplification is thus
@@ -36,6 +39,11 @@ pub struct Counters {
     pub reprograms: u64,
     /// Of `ops`, those that were part of a multi-plane command of two or more planes.
     pub multi_ops: [[u64; 3]; 7],
+    /// Flash pages of superpages that a command for the host did not concern: programmed although the host wrote
+    /// only others, or not needed of a superpage that was read. By `[cause][kind]`; none without superpages.
+    pub bystanders: [[u64; 3]; 7],
+    /// Of `bystanders`, those of multi-plane commands of two or more superpages.
+    pub multi_bystanders: [[u64; 3]; 7],
     /// Garbage collections started.
     pub gc_invocations: u64,
     /// Of those, the ones that a host write had to wait for.
@@ -70,6 +78,45 @@ impl Counters {
     pub fn command(&mut self, cause: Cause, kind: OpKind, planes: u64) {
         self.ops[cause as usize][kind as usize] += planes;
         self.multi_ops[cause as usize][kind as usize] += if planes >= 2 { planes } else { 0 };
+    }
+
+    /// Of the superpages of a command, all counted already, so many flash pages were not concerned.
+    pub fn bystand(&mut self, cause: Cause, kind: OpKind, pages: u64, is_multi: bool) {
+        self.bystanders[cause as usize][kind as usize] += pages;
+        self.multi_bystanders[cause as usize][kind as usize] += if is_multi { pages } else { 0 };
+    }
+
+    /// The same in pages and blocks of the flash.
+    ///
+    /// Flash pages that the host did not write and that were programmed with its own count as `rmw`; flash pages
+    /// that it did not need count as not read. Planes in step are multi-plane commands by construction. What is
+    /// no flash operation stays as it is: pages of the write buffer, reads of pages never written.
+    pub fn physical(&self, in_step: InStep) -> Counters {
+        if in_step == InStep::NONE {
+            return *self;
+        }
+        let lanes = u64::from(in_step.lanes());
+        let concerned = |all: &[[u64; 3]; 7], bystanders: &[[u64; 3]; 7]| {
+            let mut ops: [[u64; 3]; 7] = std::array::from_fn(|cause| {
+                std::array::from_fn(|kind| all[cause][kind] * lanes - bystanders[cause][kind])
+            });
+            let program = OpKind::Program as usize;
+            ops[Cause::Rmw as usize][program] += bystanders[Cause::Host as usize][program];
+            ops
+        };
+        let ops = concerned(&self.ops, &self.bystanders);
+        let multi_ops = if in_step.planes > 1 { ops } else { concerned(&self.multi_ops, &self.multi_bystanders) };
+        Counters {
+            ops,
+            multi_ops,
+            bystanders: [[0; 3]; 7],
+            multi_bystanders: [[0; 3]; 7],
+            copybacks: self.copybacks.map(|pages| pages * lanes),
+            reprograms: self.reprograms * lanes,
+            gc_moved_pages: self.gc_moved_pages * lanes,
+            wear_moves: self.wear_moves * lanes,
+            ..*self
+        }
     }
 
     /// Counts `pages` copybacks: reads, programs and copybacks.
@@ -182,6 +229,8 @@ impl Counters {
             copybacks: by_cause(&self.copybacks, &other.copybacks),
             reprograms: f(self.reprograms, other.reprograms),
             multi_ops: by_kind(&self.multi_ops, &other.multi_ops),
+            bystanders: by_kind(&self.bystanders, &other.bystanders),
+            multi_bystanders: by_kind(&self.multi_bystanders, &other.multi_bystanders),
             gc_invocations: f(self.gc_invocations, other.gc_invocations),
             gc_foreground: f(self.gc_foreground, other.gc_foreground),
             gc_forward: f(self.gc_forward, other.gc_forward),
@@ -265,6 +314,36 @@ mod tests {
     }
 
     #[test]
+    fn superpages_are_counted_in_flash_pages() {
+        let mut counters = Counters { gc_moved_pages: 3, wear_moves: 1, unmapped_reads: 7, ..Counters::default() };
+        // Two superpages of four flash pages; the host wrote one flash page of the one, and all of the other.
+        counters.command(Cause::Host, OpKind::Program, 1);
+        counters.bystand(Cause::Host, OpKind::Program, 3, false);
+        counters.command(Cause::Host, OpKind::Program, 1);
+        counters.command(Cause::Rmw, OpKind::Read, 1);
+        counters.bystand(Cause::Rmw, OpKind::Read, 1, false);
+        // A multi-plane read of two superpages, of which five flash pages were asked for.
+        counters.command(Cause::Host, OpKind::Read, 2);
+        counters.bystand(Cause::Host, OpKind::Read, 3, true);
+        counters.command(Cause::Gc, OpKind::Erase, 1);
+        assert_eq!(counters.physical(InStep::NONE), counters);
+
+        let channels = counters.physical(InStep { channels: 4, planes: 1 });
+        assert_eq!((channels.of(Cause::Host, OpKind::Program), channels.of(Cause::Rmw, OpKind::Program)), (5, 3));
+        assert_eq!(channels.waf(), Some(1.6));
+        assert_eq!((channels.of(Cause::Rmw, OpKind::Read), channels.of(Cause::Host, OpKind::Read)), (3, 5));
+        assert_eq!((channels.block_erases(), channels.gc_moved_pages, channels.wear_moves), (4, 12, 4));
+        assert_eq!(channels.unmapped_reads, 7);
+        assert_eq!(channels.multiplane_fraction(OpKind::Read), Some(1.0));
+        assert_eq!(channels.multiplane_fraction(OpKind::Program), Some(0.0));
+
+        let both = counters.physical(InStep { channels: 2, planes: 2 });
+        assert_eq!(both.ops, channels.ops);
+        assert_eq!(both.multiplane_fraction(OpKind::Program), Some(1.0));
+        assert_eq!(both.multiplane_fraction(OpKind::Erase), Some(1.0));
+    }
+
+    #[test]
     fn requests_are_counted_by_kind() {
         let mut counters = Counters::default();
         counters.request(RequestKind::Read, 10);
@@ -300,7 +379,7 @@ mod tests {
         let text = serde_json::to_string(&(a + b)).unwrap();
         let mut numbers: Vec<u64> = text.split(|c: char| !c.is_ascii_digit()).flat_map(str::parse).collect();
         numbers.sort_unstable();
-        let fields = 8 + 7 * 3 + 7 + 1 + 7 * 3 + 6 + 4;
+        let fields = 8 + 7 * 3 + 7 + 1 + 3 * 7 * 3 + 6 + 4;
         assert_eq!(numbers, (0..fields).map(|i| 1001 + 2 * i).collect::<Vec<u64>>());
         assert_eq!(serde_json::from_str::<Counters>(&text).unwrap(), a + b);
     }

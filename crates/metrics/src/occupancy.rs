@@ -43,6 +43,8 @@ pub struct Occupancy {
     end: Option<u64>,
     fill: Level,
     channels: Vec<Level>,
+    /// Channels that are in step: each has what the one that is watched has.
+    in_step: u32,
     /// Pages that had left when the level changed last.
     left: u64,
     step: u64,
@@ -55,13 +57,14 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
-    pub(crate) fn new(capacity: u32, channels: usize, start: Instant) -> Occupancy {
+    pub(crate) fn new(capacity: u32, channels: usize, in_step: u32, start: Instant) -> Occupancy {
         Occupancy {
             capacity,
             start: start.0,
             end: None,
             fill: Level { since: start.0, ..Level::default() },
             channels: vec![Level { since: start.0, ..Level::default() }; channels],
+            in_step,
             left: 0,
             step: FIRST_STEP_NS,
             due: start.0 + FIRST_STEP_NS,
@@ -133,13 +136,18 @@ impl Occupancy {
         self.fill.sum_until(at.0.min(self.end.unwrap_or(u64::MAX)))
     }
 
+    /// Every channel's level; those in step share one.
+    fn each_channel(&self) -> impl Iterator<Item = &Level> {
+        (0..self.in_step).flat_map(|_| &self.channels)
+    }
+
     /// The buffer in the summary. Fill and dirty pages are means and maxima over the measurement; dirty pages by
     /// channel are `null` where pages are not bound to channels before they are programmed.
     pub fn to_json(&self, counters: &Counters) -> Value {
         let end = self.end.unwrap_or(self.start);
         let mean = |level: &Level| (end > self.start).then(|| level.sum_until(end) as f64 / (end - self.start) as f64);
-        let means: Vec<Option<f64>> = self.channels.iter().map(mean).collect();
-        let maxima: Vec<u32> = self.channels.iter().map(|level| level.max).collect();
+        let means: Vec<Option<f64>> = self.each_channel().map(mean).collect();
+        let maxima: Vec<u32> = self.each_channel().map(|level| level.max).collect();
         let by_channel = if self.channels.is_empty() { Value::Null } else { json!({ "mean": means, "max": maxima }) };
         json!({
             "capacity_pages": self.capacity,
@@ -160,12 +168,12 @@ impl Occupancy {
         let (mut starts, mut ends, mut numbers, mut means, mut left) = (vec![], vec![], vec![], vec![], vec![]);
         let mut from = self.start;
         for (row, &(end, evictions)) in self.rows.iter().enumerate() {
-            for channel in 0..channels {
+            for (number, channel) in (0..self.in_step).flat_map(|_| 0..channels).enumerate() {
                 let before = row.checked_sub(1).map_or(0, |row| self.sums[row * channels + channel]);
                 let pages = (self.sums[row * channels + channel] - before) as f64 / (end - from) as f64;
                 starts.push((from - self.start) as f64 / 1e9);
                 ends.push((end - self.start) as f64 / 1e9);
-                numbers.push(channel as u64);
+                numbers.push(number as u64);
                 means.push(pages);
                 left.push(evictions);
             }
@@ -190,7 +198,7 @@ mod tests {
 
     #[test]
     fn means_are_over_time_and_end_with_the_measurement() {
-        let mut occupancy = Occupancy::new(8, 2, Instant(0));
+        let mut occupancy = Occupancy::new(8, 2, 1, Instant(0));
         occupancy.set(0, 1, Some((0, 1)), 0);
         occupancy.set(MS, 3, Some((1, 2)), 0);
         occupancy.set(3 * MS, 2, Some((1, 1)), 1);
@@ -210,8 +218,20 @@ mod tests {
     }
 
     #[test]
+    fn channels_in_step_have_the_same_pages() {
+        let mut occupancy = Occupancy::new(8, 1, 3, Instant(0));
+        occupancy.set(0, 2, Some((0, 2)), 0);
+        occupancy.finish(MS, 0);
+        let json = occupancy.to_json(&Counters::default());
+        assert_eq!(json["dirty_pages_by_channel"], json!({ "mean": [2.0, 2.0, 2.0], "max": [2, 2, 2] }));
+        let table = occupancy.table();
+        assert_eq!(table.column("channel"), Some(&Column::U64(vec![0, 1, 2])));
+        assert_eq!(table.column("dirty_pages"), Some(&Column::F64(vec![2.0; 3])));
+    }
+
+    #[test]
     fn many_rows_become_coarser_and_lose_nothing() {
-        let mut occupancy = Occupancy::new(8, 1, Instant(0));
+        let mut occupancy = Occupancy::new(8, 1, 1, Instant(0));
         for step in 0..5000u64 {
             let pages = (step % 7) as u32;
             occupancy.set(step * MS, pages, Some((0, pages)), step);

@@ -1,6 +1,6 @@
 //! The one object that stages report to.
 
-use base::{Cause, Instant, OpKind, RequestKind};
+use base::{Cause, InStep, Instant, OpKind, RequestKind};
 
 use crate::counters::Counters;
 use crate::latency::Latency;
@@ -20,6 +20,8 @@ pub struct Shape {
     pub timed: bool,
     /// Bytes that the host may address.
     pub capacity_bytes: u64,
+    /// Channels and planes in step. `channels` and `dies` count those that are in step with each other once.
+    pub in_step: InStep,
 }
 
 /// Collects counters, latencies, busy times and the series of one run.
@@ -28,7 +30,8 @@ pub struct Shape {
 /// summary and the tables describe what lies between.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    /// What happened since the start of the measurement. The device counts flash operations here directly.
+    /// What happened since the start of the measurement. The device counts flash operations here directly, in pages
+    /// and blocks as the FTL sees them.
     pub counters: Counters,
     shape: Shape,
     /// By request kind.
@@ -123,7 +126,7 @@ impl Recorder {
     /// There is a write buffer of so many pages, empty now; `channels` is the number of channels, or 0 where
     /// pages are not bound to one.
     pub fn watch_buffer(&mut self, capacity: u32, channels: usize) {
-        self.buffer = Some(Occupancy::new(capacity, channels, self.start));
+        self.buffer = Some(Occupancy::new(capacity, channels, self.shape.in_step.channels, self.start));
     }
 
     /// The write buffer holds `fill` pages from `now` on; where pages are bound to channels, with the channel
@@ -208,6 +211,11 @@ impl Recorder {
         }
     }
 
+    /// What happened, in pages and blocks of the flash.
+    pub fn totals(&self) -> Counters {
+        self.counters.physical(self.shape.in_step)
+    }
+
     /// The device's shape.
     pub fn shape(&self) -> &Shape {
         &self.shape
@@ -241,13 +249,19 @@ impl Recorder {
     /// By channel, the fraction of the measurement that it spent on each cause (in the order of
     /// [`Cause::ALL`]); `None` where operations take no time.
     pub fn channel_fractions(&self) -> Option<Vec<[f64; 7]>> {
-        self.has_utilisation().then(|| self.channels.iter().map(|lane| lane.fractions(self.start, self.end)).collect())
+        self.has_utilisation().then(|| self.of_each(&self.channels))
     }
 
     /// By die, the fraction of the measurement that it spent reading, programming and erasing; `None`
     /// where operations take no time.
     pub fn die_fractions(&self) -> Option<Vec<[f64; 3]>> {
-        self.has_utilisation().then(|| self.dies.iter().map(|lane| lane.fractions(self.start, self.end)).collect())
+        self.has_utilisation().then(|| self.of_each(&self.dies))
+    }
+
+    /// Fractions of every lane. Channels in step do the same, each with its dies: their lane is there once for each.
+    fn of_each<const N: usize>(&self, lanes: &[Lane<N>]) -> Vec<[f64; N]> {
+        let fractions: Vec<[f64; N]> = lanes.iter().map(|lane| lane.fractions(self.start, self.end)).collect();
+        fractions.repeat(self.shape.in_step.channels as usize)
     }
 
     fn has_utilisation(&self) -> bool {
@@ -337,7 +351,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn shape(timed: bool) -> Shape {
-        Shape { channels: 2, dies: 4, timed, capacity_bytes: 100 * MIB }
+        Shape { channels: 2, dies: 4, timed, capacity_bytes: 100 * MIB, in_step: InStep::NONE }
     }
 
     /// A numeric column, of the rows of one axis.

@@ -71,6 +71,11 @@ pub(crate) struct Row {
 }
 
 impl Row {
+    /// What happened, in pages and blocks of the flash.
+    fn counters(&self, shape: &Shape) -> Counters {
+        self.delta.counters.physical(shape.in_step)
+    }
+
     fn merged(&self, next: &Row) -> Row {
         Row {
             start: self.start,
@@ -163,7 +168,7 @@ pub(crate) fn table(shape: &Shape, start: Instant, axes: &[(&'static str, &[Row]
     let rows: Vec<(&'static str, &Row)> =
         axes.iter().flat_map(|(name, rows)| rows.iter().map(move |row| (*name, row))).collect();
     let count =
-        |f: &dyn Fn(&Counters) -> u64| Column::U64(rows.iter().map(|(_, row)| f(&row.delta.counters)).collect());
+        |f: &dyn Fn(&Counters) -> u64| Column::U64(rows.iter().map(|(_, row)| f(&row.counters(shape))).collect());
     let figure = |f: &dyn Fn(&Figures<'_>) -> Option<f64>| {
         let value = |(_, row): &(&'static str, &Row)| f(&Figures { row, shape, start }).unwrap_or(f64::NAN);
         Column::F64(rows.iter().map(value).collect())
@@ -219,8 +224,8 @@ struct Figures<'a> {
 }
 
 impl Figures<'_> {
-    fn counters(&self) -> &Counters {
-        &self.row.delta.counters
+    fn counters(&self) -> Counters {
+        self.row.counters(self.shape)
     }
 
     fn since_start(&self, at: Instant) -> f64 {

@@ -33,7 +33,7 @@ pub struct Report<'a> {
 /// The summary object.
 pub fn summary(report: &Report<'_>) -> Value {
     let recorder = report.recorder;
-    let counters = &recorder.counters;
+    let counters = &recorder.totals();
     json!({
         "schema": "ftlab.summary/1",
         "ftlab_version": report.version,
@@ -171,10 +171,11 @@ fn run(c: &Counters, usage: &Usage) -> Value {
 mod tests {
     use super::*;
     use crate::recorder::Shape;
-    use base::{Geometry, Instant};
+    use base::{Geometry, InStep, Instant};
 
     fn recorder(timed: bool) -> Recorder {
-        let mut recorder = Recorder::new(Shape { channels: 2, dies: 2, timed, capacity_bytes: 1 << 30 });
+        let mut recorder =
+            Recorder::new(Shape { channels: 2, dies: 2, timed, capacity_bytes: 1 << 30, in_step: InStep::NONE });
         let at = |us: u64| Instant(if timed { us * 1000 } else { 0 });
         recorder.completed(RequestKind::Read, at(0), at(100), 8192);
         recorder.completed(RequestKind::Write, at(100), at(400), 16384);

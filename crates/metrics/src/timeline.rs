@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use base::{Cause, Geometry, Instant};
+use base::{Cause, Geometry, InStep, Instant};
 use serde_json::Value;
 
 /// Spans after which a timeline stops to record: about 300 MB of file, and near what a browser can show.
@@ -52,19 +52,25 @@ pub struct Timeline {
 
 impl Timeline {
     /// Creates the file. Only spans that touch `window`, in simulated time, are recorded, and of those the
-    /// first [`MAX_SPANS`].
+    /// first [`MAX_SPANS`]. What is in step has one track, with the name of all of it.
     ///
     /// # Errors
     /// If the file cannot be created or written.
-    pub fn create(path: &Path, geometry: &Geometry, window: Range<Instant>) -> io::Result<Timeline> {
-        Timeline::with_limit(path, geometry, window, MAX_SPANS)
+    pub fn create(path: &Path, geometry: &Geometry, in_step: InStep, window: Range<Instant>) -> io::Result<Timeline> {
+        Timeline::with_limit(path, geometry, in_step, window, MAX_SPANS)
     }
 
     /// As [`Timeline::create`], with a limit on the number of spans.
     ///
     /// # Errors
     /// If the file cannot be created or written.
-    pub fn with_limit(path: &Path, geometry: &Geometry, window: Range<Instant>, limit: u64) -> io::Result<Timeline> {
+    pub fn with_limit(
+        path: &Path,
+        geometry: &Geometry,
+        in_step: InStep,
+        window: Range<Instant>,
+        limit: u64,
+    ) -> io::Result<Timeline> {
         let mut timeline = Timeline {
             out: BufWriter::with_capacity(1 << 18, File::create(path)?),
             window,
@@ -77,7 +83,7 @@ impl Timeline {
             failed: None,
             closed: false,
         };
-        timeline.name_tracks(geometry)?;
+        timeline.name_tracks(geometry, in_step)?;
         Ok(timeline)
     }
 
@@ -161,14 +167,15 @@ impl Timeline {
         (self.pid(channel), self.channels + 1 + thread)
     }
 
-    fn name_tracks(&mut self, g: &Geometry) -> io::Result<()> {
+    fn name_tracks(&mut self, g: &Geometry, in_step: InStep) -> io::Result<()> {
         write!(self.out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[")?;
         for channel in 0..g.channels {
             let pid = self.pid(channel);
             let comma = if channel > 0 { "," } else { "" };
+            let name = in_words("channel", channel, in_step.channels);
             write!(
                 self.out,
-                "{comma}\n{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{pid},\"args\":{{\"name\":\"channel {channel}\"}}}},\
+                "{comma}\n{{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":{pid},\"args\":{{\"name\":\"{name}\"}}}},\
                  \n{{\"ph\":\"M\",\"name\":\"process_sort_index\",\"pid\":{pid},\"args\":{{\"sort_index\":{channel}}}}}"
             )?;
             self.name_thread(Track::Channel(channel), "bus")?;
@@ -178,7 +185,8 @@ impl Timeline {
             let name = format!("chip {chip} die {}", die % g.dies_per_chip);
             self.name_thread(Track::Die(die), &name)?;
             for plane in 0..g.planes_per_die {
-                self.name_thread(Track::Plane(die * g.planes_per_die + plane), &format!("{name} plane {plane}"))?;
+                let name = format!("{name} {}", in_words("plane", plane, in_step.planes));
+                self.name_thread(Track::Plane(die * g.planes_per_die + plane), &name)?;
             }
         }
         Ok(())
@@ -263,6 +271,14 @@ pub fn check(text: &str) -> Result<u64, String> {
     Ok(spans.len() as u64)
 }
 
+/// A part by its number, or as many of them as are in step.
+fn in_words(part: &str, number: u32, in_step: u32) -> String {
+    match in_step {
+        1 => format!("{part} {number}"),
+        _ => format!("{part}s {} to {} in step", number * in_step, (number + 1) * in_step - 1),
+    }
+}
+
 /// Nanoseconds, shown as microseconds with three decimals.
 struct Us(u64);
 
@@ -323,9 +339,28 @@ mod tests {
     }
 
     #[test]
+    fn what_is_in_step_has_one_track_with_the_name_of_all() {
+        let names = |geometry: &Geometry, in_step| {
+            let file = Temporary::new("step");
+            Timeline::create(&file.0, geometry, in_step, ALWAYS).unwrap().finish().unwrap();
+            let trace = file.json();
+            let names = of_phase(&trace, "M").into_iter().filter_map(|meta| meta["args"]["name"].as_str());
+            names.map(str::to_string).collect::<Vec<String>>()
+        };
+        let both = names(&Geometry::new(1, 1, 2, 1, 4, 4, 32768, 1), InStep { channels: 4, planes: 2 });
+        let (die, planes) = ("chip 0 die", "planes 0 to 1 in step");
+        let dies = [0, 1].map(|n| [format!("{die} {n}"), format!("{die} {n} {planes}")]);
+        assert_eq!(both[..2], ["channels 0 to 3 in step", "bus"]);
+        assert_eq!(both[2..], dies.concat());
+        let channels = names(&Geometry::new(1, 1, 1, 2, 4, 4, 8192, 1), InStep { channels: 2, planes: 1 });
+        assert_eq!(channels[0], "channels 0 to 1 in step");
+        assert_eq!(channels[3..], ["chip 0 die 0 plane 0", "chip 0 die 0 plane 1"]);
+    }
+
+    #[test]
     fn spans_land_on_named_tracks_with_exact_times() {
         let file = Temporary::new("spans");
-        let mut timeline = Timeline::create(&file.0, &geometry(), ALWAYS).unwrap();
+        let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, ALWAYS).unwrap();
         let args = [("ppn", 7), ("pages", 1)];
         timeline.span(Track::Plane(5), "program", Cause::Gc, Instant(1_234_567), Instant(2_000_000), &args);
         timeline.span(Track::Channel(1), "data in", Cause::Host, Instant(5), Instant(30), &[]);
@@ -359,7 +394,7 @@ mod tests {
     fn every_track_has_a_thread_of_its_own() {
         let file = Temporary::new("tracks");
         let g = geometry();
-        let mut timeline = Timeline::create(&file.0, &g, ALWAYS).unwrap();
+        let mut timeline = Timeline::create(&file.0, &g, InStep::NONE, ALWAYS).unwrap();
         let tracks = (0..g.channels)
             .map(Track::Channel)
             .chain((0..g.dies()).map(Track::Die))
@@ -382,7 +417,7 @@ mod tests {
     #[test]
     fn a_cut_run_leaves_valid_json() {
         let file = Temporary::new("cut");
-        let mut timeline = Timeline::create(&file.0, &geometry(), ALWAYS).unwrap();
+        let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, ALWAYS).unwrap();
         timeline.span(Track::Die(0), "erase", Cause::Gc, Instant(0), Instant(10), &[]);
         drop(timeline);
         assert_eq!(check(&file.text()), Ok(1));
@@ -392,7 +427,7 @@ mod tests {
     #[test]
     fn a_full_timeline_says_so() {
         let file = Temporary::new("full");
-        let mut timeline = Timeline::with_limit(&file.0, &geometry(), ALWAYS, 3).unwrap();
+        let mut timeline = Timeline::with_limit(&file.0, &geometry(), InStep::NONE, ALWAYS, 3).unwrap();
         for i in 0..5 {
             timeline.span(Track::Die(0), "read", Cause::Host, Instant(10 * i), Instant(10 * i + 10), &[]);
         }
@@ -409,7 +444,7 @@ mod tests {
     fn only_the_window_is_recorded() {
         let file = Temporary::new("window");
         let window = Instant(100)..Instant(200);
-        let mut timeline = Timeline::create(&file.0, &geometry(), window).unwrap();
+        let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, window).unwrap();
         for (from, to) in [(50, 100), (90, 101), (150, 160), (199, 300), (200, 210)] {
             timeline.span(Track::Die(0), "read", Cause::Host, Instant(from), Instant(to), &[]);
         }
@@ -419,7 +454,7 @@ mod tests {
     #[test]
     fn the_check_finds_overlaps() {
         let file = Temporary::new("overlap");
-        let mut timeline = Timeline::create(&file.0, &geometry(), ALWAYS).unwrap();
+        let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, ALWAYS).unwrap();
         timeline.span(Track::Die(1), "read", Cause::Host, Instant(20), Instant(30), &[]);
         timeline.span(Track::Die(1), "read", Cause::Host, Instant(10), Instant(21), &[]);
         timeline.finish().unwrap();
@@ -431,6 +466,6 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_created_is_an_error() {
         let path = Path::new("no-such-directory").join("timeline.json");
-        assert!(Timeline::create(&path, &geometry(), ALWAYS).is_err());
+        assert!(Timeline::create(&path, &geometry(), InStep::NONE, ALWAYS).is_err());
     }
 }

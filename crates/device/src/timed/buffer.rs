@@ -10,7 +10,7 @@ use super::Timed;
 use super::host::{Active, Buffered};
 use super::queues::{Transaction, Work};
 use crate::buffer::{self, Page, State};
-use crate::pages::Span;
+use crate::pages::{Share, Span};
 
 impl Timed<'_, '_> {
     /// Lets writes, trims and flushes that waited for their turn into the buffer, in order, as far as there is
@@ -80,15 +80,16 @@ impl Timed<'_, '_> {
         let Active { bytes, .. } = self.host.active[slot as usize];
         let Buffered { offset, fua, .. } = self.host.buffered[slot as usize];
         let buffer = self.buffer.as_mut().expect("a buffer accepts writes");
-        let valid = buffer.parts.valid(lpn, partial, offset, bytes);
+        let written = buffer.parts.written(lpn, partial, offset, bytes);
         self.device.ftl.prefetch_old(lpn);
-        let page = buffer::accept(self.device, buffer, lpn, valid, self.now);
-        let Page { version, queue, state, valid, .. } = *buffer.page(page);
+        let page = buffer::accept(self.device, buffer, lpn, written, self.now);
+        let entry = buffer.page(page);
+        let Page { version, queue, state, .. } = *entry;
         if let State::Handed(write) = state {
-            let is_whole = valid == buffer.parts.all();
+            let share = buffer.share(entry);
             let write = self.pool.get_mut(write);
-            write.version = version;
-            write.partial &= !is_whole;
+            (write.version, write.share) = (version, share);
+            write.partial &= share.old > 0;
         }
         if fua {
             buffer.hurry(page);
@@ -148,11 +149,11 @@ impl Timed<'_, '_> {
         self.wake_waiting();
     }
 
-    /// Answers a read from the buffer, or says which version the array must give at least.
+    /// Answers a read from the buffer, or says which version the array must give at least, and of how many flash pages.
     #[inline]
-    pub(super) fn read_buffer(&mut self, slot: u32, lpn: Lpn) -> Option<u32> {
+    pub(super) fn read_buffer(&mut self, slot: u32, lpn: Lpn, share: Share) -> Option<(u32, u8)> {
         match &mut self.buffer {
-            None => Some(self.device.read_floor(lpn)),
+            None => Some((self.device.read_floor(lpn), share.touched)),
             Some(buffer) => {
                 let Active { bytes, .. } = self.host.active[slot as usize];
                 let Buffered { offset, .. } = self.host.buffered[slot as usize];
@@ -203,9 +204,9 @@ impl Timed<'_, '_> {
     fn hand_over(&mut self, queue: u32, page: u32) -> u32 {
         let age = self.next_age();
         let buffer = self.buffer.as_mut().expect("a buffered page");
-        let Page { lpn, version, valid, .. } = *buffer.page(page);
-        let partial = valid != buffer.parts.all();
-        let write = self.pool.insert(Transaction::new(age, lpn, page, version, Work::Write, partial));
+        let entry = buffer.page(page);
+        let (Page { lpn, version, .. }, share) = (*entry, buffer.share(entry));
+        let write = self.pool.insert(Transaction::new(age, lpn, page, version, Work::Write, share));
         buffer.hand_over(page, write);
         self.writes[queue as usize].push(&mut self.pool, write);
         self.wake_oldest();

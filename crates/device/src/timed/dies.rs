@@ -1,6 +1,6 @@
 //! Dies and channels: what a free die does next, and how a command goes through array and bus.
 
-use base::{Cause, Duration, Instant, Lpn, OpKind, PageLayout, Ppn};
+use base::{Cause, Duration, InStep, Instant, Lpn, OpKind, PageLayout, Ppn};
 use config::model;
 use ftl::{GcStep, Group};
 use metrics::Track;
@@ -32,20 +32,24 @@ pub(super) struct Timing {
 }
 
 impl Timing {
-    pub(super) fn new(device: &model::Device, layout: &PageLayout) -> Timing {
+    /// The times of pages as the FTL sees them. Channels in step carry their parts of a superpage at the same time;
+    /// planes in step take command cycles and data one after the other, and all go through one DRAM.
+    pub(super) fn new(device: &model::Device, in_step: InStep, layout: &PageLayout) -> Timing {
         let timing = &device.timing;
         let by_page = |times: &[Duration]| {
             (0..device.pages_per_block).map(|page| times[usize::from(layout.page_type(page).0)]).collect()
         };
-        let at_rate =
-            |rate: u64| Duration((u128::from(device.page_size) * 1_000_000_000).div_ceil(u128::from(rate)) as u64);
+        let at_rate = |pages: u32, rate: u64| {
+            let bytes = u128::from(device.page_size) * u128::from(pages);
+            Duration((bytes * 1_000_000_000).div_ceil(u128::from(rate)) as u64)
+        };
         Timing {
             read: by_page(&timing.read),
             program: by_page(&timing.program),
             erase: timing.erase,
-            transfer: at_rate(timing.channel_rate),
-            command: timing.command_overhead,
-            dram: timing.dram_bandwidth.map_or(Duration::ZERO, at_rate),
+            transfer: at_rate(in_step.planes, timing.channel_rate),
+            command: timing.command_overhead * u64::from(in_step.planes),
+            dram: timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.lanes(), rate)),
             ecc: timing.ecc_latency,
         }
     }
@@ -739,12 +743,25 @@ impl Timed<'_, '_> {
             let ppns = items.map(|item| item.ppn);
             self.device.flash.check_shared(kind, &ppns[..usize::from(count)]);
         }
+        if self.device.lanes.are_several() && matches!(cause, Cause::Host | Cause::Rmw) {
+            self.note_bystanders(die);
+        }
         if kind == OpKind::Program || self.timing.command > Duration::ZERO {
             self.dies[die as usize].phase = Phase::Command;
             self.ask_channel(die);
         } else {
             self.start_array(die);
         }
+    }
+
+    /// Of the superpages of a command that was counted, the host is concerned with some lanes only.
+    #[inline(never)]
+    fn note_bystanders(&mut self, die: u32) {
+        let Die { kind, cause, count, ref items, .. } = self.dies[die as usize];
+        let items = &items[..usize::from(count)];
+        let touched: u64 = items.iter().map(|item| u64::from(self.pool.get(item.what).share.touched)).sum();
+        let all = u64::from(count) * u64::from(self.device.lanes.count);
+        self.device.recorder.counters.bystand(cause, kind, all - touched, count > 1);
     }
 
     fn ask_channel(&mut self, die: u32) {

@@ -8,7 +8,7 @@ use config::model::Replay;
 use super::Timed;
 use super::queues::{Transaction, Work};
 use crate::RunError;
-use crate::pages::Span;
+use crate::pages::{Share, Span};
 
 /// Requests drawn from the workload at once.
 const BATCH: usize = 64;
@@ -198,8 +198,8 @@ impl Timed<'_, '_> {
             }
         }
         match request.kind {
-            RequestKind::Read => self.enter_read(slot, span),
-            RequestKind::Write => self.enter_write(slot, span),
+            RequestKind::Read => self.enter_read(slot, span, request.offset),
+            RequestKind::Write => self.enter_write(slot, span, request.offset),
             RequestKind::Trim => self.enter_trim(slot, span.whole()),
             RequestKind::Flush => {
                 self.host.active[slot as usize].remaining += self.host.writes_in_flight;
@@ -209,28 +209,32 @@ impl Timed<'_, '_> {
         self.part_done(slot);
     }
 
-    fn enter_read(&mut self, slot: u32, span: Span) {
-        for (lpn, _) in span.pages() {
-            let Some(floor) = self.read_buffer(slot, lpn) else { continue };
+    fn enter_read(&mut self, slot: u32, span: Span, offset: u64) {
+        let Active { bytes, .. } = self.host.active[slot as usize];
+        for (lpn, partial) in span.pages() {
+            let share = self.device.lanes.share(lpn, partial, offset, bytes);
+            let Some((floor, touched)) = self.read_buffer(slot, lpn, share) else { continue };
             let Some(ppn) = self.device.ftl.lookup(lpn) else {
                 self.device.recorder.counters.unmapped_reads += 1;
                 continue;
             };
             self.host.active[slot as usize].remaining += 1;
             let age = self.next_age();
-            let read = self.pool.insert(Transaction::new(age, lpn, slot, floor, Work::Read, false));
+            let read = self.pool.insert(Transaction::new(age, lpn, slot, floor, Work::Read, Share { touched, old: 0 }));
             let die = self.device.ftl.geometry().die_of(ppn);
             self.queue_read(die, read);
         }
     }
 
-    fn enter_write(&mut self, slot: u32, span: Span) {
+    fn enter_write(&mut self, slot: u32, span: Span, offset: u64) {
+        let Active { bytes, .. } = self.host.active[slot as usize];
         self.host.writes_in_flight += 1;
         self.host.active[slot as usize].remaining += span.len();
         for (lpn, partial) in span.pages() {
             let age = self.next_age();
             let version = self.device.admit_write(lpn);
-            let write = self.pool.insert(Transaction::new(age, lpn, slot, version, Work::Write, partial));
+            let share = self.device.lanes.share(lpn, partial, offset, bytes);
+            let write = self.pool.insert(Transaction::new(age, lpn, slot, version, Work::Write, share));
             if partial && self.host.trims_waiting == 0 {
                 self.fetch_old(write);
             } else {
@@ -255,7 +259,7 @@ impl Timed<'_, '_> {
             let queue = self.device.ftl.allocation().queue_of(Lpn(first));
             let age = self.next_age();
             let work = Work::Trim { end: Lpn(span.end) };
-            let trim = self.pool.insert(Transaction::new(age, Lpn(first), slot, 0, work, false));
+            let trim = self.pool.insert(Transaction::new(age, Lpn(first), slot, 0, work, self.device.lanes.whole()));
             self.host.active[slot as usize].remaining += 1;
             self.host.trims_waiting += 1;
             self.writes[queue as usize].push(&mut self.pool, trim);
@@ -280,12 +284,13 @@ impl Timed<'_, '_> {
 
     /// Sends for the old version of a page that is written in part. Returns whether there is one to wait for.
     pub(super) fn fetch_old(&mut self, write: u32) -> bool {
-        let Transaction { lpn, age, .. } = *self.pool.get(write);
+        let Transaction { lpn, age, share, .. } = *self.pool.get(write);
         let Some(ppn) = self.device.ftl.lookup(lpn) else { return false };
         let transaction = self.pool.get_mut(write);
         (transaction.partial, transaction.waiting) = (false, true);
         let floor = self.device.array_floor(lpn);
-        let read = self.pool.insert(Transaction::new(age, lpn, write, floor, Work::ReadOld, false));
+        let needed = Share { touched: share.old, old: 0 };
+        let read = self.pool.insert(Transaction::new(age, lpn, write, floor, Work::ReadOld, needed));
         let die = self.device.ftl.geometry().die_of(ppn);
         self.queue_read(die, read);
         true

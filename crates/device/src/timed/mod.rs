@@ -98,7 +98,7 @@ pub(crate) fn run(
         now: Instant::ZERO,
         timers: Timers::new(slots),
         scheduler: Scheduler::build(config.ftl.get("scheduler")),
-        timing: Timing::new(&config.device, &layout),
+        timing: Timing::new(&config.device, config.in_step(), &layout),
         host: Host::new(config.host.replay, config.host.queue_depth),
         buffer,
         pool: Pool::default(),

@@ -2,6 +2,8 @@
 
 use base::Lpn;
 
+use crate::pages::Share;
+
 /// "No transaction" in a link.
 const NONE: u32 = u32::MAX;
 
@@ -37,11 +39,15 @@ pub(super) struct Transaction {
     pub(super) partial: bool,
     /// A write that waits for its old version.
     pub(super) waiting: bool,
+    /// The flash pages of its page that it concerns.
+    pub(super) share: Share,
 }
 
 impl Transaction {
-    pub(super) fn new(age: u64, lpn: Lpn, owner: u32, version: u32, work: Work, partial: bool) -> Transaction {
-        Transaction { age, lpn, owner, version, next: NONE, work, partial, waiting: false }
+    /// One that concerns `share` of its page; a write that needs the old version of some of it is partial.
+    pub(super) fn new(age: u64, lpn: Lpn, owner: u32, version: u32, work: Work, share: Share) -> Transaction {
+        let partial = work == Work::Write && share.old > 0;
+        Transaction { age, lpn, owner, version, next: NONE, work, partial, waiting: false, share }
     }
 }
 
@@ -178,7 +184,7 @@ mod tests {
         let mut pool = Pool::default();
         let mut list = List::EMPTY;
         let slots: Vec<u32> = (0..4)
-            .map(|age| pool.insert(Transaction::new(age, Lpn(0), 0, 0, Work::Read, false)))
+            .map(|age| pool.insert(Transaction::new(age, Lpn(0), 0, 0, Work::Read, Share { touched: 1, old: 0 })))
             .inspect(|_| ())
             .collect();
         for &slot in &slots {

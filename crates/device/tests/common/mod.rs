@@ -122,7 +122,8 @@ pub fn random_config(seed: u64) -> Config {
     random_policies(r, &mut config.ftl);
     // Twin blocks have conditions; where the device or the allocation does not meet them, plain blocks.
     let twins_fit = planes > 1 && config.device.multiplane != Multiplane::Off;
-    if !(twins_fit && ftl::allocation::is_dynamic(config.ftl.get("allocation").name)) {
+    let is_dynamic = ftl::allocation::is_dynamic(config.ftl.get("allocation").name);
+    if config.ftl.get("reclaim_unit").name == "twin" && !(twins_fit && is_dynamic) {
         choose(&mut config.ftl, "reclaim_unit", "block", &[]);
     }
     meet_conditions(&mut config);
@@ -143,13 +144,18 @@ pub fn random_config(seed: u64) -> Config {
     }
     config.workload.source = Source::Generator(generator);
     config.workload.end = End { requests: Some(200 + r.below(600)), ..End::default() };
-    let volume = footprint / u64::from(config.device.page_size) * u64::from(config.device.page_size);
+    let volume = footprint / page_size(&config) * page_size(&config);
     config.run.precondition = match r.below(4) {
         0 => Precondition::Sequential { volume },
         1 => Precondition::Random { volume },
         _ => Precondition::None,
     };
     config
+}
+
+/// Bytes of a page as the FTL sees it: a superpage where channels or planes are in step.
+pub fn page_size(config: &Config) -> u64 {
+    u64::from(config.device.page_size) * u64::from(config.in_step().lanes())
 }
 
 /// Whether a state of the device can be saved.
@@ -160,8 +166,9 @@ pub fn is_savable(config: &Config) -> bool {
 /// Protections and regions have conditions too: a choice that is refused whatever the capacity is given up.
 fn meet_conditions(config: &mut Config) {
     let mut tiny = config.clone();
-    tiny.device.user_capacity = u64::from(config.device.page_size);
-    while let Err(refusal) = device::check(&tiny) {
+    loop {
+        tiny.device.user_capacity = page_size(&tiny);
+        let Err(refusal) = device::check(&tiny) else { break };
         let mut seam = refusal.key.strip_prefix("ftl.").unwrap_or_else(|| panic!("{refusal:?}"));
         if seam == "gc_schedule" {
             // Too few blocks for what the protection keeps aside.
@@ -196,10 +203,13 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
             let order = *pick::<&str>(r, &["CWDP", "PDWC", "DPCW", "WCPD"]);
             choose(ftl, "allocation", order, &[]);
             let others =
-                [("victim", "fifo"), ("reclaim_unit", "block"), ("separation", "none"), ("paired_page", "none")];
-            for (key, name) in others.into_iter().chain([("wear_leveling", "none")]) {
+                [("victim", "fifo"), ("separation", "none"), ("paired_page", "none"), ("wear_leveling", "none")];
+            for (key, name) in others {
                 choose(ftl, key, name, &[]);
             }
+            let unit = *pick::<&str>(r, &["block", "block", "superblock"]);
+            choose(ftl, "reclaim_unit", unit, &[]);
+            random_superblock(r, ftl);
             choose(ftl, "mapping", "fast", &[("broken", r.below(3) as f64), ("start", r.below(2) as f64)]);
             choose(ftl, "gc_schedule", "threshold", &[("free_blocks", 1.0 + r.below(2) as f64)]);
             return;
@@ -216,6 +226,7 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
         let neighbours = [0.0, 0.05, 1.0][r.below(3) as usize];
         choose(ftl, "reclaim_unit", "twin", &[("pad", pad), ("neighbours", neighbours)]);
     }
+    random_superblock(r, ftl);
     let mut free_blocks = 1.0 + r.below(2) as f64;
     if ftl.get("separation").name == "dac" {
         free_blocks += 1.0;
@@ -246,6 +257,13 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
     }
 }
 
+/// What is in step, where something is.
+fn random_superblock(r: &mut Stream, ftl: &mut Ftl) {
+    if ftl.get("reclaim_unit").name == "superblock" {
+        choose(ftl, "reclaim_unit", "superblock", &[("over", r.below(3) as f64)]);
+    }
+}
+
 /// Where a write buffer was drawn, one of a page up to all of the device, in either order.
 fn random_buffer(seed: u64, config: &mut Config) {
     let buffer = config.ftl.get("write_buffer").name;
@@ -253,7 +271,7 @@ fn random_buffer(seed: u64, config: &mut Config) {
         return;
     }
     let mut random = Stream::new(seed, "buffer");
-    let page = u64::from(config.device.page_size);
+    let page = page_size(config);
     let most = (config.device.user_capacity / page).min([1, 3, 16, 64][random.below(4) as usize]);
     let size = (1 + random.below(most)) * page;
     let order = random.below(2) as f64;
@@ -262,10 +280,11 @@ fn random_buffer(seed: u64, config: &mut Config) {
 
 /// Anything from half empty to as full as the device can be and still be writable for ever.
 fn random_capacity(r: &mut Stream, config: &mut Config) {
-    let page = u64::from(config.device.page_size);
+    let page = page_size(config);
     let geometry = &config.device;
     let raw = u64::from(geometry.channels * geometry.chips_per_channel * geometry.dies_per_chip)
-        * u64::from(geometry.planes_per_die * geometry.blocks_per_plane * geometry.pages_per_block);
+        * u64::from(geometry.planes_per_die * geometry.blocks_per_plane * geometry.pages_per_block)
+        / u64::from(config.in_step().lanes());
     let mut pages = raw;
     config.device.user_capacity = pages * page;
     while device::check(config).is_err() && pages > 1 {

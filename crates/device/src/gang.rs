@@ -1,0 +1,148 @@
+//! Channels or planes in step (`reclaim_unit = "superblock"`): which devices can have them, and what they are in
+//! pages and blocks of the flash.
+//!
+//! Parts in step are one part whose pages are that many times wider, so a device with them *is* a device with fewer
+//! channels or planes: [`crate::device::geometry`] folds its shape, `Timing::new` its times, and nothing else of the
+//! device knows. What a user sees is unfolded again: counts by [`metrics::Counters::physical`], blocks here.
+
+use base::{Geometry, InStep, Multiplane};
+use config::Config;
+
+use crate::Refusal;
+use crate::pages::MAX_LANES;
+
+/// Bytes of a page as the FTL sees it.
+pub(crate) fn page_size(config: &Config) -> u64 {
+    u64::from(config.device.page_size) * u64::from(config.in_step().lanes())
+}
+
+/// The FTL's pages and their size, for texts.
+pub(crate) fn pages_in_words(config: &Config) -> String {
+    let size = config::print_size(page_size(config));
+    match config.in_step().lanes() {
+        1 => format!("pages of {size}"),
+        lanes => format!("superpages of {size} ({lanes} flash pages in step)"),
+    }
+}
+
+/// Refuses what cannot be in step, with the reason.
+pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
+    let in_step = config.in_step();
+    let lanes = u64::from(in_step.channels) * u64::from(in_step.planes);
+    let refuse = |key, message: String, help: String| Err(Refusal { key, message, help });
+    if in_step.planes > 1 && config.device.multiplane == Multiplane::Off {
+        return refuse(
+            "ftl.reclaim_unit",
+            "planes in step take every command together, and `multiplane` is `off`".into(),
+            "set `device.multiplane` to `pac` or `bac`, or use `superblock.over = \"channels\"` or `block`".into(),
+        );
+    }
+    if lanes > u64::from(MAX_LANES) {
+        return refuse(
+            "ftl.reclaim_unit",
+            format!("{lanes} flash pages would be in step, and a superpage has at most {MAX_LANES}"),
+            "put fewer channels or planes in step, or use `block`".into(),
+        );
+    }
+    let superpage = page_size(config);
+    if superpage > u64::from(u32::MAX) {
+        return refuse(
+            "device.page_size",
+            format!("{} do not fit 32 bits", pages_in_words(config)),
+            "use smaller pages, or put fewer channels or planes in step".into(),
+        );
+    }
+    let capacity = config.device.user_capacity;
+    if !capacity.is_multiple_of(superpage) {
+        let below = capacity / superpage * superpage;
+        let print = config::print_size;
+        let near = if below == 0 { String::new() } else { format!("{} and ", print(below)) };
+        return refuse(
+            "device.user_capacity",
+            format!("a user space of {} is not a whole number of {}", print(capacity), pages_in_words(config)),
+            format!(
+                "the nearest: {near}{}; where only `over_provisioning` is given, the user space ends with a superpage",
+                print(below + superpage)
+            ),
+        );
+    }
+    Ok(())
+}
+
+/// The device's shape as it is built, in single blocks.
+pub(crate) fn physical(config: &Config) -> Geometry {
+    let device = &config.device;
+    Geometry::new(
+        device.channels,
+        device.chips_per_channel,
+        device.dies_per_chip,
+        device.planes_per_die,
+        device.blocks_per_plane,
+        device.pages_per_block,
+        device.page_size,
+        1,
+    )
+}
+
+/// By block of the device as it is built, what is known of the block or the superblock that it belongs to.
+pub(crate) fn of_each_block<T: Copy>(config: &Config, known: &[T]) -> Vec<T> {
+    let (geometry, InStep { channels, planes }) = (physical(config), config.in_step());
+    let dies_per_channel = geometry.chips_per_channel * geometry.dies_per_chip;
+    let mut all = Vec::with_capacity(geometry.blocks() as usize);
+    for plane in 0..geometry.planes() {
+        let (die, plane) = (plane / geometry.planes_per_die, plane % geometry.planes_per_die);
+        let (channel, die) = (die / dies_per_channel, die % dies_per_channel);
+        // In step means all of them: then the first stands for each.
+        let channel = if channels > 1 { 0 } else { channel };
+        let plane = if planes > 1 { 0 } else { plane };
+        let first = ((channel * dies_per_channel + die) * (geometry.planes_per_die / planes) + plane)
+            * geometry.blocks_per_plane;
+        all.extend_from_slice(&known[first as usize..][..geometry.blocks_per_plane as usize]);
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(over: &str) -> Config {
+        let sets = [
+            "device.channels=2",
+            "device.chips_per_channel=1",
+            "device.dies_per_chip=2",
+            "device.planes_per_die=2",
+            "device.blocks_per_plane=8",
+            "device.pages_per_block=8",
+            "device.user_capacity=\"2MiB\"",
+            "ftl.allocation=\"CWDP\"",
+            over,
+        ]
+        .map(str::to_string);
+        let base = config::Base::Preset("tbm-small".into());
+        crate::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config
+    }
+
+    #[test]
+    fn every_block_of_a_superblock_is_as_worn_as_it_is() {
+        let over = |over: &str| {
+            let config = config(&format!("ftl.reclaim_unit.superblock.over=\"{over}\""));
+            let blocks = crate::device::geometry(&config).blocks();
+            let each = of_each_block(&config, &(0..blocks).collect::<Vec<u32>>());
+            assert_eq!(each.len(), 64);
+            // By channel, die and plane, the number of the first block's superblock among those of eight.
+            each.chunks(8)
+                .map(|plane| {
+                    assert!(plane.iter().zip(plane[0]..).all(|(&block, expected)| block == expected));
+                    plane[0] / 8
+                })
+                .collect::<Vec<u32>>()
+        };
+        assert_eq!(over("channels"), [0, 1, 2, 3, 0, 1, 2, 3]);
+        assert_eq!(over("planes"), [0, 0, 1, 1, 2, 2, 3, 3]);
+        assert_eq!(over("channels-and-planes"), [0, 0, 1, 1, 0, 0, 1, 1]);
+        let plain = config("ftl.reclaim_unit=\"block\"");
+        let blocks: Vec<u32> = (0..64).collect();
+        assert_eq!(of_each_block(&plain, &blocks), blocks);
+    }
+}
