@@ -78,6 +78,14 @@ def columns(rows: Sequence[Sequence[str]], align: str = "", gap: str = "  ", ind
     return "\n".join(lines)
 
 
+def markdown_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a Markdown section that is one table; numbers after the first column."""
+    return [
+        f"## {title}", "", "| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|",
+        *("| " + " | ".join(row) + " |" for row in rows),
+    ]  # fmt: skip
+
+
 def listed(entries: Mapping[str, str], width: int) -> str:
     """Entries under their names, wrapped at `width` characters behind a column of names."""
     indent = min(24, max(map(len, entries)) + 2)

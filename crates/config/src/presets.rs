@@ -36,6 +36,7 @@ presets!(
     "gcmix-d",
     "gcmix-dm",
     "gcmix-dml",
+    "gcf-fi",
 );
 
 /// The preset of that name.

@@ -52,26 +52,26 @@ def up_to(paper: float) -> Rule:
     return Rule(f"reproduced within {slack:.3g} points of {paper:g} %; direction above {NOISE:g} %", judge)
 
 
-def at_least(reproduced: float, direction: float) -> Rule:
-    """For a figure, in %, that is to be large."""
+def at_least(reproduced: float, direction: float, unit: str = "%") -> Rule:
+    """For a figure that is to be large."""
 
     def judge(measured: float) -> Verdict:
         if measured >= reproduced:
             return "reproduced"
         return "direction" if measured >= direction else "not-reproduced"
 
-    return Rule(f"reproduced from {reproduced:g} %; direction from {direction:g} %", judge)
+    return Rule(f"reproduced from {reproduced:g} {unit}; direction from {direction:g} {unit}", judge)
 
 
-def at_most(reproduced: float, direction: float) -> Rule:
-    """For a figure, in %, that is to be small."""
+def at_most(reproduced: float, direction: float, unit: str = "%") -> Rule:
+    """For a figure that is to be small."""
 
     def judge(measured: float) -> Verdict:
         if measured <= reproduced:
             return "reproduced"
         return "direction" if measured <= direction else "not-reproduced"
 
-    return Rule(f"reproduced up to {reproduced:g} %; direction up to {direction:g} %", judge)
+    return Rule(f"reproduced up to {reproduced:g} {unit}; direction up to {direction:g} {unit}", judge)
 
 
 def near(paper: float, percent: float, direction: float) -> Rule:
@@ -97,6 +97,25 @@ def within(low: float, high: float) -> Rule:
 
     side = "above" if sign > 0 else "below"
     return Rule(f"reproduced from {low:g} % to {high:g} %; direction {side} 0 %", judge)
+
+
+def above(limit: float) -> Rule:
+    """For a figure that is to be larger than a limit, by however little."""
+    return Rule(f"reproduced above {limit:g}", lambda m: "reproduced" if m > limit else "not-reproduced")
+
+
+def around(paper: float, reproduced: float, direction: float) -> Rule:
+    """For a share in %: within so many points."""
+
+    def judge(measured: float) -> Verdict:
+        apart = abs(measured - paper)
+        if apart <= reproduced:
+            return "reproduced"
+        return "direction" if apart <= direction else "not-reproduced"
+
+    return Rule(
+        f"reproduced within {reproduced:g} points of {paper:g} %; direction within {direction:g}", judge
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +210,19 @@ def experiments_for(
 def document(paper: str, scale: str, claims: Sequence[Claim]) -> dict[str, Any]:
     """The object `ftlab.claims/1`."""
     return {"schema": SCHEMA, "paper": paper, "scale": scale, "claims": [claim.to_json() for claim in claims]}
+
+
+def markdown(claims: Sequence[Claim]) -> list[str]:
+    """The claims as the lines of a Markdown table."""
+    lines = ["| claim | paper | measured | verdict | workload | kind |", "|---|---:|---:|---|---|---|"]
+    for claim in claims:
+        measured = f"{number(claim.measured)} {claim.unit}".strip()
+        paper = "" if claim.paper_value is None else claim.paper_value
+        lines.append(
+            f"| {claim.id}: {claim.claim} | {paper} | {measured} | {claim.verdict} | {claim.workload} "
+            f"| {claim.workload_kind} |"
+        )
+    return lines
 
 
 def number(measured: float | None) -> str:

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ftlab import output
-from ftlab.reproduce import claims, gcmix_report, tbm_report
+from ftlab.reproduce import claims, gcf_report, gcmix_report, tbm_report
 from ftlab.reproduce.experiment import Tell
 from ftlab.reproduce.paper import Outcome, Paper
 from ftlab.usage import Parser, nearest, one_of, pointed
 
-PAPERS = {paper.name: paper for paper in (tbm_report.PAPER, gcmix_report.PAPER)}
+PAPERS = {paper.name: paper for paper in (tbm_report.PAPER, gcmix_report.PAPER, gcf_report.PAPER)}
 
 SCALES = tuple(dict.fromkeys(scale for paper in PAPERS.values() for scale in paper.scales))
 

@@ -406,7 +406,7 @@ def _omega_statements() -> Iterator[Statement]:
 
     yield Statement(
         "omega-order", "On the servers ω is largest on EXCHANGE, then on BEFS: the least ratio of a median to the next",
-        "above 1", "", _above(1.0), "fig7", order, "EXCHANGE",
+        "above 1", "", verdicts.above(1.0), "fig7", order, "EXCHANGE",
     )  # fmt: skip
 
     def below(evidence: Evidence) -> Finding:
@@ -427,10 +427,6 @@ def _around_zero(reproduced: float, direction: float) -> Rule:
         return "direction" if abs(measured) <= direction else "not-reproduced"
 
     return Rule(f"reproduced up to {reproduced:g} either way; direction up to {direction:g}", judge)
-
-
-def _above(limit: float) -> Rule:
-    return Rule(f"reproduced above {limit:g}", lambda m: "reproduced" if m > limit else "not-reproduced")
 
 
 def _excess(evidence: Evidence, name: str) -> float:
@@ -497,25 +493,12 @@ def _server_statements() -> Iterator[Statement]:
     for ftl, low, high in (("PM", 80.3, 98.3), ("DM", 80.3, 98.7)):
         for word, paper, pick in (("least", low, min), ("most", high, max)):
             yield statement(f"paired-{ftl.lower()}-{word}", f"Host pages that {ftl} pairs, at {word} over the servers",
-                            paper, _around(paper, 5, 15), _of(SERVER_NAMES, _paired(ftl), pick), "fig11")  # fmt: skip
+                            paper, verdicts.around(paper, 5, 15), _of(SERVER_NAMES, _paired(ftl), pick), "fig11",
+                            )  # fmt: skip
     yield statement("paired-dml-least", "Host pages that DML pairs on servers but EXCHANGE, at least", 80.4,
-                    _around(80.4, 5, 15), _of(LOW_LOCALITY, _paired("DML"), min), "fig11")  # fmt: skip
-    yield statement("paired-dml-exchange", "Host pages that DML pairs on EXCHANGE", 33.6, _around(33.6, 8, 30),
+                    verdicts.around(80.4, 5, 15), _of(LOW_LOCALITY, _paired("DML"), min), "fig11")  # fmt: skip
+    yield statement("paired-dml-exchange", "Host pages that DML pairs on EXCHANGE", 33.6, verdicts.around(33.6, 8, 30),
                     _of(["EXCHANGE"], _paired("DML"), max), "fig11")  # fmt: skip
-
-
-def _around(paper: float, reproduced: float, direction: float) -> Rule:
-    """For a share in %: within so many points."""
-
-    def judge(measured: float) -> verdicts.Verdict:
-        apart = abs(measured - paper)
-        if apart <= reproduced:
-            return "reproduced"
-        return "direction" if apart <= direction else "not-reproduced"
-
-    return Rule(
-        f"reproduced within {reproduced:g} points of {paper:g} %; direction within {direction:g}", judge
-    )
 
 
 def _paired(ftl: str) -> Change:
@@ -563,7 +546,7 @@ def _time_statements() -> Iterator[Statement]:
     yield statement("write-pm-mean", "PM's write time is below P's: the mean over the servers", 8.4,
                     verdicts.up_to(8.4), _all(saved("PM", "P", "write")))  # fmt: skip
     yield statement("write-dm-mean", "DM's write time is 0.9 % above D's: the mean of what is saved", -0.9,
-                    _around(-0.9, 3, 8), _all(saved("DM", "D", "write")))  # fmt: skip
+                    verdicts.around(-0.9, 3, 8), _all(saved("DM", "D", "write")))  # fmt: skip
     yield statement("write-dml-mean", "DML's write time is below D's: the mean over the servers", 2.71,
                     verdicts.up_to(2.71), _all(saved("DML", "D", "write")))  # fmt: skip
     yield statement("write-dm-exchange", "DM's write time is above D's on EXCHANGE: what is saved", "below 0",

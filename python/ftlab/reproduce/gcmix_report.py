@@ -137,17 +137,12 @@ def report(scale: str, experiments: Sequence[str], evidence: Evidence, found: Se
     lines += [
         "## Claims",
         "",
-        "| claim | paper | measured | verdict | workload | kind |",
-        "|---|---:|---:|---|---|---|",
+        *claims.markdown(
+            found
+            if len(experiments) == len(gcmix.EXPERIMENTS)
+            else [c for c in found if c.verdict != "not-run"]
+        ),
     ]
-    for claim in (
-        found if len(experiments) == len(gcmix.EXPERIMENTS) else [c for c in found if c.verdict != "not-run"]
-    ):
-        measured = f"{claims.number(claim.measured)} {claim.unit}".strip()
-        lines.append(
-            f"| {claim.id}: {claim.claim} | {claim.paper_value} | {measured} | {claim.verdict} | {claim.workload} "
-            f"| {claim.workload_kind} |"
-        )
     for experiment in experiments:
         if experiment in TABLES:
             lines += ["", *TABLES[experiment](evidence)]
@@ -160,13 +155,6 @@ def _origin(workload: Workload) -> str:
     return f"{workload.origin}; its times are multiplied by {gcmix.time_scale(workload):g}"
 
 
-def _table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    return [
-        f"## {title}", "", "| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|",
-        *("| " + " | ".join(row) + " |" for row in rows),
-    ]  # fmt: skip
-
-
 def _omegas(evidence: Evidence) -> list[str]:
     rows = []
     for z in EXPONENTS:
@@ -175,7 +163,7 @@ def _omegas(evidence: Evidence) -> list[str]:
         apart = f"{100 * (median / MEDIANS[z] - 1):+.1f} %"
         rows.append([f"{z:.1f}", f"{MEDIANS[z]:g}", f"{median:.4g}", apart, f"{low:.4g}", f"{high:.4g}"])
     head = ["z", "published median", "median", "apart", "10 %", "90 %"]
-    return _table(f"Figure 5: ω under {OMEGA_FTL}, {OMEGA_AGE}", head, rows)
+    return text.markdown_table(f"Figure 5: ω under {OMEGA_FTL}, {OMEGA_AGE}", head, rows)
 
 
 def ways(evidence: Evidence) -> list[tuple[str, str]]:
@@ -197,7 +185,7 @@ def _readings(evidence: Evidence) -> list[str]:
         cells = [f"{median:.4g} ({a:+.0f} %)" for median, a in zip(medians, apart, strict=True)]
         rows.append([", ".join(filter(None, (ftl, setting))), *cells, f"{max(apart, key=abs):+.0f} %"])
     head = ["FTL, reading", *(f"z = {z:.1f}" for z in EXPONENTS), "furthest"]
-    lines = _table("Readings: medians of ω", head, rows)
+    lines = text.markdown_table("Readings: medians of ω", head, rows)
     wafs = []
     for setting in ("", "begins empty", "two update blocks"):
         for ftl in ("PX", "P"):
@@ -207,7 +195,10 @@ def _readings(evidence: Evidence) -> list[str]:
         for setting in ("", "eight planes"):
             values = [evidence.waf(zipf(z), ftl, setting) for z in EXPONENTS]
             wafs.append([", ".join(filter(None, (ftl, setting))), *(f"{value:.3f}" for value in values)])
-    lines += ["", *_table("Readings: WAF", ["FTL, reading", *(f"z = {z:.1f}" for z in EXPONENTS)], wafs)]
+    lines += [
+        "",
+        *text.markdown_table("Readings: WAF", ["FTL, reading", *(f"z = {z:.1f}" for z in EXPONENTS)], wafs),
+    ]
     fast = []
     for ftl in ("D", "DML"):
         for setting in ("", "10 times the rate"):
@@ -220,7 +211,7 @@ def _readings(evidence: Evidence) -> list[str]:
                     f"{evidence.figure(point, 'waf'):.3f}", _percent(paired),
                 ])  # fmt: skip
     head = ["FTL, reading", "ω 10 %", "median", "90 %", "WAF", "paired"]
-    return [*lines, "", *_table("Readings: the rate on EXCHANGE", head, fast)]
+    return [*lines, "", *text.markdown_table("Readings: the rate on EXCHANGE", head, fast)]
 
 
 def _percent(value: float) -> str:
@@ -239,7 +230,7 @@ def _server_omegas(evidence: Evidence) -> list[str]:
         for name in _names(evidence)
     ]  # fmt: skip
     head = ["workload", "10 %", "median", "90 %", f"below τ = {gcmix.TAU:g}"]
-    return _table(f"Figure 7: ω under {OMEGA_FTL}", head, rows)
+    return text.markdown_table(f"Figure 7: ω under {OMEGA_FTL}", head, rows)
 
 
 def _zipf_wafs(evidence: Evidence) -> list[str]:
@@ -251,7 +242,7 @@ def _zipf_wafs(evidence: Evidence) -> list[str]:
         ]
         rows.append([f"{z:.1f}", *(f"{evidence.waf(zipf(z), ftl):.3f}" for ftl in FTLS), *saved])
     head = ["z", *FTLS, "PX below P", "PM below P", "DX below D", "DM below D", "DML below D"]
-    return _table("Figure 8: WAF", head, rows)
+    return text.markdown_table("Figure 8: WAF", head, rows)
 
 
 def _by_ftl(
@@ -262,7 +253,7 @@ def _by_ftl(
             [f"{name} ({evidence.workloads[name].kind})", *(cell(evidence, name, ftl) for ftl in ftls)]
             for name in _names(evidence)
         ]
-        return _table(title, ["workload", *ftls], rows)
+        return text.markdown_table(title, ["workload", *ftls], rows)
 
     return lines
 
@@ -311,7 +302,7 @@ def _utilisations(evidence: Evidence) -> list[str]:
         "DML",
         "DML: paired",
     ]
-    return _table("Figure 14: storage utilisation", head, rows)
+    return text.markdown_table("Figure 14: storage utilisation", head, rows)
 
 
 TABLES: Mapping[str, Callable[[Evidence], list[str]]] = {

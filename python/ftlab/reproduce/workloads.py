@@ -10,7 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -66,6 +66,8 @@ class Wanted:
     """The part of the file's data to take; `None`: the scale's."""
     amounts: Mapping[str, float] = field(default_factory=dict)
     """Figures of the paper that only the whole original has."""
+    writes_only: bool = False
+    """Whether a file's reads are left out, as by a paper that ignores them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +114,18 @@ class Library:
         return None if wanted.model is None else self._made(wanted, wanted.model)
 
     def _recorded(self, wanted: Wanted, file: Path) -> Workload:
+        name = file.name
+        if wanted.writes_only:
+            # What is replayed whole at every scale has to fit the smallest device.
+            file = self._writes(file, wanted.format, pack=wanted.whole)
+            wanted = replace(wanted, format=None)
         info = trace_info(file, wanted.format)
         # A paper's amounts are of the whole, and say more of a recorded trace than what a made one is made to have.
         known = wanted.amounts or wanted.table
         apart = deviations(info, known)
         # Times between arrivals depend on what a paper counts as the duration; all else identifies.
         same = all(abs(apart[key]) <= TOLERANCE for key in known if key != "inter_arrival_ms")
-        origin = f"{file.name}, {text.count(info['requests'])} requests"
+        origin = f"{name}, {text.count(info['requests'])} requests"
         ratio = self.ratio if wanted.ratio is None else wanted.ratio
         if self.ratio >= 1 or wanted.whole:
             path = file if wanted.format is None else self._converted(file, wanted.format)
@@ -129,7 +136,7 @@ class Library:
             excerpt(file, wanted.format, ratio, path)
         info = trace_info(path)
         apart = deviations(info, wanted.table) if not wanted.amounts else {}
-        origin = f"excerpt of {file.name}, {text.count(info['requests'])} requests"
+        origin = f"excerpt of {name}, {text.count(info['requests'])} requests"
         return Workload(wanted.name, "real", path, info, apart, origin, wanted.is_paper)
 
     def _made(self, wanted: Wanted, model: Model) -> Workload:
@@ -146,6 +153,15 @@ class Library:
                 f"expected at most {100 * TOLERANCE:g} %\nhint: it is {path}; remove it, and it is made again"
             )
         return made
+
+    def _writes(self, file: Path, form: str | None, pack: bool) -> Path:
+        facts = {"file": _stamp(file), "format": form, "only": "writes", "packed": REGION if pack else 0}
+        path = self._kept(file.name.split(".")[0], facts)
+        if not path.exists():
+            times, writes, offsets, sizes = requests_of(file, form, path)
+            places = packed(offsets[writes], sizes[writes]) if pack else offsets[writes]
+            write_msr(path, times[writes], writes[writes], places, sizes[writes])
+        return path
 
     def _converted(self, file: Path, form: str) -> Path:
         path = self._kept(file.name.split(".")[0], {"file": _stamp(file), "format": form})

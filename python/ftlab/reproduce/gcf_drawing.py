@@ -1,0 +1,192 @@
+"""The GC-forwarding paper's figures, from a grid's results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ftlab.plot import CAUSE_COLOURS, COLOURS, KIND_COLOURS
+from ftlab.reproduce import gcf
+from ftlab.reproduce.gcf import (
+    CHANNELS,
+    FIGURE3,
+    MAPPINGS,
+    READINGS,
+    SCHEMES,
+    WORKLOADS,
+    Evidence,
+    Point,
+    dirty_pages,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+COLOUR = dict(zip(SCHEMES, (COLOURS[7], *COLOURS[:3]), strict=False))
+MARKS = dict(zip(SCHEMES, "sovD", strict=False))
+PARTS = {"host": CAUSE_COLOURS["host"], "gc": CAUSE_COLOURS["gc"], "idle": KIND_COLOURS["idle"]}
+WORDS = {"host": "host", "gc": "GC", "idle": "idle"}
+
+
+def figures(evidence: Evidence, experiments: Sequence[str]) -> dict[str, Figure]:
+    """The figures of experiments, by name."""
+    return {name: DRAWN[name](evidence) for name in experiments}
+
+
+def _figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[list[Axes]]]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), layout="constrained")
+    return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False)]
+
+
+def _dress(panel: Axes, words: str) -> None:
+    panel.set_title(words, fontsize=10, loc="left")
+    panel.grid(alpha=0.25)
+    panel.set_axisbelow(True)
+    panel.spines[["top", "right"]].set_visible(False)
+
+
+def _legend(figure: Figure, panel: Axes) -> None:
+    handles, labels = panel.get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+
+
+def _kind(evidence: Evidence, name: str) -> str:
+    workload = evidence.workloads.get(name)
+    return f"{name} ({'generated' if workload is None else workload.kind})"
+
+
+def _fig3(evidence: Evidence) -> Figure:
+    flushed, pages = dirty_pages(evidence.results[FIGURE3])
+    batches = flushed / pages.shape[1] / 1e3
+    figure, ((panel,),) = _figure(9, 4.2)
+    for column in pages.T:
+        panel.plot(batches, column, color="#cccccc", linewidth=0.8)
+    # The two that most clearly take turns.
+    against = np.corrcoef(pages.T)
+    a, b = np.unravel_index(int(np.nanargmin(against)), against.shape)
+    for name, channel, colour in (("a", a, COLOURS[0]), ("b", b, COLOURS[1])):
+        panel.plot(
+            batches, pages[:, channel], color=colour, linewidth=1.5, label=f"channel {name} ({channel})"
+        )
+    panel.plot([], [], color="#cccccc", label="the other six")
+    panel.set_xlabel("batches of 8 pages flushed (thousands)")
+    panel.set_ylabel("dirty pages")
+    panel.set_ylim(bottom=0)
+    _dress(panel, "Dirty pages in a buffer of 2,048: FI, 8 channels, FAST, Random")
+    _legend(figure, panel)
+    return figure
+
+
+def _lines(
+    evidence: Evidence, places: Sequence[int], labels: Sequence[str], point: Callable[[str, str, str, int], Point],
+    axis: str,
+) -> Figure:  # fmt: skip
+    figure, panels = _figure(10, 3.2 * len(MAPPINGS), len(MAPPINGS), len(WORKLOADS))
+    for row, mapping in zip(panels, MAPPINGS, strict=True):
+        for panel, workload in zip(row, WORKLOADS, strict=True):
+            for scheme in SCHEMES:
+                values = [evidence.figure(point(workload, scheme, mapping, at), "iops") for at in places]
+                panel.plot(range(len(places)), values, f"{MARKS[scheme]}-", color=COLOUR[scheme], label=scheme,
+                           markersize=5, linewidth=1.6)  # fmt: skip
+            panel.set_xticks(range(len(places)), labels)
+            panel.set_ylim(bottom=0)
+            _dress(panel, f"{mapping}, {_kind(evidence, workload)}")
+        row[0].set_ylabel("IOPS")
+    for panel in panels[-1]:
+        panel.set_xlabel(axis)
+    _legend(figure, panels[0][0])
+    return figure
+
+
+def _fig8(evidence: Evidence) -> Figure:
+    return _lines(
+        evidence, CHANNELS, [str(c) for c in CHANNELS], lambda w, s, m, c: Point(w, s, m, c), "channels"
+    )
+
+
+def _fig9(evidence: Evidence) -> Figure:
+    names = [*WORKLOADS, *(name for name in gcf.CAPTURED_NAMES if name in evidence.workloads)]
+    figure, panels = _figure(2.3 * len(names), 3.2 * len(MAPPINGS), len(MAPPINGS), len(names))
+    for row, mapping in zip(panels, MAPPINGS, strict=True):
+        for panel, name in zip(row, names, strict=True):
+            bottom = np.zeros(len(SCHEMES))
+            for part, colour in PARTS.items():
+                heights = np.array([100 * evidence.figure(Point(name, s, mapping), part) for s in SCHEMES])
+                panel.bar(SCHEMES, heights, 0.7, bottom=bottom, color=colour, label=WORDS[part])
+                for place, (below, height) in enumerate(zip(bottom, heights, strict=True)):
+                    if height >= 8:
+                        panel.text(place, below + height / 2, f"{height:.0f}", ha="center", va="center", fontsize=8,
+                                   color="black" if part == "idle" else "white")  # fmt: skip
+                bottom += heights
+            panel.set_ylim(0, 100)
+            _dress(panel, f"{mapping}, {name}")
+            if panel is not row[0]:
+                panel.set_yticklabels([])
+        row[0].set_ylabel("channel time (%)")
+    _legend(figure, panels[0][0])
+    return figure
+
+
+def _readings(evidence: Evidence) -> Figure:
+    rows = [
+        (name, workload)
+        for name in gcf.READING_NAMES
+        for workload in dict.fromkeys(point.workload for point in gcf.reading_points(name))
+    ]
+    figure, ((panel,),) = _figure(9, 0.42 * len(rows) + 1.2)
+    for scheme in SCHEMES:
+        places, values = [], []
+        for i, (name, workload) in enumerate(rows):
+            point, settled = Point(workload, scheme, setting=name), Point(workload, scheme)
+            if point in evidence.results:
+                places.append(i)
+                values.append(evidence.figure(point, "iops") / evidence.figure(settled, "iops"))
+        panel.plot(values, places, MARKS[scheme], color=COLOUR[scheme], label=scheme, markersize=7)
+    panel.axvline(1, color="#444444", linewidth=0.8)
+    panel.set_yticks(
+        range(len(rows)), [f"{READINGS[name].words or 'settled on'}: {workload}" for name, workload in rows]
+    )
+    panel.tick_params(axis="y", labelsize=8)
+    panel.invert_yaxis()
+    panel.set_xlim(left=0)
+    _dress(panel, "IOPS under other readings, settled on = 1")
+    _legend(figure, panel)
+    return figure
+
+
+def _timelines(evidence: Evidence) -> Figure:
+    found = evidence.lanes
+    figure, panels = _figure(10, 1.0 + 1.9 * len(found), len(found), 1)
+    length = gcf.WINDOW_MS[1] - gcf.WINDOW_MS[0]
+    for (panel,), (point, lanes) in zip(panels, found.items(), strict=True):
+        for lane in lanes:
+            panel.broken_barh([(0, length)], (lane.channel - 0.4, 0.8), color=PARTS["idle"], linewidth=0)
+            for part in ("host", "gc"):
+                spans = [(start, end - start) for start, end, what in lane.spans if what == part]
+                panel.broken_barh(spans, (lane.channel - 0.4, 0.8), color=PARTS[part], linewidth=0)
+        idle = 1 - float(np.mean([lane.share("host", length) + lane.share("gc", length) for lane in lanes]))
+        panel.set_xlim(0, length)
+        panel.set_yticks(range(len(lanes)))
+        panel.invert_yaxis()
+        panel.set_ylabel("channel")
+        _dress(panel, f"{point.scheme}, {point.mapping}: {100 * idle:.0f} % idle")
+        panel.grid(visible=False)
+    panels[-1][0].set_xlabel("ms")
+    for part, colour in PARTS.items():
+        panels[0][0].bar(0, 0, color=colour, label=WORDS[part])
+    _legend(figure, panels[0][0])
+    return figure
+
+
+DRAWN: Mapping[str, Callable[[Evidence], Figure]] = {
+    "fig3": _fig3,
+    "fig8": _fig8,
+    "fig9": _fig9,
+    "readings": _readings,
+    "timelines": _timelines,
+}

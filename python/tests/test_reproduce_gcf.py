@@ -1,0 +1,234 @@
+"""The reproduction of GC forwarding: hosts, grid, claims on hand-made results, and a whole one in little."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ftlab
+from ftlab import Result, cli
+from ftlab.reproduce import claims, gcf, gcf_hosts, gcf_lanes, gcf_report, workloads
+from ftlab.reproduce.gcf import Evidence, Point
+from ftlab.reproduce.gcf_hosts import CLUSTER, DESKTOP, LARGEST, MULTIMEDIA, SECTOR_63
+from ftlab.reproduce.workloads import Library, Wanted
+
+RATIO = 1 / 128
+TINY = gcf.Scale(RATIO)
+"""128 MiB for Random: 32 logical blocks a channel."""
+
+
+def writes_of(wanted: Wanted, directory: Path, ratio: float = RATIO) -> tuple[np.ndarray, np.ndarray]:
+    made = Library(directory, ratio, None, []).get(wanted)
+    assert made is not None
+    _, writes, offsets, sizes = workloads.requests_of(made.path, None, directory / "x")
+    assert writes.all()
+    return offsets, sizes
+
+
+@pytest.mark.parametrize("wanted", [DESKTOP, MULTIMEDIA], ids=lambda wanted: wanted.name)
+@pytest.mark.parametrize("ratio", [1 / 16, 1 / 128])
+def test_made_hosts_have_the_figures_of_table_2(wanted: Wanted, ratio: float, tmp_path: Path) -> None:
+    made = Library(tmp_path, ratio, None, []).get(wanted)
+    assert made is not None and made.kind == "generated"
+    assert set(made.deviations) == {"write_fraction", "write_kib"} and made.worst_deviation < 0.005
+    # The last file of a card may be a tenth of it.
+    assert made.info["bytes_written"] / 2**20 == pytest.approx(
+        wanted.amounts["written_mib"] * ratio, rel=0.11
+    )
+    assert made.info["highest_offset_bytes"] <= gcf.VOLUMES_GIB[wanted.name] * ratio * 2**30
+
+
+def test_the_desktop_writes_clusters_from_sector_63_on(tmp_path: Path) -> None:
+    offsets, sizes = writes_of(DESKTOP, tmp_path)
+    assert set((offsets % CLUSTER).tolist()) == {SECTOR_63 % CLUSTER}
+    assert sizes.max() == LARGEST and set((sizes % CLUSTER).tolist()) == {0}
+    # Metadata: single clusters, of which the log is written in order, round and round.
+    first = gcf_hosts.clusters(gcf_hosts.LOG_GIB, RATIO)
+    place = (offsets - SECTOR_63) // CLUSTER - first
+    log = place[
+        (place >= 0) & (place < gcf_hosts.clusters(gcf_hosts.LOG_SPACE_GIB, RATIO)) & (sizes == CLUSTER)
+    ]
+    assert log.size > 0.1 * sizes.size
+    assert set(np.unique(np.diff(log)).tolist()) == {
+        1,
+        1 - gcf_hosts.clusters(gcf_hosts.LOG_SPACE_GIB, RATIO),
+    }
+
+
+def test_the_card_is_filled_with_scattered_files_and_their_metadata(tmp_path: Path) -> None:
+    offsets, sizes = writes_of(MULTIMEDIA, tmp_path)
+    data = sizes > CLUSTER
+    begins = offsets[1:] != offsets[:-1] + sizes[:-1]
+    assert sizes.max() == LARGEST and (offsets[sizes == LARGEST] % (32 * 1024) == 0).all()
+    assert 0.02 < 1 - data.mean() < 0.2, "metadata are few"
+    assert 0.02 < begins[data[1:]].mean() < 0.5, "files lie in several pieces"
+
+
+def test_a_made_host_depends_on_model_scale_and_seed_alone(tmp_path: Path) -> None:
+    for wanted in (DESKTOP, MULTIMEDIA):
+        assert wanted.model is not None
+        for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+            wanted.model.make(RATIO, seed, tmp_path / name)
+        first, same, other = ((tmp_path / name).read_bytes() for name in "abc")
+        assert first == same != other
+
+
+def test_reads_of_a_recorded_trace_are_left_out_and_its_places_packed(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    far = 40 << 30
+    lines = [f"{10**17 + i},h,0,{kind},{offset},8192,1" for i, (kind, offset) in
+             enumerate([("Read", 0), ("Write", far), ("Read", 4096), ("Write", 8192)])]  # fmt: skip
+    (own / "cloudphysics-2h-vscsi.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    found = Library(tmp_path / "kept", 1.0, own, []).get(gcf_hosts.CAPTURED[0])
+    assert found is not None and found.kind == "real" and "cloudphysics-2h-vscsi.csv" in found.origin
+    _, writes, offsets, _ = workloads.requests_of(found.path, None, tmp_path / "x")
+    assert writes.tolist() == [True, True]
+    assert offsets.tolist() == [workloads.REGION, 8192]
+
+
+def test_claim_ids_are_unique_and_lead_to_an_experiment() -> None:
+    ids = [statement.id for statement in gcf.STATEMENTS]
+    assert len(set(ids)) == len(ids)
+    assert not set(ids) & set(gcf.EXPERIMENTS)
+    for statement in gcf.STATEMENTS:
+        found = claims.experiments_for(statement.id, gcf.EXPERIMENTS, gcf.STATEMENTS)
+        assert found == (statement.experiment,)
+    assert gcf_report.TABLES.keys() == gcf.EXPERIMENTS.keys()
+
+
+def test_the_device_is_the_papers() -> None:
+    for scheme in gcf.SCHEMES:
+        preset = ftlab.resolve(f"gcf-{scheme.lower()}")
+        run = gcf.run_of(Point("Random", scheme), None, gcf.SCALES["paper"]).job().resolve()
+        assert run == preset, "a preset is a point of the grid"
+        assert run["device"]["blocks_per_plane"] == 4096 + 410 + 1
+        assert run["workload"]["volume"] == "19046MiB"
+    quick = gcf.run_of(Point("Random", "FI"), None, gcf.SCALES["quick"]).job().resolve()
+    assert (quick["device"]["user_capacity"], quick["device"]["blocks_per_plane"]) == ("1GiB", 256 + 26 + 1)
+    assert quick["ftl"]["write_buffer"]["fifo"]["size"] == "32KiB", "the buffer does not shrink"
+
+
+def test_every_reading_reaches_the_engine() -> None:
+    settled = gcf.run_of(Point("Random", "FI"), None, TINY).job().resolve()
+    for name in gcf.READINGS:
+        for point in gcf.reading_points(name):
+            if name and point.workload == "Random":
+                changed = gcf.run_of(point, None, TINY).job().resolve()
+                assert changed != gcf.run_of(point._replace(setting=""), None, TINY).job().resolve(), name
+    assert settled["ftl"]["mapping"]["fast"]["broken"] == "fill"
+
+
+def test_channel_time_adds_up_the_operations() -> None:
+    run = gcf.run_of(Point("Random", "FI"), None, TINY)
+    summary = ftlab.run(run.preset, sets=run.sets).summary
+    parts = {part: gcf.channel_time(summary, part) for part in ("host", "gc", "idle")}
+    assert sum(parts.values()) == pytest.approx(1)
+    by_cause, whole = summary["flash"]["by_cause"], 8 * summary["host"]["simulated_s"] * 1e6
+    took = {
+        cause: 166 * by_cause[cause]["reads"] + 906 * by_cause[cause]["programs"] + 1500 * by_cause[cause]["erases"]
+        for cause in ("host", "gc")
+    }  # fmt: skip
+    # What is flushed after the last request is counted, but not timed.
+    assert parts["host"] == pytest.approx(took["host"] / whole, rel=0.01)
+    assert parts["gc"] == pytest.approx(took["gc"] / whole, rel=0.01)
+
+
+def test_lanes_are_what_the_chips_did() -> None:
+    def span(name: str, cause: str, tid: int, start: float, length: float) -> dict[str, Any]:
+        return {"ph": "X", "name": name, "cat": cause, "pid": 1, "tid": tid, "ts": start, "dur": length}
+
+    names = [
+        {"ph": "M", "name": "process_name", "pid": 1, "args": {"name": "channel 0"}},
+        *(
+            {"ph": "M", "name": "thread_name", "pid": 1, "tid": tid, "args": {"name": name}}
+            for tid, name in ((5, "bus"), (6, "chip 0 die 0"), (7, "chip 0 die 0 plane 0"))
+        ),
+    ]
+    spans = [
+        span("data in", "host", 5, 0, 900), span("program", "host", 6, 500, 1500),
+        span("program", "host", 7, 500, 1500), span("gc read", "gc", 6, 2000, 166),
+        span("gc program", "gc", 6, 2166, 906), span("gc erase", "gc", 6, 4000, 9000),
+    ]  # fmt: skip
+    (lane,) = gcf_lanes.lanes_of({"traceEvents": [*names, *spans]}, (1.0, 6.0))
+    assert list(lane.spans) == [
+        (0.0, 1.0, "host"),
+        (1.0, pytest.approx(2.072), "gc"),
+        (3.0, 5.0, "gc"),
+    ]
+    assert lane.share("host", 5.0) == pytest.approx(0.2)
+
+
+def by_hand(iops: float = 100.0, host: float = 0.2, gc: float = 0.3) -> Result:
+    """A result in which programs take all the time."""
+    nothing = {"reads": 0, "programs": 0, "erases": 0, "copybacks": 0}
+    by_cause = {cause: dict(nothing) for cause in ("host", "gc", "mapping", "rmw")}
+    by_cause["host"]["programs"], by_cause["gc"]["programs"] = round(1000 * host), round(1000 * gc)
+    summary: dict[str, Any] = {
+        "host": {"write_iops": iops}, "waf": (host + gc) / host, "policy": {},
+        "flash": {"by_cause": by_cause}, "gc": {"invocations": 5, "forward": 2, "preempted": 1},
+        "utilisation": {"die": {"read": 0.0, "program": host + gc, "erase": 0.0, "idle": 1 - host - gc}},
+        "run": {"wall_s": 1.0, "cpu_s": 1.0},
+    }  # fmt: skip
+    return Result(summary, {})
+
+
+def test_claims_of_figures_8_and_9_follow_from_hand_made_results() -> None:
+    results = {
+        point: by_hand(50.0 + 10 * point.channels, 0.05, 0.2) for e in ("fig8", "fig9") for point in gcf.points(e)
+    }  # fmt: skip
+    results[Point("Random", "FI")] = by_hand(80, 0.01, 0.13)
+    found = {claim.id: claim for claim in gcf.judged(Evidence(results, {}), ("fig8", "fig9"))}
+    assert found["f8-fast-fi-desktop"].measured == pytest.approx(130 / 60)
+    assert found["f8-fast-fi-desktop"].verdict == "direction"
+    assert found["f9-fast-fi-desktop"].measured == pytest.approx(75)
+    assert found["f9-fast-fi-random"].measured == pytest.approx(86)
+    assert found["f9-fast-fi-random"].verdict == "reproduced"
+    assert found["f3-dry"].verdict == "not-run"
+
+
+def test_claims_of_figure_3_follow_from_a_hand_made_buffer() -> None:
+    pages = np.array([[2000.0, 0.0, 40], [1500.0, 500.0, 40], [0.0, 1700.0, 40], [100, 50, 40]])
+    table = {
+        "channel": np.tile(np.arange(3), 4),
+        "dirty_pages": pages.ravel(),
+        "evictions": np.repeat(np.arange(4) * 9, 3),
+    }
+    results = {gcf.FIGURE3: Result({}, {"buffer": table})}
+    found = {claim.id: claim for claim in gcf.judged(Evidence(results, {}), ("fig3",))}
+    assert found["f3-held"].measured == pytest.approx(100 * 2000 / 2048)
+    assert found["f3-dry"].measured == pytest.approx(50)
+    assert found["f3-turns"].measured == 2 and found["f3-turns"].verdict == "reproduced"
+
+
+@pytest.mark.parametrize("only", gcf.EXPERIMENTS)
+def test_a_whole_reproduction_on_a_tiny_device(
+    only: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(gcf.SCALES, "quick", TINY)
+    monkeypatch.setattr(gcf_hosts, "shipped_places", list)
+    long = gcf.READINGS["long"]
+    short = replace(long, sets={**long.sets, "workload.volume": "160MiB"})
+    monkeypatch.setitem(gcf.READINGS, "long", short)
+    out = tmp_path / "out"
+    assert cli.main(["reproduce", "gcf", "--only", only, "--out", str(out), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["schema"], document["paper"], document["scale"]) == ("ftlab.claims/1", "gcf", "quick")
+    measured = {claim["id"] for claim in document["claims"] if claim["verdict"] != "not-run"}
+    assert measured == {statement.id for statement in gcf.STATEMENTS if statement.experiment == only}
+    assert (out / f"{only}.png").stat().st_size > 10_000
+    assert (out / "report.md").read_text(encoding="utf-8").count("\n## ") >= 2
+
+
+def test_timelines_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = gcf.run_of(gcf.LANES[0], None, TINY)
+    lanes = gcf_lanes.record(run, (100.0, 300.0), tmp_path)
+    assert [lane.channel for lane in lanes] == list(range(8))
+    assert any(lane.spans for lane in lanes)
+    monkeypatch.setattr(gcf_lanes, "simulate", None)
+    assert gcf_lanes.record(run, (100.0, 300.0), tmp_path) == lanes
