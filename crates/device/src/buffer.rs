@@ -34,6 +34,12 @@ const PARAMS: &[Param] = &[
         "`channel`: a channel that is free takes the oldest of its own pages; `global`: pages leave in one order over \
          all channels, so the oldest page holds up the others while its channel is busy or collects.",
     ),
+    Param::word(
+        "release",
+        &["programmed", "transferred"],
+        "When the room of a page is free again: when it is `programmed`, so that a program that fails can be repeated, \
+         or when its data were `transferred` into the chip's register. Without time they are the same.",
+    ),
 ];
 
 static CHOICES: &[Choice] = &[
@@ -94,7 +100,8 @@ pub(crate) fn build(config: &Config, device: &mut Device) -> Result<Option<Buffe
         Some(_) => Vec::new(),
     };
     let user_pages = device.ftl.user_pages();
-    let buffer = Buffer::new(selection, device.lanes, user_pages, allocation.queues(), channels).map_err(|reason| {
+    let shape = Shape { queues: allocation.queues(), channels, planes: geometry.planes() };
+    let buffer = Buffer::new(selection, device.lanes, user_pages, shape).map_err(|reason| {
         let error = OutOfMemory { megabytes: u64::from(user_pages) * 4 / 1_000_000, reason };
         RunError::Failed(error.to_string())
     })?;
@@ -120,6 +127,12 @@ pub(crate) fn accept(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, written
     buffer.accepted += 1;
     device.write_completed(lpn, version);
     page
+}
+
+/// The data of a page that is being programmed are in the chip: if that is what room waits for, it is free.
+pub(crate) fn release(device: &mut Device, buffer: &mut Buffer, page: u32, now: Instant) {
+    buffer.release(page);
+    report(device, buffer, page, now);
 }
 
 /// A page leaves to be programmed, or was programmed: its room is free.
@@ -262,6 +275,8 @@ pub(crate) struct Page {
     pub(crate) flushes: u32,
     /// It leaves at once: a write with FUA.
     urgent: bool,
+    /// It is being programmed and takes no room any more.
+    released: bool,
     links: [Link; 2],
 }
 
@@ -273,11 +288,25 @@ struct Ends {
 
 const EMPTY: Ends = Ends { oldest: NONE, youngest: NONE };
 
+/// What the buffer has to know of the device.
+struct Shape {
+    /// Queues of the allocation.
+    queues: u32,
+    /// By queue its channel, or empty where pages have none before they are programmed.
+    channels: Vec<u32>,
+    /// As many pages as can be on their way at once.
+    planes: u32,
+}
+
 /// The buffer.
 pub(crate) struct Buffer {
     capacity: u32,
     /// Pages that take room: waiting, handed over, and being programmed.
     fill: u32,
+    /// Pages being programmed that take no room any more.
+    released: u32,
+    /// Whether room is free as soon as the data are in the chip.
+    releases_early: bool,
     /// Pages accepted so far.
     accepted: u64,
     moves_hits: bool,
@@ -299,27 +328,26 @@ pub(crate) struct Buffer {
 }
 
 impl Buffer {
-    /// The buffer that was chosen. `channels` is by queue its channel, or empty where pages have none before
-    /// they are programmed.
-    fn new(
-        selection: &Selection,
-        lanes: Lanes,
-        user_pages: u32,
-        queues: u32,
-        channels: Vec<u32>,
-    ) -> std::io::Result<Buffer> {
+    /// The buffer that was chosen.
+    fn new(selection: &Selection, lanes: Lanes, user_pages: u32, shape: Shape) -> std::io::Result<Buffer> {
         let capacity = (selection.get("size") as u64 / lanes.page_size()) as u32;
         assert!(capacity > 0, "a buffer holds a page");
+        let Shape { queues, channels, planes } = shape;
+        let releases_early = selection.word("release") == "transferred";
+        // What takes no room any more still has its place.
+        let places = capacity as usize + if releases_early { planes as usize } else { 0 };
         let dirty = vec![0; channels.iter().max().map_or(0, |last| *last as usize + 1)];
         Ok(Buffer {
             capacity,
             fill: 0,
+            released: 0,
+            releases_early,
             accepted: 0,
             moves_hits: selection.name == "lru",
             one_order: selection.word("order") == "global",
             flushing: false,
-            pages: Vec::with_capacity(capacity as usize),
-            free: Vec::with_capacity(capacity as usize),
+            pages: Vec::with_capacity(places),
+            free: Vec::with_capacity(places),
             index: FlatArray::filled(user_pages as usize, NONE)?,
             queues: vec![EMPTY; queues as usize],
             all: EMPTY,
@@ -335,9 +363,15 @@ impl Buffer {
         self.capacity
     }
 
-    /// Pages that take room.
-    pub(crate) fn fill(&self) -> u32 {
-        self.fill
+    /// Pages that are not programmed yet, whether or not they take room.
+    pub(crate) fn unprogrammed(&self) -> u32 {
+        self.fill + self.released
+    }
+
+    /// Whether room is free as soon as the data are in the chip, and not when they are programmed.
+    #[inline]
+    pub(crate) fn releases_early(&self) -> bool {
+        self.releases_early
     }
 
     /// Pages that it has room for.
@@ -427,6 +461,7 @@ impl Buffer {
             lanes: written.lanes,
             flushes: self.flushes,
             urgent: false,
+            released: false,
             links: [ALONE; 2],
         };
         let page = match self.free.pop() {
@@ -524,7 +559,24 @@ impl Buffer {
         self.pages[page as usize].valid = self.parts.all();
     }
 
-    /// Frees the room of a page: it is programmed, or was dropped while it waited.
+    /// Frees the room of a page whose data are in the chip. It can be read here until it is programmed, and is not
+    /// durable before.
+    fn release(&mut self, page: u32) {
+        let entry = &mut self.pages[page as usize];
+        assert_eq!(entry.state, State::Programming, "only what is being programmed is elsewhere");
+        assert!(!std::mem::replace(&mut entry.released, true), "room is freed once");
+        self.released += 1;
+        self.free_room(page);
+    }
+
+    fn free_room(&mut self, page: u32) {
+        if let Some(channel) = self.channel_of(page) {
+            self.dirty[channel as usize] -= 1;
+        }
+        self.fill -= 1;
+    }
+
+    /// Frees the place of a page, with its room: it is programmed, or was dropped while it waited.
     pub(crate) fn remove(&mut self, page: u32) -> Page {
         let entry = self.pages[page as usize];
         if entry.state == State::Waiting {
@@ -534,10 +586,11 @@ impl Buffer {
         if self.index[entry.lpn.index()] == page {
             self.index[entry.lpn.index()] = NONE;
         }
-        if let Some(channel) = self.channel_of(page) {
-            self.dirty[channel as usize] -= 1;
+        if entry.released {
+            self.released -= 1;
+        } else {
+            self.free_room(page);
         }
-        self.fill -= 1;
         self.free.push(page);
         entry
     }
@@ -585,5 +638,163 @@ impl Buffer {
                 _ => self.pages[younger as usize].links[list].older = older,
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::Stream;
+
+    use super::*;
+
+    const LANES: u32 = 2;
+    const LPNS: u32 = 12;
+    const QUEUES: u32 = 3;
+
+    /// A buffer of so many pages, of three queues that program a page each at a time, beside what it should do.
+    struct Model {
+        buffer: Buffer,
+        early: bool,
+        /// By LPN, the versions accepted and programmed last.
+        accepted: Vec<u32>,
+        programmed: Vec<u32>,
+        /// By queue, the pages handed to it, in order; whether the first is being programmed, with which version,
+        /// and whether its data are in the chip.
+        handed: Vec<std::collections::VecDeque<u32>>,
+        programming: Vec<Option<(u32, bool)>>,
+        versions: u32,
+    }
+
+    impl Model {
+        fn new(policy: &str, params: [(&'static str, f64); 3]) -> Model {
+            let mut selection = Selection::default_of(SEAM.find(policy).expect("a choice"));
+            selection.params = params.to_vec();
+            let shape = Shape { queues: QUEUES, channels: vec![0, 1, 1], planes: QUEUES };
+            let mut buffer = Buffer::new(&selection, Lanes::new(LANES, 512), LPNS, shape).expect("memory");
+            buffer.flushing = true;
+            let none = || vec![0; LPNS as usize];
+            Model {
+                early: buffer.releases_early(),
+                buffer,
+                accepted: none(),
+                programmed: none(),
+                handed: vec![Default::default(); QUEUES as usize],
+                programming: vec![None; QUEUES as usize],
+                versions: 0,
+            }
+        }
+
+        /// Something that a host or a die does, if it can be done now.
+        fn step(&mut self, random: &mut Stream) {
+            let queue = random.below_u32(QUEUES);
+            let (lpn, at) = (Lpn(random.below_u32(LPNS)), queue as usize);
+            match random.below(5) {
+                0 | 1 => self.accept(lpn, random.below(3) == 0),
+                2 => self.hand_over(queue),
+                3 => self.go_on_programming(at),
+                _ => self.end_program(at),
+            }
+        }
+
+        fn hand_over(&mut self, queue: u32) {
+            if let Some(page) = self.buffer.next_of(queue) {
+                self.buffer.hand_over(page, 7);
+                self.handed[queue as usize].push_back(page);
+            }
+        }
+
+        /// Begins a program, or ends its transfer.
+        fn go_on_programming(&mut self, queue: usize) {
+            let Some(&page) = self.handed[queue].front() else { return };
+            let version = self.buffer.page(page).version;
+            match self.programming[queue] {
+                None => {
+                    self.buffer.begin_program(page);
+                    self.programming[queue] = Some((version, false));
+                }
+                Some((version, false)) => {
+                    if self.early {
+                        self.buffer.release(page);
+                    }
+                    self.programming[queue] = Some((version, true));
+                }
+                Some((_, true)) => {}
+            }
+        }
+
+        fn accept(&mut self, lpn: Lpn, hurries: bool) {
+            let written = self.buffer.parts.written(lpn, false, 0, 0);
+            let version = self.versions + 1;
+            let page = match self.buffer.find_open(lpn) {
+                Some(page) => {
+                    self.buffer.merge(page, version, written);
+                    page
+                }
+                None if self.buffer.room() == 0 => return,
+                None => self.buffer.insert(lpn, version, written, lpn.0 % QUEUES),
+            };
+            if hurries {
+                self.buffer.hurry(page);
+            }
+            (self.versions, self.accepted[lpn.index()]) = (version, version);
+        }
+
+        fn end_program(&mut self, queue: usize) {
+            let Some((version, true)) = self.programming[queue] else { return };
+            self.programming[queue] = None;
+            let page = self.handed[queue].pop_front().expect("a page is programmed");
+            let left = self.buffer.remove(page);
+            assert_eq!(left.version, version, "a page that is being programmed does not change");
+            let before = std::mem::replace(&mut self.programmed[left.lpn.index()], version);
+            assert!(before < version, "version {version} of LPN {} comes after {before}", left.lpn.0);
+        }
+
+        fn check(&self) {
+            for lpn in 0..LPNS as usize {
+                let found = self.buffer.find(Lpn(lpn as u32)).map(|page| self.buffer.page(page).version);
+                let waits = self.accepted[lpn] > self.programmed[lpn];
+                assert_eq!(found, waits.then_some(self.accepted[lpn]), "the newest version is found until programmed");
+            }
+            let released =
+                self.programming.iter().filter(|state| self.early && matches!(state, Some((_, true)))).count();
+            assert_eq!(self.buffer.unprogrammed() - released as u32, self.buffer.capacity() - self.buffer.room());
+            assert_eq!(self.buffer.dirty().iter().sum::<u32>(), self.buffer.capacity() - self.buffer.room());
+        }
+    }
+
+    #[test]
+    fn no_write_of_a_page_is_lost_or_overtaken() {
+        let mut most = [0; 2];
+        for seed in 0..400u64 {
+            let mut random = Stream::new(seed, "buffer");
+            let capacity = 1 + random.below(5);
+            let release = (seed % 2) as f64;
+            let params = [
+                ("size", (capacity * u64::from(LANES) * 512) as f64),
+                ("order", (seed / 2 % 2) as f64),
+                ("release", release),
+            ];
+            let mut model = Model::new(["fifo", "lru"][(seed / 4 % 2) as usize], params);
+            for _ in 0..400 {
+                model.step(&mut random);
+                model.check();
+                let beyond = model.buffer.unprogrammed().saturating_sub(model.buffer.capacity());
+                most[seed as usize % 2] = most[seed as usize % 2].max(beyond);
+            }
+            // A flush makes everything leave.
+            model.buffer.flushing = false;
+            model.buffer.flush();
+            while model.buffer.unprogrammed() > 0 {
+                for queue in 0..QUEUES {
+                    model.hand_over(queue);
+                    model.go_on_programming(queue as usize);
+                    model.end_program(queue as usize);
+                    model.check();
+                }
+            }
+            assert_eq!(model.programmed, model.accepted, "seed {seed}");
+            assert_eq!((model.buffer.unprogrammed(), model.buffer.room()), (0, model.buffer.capacity()));
+        }
+        assert_eq!(most, [0, QUEUES], "only what is in the chips goes beyond the buffer, and all of it does");
     }
 }

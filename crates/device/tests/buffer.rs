@@ -25,6 +25,17 @@ fn fifo(channels: u32, pages: u64) -> Config {
     buffered(channels, pages, "fifo", 0.0)
 }
 
+/// The same, with room that is free as soon as the data are in the chip.
+fn transferred(config: &Config) -> Config {
+    let selection = config.ftl.get("write_buffer");
+    let mut params = selection.params.clone();
+    params.retain(|(name, _)| *name != "release");
+    params.push(("release", 1.0));
+    let (name, mut config) = (selection.name, config.clone());
+    choose(&mut config.ftl, "write_buffer", name, &params);
+    config
+}
+
 /// Whole-page requests of one page each at the given times.
 fn pages(kind: &'static str, rows: &[(u64, u64)]) -> Vec<(u64, &'static str, u64, u64)> {
     rows.iter().map(|&(at, page)| (at, kind, page * PAGE, PAGE)).collect()
@@ -125,14 +136,14 @@ fn a_flush_completes_when_all_before_it_is_programmed() {
 }
 
 /// A trace whose last write has FUA, on one die with a buffer of eight pages.
-fn with_fua() -> Value {
+fn with_fua(change: fn(&Config) -> Config) -> Value {
     let mut text = String::new();
     for (page, flags) in [(0, "-"), (1, "-"), (2, "SYNC+FUA")] {
         text += &format!("128166372000000000,test,0,Write,{},{PAGE},0,{flags}\n", page * PAGE);
     }
     let path = temporary("csv");
     std::fs::write(&path, text).unwrap();
-    let mut config = fifo(1, 8);
+    let mut config = change(&fifo(1, 8));
     config.workload.source = Source::Trace { path: path.display().to_string() };
     config.workload.end = End { rounds: Some(1), ..End::default() };
     config.host.replay = Replay::Open;
@@ -144,7 +155,7 @@ fn with_fua() -> Value {
 
 #[test]
 fn a_write_with_fua_completes_when_it_is_programmed_and_overtakes() {
-    let summary = with_fua();
+    let summary = with_fua(Config::clone);
     assert_eq!(longest_write(&summary), PROGRAM, "it goes before the two that wait");
     assert_eq!(figure(&summary, "host.write_latency_us.p50"), 0.0);
     assert_eq!(programs(&summary), 3.0);
@@ -185,6 +196,84 @@ fn one_order_over_all_channels_waits_for_the_channel_of_the_oldest_page() {
     // By channel, pages 0 and 1 leave together, and make room for 8 and 12 after one program.
     assert_eq!(writes(0.0), PROGRAM);
     assert_eq!(writes(1.0), 2.0 * PROGRAM);
+}
+
+/// A page on the bus.
+const TRANSFER: f64 = 40.96;
+
+fn rounded(us: f64) -> f64 {
+    (us * 1e3).round() / 1e3
+}
+
+#[test]
+fn room_may_be_free_as_soon_as_the_data_are_in_the_chip() {
+    // Two pages fill the buffer. The third write waits for the transfer of page 0, the fourth for that of page 1,
+    // which begins when page 0 is programmed.
+    let rows = pages("Write", &[(0, 0), (0, 1), (0, 2), (0, 3)]);
+    let early = transferred(&fifo(1, 2));
+    assert_eq!(longest_write(&replay(&early, &rows)), PROGRAM + TRANSFER);
+    let summary = replay(&early, &rows[..3]);
+    assert_eq!(longest_write(&summary), TRANSFER);
+    assert_eq!(
+        (programs(&summary), buffer(&summary, "evictions"), buffer(&summary, "fill_pages.max")),
+        (3.0, 3.0, 2.0)
+    );
+    // The dirty pages of the channel are those that take room.
+    assert_eq!(summary["policy"]["write_buffer"]["dirty_pages_by_channel"]["max"], serde_json::json!([2]));
+    // Two planes in one command: both pages have to be in the chip.
+    let mut planes = transferred(&fifo(1, 2));
+    (planes.device.planes_per_die, planes.device.user_capacity) = (2, 2 * planes.device.user_capacity);
+    assert_eq!(longest_write(&replay(&planes, &rows)), 2.0 * TRANSFER);
+    let pieces = replay(&transferred(&fifo(1, 4)), &[(0, "Write", 0, 10 * PAGE)]);
+    assert_eq!(longest_write(&pieces), rounded(5.0 * PROGRAM + TRANSFER), "six transfers until the last of ten is in");
+}
+
+#[test]
+fn what_is_in_the_chip_is_read_from_the_buffer_and_is_not_durable() {
+    let early = transferred(&fifo(1, 1));
+    // Page 0 leaves at once, and is in the chip after 40.96 µs: it is still found, and a new version is a page of its own.
+    let mut rows = pages("Write", &[(0, 0)]);
+    rows.extend(pages("Read", &[(100 * US, 0)]));
+    let summary = replay(&early, &rows);
+    assert_eq!((figure(&summary, "host.read_latency_us.max"), buffer(&summary, "read_hits")), (0.0, 1.0));
+    let twice = replay(&early, &pages("Write", &[(0, 0), (0, 0)]));
+    assert_eq!((programs(&twice), buffer(&twice, "hits"), longest_write(&twice)), (2.0, 0.0, TRANSFER));
+    // A flush waits for the program: of the page in the chip, and of the one that came after.
+    let flush = |rows: &[(u64, u64)]| {
+        let mut rows = pages("Write", rows);
+        rows.push((100 * US, "Flush", 0, 0));
+        figure(&replay(&early, &rows), "host.flush_latency_us.max")
+    };
+    assert_eq!(flush(&[(0, 0)]), rounded(PROGRAM - 100.0));
+    assert_eq!(flush(&[(0, 0), (0, 1)]), rounded(2.0 * PROGRAM - 100.0));
+    assert_eq!(longest_write(&with_fua(transferred)), PROGRAM, "and so does a write with FUA");
+}
+
+/// A few pages written again and again, read, trimmed, flushed and written with FUA, through buffers that are nearly
+/// always full. Pages carry their versions: one that is lost, or that an older write of it overtakes, ends the run.
+#[test]
+fn two_writes_of_a_page_are_never_lost_or_exchanged() {
+    let (mut seen, mut early) = (0.0, 0);
+    for seed in 0..160 {
+        let mut config = random_config(seed + 9_000_000);
+        let policy = ["fifo", "lru"][seed as usize % 2];
+        let (order, release) = ((seed / 2 % 2) as f64, (seed / 4 % 2) as f64);
+        let page = page_size(&config);
+        let hot = (2 + seed % 7).min(config.device.user_capacity / page) * page;
+        let size = (page * (1 + seed % 3)).min(config.device.user_capacity) as f64;
+        choose(&mut config.ftl, "write_buffer", policy, &[("size", size), ("order", order), ("release", release)]);
+        let path = temporary("csv");
+        std::fs::write(&path, random_trace(seed, hot, 300)).unwrap();
+        config.workload.source = Source::Trace { path: path.display().to_string() };
+        config.workload.end = End { rounds: Some(2), ..End::default() };
+        config.host.replay = [Replay::Open, Replay::Closed, Replay::Batch][seed as usize % 3];
+        config.run.executor = Executor::Timed;
+        let summary = run(&config);
+        std::fs::remove_file(&path).unwrap();
+        seen += buffer(&summary, "evictions");
+        early += u32::from(release == 1.0);
+    }
+    assert!(seen > 20_000.0 && early == 80, "{seen} pages");
 }
 
 #[test]

@@ -176,6 +176,9 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         all.push((format!("superblock over {name}"), config));
     }
     let mut config = reference(executor);
+    choose(&mut config.ftl, "write_buffer", "fifo", &[("release", 1.0)]);
+    all.push(("write_buffer=fifo, room when transferred".into(), config));
+    let mut config = reference(executor);
     config.host.replay = Replay::Open;
     if let Source::Generator(generator) = &mut config.workload.source {
         (generator.interval, generator.poisson) = (base::Duration::from_us(5000), true);

@@ -144,7 +144,7 @@ impl Timed<'_, '_> {
         let buffer = self.buffer.as_mut().expect("a buffer is flushed");
         let request = &mut self.host.active[slot as usize];
         request.order = u64::from(buffer.flush());
-        request.remaining += buffer.fill();
+        request.remaining += buffer.unprogrammed();
         self.host.flushes.push(slot);
         self.wake_waiting();
     }
@@ -236,6 +236,12 @@ impl Timed<'_, '_> {
         if let Some(buffer) = &mut self.buffer {
             buffer.complete(self.pool.get(write).owner);
         }
+    }
+
+    /// The data of a buffered page that is being programmed are in the chip.
+    pub(super) fn page_transferred(&mut self, page: u32) {
+        let buffer = self.buffer.as_mut().expect("a buffered page");
+        buffer::release(self.device, buffer, page, self.now);
     }
 
     /// A buffered page was programmed.

@@ -824,6 +824,7 @@ impl Timed<'_, '_> {
         let state = &mut self.dies[die as usize];
         if state.phase == Phase::Command {
             self.release(number);
+            self.data_moved(die);
             self.start_array(die);
             return;
         }
@@ -838,6 +839,20 @@ impl Timed<'_, '_> {
             self.become_idle(die);
         }
         self.correct(if collects { Delivery::Collection(item.what) } else { Delivery::Transaction(item.what) });
+    }
+
+    /// The data of a program are in the chip's register: the write buffer may give their room to other pages.
+    fn data_moved(&mut self, die: u32) {
+        let Die { kind, cause, count, .. } = self.dies[die as usize];
+        if self.buffer.as_ref().is_none_or(|buffer| !buffer.releases_early())
+            || (kind, cause) != (OpKind::Program, Cause::Host)
+        {
+            return;
+        }
+        for at in 0..usize::from(count) {
+            let write = self.dies[die as usize].items[at].what;
+            self.page_transferred(self.pool.get(write).owner);
+        }
     }
 
     /// Frees a channel and gives it to the die that has waited longest.

@@ -160,7 +160,7 @@ impl Timed<'_, '_> {
             }
         }
         assert!(self.host.is_idle(), "the device stands still with requests in it");
-        let buffered = self.buffer.as_ref().map_or(0, |buffer| buffer.fill());
+        let buffered = self.buffer.as_ref().map_or(0, |buffer| buffer.unprogrammed());
         assert_eq!(buffered, 0, "the device stands still with pages in its write buffer");
         self.device.recorder.finish(self.host.last_completion);
         Ok(())

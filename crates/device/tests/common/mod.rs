@@ -274,8 +274,9 @@ fn random_buffer(seed: u64, config: &mut Config) {
     let page = page_size(config);
     let most = (config.device.user_capacity / page).min([1, 3, 16, 64][random.below(4) as usize]);
     let size = (1 + random.below(most)) * page;
-    let order = random.below(2) as f64;
-    choose(&mut config.ftl, "write_buffer", buffer, &[("size", size as f64), ("order", order)]);
+    let (order, release) = (random.below(2) as f64, random.below(2) as f64);
+    let params = [("size", size as f64), ("order", order), ("release", release)];
+    choose(&mut config.ftl, "write_buffer", buffer, &params);
 }
 
 /// Anything from half empty to as full as the device can be and still be writable for ever.
