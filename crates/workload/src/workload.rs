@@ -8,7 +8,7 @@ use config::model::{self, BackwardsTime, OutOfRange};
 
 use crate::error::WorkloadError;
 use crate::synthetic::{self, Batches, SourceParameters};
-use crate::trace::{Counts, Record, Trace, TraceOptions};
+use crate::trace::{Counts, Record, Rounds, Trace, TraceOptions};
 
 /// Trace requests read at a time.
 const BATCH: usize = 1024;
@@ -22,7 +22,8 @@ pub struct Tally {
     pub bytes_written: u64,
     /// Passes of the trace that were begun.
     pub rounds: u64,
-    /// Lines read, over all rounds; the reader is ahead of the requests by its window.
+    /// Lines read, over all rounds; the reader is ahead of the requests by its window. A round that is replayed
+    /// from memory counts whole from its beginning, here and below.
     pub lines: u64,
     /// Lines skipped because they could not be read.
     pub bad_lines: u64,
@@ -84,7 +85,7 @@ impl Workload {
                 if end == model::End::default() {
                     end.rounds = Some(1);
                 }
-                Source::Trace(Box::new(Replay::open(path, config, host, user_capacity)?))
+                Source::Trace(Box::new(Replay::open(path, config, &end, host, user_capacity)?))
             }
             model::Source::Generator(generator) => {
                 let mut generator = generator.clone();
@@ -370,7 +371,7 @@ fn generate(generator: &model::Generator, bounds: Bounds, volume: u64, seed: u64
 
 /// A trace, replayed in rounds and cut to the device.
 struct Replay {
-    trace: Trace,
+    trace: Rounds,
     path: String,
     bounds: Bounds,
     time_scale: f64,
@@ -393,7 +394,13 @@ struct Replay {
 }
 
 impl Replay {
-    fn open(path: &str, config: &model::Workload, host: &model::Host, capacity: u64) -> Result<Replay, WorkloadError> {
+    fn open(
+        path: &str,
+        config: &model::Workload,
+        end: &model::End,
+        host: &model::Host,
+        capacity: u64,
+    ) -> Result<Replay, WorkloadError> {
         let options = TraceOptions {
             format: config.trace_format.map(str::to_owned),
             skip_bad: config.skip_bad,
@@ -401,7 +408,7 @@ impl Replay {
             ..TraceOptions::default()
         };
         Ok(Replay {
-            trace: Trace::open(path, &options)?,
+            trace: Rounds::new(Trace::open(path, &options)?, end.rounds != Some(1)),
             path: path.to_owned(),
             bounds: Bounds::of(config, capacity),
             time_scale: host.time_scale,
@@ -411,7 +418,7 @@ impl Replay {
             round_requests: 0,
             round_wrote: false,
             written: 0,
-            volume: config.end.volume.unwrap_or(u64::MAX),
+            volume: end.volume.unwrap_or(u64::MAX),
             batch: Vec::with_capacity(BATCH),
             carried: VecDeque::new(),
             over: false,

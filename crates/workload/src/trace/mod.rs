@@ -13,6 +13,7 @@ mod iolog;
 mod msr;
 mod parser;
 mod reader;
+mod rounds;
 mod source;
 mod spc;
 mod tencent;
@@ -23,6 +24,7 @@ use std::sync::LazyLock;
 
 pub use parser::{Counts, Format, Record};
 pub use reader::{Trace, TraceOptions};
+pub(crate) use rounds::Rounds;
 pub use source::Compression;
 
 /// Every format, in the order in which detection prefers them.

@@ -294,12 +294,17 @@ impl Trace {
         Err(TraceError::NoRequests { path, format: self.format.name, lines: counts.lines })
     }
 
+    /// Whether the file can be read more than once.
+    pub(crate) fn can_rewind(&self) -> bool {
+        self.source.regular
+    }
+
     /// Begins again at the first request, with fresh counts.
     ///
     /// # Errors
     /// When the file cannot be opened again.
     pub fn rewind(&mut self) -> Result<(), TraceError> {
-        if !self.source.regular {
+        if !self.can_rewind() {
             return Err(TraceError::OneWay { path: self.path.display().to_string() });
         }
         // The format stays what it was found to be.

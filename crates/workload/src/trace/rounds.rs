@@ -1,0 +1,147 @@
+//! A trace that is replayed in rounds. What fits in a little memory is read from its file once: at some 100 ns a
+//! request, decompressing and parsing would take a third of the time of a run that goes round often.
+
+use super::parser::{Counts, Record};
+use super::reader::Trace;
+use crate::error::TraceError;
+
+/// Requests that are kept at most, 40 MiB of them; a longer trace is read again every round.
+const KEPT_MAX: usize = 1 << 20;
+
+/// A trace, round after round.
+pub(crate) struct Rounds {
+    trace: Trace,
+    kept: Kept,
+}
+
+enum Kept {
+    /// Nothing: the trace is too long, cannot be read twice, or goes round only once.
+    None,
+    /// The first round so far, which has all been given out as well.
+    First(Vec<Record>),
+    /// A whole round, and how much of this one was given out.
+    Whole(Vec<Record>, usize),
+}
+
+impl Rounds {
+    /// A trace at its beginning; `again`: whether more than one round may follow.
+    pub fn new(trace: Trace, again: bool) -> Rounds {
+        let kept = if again && trace.can_rewind() { Kept::First(Vec::new()) } else { Kept::None };
+        Rounds { trace, kept }
+    }
+
+    /// Appends up to `max` requests of this round; none at its end.
+    ///
+    /// # Errors
+    /// Those of [`Trace::fill`].
+    pub fn fill(&mut self, out: &mut Vec<Record>, max: usize) -> Result<(), TraceError> {
+        if let Kept::Whole(records, next) = &mut self.kept {
+            let end = records.len().min(*next + max);
+            out.extend_from_slice(&records[*next..end]);
+            *next = end;
+            return Ok(());
+        }
+        let before = out.len();
+        self.trace.fill(out, max)?;
+        if let Kept::First(records) = &mut self.kept {
+            if records.len() + out.len() - before > KEPT_MAX {
+                self.kept = Kept::None;
+            } else {
+                records.extend_from_slice(&out[before..]);
+            }
+        }
+        Ok(())
+    }
+
+    /// Begins the next round. The one before must have been given out to its end.
+    ///
+    /// # Errors
+    /// When the file has to be opened again and cannot be.
+    pub fn rewind(&mut self) -> Result<(), TraceError> {
+        match std::mem::replace(&mut self.kept, Kept::None) {
+            Kept::First(records) | Kept::Whole(records, _) => self.kept = Kept::Whole(records, 0),
+            Kept::None => self.trace.rewind()?,
+        }
+        Ok(())
+    }
+
+    /// What was read for this round so far; of a round from memory, what was read for the whole of it.
+    pub fn counts(&self) -> Counts {
+        self.trace.counts()
+    }
+
+    /// How much of this round was given out, 0..1; `None` where nothing tells.
+    pub fn position(&self) -> Option<f64> {
+        match &self.kept {
+            Kept::Whole(records, next) => Some(*next as f64 / records.len().max(1) as f64),
+            Kept::First(_) | Kept::None => self.trace.position(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::trace::TraceOptions;
+
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str, requests: usize) -> Scratch {
+            let path = std::env::temp_dir().join(format!("ftlab-rounds-{}-{name}", std::process::id()));
+            let lines: String = (0..requests).map(|i| format!("0,{},4096,W,{}.5\n", 8 * (i % 1000), i)).collect();
+            std::fs::write(&path, lines).unwrap();
+            Scratch(path)
+        }
+
+        fn rounds(&self, again: bool) -> Rounds {
+            Rounds::new(Trace::open(&self.0, &TraceOptions::default()).unwrap(), again)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_file(&self.0);
+        }
+    }
+
+    fn round(rounds: &mut Rounds, batch: usize) -> Vec<Record> {
+        let mut all = Vec::new();
+        loop {
+            let before = all.len();
+            rounds.fill(&mut all, batch).unwrap();
+            if all.len() == before {
+                return all;
+            }
+        }
+    }
+
+    #[test]
+    fn later_rounds_do_not_need_the_file() {
+        let scratch = Scratch::new("kept", 5000);
+        let mut rounds = scratch.rounds(true);
+        let first = round(&mut rounds, 700);
+        assert_eq!(first.len(), 5000);
+        std::fs::remove_file(&scratch.0).unwrap();
+        for batch in [1, 700, 10_000] {
+            rounds.rewind().unwrap();
+            assert_eq!(rounds.position(), Some(0.0));
+            assert_eq!(round(&mut rounds, batch), first);
+            assert_eq!((rounds.position(), rounds.counts().lines), (Some(1.0), 5000));
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_or_goes_round_once_is_not_kept() {
+        let scratch = Scratch::new("long", KEPT_MAX + 1);
+        let mut rounds = scratch.rounds(true);
+        let first = round(&mut rounds, 4096);
+        assert!(matches!(rounds.kept, Kept::None));
+        rounds.rewind().unwrap();
+        assert!(round(&mut rounds, 1000) == first);
+        let once = Scratch::new("once", 1);
+        assert!(matches!(once.rounds(false).kept, Kept::None));
+    }
+}
