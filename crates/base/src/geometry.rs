@@ -203,6 +203,7 @@ pub struct Geometry {
     unit_slots: FastDiv,
     width: FastDiv,
     units_per_domain: FastDiv,
+    domains_per_die: FastDiv,
     dies_per_channel: FastDiv,
 }
 
@@ -236,6 +237,7 @@ impl Geometry {
             unit_slots: FastDiv::new(pages_per_block * unit_width),
             width: FastDiv::new(unit_width),
             units_per_domain: FastDiv::new(blocks_per_plane),
+            domains_per_die: FastDiv::new(planes_per_die / unit_width),
             dies_per_channel: FastDiv::new(chips_per_channel * dies_per_chip),
         };
         assert!(geometry.pages() < u64::from(u32::MAX), "more pages than 32 bits can number");
@@ -275,7 +277,7 @@ impl Geometry {
     /// Domains of a die.
     #[inline]
     pub fn domains_per_die(&self) -> u32 {
-        self.planes_per_die / self.unit_width
+        self.domains_per_die.divisor()
     }
 
     /// Reclaim units of a domain.
@@ -322,7 +324,7 @@ impl Geometry {
     /// The die of a domain.
     #[inline]
     pub fn die_of_domain(&self, domain: u32) -> u32 {
-        domain / self.domains_per_die()
+        self.domains_per_die.quotient(domain)
     }
 
     /// The die of a page.
