@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use base::Instant;
-use engine::{FlatArray, Stream, Timers};
+use engine::{Due, FlatArray, Stream, Timers};
 use metrics::Stopwatch;
 
 use crate::Failure;
@@ -114,12 +114,12 @@ fn digest(order: u64, at: u64, slot: usize) -> u64 {
 
 fn tournament(slots: usize, delays: &mut Delays) -> u64 {
     let mut timers = Timers::new(slots);
-    (0..slots).step_by(2).for_each(|slot| timers.set(slot, Instant(delays.next())));
+    (0..slots).step_by(2).for_each(|slot| timers.set(slot, Instant(delays.next()), slot as u32));
     let mut order = 0;
     for _ in 0..EVENTS {
-        let (now, slot) = timers.next().expect("half of the resources are busy");
+        let Due { at: now, slot, .. } = timers.next().expect("half of the resources are busy");
         timers.stop(slot);
-        timers.set(slot ^ 1, Instant(now.0 + delays.next()));
+        timers.set(slot ^ 1, Instant(now.0 + delays.next()), slot as u32 ^ 1);
         order = digest(order, now.0, slot);
     }
     order

@@ -9,4 +9,4 @@ pub mod timers;
 
 pub use flat::FlatArray;
 pub use random::Stream;
-pub use timers::Timers;
+pub use timers::{Due, Timers};

@@ -791,7 +791,7 @@ impl Timed<'_, '_> {
         };
         let on_bus = self.now + self.timing.command * cycles + self.timing.transfer * pages;
         let until = on_bus.max(self.through_dram(pages));
-        self.timers.set(number as usize, until);
+        self.set_transfer(number, die, until);
         if !self.draining {
             self.device.recorder.channel_busy(number, cause, self.now, until);
         }
@@ -876,7 +876,7 @@ impl Timed<'_, '_> {
             OpKind::Erase => self.timing.erase,
         };
         let until = self.now + time;
-        self.timers.set(self.die_slot(die), until);
+        self.set_array(die, until);
         if !self.draining {
             self.device.recorder.die_busy(die, kind, self.now, until);
         }
@@ -942,7 +942,7 @@ impl Timed<'_, '_> {
         }
         let ready = self.now + self.timing.ecc;
         if self.correcting.is_empty() {
-            self.timers.set(self.correction_slot(), ready);
+            self.set_correction(ready);
         }
         self.correcting.push_back((ready, delivery));
     }
@@ -950,7 +950,7 @@ impl Timed<'_, '_> {
     pub(super) fn corrected(&mut self) {
         let (_, delivery) = self.correcting.pop_front().expect("a page under correction");
         if let Some(&(ready, _)) = self.correcting.front() {
-            self.timers.set(self.correction_slot(), ready);
+            self.set_correction(ready);
         }
         self.deliver(delivery);
     }

@@ -130,7 +130,7 @@ impl Timed<'_, '_> {
             }
             let Some(&request) = self.host.incoming.front() else { return Ok(()) };
             if self.host.replay == Replay::Open && request.at > self.now {
-                self.timers.set(self.arrival_slot(), request.at);
+                self.set_arrival(request.at);
                 return Ok(());
             }
             let span = Span::of(&request, self.device.page_size);

@@ -1,6 +1,6 @@
 //! The executor with time: discrete events in integer nanoseconds.
 //!
-//! Every die and every channel does one thing at a time, so each has one timer. What a die does next is
+//! Every die does one thing at a time, in its array or over its channel, so each has one timer. What a die does next is
 //! decided when it is free: only then is a page placed, a victim's page looked up, a read translated. The
 //! FTL and the array therefore change together, in the order in which dies take commands.
 
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 
 use base::{Instant, PageLayout};
 use config::Config;
-use engine::Timers;
+use engine::{Due, Timers};
 use metrics::Timeline;
 use workload::Workload;
 
@@ -89,14 +89,13 @@ pub(crate) fn run(
     let queues = device.ftl.allocation().queues() as usize;
     let idle = IdleDies::new(device.ftl.allocation(), geometry.dies());
     let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
-    let slots = (geometry.channels + geometry.dies()) as usize + 2;
     let mut timed = Timed {
         device,
         workload,
         watch,
         timeline,
         now: Instant::ZERO,
-        timers: Timers::new(slots),
+        timers: Timers::new(geometry.dies() as usize + 2),
         scheduler: Scheduler::build(config.ftl.get("scheduler")),
         timing: Timing::new(&config.device, config.in_step(), &layout),
         host: Host::new(config.host.replay, config.host.queue_depth),
@@ -138,7 +137,7 @@ impl Timed<'_, '_> {
             if self.draining && self.flush_at_the_end() {
                 continue;
             }
-            let Some((now, _)) = self.timers.next() else { break };
+            let Some(Due { at: now, .. }) = self.timers.next() else { break };
             self.now = now;
             self.device.tell_time(now);
             if !self.draining {
@@ -146,12 +145,10 @@ impl Timed<'_, '_> {
             }
             // All that happens at one instant happens before dies choose: two writes that arrive together
             // can then share a command.
-            while let Some((at, slot)) = self.timers.next() {
-                if at != now {
-                    break;
-                }
+            while self.timers.any_at(now) {
+                let Some(Due { rank, slot, .. }) = self.timers.next() else { break };
                 self.timers.stop(slot);
-                match self.event(slot as u32) {
+                match self.event(rank) {
                     Event::TransferDone(channel) => self.transfer_done(channel),
                     Event::ArrayDone(die) => self.array_done(die),
                     Event::Arrival => {}
@@ -166,26 +163,33 @@ impl Timed<'_, '_> {
         Ok(())
     }
 
-    fn event(&self, slot: u32) -> Event {
+    /// What a timer of that rank means. At one instant transfers end first, in the order of channels, then arrays.
+    fn event(&self, rank: u32) -> Event {
         let channels = self.channels.len() as u32;
         let dies = self.dies.len() as u32;
-        match slot {
-            slot if slot < channels => Event::TransferDone(slot),
-            slot if slot < channels + dies => Event::ArrayDone(slot - channels),
-            slot if slot == channels + dies => Event::Arrival,
+        match rank {
+            rank if rank < channels => Event::TransferDone(rank),
+            rank if rank < channels + dies => Event::ArrayDone(rank - channels),
+            rank if rank == channels + dies => Event::Arrival,
             _ => Event::Corrected,
         }
     }
 
-    fn die_slot(&self, die: u32) -> usize {
-        self.channels.len() + die as usize
+    /// A transfer of a channel ends.
+    fn set_transfer(&mut self, channel: u32, die: u32, at: Instant) {
+        self.timers.set(die as usize, at, channel);
     }
 
-    fn arrival_slot(&self) -> usize {
-        self.channels.len() + self.dies.len()
+    /// The work of a die's array ends.
+    fn set_array(&mut self, die: u32, at: Instant) {
+        self.timers.set(die as usize, at, self.channels.len() as u32 + die);
     }
 
-    fn correction_slot(&self) -> usize {
-        self.channels.len() + self.dies.len() + 1
+    fn set_arrival(&mut self, at: Instant) {
+        self.timers.set(self.dies.len(), at, (self.channels.len() + self.dies.len()) as u32);
+    }
+
+    fn set_correction(&mut self, at: Instant) {
+        self.timers.set(self.dies.len() + 1, at, (self.channels.len() + self.dies.len()) as u32 + 1);
     }
 }
