@@ -54,6 +54,8 @@ pub enum ProgramOrder {
 pub enum Multiplane {
     /// No multi-plane commands.
     Off,
+    /// Planes are addressed independently (Wen and Chang 2012, section 3.5).
+    Any,
     /// Same page offset on every plane (ONFI's page address constraint).
     Pac,
     /// Same page offset and same block offset (block address constraint).

@@ -28,7 +28,7 @@ macro_rules! words {
 words! {
     Cell { "slc" => Cell::Slc, "mlc" => Cell::Mlc, "tlc" => Cell::Tlc, "qlc" => Cell::Qlc }
     ProgramOrder { "consecutive" => ProgramOrder::Consecutive, "shadow" => ProgramOrder::Shadow }
-    Multiplane { "off" => Multiplane::Off, "pac" => Multiplane::Pac, "bac" => Multiplane::Bac }
+    Multiplane { "off" => Multiplane::Off, "any" => Multiplane::Any, "pac" => Multiplane::Pac, "bac" => Multiplane::Bac }
     Replay { "open" => Replay::Open, "closed" => Replay::Closed, "batch" => Replay::Batch }
     OutOfRange { "wrap" => OutOfRange::Wrap, "clamp" => OutOfRange::Clamp, "reject" => OutOfRange::Reject }
     BackwardsTime { "clamp" => BackwardsTime::Clamp, "reject" => BackwardsTime::Reject }
@@ -187,7 +187,8 @@ const BEFORE_FTL: &[Key] = &[
         "multiplane",
         Kind::Word(names::<Multiplane>),
         "\"pac\"",
-        "Multi-plane commands: none, with equal page offsets (`pac`), or with equal page and block offsets (`bac`).",
+        "Multi-plane commands: none, with any addresses (`any`), with equal page offsets (`pac`), or with equal page and \
+         block offsets (`bac`).",
     ),
     key(
         "device",

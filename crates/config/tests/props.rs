@@ -71,7 +71,7 @@ prop_compose! {
         shape in (1u32..9, 1u32..5, 1u32..3, 1u32..5, 4u32..2000, 1u32..200),
         page_size in (1u32..2048).prop_map(|sectors| sectors * 512),
         program_order in select(&[ProgramOrder::Consecutive, ProgramOrder::Shadow][..]),
-        multiplane in select(&[Multiplane::Off, Multiplane::Pac, Multiplane::Bac][..]),
+        multiplane in select(&[Multiplane::Off, Multiplane::Any, Multiplane::Pac, Multiplane::Bac][..]),
         user in 0.0001f64..0.9999,
         read in times(cell.bits()),
         program in times(cell.bits()),

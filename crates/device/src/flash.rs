@@ -14,6 +14,7 @@ pub(crate) struct Flash {
     nand: Nand,
     block_address_constraint: bool,
     multiplane: bool,
+    planes_are_independent: bool,
     supply: Supply,
     /// Lower pages that the last failed program destroyed, where the controller keeps them.
     page_buffer: Vec<((u32, u32), Content)>,
@@ -210,6 +211,7 @@ impl Flash {
             nand: Nand::new(shape, payload),
             block_address_constraint: multiplane == Multiplane::Bac,
             multiplane: multiplane != Multiplane::Off,
+            planes_are_independent: multiplane == Multiplane::Any,
             supply: Supply { armed: None, operations: 0, programs: 0, is_off: false, aid },
             page_buffer: Vec::new(),
         }
@@ -335,7 +337,14 @@ impl Flash {
     pub(crate) fn may_share_command(&self, first: Ppn, second: Ppn) -> bool {
         let (first_block, first_page) = self.address(first);
         let (second_block, second_page) = self.address(second);
-        self.multiplane && first_page == second_page && self.same_block_offset(first_block, second_block)
+        let fits = first_page == second_page || self.planes_are_independent;
+        self.multiplane && fits && self.same_block_offset(first_block, second_block)
+    }
+
+    /// Whether the pages of a multi-plane command may differ in their offset, hence in their type.
+    #[inline]
+    pub(crate) fn planes_are_independent(&self) -> bool {
+        self.planes_are_independent
     }
 
     /// Whether two blocks may go into one multi-plane erase, given that their planes are distinct.

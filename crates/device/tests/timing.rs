@@ -178,7 +178,7 @@ fn part_of_a_page_is_read_in_part_at_the_price_of_the_whole() {
 #[test]
 fn commands_of_several_planes() {
     for planes in [2u64, 4] {
-        for multiplane in [Multiplane::Off, Multiplane::Pac, Multiplane::Bac] {
+        for multiplane in [Multiplane::Off, Multiplane::Any, Multiplane::Pac, Multiplane::Bac] {
             for scheduler in ["fifo", "paq"] {
                 for variant in variants() {
                     let mut config = cells(Cell::Tlc, ProgramOrder::Consecutive, planes as u32);
@@ -221,6 +221,9 @@ fn skewed(multiplane: Multiplane, ahead: u64) -> (Value, Value, Times) {
 fn what_the_constraints_refuse_is_sent_one_by_one() {
     // (constraint, pages that plane 0 is ahead, whether one command may hold both planes)
     let cases = [
+        (Multiplane::Any, 0, true),
+        (Multiplane::Any, 1, true),
+        (Multiplane::Any, 12, true),
         (Multiplane::Pac, 0, true),
         (Multiplane::Pac, 1, false),
         (Multiplane::Pac, 12, true),
@@ -237,6 +240,20 @@ fn what_the_constraints_refuse_is_sent_one_by_one() {
         assert_eq!(ns(&writes, "host.write_latency_us.max"), program, "{multiplane:?}, {ahead} ahead");
         assert_eq!(read_latency(&reads), read + times.ecc, "{multiplane:?}, {ahead} ahead");
     }
+}
+
+/// Pages of one command may be of different types only where planes are addressed independently.
+#[test]
+fn a_command_takes_as_long_as_its_slowest_page() {
+    let mut config = cells(Cell::Tlc, ProgramOrder::Consecutive, 2);
+    config.device.multiplane = Multiplane::Any;
+    let times = vary(&mut config, (Duration(700), None, Duration(3_001)));
+    // Plane 0 has its LSB page, so its CSB page goes along with the LSB page of plane 1.
+    let mut rows = vec![(0, "Write", 0, 8192), (APART, "Write", 0, 2 * 8192)];
+    let writes = replay(&config, &rows);
+    assert_eq!(ns(&writes, "host.write_latency_us.max"), times.program(2, 900_001));
+    rows.push((2 * APART, "Read", 0, 2 * 8192));
+    assert_eq!(read_latency(&replay(&config, &rows)), times.read(2, 70_001) + times.ecc);
 }
 
 #[test]

@@ -197,7 +197,7 @@ impl Nand {
                 return Err(Violation::MultiplanePlanes { kind, first: first_plane, second: plane });
             }
             seen |= bit;
-            if kind != OpKind::Erase && page != first_page {
+            if kind != OpKind::Erase && page != first_page && self.shape.multiplane != Multiplane::Any {
                 return Err(Violation::MultiplanePages { kind, first: first_page, second: page });
             }
             if self.shape.multiplane == Multiplane::Bac && offset != first_offset {
@@ -427,6 +427,12 @@ mod tests {
             bac.check_multiplane(OpKind::Erase, &[(0, 0), (5, 0)]),
             Err(Violation::MultiplaneBlocks { kind: OpKind::Erase, first: 0, second: 2 })
         );
+
+        let any = nand(Multiplane::Any);
+        any.check_multiplane(read, &[(0, 2), (3, 1)]).unwrap();
+        any.check_multiplane(OpKind::Erase, &[(0, 0), (5, 0)]).unwrap();
+        assert_eq!(any.check_multiplane(read, &[(0, 2), (1, 1)]), two(0, 0));
+        assert_eq!(any.check_multiplane(read, &[(3, 2), (6, 1)]), two(1, 2));
     }
 
     #[test]

@@ -868,12 +868,13 @@ impl Timed<'_, '_> {
     fn start_array(&mut self, die: u32) {
         let Die { kind, cause, count, .. } = self.dies[die as usize];
         self.dies[die as usize].phase = Phase::Array;
-        // Pages of one command share their offset, hence their type.
-        let offset = self.device.flash.page_offset(self.dies[die as usize].items[0].ppn) as usize;
-        let time = match kind {
-            OpKind::Read => self.timing.read[offset],
-            OpKind::Program => self.timing.program[offset],
-            OpKind::Erase => self.timing.erase,
+        let time = if count > 1 && self.device.flash.planes_are_independent() {
+            // The array is done when the slowest page is.
+            let items = &self.dies[die as usize].items[..usize::from(count)];
+            items.iter().map(|item| self.array_time(kind, item.ppn)).max().expect("pages of a command")
+        } else {
+            // Pages of one command share their offset, hence their type.
+            self.array_time(kind, self.dies[die as usize].items[0].ppn)
         };
         let until = self.now + time;
         self.set_array(die, until);
@@ -894,6 +895,16 @@ impl Timed<'_, '_> {
                 let ppn = u64::from(item.ppn.0);
                 timeline.span(Track::Plane(plane), name, cause, self.now, until, &[("ppn", ppn)]);
             }
+        }
+    }
+
+    #[inline]
+    fn array_time(&self, kind: OpKind, ppn: Ppn) -> Duration {
+        let offset = self.device.flash.page_offset(ppn) as usize;
+        match kind {
+            OpKind::Read => self.timing.read[offset],
+            OpKind::Program => self.timing.program[offset],
+            OpKind::Erase => self.timing.erase,
         }
     }
 

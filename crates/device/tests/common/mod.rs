@@ -116,7 +116,7 @@ pub fn random_config(seed: u64) -> Config {
     let mut config = plain(channels, chips, dies, planes, blocks, pages);
     config.device.cell = cell;
     config.device.program_order = *pick(r, &[ProgramOrder::Consecutive, ProgramOrder::Shadow]);
-    config.device.multiplane = *pick(r, &[Multiplane::Off, Multiplane::Pac, Multiplane::Bac]);
+    config.device.multiplane = *pick(r, &[Multiplane::Off, Multiplane::Any, Multiplane::Pac, Multiplane::Bac]);
     config.device.page_size = *pick(r, &[4096, 8192]);
     random_timing(r, &mut config.device);
     random_policies(r, &mut config.ftl);
