@@ -12,6 +12,8 @@ pub enum ParamKind {
     Whole,
     /// Bytes: a text with a unit such as `"32KiB"`, or a plain number.
     Size,
+    /// Nanoseconds: a text with a unit such as `"1ms"`.
+    Time,
     /// One of a few names; its value is the place in this list.
     Word(&'static [&'static str]),
 }

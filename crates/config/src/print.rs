@@ -137,6 +137,7 @@ pub fn parameter(param: &Param, value: f64) -> Value {
     match param.kind {
         ParamKind::Word(words) => json!(words[value as usize]),
         ParamKind::Size => json!(print_size(value as u64)),
+        ParamKind::Time => json!(print_time(base::Duration(value as u64))),
         ParamKind::Number | ParamKind::Whole if whole => json!(value as i64),
         ParamKind::Number | ParamKind::Whole => json!(value),
     }

@@ -460,6 +460,7 @@ impl<'a> Reader<'a> {
         let value = match param.kind {
             ParamKind::Number | ParamKind::Whole => self.numeric(&full, param, &entry.node),
             ParamKind::Size => self.sized(&full, param, &entry.node),
+            ParamKind::Time => self.timed(&full, param, &entry.node),
             ParamKind::Word(words) => self.worded(&full, param, words, &entry.node),
         };
         value.map(|value| (param.name, value))
@@ -484,6 +485,11 @@ impl<'a> Reader<'a> {
             return None;
         }
         Some(value)
+    }
+
+    fn timed(&mut self, full: &str, param: &Param, node: &Node) -> Option<f64> {
+        let kind = Kind::Time { min: param.min as u64, max: param.max as u64 };
+        self.time_of(full, node, kind).map(|time| time.0 as f64)
     }
 
     fn worded(&mut self, full: &str, param: &Param, words: &'static [&'static str], node: &Node) -> Option<f64> {
@@ -535,6 +541,7 @@ pub(crate) fn parameter_range(param: &Param) -> String {
         ParamKind::Number => format!("a number from {} to {}", param.min, param.max),
         ParamKind::Whole => format!("a whole number from {} to {}", param.min, param.max),
         ParamKind::Size => size_range(param.min as u64, param.max as u64, 1),
+        ParamKind::Time => time_range("a time", param.min as u64, param.max as u64),
         ParamKind::Word(words) => format!("one of {}", list(words)),
     }
 }

@@ -14,6 +14,7 @@ mod paired;
 mod policy;
 mod precondition;
 mod restart;
+mod schedule;
 mod scheduler;
 mod state;
 pub mod survival;
@@ -127,6 +128,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     paired::check(config)?;
     buffer::check(config)?;
     hybrid::check(config)?;
+    schedule::check(config)?;
     let capacity = config.device.user_capacity;
     let largest = largest_user_capacity(config);
     if capacity <= largest {

@@ -36,6 +36,7 @@ fn static_allocations_agree_exactly() {
             continue;
         }
         choose(&mut config.ftl, "write_buffer", "none", &[]);
+        execute(&mut config, Executor::Count);
         config.run.checks = Checks::Fast;
         if seed % 2 == 0 {
             // Half of the cases replay a trace with trims, flushes and unaligned ranges.

@@ -331,7 +331,7 @@ fn what_is_written_is_merged_dropped_or_programmed() {
         let size = page * (1 + seed % 5).min(config.device.user_capacity / page);
         choose(&mut config.ftl, "write_buffer", buffer, &[("size", size as f64), ("order", (seed / 2 % 2) as f64)]);
         config.run.precondition = Precondition::None;
-        config.run.executor = if seed % 4 < 2 { Executor::Timed } else { Executor::Count };
+        execute(&mut config, if seed % 4 < 2 { Executor::Timed } else { Executor::Count });
         if let Source::Generator(generator) = &mut config.workload.source {
             generator.request_size = page;
             generator.footprint = config.device.user_capacity;

@@ -24,7 +24,7 @@ fn cases() -> Vec<Config> {
     let mut configs: Vec<Config> = (0..14)
         .map(|seed| {
             let mut config = random_config(seed + 5_000_000);
-            config.run.executor = if seed % 2 == 0 { Executor::Timed } else { Executor::Count };
+            execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
             config.workload.end = End { requests: Some(1500), ..End::default() };
             config
         })

@@ -28,7 +28,7 @@ fn attempt(seed: u64, config: &Config) -> serde_json::Value {
 fn generated_workloads_lose_nothing() {
     for seed in 0..CASES {
         let mut config = random_config(seed);
-        config.run.executor = if seed % 2 == 0 { Executor::Timed } else { Executor::Count };
+        execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
         attempt(seed, &config);
     }
 }
@@ -44,7 +44,7 @@ fn traces_with_every_kind_of_request_lose_nothing() {
         config.workload.source = Source::Trace { path: path.display().to_string() };
         config.workload.end = End { rounds: Some(2), ..End::default() };
         config.host.replay = [Replay::Open, Replay::Closed, Replay::Batch][seed as usize % 3];
-        config.run.executor = if seed % 2 == 0 { Executor::Timed } else { Executor::Count };
+        execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
         let summary = attempt(seed, &config);
         let host = &summary["host"];
         let completed: u64 =
@@ -73,7 +73,7 @@ fn a_full_device_keeps_going_at_the_smallest_spare_space() {
         config.workload.source = Source::Generator(uniform);
         config.workload.end = End { requests: Some(4 * limit / page), ..End::default() };
         config.run.precondition = Precondition::Sequential { volume: limit };
-        config.run.executor = if seed % 2 == 0 { Executor::Timed } else { Executor::Count };
+        execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
         // The whole-state check after each of very many collections is left to the other tests.
         config.run.checks = Checks::Fast;
         attempt(seed, &config);

@@ -8,9 +8,11 @@ use engine::FlatArray;
 
 use crate::allocation::Allocation;
 use crate::failure::Source;
+use crate::forward::Forward;
 use crate::group::Group;
 use crate::paired::{Cover, Errand, Figures, Protection, Scheme, Wordlines};
 use crate::pool::{AnyPool, FreePool};
+use crate::schedule::Schedule;
 use crate::separation::{MAX_STREAMS, Separation};
 use crate::spare::Kind;
 use crate::twin::Twin;
@@ -167,7 +169,7 @@ pub(crate) struct Domain {
     /// Valid pages.
     pub(crate) valid: u32,
     /// Logical time: pages the host has written here since the policies were made.
-    clock: u64,
+    pub(crate) clock: u64,
     pub(crate) job: Option<Job>,
     /// Victims in a row that had no invalid page.
     pub(crate) fruitless: u32,
@@ -198,7 +200,7 @@ pub struct Ftl {
     pub(crate) domains: Vec<Domain>,
     allocation: Allocation,
     pub(crate) pool: AnyPool,
-    victim: AnyVictim,
+    pub(crate) victim: AnyVictim,
     wear: WearLeveling,
     /// Units kept free in each domain while collection keeps up.
     pub(crate) reserve: u32,
@@ -210,6 +212,7 @@ pub struct Ftl {
     /// When ω is taken next.
     next_locality: Instant,
     pub(crate) twin: Twin,
+    pub(crate) forward: Forward,
     /// Domains whose collection began along with another's, until the executor takes note.
     early: Vec<u32>,
     /// A domain with as many valid pages takes no more from a dynamic allocation.
@@ -305,6 +308,7 @@ impl Ftl {
             separation,
             protection,
             twin: Twin::new(policies.reclaim_unit),
+            forward: Forward::new(shape.domains, Schedule::new(policies.gc_schedule).is_threshold()),
             early: Vec::new(),
             max_valid: max_valid(shape.units_per_domain, shape.slots, reserve, streams, policies.units_aside(&geometry))
                 .min(u64::from(NONE)) as u32,
@@ -1051,6 +1055,9 @@ impl Ftl {
         if state.job.is_some() || state.frontiers[0].unit != NONE || state.free > self.reserve {
             return;
         }
+        if self.take_emptied(domain, false) {
+            return;
+        }
         let unit = self.choose(domain).expect("collection starts with closed units");
         self.begin(domain, unit, Cause::Gc, false);
         self.begin_neighbours(domain);
@@ -1098,6 +1105,9 @@ impl Ftl {
     }
 
     pub(crate) fn begin(&mut self, domain: u32, unit: u32, cause: Cause, forward: bool) {
+        if forward && let Some(closed_at) = self.forward.closed_at.get_mut(domain as usize) {
+            *closed_at = self.closed_at[unit as usize];
+        }
         self.take_closed(domain, unit);
         let gain = self.geometry.unit_slots() - u32::from(self.units[unit as usize].valid);
         self.domains[domain as usize].job = Some(Job { unit, cause, forward, gain, cursor: 0, lone_cursor: 0 });

@@ -8,6 +8,7 @@
 pub mod allocation;
 mod failure;
 pub mod fast;
+mod forward;
 mod group;
 mod invariants;
 mod layer;
@@ -15,6 +16,7 @@ mod mapping;
 pub mod paired;
 pub mod pool;
 mod recovery;
+pub mod schedule;
 mod separation;
 mod spare;
 mod twin;
@@ -84,24 +86,6 @@ pub static RECLAIM_UNIT: Seam = Seam {
     ],
 };
 
-/// Garbage-collection schedule.
-pub static GC_SCHEDULE: Seam = Seam {
-    key: "gc_schedule",
-    doc: "When garbage collection runs.",
-    choices: &[Choice {
-        name: "threshold",
-        doc: "Mandatory only: when a plane's frontier is full and at most `free_blocks` of its blocks are free.",
-        params: &[Param {
-            name: "free_blocks",
-            default: 2.0,
-            min: 1.0,
-            max: 65_536.0,
-            kind: ParamKind::Whole,
-            doc: "Blocks held free in every plane while garbage collection keeps up.",
-        }],
-    }],
-};
-
 /// Migration.
 pub static MIGRATION: Seam = Seam {
     key: "migration",
@@ -132,7 +116,7 @@ pub fn seams() -> Vec<&'static Seam> {
         &pool::SEAM,
         &RECLAIM_UNIT,
         &victim::SEAM,
-        &GC_SCHEDULE,
+        &schedule::SEAM,
         &MIGRATION,
         &separation::SEAM,
         &paired::SEAM,

@@ -222,6 +222,72 @@ impl Ftl {
         self.page().streams()
     }
 
+    /// Units that can be written before garbage has to be collected: free ones or, under hybrid mapping, log blocks
+    /// that are not in use.
+    #[inline]
+    pub fn spare_units(&self, domain: u32) -> u32 {
+        forward!(&self.mapping, page ftl => ftl.spare_units(domain), fast ftl => ftl.spare_log_blocks(domain))
+    }
+
+    /// Whether a domain collects because it has run out of room.
+    #[inline]
+    pub fn needs_room(&self, domain: u32) -> bool {
+        forward!(&self.mapping, ftl => ftl.needs_room(domain))
+    }
+
+    /// Whether a domain collects ahead of need.
+    #[inline]
+    pub fn is_forward(&self, domain: u32) -> bool {
+        forward!(&self.mapping, ftl => ftl.is_forward(domain))
+    }
+
+    /// Begins a collection ahead of need, or goes on with one that was put down. Returns whether there is anything
+    /// to collect.
+    pub fn begin_forward(&mut self, domain: u32) -> bool {
+        forward!(&mut self.mapping, page ftl => ftl.begin_forward(domain),
+            fast ftl => !ftl.is_collecting(domain) && ftl.begin_forward(domain))
+    }
+
+    /// Whether a collection stands at a preemption point (Wen and Chang, section 3.3), as far as the mapping knows: what
+    /// was read for it is programmed first.
+    #[inline]
+    pub fn rests(&self, domain: u32) -> bool {
+        forward!(&self.mapping, ftl => ftl.rests(domain))
+    }
+
+    /// Whether a collection ahead of need can be put down now, so that the domain takes host pages.
+    #[inline]
+    pub fn may_pause(&mut self, domain: u32) -> bool {
+        forward!(&mut self.mapping, ftl => ftl.may_pause(domain))
+    }
+
+    /// Puts a collection ahead of need down.
+    ///
+    /// # Panics
+    /// Unless [`Ftl::may_pause`].
+    pub fn pause(&mut self, domain: u32) {
+        forward!(&mut self.mapping, ftl => ftl.pause(domain));
+    }
+
+    /// Whether a unit that was emptied ahead of need waits for its erase.
+    pub fn has_emptied(&self, domain: u32) -> bool {
+        forward!(&self.mapping, ftl => ftl.has_emptied(domain))
+    }
+
+    /// Makes the erase of an emptied unit the next step of a collection ahead of need, which has to rest.
+    ///
+    /// # Panics
+    /// Unless [`Ftl::has_emptied`].
+    pub fn erase_emptied(&mut self, domain: u32) {
+        forward!(&mut self.mapping, ftl => ftl.erase_emptied(domain));
+    }
+
+    /// Has a collection ahead of need go on with pages to copy, if need be in another unit, so that the erase of an
+    /// emptied one is left for later. Returns whether there are such pages.
+    pub fn pass_over(&mut self, domain: u32) -> bool {
+        forward!(&mut self.mapping, ftl => ftl.pass_over(domain))
+    }
+
     /// Whether the host's pages wait for the collection in progress: it was not begun ahead of need.
     #[inline]
     pub fn is_mandatory(&self, domain: u32) -> bool {

@@ -82,6 +82,7 @@ fn param(param: &Param) -> Value {
         ParamKind::Number => ("number", None),
         ParamKind::Whole => ("whole", None),
         ParamKind::Size => ("size", None),
+        ParamKind::Time => ("time", None),
         ParamKind::Word(words) => ("word", Some(words)),
     };
     json!({

@@ -40,7 +40,24 @@ seam!(
 seam!(
     GC_SCHEDULE,
     "gc_schedule",
-    [Choice { name: "threshold", doc: "Mandatory only.", params: &[whole("free_blocks", 2.0, 1.0, 65_536.0)] }]
+    [
+        Choice { name: "threshold", doc: "Mandatory only.", params: &[whole("free_blocks", 2.0, 1.0, 65_536.0)] },
+        Choice {
+            name: "background",
+            doc: "In idle time.",
+            params: &[
+                whole("free_blocks", 2.0, 1.0, 65_536.0),
+                Param {
+                    name: "idle",
+                    default: 1_000_000.0,
+                    min: 0.0,
+                    max: 3_600_000_000_000.0,
+                    kind: ParamKind::Time,
+                    doc: "How long.",
+                },
+            ],
+        },
+    ]
 );
 seam!(MIGRATION, "migration", [plain("off-chip")]);
 seam!(

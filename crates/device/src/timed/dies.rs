@@ -7,6 +7,7 @@ use metrics::Track;
 
 use super::Timed;
 use super::queues::{List, Transaction};
+use super::schedule::Standing;
 use crate::device::{count_collection, count_move};
 use crate::flash::Content;
 use crate::scheduler::NOT_URGENT;
@@ -151,6 +152,16 @@ pub(super) struct Collection {
 
 impl Collection {
     pub(super) const NONE: Collection = Collection { step: GcStep::Copy, read: 0, correcting: 0, group: Group::EMPTY };
+
+    /// Whether nothing was read that is not programmed.
+    pub(super) fn is_between_groups(&self) -> bool {
+        self.read == 0
+    }
+
+    /// Drops the pages that were to be read next.
+    pub(super) fn forget_group(&mut self) {
+        self.group.clear();
+    }
 }
 
 /// What the pages that collections have read store, by domain and place in its group. Apart from
@@ -262,7 +273,11 @@ impl Timed<'_, '_> {
             (_, Some((_, Task::Program(domain)))) => self.issue_program(die, domain),
             (_, Some((_, Task::ProgramShared(queue)))) => self.issue_shared_program(die, queue),
             (_, Some((_, Task::Collect(domain)))) => self.issue_collection(die, domain),
-            (None, None) => {}
+            (None, None) => {
+                if !self.forward.is_threshold() && self.fill_idle_time(die) {
+                    self.wake(die);
+                }
+            }
         }
     }
 
@@ -308,10 +323,19 @@ impl Timed<'_, '_> {
         // correction at most, until those of the die's other collections are correct too.
         let correcting = self.scheduler.merges_collections() && self.dies[die as usize].correcting > 0;
         for domain in self.device.ftl.domains_of_die(die) {
-            if self.device.ftl.is_collecting(domain) {
+            let mut collects = self.device.ftl.is_collecting(domain);
+            if collects && !self.forward.is_threshold() {
+                match self.standing(domain) {
+                    Standing::Goes => {}
+                    Standing::Waits => continue,
+                    Standing::PutDown => collects = false,
+                }
+            }
+            if collects {
                 if !correcting && !self.is_correcting(die, domain) {
                     let begun = self.begun[domain as usize];
-                    let is_mandatory = self.device.ftl.is_mandatory(domain);
+                    // A page that waits for the end of a collection ahead of need, or for its next rest, presses too.
+                    let is_mandatory = self.device.ftl.is_mandatory(domain) || !self.forward.is_threshold();
                     let queue = dynamic.unwrap_or(domain);
                     let age = match self.writes[queue as usize].first_age().filter(|_| is_mandatory) {
                         Some(age) => age,
@@ -563,7 +587,7 @@ impl Timed<'_, '_> {
     }
 
     /// Notes which collections begin; called wherever one of this domain may.
-    fn note_collections(&mut self, domain: u32) {
+    pub(super) fn note_collections(&mut self, domain: u32) {
         if self.device.ftl.is_collecting(domain) {
             self.note_collection(domain);
         }
@@ -571,6 +595,7 @@ impl Timed<'_, '_> {
             self.note_collection(neighbour);
             self.wake(self.device.ftl.geometry().die_of_domain(neighbour));
         }
+        self.note_need(domain);
     }
 
     fn note_collection(&mut self, domain: u32) {
@@ -581,11 +606,13 @@ impl Timed<'_, '_> {
     /// The next step of a domain's collection, and with it equal steps of the die's other collections that
     /// fit its address.
     fn issue_collection(&mut self, die: u32, domain: u32) {
+        let turn = self.turn_of(domain);
         let Some((kind, cause, lead)) = self.collection_step(domain) else {
             // What was to be protected is stale by now; the host's page can go.
             self.wake(die);
             return;
         };
+        self.count_turn(domain, turn);
         self.dies[die as usize].begin(kind, cause);
         self.add_collection(die, domain, kind, lead);
         if self.scheduler.merges_collections() {
@@ -593,6 +620,10 @@ impl Timed<'_, '_> {
                 if other == domain || self.is_correcting(die, other) || !self.device.ftl.is_collecting(other) {
                     continue;
                 }
+                if !self.forward.is_threshold() && !matches!(self.standing(other), Standing::Goes) {
+                    continue;
+                }
+                let turn = self.turn_of(other);
                 let Some((other_kind, other_cause, ppn)) = self.collection_step(other) else { continue };
                 let fits = (kind, cause) == (other_kind, other_cause)
                     && match kind {
@@ -604,6 +635,9 @@ impl Timed<'_, '_> {
                     };
                 if fits {
                     self.add_collection(die, other, kind, ppn);
+                }
+                if fits || !self.device.ftl.rests(other) {
+                    self.count_turn(other, turn);
                 }
             }
         }
@@ -736,8 +770,9 @@ impl Timed<'_, '_> {
 impl Timed<'_, '_> {
     /// Counts the command and starts it.
     fn start(&mut self, die: u32) {
-        let Die { kind, cause, count, ref items, .. } = self.dies[die as usize];
         self.idle.remove(die);
+        self.end_idle_time(die);
+        let Die { kind, cause, count, ref items, .. } = self.dies[die as usize];
         self.device.recorder.counters.command(cause, kind, u64::from(count));
         if count > 1 {
             let ppns = items.map(|item| item.ppn);
@@ -916,7 +951,11 @@ impl Timed<'_, '_> {
     }
 
     pub(super) fn array_done(&mut self, die: u32) {
-        let Die { kind, cause, count, .. } = self.dies[die as usize];
+        let Die { phase, kind, cause, count, .. } = self.dies[die as usize];
+        if phase == Phase::Idle {
+            self.idle_expired(die);
+            return;
+        }
         if kind == OpKind::Read {
             self.dies[die as usize].phase = Phase::DataOut;
             self.ask_channel(die);
@@ -941,6 +980,9 @@ impl Timed<'_, '_> {
         self.device.flash.erase(unit);
         self.device.ftl.erased(domain, unit);
         self.note_collections(domain);
+        if !self.forward.is_threshold() && erasure.forward && !self.device.ftl.is_collecting(domain) {
+            self.follow_up(domain);
+        }
         count_collection(&mut self.device.recorder.counters, erasure);
         self.device.after_collection();
     }

@@ -9,6 +9,7 @@ mod dies;
 mod host;
 mod idle;
 mod queues;
+mod schedule;
 
 use std::collections::VecDeque;
 
@@ -26,6 +27,7 @@ use dies::{Channel, Collection, Contents, Delivery, Die, Timing};
 use host::Host;
 use idle::IdleDies;
 use queues::{List, Pool};
+use schedule::Forward;
 
 /// What can happen.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +68,7 @@ pub(super) struct Timed<'a, 'w> {
     contents: Contents,
     /// By domain: the number of its last collection, in order of beginning.
     begun: Vec<u64>,
+    forward: Forward,
     /// Dies that may have something to do.
     awake: Vec<u32>,
     /// Pages under correction, in the order in which they will be correct.
@@ -109,6 +112,7 @@ pub(crate) fn run(
         writes: vec![List::EMPTY; queues],
         collections: vec![Collection::NONE; geometry.domains() as usize],
         begun: vec![0; geometry.domains() as usize],
+        forward: Forward::new(ftl::schedule::Schedule::new(config.ftl.get("gc_schedule")), &geometry),
         contents: Contents::new(geometry.domains(), geometry.unit_width),
         awake: Vec::with_capacity(geometry.dies() as usize),
         correcting: VecDeque::new(),

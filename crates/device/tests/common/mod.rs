@@ -211,7 +211,8 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
             choose(ftl, "reclaim_unit", unit, &[]);
             random_superblock(r, ftl);
             choose(ftl, "mapping", "fast", &[("broken", r.below(3) as f64), ("start", r.below(2) as f64)]);
-            choose(ftl, "gc_schedule", "threshold", &[("free_blocks", 1.0 + r.below(2) as f64)]);
+            let free_blocks = 1.0 + r.below(2) as f64;
+            random_schedule(r, ftl, free_blocks);
             return;
         }
         choose(ftl, "mapping", "page", &[]);
@@ -245,7 +246,7 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
         }
         _ => {}
     }
-    choose(ftl, "gc_schedule", "threshold", &[("free_blocks", free_blocks)]);
+    random_schedule(r, ftl, free_blocks);
     if ftl.get("victim").name == "cost-benefit" {
         choose(ftl, "victim", "cost-benefit", &[("age", r.below(2) as f64)]);
     }
@@ -261,6 +262,31 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
 fn random_superblock(r: &mut Stream, ftl: &mut Ftl) {
     if ftl.get("reclaim_unit").name == "superblock" {
         choose(ftl, "reclaim_unit", "superblock", &[("over", r.below(3) as f64)]);
+    }
+}
+
+/// Collections ahead of need, whenever they may begin, or up to a few spare blocks.
+fn random_schedule(r: &mut Stream, ftl: &mut Ftl, free_blocks: f64) {
+    let schedule = ftl.get("gc_schedule").name;
+    let spare_blocks = [1.0 + r.below(4) as f64, 200.0][r.below(2) as usize];
+    let preempt = ("preempt", r.below(2) as f64);
+    let (trigger, scope) = (("trigger", r.below(2) as f64), ("scope", r.below(2) as f64));
+    let idle = ("idle", [0.0, 50_000.0, 3_000_000.0][r.below(3) as usize]);
+    let (free, spare) = (("free_blocks", free_blocks), ("spare_blocks", spare_blocks));
+    match schedule {
+        "forwarding" => choose(ftl, "gc_schedule", schedule, &[free, spare, trigger, scope, preempt]),
+        "cycle-filling" => choose(ftl, "gc_schedule", schedule, &[free, spare, preempt]),
+        "background" => choose(ftl, "gc_schedule", schedule, &[free, spare, idle, preempt]),
+        _ => choose(ftl, "gc_schedule", schedule, &[free]),
+    }
+}
+
+/// Sets the executor. Without time there are only mandatory collections.
+pub fn execute(config: &mut Config, executor: Executor) {
+    config.run.executor = executor;
+    if executor == Executor::Count {
+        let free_blocks = config.ftl.get("gc_schedule").get("free_blocks");
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", free_blocks)]);
     }
 }
 

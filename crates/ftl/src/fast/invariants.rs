@@ -111,6 +111,10 @@ impl Fast {
         if state.random > self.options.log_blocks || state.filled > state.random {
             return Err(format!("domain {domain} has a log of {} blocks, {} filled", state.random, state.filled));
         }
+        let emptied = (0..state.emptied).map(|age| self.random_at(domain, age));
+        if state.emptied > state.filled || emptied.into_iter().any(|unit| self.valid[unit as usize] > 0) {
+            return Err(format!("domain {domain} waits to erase {} log blocks that are not empty", state.emptied));
+        }
         let spare = self.spare_log_blocks(domain);
         if self.is_collecting(domain) {
             return Ok(());

@@ -93,12 +93,60 @@ impl Fast {
         }
     }
 
+    /// Whether a log block is being recycled since the log had no room left.
+    #[inline]
+    pub fn needs_room(&self, domain: u32) -> bool {
+        self.domains[domain as usize].recycling.is_some_and(|recycling| !recycling.forward && !recycling.paused)
+    }
+
+    /// Whether merges stand between two logical blocks.
+    pub fn rests(&self, domain: u32) -> bool {
+        let Domain { merge, erase, .. } = &self.domains[domain as usize];
+        merge.is_none() && *erase == NONE
+    }
+
+    /// Whether a log block that holds nothing newest any more waits for its erase.
+    pub fn has_emptied(&self, domain: u32) -> bool {
+        let Domain { recycling, emptied, .. } = &self.domains[domain as usize];
+        recycling.is_some() && (*emptied > 0 || self.valid[self.random_at(domain, 0) as usize] == 0)
+    }
+
+    /// Makes the erase of the oldest emptied log block the next step.
+    ///
+    /// # Panics
+    /// Unless [`Fast::has_emptied`] and [`Fast::rests`].
+    pub fn erase_emptied(&mut self, domain: u32) {
+        assert!(self.has_emptied(domain) && self.rests(domain), "an emptied log block waits for its erase");
+        if let Some(recycling) = &mut self.domains[domain as usize].recycling {
+            recycling.erases = true;
+        }
+    }
+
+    /// Has the recycling go on with pages to merge: where its log block is empty, leaves the erase for later and goes
+    /// on with the next one (Wen and Chang, section 3.4.1). Returns whether there are such pages.
+    pub fn pass_over(&mut self, domain: u32) -> bool {
+        // Moves the mark past blocks that were filled since.
+        self.random_log_block(domain);
+        let Domain { recycling, emptied, filled, .. } = self.domains[domain as usize];
+        let Some(recycling) = recycling else { return false };
+        for behind in emptied..filled {
+            let cursor = if behind == emptied { recycling.cursor } else { 0 };
+            if self.next_valid(self.random_at(domain, behind), cursor).is_some() {
+                let state = &mut self.domains[domain as usize];
+                state.emptied = behind;
+                state.recycling = Some(Recycling { cursor, ..recycling });
+                return true;
+            }
+        }
+        false
+    }
+
     /// The next step of a domain's merges; `None` when there is none. The page to copy is put into `group`. Asking
     /// begins with the next logical block where the last one is done; apart from this it changes nothing that can be
     /// seen.
     pub fn step(&mut self, domain: u32, group: &mut Group) -> Option<GcStep> {
         loop {
-            let Domain { merge, erase, recycling, .. } = self.domains[domain as usize];
+            let Domain { merge, erase, recycling, emptied, .. } = self.domains[domain as usize];
             if erase != NONE {
                 return Some(GcStep::Erase(erase));
             }
@@ -112,9 +160,12 @@ impl Fast {
                 return Some(GcStep::Copy);
             }
             let recycling = recycling.filter(|recycling| !recycling.paused)?;
-            let victim = self.random_at(domain, 0);
+            if emptied > 0 && (recycling.erases || !recycling.forward) {
+                return Some(GcStep::Erase(self.random_at(domain, 0)));
+            }
+            let victim = self.random_at(domain, emptied);
             match self.next_valid(victim, recycling.cursor) {
-                None => return Some(GcStep::Erase(victim)),
+                None => return Some(GcStep::Erase(self.random_at(domain, 0))),
                 Some((slot, lpn)) => self.gather(domain, slot, lpn),
             }
         }
@@ -203,18 +254,28 @@ impl Fast {
         if state.erase == unit {
             state.erase = NONE;
         } else {
-            let recycling = state.recycling.take().expect("a log block is recycled");
+            let recycling = state.recycling.expect("a log block is recycled");
             assert!(state.merge.is_none() && !recycling.paused, "a log block is erased when its pages are merged");
             assert_eq!(self.random_at(domain, 0), unit, "the oldest log block is recycled");
-            self.pop_random(domain);
             self.merges.full += 1;
             self.merges.forward += u64::from(recycling.forward);
+            self.end_recycling(domain, recycling);
         }
         assert_eq!(self.valid[unit as usize], 0, "a unit is erased only when nothing in it is valid");
         self.roles[unit as usize] = Role::Free;
         self.erases[unit as usize] += 1;
         self.pool.put(domain, unit, self.erases[unit as usize]);
         self.settle(domain);
+    }
+
+    /// The oldest log block was erased. One that was begun behind it is gone on with, at once or later.
+    fn end_recycling(&mut self, domain: u32, recycling: Recycling) {
+        self.pop_random(domain);
+        let state = &mut self.domains[domain as usize];
+        let was_behind = state.emptied > 0;
+        state.emptied = state.emptied.saturating_sub(1);
+        state.recycling =
+            was_behind.then_some(Recycling { forward: true, paused: !recycling.forward, erases: false, ..recycling });
     }
 
     /// What the erase of a unit means: that of an old data block in a full merge ends no collection.
@@ -265,7 +326,7 @@ impl Fast {
         let state = &mut self.domains[domain as usize];
         // The block takes no more pages, should it not be full.
         state.filled = state.filled.max(1);
-        state.recycling = Some(Recycling { cursor: 0, forward, paused: false });
+        state.recycling = Some(Recycling { cursor: 0, forward, paused: false, erases: false });
     }
 
     /// Ends what is done, and begins what must be.

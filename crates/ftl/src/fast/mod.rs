@@ -173,6 +173,8 @@ struct Recycling {
     forward: bool,
     /// Put down between two logical blocks.
     paused: bool,
+    /// The erase of an emptied log block comes before anything else.
+    erases: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -190,6 +192,9 @@ struct Domain {
     /// The spent data block that has to be erased before anything else.
     erase: u32,
     recycling: Option<Recycling>,
+    /// How many of the oldest random-write log blocks hold nothing newest any more and wait for their erase, before
+    /// the one that is recycled.
+    emptied: u32,
 }
 
 impl Domain {
@@ -202,6 +207,7 @@ impl Domain {
         merge: None,
         erase: NONE,
         recycling: None,
+        emptied: 0,
     };
 
     /// Log blocks in use.

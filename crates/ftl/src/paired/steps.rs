@@ -49,6 +49,9 @@ impl Ftl {
             }
             return false;
         }
+        if self.take_emptied(domain, false) {
+            return true;
+        }
         if let Some(guard) = self.protection.guards.get_mut(domain as usize) {
             if !guard.held.is_empty() && self.protection.scheme.keeps_backups() {
                 // Space is short: what leans on the held units is backed up instead when its turn comes.

@@ -49,6 +49,30 @@ impl Buckets {
         }
     }
 
+    /// Puts a unit into a list, before the first one that comes after it.
+    pub(super) fn insert(&mut self, domain: u32, row: u32, unit: u32, comes_after: impl Fn(u32) -> bool) {
+        let Some(head) = self.first(domain, row) else {
+            self.push(domain, row, unit);
+            return;
+        };
+        let mut at = head;
+        while !comes_after(at) {
+            at = self.next[at as usize];
+            if at == head {
+                self.push(domain, row, unit);
+                return;
+            }
+        }
+        let before = self.previous[at as usize];
+        self.next[before as usize] = unit;
+        self.previous[unit as usize] = before;
+        self.next[unit as usize] = at;
+        self.previous[at as usize] = unit;
+        if at == head {
+            self.heads[(domain * self.rows + row) as usize] = unit;
+        }
+    }
+
     /// Takes a unit out of the list it is in.
     #[inline]
     pub(super) fn remove(&mut self, domain: u32, row: u32, unit: u32) {

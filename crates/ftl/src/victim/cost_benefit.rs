@@ -93,6 +93,15 @@ impl VictimPolicy for CostBenefit {
         }
     }
 
+    fn on_returned(&mut self, domain: u32, unit: u32, valid: u32, _now: u64) {
+        let since = &self.since;
+        let is_younger = |other: u32| since[other as usize] > since[unit as usize];
+        match &mut self.by_valid {
+            Rows::Changed(rows) => rows.insert(domain, valid, unit, is_younger),
+            Rows::Filled(rows) => rows.insert(domain, valid, unit, is_younger),
+        }
+    }
+
     #[inline]
     fn on_invalidated(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
         match &mut self.by_valid {

@@ -30,6 +30,11 @@ impl VictimPolicy for Fifo {
         self.in_order.push(domain, 0, unit);
     }
 
+    fn on_returned(&mut self, domain: u32, unit: u32, _valid: u32, _now: u64) {
+        // It was the first, and nothing has come before it since.
+        self.in_order.insert(domain, 0, unit, |_| true);
+    }
+
     #[inline]
     fn on_removed(&mut self, domain: u32, unit: u32, _valid: u32) {
         self.in_order.remove(domain, 0, unit);

@@ -77,6 +77,11 @@ pub trait VictimPolicy {
     fn choose(&mut self, view: View<'_>) -> Option<u32>;
     /// A unit was filled; it may be chosen from now on.
     fn on_closed(&mut self, _domain: u32, _unit: u32, _valid: u32, _now: u64) {}
+    /// A unit that was chosen, of which `valid` pages are left, is closed again as if it had never been chosen: its
+    /// collection was put down.
+    fn on_returned(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+        self.on_closed(domain, unit, valid, now);
+    }
     /// A page of a closed unit became invalid; `valid` pages remain.
     fn on_invalidated(&mut self, _domain: u32, _unit: u32, _valid: u32, _now: u64) {}
     /// A closed unit, with `valid` pages, is being collected; it may not be chosen any more.
@@ -116,6 +121,9 @@ macro_rules! victims {
             #[inline]
             fn on_closed(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
                 match self { $(AnyVictim::$variant(policy) => policy.on_closed(domain, unit, valid, now)),+ }
+            }
+            fn on_returned(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+                match self { $(AnyVictim::$variant(policy) => policy.on_returned(domain, unit, valid, now)),+ }
             }
             #[inline]
             fn on_invalidated(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {

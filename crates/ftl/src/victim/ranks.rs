@@ -55,6 +55,16 @@ impl Ranks {
         self.place(domain, row, unit, rank);
     }
 
+    /// Puts a unit that was taken out back into the order, before the first one that comes after it. The units of the
+    /// domain are numbered anew.
+    pub(super) fn insert(&mut self, domain: u32, row: u32, unit: u32, comes_after: impl Fn(u32) -> bool) {
+        let mut in_order = self.in_order(domain);
+        let at = in_order.iter().position(|&other| comes_after(other)).unwrap_or(in_order.len());
+        in_order.insert(at, unit);
+        self.row[unit as usize] = row as u16;
+        self.number(domain, &in_order);
+    }
+
     /// A unit changes its row and keeps its place in the order.
     #[inline]
     pub(super) fn move_to(&mut self, domain: u32, row: u32, unit: u32) {
@@ -111,16 +121,27 @@ impl Ranks {
         }
     }
 
-    /// Gives the units of a domain the first ranks, in their order.
-    #[cold]
-    fn number_anew(&mut self, domain: u32) {
+    /// The units of a domain in their order.
+    fn in_order(&self, domain: u32) -> Vec<u32> {
         let range = (domain * self.ranks) as usize..((domain + 1) * self.ranks) as usize;
         let in_order: Vec<u32> = self.unit[range].iter().copied().filter(|&unit| unit != NONE).collect();
         debug_assert!(in_order.len() <= self.units_per_domain as usize);
+        in_order
+    }
+
+    #[cold]
+    fn number_anew(&mut self, domain: u32) {
+        let in_order = self.in_order(domain);
+        self.number(domain, &in_order);
+    }
+
+    /// Gives units of a domain, with their rows, the first ranks, in this order; no other has one afterwards.
+    fn number(&mut self, domain: u32, in_order: &[u32]) {
+        for &unit in in_order.iter().filter(|&&unit| self.rank[unit as usize] != NONE).collect::<Vec<_>>() {
+            self.remove(domain, unit);
+        }
         for (rank, &unit) in in_order.iter().enumerate() {
             let row = u32::from(self.row[unit as usize]);
-            self.remove(domain, unit);
-            // Ranks below are free: those of units before, which moved down.
             self.place(domain, row, unit, rank as u32);
         }
         self.next[domain as usize] = in_order.len() as u32;

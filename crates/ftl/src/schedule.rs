@@ -1,0 +1,150 @@
+//! When garbage collection runs: the choices, and what each asks for.
+//!
+//! A collection is *mandatory* when the domain needs its room before it takes another page, and *forward* when it is
+//! begun ahead of need. Mandatory ones begin by themselves under every schedule. Forward ones are begun, put down and
+//! taken up by executors with time, which know who is idle ([`crate::Ftl::begin_forward`], [`crate::Ftl::pause`]).
+
+use base::{Choice, Duration, Param, ParamKind, Seam, Selection};
+
+const FREE_BLOCKS: Param = Param {
+    name: "free_blocks",
+    default: 2.0,
+    min: 1.0,
+    max: 65_536.0,
+    kind: ParamKind::Whole,
+    doc: "Blocks held free in every plane while garbage collection keeps up.",
+};
+
+const fn spare_blocks(default: f64) -> Param {
+    Param {
+        name: "spare_blocks",
+        default,
+        min: 1.0,
+        max: 16_777_216.0,
+        kind: ParamKind::Whole,
+        doc: "Collection ahead of need begins only in a plane with at most so many spare blocks (N_s of GC forwarding): \
+              free ones or, under hybrid mapping, log blocks that are not in use.",
+    }
+}
+
+const PREEMPT: Param = Param::word(
+    "preempt",
+    &["on", "off"],
+    "`on`: a collection ahead of need is put down between two page copies or, under hybrid mapping, between two logical \
+     blocks of a full merge; `off`: it goes on to its end.",
+);
+
+/// The seam, for the configuration reader.
+pub static SEAM: Seam = Seam {
+    key: "gc_schedule",
+    doc: "When garbage collection runs.",
+    choices: &[
+        Choice {
+            name: "threshold",
+            doc: "Mandatory only: when a plane's frontier is full and at most `free_blocks` of its blocks are free.",
+            params: &[FREE_BLOCKS],
+        },
+        Choice {
+            name: "forwarding",
+            doc: "Also when a channel has run out of pages to write and would be idle (GC forwarding, section 3.2); put \
+                  down when pages arrive.",
+            params: &[
+                FREE_BLOCKS,
+                spare_blocks(200.0),
+                Param::word(
+                    "trigger",
+                    &["congestion", "empty"],
+                    "`congestion`: only while another channel is in mandatory collection, which is what fills the write \
+                     buffer; `empty`: whenever there is nothing to write.",
+                ),
+                Param::word(
+                    "scope",
+                    &["channel", "die"],
+                    "What has to have run out of pages, and what the other one in mandatory collection is: a channel or a \
+                     die.",
+                ),
+                PREEMPT,
+            ],
+        },
+        Choice {
+            name: "cycle-filling",
+            doc: "Also whenever another plane is in mandatory collection, step by step along with it (GC forwarding, \
+                  section 3.4); put down when that one ends.",
+            params: &[FREE_BLOCKS, spare_blocks(200.0), PREEMPT],
+        },
+        Choice {
+            name: "background",
+            doc: "Also when a die has been idle for a while; put down when the host writes.",
+            params: &[
+                FREE_BLOCKS,
+                spare_blocks(16.0),
+                Param {
+                    name: "idle",
+                    default: 1_000_000.0,
+                    min: 0.0,
+                    max: 3_600_000_000_000.0,
+                    kind: ParamKind::Time,
+                    doc: "How long a die has to be idle first.",
+                },
+                PREEMPT,
+            ],
+        },
+    ],
+};
+
+/// What begins a collection ahead of need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Nothing.
+    Threshold,
+    /// Having run out of pages to write.
+    Forwarding {
+        /// Only while another channel or die is in mandatory collection.
+        congestion: bool,
+        /// Whether dies, not channels, are what runs out of pages.
+        by_die: bool,
+    },
+    /// A mandatory collection elsewhere.
+    CycleFilling,
+    /// Having been idle.
+    Background {
+        /// For how long.
+        idle: Duration,
+    },
+}
+
+/// The schedule that was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// What begins a collection ahead of need.
+    pub kind: Kind,
+    /// With more spare units in a domain none begins there.
+    pub spare_units: u32,
+    /// Whether one that was begun can be put down.
+    pub preempts: bool,
+}
+
+impl Schedule {
+    /// The schedule of a selection of this seam.
+    pub fn new(selection: &Selection) -> Schedule {
+        let kind = match selection.name {
+            "forwarding" => Kind::Forwarding {
+                congestion: selection.word("trigger") == "congestion",
+                by_die: selection.word("scope") == "die",
+            },
+            "cycle-filling" => Kind::CycleFilling,
+            "background" => Kind::Background { idle: Duration(selection.get("idle") as u64) },
+            _ => return Schedule { kind: Kind::Threshold, spare_units: 0, preempts: false },
+        };
+        Schedule {
+            kind,
+            spare_units: selection.get("spare_blocks") as u32,
+            preempts: selection.word("preempt") == "on",
+        }
+    }
+
+    /// Whether every collection is mandatory.
+    pub fn is_threshold(self) -> bool {
+        self.kind == Kind::Threshold
+    }
+}
