@@ -21,7 +21,22 @@ macro_rules! seam {
     };
 }
 
-seam!(MAPPING, "mapping", [plain("page")]);
+seam!(
+    MAPPING,
+    "mapping",
+    [
+        plain("page"),
+        Choice {
+            name: "fast",
+            doc: "Hybrid.",
+            params: &[
+                whole("log_blocks", 0.0, 0.0, 16_777_216.0),
+                Param::word("broken", &["merge", "fill", "waste"], "What becomes of it."),
+                Param::word("start", &["always", "if-spare"], "When it begins."),
+            ],
+        },
+    ]
+);
 seam!(BINDING, "binding", [plain("static"), plain("dynamic")]);
 seam!(ALLOCATION, "allocation", [plain("CWDP"), plain("PDWC"), plain("F"), plain("D"), plain("F2")]);
 seam!(BLOCK_ALLOCATION, "block_allocation", [plain("first-fit"), plain("least-worn")]);
