@@ -92,7 +92,7 @@ impl Timed<'_, '_> {
                     && self.device.ftl.domains_of_die(die).any(|domain| self.may_begin(domain));
                 if begins {
                     self.forward.waits[die as usize] = true;
-                    self.timers.set(self.die_slot(die), self.now + idle);
+                    self.set_array(die, self.now + idle);
                 }
                 false
             }
@@ -112,7 +112,7 @@ impl Timed<'_, '_> {
     pub(super) fn end_idle_time(&mut self, die: u32) {
         if self.forward.waits[die as usize] {
             self.forward.waits[die as usize] = false;
-            self.timers.stop(self.die_slot(die));
+            self.timers.stop(die as usize);
         }
     }
 
