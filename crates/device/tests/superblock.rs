@@ -267,12 +267,12 @@ fn idle_latencies_are_those_of_one_gang() {
     for over in OVER {
         let mut config = paper(over);
         config.device.timing.command_overhead = base::Duration(700);
-        config.device.timing.dram_bandwidth = Some(2_000_000_000);
+        config.device.timing.dram_bandwidth = Some(500_000_000);
         config.device.timing.ecc_latency = base::Duration(3001);
         let step = config.in_step();
-        // Channels carry their parts side by side, planes one after the other.
+        // Channels carry their parts side by side, planes one after the other; the DRAM is slower than four channels.
         let (planes, lanes) = (f64::from(step.planes), f64::from(step.lanes()));
-        let (command, bus, dram, ecc) = (0.7 * planes, 20.48 * planes, 2.048 * lanes, 3.001);
+        let (command, bus, dram, ecc) = (0.7 * planes, 20.48 * planes, 8.192 * lanes, 3.001);
         let read = command + 75.0 + f64::max(bus, dram) + ecc;
         let program = f64::max(command + bus, dram) + 1600.0;
         let of = |kind: &'static str, size: u64| {
