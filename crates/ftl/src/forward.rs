@@ -59,13 +59,17 @@ impl Ftl {
 
     /// The victim of a collection ahead of need.
     fn forward_victim(&mut self, domain: u32) -> Option<u32> {
-        // A victim's pages fill up the open unit and, at most, another one. With several streams each may open one.
-        let least = if self.is_careful { self.reserve + self.streams as u32 + 1 } else { 1 };
-        if self.domains[domain as usize].free < least {
+        if self.domains[domain as usize].free < self.units_for_a_victim() {
             return None;
         }
         let unit = self.choose(domain)?;
         (u32::from(self.units[unit as usize].valid) < self.geometry.unit_slots()).then_some(unit)
+    }
+
+    /// Free units that the pages of a victim may open: they fill up an open one and, at most, another. Where copies go
+    /// to several streams it may be one in each.
+    fn units_for_a_victim(&self) -> u32 {
+        if self.is_careful { self.streams as u32 } else { 1 }
     }
 
     /// Makes the erase of a unit that was passed over the domain's collection.
@@ -86,11 +90,10 @@ impl Ftl {
     /// unit then, the host's next page has a place, and twin blocks are in step.
     pub fn may_pause(&self, domain: u32) -> bool {
         let state = &self.domains[domain as usize];
-        let least = if self.is_careful { self.reserve } else { 1 };
-        let host_has_room = state.frontiers[0].unit != NONE || state.free > self.reserve;
+        let host_has_room = self.is_careful || state.frontiers[0].unit != NONE || state.free > self.reserve;
         let copies = state.frontiers[self.streams - 1];
         let in_step = copies.unit == NONE || copies.slot.is_multiple_of(self.geometry.unit_width);
-        self.is_forward(domain) && state.free >= least && host_has_room && in_step
+        self.is_forward(domain) && state.free >= self.units_for_a_victim() && host_has_room && in_step
     }
 
     /// Puts a collection down; the victim policy hears of the unit again.

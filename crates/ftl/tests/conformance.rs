@@ -41,6 +41,10 @@ struct Bench {
     newest: BTreeMap<u32, u32>,
     versions: u32,
     collections: u32,
+    /// Collections ahead of need: begun, put down, and how often they were to go on with pages to copy.
+    begun: u32,
+    paused: u32,
+    passed: u32,
 }
 
 impl Bench {
@@ -54,6 +58,9 @@ impl Bench {
             newest: BTreeMap::new(),
             versions: 0,
             collections: 0,
+            begun: 0,
+            paused: 0,
+            passed: 0,
         }
     }
 
@@ -125,36 +132,72 @@ impl Bench {
         while let Some(step) = self.ftl.step(domain, &mut group) {
             steps += 1;
             assert!(steps < 100_000, "a collection ends");
-            match step {
-                GcStep::Copy => {
-                    for &from in group.pages() {
-                        self.copy(domain, from, steps % 97 == 0);
-                    }
-                    for _ in 0..group.pads {
-                        self.fill(domain);
-                    }
+            self.carry_out(domain, step, &group, steps % 97 == 0);
+        }
+    }
+
+    fn carry_out(&mut self, domain: u32, step: GcStep, group: &Group, trimmed: bool) {
+        match step {
+            GcStep::Copy => {
+                for &from in group.pages() {
+                    self.copy(domain, from, trimmed);
                 }
-                GcStep::Backup => {
-                    let announced = self.ftl.next_backup_page(domain);
-                    let at = self.ftl.back_up(domain, &group);
-                    assert_eq!(at, announced);
-                    assert!(self.ftl.is_lsb_only(self.ftl.geometry().unit_of(at)));
-                    self.program(at, (u32::MAX, 0));
-                    self.ftl.backed_up(domain);
-                }
-                GcStep::Fill => self.fill(domain),
-                GcStep::Erase(unit) => {
-                    let geometry = *self.ftl.geometry();
-                    for slot in 0..geometry.unit_slots() {
-                        self.stored.remove(&geometry.ppn(unit, slot).0);
-                        self.next_page[geometry.block_of(unit, slot) as usize] = 0;
-                    }
-                    self.ftl.erased(domain, unit);
-                    self.collections += 1;
+                for _ in 0..group.pads {
+                    self.fill(domain);
                 }
             }
-            self.check();
+            GcStep::Backup => {
+                let announced = self.ftl.next_backup_page(domain);
+                let at = self.ftl.back_up(domain, group);
+                assert_eq!(at, announced);
+                assert!(self.ftl.is_lsb_only(self.ftl.geometry().unit_of(at)));
+                self.program(at, (u32::MAX, 0));
+                self.ftl.backed_up(domain);
+            }
+            GcStep::Fill => self.fill(domain),
+            GcStep::Erase(unit) => {
+                let geometry = *self.ftl.geometry();
+                for slot in 0..geometry.unit_slots() {
+                    self.stored.remove(&geometry.ppn(unit, slot).0);
+                    self.next_page[geometry.block_of(unit, slot) as usize] = 0;
+                }
+                self.ftl.erased(domain, unit);
+                self.collections += 1;
+            }
         }
+        self.check();
+    }
+
+    /// Some steps of a collection ahead of need, which then is put down where it may be. In between it passes empty
+    /// units over, and erases them later.
+    fn go_ahead(&mut self, random: &mut Stream) {
+        let domain = random.below_u32(self.ftl.geometry().domains());
+        self.begun += u32::from(self.ftl.begin_forward(domain));
+        let mut group = Group::EMPTY;
+        for _ in 0..random.below(12) {
+            if !self.ftl.is_forward(domain) {
+                break;
+            }
+            match random.below(4) {
+                0 if self.ftl.rests(domain) => self.passed += u32::from(self.ftl.pass_over(domain)),
+                1 if self.ftl.rests(domain) && self.ftl.has_emptied(domain) => self.ftl.erase_emptied(domain),
+                _ => {}
+            }
+            self.check();
+            let Some(step) = self.ftl.step(domain, &mut group) else { break };
+            self.carry_out(domain, step, &group, random.below(40) == 0);
+        }
+        while self.ftl.is_collecting(domain) {
+            if self.ftl.is_forward(domain) && self.ftl.may_pause(domain) {
+                self.ftl.pause(domain);
+                self.paused += 1;
+                assert!(!self.ftl.is_collecting(domain));
+                self.check();
+            } else if let Some(step) = self.ftl.step(domain, &mut group) {
+                self.carry_out(domain, step, &group, false);
+            }
+        }
+        self.check_data();
     }
 
     fn fill(&mut self, domain: u32) {
@@ -336,6 +379,73 @@ fn hybrid_mapping_under_every_static_order() {
     assert_eq!(combinations, 24 * 2 * 6);
 }
 
+/// Collections ahead of need, put down at every point at which they may be, among writes and trims.
+#[test]
+fn collections_ahead_of_need_leave_the_map_whole() {
+    let first = |key| selection(&seam(key).choices[0]);
+    let gc_schedule = selection(seam("gc_schedule").find("background").expect("a schedule"));
+    let mut kinds = Vec::new();
+    for mapping in ["page", "fast"] {
+        for unit in ["block", "twin"] {
+            for separation in ["none", "host-gc", "dac"] {
+                for paired_page in ["none", "lsb-backup", "slc-buffer"] {
+                    kinds.push((mapping, unit, separation, paired_page));
+                }
+            }
+        }
+    }
+    kinds.retain(|&(mapping, unit, separation, paired_page)| match mapping {
+        "fast" => (unit, separation, paired_page) == ("block", "none", "none"),
+        _ if unit == "twin" => separation != "dac" && paired_page == "none",
+        _ => separation == "none" || paired_page != "slc-buffer",
+    });
+    let mut totals = [0; 3];
+    for (case, (mapping, unit, separation, paired_page)) in kinds.into_iter().enumerate() {
+        for victim in seam("victim").choices {
+            let chosen = |key: &str, name| selection(seam(key).find(name).expect("a choice"));
+            let mut gc_schedule = gc_schedule.clone();
+            gc_schedule.params[0].1 = 1.0 + f64::from(u8::from(separation == "dac" || paired_page == "slc-buffer"));
+            let mut mapped = chosen("mapping", mapping);
+            if mapping == "fast" {
+                mapped.params[0].1 = 4.0;
+            }
+            let reclaim_unit = chosen("reclaim_unit", unit);
+            let policies = Policies {
+                mapping: &mapped,
+                allocation: &chosen("allocation", if unit == "twin" { "F" } else { "CWDP" }),
+                block_allocation: &first("block_allocation"),
+                victim: &selection(victim),
+                reclaim_unit: &reclaim_unit,
+                gc_schedule: &gc_schedule,
+                separation: &chosen("separation", separation),
+                paired_page: &chosen("paired_page", paired_page),
+                wear_leveling: &first("wear_leveling"),
+                cell: Cell::Mlc,
+                program_order: ProgramOrder::Shadow,
+            };
+            let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
+            let run = || {
+                let geometry = geometry(reclaim_unit.choice, 12);
+                let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
+                let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1).expect("memory"));
+                (0..pages as u32).for_each(|lpn| bench.write(lpn));
+                let mut random = Stream::new(case as u64, "ahead");
+                for _ in 0..600 {
+                    match random.below(8) {
+                        0 => bench.trim(random.below_u32(pages as u32)),
+                        1..=4 => bench.write(random.below_u32(pages as u32)),
+                        _ => bench.go_ahead(&mut random),
+                    }
+                }
+                [bench.begun, bench.paused, bench.passed]
+            };
+            let Ok(counts) = catch_unwind(AssertUnwindSafe(run)) else { panic!("broken: {what}") };
+            totals.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
+        }
+    }
+    assert!(totals.iter().all(|&total| total > 500), "begun, put down, passed over: {totals:?}");
+}
+
 const SHAPE: Shape = Shape { domains: 3, units_per_domain: 9, slots: 6 };
 
 /// Closes, invalidates, chooses and removes units at random, as an FTL would, and holds a policy to its
@@ -374,8 +484,14 @@ fn conform(policy: &mut impl VictimPolicy, seed: u64) {
         assert_eq!(units[choice as usize].state, UnitState::Closed, "unit {choice} was chosen");
         if random.below(6) == 0 {
             let state = &mut units[choice as usize];
-            state.state = UnitState::Collecting;
             policy.on_removed(domain, choice, u32::from(state.valid));
+            if random.below(2) == 0 {
+                // Its collection is put down when some of its pages are moved.
+                state.valid -= state.valid.min(random.below_u32(3) as u16);
+                policy.on_returned(domain, choice, u32::from(state.valid), now);
+            } else {
+                state.state = UnitState::Collecting;
+            }
         }
     }
 }

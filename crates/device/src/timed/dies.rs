@@ -259,7 +259,14 @@ impl Timed<'_, '_> {
             return;
         }
         let read = self.oldest_read(die);
-        let other = self.oldest_task(die);
+        let mut other = self.oldest_task(die);
+        if !self.forward.is_threshold()
+            && let Some((_, Task::Program(domain))) = other
+            && self.device.ftl.is_collecting(domain)
+        {
+            // Preparing another plane's write began a collection there, and this plane fills its time.
+            other = self.oldest_task(die);
+        }
         match (read, other) {
             (Some((read, ppn)), None) => self.issue_read(die, read, ppn),
             (Some((read, ppn)), Some((age, _)))
@@ -513,6 +520,7 @@ impl Timed<'_, '_> {
             let fits = self.scheduler.may_join(last_age, age)
                 && self.device.ftl.prepare(domain, lpn)
                 && self.fits_host_frontier(lead, domain, lpn);
+            self.note_need(domain);
             if fits {
                 last_age = self.program_from(die, domain, domain);
             }
