@@ -1,0 +1,210 @@
+//! Collections ahead of need as a user runs them: whose time they fill, and what they cost (Wen and Chang, GC forwarding).
+
+mod common;
+
+use base::{Duration, Multiplane};
+use common::*;
+use config::Config;
+use config::model::*;
+use serde_json::Value;
+
+/// Channels of one chip, with a write buffer of two pages for each, overwritten at random by batch replay.
+fn channels(channels: u32, planes: u32, mapping: &str) -> Config {
+    let mut config = plain(channels, 1, 1, planes, 80, 32);
+    let page = u64::from(config.device.page_size);
+    config.device.user_capacity = u64::from(channels * planes) * 64 * 32 * page;
+    config.device.multiplane = Multiplane::Any;
+    if mapping == "fast" {
+        choose(&mut config.ftl, "mapping", "fast", &[("broken", 1.0)]);
+        choose(&mut config.ftl, "victim", "fifo", &[]);
+    }
+    choose(&mut config.ftl, "write_buffer", "fifo", &[("size", (2 * u64::from(channels) * page) as f64)]);
+    choose(&mut config.ftl, "scheduler", "paq", &[]);
+    config.host.replay = Replay::Batch;
+    config.workload.source = Source::Generator(generator("uniform", page, 0.0, config.device.user_capacity));
+    config.workload.end = End { requests: Some(12_000 * u64::from(channels * planes) / 4), ..End::default() };
+    config.run.precondition = Precondition::Sequential { volume: config.device.user_capacity };
+    config.run.payload = Payload::None;
+    config.run.checks = Checks::Fast;
+    config
+}
+
+fn under(config: &Config, schedule: &str, params: &[(&str, f64)]) -> Value {
+    let mut config = config.clone();
+    choose(&mut config.ftl, "gc_schedule", schedule, params);
+    run(&config)
+}
+
+fn iops(summary: &Value) -> f64 {
+    figure(summary, "host.write_iops")
+}
+
+fn idle(summary: &Value) -> f64 {
+    figure(summary, "utilisation.die.idle")
+}
+
+/// With independent channels one collects while the buffer fills with its pages, and the others are idle.
+#[test]
+fn idle_time_of_channels_is_filled() {
+    for mapping in ["page", "fast"] {
+        let config = channels(4, 1, mapping);
+        let alone = under(&config, "threshold", &[]);
+        assert_eq!(figure(&alone, "gc.forward"), 0.0);
+        for schedule in ["forwarding", "cycle-filling"] {
+            let filled = under(&config, schedule, &[]);
+            let gain = iops(&filled) / iops(&alone);
+            // Collections of page mapping are short: there is less to fill, and an erase that others wait for weighs more.
+            let (least, most_idle) = if mapping == "fast" { (1.6, 0.6) } else { (1.1, 0.9) };
+            assert!(gain > least, "{mapping}, {schedule}: {gain}");
+            let (before, after) = (idle(&alone), idle(&filled));
+            assert!(after < most_idle * before, "{mapping}, {schedule}: idle {before} and {after}");
+            let (forward, preempted) = (figure(&filled, "gc.forward"), figure(&filled, "gc.preempted"));
+            assert!(forward > 100.0 && preempted > 10.0, "{mapping}, {schedule}: {forward}, {preempted}");
+            // Ahead of need costs some: pages are copied that would have been overwritten by the time of need.
+            let cost = figure(&filled, "waf") / figure(&alone, "waf");
+            assert!((0.97..1.25).contains(&cost), "{mapping}, {schedule}: {cost}");
+        }
+    }
+}
+
+/// One channel has nobody to fill time with.
+#[test]
+fn alone_every_collection_is_mandatory() {
+    let config = channels(1, 1, "fast");
+    let alone = under(&config, "threshold", &[]);
+    for (schedule, params) in [("forwarding", &[][..]), ("cycle-filling", &[])] {
+        let summary = under(&config, schedule, params);
+        assert_eq!(figure(&summary, "gc.forward"), 0.0);
+        assert_eq!(iops(&summary), iops(&alone), "{schedule}");
+    }
+}
+
+/// Planes that collect in step share their commands, where they are addressed independently.
+#[test]
+fn planes_in_step_share_their_commands() {
+    for mapping in ["page", "fast"] {
+        let mut config = channels(2, 2, mapping);
+        let together = under(&config, "cycle-filling", &[]);
+        config.device.multiplane = Multiplane::Off;
+        let apart = under(&config, "cycle-filling", &[]);
+        let gain = iops(&together) / iops(&apart);
+        assert!(gain > 1.4, "{mapping}: {gain}");
+        let shared = figure(&together, "flash.multiplane.erase_fraction");
+        assert!(shared > 0.7, "{mapping}: {shared}");
+        // Without the initiator's pace planes of a die collect one by one.
+        config.device.multiplane = Multiplane::Any;
+        let alone = under(&config, "threshold", &[]);
+        assert!(iops(&together) > 1.3 * iops(&alone), "{mapping}");
+    }
+}
+
+/// Everything is written to one channel. The others have time, but nothing to gain: N_s keeps them from wearing out.
+#[test]
+fn spare_blocks_limit_useless_collections() {
+    let mut config = channels(4, 1, "page");
+    let page = u64::from(config.device.page_size);
+    // Pages go round the channels, so every fourth one is of the first.
+    let rows: Vec<_> = (0..3_000u64).map(|i| (0, "Write", i * 7919 % 2048 * 4 * page, page)).collect();
+    let trace = TraceFile::new(&rows);
+    config.workload.source = trace.source();
+    config.workload.end = End { rounds: Some(1), ..End::default() };
+    config.run.precondition = Precondition::Random { volume: 2 * config.device.user_capacity };
+    let alone = under(&config, "threshold", &[]);
+    let erases = |summary: &Value| figure(summary, "flash.block_erases");
+    for schedule in ["forwarding", "cycle-filling"] {
+        let limited = under(&config, schedule, &[("spare_blocks", 3.0)]);
+        let free = under(&config, schedule, &[("spare_blocks", 10_000.0)]);
+        let extra = |summary| erases(summary) - erases(&alone);
+        assert!(extra(&free) > 30.0, "{schedule}: {} erases more", extra(&free));
+        assert!(extra(&limited) < 0.3 * extra(&free), "{schedule}: {} and {}", extra(&limited), extra(&free));
+        assert_eq!(iops(&limited) / iops(&alone), 1.0, "{schedule}: nothing is gained");
+    }
+}
+
+/// Whenever a channel is out of pages it may begin to merge, or only while another one is in mandatory collection.
+#[test]
+fn the_trigger_decides_how_much_is_merged_early() {
+    let mut config = channels(4, 1, "fast");
+    choose(&mut config.ftl, "write_buffer", "fifo", &[("size", 8.0 * f64::from(config.device.page_size))]);
+    let congestion = under(&config, "forwarding", &[("trigger", 0.0)]);
+    let empty = under(&config, "forwarding", &[("trigger", 1.0)]);
+    let share = |summary: &Value| figure(summary, "gc.forward") / figure(summary, "gc.invocations");
+    assert!(share(&empty) > share(&congestion), "{} and {}", share(&empty), share(&congestion));
+    assert!(figure(&empty, "waf") > figure(&congestion, "waf"), "log blocks are merged before their time");
+}
+
+#[test]
+fn without_preemption_nothing_is_put_down() {
+    for mapping in ["page", "fast"] {
+        let config = channels(4, 1, mapping);
+        for schedule in ["forwarding", "cycle-filling", "background"] {
+            let summary = under(&config, schedule, &[("preempt", 1.0)]);
+            assert_eq!(figure(&summary, "gc.preempted"), 0.0, "{mapping}, {schedule}");
+        }
+        let (on, off) = (under(&config, "cycle-filling", &[]), under(&config, "cycle-filling", &[("preempt", 1.0)]));
+        assert!(figure(&on, "gc.preempted") > 0.0 && iops(&on) != iops(&off));
+    }
+}
+
+/// Requests come in bursts, with pauses in between. What is collected in these, no write waits for.
+#[test]
+fn background_collection_uses_pauses() {
+    for mapping in ["page", "fast"] {
+        let mut config = channels(2, 1, mapping);
+        choose(&mut config.ftl, "write_buffer", "none", &[]);
+        config.host.replay = Replay::Open;
+        config.host.queue_depth = 32;
+        if let Source::Generator(generator) = &mut config.workload.source {
+            generator.interval = Duration::from_us(4_000);
+            (generator.idle_every, generator.idle_for) = (16, Duration::from_us(4_000_000));
+        }
+        let foreground = under(&config, "threshold", &[]);
+        let background = under(&config, "background", &[]);
+        let of = |summary: &Value, path: &str| figure(summary, path);
+        let mandatory = |summary: &Value| of(summary, "gc.foreground");
+        assert!(
+            mandatory(&background) < 0.1 * mandatory(&foreground),
+            "{mapping}: {} of {} collections are mandatory",
+            mandatory(&background),
+            mandatory(&foreground)
+        );
+        let tail = |summary: &Value| of(summary, "host.write_latency_us.p99");
+        assert!(tail(&background) < 0.5 * tail(&foreground), "{mapping}: {} {}", tail(&background), tail(&foreground));
+        // A die that is never idle for so long collects nothing ahead of need.
+        let never = under(&config, "background", &[("idle", 3.6e12)]);
+        assert_eq!(of(&never, "gc.forward"), 0.0);
+        assert_eq!(iops(&never), iops(&foreground));
+    }
+}
+
+/// Chips of two dies: the channel runs out of pages later than each of its dies.
+#[test]
+fn the_scope_may_be_a_die() {
+    let mut config = channels(2, 1, "page");
+    (config.device.dies_per_chip, config.device.user_capacity) = (2, 2 * config.device.user_capacity);
+    if let Source::Generator(generator) = &mut config.workload.source {
+        generator.footprint = config.device.user_capacity;
+    }
+    let alone = under(&config, "threshold", &[]);
+    let by_channel = under(&config, "forwarding", &[("scope", 0.0)]);
+    let by_die = under(&config, "forwarding", &[("scope", 1.0)]);
+    assert!(iops(&by_die) > iops(&alone) && iops(&by_channel) > iops(&alone));
+    let forward = |summary: &Value| figure(summary, "gc.forward");
+    assert!(forward(&by_die) > forward(&by_channel), "{} and {}", forward(&by_die), forward(&by_channel));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let mut config = channels(2, 1, "page");
+    choose(&mut config.ftl, "gc_schedule", "forwarding", &[]);
+    assert!(device::check(&config).is_ok());
+    config.run.executor = Executor::Count;
+    let refusal = device::check(&config).expect_err("no time");
+    assert_eq!(refusal.key, "ftl.gc_schedule");
+    assert!(refusal.message.contains("under `count` no time passes"), "{refusal:?}");
+    config.run.executor = Executor::Timed;
+    choose(&mut config.ftl, "paired_page", "gcmix", &[]);
+    config.device.cell = base::Cell::Mlc;
+    let refusal = device::check(&config).expect_err("two masters of one victim");
+    assert!(refusal.message.contains("empties victims by itself"), "{refusal:?}");
+}
