@@ -55,7 +55,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         }
         "slc-buffer" if free < 2.0 => refuse(
             "merges its buffer while a plane has as few as `free_blocks` free blocks, and needs two".into(),
-            "set `gc_schedule.threshold.free_blocks` to 2 or more",
+            "set `free_blocks` of `ftl.gc_schedule` to 2 or more",
         ),
         "gcmix" | "gcmix-adaptive" => check_mixing(config, scheme, free),
         _ => Ok(()),
@@ -129,7 +129,7 @@ fn check_regions(config: &Config) -> Result<(), Refusal> {
         return refuse(
             "ftl.gc_schedule",
             format!("a collection may open a block in each of the {regions} regions, and only {free} are held free"),
-            format!("set `gc_schedule.threshold.free_blocks` to {regions} or more"),
+            format!("set `free_blocks` of `ftl.gc_schedule` to {regions} or more"),
         );
     }
     Ok(())
