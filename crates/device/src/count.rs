@@ -93,9 +93,7 @@ fn serve(device: &mut Device, request: &Request) {
             }
         }
         RequestKind::Trim => {
-            for (lpn, _) in span.whole().pages() {
-                device.trim(lpn);
-            }
+            device.trim_now(span.whole());
         }
         RequestKind::Flush => {}
     }
@@ -141,8 +139,8 @@ fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request) {
                 if let Some(page) = buffer.find(lpn) {
                     buffer::drop_page(device, buffer, page, buffer.age());
                 }
-                device.trim(lpn);
             }
+            device.trim_now(span.whole());
         }
         RequestKind::Flush => {
             device.promise_durable(0);

@@ -7,7 +7,7 @@ use ftl::{Erasure, Ftl, GcSink, OutOfMemory, Policies, Source};
 use metrics::{Locality, Recorder};
 
 use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
-use crate::pages::{Lanes, Share};
+use crate::pages::{Lanes, Share, Span};
 
 /// An SSD without a clock.
 pub(crate) struct Device {
@@ -111,9 +111,13 @@ impl Device {
     /// Programs a version of a page without time, after the read of its old version if it is written in part.
     #[inline]
     pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, share: Share) {
+        if share.old > 0 {
+            self.load_entry(lpn);
+        }
         if share.old > 0
             && let Some(old) = self.ftl.lookup(lpn)
         {
+            self.ftl.used(lpn);
             self.flash.read(old);
             self.recorder.counters.count(Cause::Rmw, OpKind::Read, 1);
             self.note_bystanders(Cause::Rmw, OpKind::Read, share.old);
@@ -157,6 +161,8 @@ impl Device {
     /// Reads so many lanes of a page of the array without time, of no older version than `floor`.
     #[inline]
     pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32, lanes: u8) {
+        self.load_entry(lpn);
+        self.ftl.used(lpn);
         match self.ftl.lookup(lpn) {
             None => self.recorder.counters.unmapped_reads += 1,
             Some(ppn) => {
@@ -168,6 +174,15 @@ impl Device {
         }
     }
 
+    /// Has the map entry of a page that is to be read at hand, where not the whole map is in DRAM.
+    #[inline]
+    fn load_entry(&mut self, lpn: Lpn) {
+        while !self.ftl.prepare_read(lpn) {
+            let domain = self.ftl.domain_without_time(lpn);
+            self.collect_now(domain);
+        }
+    }
+
     #[cold]
     pub(crate) fn collect_now(&mut self, domain: u32) {
         let mut sink = Sink::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
@@ -176,7 +191,25 @@ impl Device {
         for neighbour in early {
             self.ftl.collect(neighbour, &mut sink);
         }
-        self.after_collection();
+        if sink.has_erased {
+            self.after_collection();
+        }
+    }
+
+    /// Forgets the pages of a span, and has the domains do what that calls for.
+    pub(crate) fn trim_now(&mut self, span: Span) {
+        for (lpn, _) in span.pages() {
+            self.trim(lpn);
+        }
+        if self.ftl.dftl_figures().is_some() {
+            let domains = self.ftl.geometry().domains();
+            for first in span.first..span.end.min(span.first.saturating_add(domains)) {
+                let domain = self.ftl.domain_without_time(Lpn(first));
+                if self.ftl.is_collecting(domain) {
+                    self.collect_now(domain);
+                }
+            }
+        }
     }
 
     /// Forgets a page.
@@ -297,6 +330,14 @@ impl Device {
         Content { stamp: Stamp { lpn, version }.pack(), spare: self.ftl.host_spare(lpn, at) }
     }
 
+    /// What a translation page stores that was just placed.
+    pub(crate) fn translation_content(&mut self, lpn: Lpn, at: Ppn) -> Content {
+        if self.oracle.is_none() {
+            return Content::EMPTY;
+        }
+        Content { stamp: Stamp { lpn, version: 0 }.pack(), spare: self.ftl.copy_spare(0, lpn, at) }
+    }
+
     /// Tells the FTL the time, which some policies look at.
     #[inline]
     pub(crate) fn tell_time(&mut self, now: Instant) {
@@ -326,7 +367,7 @@ impl Device {
         if let Err(problem) = self.ftl.check_invariants() {
             panic!("the FTL's state is inconsistent: {problem}");
         }
-        for lpn in (0..self.ftl.user_pages()).map(Lpn) {
+        for lpn in (0..self.ftl.logical_pages()).map(Lpn) {
             if let Some(ppn) = self.ftl.lookup(lpn) {
                 let place = self.ftl.geometry().place(ppn);
                 let programmed = self.flash.nand().is_programmed(place.block, place.page);
@@ -381,11 +422,13 @@ struct Sink<'a> {
     counters: &'a mut metrics::Counters,
     /// What the controller holds of the page whose program failed.
     held: Content,
+    /// Whether a unit was erased.
+    has_erased: bool,
 }
 
 impl<'a> Sink<'a> {
     fn new(flash: &'a mut Flash, counters: &'a mut metrics::Counters, held: Content) -> Sink<'a> {
-        Sink { flash, counters, held }
+        Sink { flash, counters, held, has_erased: false }
     }
 
     fn program(&mut self, cause: Cause, at: Ppn, content: Content) -> bool {
@@ -417,6 +460,18 @@ impl GcSink for Sink<'_> {
         self.program(Cause::Backup, at, parity.tagged(tag))
     }
 
+    fn fetched(&mut self, from: Ppn) {
+        self.flash.read(from);
+        self.counters.count(Cause::Mapping, OpKind::Read, 1);
+    }
+
+    fn updated(&mut self, from: Option<Ppn>, lpn: Lpn, to: Ppn, tag: u128) -> bool {
+        if let Some(from) = from {
+            self.fetched(from);
+        }
+        self.program(Cause::Mapping, to, Content { stamp: Stamp { lpn, version: 0 }.pack(), spare: tag })
+    }
+
     fn rewritten(&mut self, cause: Cause, source: Source, at: Ppn, tag: u128) -> bool {
         let content = match source {
             Source::Controller => Some(self.held),
@@ -433,6 +488,7 @@ impl GcSink for Sink<'_> {
 
     fn erased(&mut self, erasure: Erasure) {
         let blocks = self.flash.erase(erasure.unit);
+        self.has_erased = true;
         self.counters.count(erasure.cause, OpKind::Erase, blocks);
         count_collection(self.counters, erasure);
     }

@@ -6,6 +6,7 @@
 mod buffer;
 mod count;
 mod device;
+mod dftl;
 mod flash;
 mod gang;
 mod hybrid;
@@ -128,6 +129,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     paired::check(config)?;
     buffer::check(config)?;
     hybrid::check(config)?;
+    dftl::check(config)?;
     schedule::check(config)?;
     let capacity = config.device.user_capacity;
     let largest = largest_user_capacity(config);
@@ -152,9 +154,10 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             size(capacity)
         ),
         help: format!(
-            "with {free} blocks held free{} in each plane of {}, `user_capacity` can be at most {}, which is \
+            "with {free} blocks held free{}{} in each plane of {}, `user_capacity` can be at most {}, which is \
              `over_provisioning` = {:.6} (spare ÷ user); near that limit write amplification is enormous",
             hybrid::log_in_words(config),
+            dftl::in_words(config),
             config.device.blocks_per_plane,
             size(largest),
             (smallest * 1e6).ceil() / 1e6
@@ -219,6 +222,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     if options.save_state.is_some() {
         paired::check_saved(config)?;
         hybrid::check_saved(config)?;
+        dftl::check_saved(config)?;
     }
     let timed = config.run.executor == Executor::Timed;
     let mut device = Device::new(config, timed).map_err(|error| RunError::Failed(error.to_string()))?;

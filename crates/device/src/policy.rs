@@ -31,6 +31,20 @@ pub(crate) fn figures(config: &Config, device: &Device) -> Map<String, Value> {
         let share = (done.host_pages > 0).then(|| done.paired as f64 / done.host_pages as f64);
         put("gcmix.paired_fraction", json!(share));
     }
+    if let Some((done, (entries, pages))) = device.ftl.dftl_figures() {
+        let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
+        put("dftl.cached_entries", json!(entries));
+        put("dftl.translation_pages", json!(pages));
+        put("dftl.lookups", json!(done.lookups));
+        put("dftl.hit_fraction", json!(ratio(done.lookups.saturating_sub(done.misses), done.lookups)));
+        put("dftl.fetches", json!(done.fetches));
+        put("dftl.write_backs", json!(done.write_backs));
+        put("dftl.entries_per_write_back", json!(ratio(done.entries_written_back, done.write_backs)));
+        put("dftl.gc_updates", json!(done.gc_updates));
+        put("dftl.entries_per_gc_update", json!(ratio(done.moved_uncached, done.gc_updates)));
+        put("dftl.moved_cached_fraction", json!(ratio(done.moved_cached, done.moved_cached + done.moved_uncached)));
+        put("dftl.trim_updates", json!(done.trim_updates));
+    }
     if let Some((merges, log_blocks)) = device.ftl.merges() {
         put("fast.log_blocks", json!(log_blocks));
         put("fast.switch_merges", json!(merges.switch));

@@ -15,7 +15,7 @@ use crate::buffer::{self, Buffer};
 use crate::count;
 use crate::device::Device;
 use crate::flash::{Fault, Stamp};
-use crate::{RunError, Watch, hybrid, precondition};
+use crate::{RunError, Watch, dftl, hybrid, precondition};
 
 /// Host writes of a life after the fill, in user capacities.
 const WRITES: f64 = 2.5;
@@ -107,6 +107,7 @@ impl Tally {
 /// When the configuration cannot be used (it has to have stamped pages), or memory runs out.
 pub fn restart_cost(config: &Config) -> Result<Value, RunError> {
     hybrid::check_faults(config)?;
+    dftl::check_faults(config)?;
     if config.run.payload != config::model::Payload::Stamp {
         return Err(RunError::Input("a restart needs `run.payload = \"stamp\"`: it reads spare areas".into()));
     }
@@ -172,6 +173,7 @@ pub fn try_everywhere(config: &Config, trouble: Trouble, seeds: u64, stride: u64
         ));
     }
     hybrid::check_faults(config)?;
+    dftl::check_faults(config)?;
     let mut tally = Tally::default();
     for seed in 0..seeds {
         let mut whole = Life::new(config, seed)?;

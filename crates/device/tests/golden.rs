@@ -65,6 +65,12 @@ fn hybrid(config: &mut Config, params: &[(&'static str, f64)]) {
     lower_capacity(config);
 }
 
+/// A map in flash, with so many cached entries for each of the sixteen planes.
+fn map_in_flash(config: &mut Config, entries: u32) {
+    choose(&mut config.ftl, "mapping", "dftl", &[("cache", f64::from(16 * entries * 8))]);
+    lower_capacity(config);
+}
+
 /// A user space of six tenths of the reference's.
 fn lower_capacity(config: &mut Config) {
     config.device.user_capacity = config.device.user_capacity / 10 * 6 / 8192 * 8192;
@@ -99,6 +105,9 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
             }
             if seam.key == "mapping" && choice.name == "fast" {
                 hybrid(&mut config, &[]);
+            }
+            if seam.key == "mapping" && choice.name == "dftl" {
+                map_in_flash(&mut config, 16);
             }
             if seam.key == "reclaim_unit" && choice.name == "twin" {
                 // Twin blocks want an allocation that goes round the planes of a die.
@@ -159,6 +168,17 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         let mut config = reference(executor);
         config.run.precondition = precondition;
         all.push((format!("precondition={name}"), config));
+    }
+    for (name, separation, paired_page, entries) in [
+        ("dftl, all cached", "none", "none", 1000),
+        ("dftl, half cached, host-gc", "host-gc", "none", 130),
+        ("dftl, lsb-backup", "none", "lsb-backup", 16),
+    ] {
+        let mut config = reference(executor);
+        map_in_flash(&mut config, entries);
+        choose(&mut config.ftl, "separation", separation, &[]);
+        choose(&mut config.ftl, "paired_page", paired_page, &[]);
+        all.push((name.to_string(), config));
     }
     for (name, params) in [
         ("fast broken=fill", [("broken", 1.0), ("start", 0.0)]),
@@ -232,7 +252,7 @@ fn cell(summary: &Value, path: &str, decimals: usize) -> String {
 }
 
 /// Path, heading and decimals of each column.
-const COLUMNS: [(&str, &str, usize); 14] = [
+const COLUMNS: [(&str, &str, usize); 15] = [
     ("waf", "waf", 4),
     ("flash.block_erases", "erases", 0),
     ("gc.moved_pages", "moved", 0),
@@ -240,6 +260,7 @@ const COLUMNS: [(&str, &str, usize); 14] = [
     ("wear.erases.stddev", "stddev", 3),
     ("flash.by_cause.rmw.reads", "rmw", 0),
     ("flash.by_cause.backup.programs", "backup", 0),
+    ("flash.by_cause.mapping.programs", "mapping", 0),
     ("host.read_latency_us.p50", "r p50", 1),
     ("host.read_latency_us.p99", "r p99", 1),
     ("host.write_latency_us.p50", "w p50", 1),

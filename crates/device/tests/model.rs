@@ -40,7 +40,8 @@ fn traces_with_every_kind_of_request_lose_nothing() {
     for seed in 0..CASES {
         let mut config = random_config(seed + 1_000_000);
         let path = directory.join(format!("{seed}.csv"));
-        std::fs::write(&path, random_trace(seed, config.device.user_capacity, 150)).unwrap();
+        let rows = if config.device.page_size < 4096 { 30 } else { 150 };
+        std::fs::write(&path, random_trace(seed, config.device.user_capacity, rows)).unwrap();
         config.workload.source = Source::Trace { path: path.display().to_string() };
         config.workload.end = End { rounds: Some(2), ..End::default() };
         config.host.replay = [Replay::Open, Replay::Closed, Replay::Batch][seed as usize % 3];
@@ -64,6 +65,7 @@ fn traces_with_every_kind_of_request_lose_nothing() {
 fn a_full_device_keeps_going_at_the_smallest_spare_space() {
     for seed in 0..120 {
         let mut config = random_config(seed + 2_000_000);
+        execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
         let page = page_size(&config);
         let limit = device::largest_user_capacity(&config);
         config.device.user_capacity = limit;
@@ -73,7 +75,6 @@ fn a_full_device_keeps_going_at_the_smallest_spare_space() {
         config.workload.source = Source::Generator(uniform);
         config.workload.end = End { requests: Some(4 * limit / page), ..End::default() };
         config.run.precondition = Precondition::Sequential { volume: limit };
-        execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
         // The whole-state check after each of very many collections is left to the other tests.
         config.run.checks = Checks::Fast;
         attempt(seed, &config);

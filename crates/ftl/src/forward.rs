@@ -32,10 +32,10 @@ impl Ftl {
         self.domains[domain as usize].free
     }
 
-    /// Whether a mandatory garbage collection is in progress.
+    /// Whether a mandatory garbage collection is in progress, of data or of translation pages.
     #[inline]
     pub fn needs_room(&self, domain: u32) -> bool {
-        self.domains[domain as usize].job.is_some_and(|job| !job.forward && job.cause == base::Cause::Gc)
+        self.domains[domain as usize].job.is_some_and(|job| !job.forward && job.cause != base::Cause::Wear)
     }
 
     /// Whether a collection ahead of need is in progress.
@@ -67,9 +67,13 @@ impl Ftl {
     }
 
     /// Free units that the pages of a victim may open: they fill up an open one and, at most, another. Where copies go
-    /// to several streams it may be one in each.
+    /// to several streams it may be one in each. With a map in flash as many as a mandatory collection finds.
     fn units_for_a_victim(&self) -> u32 {
-        if self.is_careful { self.streams as u32 } else { 1 }
+        match (&self.dftl, self.is_careful) {
+            (Some(_), _) => self.reserve,
+            (None, true) => self.streams as u32,
+            (None, false) => 1,
+        }
     }
 
     /// Makes the erase of a unit that was passed over the domain's collection.
@@ -103,6 +107,7 @@ impl Ftl {
     pub fn pause(&mut self, domain: u32) {
         assert!(self.may_pause(domain), "collections ahead of need are put down, between two groups of pages");
         let Some(job) = self.domains[domain as usize].job.take() else { return };
+        self.forget_moved_step(domain);
         if self.units[job.unit as usize].valid == 0 {
             self.forward.emptied[domain as usize].push(job);
         } else {
@@ -116,6 +121,7 @@ impl Ftl {
         self.units[unit].state = UnitState::Closed;
         self.closed_at[unit] = self.forward.closed_at[domain as usize];
         self.victim.on_returned(domain, job.unit, u32::from(self.units[unit].valid), now);
+        self.note_closed(domain, job.unit, UnitState::Closed);
     }
 
     /// Whether an empty unit waits for its erase.

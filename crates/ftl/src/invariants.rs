@@ -16,7 +16,8 @@ impl Ftl {
     pub fn check_invariants(&self) -> Result<(), String> {
         self.check_maps()?;
         self.check_units()?;
-        self.check_domains()
+        self.check_domains()?;
+        self.check_translation()
     }
 
     fn check_maps(&self) -> Result<(), String> {

@@ -7,6 +7,7 @@ use base::{Cause, Cell, Geometry, Instant, Lpn, PageLayout, Ppn, ProgramOrder, S
 use engine::FlatArray;
 
 use crate::allocation::Allocation;
+use crate::dftl::{self, Dftl};
 use crate::failure::Source;
 use crate::forward::Forward;
 use crate::group::Group;
@@ -70,7 +71,17 @@ impl Policies<'_> {
         self.gc_schedule.get("free_blocks") as u32
     }
 
-    /// Frontiers of a domain.
+    /// Whether the map is in flash.
+    fn is_dftl(&self) -> bool {
+        self.mapping.name == dftl::CHOICE.name
+    }
+
+    /// Units that a page-mapped domain holds free while collection keeps up.
+    fn free_units(&self) -> u32 {
+        self.reserve() + if self.is_dftl() { dftl::reserve(self.gc_schedule) } else { 0 }
+    }
+
+    /// Frontiers of a domain for data; another one is for translation pages.
     fn streams(&self) -> usize {
         match self.separation.name {
             "dac" => self.separation.get("regions") as usize,
@@ -126,6 +137,11 @@ pub enum GcStep {
     Backup,
     /// Program a dummy page where [`Ftl::pad`](crate::Ftl::pad) says.
     Fill,
+    /// Read the translation page of the group, then tell [`Ftl::fetched`](crate::Ftl::fetched).
+    Fetch,
+    /// Read the translation page of the group, if it has one, then program its next version where
+    /// [`Ftl::update`](crate::Ftl::update) says.
+    Update,
     /// Nothing valid is left: erase this unit, then tell [`Ftl::erased`](crate::Ftl::erased).
     Erase(u32),
 }
@@ -154,6 +170,11 @@ pub trait GcSink {
     fn padded(&mut self, cause: Cause, at: Ppn, tag: u128) -> bool;
     /// The exclusive-or of the pages (of a single page: its copy) is to be programmed.
     fn backed_up(&mut self, pages: &[Ppn], at: Ppn, tag: u128) -> bool;
+    /// A translation page was read for one of its entries.
+    fn fetched(&mut self, from: Ppn);
+    /// The next version of a translation page is to be programmed, after a read of the one before if there is one.
+    /// Its spare area is `tag`. Returns whether the program succeeded.
+    fn updated(&mut self, from: Option<Ppn>, lpn: Lpn, to: Ppn, tag: u128) -> bool;
     /// After a failed program, a page is to be read and programmed anew. Returns whether its data were still
     /// there.
     fn rewritten(&mut self, cause: Cause, source: Source, at: Ppn, tag: u128) -> bool;
@@ -194,6 +215,8 @@ pub struct Ftl {
     pub(crate) geometry: Geometry,
     pub(crate) map: FlatArray,
     pub(crate) reverse: FlatArray,
+    /// Where the map is in flash: what the controller has of it. Translation pages are logical pages behind the host's.
+    pub(crate) dftl: Option<Box<Dftl>>,
     pub(crate) units: Vec<Unit>,
     pub(crate) erases: Vec<u32>,
     pub(crate) closed_at: Vec<u32>,
@@ -204,6 +227,7 @@ pub struct Ftl {
     wear: WearLeveling,
     /// Units kept free in each domain while collection keeps up.
     pub(crate) reserve: u32,
+    /// Streams of data. With DFTL the next one is that of translation pages.
     pub(crate) streams: usize,
     pub(crate) separation: Separation,
     pub(crate) protection: Protection,
@@ -246,15 +270,17 @@ fn max_valid(units: u32, slots: u32, reserve: u32, streams: usize, aside: u32) -
     (closed * i64::from(slots) - 1).max(0) as u64
 }
 
+/// The most valid pages of a domain under these policies, translation pages among them.
+fn most_valid(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
+    let streams = policies.streams() + usize::from(policies.is_dftl());
+    let aside = policies.units_aside(geometry);
+    max_valid(geometry.units_per_domain(), geometry.unit_slots(), policies.free_units(), streams, aside)
+}
+
 /// The largest user space, in pages, that the FTL can keep writable for ever under these policies.
 pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
-    let per_domain = max_valid(
-        geometry.units_per_domain(),
-        geometry.unit_slots(),
-        policies.reserve(),
-        policies.streams(),
-        policies.units_aside(geometry),
-    );
+    let per_domain = most_valid(geometry, policies);
+    let per_domain = if policies.is_dftl() { dftl::most_data_pages(geometry, per_domain) } else { per_domain };
     let all = per_domain * u64::from(geometry.domains());
     if crate::allocation::is_dynamic(policies.allocation.name) {
         // Some domain always has to accept the next page, also where a formula fixes the die.
@@ -278,7 +304,7 @@ impl Ftl {
         let units = geometry.units() as usize;
         let allocation = Allocation::build(policies.allocation, &geometry);
         let queues = allocation.queues() as usize;
-        let (reserve, streams) = (policies.reserve(), policies.streams());
+        let (reserve, streams) = (policies.free_units(), policies.streams());
         let idle = Frontier { unit: NONE, slot: 0 };
         let protection = Protection::new(policies.paired_page, reserve, shape.domains, policies.wordlines(&geometry));
         let separation = Separation::build(policies.separation, user_pages as usize);
@@ -290,9 +316,18 @@ impl Ftl {
             job: None,
             fruitless: 0,
         };
-        let memory = |reason| OutOfMemory { megabytes: (geometry.pages() + user_pages) * 4 / 1_000_000, reason };
+        let of_map = if policies.is_dftl() { dftl::translation_pages(&geometry, user_pages) } else { 0 };
+        let logical_pages = user_pages + of_map;
+        let memory = |reason| OutOfMemory { megabytes: (geometry.pages() + logical_pages) * 4 / 1_000_000, reason };
+        let dftl = match policies.is_dftl() {
+            true => {
+                let bytes = policies.mapping.get("cache") as u64;
+                Some(Box::new(Dftl::new(&geometry, user_pages, bytes, &allocation).map_err(memory)?))
+            }
+            false => None,
+        };
         let mut ftl = Ftl {
-            map: FlatArray::filled(user_pages as usize, NONE).map_err(memory)?,
+            map: FlatArray::filled(logical_pages as usize, NONE).map_err(memory)?,
             reverse: FlatArray::filled(geometry.pages() as usize, NONE).map_err(memory)?,
             units: vec![Unit { valid: 0, state: UnitState::Free, lsb_only: false }; units],
             erases: vec![0; units],
@@ -303,15 +338,15 @@ impl Ftl {
             wear: WearLeveling::build(policies.wear_leveling, shape),
             reserve,
             streams,
-            is_careful: protection.scheme.keeps_track() || policies.separation.name == "dac",
+            is_careful: protection.scheme.keeps_track() || policies.separation.name == "dac" || dftl.is_some(),
+            dftl,
             next_locality: if policies.separation.name == "dac" { LOCALITY_PERIOD } else { Instant::NEVER },
             separation,
             protection,
             twin: Twin::new(policies.reclaim_unit),
             forward: Forward::new(shape.domains, Schedule::new(policies.gc_schedule).is_threshold()),
             early: Vec::new(),
-            max_valid: max_valid(shape.units_per_domain, shape.slots, reserve, streams, policies.units_aside(&geometry))
-                .min(u64::from(NONE)) as u32,
+            max_valid: most_valid(&geometry, policies).min(u64::from(NONE)) as u32,
             closings: 0,
             unit_streams: vec![0; units],
             keeps_spares: false,
@@ -331,12 +366,23 @@ impl Ftl {
 
     /// Logical pages.
     pub fn user_pages(&self) -> u32 {
+        self.dftl.as_ref().map_or(self.map.len() as u32, |dftl| dftl.user_pages())
+    }
+
+    /// Logical pages and, behind them, translation pages.
+    pub fn logical_pages(&self) -> u32 {
         self.map.len() as u32
     }
 
     /// Frontiers that a domain may have open.
     pub fn streams(&self) -> usize {
-        self.streams
+        self.streams + usize::from(self.dftl.is_some())
+    }
+
+    /// What the cached mapping table did, and its entries and the translation pages of all domains; nothing where the
+    /// map is in DRAM.
+    pub fn dftl_figures(&self) -> Option<(dftl::Figures, (u64, u64))> {
+        self.dftl.as_ref().map(|dftl| (dftl.figures(), dftl.size()))
     }
 
     /// Where a logical page is, if it was ever written (and not trimmed since).
@@ -375,7 +421,8 @@ impl Ftl {
     }
 
     fn has_errand(&self, domain: u32) -> bool {
-        self.protection.guards.get(domain as usize).is_some_and(|guard| guard.errand.is_some())
+        self.has_map_errand(domain)
+            || self.protection.guards.get(domain as usize).is_some_and(|guard| guard.errand.is_some())
     }
 
     /// Whether a dynamic allocation may give a page to a domain now.
@@ -429,6 +476,7 @@ impl Ftl {
         self.writes += 1;
         let ppn = self.append(domain, stream, lpn);
         if self.is_careful {
+            self.entry_written(domain, lpn);
             self.after_host_page(domain, ppn);
         } else if self.domains[domain as usize].frontiers[0].unit == NONE {
             self.collect_if_needed(domain);
@@ -494,6 +542,7 @@ impl Ftl {
             return false;
         }
         self.separation.trim(lpn);
+        self.entry_trimmed(lpn);
         self.invalidate(old);
         true
     }
@@ -552,8 +601,11 @@ impl Ftl {
         if !self.is_careful {
             return Some((Lpn(lpn), self.append(domain, stream, Lpn(lpn))));
         }
-        self.separation.copy(Lpn(lpn));
+        if lpn < self.user_pages() {
+            self.separation.copy(Lpn(lpn));
+        }
         let to = self.append(domain, stream, Lpn(lpn));
+        self.entry_moved(domain, lpn);
         if self.protection.scheme.keeps_track() {
             self.note_program(domain, to, Cover::Copy(from));
             self.settle(domain);
@@ -601,15 +653,17 @@ impl Ftl {
             self.erased_aside(domain, unit);
             return;
         };
+        self.check_moved(domain, unit);
         self.free_unit(domain, unit);
         if !self.is_careful {
             self.collect_if_needed(domain);
         }
-        if job.cause != Cause::Gc {
+        if job.cause == Cause::Wear {
             return;
         }
         self.wear.on_erased(domain);
         if !self.is_collecting(domain)
+            && self.may_level(domain)
             && let Some(cold) = self.wear.due(domain, &self.units, &self.erases)
         {
             self.begin(domain, cold, Cause::Wear, false);
@@ -689,6 +743,16 @@ impl Ftl {
                     if !sink.padded(cause, at, tag) {
                         self.repair(at, None, sink);
                     }
+                }
+                GcStep::Fetch => {
+                    sink.fetched(group.pages()[0]);
+                    self.fetched(domain);
+                }
+                GcStep::Update => {
+                    let (lpn, to) = self.update(domain);
+                    let tag = self.tag(Kind::Data, Some(lpn), to);
+                    let done = sink.updated(group.pages().first().copied(), lpn, to, tag);
+                    assert!(done, "the configuration check allows no faults where the map is in flash");
                 }
                 GcStep::Erase(unit) => {
                     sink.erased(self.erasure(domain, unit));
@@ -921,13 +985,16 @@ impl Ftl {
         self.pool = AnyPool::build(policies.block_allocation, shape);
         self.victim = AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains));
         self.wear = WearLeveling::build(policies.wear_leveling, shape);
-        self.separation = Separation::build(policies.separation, self.map.len());
+        self.separation = Separation::build(policies.separation, self.user_pages() as usize);
         if policies.separation.name == "dac" {
-            for lpn in (0..self.map.len() as u32).map(Lpn).filter(|lpn| self.map[lpn.index()] != NONE) {
+            for lpn in (0..self.user_pages()).map(Lpn).filter(|lpn| self.map[lpn.index()] != NONE) {
                 self.separation.adopt(lpn, 0);
             }
         }
         self.protection.restart();
+        if let Some(dftl) = &mut self.dftl {
+            dftl.restart();
+        }
         self.next_die.fill(0);
         self.burst_left.fill(0);
         self.next_domain.fill(0);
@@ -1033,6 +1100,7 @@ impl Ftl {
         }
         state.state = UnitState::Closed;
         self.victim.on_closed(domain, unit, u32::from(state.valid), now);
+        self.note_closed(domain, unit, UnitState::Closed);
     }
 
     #[inline]
@@ -1109,6 +1177,8 @@ impl Ftl {
             *closed_at = self.closed_at[unit as usize];
         }
         self.take_closed(domain, unit);
+        self.carry_moves(domain);
+        let cause = if cause == Cause::Gc && self.is_translation_unit(unit) { Cause::Mapping } else { cause };
         let gain = self.geometry.unit_slots() - u32::from(self.units[unit as usize].valid);
         self.domains[domain as usize].job = Some(Job { unit, cause, forward, gain, cursor: 0, lone_cursor: 0 });
         self.reverse.prefetch(self.geometry.ppn(unit, 0).index());
@@ -1121,6 +1191,7 @@ impl Ftl {
         state.state = UnitState::Collecting;
         self.closed_at[unit as usize] = 0;
         self.victim.on_removed(domain, unit, u32::from(state.valid));
+        self.note_closed(domain, unit, UnitState::Collecting);
     }
 
     /// Gives every domain a unit for backups, where the protection keeps one.

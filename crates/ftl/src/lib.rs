@@ -6,6 +6,7 @@
 //! command, so the FTL's state and the array's never disagree.
 
 pub mod allocation;
+pub mod dftl;
 mod failure;
 pub mod fast;
 mod forward;

@@ -5,6 +5,7 @@
 use base::{Cause, Choice, Geometry, Instant, Lpn, Ppn, Seam};
 
 use crate::allocation::Allocation;
+use crate::dftl;
 use crate::fast::{self, Fast, Merges};
 use crate::group::Group;
 use crate::layer::{self, Erasure, GcSink, GcStep, OutOfMemory, Policies, Saved};
@@ -17,6 +18,7 @@ pub static SEAM: Seam = Seam {
     doc: "How logical pages are translated.",
     choices: &[
         Choice { name: "page", doc: "A flat page map, 4 bytes per logical page, held in DRAM.", params: &[] },
+        dftl::CHOICE,
         fast::CHOICE,
     ],
 };
@@ -133,6 +135,30 @@ impl Ftl {
         forward!(&mut self.mapping, ftl => ftl.trim(lpn))
     }
 
+    /// Logical pages and, behind them, the translation pages of a map in flash.
+    pub fn logical_pages(&self) -> u32 {
+        forward!(&self.mapping, page ftl => ftl.logical_pages(), fast ftl => ftl.user_pages())
+    }
+
+    /// Whether the map entry of a page that is to be read is at hand. If not, its domain has steps to do first
+    /// ([`Ftl::step`]).
+    #[inline]
+    pub fn prepare_read(&mut self, lpn: Lpn) -> bool {
+        forward!(&mut self.mapping, page ftl => ftl.prepare_read(lpn), fast _ => true)
+    }
+
+    /// Whether the map entry of a page is at hand; asking changes nothing.
+    #[inline]
+    pub fn is_known(&self, lpn: Lpn) -> bool {
+        forward!(&self.mapping, page ftl => ftl.is_known(lpn), fast _ => true)
+    }
+
+    /// The map entry of a page was used to read it.
+    #[inline]
+    pub fn used(&mut self, lpn: Lpn) {
+        forward!(&mut self.mapping, page ftl => ftl.used(lpn), fast _ => {});
+    }
+
     /// Whether a physical page holds current data.
     #[inline]
     pub fn is_valid(&self, ppn: Ppn) -> bool {
@@ -210,6 +236,12 @@ impl Ftl {
             Mapping::Page(layer::Ftl::new(geometry, user_pages, policies, seed)?)
         };
         Ok(Ftl { geometry, allocation, mapping })
+    }
+
+    /// What the cached mapping table did since preconditioning, where the map is in flash, and its entries and the
+    /// translation pages of all domains.
+    pub fn dftl_figures(&self) -> Option<(dftl::Figures, (u64, u64))> {
+        forward!(&self.mapping, page ftl => ftl.dftl_figures(), fast _ => None)
     }
 
     /// What merges did since preconditioning, under hybrid mapping, and the log blocks of a domain.
@@ -424,7 +456,7 @@ impl Ftl {
         seed: u64,
         scan: &[Scanned],
     ) -> Result<(Ftl, Recovery), OutOfMemory> {
-        assert_ne!(policies.mapping.name, fast::CHOICE.name, "{PAGE_ALONE}");
+        assert_eq!(policies.mapping.name, SEAM.choices[0].name, "{PAGE_ALONE}");
         let (page, recovery) = layer::Ftl::recover(geometry, user_pages, policies, seed, scan)?;
         let allocation = Allocation::build(policies.allocation, &geometry);
         Ok((Ftl { geometry, allocation, mapping: Mapping::Page(page) }, recovery))
@@ -483,6 +515,22 @@ impl Ftl {
     /// The pages of a group were read and their backup was programmed where [`Ftl::back_up`] said.
     pub fn backed_up(&mut self, domain: u32) {
         self.page_mut().backed_up(domain);
+    }
+
+    /// The translation page that [`GcStep::Fetch`] named was read.
+    pub fn fetched(&mut self, domain: u32) {
+        self.page_mut().fetched(domain);
+    }
+
+    /// Where the next translation page of a domain goes.
+    pub fn next_update_page(&mut self, domain: u32) -> Ppn {
+        self.page_mut().next_update_page(domain)
+    }
+
+    /// Places the next version of the translation page that [`GcStep::Update`] named. Returns its logical page, behind
+    /// those of the host, and its place.
+    pub fn update(&mut self, domain: u32) -> (Lpn, Ppn) {
+        self.page_mut().update(domain)
     }
 
     /// Whether units may come up of which only LSB pages are used.

@@ -121,11 +121,11 @@ impl Separation {
         }
     }
 
-    /// The region of a page, for its spare area.
+    /// The region of a page, for its spare area; translation pages have none.
     pub(crate) fn region(&self, lpn: Lpn) -> u8 {
         match self {
             Separation::Shared | Separation::HostGc => 0,
-            Separation::Dac(dac) => dac.regions[lpn.index()],
+            Separation::Dac(dac) => dac.regions.get(lpn.index()).copied().unwrap_or(0),
         }
     }
 

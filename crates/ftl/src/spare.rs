@@ -75,6 +75,9 @@ impl Ftl {
     /// Has the FTL number its writes, for devices whose pages have spare areas.
     pub fn keep_spares(&mut self) {
         self.keeps_spares = true;
+        if let Some(dftl) = &mut self.dftl {
+            dftl.keep_contents();
+        }
     }
 
     /// The spare area of the host page that was placed last.

@@ -101,10 +101,23 @@ impl Bench {
         self.check();
     }
 
+    fn read(&mut self, lpn: u32) {
+        let domain = self.ftl.domain_without_time(Lpn(lpn));
+        let mut rounds = 0;
+        while !self.ftl.prepare_read(Lpn(lpn)) {
+            self.collect(domain);
+            rounds += 1;
+            assert!(rounds < 10_000, "a domain gets an entry in the end");
+        }
+        self.ftl.used(Lpn(lpn));
+        let found = self.ftl.lookup(Lpn(lpn)).map(|ppn| self.stored[&ppn.0]);
+        assert_eq!(found, self.newest.get(&lpn).map(|&version| (lpn, version)), "LPN {lpn}");
+    }
+
     /// Moves a page that was read; or trims it in between, so that there is nothing left to move.
     fn copy(&mut self, domain: u32, from: Ppn, trimmed: bool) {
         let content = self.stored[&from.0];
-        if trimmed {
+        if trimmed && content.0 < self.ftl.user_pages() {
             self.trim(content.0);
             assert_eq!(self.ftl.copy(domain, from), None, "there is nothing left to move");
             return;
@@ -132,6 +145,10 @@ impl Bench {
         while let Some(step) = self.ftl.step(domain, &mut group) {
             steps += 1;
             assert!(steps < 100_000, "a collection ends");
+            if steps % 13 == 0 {
+                // A read comes in between; its turn is after what the domain does.
+                let _known = self.ftl.prepare_read(Lpn(steps % self.ftl.user_pages()));
+            }
             self.carry_out(domain, step, &group, steps % 97 == 0);
         }
     }
@@ -155,6 +172,21 @@ impl Bench {
                 self.ftl.backed_up(domain);
             }
             GcStep::Fill => self.fill(domain),
+            GcStep::Fetch => {
+                let [page] = group.pages() else { panic!("one translation page is fetched") };
+                assert!(self.stored[&page.0].0 >= self.ftl.user_pages(), "a translation page is fetched");
+                self.ftl.fetched(domain);
+            }
+            GcStep::Update => {
+                let announced = self.ftl.next_update_page(domain);
+                let (lpn, to) = self.ftl.update(domain);
+                assert_eq!(to, announced);
+                assert!(lpn.0 >= self.ftl.user_pages());
+                if let [old] = group.pages() {
+                    assert_eq!(self.stored[&old.0].0, lpn.0, "the version before is read");
+                }
+                self.program(to, (lpn.0, 0));
+            }
             GcStep::Erase(unit) => {
                 let geometry = *self.ftl.geometry();
                 for slot in 0..geometry.unit_slots() {
@@ -191,7 +223,7 @@ impl Bench {
             if self.ftl.is_forward(domain) && self.ftl.may_pause(domain) {
                 self.ftl.pause(domain);
                 self.paused += 1;
-                assert!(!self.ftl.is_collecting(domain));
+                assert!(!self.ftl.is_forward(domain));
                 self.check();
             } else if let Some(step) = self.ftl.step(domain, &mut group) {
                 self.carry_out(domain, step, &group, false);
@@ -229,8 +261,14 @@ impl Bench {
         self.check_data();
         for number in 0..writes {
             match random.below(12) {
-                0 => self.trim(random.below_u32(pages)),
-                1..=5 => self.write(random.below_u32(pages)),
+                0 => {
+                    let lpn = random.below_u32(pages);
+                    self.trim(lpn);
+                    let domain = self.ftl.domain_without_time(Lpn(lpn));
+                    self.collect(domain);
+                }
+                1 => self.read(random.below_u32(pages)),
+                2..=5 => self.write(random.below_u32(pages)),
                 6..=10 => self.write(random.below_u32(pages.div_ceil(8))),
                 _ => self.write(number % pages),
             }
@@ -340,6 +378,76 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
     }
 }
 
+/// Filled to the last page that is accepted and overwritten at random, with caches from the smallest one up to one that
+/// holds the map.
+#[test]
+fn a_map_in_flash_under_every_policy() {
+    let names = |key: &str, except: &[&str]| -> Vec<&'static Choice> {
+        seam(key).choices.iter().filter(|choice| !except.contains(&choice.name)).collect()
+    };
+    let orders: Vec<_> =
+        seam("allocation").choices.iter().filter(|order| !ftl::allocation::is_dynamic(order.name)).collect();
+    let mut combinations = 0;
+    for victim in names("victim", &[]) {
+        for separation in names("separation", &[]) {
+            for wear_leveling in names("wear_leveling", &[]) {
+                for paired_page in names("paired_page", &["slc-buffer", "gcmix", "gcmix-adaptive"]) {
+                    for free_blocks in [1.0, 2.0] {
+                        combinations += 1;
+                        let allocation = orders[combinations % orders.len()];
+                        let block_allocation = &seam("block_allocation").choices[combinations % 2];
+                        let cache = [0, 3, 8, 1000][combinations % 4];
+                        let policies = [allocation, block_allocation, victim, separation, wear_leveling, paired_page];
+                        one_map_in_flash(policies, free_blocks, cache, [16, 64][combinations / 4 % 2]);
+                    }
+                }
+            }
+        }
+    }
+    assert!(combinations >= 5 * 3 * 2 * 5 * 2, "{combinations}");
+}
+
+fn one_map_in_flash(choices: [&'static Choice; 6], free_blocks: f64, cache: u32, page_size: u32) {
+    let name = choices.map(|choice| choice.name).join(", ");
+    // Two planes of sixteen blocks of four pages of 4 or 16 entries.
+    let geometry = Geometry::new(1, 1, 1, 2, 16, 4, page_size, 1);
+    let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
+    let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
+    let regions = if separation.name == "dac" { separation.get("regions") } else { 1.0 };
+    gc_schedule.params[0].1 = free_blocks.max(regions);
+    let mut mapping = selection(seam("mapping").find("dftl").expect("a map in flash"));
+    mapping.params = vec![("cache", f64::from(cache * 2 * ftl::dftl::CACHED_ENTRY_BYTES))];
+    let policies = Policies {
+        mapping: &mapping,
+        allocation: &allocation,
+        block_allocation: &block_allocation,
+        victim: &victim,
+        reclaim_unit: &selection(&seam("reclaim_unit").choices[0]),
+        gc_schedule: &gc_schedule,
+        separation: &separation,
+        paired_page: &paired_page,
+        wear_leveling: &wear_leveling,
+        cell: Cell::Mlc,
+        program_order: ProgramOrder::Shadow,
+    };
+    let run = || {
+        let pages = ftl::largest_user_pages(&geometry, &policies);
+        let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1).expect("memory"));
+        bench.ftl.keep_spares();
+        bench.check();
+        bench.drive(1, 600);
+        assert!(bench.collections > 20, "only {} collections", bench.collections);
+        let (figures, (entries, _)) = bench.ftl.dftl_figures().expect("a map in flash");
+        assert_eq!(figures.fetches > 0, entries < pages, "{figures:?}");
+        assert!(figures.misses <= figures.lookups && figures.moved_cached > 0);
+        bench.ftl.renew_policies(&policies, 2);
+        bench.drive(2, 50);
+    };
+    if catch_unwind(AssertUnwindSafe(run)).is_err() {
+        panic!("broken: {name}, {free_blocks} blocks held free, {cache} entries, pages of {page_size} bytes");
+    }
+}
+
 #[test]
 fn hybrid_mapping_under_every_static_order() {
     let first = |key| selection(&seam(key).choices[0]);
@@ -385,7 +493,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
     let first = |key| selection(&seam(key).choices[0]);
     let gc_schedule = selection(seam("gc_schedule").find("background").expect("a schedule"));
     let mut kinds = Vec::new();
-    for mapping in ["page", "fast"] {
+    for mapping in ["page", "dftl", "fast"] {
         for unit in ["block", "twin"] {
             for separation in ["none", "host-gc", "dac"] {
                 for paired_page in ["none", "lsb-backup", "slc-buffer"] {
@@ -396,6 +504,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
     }
     kinds.retain(|&(mapping, unit, separation, paired_page)| match mapping {
         "fast" => (unit, separation, paired_page) == ("block", "none", "none"),
+        "dftl" => unit == "block" && paired_page != "slc-buffer",
         _ if unit == "twin" => separation != "dac" && paired_page == "none",
         _ => separation == "none" || paired_page != "slc-buffer",
     });
@@ -406,8 +515,11 @@ fn collections_ahead_of_need_leave_the_map_whole() {
             let mut gc_schedule = gc_schedule.clone();
             gc_schedule.params[0].1 = 1.0 + f64::from(u8::from(separation == "dac" || paired_page == "slc-buffer"));
             let mut mapped = chosen("mapping", mapping);
-            if mapping == "fast" {
-                mapped.params[0].1 = 4.0;
+            match mapping {
+                "fast" => mapped.params[0].1 = 4.0,
+                // Five entries for each of eight planes.
+                "dftl" => mapped.params[0].1 = 320.0,
+                _ => {}
             }
             let reclaim_unit = chosen("reclaim_unit", unit);
             let policies = Policies {
@@ -425,9 +537,13 @@ fn collections_ahead_of_need_leave_the_map_whole() {
             };
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
             let run = || {
-                let geometry = geometry(reclaim_unit.choice, 12);
+                let geometry = match mapping {
+                    "dftl" => Geometry::new(2, 1, 2, 2, 16, 4, 16, 1),
+                    _ => geometry(reclaim_unit.choice, 12),
+                };
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
                 let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1).expect("memory"));
+                bench.ftl.keep_spares();
                 (0..pages as u32).for_each(|lpn| bench.write(lpn));
                 let mut random = Stream::new(case as u64, "ahead");
                 for _ in 0..600 {

@@ -69,6 +69,14 @@ impl GcSink for Array {
         panic!("merges protect no pages");
     }
 
+    fn fetched(&mut self, _: Ppn) {
+        panic!("the whole map is in DRAM");
+    }
+
+    fn updated(&mut self, _: Option<Ppn>, _: Lpn, _: Ppn, _: u128) -> bool {
+        panic!("the whole map is in DRAM");
+    }
+
     fn rewritten(&mut self, _: Cause, _: Source, _: Ppn, _: u128) -> bool {
         panic!("no program fails");
     }
@@ -159,7 +167,7 @@ impl Machine {
                 let at = self.fast.pad(domain);
                 self.array.program(at, 0);
             }
-            GcStep::Backup => panic!("merges protect no pages"),
+            GcStep::Backup | GcStep::Fetch | GcStep::Update => panic!("merges do no such thing"),
             GcStep::Erase(unit) => {
                 between(self);
                 self.array.erased(self.fast.erasure(domain, unit));

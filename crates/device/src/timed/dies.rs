@@ -197,6 +197,15 @@ pub(super) enum Delivery {
     Collection(u32),
 }
 
+/// What the first of a die's reads waits for.
+#[derive(Clone, Copy)]
+enum Read {
+    /// This page.
+    Page(u32, Ppn),
+    /// Its map entry: the domain has steps to do.
+    Entry(u32),
+}
+
 /// What a free die could do, besides reads.
 #[derive(Clone, Copy)]
 enum Task {
@@ -268,14 +277,14 @@ impl Timed<'_, '_> {
             other = self.oldest_task(die);
         }
         match (read, other) {
-            (Some((read, ppn)), None) => self.issue_read(die, read, ppn),
-            (Some((read, ppn)), Some((age, _)))
+            (Some(read), None) => self.serve_read(die, read),
+            (Some(read), Some((age, _)))
                 if self.dies[die as usize]
                     .reads
                     .first_age()
                     .is_some_and(|first| self.scheduler.read_first(first, age)) =>
             {
-                self.issue_read(die, read, ppn);
+                self.serve_read(die, read);
             }
             (_, Some((_, Task::Program(domain)))) => self.issue_program(die, domain),
             (_, Some((_, Task::ProgramShared(queue)))) => self.issue_shared_program(die, queue),
@@ -289,16 +298,20 @@ impl Timed<'_, '_> {
     }
 
     /// The first waiting read, translated now. Reads whose page moved to another die go there; reads whose
-    /// page was trimmed are answered.
-    fn oldest_read(&mut self, die: u32) -> Option<(u32, Ppn)> {
+    /// page was trimmed are answered. A read whose map entry is in flash waits for it, and the reads behind it.
+    fn oldest_read(&mut self, die: u32) -> Option<Read> {
         loop {
             let read = self.dies[die as usize].reads.first()?;
             let lpn = self.pool.get(read).lpn;
+            if !self.device.ftl.prepare_read(lpn) {
+                let domain = self.device.ftl.allocation().queue_of(lpn);
+                return (!self.is_correcting(die, domain)).then_some(Read::Entry(domain));
+            }
             let found = self.device.ftl.lookup(lpn);
             if let Some(ppn) = found
                 && self.device.ftl.geometry().die_of(ppn) == die
             {
-                return Some((read, ppn));
+                return Some(Read::Page(read, ppn));
             }
             self.dies[die as usize].reads.remove(&mut self.pool, None, read);
             match found {
@@ -397,6 +410,9 @@ impl Timed<'_, '_> {
     #[inline(never)]
     fn prepare_write(&mut self, queue: u32) -> Option<(u64, Lpn)> {
         self.run_trims(queue);
+        if self.device.ftl.is_collecting(queue) {
+            return None;
+        }
         let write = match self.writes[queue as usize].first() {
             Some(write) => write,
             None => self.supply(queue)?,
@@ -445,6 +461,13 @@ impl Timed<'_, '_> {
 
 // Commands.
 impl Timed<'_, '_> {
+    fn serve_read(&mut self, die: u32, read: Read) {
+        match read {
+            Read::Page(read, ppn) => self.issue_read(die, read, ppn),
+            Read::Entry(domain) => self.issue_collection(die, domain),
+        }
+    }
+
     fn issue_read(&mut self, die: u32, read: u32, ppn: Ppn) {
         let cause = self.read_cause(read);
         self.dies[die as usize].begin(OpKind::Read, cause);
@@ -459,6 +482,7 @@ impl Timed<'_, '_> {
     fn add_read(&mut self, die: u32, read: u32, ppn: Ppn) {
         let content = self.device.flash.read(ppn);
         let Transaction { lpn, version, .. } = *self.pool.get(read);
+        self.device.ftl.used(lpn);
         self.device.check_read(lpn, version, content);
         self.dies[die as usize].add(ppn, read);
     }
@@ -477,7 +501,8 @@ impl Timed<'_, '_> {
             at = self.dies[die as usize].reads.after(&self.pool, read);
             let Transaction { age, lpn, .. } = *self.pool.get(read);
             let found = self.device.ftl.lookup(lpn).filter(|&other| {
-                self.read_cause(read) == cause
+                self.device.ftl.is_known(lpn)
+                    && self.read_cause(read) == cause
                     && self.scheduler.may_join(last_age, age)
                     && self.device.flash.may_share_command(ppn, other)
                     && self.is_new_plane(die, other)
@@ -621,6 +646,8 @@ impl Timed<'_, '_> {
             return;
         };
         self.count_turn(domain, turn);
+        // A step for the map in flash may have begun a collection.
+        self.note_need(domain);
         self.dies[die as usize].begin(kind, cause);
         self.add_collection(die, domain, kind, lead);
         if self.scheduler.merges_collections() {
@@ -665,6 +692,7 @@ impl Timed<'_, '_> {
         if *read > 0 {
             let to = match step {
                 GcStep::Backup => ftl.next_backup_page(domain),
+                GcStep::Update => ftl.next_update_page(domain),
                 _ => ftl.next_copy_page(domain, group.pages()[0]),
             };
             return Some((OpKind::Program, cause, to));
@@ -672,7 +700,11 @@ impl Timed<'_, '_> {
         *step = ftl.step(domain, group)?;
         let cause = ftl.cause_of(domain, *step);
         Some(match *step {
-            GcStep::Copy | GcStep::Backup => (OpKind::Read, cause, group.pages()[0]),
+            GcStep::Copy | GcStep::Backup | GcStep::Fetch => (OpKind::Read, cause, group.pages()[0]),
+            GcStep::Update => match group.pages() {
+                [page] => (OpKind::Read, cause, *page),
+                _ => (OpKind::Program, cause, ftl.next_update_page(domain)),
+            },
             GcStep::Fill => (OpKind::Program, cause, ftl.next_dummy_page(domain)),
             GcStep::Erase(unit) => (OpKind::Erase, cause, ftl.geometry().ppn(unit, 0)),
         })
@@ -732,6 +764,8 @@ impl Timed<'_, '_> {
         match self.collections[domain as usize].step {
             GcStep::Backup => self.add_backup(die, domain),
             GcStep::Fill => self.add_dummy(die, domain),
+            GcStep::Update => self.add_update(die, domain),
+            GcStep::Fetch => unreachable!("nothing is programmed for a fetch"),
             GcStep::Copy | GcStep::Erase(_) => self.add_copies(die, domain),
         }
         let collection = &mut self.collections[domain as usize];
@@ -755,6 +789,14 @@ impl Timed<'_, '_> {
         let at = self.device.ftl.pad(domain);
         let spare = self.device.ftl.dummy_spare(at);
         self.device.flash.program(at, Content { spare, ..Content::EMPTY }).expect_done();
+        self.dies[die as usize].add(at, domain);
+    }
+
+    /// Programs the next version of a translation page.
+    fn add_update(&mut self, die: u32, domain: u32) {
+        let (lpn, at) = self.device.ftl.update(domain);
+        let content = self.device.translation_content(lpn, at);
+        self.device.flash.program(at, content).expect_done();
         self.dies[die as usize].add(at, domain);
     }
 
@@ -1021,7 +1063,14 @@ impl Timed<'_, '_> {
             Delivery::Transaction(read) => self.read_done(read),
             Delivery::Collection(domain) => {
                 let die = self.device.ftl.geometry().die_of_domain(domain);
-                self.collections[domain as usize].correcting -= 1;
+                let collection = &mut self.collections[domain as usize];
+                collection.correcting -= 1;
+                if collection.step == GcStep::Fetch {
+                    // Nothing is programmed: the step ends with its read.
+                    collection.group.clear();
+                    collection.read = 0;
+                    self.device.ftl.fetched(domain);
+                }
                 self.dies[die as usize].correcting -= 1;
                 self.wake(die);
             }

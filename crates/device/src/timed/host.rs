@@ -214,15 +214,26 @@ impl Timed<'_, '_> {
         for (lpn, partial) in span.pages() {
             let share = self.device.lanes.share(lpn, partial, offset, bytes);
             let Some((floor, touched)) = self.read_buffer(slot, lpn, share) else { continue };
-            let Some(ppn) = self.device.ftl.lookup(lpn) else {
+            let Some(die) = self.die_to_ask(lpn) else {
                 self.device.recorder.counters.unmapped_reads += 1;
                 continue;
             };
             self.host.active[slot as usize].remaining += 1;
             let age = self.next_age();
             let read = self.pool.insert(Transaction::new(age, lpn, slot, floor, Work::Read, Share { touched, old: 0 }));
-            let die = self.device.ftl.geometry().die_of(ppn);
             self.queue_read(die, read);
+        }
+    }
+
+    /// The die that a read waits for: that of its page or, while the map entry is in flash, that of the entry. `None`
+    /// if there is nothing to read.
+    #[inline]
+    fn die_to_ask(&self, lpn: Lpn) -> Option<u32> {
+        let ftl = &self.device.ftl;
+        if ftl.is_known(lpn) {
+            ftl.lookup(lpn).map(|ppn| ftl.geometry().die_of(ppn))
+        } else {
+            Some(ftl.geometry().die_of_domain(ftl.allocation().queue_of(lpn)))
         }
     }
 
@@ -279,6 +290,12 @@ impl Timed<'_, '_> {
             }
             self.host.trims_waiting -= 1;
             self.part_done(owner);
+            if self.device.ftl.is_collecting(domain) {
+                // The map has to be told in flash before the next trim or write.
+                self.note_collections(domain);
+                self.wake_queue(domain);
+                return;
+            }
         }
     }
 

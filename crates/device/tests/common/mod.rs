@@ -120,6 +120,9 @@ pub fn random_config(seed: u64) -> Config {
     config.device.page_size = *pick(r, &[4096, 8192]);
     random_timing(r, &mut config.device);
     random_policies(r, &mut config.ftl);
+    if config.ftl.get("mapping").name == "dftl" {
+        random_map_in_flash(seed, &mut config);
+    }
     // Twin blocks have conditions; where the device or the allocation does not meet them, plain blocks.
     let twins_fit = planes > 1 && config.device.multiplane != Multiplane::Off;
     let is_dynamic = ftl::allocation::is_dynamic(config.ftl.get("allocation").name);
@@ -136,6 +139,8 @@ pub fn random_config(seed: u64) -> Config {
     let name = *pick::<&str>(r, &["uniform", "sequential", "zipf", "hot-cold", "mixed"]);
     // A footprint of at least one request.
     let size = if footprint < size { 512 } else { size };
+    // Small pages make many of a request.
+    let size = size.min(8 * u64::from(config.device.page_size));
     let reads = *pick(r, &[0.0, 0.3, 0.7]);
     let mut generator = generator(name, size, reads, footprint);
     if config.ftl.get("paired_page").name == "gcmix-adaptive" {
@@ -160,7 +165,7 @@ pub fn page_size(config: &Config) -> u64 {
 
 /// Whether a state of the device can be saved.
 pub fn is_savable(config: &Config) -> bool {
-    config.ftl.get("mapping").name != "fast" && !ftl::paired::keeps_track(config.ftl.get("paired_page").name)
+    config.ftl.get("mapping").name == "page" && !ftl::paired::keeps_track(config.ftl.get("paired_page").name)
 }
 
 /// Protections and regions have conditions too: a choice that is refused whatever the capacity is given up.
@@ -179,6 +184,20 @@ fn meet_conditions(config: &mut Config) {
         choose(&mut tiny.ftl, seam, default, &[]);
         choose(&mut config.ftl, seam, default, &[]);
     }
+}
+
+/// Small pages, so that a plane has several translation pages; a cache of a few entries up to one for all; and room for
+/// the blocks that the map takes.
+fn random_map_in_flash(seed: u64, config: &mut Config) {
+    let mut random = Stream::new(seed, "map in flash");
+    let device = &mut config.device;
+    (device.chips_per_channel, device.dies_per_chip) = (1, 1 + random.below_u32(2));
+    device.page_size = [512, 512, 4096][random.below(3) as usize];
+    device.blocks_per_plane += 4 + random.below_u32(8);
+    let planes = device.channels * device.chips_per_channel * device.dies_per_chip * device.planes_per_die;
+    let most = [2, 20, 400][random.below(3) as usize];
+    let entries = 2 + random.below_u32(most);
+    choose(&mut config.ftl, "mapping", "dftl", &[("cache", f64::from(planes * entries * 8))]);
 }
 
 fn random_timing(r: &mut Stream, device: &mut Device) {
@@ -217,8 +236,13 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
         }
         choose(ftl, "mapping", "page", &[]);
     }
-    // Dynamic allocations are three of 27: give them half of the cases.
-    if r.below(2) == 0 {
+    if ftl.get("mapping").name == "dftl" {
+        let order = *pick::<&str>(r, &["CWDP", "PDWC", "DPCW", "WCPD"]);
+        choose(ftl, "allocation", order, &[]);
+        let scheme = *pick::<&str>(r, &["none", "none", "lsb-backup", "parity-backup", "page-buffer"]);
+        choose(ftl, "paired_page", scheme, &[]);
+    } else if r.below(2) == 0 {
+        // Dynamic allocations are three of 27: give them half of the cases.
         let dynamic = *pick::<&str>(r, &["F", "D", "F2"]);
         choose(ftl, "allocation", dynamic, &[]);
     }

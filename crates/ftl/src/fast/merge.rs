@@ -300,6 +300,7 @@ impl Fast {
                     assert!(sink.padded(Cause::Gc, at, NO_TAG), "{NO_FAULTS}");
                 }
                 GcStep::Backup => unreachable!("merges protect no pages"),
+                GcStep::Fetch | GcStep::Update => unreachable!("the whole map is in DRAM"),
                 GcStep::Erase(unit) => {
                     sink.erased(self.erasure(domain, unit));
                     self.erased(domain, unit);

@@ -22,7 +22,7 @@ impl Ftl {
     }
 
     fn prepare_carefully(&mut self, domain: u32, lpn: Lpn) -> bool {
-        if self.is_collecting(domain) {
+        if self.is_collecting(domain) || !self.prepare_entry(domain, lpn) {
             return false;
         }
         let is_mapped = self.map[lpn.index()] != NONE;
@@ -39,7 +39,7 @@ impl Ftl {
     }
 
     /// Begins whatever has to be done before a frontier can open; `false` if it may open now.
-    fn make_room(&mut self, domain: u32, stream: usize) -> bool {
+    pub(crate) fn make_room(&mut self, domain: u32, stream: usize) -> bool {
         if self.domains[domain as usize].free > self.reserve {
             let guard = self.protection.guards.get(domain as usize);
             let is_full = guard.is_some_and(|guard| guard.buffers.len() as u32 >= self.protection.buffer_units.max(1));
@@ -79,7 +79,8 @@ impl Ftl {
         let guard = self.protection.guards.get_mut(domain as usize);
         let merge =
             guard.is_some_and(|guard| std::mem::replace(&mut guard.was_short, true) && !guard.buffers.is_empty());
-        match if merge { None } else { self.choose(domain) } {
+        let forced = self.forced_victim(domain);
+        match forced.or_else(|| if merge { None } else { self.choose(domain) }) {
             Some(unit) => self.begin(domain, unit, Cause::Gc, false),
             None => self.merge_oldest_buffer(domain),
         }
@@ -103,6 +104,9 @@ impl Ftl {
         group.clear();
         if let Some(unit) = self.unit_to_erase(domain) {
             return Some(GcStep::Erase(unit));
+        }
+        if let Some(step) = self.map_step(domain, group) {
+            return Some(step);
         }
         if let Some(job) = self.domains[domain as usize].job
             && let Some(step) = self.job_step(domain, job, group)
@@ -131,6 +135,9 @@ impl Ftl {
     }
 
     fn job_step(&mut self, domain: u32, job: Job, group: &mut Group) -> Option<GcStep> {
+        if let Some(step) = self.carried_step(domain, job.unit, group) {
+            return Some(step);
+        }
         let slots = self.geometry.unit_slots();
         let first = job.unit * slots;
         let mut cursor = job.cursor;
@@ -141,12 +148,17 @@ impl Ftl {
             job.cursor = cursor;
         }
         if cursor == slots {
+            if !self.is_translation_unit(job.unit)
+                && let Some(step) = self.moved_step(domain, group)
+            {
+                return Some(step);
+            }
             return self.last_step(domain, job.unit);
         }
         self.reverse.prefetch((first + (cursor + crate::layer::PREFETCH_DISTANCE).min(slots - 1)) as usize);
         let from = Ppn(first + cursor);
-        let stream = self.separation.copy_stream(Lpn(self.reverse[from.index()]));
-        if let Some(step) = self.guard_step(domain, self.copies_to(stream), group) {
+        let stream = self.stream_of_copy(self.reverse[from.index()]);
+        if let Some(step) = self.guard_step(domain, stream, group) {
             return Some(step);
         }
         group.push(from);
@@ -178,6 +190,15 @@ impl Ftl {
         if self.protection.scheme == Scheme::SlcBuffer { 1 } else { stream }
     }
 
+    /// The stream that a copy of a logical page goes to.
+    #[inline]
+    fn stream_of_copy(&self, lpn: u32) -> usize {
+        match &self.dftl {
+            Some(dftl) if dftl.is_translation(lpn) => self.streams,
+            _ => self.copies_to(self.separation.copy_stream(Lpn(lpn))),
+        }
+    }
+
     fn errand_step(&mut self, domain: u32, stream: usize, group: &mut Group) -> Option<GcStep> {
         if let Some(step) = self.guard_step(domain, stream, group) {
             return Some(step);
@@ -199,7 +220,7 @@ impl Ftl {
     }
 
     /// What has to be done before the next page of a stream may be programmed.
-    fn guard_step(&mut self, domain: u32, stream: usize, group: &mut Group) -> Option<GcStep> {
+    pub(crate) fn guard_step(&mut self, domain: u32, stream: usize, group: &mut Group) -> Option<GcStep> {
         if !self.protection.scheme.keeps_track() {
             return None;
         }
@@ -304,7 +325,7 @@ impl Ftl {
         }
         let lpn = from.map(|from| self.reverse[from.index()]).filter(|&lpn| lpn != NONE);
         match lpn {
-            Some(lpn) => self.copies_to(self.separation.copy_stream(Lpn(lpn))),
+            Some(lpn) => self.stream_of_copy(lpn),
             None => self.dummy_stream(domain),
         }
     }
@@ -315,7 +336,7 @@ impl Ftl {
         let slots = self.geometry.unit_slots();
         let first = job.unit * slots + job.cursor.min(slots - 1);
         let lpn = self.reverse[first as usize];
-        if lpn == NONE { self.streams - 1 } else { self.copies_to(self.separation.copy_stream(Lpn(lpn))) }
+        if lpn == NONE { self.streams - 1 } else { self.stream_of_copy(lpn) }
     }
 
     /// Why a step is done.
@@ -324,6 +345,7 @@ impl Ftl {
         match step {
             GcStep::Backup => Cause::Backup,
             GcStep::Copy => of_job.unwrap_or(Cause::Gc),
+            GcStep::Fetch | GcStep::Update => Cause::Mapping,
             GcStep::Fill => of_job.unwrap_or(Cause::Backup),
             GcStep::Erase(unit) => self.erasure(domain, unit).cause,
         }

@@ -1,0 +1,102 @@
+//! Which devices and policies a map in flash (DFTL) can have.
+
+use config::Config;
+use config::model::Precondition;
+
+use crate::{Refusal, RunError, device};
+
+/// Why a state cannot be saved or loaded.
+const NO_STATES: &str = "keeps a cached mapping table that a device state does not hold";
+
+fn is_dftl(config: &Config) -> bool {
+    config.ftl.get("mapping").name == "dftl"
+}
+
+/// Refuses to save a state that would not be whole.
+pub(crate) fn check_saved(config: &Config) -> Result<(), RunError> {
+    if !is_dftl(config) {
+        return Ok(());
+    }
+    Err(RunError::Input(format!("no state can be saved under `ftl.mapping = \"dftl\"`, which {NO_STATES}")))
+}
+
+/// Refuses faults, from which this mapping cannot recover.
+pub(crate) fn check_faults(config: &Config) -> Result<(), RunError> {
+    if !is_dftl(config) {
+        return Ok(());
+    }
+    Err(RunError::Input(
+        "faults need `ftl.mapping = \"page\"`: with `dftl` translation pages are neither repaired after a failed program \
+         nor found again after a restart"
+            .into(),
+    ))
+}
+
+/// Refuses what cannot work together, with the reason.
+pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
+    if !is_dftl(config) {
+        return Ok(());
+    }
+    let refuse = |message: &str, help: &str| {
+        Err(Refusal { key: "ftl.mapping", message: format!("`dftl` {message}"), help: help.into() })
+    };
+    let chosen = |key: &str| config.ftl.get(key).name;
+    if ftl::allocation::is_dynamic(chosen("allocation")) {
+        return refuse(
+            "keeps the map entry of a page in the plane of the page, which a formula of the LPN has to name",
+            "use a static allocation order, for instance `ftl.allocation = \"CWDP\"`",
+        );
+    }
+    match chosen("paired_page") {
+        "gcmix" | "gcmix-adaptive" => {
+            return refuse(
+                "updates the map in flash when a victim is empty, and GCMix empties it page by page over many host writes",
+                "use another `ftl.paired_page`, for instance `lsb-backup`, or `ftl.mapping = \"page\"`",
+            );
+        }
+        "slc-buffer" => {
+            return refuse(
+                "has no room for the updates of translation pages while an SLC buffer is merged",
+                "use another `ftl.paired_page`, for instance `lsb-backup`, or `ftl.mapping = \"page\"`",
+            );
+        }
+        _ => {}
+    }
+    let separation = config.ftl.get("separation");
+    let most = ftl::MAX_STREAMS - 1;
+    if separation.name == "dac" && separation.get("regions") > most as f64 {
+        return Err(Refusal {
+            key: "ftl.separation",
+            message: format!("with `dftl` translation pages take one of the {} streams of a plane", ftl::MAX_STREAMS),
+            help: format!("set `separation.dac.regions` to {most} or less"),
+        });
+    }
+    if matches!(config.run.precondition, Precondition::State { .. }) {
+        return refuse(NO_STATES, "age the device by `sequential`, `random` or `steady`");
+    }
+    let geometry = device::geometry(config);
+    let bytes = config.ftl.get("mapping").get("cache") as u64;
+    if ftl::dftl::cached_entries(&geometry, bytes) < u64::from(ftl::dftl::LEAST_ENTRIES) {
+        let (domains, entry) = (geometry.domains(), ftl::dftl::CACHED_ENTRY_BYTES);
+        let least = u64::from(domains) * u64::from(ftl::dftl::LEAST_ENTRIES * entry);
+        return Err(Refusal {
+            key: "ftl.mapping",
+            message: format!(
+                "a cached mapping table of {} has not {} entries of {entry} bytes for each of {domains} planes",
+                config::print_size(bytes),
+                ftl::dftl::LEAST_ENTRIES
+            ),
+            help: format!("set `mapping.dftl.cache` to \"{}\" or more", config::print_size(least)),
+        });
+    }
+    Ok(())
+}
+
+/// What a plane holds besides user data and free blocks, for the text about user spaces that are too large.
+pub(crate) fn in_words(config: &Config) -> String {
+    if !is_dftl(config) {
+        return String::new();
+    }
+    // One is being filled with translation pages.
+    format!(", and {} more and the translation pages,", ftl::dftl::reserve(config.ftl.get("gc_schedule")) + 1)
+}

@@ -1,0 +1,256 @@
+//! A map in flash as a user runs it: figures that follow from the rules, under both executors, and refusals.
+
+mod common;
+
+use common::*;
+use config::Config;
+use config::model::*;
+use device::{Options, RunError};
+use serde_json::Value;
+
+/// Bytes of a cached mapping table with so many entries for each of so many planes.
+fn cache(config: &mut Config, planes: u32, entries: u32) {
+    choose(&mut config.ftl, "mapping", "dftl", &[("cache", f64::from(planes * entries * 8))]);
+}
+
+/// A figure of the mapping.
+fn dftl(summary: &Value, name: &str) -> f64 {
+    let value = &summary["policy"][format!("dftl.{name}")];
+    value.as_f64().unwrap_or_else(|| panic!("dftl.{name} is {value}"))
+}
+
+fn mapping(summary: &Value, kind: &str) -> f64 {
+    figure(summary, &format!("flash.by_cause.mapping.{kind}"))
+}
+
+fn write(config: &mut Config, pattern: &str, capacities: u64) {
+    let (capacity, page) = (config.device.user_capacity, u64::from(config.device.page_size));
+    config.workload.source = Source::Generator(generator(pattern, page, 0.0, capacity));
+    config.workload.end = End { volume: Some(capacities * capacity), ..End::default() };
+    config.run.precondition = Precondition::Sequential { volume: capacity };
+}
+
+/// Uniform writes over n pages with c entries cached, and e entries on a translation page: LRU holds the c pages that
+/// were written last, so a write hits with h = c / n. An entry stays for w = −n ln(1 − h) writes. Once a translation page
+/// was written back it is clean; 1 / λ writes later, λ = e / n, one of its pages is written, or the next one if that page
+/// is written again before it leaves; w writes after that the entry leaves, and the page is written back again with the
+/// 1 + (e − 1) h entries that were written meanwhile. There is so much spare space that nothing is collected.
+#[test]
+fn uniform_writes_meet_the_closed_form() {
+    for (pages, entries) in [(4096u32, 256u32), (4096, 1024), (32_768, 8)] {
+        let mut config = plain(1, 1, 1, 1, 1024, 128);
+        config.device.page_size = 512;
+        config.device.user_capacity = u64::from(pages) * 512;
+        config.run.checks = Checks::Fast;
+        config.run.executor = Executor::Count;
+        cache(&mut config, 1, entries);
+        write(&mut config, "uniform", 1);
+        config.run.precondition = Precondition::Random { volume: 4096 * 512 };
+        config.workload.end = End { requests: Some(24_000), ..End::default() };
+        let summary = run(&config);
+        assert_eq!(figure(&summary, "gc.invocations"), 0.0);
+        let (n, c, e) = (f64::from(pages), f64::from(entries), 128.0);
+        let (hit, rate) = (c / n, e / n);
+        let stay = -n * (1.0 - hit).ln();
+        let write_backs = 1.0 / (rate * stay + 1.0 / (1.0 - hit));
+        let found = dftl(&summary, "hit_fraction");
+        assert!((found - hit).abs() < 0.005, "{found} hits, {hit} by theory");
+        let found = dftl(&summary, "write_backs") / 24_000.0;
+        assert!((found / write_backs - 1.0).abs() < 0.03, "{found} write-backs a write, {write_backs} by theory");
+        let together = 1.0 + (e - 1.0) * hit;
+        let found = dftl(&summary, "entries_per_write_back");
+        assert!((found / together - 1.0).abs() < 0.03, "{found} entries a write-back, {together} by theory");
+        // A miss is a fetch, and a write-back reads what it writes anew.
+        let misses = (1.0 - dftl(&summary, "hit_fraction")) * 24_000.0;
+        assert_eq!(dftl(&summary, "fetches"), misses.round());
+        assert_eq!(mapping(&summary, "programs"), dftl(&summary, "write_backs"));
+        assert_eq!(mapping(&summary, "reads"), dftl(&summary, "write_backs") + misses.round());
+    }
+}
+
+/// Every program of a translation page is preceded by a read of it: updates and copies alike.
+#[test]
+fn reads_of_translation_pages_are_fetches_and_updates() {
+    let mut config = plain(2, 1, 1, 2, 64, 32);
+    config.device.page_size = 512;
+    config.device.user_capacity = 4 * 54 * 32 * 512;
+    config.run.checks = Checks::Fast;
+    config.host.queue_depth = 16;
+    cache(&mut config, 4, 100);
+    write(&mut config, "uniform", 3);
+    for executor in [Executor::Count, Executor::Timed] {
+        config.run.executor = executor;
+        let summary = run(&config);
+        let updates = ["write_backs", "gc_updates"].map(|name| dftl(&summary, name)).iter().sum::<f64>();
+        let programs = mapping(&summary, "programs");
+        // The entries of each plane's last translation page were all in the cache when the device had been filled, so
+        // its first version is written now.
+        assert_eq!(mapping(&summary, "reads"), dftl(&summary, "fetches") + programs - 4.0);
+        assert!(updates > 10_000.0 && programs > updates, "{updates} updates, {programs} programs");
+        assert!(mapping(&summary, "erases") > 100.0, "blocks of translation pages are collected");
+        // One of four pages of a victim is cached at most; the others of one translation page are updated together.
+        assert!(dftl(&summary, "moved_cached_fraction") < 0.25 && dftl(&summary, "entries_per_gc_update") > 1.5);
+        let host = figure(&summary, "flash.by_cause.host.programs");
+        let gc = figure(&summary, "flash.by_cause.gc.programs");
+        assert_eq!(figure(&summary, "waf"), (host + gc + programs) / host);
+    }
+}
+
+/// With a cache for the whole map no translation page is ever written, and what is left is page mapping that holds two
+/// blocks more free: the same victims, the same moves.
+#[test]
+fn a_cache_as_large_as_the_map_is_page_mapping() {
+    for victim in ["greedy", "cost-benefit", "fifo"] {
+        let mut config = plain(2, 1, 1, 2, 64, 32);
+        config.device.user_capacity = 4 * 52 * 32 * 8192;
+        config.run.checks = Checks::Fast;
+        config.run.executor = Executor::Count;
+        choose(&mut config.ftl, "victim", victim, &[]);
+        write(&mut config, "uniform", 3);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 4.0)]);
+        let page = run(&config);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 2.0)]);
+        cache(&mut config, 4, 52 * 32);
+        let dftl_run = run(&config);
+        assert_eq!((mapping(&dftl_run, "reads"), mapping(&dftl_run, "programs")), (0.0, 0.0));
+        assert_eq!((dftl(&dftl_run, "hit_fraction"), dftl(&dftl_run, "moved_cached_fraction")), (1.0, 1.0));
+        // One collects after the page that fills a block, the other before the next one: the last of each plane.
+        let moved = |summary: &Value| figure(summary, "gc.moved_pages");
+        assert!(moved(&page) > 10_000.0);
+        let (page, found) = (moved(&page), moved(&dftl_run));
+        assert!((page - found).abs() <= 4.0 * 32.0, "{victim}: {found} pages moved, {page} with the map in DRAM");
+    }
+}
+
+/// A larger cache, fewer programs.
+#[test]
+fn more_entries_less_write_amplification() {
+    let waf = |entries: u32| {
+        let mut config = plain(1, 1, 1, 1, 128, 64);
+        config.device.page_size = 512;
+        config.device.user_capacity = 110 * 64 * 512;
+        config.run.checks = Checks::Fast;
+        config.run.executor = Executor::Count;
+        cache(&mut config, 1, entries);
+        write(&mut config, "uniform", 2);
+        figure(&run(&config), "waf")
+    };
+    let found = [2, 64, 1000, 4000, 110 * 64].map(waf);
+    assert!(found.is_sorted_by(|more, fewer| more > fewer), "{found:?}");
+}
+
+const READ_US: f64 = 75.0 + 40.96;
+const PROGRAM_US: f64 = 40.96 + 1600.0;
+
+/// Two entries are cached, those of the last two pages written, and dirty.
+#[test]
+fn a_miss_takes_its_time() {
+    let mut config = plain(1, 1, 1, 1, 16, 16);
+    config.device.user_capacity = 100 * 8192;
+    cache(&mut config, 1, 2);
+    config.run.precondition = Precondition::Sequential { volume: config.device.user_capacity };
+    let page = |number: u64| number * 8192;
+    let read = |summary: &Value| figure(summary, "host.read_latency_us.mean");
+    // The translation page is read and written back for the eviction, read for the entry, and then the page is read.
+    let first = (0, "Read", page(0), 8192);
+    let found = read(&replay(&config, &[first]));
+    assert!((found - (3.0 * READ_US + PROGRAM_US)).abs() < 0.01, "{found}");
+    // From now on the cache is clean: a fetch and a read; and a hit.
+    let second = (10_000_000, "Read", page(1), 8192);
+    let third = (20_000_000, "Read", page(1), 8192);
+    let found = 3.0 * read(&replay(&config, &[first, second, third]));
+    assert!((found - (6.0 * READ_US + PROGRAM_US)).abs() < 0.01, "{found}");
+    // A write needs its entry as well.
+    let write = (10_000_000, "Write", page(7), 8192);
+    let found = figure(&replay(&config, &[first, write]), "host.write_latency_us.mean");
+    assert!((found - (READ_US + PROGRAM_US)).abs() < 0.01, "{found}");
+}
+
+/// A trim of pages whose entries are not cached writes each of their translation pages once.
+#[test]
+fn a_trim_updates_each_translation_page_once() {
+    let mut config = plain(2, 1, 1, 1, 64, 32);
+    config.device.page_size = 512;
+    config.device.user_capacity = 2 * 1280 * 512;
+    cache(&mut config, 2, 2);
+    config.run.precondition = Precondition::Sequential { volume: config.device.user_capacity };
+    for executor in [Executor::Count, Executor::Timed] {
+        config.run.executor = executor;
+        // The entries of 300 pages of each plane, from 100 on, are on 4 of its 10 translation pages.
+        let summary = replay(&config, &[(0, "Discard", 200 * 512, 600 * 512)]);
+        assert_eq!((mapping(&summary, "programs"), mapping(&summary, "reads")), (8.0, 8.0), "{executor:?}");
+        assert_eq!(dftl(&summary, "trim_updates"), 8.0);
+    }
+}
+
+/// Refused for the reason that the text names.
+#[track_caller]
+fn assert_refused(config: &Config, key: &str, expected: &str) {
+    let refusal = device::check(config).expect_err(expected);
+    assert_eq!(refusal.key, key);
+    assert!(refusal.message.contains(expected), "{refusal:?}");
+}
+
+fn small() -> Config {
+    let mut config = plain(4, 1, 1, 1, 50, 32);
+    config.device.user_capacity = 4 * 40 * 32 * u64::from(config.device.page_size);
+    cache(&mut config, 4, 100);
+    config
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    assert!(device::check(&small()).is_ok());
+    for (seam, choice, expected) in [
+        ("allocation", "F", "a formula of the LPN has to name"),
+        ("paired_page", "gcmix", "page by page over many host writes"),
+        ("paired_page", "slc-buffer", "while an SLC buffer is merged"),
+    ] {
+        let mut config = small();
+        config.device.cell = base::Cell::Mlc;
+        choose(&mut config.ftl, seam, choice, &[]);
+        assert_refused(&config, "ftl.mapping", expected);
+    }
+    let mut config = small();
+    choose(&mut config.ftl, "separation", "dac", &[("regions", 8.0)]);
+    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 8.0)]);
+    assert_refused(&config, "ftl.separation", "one of the 8 streams");
+    choose(&mut config.ftl, "separation", "dac", &[("regions", 7.0)]);
+    config.device.user_capacity /= 2;
+    assert!(device::check(&config).is_ok());
+    let mut config = small();
+    cache(&mut config, 4, 1);
+    assert_refused(&config, "ftl.mapping", "has not 2 entries of 8 bytes for each of 4 planes");
+    assert_eq!(device::check(&config).expect_err("refused").help, "set `mapping.dftl.cache` to \"64B\" or more");
+    let mut config = small();
+    config.run.precondition = Precondition::State { path: "some.state".into() };
+    assert_refused(&config, "ftl.mapping", "a device state does not hold");
+    let mut config = small();
+    // 50 blocks: two and two more are free, and one is being filled with translation pages; one page of each plane is
+    // one, and one is invalid.
+    config.device.user_capacity = 4 * (45 * 32 - 1) * u64::from(config.device.page_size);
+    assert_refused(&config, "device.user_capacity", "too little spare space");
+    let help = device::check(&config).expect_err("refused").help;
+    assert!(help.contains("with 2 blocks held free, and 3 more and the translation pages, in each plane"), "{help}");
+    config.device.user_capacity = 4 * (45 * 32 - 2) * u64::from(config.device.page_size);
+    assert!(device::check(&config).is_ok());
+}
+
+#[test]
+fn no_state_is_saved() {
+    let path = temporary("state");
+    let mut options = Options { save_state: Some(path.clone()), ..Options::default() };
+    let error = device::simulate(&small(), &mut options).expect_err("refused");
+    assert!(
+        matches!(error, RunError::Input(_)) && error.to_string().contains("a device state does not hold"),
+        "{error}"
+    );
+    assert!(!path.exists());
+}
+
+#[test]
+fn faults_are_refused() {
+    let trouble = device::survival::Trouble::PowerCut;
+    let error = device::survival::try_everywhere(&small(), trouble, 1, 1).expect_err("refused");
+    assert!(matches!(&error, RunError::Input(text) if text.contains("neither repaired")), "{error}");
+}

@@ -1,0 +1,337 @@
+//! DFTL: page mapping of which only a part is in DRAM (Gupta, Kim and Urgaonkar, "DFTL: a flash translation layer
+//! employing demand-based selective caching of page-level address mappings", ASPLOS 2009).
+//!
+//! The map lies in flash, on *translation pages* of consecutive entries; a *global translation directory* in DRAM knows
+//! where each of them is. A *cached mapping table* holds the entries that are in use. A page that is read or written
+//! needs its entry there: a miss *fetches* the translation page, and evicts the entry that was used least recently. If
+//! that one is dirty its translation page is written back first, with all dirty entries of that page (*batch update*).
+//! A collection that moves a page changes its entry in the table if it is there (*lazy copying*); the others' translation
+//! pages are updated before the victim is erased, each once.
+//!
+//! How it is built: the page map of [`crate::layer`] stays in the simulator's memory as what is true; here is what the
+//! controller knows of it. Translation pages are logical pages behind the user's, so that the directory is the end of
+//! that map, and map, reverse map, collections and victims treat them as any page. They have a stream of their own, so
+//! a block holds translation pages or data. A domain is an instance of its own: the cache is divided evenly, and a
+//! domain's translation pages hold the entries of its own pages, in the order of their LPNs.
+//!
+//! Readings of what the paper leaves open:
+//!
+//! - The cache is LRU; the paper's is a segmented LRU.
+//! - A write of a page needs its old entry, as a read does (the paper's algorithm). Where no translation page was ever
+//!   written there is nothing to fetch.
+//! - An update is a read of the translation page and a program of the new one, also where all entries are at hand.
+//! - While a domain is collected no entry is written back, so that the room that the collection needs stays: a read that
+//!   misses evicts the oldest clean entry, and waits if there is none.
+//! - A trim changes cached entries in the cache; translation pages of others are updated at once, each once.
+
+mod cache;
+mod invariants;
+mod steps;
+
+use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Selection};
+
+use crate::allocation::Allocation;
+use crate::layer::NONE;
+use crate::schedule::Schedule;
+use cache::Cache;
+
+/// Bytes of an entry in a translation page: a physical page number, its place being the logical one.
+pub const ENTRY_BYTES: u32 = 4;
+
+/// Bytes of an entry in the cache: a logical and a physical page number.
+pub const CACHED_ENTRY_BYTES: u32 = 8;
+
+/// The fewest entries of a domain: with one, a read and a write that wait for theirs could evict each other's for ever.
+pub const LEAST_ENTRIES: u32 = 2;
+
+/// Units that a domain holds free besides `free_blocks`. A collection may open a unit for translation pages while it
+/// runs, and so may the one that compacts translation units afterwards. Where collections can be put down a collection
+/// may open two: for the updates that one before it has left, and for its own.
+pub fn reserve(gc_schedule: &Selection) -> u32 {
+    if Schedule::new(gc_schedule).is_threshold() { 2 } else { 3 }
+}
+
+/// The mapping, for the configuration reader.
+pub(crate) const CHOICE: Choice = Choice {
+    name: "dftl",
+    doc: "Page mapping with the map in flash (DFTL): translation pages, and a cached mapping table in DRAM.",
+    params: &[Param {
+        name: "cache",
+        default: 65_536.0,
+        min: 1.0,
+        max: 1e12,
+        kind: ParamKind::Size,
+        doc: "The cached mapping table of the whole device, 8 bytes per entry, divided evenly among the planes.",
+    }],
+};
+
+/// Entries of a translation page.
+pub fn entries_per_page(geometry: &Geometry) -> u32 {
+    (geometry.page_size / ENTRY_BYTES).max(1)
+}
+
+/// Entries of a domain's cache.
+pub fn cached_entries(geometry: &Geometry, bytes: u64) -> u64 {
+    bytes / u64::from(CACHED_ENTRY_BYTES) / u64::from(geometry.domains())
+}
+
+/// Translation pages of a domain for so many logical pages of it.
+fn pages_for(geometry: &Geometry, pages: u64) -> u64 {
+    pages.div_ceil(u64::from(entries_per_page(geometry)))
+}
+
+/// The most data pages of a domain that holds at most so many valid pages, their translation pages among them.
+pub(crate) fn most_data_pages(geometry: &Geometry, valid: u64) -> u64 {
+    let data = valid - valid.div_ceil(u64::from(entries_per_page(geometry)) + 1);
+    debug_assert!(data + pages_for(geometry, data) <= valid && data + 1 + pages_for(geometry, data + 1) > valid);
+    data
+}
+
+/// Why a translation page is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    /// An entry is to be evicted.
+    WriteBack,
+    /// A collection moved pages whose entries are not cached.
+    Moved,
+    /// Pages were trimmed whose entries are not cached.
+    Trimmed,
+}
+
+/// What a domain does for its map. From the moment it is named until it is done it stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Task {
+    /// Read a translation page for the entry that is wanted.
+    Fetch(u32),
+    /// Read a translation page, if it was ever written, and write its next version.
+    Update(u32, Reason),
+}
+
+/// The mapping of one domain.
+#[derive(Clone, Debug)]
+struct Instance {
+    /// The entry that a read or write waits for.
+    wanted: Option<Lpn>,
+    task: Option<Task>,
+    /// Translation pages to update before the victim is erased: of pages that the collection moved.
+    moved: Vec<u32>,
+    /// Whether some of them were moved by a collection before, which was put down: they are updated first.
+    carries: bool,
+    /// Translation pages to update, of pages that were trimmed.
+    trimmed: Vec<u32>,
+    /// Closed units of translation pages.
+    closed: Vec<u32>,
+    /// When wear leveling was last asked for a unit to move, in host pages.
+    levelled: u64,
+}
+
+/// What is to be done with a translation page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Due {
+    moved: bool,
+    trimmed: bool,
+}
+
+/// What the mapping did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Entries that reads and writes of pages used.
+    pub lookups: u64,
+    /// Of these, how often an entry was not in the cache.
+    pub misses: u64,
+    /// Translation pages read for an entry.
+    pub fetches: u64,
+    /// Translation pages written for an entry that was to be evicted.
+    pub write_backs: u64,
+    /// Dirty entries that these wrote.
+    pub entries_written_back: u64,
+    /// Translation pages written for pages that a collection moved.
+    pub gc_updates: u64,
+    /// Entries of moved pages: changed in the cache alone, and changed by these updates.
+    pub moved_cached: u64,
+    /// See [`Figures::moved_cached`].
+    pub moved_uncached: u64,
+    /// Translation pages written for pages that were trimmed.
+    pub trim_updates: u64,
+}
+
+/// DFTL in force.
+pub(crate) struct Dftl {
+    /// Logical pages of the host; translation pages follow them.
+    user_pages: u32,
+    /// Translation pages of a domain.
+    pages: u32,
+    domains: FastDiv,
+    entries: FastDiv,
+    /// By domain: its place in a stripe of LPNs.
+    position: Vec<u32>,
+    /// By place in a stripe: the domain.
+    domain_at: Vec<u32>,
+    cache: Cache,
+    instances: Vec<Instance>,
+    /// By translation page.
+    due: Vec<Due>,
+    figures: Figures,
+    /// What the translation pages in flash say, by LPN; kept where pages have payloads, to check the rest against.
+    in_flash: Option<Vec<u32>>,
+}
+
+/// Translation pages of a device, all domains together.
+pub(crate) fn translation_pages(geometry: &Geometry, user_pages: u64) -> u64 {
+    let domains = u64::from(geometry.domains());
+    pages_for(geometry, user_pages.div_ceil(domains)) * domains
+}
+
+impl Dftl {
+    pub(crate) fn new(
+        geometry: &Geometry,
+        user_pages: u64,
+        bytes: u64,
+        allocation: &Allocation,
+    ) -> std::io::Result<Dftl> {
+        assert!(allocation.dynamic().is_none(), "an entry lies in one domain, which a formula has to name");
+        let domains = geometry.domains();
+        let of_domain = user_pages.div_ceil(u64::from(domains));
+        let pages = pages_for(geometry, of_domain) as u32;
+        let capacity = cached_entries(geometry, bytes).min(of_domain).max(u64::from(LEAST_ENTRIES)) as u32;
+        let domain_at: Vec<u32> = (0..domains).map(|at| allocation.queue_of(Lpn(at))).collect();
+        let mut position = vec![0; domains as usize];
+        for (at, &domain) in domain_at.iter().enumerate() {
+            position[domain as usize] = at as u32;
+        }
+        let most_moved = geometry.unit_slots().min(pages) as usize;
+        let instance = || Instance {
+            wanted: None,
+            task: None,
+            moved: Vec::with_capacity(most_moved),
+            carries: false,
+            trimmed: Vec::new(),
+            closed: Vec::with_capacity(geometry.units_per_domain() as usize),
+            levelled: u64::MAX,
+        };
+        let all = pages as usize * domains as usize;
+        Ok(Dftl {
+            user_pages: user_pages as u32,
+            pages,
+            domains: FastDiv::new(domains),
+            entries: FastDiv::new(entries_per_page(geometry)),
+            position,
+            domain_at,
+            cache: Cache::new(capacity, domains, user_pages as usize, all)?,
+            instances: (0..domains).map(|_| instance()).collect(),
+            due: vec![Due::default(); all],
+            figures: Figures::default(),
+            in_flash: None,
+        })
+    }
+
+    /// Keeps beside the map what the translation pages say.
+    pub(crate) fn keep_contents(&mut self) {
+        self.in_flash = Some(vec![NONE; self.user_pages as usize]);
+    }
+
+    /// The domain of a page of the host.
+    #[inline]
+    fn domain_of(&self, lpn: Lpn) -> u32 {
+        self.domain_at[self.domains.split(lpn.0).1 as usize]
+    }
+
+    /// The translation page of an entry.
+    #[inline]
+    fn page_of(&self, lpn: Lpn) -> u32 {
+        let (local, at) = self.domains.split(lpn.0);
+        self.domain_at[at as usize] * self.pages + self.entries.quotient(local)
+    }
+
+    /// A translation page as a logical page.
+    #[inline]
+    fn lpn_of(&self, page: u32) -> Lpn {
+        Lpn(self.user_pages + page)
+    }
+
+    /// The entries of a translation page.
+    fn entries_of(&self, page: u32) -> impl Iterator<Item = Lpn> + use<> {
+        let (domain, number) = (page / self.pages, page % self.pages);
+        let (entries, stripe, user_pages) = (self.entries.divisor(), self.domains.divisor(), self.user_pages);
+        let position = self.position[domain as usize];
+        (0..entries)
+            .map(move |entry| u64::from(number * entries + entry) * u64::from(stripe) + u64::from(position))
+            .take_while(move |&lpn| lpn < u64::from(user_pages))
+            .map(|lpn| Lpn(lpn as u32))
+    }
+
+    /// Whether a logical page is a translation page.
+    #[inline]
+    pub(crate) fn is_translation(&self, lpn: u32) -> bool {
+        lpn >= self.user_pages
+    }
+
+    /// Logical pages of the host.
+    #[inline]
+    pub(crate) fn user_pages(&self) -> u32 {
+        self.user_pages
+    }
+
+    /// What was done since preconditioning.
+    pub(crate) fn figures(&self) -> Figures {
+        self.figures
+    }
+
+    /// Forgets the figures; the cache stays, as the data do.
+    pub(crate) fn restart(&mut self) {
+        self.figures = Figures::default();
+    }
+
+    /// Entries that all domains can cache together, and their translation pages.
+    pub(crate) fn size(&self) -> (u64, u64) {
+        let domains = u64::from(self.domains.divisor());
+        (u64::from(self.cache.capacity) * domains, u64::from(self.pages) * domains)
+    }
+
+    /// A unit of translation pages was filled.
+    pub(crate) fn closed(&mut self, domain: u32, unit: u32) {
+        self.instances[domain as usize].closed.push(unit);
+    }
+
+    /// A unit is not closed any more.
+    pub(crate) fn opened(&mut self, domain: u32, unit: u32) {
+        self.instances[domain as usize].closed.retain(|&closed| closed != unit);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_and_translation_pages_share_the_space() {
+        for page_size in [4, 16, 4096] {
+            let geometry = Geometry::new(1, 1, 1, 1, 8, 8, page_size, 1);
+            for valid in 0..200 {
+                let data = most_data_pages(&geometry, valid);
+                let entries = u64::from(entries_per_page(&geometry));
+                assert!(data + data.div_ceil(entries) <= valid);
+                assert!(data + 1 + (data + 1).div_ceil(entries) > valid, "{data} of {valid}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_translation_page_holds_the_entries_of_its_domain_in_order() {
+        // Four domains, pages of four entries.
+        let geometry = Geometry::new(2, 1, 1, 2, 8, 8, 16, 1);
+        let selection = Selection::default_of(crate::allocation::SEAM.find("PCWD").unwrap());
+        let dftl = Dftl::new(&geometry, 42, 1000, &Allocation::build(&selection, &geometry)).unwrap();
+        assert_eq!((dftl.pages, dftl.size()), (3, (44, 12)));
+        let mut seen = vec![0; 42];
+        for page in 0..12 {
+            let lpns: Vec<Lpn> = dftl.entries_of(page).collect();
+            assert!(lpns.len() <= 4 && lpns.is_sorted());
+            for lpn in lpns {
+                assert_eq!((dftl.page_of(lpn), dftl.domain_of(lpn)), (page, page / 3));
+                seen[lpn.index()] += 1;
+            }
+        }
+        assert_eq!(seen, [1; 42]);
+    }
+}
