@@ -36,7 +36,10 @@ presets!(
     "gcmix-d",
     "gcmix-dm",
     "gcmix-dml",
+    "gcf-sync",
     "gcf-fi",
+    "gcf-gcf",
+    "gcf-cf",
 );
 
 /// The preset of that name.

@@ -5,8 +5,7 @@
 
 use base::{Cause, Lpn, Ppn};
 
-use crate::collection::GcSink;
-use crate::layer::{Ftl, NONE};
+use crate::layer::{Ftl, GcSink, NONE};
 use crate::paired::Cover;
 use crate::spare::Kind;
 

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.reproduce import claims as verdicts
-from ftlab.reproduce.claims import Claim, Finding, Rule, Statement
 from ftlab.reproduce.experiment import Run
-from ftlab.reproduce.gcf_hosts import CAPTURED
+from ftlab.reproduce.gcf_hosts import CAPTURED, ONE_CHANNEL
 from ftlab.reproduce.gcf_lanes import Lane
 from ftlab.reproduce.workloads import Workload
 from ftlab.result import Result
 
 PAPER = "gcf"
 
-SCHEMES: tuple[str, ...] = ("FI",)
+SCHEMES = ("SYNC", "FI", "GCF", "CF")
 """Section 4.1; each is a preset of its own."""
 
 MAPPINGS: tuple[str, ...] = ("FAST",)
@@ -30,8 +28,10 @@ CAPTURED_NAMES = tuple(wanted.name for wanted in CAPTURED)
 
 CHANNELS = (1, 2, 4, 8)
 
+BUFFERS_KIB = (64, 2048, 8192, 32768)
+"""Figure 10."""
 
-VOLUMES_GIB = {"Random": 16.0, "Desktop": 40.0, "Multimedia": 20.0}
+VOLUMES_GIB = {"Random": 16.0, "Desktop": 40.0, "Multimedia": 20.0, ONE_CHANNEL.name: 16.0}
 """Table 2: the user capacity is the volume."""
 
 WRITTEN_GIB = 18.6
@@ -40,9 +40,26 @@ WRITTEN_GIB = 18.6
 PAGES_PER_BLOCK = 128
 PAGE = 4096
 
+SPARE_BLOCKS = 200
+"""N_s at full scale."""
+
+NO_LIMIT = 16_000_000
+"""Of spare blocks, where N_s is to have no effect."""
 
 OP = 0.1
 """Spare ÷ user capacity. All of it is log under FAST; the block that a merge goes to comes on top."""
+
+TABLE3 = {
+    ("SYNC", "Random"): 76, ("SYNC", "Multimedia"): 121, ("SYNC", "Desktop"): 307,
+    ("CF", "Random"): 194, ("CF", "Multimedia"): 211, ("CF", "Desktop"): 486,
+}  # fmt: skip
+"""The simulator's IOPS; SYNC is without a write buffer."""
+
+TABLE3_SSD = {
+    ("SYNC", "Random"): 71, ("SYNC", "Multimedia"): 112, ("SYNC", "Desktop"): 292,
+    ("CF", "Random"): 182, ("CF", "Multimedia"): 204, ("CF", "Desktop"): 475,
+}  # fmt: skip
+"""The real drive's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +82,7 @@ class Point(NamedTuple):
     channels: int = 8
     planes: int = 1
     buffer_kib: int = 32
+    """0: none."""
     setting: str = ""
     """One of `READINGS`."""
 
@@ -97,23 +115,36 @@ FULL_LOG = {"run.precondition.random": "0.3x"}
 
 READINGS: Mapping[str, Reading] = {
     "": _reading(""),
-    "long": _reading("begins with a full log", {**FULL_LOG, "workload.volume": "3200MiB"}),
+    "long": _reading(
+        "begins with a full log; a first page always opens a sequential log block",
+        {**FULL_LOG, "workload.volume": "3200MiB"},
+        start="always",
+    ),
     "short": _reading("begins with a full log", {**FULL_LOG, "workload.volume": "64MiB"}),
-    "sector 63": _reading("the partition begins at sector 63", {"workload.address_offset": "31.5KiB"}),
+    "aligned": _reading("clusters lie on whole pages"),
     "merge": _reading("a broken sequential log block is merged at once", broken="merge"),
     "waste": _reading("a broken sequential log block is left as it is", broken="waste"),
-    "if-spare": _reading("a first page opens a sequential log block only if one is free", start="if-spare"),
+    "always": _reading("a first page always opens a sequential log block", start="always"),
     "global order": _reading("pages leave the buffer in one order", order="global"),
+    "transferred": _reading("room in the buffer is free when a page is in the chip", release="transferred"),
     "begins empty": _reading("the device has not been written before", {"run.precondition": "none"}),
+    "empty": _reading("GCF collects whenever a channel is out of buffered pages", trigger="empty"),
+    "no preemption": _reading("forward collections are not suspended", preempt="off"),
+    "no limit": _reading("N_s has no effect", spare_blocks=NO_LIMIT),
 }
 
 EXPERIMENTS = {
     "fig3": "dirty pages of the channels over time (FI, 8 channels, 8 MiB of buffer)",
     "fig8": "IOPS by the number of channels",
     "fig9": "channel time: host, GC and idle",
+    "fig10": "IOPS by the size of the buffer, with two-plane chips",
+    "table3": "IOPS of four channels, by where partitions begin and what opens a log block",
     "readings": "what IOPS depends on: broken log blocks, order and room of the buffer, trigger, preemption",
+    "pathological": "a workload that writes to one channel, with and without N_s",
     "timelines": "what every channel does over the same time",
 }
+
+FORWARDING = ("GCF", "CF")
 
 
 def points(experiment: str) -> list[Point]:
@@ -126,8 +157,18 @@ def points(experiment: str) -> list[Point]:
         case "fig9":
             names = (*WORKLOADS, *CAPTURED_NAMES)
             return [Point(name, s, m) for m in MAPPINGS for name in names for s in SCHEMES]
+        case "fig10":
+            return [
+                Point(w, s, m, 8, 2, size)
+                for m in MAPPINGS for w in WORKLOADS for s in SCHEMES for size in BUFFERS_KIB
+            ]  # fmt: skip
+        case "table3":
+            return [table3_point(s, w, setting) for s, w in TABLE3 for setting in TABLE3_SETTINGS]
         case "readings":
             return [point for name in READING_NAMES for point in reading_points(name)]
+        case "pathological":
+            forwarding = [(s, name) for s in FORWARDING for name in ("", "no limit")]
+            return [Point(ONE_CHANNEL.name, s, setting=name) for s, name in (("FI", ""), *forwarding)]
         case "timelines":
             return []
         case _:
@@ -135,7 +176,7 @@ def points(experiment: str) -> list[Point]:
 
 
 FIGURE3 = Point("Random", "FI", buffer_kib=8192, setting="long")
-"""As many batches as the paper's figure has."""
+"""As many batches as the paper's figure has, under the reading that gives such long congestion."""
 
 LANES = tuple(Point("Random", scheme, setting="short") for scheme in SCHEMES if scheme != "SYNC")
 """Whose timelines are recorded."""
@@ -143,15 +184,36 @@ LANES = tuple(Point("Random", scheme, setting="short") for scheme in SCHEMES if 
 WINDOW_MS = (4000.0, 8000.0)
 """Of simulated time. A full merge of one logical block takes 139 ms."""
 
+TABLE3_SETTINGS = ("", "aligned", "always")
+"""The readings under which Table 3 is run."""
+
 READING_NAMES = (
-    "", "sector 63", "merge", "waste", "if-spare", "global order", "begins empty",
+    "", "aligned", "merge", "waste", "always", "global order", "transferred", "begins empty", "empty",
+    "no preemption", "no limit",
 )  # fmt: skip
 
 
 def reading_points(name: str) -> list[Point]:
-    """On Random, and on Multimedia where log blocks are what is read."""
-    workloads = WORKLOADS if name in ("", "merge", "waste", "if-spare") else ("Random",)
-    return [Point(w, s, setting=name) for w in workloads for s in SCHEMES]
+    """On Random, and on all where log blocks are what is read."""
+    reading = READINGS[name]
+    of_forwarding = {"trigger": ("GCF",), "preempt": FORWARDING, "spare_blocks": FORWARDING}
+    schemes = next((of_forwarding[key] for key in reading.policies if key in of_forwarding), SCHEMES)
+    workloads = WORKLOADS if name in ("", "aligned", "merge", "waste", "always") else ("Random",)
+    return [Point(w, s, setting=name) for w in workloads for s in schemes]
+
+
+def offset_of(point: Point) -> str:
+    """What is added to addresses. Made traces begin at sector 63; another sector, and clusters lie on whole pages."""
+    if point.workload not in WORKLOADS:
+        return "0B"
+    if point.workload == "Random":
+        return "4KiB" if point.setting == "aligned" else "31.5KiB"
+    return "512B" if point.setting == "aligned" else "0B"
+
+
+def table3_point(scheme: str, workload: str, setting: str = "") -> Point:
+    """SYNC without a write buffer, CF with 32 KiB."""
+    return Point(workload, scheme, "FAST", 4, 1, 0 if scheme == "SYNC" else 32, setting)
 
 
 def blocks_per_plane(user_bytes: int, planes: int) -> int:
@@ -170,6 +232,7 @@ def run_of(point: Point, workload: Workload | None, scale: Scale) -> Run:
         "device.planes_per_die": point.planes,
         "device.blocks_per_plane": blocks_per_plane(user_mib << 20, point.channels * point.planes),
         "device.user_capacity": f"{user_mib}MiB",
+        "workload.address_offset": offset_of(point),
         **_policies(point, ratio, reading.policies),
     }
     written = WRITTEN_GIB * ratio
@@ -181,7 +244,7 @@ def run_of(point: Point, workload: Workload | None, scale: Scale) -> Run:
     else:
         written = 2.0 * user_mib / 1024
         sets["workload.volume"] = f"{2 * user_mib}MiB"
-    cost = {"Random": 4.0}.get(point.workload, 1.0)
+    cost = {"Random": 4.0}.get(point.workload, 1.0) * (point.channels if point.scheme == "SYNC" else 1)
     return Run(
         label=point.label,
         preset=f"gcf-{point.scheme.lower()}",
@@ -193,16 +256,39 @@ def run_of(point: Point, workload: Workload | None, scale: Scale) -> Run:
 
 def _policies(point: Point, ratio: float, changed: Mapping[str, Any]) -> dict[str, Any]:
     """The policies of a point with all their parameters: one that is set replaces the preset's as a whole."""
+    spare = max(1, round(SPARE_BLOCKS * ratio))
     chosen: dict[str, dict[str, Any]] = {
-        "ftl.mapping.fast": {"log_blocks": 0, "broken": "fill", "start": "always"},
-        "ftl.write_buffer.fifo": {"size": f"{point.buffer_kib}KiB", "order": "channel"},
-        "ftl.gc_schedule.threshold": {"free_blocks": 1},
+        "ftl.mapping.fast": {"log_blocks": 0, "broken": "fill", "start": "if-spare"}
     }
-    sets: dict[str, Any] = {}
-    for choice, parameters in chosen.items():
-        for key, value in parameters.items():
-            sets[f"{choice}.{key}"] = changed.get(key, value)
+    if point.buffer_kib:
+        size = f"{point.buffer_kib}KiB"
+        chosen["ftl.write_buffer.fifo"] = {"size": size, "order": "channel", "release": "programmed"}
+    schedule: dict[str, Any] = {"free_blocks": 1}
+    if point.scheme in FORWARDING:
+        schedule |= {"spare_blocks": spare, "preempt": "on"}
+    if point.scheme == "GCF":
+        schedule |= {"trigger": "congestion", "scope": "channel"}
+    chosen[f"ftl.gc_schedule.{SCHEDULES[point.scheme]}"] = schedule
+    sets = {
+        f"{choice}.{key}": changed.get(key, value)
+        for choice, parameters in chosen.items() for key, value in parameters.items()
+    }  # fmt: skip
+    if not point.buffer_kib:
+        sets["ftl.write_buffer"] = "none"
+    if (over := IN_STEP.get((point.scheme, point.planes))) is not None:
+        sets["ftl.reclaim_unit.superblock.over"] = over
     return sets
+
+
+IN_STEP = {
+    ("SYNC", 1): "channels",
+    ("SYNC", 2): "channels-and-planes",
+    ("FI", 2): "planes",
+    ("GCF", 2): "planes",
+}
+"""What does the same thing at the same time, by scheme and planes. CF alone addresses planes independently."""
+
+SCHEDULES = {"SYNC": "threshold", "FI": "threshold", "GCF": "forwarding", "CF": "cycle-filling"}
 
 
 class Evidence:
@@ -280,125 +366,6 @@ def dirty_pages(result: Result) -> tuple[NDArray[np.float64], NDArray[np.float64
     return np.asarray(table["evictions"], float).reshape(-1, channels)[:, 0], pages
 
 
-def judged(evidence: Evidence, experiments: Sequence[str]) -> list[Claim]:
-    """Every claim with what was measured; those of other experiments are not run, whatever their runs may share."""
-    nothing = Evidence({}, evidence.workloads)
-    kinds = {name: workload.kind for name, workload in evidence.workloads.items()}
-    return [
-        statement.judged(evidence if statement.experiment in experiments else nothing, kinds)
-        for statement in STATEMENTS
-    ]
-
-
-def _decided(values: Mapping[str, float], pick: Callable[[Iterable[float]], float], workload: str) -> Finding:
-    """One of the values; all are noted."""
-    chosen = pick(values.values())
-    words = ", ".join(f"{name} {verdicts.number(value)}" for name, value in values.items())
-    return Finding(chosen, workload, words if len(values) > 1 else "")
-
-
-Values = Callable[[Evidence], dict[str, float]]
-
-
-def _statement(
-    name: str, claim: str, paper: float | str, unit: str, rule: Rule, experiment: str, workload: str, values: Values,
-    pick: Callable[[Iterable[float]], float] = min,
-) -> Statement:  # fmt: skip
-    """A claim of which one of several values decides."""
-    return Statement(
-        name, claim, paper, unit, rule, experiment, lambda e: _decided(values(e), pick, workload), workload
-    )
-
-
-def _ratio(workload: str, schemes: Sequence[str], mapping: str) -> Values:
-    """IOPS of 8 channels ÷ those of one."""
-    return lambda e: {
-        s: e.iops(workload, s, mapping, CHANNELS[-1]) / e.iops(workload, s, mapping, CHANNELS[0]) for s in schemes
-    }  # fmt: skip
-
-
-def _share(workload: str, schemes: Sequence[str], mapping: str, part: str) -> Values:
-    return lambda e: {s: e.time(workload, s, mapping, part) for s in schemes}
-
-
-def _statements() -> Iterator[Statement]:
-    yield from _figure3()
-    for mapping in MAPPINGS:
-        yield from _figure8(mapping)
-        yield from _figure9(mapping)
-
-
-def _figure3() -> Iterator[Statement]:
-    def pages(evidence: Evidence) -> NDArray[np.float64]:
-        return dirty_pages(evidence.results[FIGURE3])[1]
-
-    def held(evidence: Evidence) -> dict[str, float]:
-        return {"": 100 * float(pages(evidence).max()) / (FIGURE3.buffer_kib // 4)}
-
-    def dry(evidence: Evidence) -> dict[str, float]:
-        return {"": 100 * float((pages(evidence) < 1).any(axis=1).mean())}
-
-    def turns(evidence: Evidence) -> dict[str, float]:
-        found = pages(evidence)
-        fullest = set(found.argmax(axis=1).tolist())
-        starved = set(np.flatnonzero((found < 1).any(axis=0)).tolist())
-        return {"": float(len(fullest & starved))}
-
-    yield _statement(
-        "f3-held", "A channel that collects accumulates dirty pages: the largest part of the buffer that one holds",
-        "fills up the buffer", "%", verdicts.at_least(40, 25), "fig3", "Random", held,
-    )  # fmt: skip
-    yield _statement(
-        "f3-dry", "Others run out of pages meanwhile: the part of the time in which some channel has none",
-        "some", "%", verdicts.at_least(50, 10), "fig3", "Random", dry,
-    )  # fmt: skip
-    yield _statement(
-        "f3-turns", "Channels switch roles: channels that were at one time the fullest and at another dry",
-        2, "channels", verdicts.at_least(2, 1, "channels"), "fig3", "Random", turns,
-    )  # fmt: skip
-
-
-def _figure8(m: str) -> Iterator[Statement]:
-    key = m.lower()
-
-    def statement(
-        name: str, claim: str, paper: float | str, unit: str, rule: Rule, workload: str, values: Values,
-        pick: Callable[[Iterable[float]], float] = min,
-    ) -> Statement:  # fmt: skip
-        return _statement(
-            f"f8-{key}-{name}", f"{m}: {claim}", paper, unit, rule, "fig8", workload, values, pick
-        )
-
-    yield statement(
-        "fi-desktop", "FI gains little from channels on Desktop: IOPS of 8 ÷ of 1", "not significantly", "x",
-        verdicts.at_most(2, 3, "x"), "Desktop", _ratio("Desktop", ("FI",), m),
-    )  # fmt: skip
-    yield statement(
-        "multimedia", "FI gains from channels on Multimedia: IOPS of 8 ÷ of 1 at least", "benefit", "x",
-        verdicts.at_least(2, 1.1, "x"), "Multimedia", _ratio("Multimedia", SCHEMES, m),
-    )  # fmt: skip
-
-
-def _figure9(m: str) -> Iterator[Statement]:
-    key = m.lower()
-
-    def statement(
-        name: str, claim: str, paper: float | str, rule: Rule, workload: str, values: Values,
-        pick: Callable[[Iterable[float]], float] = min,
-    ) -> Statement:  # fmt: skip
-        return _statement(
-            f"f9-{key}-{name}", f"{m}: {claim}", paper, "%", rule, "fig9", workload, values, pick
-        )
-
-    for workload, paper in (("Desktop", 70.0), ("Random", 80.0)):
-        yield statement(
-            f"fi-{workload.lower()}", f"FI's channels idle on {workload}: part of the time", paper,
-            verdicts.around(paper, 10, 20), workload, _share(workload, ("FI",), m, "idle"),
-        )  # fmt: skip
-    yield statement(
-        "fi-multimedia", "FI's channels idle on Multimedia: part of the time", 25, verdicts.around(25, 10, 20),
-        "Multimedia", _share("Multimedia", ("FI",), m, "idle"),
-    )  # fmt: skip
-
-
-STATEMENTS = tuple(_statements())
+def erases_by_channel(result: Result) -> NDArray[np.float64]:
+    """Erases of every channel since the device was made; filling it erases nothing."""
+    return np.bincount(result.wear["channel"].astype(int), weights=result.wear["erases"]).astype(float)

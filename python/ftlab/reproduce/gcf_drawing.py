@@ -10,15 +10,18 @@ import numpy as np
 from ftlab.plot import CAUSE_COLOURS, COLOURS, KIND_COLOURS
 from ftlab.reproduce import gcf
 from ftlab.reproduce.gcf import (
+    BUFFERS_KIB,
     CHANNELS,
     FIGURE3,
     MAPPINGS,
     READINGS,
     SCHEMES,
+    TABLE3,
     WORKLOADS,
     Evidence,
     Point,
     dirty_pages,
+    erases_by_channel,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +80,10 @@ def _fig3(evidence: Evidence) -> Figure:
     panel.set_xlabel("batches of 8 pages flushed (thousands)")
     panel.set_ylabel("dirty pages")
     panel.set_ylim(bottom=0)
-    _dress(panel, "Dirty pages in a buffer of 2,048: FI, 8 channels, FAST, Random")
+    _dress(
+        panel,
+        "Dirty pages in a buffer of 2,048: FI, 8 channels, FAST, Random; a first page always opens a log block",
+    )
     _legend(figure, panel)
     return figure
 
@@ -109,6 +115,13 @@ def _fig8(evidence: Evidence) -> Figure:
     )
 
 
+def _fig10(evidence: Evidence) -> Figure:
+    labels = [f"{size} KiB" if size < 1024 else f"{size // 1024} MiB" for size in BUFFERS_KIB]
+    return _lines(
+        evidence, BUFFERS_KIB, labels, lambda w, s, m, size: Point(w, s, m, 8, 2, size), "write buffer"
+    )
+
+
 def _fig9(evidence: Evidence) -> Figure:
     names = [*WORKLOADS, *(name for name in gcf.CAPTURED_NAMES if name in evidence.workloads)]
     figure, panels = _figure(2.3 * len(names), 3.2 * len(MAPPINGS), len(MAPPINGS), len(names))
@@ -132,13 +145,39 @@ def _fig9(evidence: Evidence) -> Figure:
     return figure
 
 
+def _table3(evidence: Evidence) -> Figure:
+    figure, (row,) = _figure(10, 3.6, 1, len(WORKLOADS))
+    for panel, workload in zip(row, WORKLOADS, strict=True):
+        schemes = [scheme for scheme, name in TABLE3 if name == workload and scheme in SCHEMES]
+        settings = gcf.TABLE3_SETTINGS
+        series: list[tuple[str, list[float], str]] = [
+            ("published", [float(TABLE3[scheme, workload]) for scheme in schemes], "#999999")
+        ]
+        for i, setting in enumerate(settings):
+            values = [evidence.figure(gcf.table3_point(s, workload, setting), "iops") for s in schemes]
+            series.append((READINGS[setting].words or "settled on", values, COLOURS[i]))
+        width = 0.8 / len(series)
+        for i, (label, values, colour) in enumerate(series):
+            places = np.arange(len(schemes)) + (i - (len(series) - 1) / 2) * width
+            drawn = panel.bar(places, values, 0.92 * width, color=colour, label=label)
+            panel.bar_label(drawn, fmt="%.0f", fontsize=8, padding=1)
+        panel.set_xticks(
+            range(len(schemes)), [f"{s}, {gcf.table3_point(s, workload).buffer_kib} KiB" for s in schemes]
+        )
+        panel.margins(y=0.1)
+        _dress(panel, _kind(evidence, workload))
+    row[0].set_ylabel("IOPS")
+    _legend(figure, row[0])
+    return figure
+
+
 def _readings(evidence: Evidence) -> Figure:
     rows = [
         (name, workload)
         for name in gcf.READING_NAMES
         for workload in dict.fromkeys(point.workload for point in gcf.reading_points(name))
     ]
-    figure, ((panel,),) = _figure(9, 0.42 * len(rows) + 1.2)
+    figure, ((panel,),) = _figure(12, 0.32 * len(rows) + 1.6)
     for scheme in SCHEMES:
         places, values = [], []
         for i, (name, workload) in enumerate(rows):
@@ -155,6 +194,22 @@ def _readings(evidence: Evidence) -> Figure:
     panel.invert_yaxis()
     panel.set_xlim(left=0)
     _dress(panel, "IOPS under other readings, settled on = 1")
+    _legend(figure, panel)
+    return figure
+
+
+def _pathological(evidence: Evidence) -> Figure:
+    figure, ((panel,),) = _figure(8, 3.6)
+    chosen = gcf.points("pathological")
+    width = 0.8 / len(chosen)
+    for i, point in enumerate(chosen):
+        erases = erases_by_channel(evidence.results[point])[1:]
+        label = ", ".join(filter(None, (point.scheme, READINGS[point.setting].words)))
+        panel.bar(1 + np.arange(erases.size) + (i - (len(chosen) - 1) / 2) * width, erases, 0.92 * width,
+                  color=COLOUR[point.scheme], alpha=0.45 if point.setting else 1.0, label=label)  # fmt: skip
+    panel.set_xlabel("channel; the first, which nine writes in ten go to, is not shown")
+    panel.set_ylabel("blocks erased")
+    _dress(panel, "What forwarding erases where it is of no use, with N_s and without")
     _legend(figure, panel)
     return figure
 
@@ -187,6 +242,9 @@ DRAWN: Mapping[str, Callable[[Evidence], Figure]] = {
     "fig3": _fig3,
     "fig8": _fig8,
     "fig9": _fig9,
+    "fig10": _fig10,
+    "table3": _table3,
     "readings": _readings,
+    "pathological": _pathological,
     "timelines": _timelines,
 }

@@ -24,7 +24,9 @@ CLUSTER = 4 * KIB
 """NTFS clusters of Windows XP; also the grain of the made metadata writes."""
 
 SECTOR_63 = 63 * 512
-"""Where Windows XP begins the first partition: each cluster of 4 KiB lies on two flash pages of 4 KiB."""
+"""Where a PC of the time begins the first partition: each cluster of 4 KiB lies on two flash pages of 4 KiB. Table 3
+speaks for it on all three workloads.
+"""
 
 LARGEST = 64 * KIB
 """Windows drivers of the time split at this."""
@@ -47,15 +49,15 @@ class Activity:
     """Where its files lie, at full scale."""
     space_gib: float
     skew: float
-    """A place is at `u ** skew` of the space, `u` uniform: 1 is uniform, more prefers the front; 0 is one file
-    behind the other, around."""
+    """Chunks of 64 KiB are chosen by rank, `u ** skew` of them, `u` uniform: 1 is uniform; 0 is one file behind the
+    other, around. Popular chunks lie anywhere."""
     metadata: float
     """Updates of the file's MFT record an operation: an operation that has them is a change of a file's size."""
 
 
 DESKTOP_ACTIVITIES = (
     Activity("web cache", 0.50, 8, 1.1, 6.0, 0.5, 1.0, 1.0),
-    Activity("documents and object files", 0.25, 24, 1.2, 7.0, 2.0, 3.0, 1.0),
+    Activity("documents and object files", 0.25, 24, 1.2, 7.0, 2.0, 2.0, 1.0),
     Activity("registry and logs", 0.12, 6, 0.5, 5.5, 0.0625, 2.0, 0.0),
     Activity("page file", 0.10, 48, 0.8, 10.0, 1.5, 1.0, 0.0),
     Activity("installs, downloads, games", 0.03, 1024, 1.5, 14.0, 16.0, 0.0, 1.0),
@@ -65,6 +67,9 @@ to the table's mean size."""
 
 MFT_GIB, MFT_SPACE_GIB = 3.0, 0.078125
 """The master file table begins at 3 GiB; 80 MiB are 80,000 files."""
+
+ASIDE = 37
+"""Clusters that everything lies behind a round place."""
 
 LOG_GIB, LOG_SPACE_GIB = 2.9, 0.0625
 """$LogFile, 64 MiB, written round and round."""
@@ -86,10 +91,16 @@ class Desktop:
     """Writes to $LogFile for each change of metadata."""
     bitmap: float = 0.3
     """Writes to the bitmap of clusters for each change of a file."""
+    begin: int = SECTOR_63
+    """Where the partition begins, in bytes."""
 
     def facts(self) -> dict[str, Any]:
         """All that determines the file but scale and seed."""
-        return {**asdict(self), "activities": [asdict(activity) for activity in DESKTOP_ACTIVITIES]}
+        return {
+            **asdict(self),
+            "aside": ASIDE,
+            "activities": [asdict(activity) for activity in DESKTOP_ACTIVITIES],
+        }
 
     def make(self, ratio: float, seed: int, path: Path) -> None:
         """Writes the trace, `ratio` of the volume and of the amount written."""
@@ -148,7 +159,7 @@ class Desktop:
                 )
             else:
                 first = (np.cumsum(needed) - needed) % space
-            starts[mine] = clusters(activity.begin_gib, ratio) + first
+            starts[mine] = place(activity.begin_gib, ratio) + first
             if activity.metadata:
                 # The record of a file stays: what lies in one place has one. Each kind has its part of the table.
                 part = mft // len(DESKTOP_ACTIVITIES)
@@ -164,14 +175,14 @@ class Desktop:
         log = np.repeat(changed, round(self.logged))
         done = changed + pieces[changed] * self.pace
         mapped = changed[maps[changed]]
-        around = (clusters(LOG_GIB, ratio) + np.arange(log.size) % clusters(LOG_SPACE_GIB, ratio)) * CLUSTER
+        around = (place(LOG_GIB, ratio) + np.arange(log.size) % clusters(LOG_SPACE_GIB, ratio)) * CLUSTER
         groups = [
             (times, offsets, sizes),
             (log - 0.001, around, None),
-            (done, (clusters(MFT_GIB, ratio) + records[changed]) * CLUSTER, None),
+            (done, (place(MFT_GIB, ratio) + records[changed]) * CLUSTER, None),
             (
                 mapped + pieces[mapped] * self.pace + 0.001,
-                (clusters(BITMAP_GIB, ratio) + starts[mapped] * clusters(BITMAP_SPACE_GIB, ratio)
+                (place(BITMAP_GIB, ratio) + starts[mapped] * clusters(BITMAP_SPACE_GIB, ratio)
                  // clusters(self.volume_gib, ratio)) * CLUSTER,
                 None,
             ),
@@ -183,12 +194,27 @@ class Desktop:
         )
         order = np.argsort(when, kind="stable")
         end = clusters(self.volume_gib, ratio) * CLUSTER
-        return SECTOR_63 + np.minimum(where, end - CLUSTER - many)[order], many[order]
+        return self.begin + np.minimum(where, end - CLUSTER - many)[order], many[order]
+
+
+def place(gib: float, ratio: float) -> int:
+    """Where something lies that begins about there: not at a round place, as little on a disk does."""
+    return clusters(gib, ratio) + ASIDE
 
 
 def clusters(gib: float, ratio: float) -> int:
     """A size at full scale, in clusters at this one; at least one."""
     return max(1, round(gib * ratio * 2**30 / CLUSTER))
+
+
+def scattered(places: NDArray[np.float64], skew: float, space: int) -> Integers:
+    """Clusters of a space by the popularity of chunks; in its chunk a cluster is as likely as any."""
+    chunk = LARGEST // CLUSTER
+    chunks = max(1, space // chunk)
+    ranks = np.floor(places**skew * chunks).astype(np.int64)
+    # A multiplication by a prime puts ranks side by side far apart.
+    inside = np.floor(places * 7919 * chunks).astype(np.int64) % chunk
+    return np.asarray(ranks * 7919 % chunks * chunk + inside, np.int64)
 
 
 def write(path: Path, offsets: Integers, sizes: Integers) -> None:
@@ -207,7 +233,7 @@ class Card:
     written_gib: float = 19.8
     write_kib: float = 60.0
     cluster_kib: int = 32
-    """What the SD association's formatter takes for SDHC; the partition begins at a multiple of 4 MiB."""
+    """What the SD association's formatter takes for SDHC. It would also begin the partition at a multiple of 4 MiB."""
     song_mib: float = 5.0
     video_mib: float = 100.0
     videos: float = 0.1
@@ -218,6 +244,8 @@ class Card:
     """Of the card, when the trace begins and from then on."""
     turnovers: float = 2.0
     """Volumes written before the trace begins, so that free space is scattered as on a card in use."""
+    begin: int = SECTOR_63
+    """Where the partition begins, in bytes."""
 
     def facts(self) -> dict[str, Any]:
         """All that determines the file but scale and seed."""
@@ -276,8 +304,7 @@ class Card:
             return (data + 3 * CLUSTER * flushes) / (int(counts.sum()) + 3 * flushes)
 
         every = min(range(1, 400), key=lambda n: abs(mean(n) - self.write_kib * KIB))
-        begin = 4 << 20
-        fats = [begin + CLUSTER, begin + CLUSTER + -(-int(self.volume_gib * ratio * 2**30) // (self.cluster_kib * KIB)
+        fats = [CLUSTER, CLUSTER + -(-int(self.volume_gib * ratio * 2**30) // (self.cluster_kib * KIB)
                                                      * 4 // CLUSTER + 1) * CLUSTER]  # fmt: skip
         start = -(-(2 * fats[1] - fats[0]) // LARGEST) * LARGEST
         offsets: list[int] = []
@@ -292,7 +319,7 @@ class Card:
                 offsets.append(place)
                 sizes.append(CLUSTER)
 
-        end = round(self.volume_gib * ratio * 2**30)
+        end = round(self.volume_gib * ratio * 2**30) - LARGEST
         for i, ((mine, _, deleted), mine_pieces) in enumerate(zip(copies, pieces, strict=True)):
             for k in range(deleted):
                 flush(int(mine[0]) + 1024 * k, i)
@@ -302,7 +329,7 @@ class Card:
                 offsets.append(min(start + LARGEST + place, end - size))
                 sizes.append(size)
             flush(int(mine[-1]), i)
-        return np.array(offsets, np.int64), np.array(sizes, np.int64)
+        return self.begin + np.array(offsets, np.int64), np.array(sizes, np.int64)
 
     def _pieces(self, mine: Integers, size: int) -> Iterator[tuple[int, int]]:
         """The requests of a file: runs of clusters, of up to 64 KiB each."""
@@ -339,3 +366,31 @@ installs applications (93 KiB) beside Multimedia. Rows of their own, in no claim
 def shipped_places() -> list[Path]:
     """Where real traces may lie beside the project."""
     return [Path("../shared/traces"), Path("traces")]
+
+
+@dataclass(frozen=True, slots=True)
+class OneChannel:
+    """Single pages, nearly all of which a static binding sends to the first of eight channels."""
+
+    volume_gib: float = 16.0
+    written_gib: float = 4.0
+    share: float = 0.9
+    """Of the writes that go to the first channel; the others go anywhere."""
+    channels: int = 8
+
+    def facts(self) -> dict[str, Any]:
+        """All that determines the file but scale and seed."""
+        return asdict(self)
+
+    def make(self, ratio: float, seed: int, path: Path) -> None:
+        """Writes the trace, `ratio` of the volume and of the amount written."""
+        rng = np.random.Generator(np.random.PCG64(seed))
+        pages, count = (round(gib * ratio * 2**30 / CLUSTER) for gib in (self.volume_gib, self.written_gib))
+        anywhere = rng.integers(0, pages, count)
+        first = rng.integers(0, pages // self.channels, count) * self.channels
+        offsets = np.where(rng.random(count) < self.share, first, anywhere) * CLUSTER
+        write(path, offsets, np.full(count, CLUSTER, np.int64))
+
+
+ONE_CHANNEL = Wanted("one channel", "", {"write_fraction": 1.0, "write_kib": 4.0}, OneChannel())
+"""The pathological pattern of section 3.5."""

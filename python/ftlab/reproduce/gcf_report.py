@@ -9,13 +9,16 @@ from typing import Any
 import numpy as np
 
 from ftlab import text
-from ftlab.reproduce import claims, gcf, gcf_hosts, gcf_lanes, workloads
+from ftlab.reproduce import claims, gcf, gcf_claims, gcf_hosts, gcf_lanes, workloads
 from ftlab.reproduce.experiment import Grid, Tell
 from ftlab.reproduce.gcf import (
+    BUFFERS_KIB,
     CHANNELS,
     MAPPINGS,
     READINGS,
     SCHEMES,
+    TABLE3,
+    TABLE3_SSD,
     WORKLOADS,
     Evidence,
     Point,
@@ -23,9 +26,9 @@ from ftlab.reproduce.gcf import (
 from ftlab.reproduce.paper import Outcome, Paper
 from ftlab.reproduce.workloads import Library, Workload
 
-WANTED = (gcf_hosts.DESKTOP, gcf_hosts.MULTIMEDIA, *gcf_hosts.CAPTURED)
+WANTED = (gcf_hosts.DESKTOP, gcf_hosts.MULTIMEDIA, *gcf_hosts.CAPTURED, gcf_hosts.ONE_CHANNEL)
 
-PICTURES = ("fig3", "fig8", "fig9", "readings", "timelines")
+PICTURES = ("fig3", "fig8", "fig9", "fig10", "table3", "readings", "pathological", "timelines")
 
 
 def reproduce(
@@ -34,7 +37,7 @@ def reproduce(
 ) -> Outcome:  # fmt: skip
     """Runs experiments and judges the claims."""
     evidence = gather(experiments, scale, out, own, tell, jobs)
-    found = gcf.judged(evidence, experiments)
+    found = gcf_claims.judged(evidence, experiments)
 
     def pictures() -> Mapping[str, Any]:
         from ftlab.reproduce import gcf_drawing
@@ -122,6 +125,8 @@ def report(scale: str, experiments: Sequence[str], evidence: Evidence, found: Se
 
 
 def _origin(workload: Workload) -> str:
+    if workload.name == gcf_hosts.ONE_CHANNEL.name:
+        return "generated; nine writes in ten go to the first of eight channels"
     if workload.kind == "generated":
         return "generated to the figures of Table 2"
     return f"writes of {workload.origin}"
@@ -178,6 +183,40 @@ def _figure9(evidence: Evidence) -> list[str]:
     return text.markdown_table("Figure 9: channel time, 8 channels, 32 KiB of buffer", head, rows)
 
 
+def _figure10(evidence: Evidence) -> list[str]:
+    rows = [
+        [
+            f"{m}, {_kind(evidence, w)}",
+            s,
+            *(_iops(evidence, Point(w, s, m, 8, 2, size)) for size in BUFFERS_KIB),
+        ]
+        for m in MAPPINGS
+        for w in WORKLOADS
+        for s in SCHEMES
+    ]
+    sizes = [f"{size} KiB" if size < 1024 else f"{size // 1024} MiB" for size in BUFFERS_KIB]
+    return text.markdown_table(
+        "Figure 10: IOPS by buffer, 8 channels x 2 planes", ["mapping, workload", "channels are", *sizes], rows
+    )  # fmt: skip
+
+
+def _table3(evidence: Evidence) -> list[str]:
+    rows = []
+    for (scheme, workload), published in TABLE3.items():
+        for setting in gcf.TABLE3_SETTINGS:
+            point = gcf.table3_point(scheme, workload, setting)
+            if point not in evidence.results:
+                continue
+            found = evidence.figure(point, "iops")
+            rows.append([
+                f"{scheme}, {point.buffer_kib} KiB, {_kind(evidence, workload)}",
+                READINGS[setting].words or "settled on", str(published), str(TABLE3_SSD[scheme, workload]),
+                text.figure(found), f"{100 * (found / published - 1):+.0f} %",
+            ])  # fmt: skip
+    head = ["scheme, buffer, workload", "reading", "published", "real SSD", "IOPS", "apart"]
+    return text.markdown_table("Table 3: four channels, FAST", head, rows)
+
+
 def _readings(evidence: Evidence) -> list[str]:
     rows = []
     for name in gcf.READING_NAMES:
@@ -193,6 +232,18 @@ def _readings(evidence: Evidence) -> list[str]:
     return text.markdown_table(
         "Readings: IOPS, 8 channels, FAST, 32 KiB of buffer", ["reading", *SCHEMES], rows
     )
+
+
+def _pathological(evidence: Evidence) -> list[str]:
+    rows = []
+    for point in gcf.points("pathological"):
+        erases = gcf.erases_by_channel(evidence.results[point])
+        rows.append([
+            ", ".join(filter(None, (point.scheme, READINGS[point.setting].words))), _iops(evidence, point),
+            f"{erases[0]:,.0f}", f"{erases[1:].sum():,.0f}", f"{evidence.figure(point, 'waf'):.2f}",
+        ])  # fmt: skip
+    head = ["scheme", "IOPS", "erases of the first channel", "of the seven others", "WAF"]
+    return text.markdown_table("N_s: nine writes in ten go to one channel", head, rows)
 
 
 def _timelines(evidence: Evidence) -> list[str]:
@@ -212,8 +263,11 @@ TABLES: Mapping[str, Callable[[Evidence], list[str]]] = {
     "fig3": _figure3,
     "fig8": _figure8,
     "fig9": _figure9,
+    "fig10": _figure10,
+    "table3": _table3,
     "readings": _readings,
+    "pathological": _pathological,
     "timelines": _timelines,
 }
 
-PAPER = Paper(gcf.PAPER, tuple(gcf.SCALES), gcf.EXPERIMENTS, gcf.STATEMENTS, PICTURES, reproduce)
+PAPER = Paper(gcf.PAPER, tuple(gcf.SCALES), gcf.EXPERIMENTS, gcf_claims.STATEMENTS, PICTURES, reproduce)

@@ -40,7 +40,18 @@ seam!(
 seam!(BINDING, "binding", [plain("static"), plain("dynamic")]);
 seam!(ALLOCATION, "allocation", [plain("CWDP"), plain("PDWC"), plain("F"), plain("D"), plain("F2")]);
 seam!(BLOCK_ALLOCATION, "block_allocation", [plain("first-fit"), plain("least-worn")]);
-seam!(RECLAIM_UNIT, "reclaim_unit", [plain("block")]);
+seam!(
+    RECLAIM_UNIT,
+    "reclaim_unit",
+    [
+        plain("block"),
+        Choice {
+            name: "superblock",
+            doc: "In step.",
+            params: &[Param::word("over", &["channels", "planes", "channels-and-planes"], "What is.")],
+        },
+    ]
+);
 seam!(
     VICTIM,
     "victim",
@@ -57,6 +68,26 @@ seam!(
     "gc_schedule",
     [
         Choice { name: "threshold", doc: "Mandatory only.", params: &[whole("free_blocks", 2.0, 1.0, 65_536.0)] },
+        Choice {
+            name: "forwarding",
+            doc: "When a channel is out of pages.",
+            params: &[
+                whole("free_blocks", 2.0, 1.0, 65_536.0),
+                whole("spare_blocks", 200.0, 1.0, 16_777_216.0),
+                Param::word("trigger", &["congestion", "empty"], "When."),
+                Param::word("scope", &["channel", "die"], "What."),
+                Param::word("preempt", &["on", "off"], "Whether it can be put down."),
+            ],
+        },
+        Choice {
+            name: "cycle-filling",
+            doc: "When another channel collects.",
+            params: &[
+                whole("free_blocks", 2.0, 1.0, 65_536.0),
+                whole("spare_blocks", 200.0, 1.0, 16_777_216.0),
+                Param::word("preempt", &["on", "off"], "Whether it can be put down."),
+            ],
+        },
         Choice {
             name: "background",
             doc: "In idle time.",
@@ -122,6 +153,7 @@ seam!(
                     doc: "Its size.",
                 },
                 Param::word("order", &["channel", "global"], "Whose turn it is."),
+                Param::word("release", &["programmed", "transferred"], "When its room is free."),
             ],
         },
     ]

@@ -3,9 +3,8 @@
 use base::{Lpn, Ppn};
 
 use super::{Reason, Task};
-use crate::collection::GcStep;
 use crate::group::Group;
-use crate::layer::{Ftl, NONE};
+use crate::layer::{Ftl, GcStep, NONE};
 use crate::paired::Cover;
 use crate::victim::UnitState;
 
