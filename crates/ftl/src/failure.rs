@@ -5,7 +5,8 @@
 
 use base::{Cause, Lpn, Ppn};
 
-use crate::layer::{Ftl, GcSink, NONE};
+use crate::collection::GcSink;
+use crate::layer::{Ftl, NONE};
 use crate::paired::Cover;
 use crate::spare::Kind;
 

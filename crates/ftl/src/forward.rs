@@ -6,7 +6,8 @@
 //! collection that keeps step with another domain's may also pass its empty unit over, that is, leave its erase for
 //! later and go on with the next victim.
 
-use crate::layer::{Ftl, Job, NONE};
+use crate::collection::Job;
+use crate::layer::{Ftl, NONE};
 use crate::victim::{UnitState, VictimPolicy};
 
 /// What domains remember of collections ahead of need; nothing where the schedule has none.

@@ -6,6 +6,7 @@
 //! command, so the FTL's state and the array's never disagree.
 
 pub mod allocation;
+mod collection;
 pub mod dftl;
 mod failure;
 pub mod fast;
@@ -17,18 +18,22 @@ mod mapping;
 pub mod paired;
 pub mod pool;
 mod recovery;
+mod saved;
 pub mod schedule;
 mod separation;
 mod spare;
+mod turns;
 mod twin;
 pub mod victim;
 pub mod wear;
 
+pub use crate::collection::{Erasure, GcSink, GcStep};
 pub use crate::failure::Source;
 pub use crate::group::{Group, MAX_LANES};
-pub use crate::layer::{Erasure, GcSink, GcStep, OutOfMemory, Policies, Saved};
+pub use crate::layer::{OutOfMemory, Policies};
 pub use crate::mapping::{Ftl, largest_user_pages};
 pub use crate::recovery::{Recovery, Rescue, Scanned, Slot};
+pub use crate::saved::Saved;
 pub use crate::separation::MAX_STREAMS;
 pub use crate::spare::IDENTITY;
 

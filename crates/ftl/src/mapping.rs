@@ -5,12 +5,14 @@
 use base::{Cause, Choice, Geometry, Instant, Lpn, Ppn, Seam};
 
 use crate::allocation::Allocation;
+use crate::collection::{Erasure, GcSink, GcStep};
 use crate::dftl;
 use crate::fast::{self, Fast, Merges};
 use crate::group::Group;
-use crate::layer::{self, Erasure, GcSink, GcStep, OutOfMemory, Policies, Saved};
+use crate::layer::{self, OutOfMemory, Policies};
 use crate::paired::Figures;
 use crate::recovery::{Recovery, Rescue, Scanned};
+use crate::saved::Saved;
 
 /// The seam, for the configuration reader.
 pub static SEAM: Seam = Seam {

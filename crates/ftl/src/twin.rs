@@ -7,8 +7,9 @@
 
 use base::Selection;
 
+use crate::collection::GcStep;
 use crate::group::Group;
-use crate::layer::{Ftl, GcStep, NONE};
+use crate::layer::{Ftl, NONE};
 
 /// A victim with fewer invalid pages, in multiples of its width, is never padded: room must be gained.
 const PAD_MIN_INVALID_ROWS: u32 = 4;

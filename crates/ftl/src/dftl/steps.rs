@@ -3,8 +3,9 @@
 use base::{Lpn, Ppn};
 
 use super::{Reason, Task};
+use crate::collection::GcStep;
 use crate::group::Group;
-use crate::layer::{Ftl, GcStep, NONE};
+use crate::layer::{Ftl, NONE};
 use crate::paired::Cover;
 use crate::victim::UnitState;
 

@@ -3,8 +3,9 @@
 use base::{Cause, Lpn, Ppn};
 
 use super::{Domain, Fast, Merge, Recycling, Role};
+use crate::collection::{Erasure, GcSink, GcStep};
 use crate::group::Group;
-use crate::layer::{Erasure, GcSink, GcStep, NONE};
+use crate::layer::NONE;
 use crate::pool::FreePool;
 
 /// Spare areas hold nothing: a log in order of writing says by itself what is newest, and nothing restarts from it.

@@ -7,8 +7,9 @@
 use base::{Cause, Lpn, Ppn};
 
 use super::{Cover, Errand, Scheme};
+use crate::collection::{Erasure, GcStep, Job};
 use crate::group::Group;
-use crate::layer::{Erasure, Frontier, Ftl, GcStep, Job, NONE};
+use crate::layer::{Frontier, Ftl, NONE};
 use crate::pool::FreePool;
 use crate::victim::UnitState;
 
