@@ -19,6 +19,8 @@ pub(crate) struct Device {
     pub(crate) page_size: u64,
     /// The flash pages of a page.
     pub(crate) lanes: Lanes,
+    /// Whether map entries may have to be read from flash first.
+    pub(crate) map_in_flash: bool,
     /// Samples of the workload's locality, where the FTL keeps regions.
     pub(crate) locality: Option<Locality>,
     full_checks: bool,
@@ -87,6 +89,7 @@ impl Device {
             in_step: config.in_step(),
         };
         Ok(Device {
+            map_in_flash: ftl.dftl_figures().is_some(),
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
             flash: Flash::new(geometry, &config.device, payload, Aid::of(config.ftl.get("paired_page").name)),
@@ -112,12 +115,11 @@ impl Device {
     #[inline]
     pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, share: Share) {
         if share.old > 0 {
-            self.load_entry(lpn);
+            self.use_entry(lpn);
         }
         if share.old > 0
             && let Some(old) = self.ftl.lookup(lpn)
         {
-            self.ftl.used(lpn);
             self.flash.read(old);
             self.recorder.counters.count(Cause::Rmw, OpKind::Read, 1);
             self.note_bystanders(Cause::Rmw, OpKind::Read, share.old);
@@ -161,8 +163,7 @@ impl Device {
     /// Reads so many lanes of a page of the array without time, of no older version than `floor`.
     #[inline]
     pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32, lanes: u8) {
-        self.load_entry(lpn);
-        self.ftl.used(lpn);
+        self.use_entry(lpn);
         match self.ftl.lookup(lpn) {
             None => self.recorder.counters.unmapped_reads += 1,
             Some(ppn) => {
@@ -174,13 +175,21 @@ impl Device {
         }
     }
 
-    /// Has the map entry of a page that is to be read at hand, where not the whole map is in DRAM.
+    /// Uses the map entry of a page that is to be read, which may have to be fetched.
     #[inline]
-    fn load_entry(&mut self, lpn: Lpn) {
+    fn use_entry(&mut self, lpn: Lpn) {
+        if self.map_in_flash {
+            self.use_cached_entry(lpn);
+        }
+    }
+
+    #[inline(never)]
+    fn use_cached_entry(&mut self, lpn: Lpn) {
         while !self.ftl.prepare_read(lpn) {
             let domain = self.ftl.domain_without_time(lpn);
             self.collect_now(domain);
         }
+        self.ftl.used(lpn);
     }
 
     #[cold]
@@ -201,7 +210,7 @@ impl Device {
         for (lpn, _) in span.pages() {
             self.trim(lpn);
         }
-        if self.ftl.dftl_figures().is_some() {
+        if self.map_in_flash {
             let domains = self.ftl.geometry().domains();
             for first in span.first..span.end.min(span.first.saturating_add(domains)) {
                 let domain = self.ftl.domain_without_time(Lpn(first));

@@ -94,9 +94,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
 
 /// What a plane holds besides user data and free blocks, for the text about user spaces that are too large.
 pub(crate) fn in_words(config: &Config) -> String {
-    if !is_dftl(config) {
-        return String::new();
-    }
     // One is being filled with translation pages.
-    format!(", and {} more and the translation pages,", ftl::dftl::reserve(config.ftl.get("gc_schedule")) + 1)
+    let more = ftl::dftl::RESERVE + 1;
+    if is_dftl(config) { format!(", and {more} more and the translation pages,") } else { String::new() }
 }

@@ -96,7 +96,7 @@ fn reads_of_translation_pages_are_fetches_and_updates() {
     }
 }
 
-/// With a cache for the whole map no translation page is ever written, and what is left is page mapping that holds two
+/// With a cache for the whole map no translation page is ever written, and what is left is page mapping that holds three
 /// blocks more free: the same victims, the same moves.
 #[test]
 fn a_cache_as_large_as_the_map_is_page_mapping() {
@@ -107,7 +107,7 @@ fn a_cache_as_large_as_the_map_is_page_mapping() {
         config.run.executor = Executor::Count;
         choose(&mut config.ftl, "victim", victim, &[]);
         write(&mut config, "uniform", 3);
-        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 4.0)]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 5.0)]);
         let page = run(&config);
         choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 2.0)]);
         cache(&mut config, 4, 52 * 32);
@@ -226,13 +226,13 @@ fn what_makes_no_sense_is_refused() {
     config.run.precondition = Precondition::State { path: "some.state".into() };
     assert_refused(&config, "ftl.mapping", "a device state does not hold");
     let mut config = small();
-    // 50 blocks: two and two more are free, and one is being filled with translation pages; one page of each plane is
+    // 50 blocks: two and three more are free, and one is being filled with translation pages; one page of each plane is
     // one, and one is invalid.
-    config.device.user_capacity = 4 * (45 * 32 - 1) * u64::from(config.device.page_size);
+    config.device.user_capacity = 4 * (44 * 32 - 1) * u64::from(config.device.page_size);
     assert_refused(&config, "device.user_capacity", "too little spare space");
     let help = device::check(&config).expect_err("refused").help;
-    assert!(help.contains("with 2 blocks held free, and 3 more and the translation pages, in each plane"), "{help}");
-    config.device.user_capacity = 4 * (45 * 32 - 2) * u64::from(config.device.page_size);
+    assert!(help.contains("with 2 blocks held free, and 4 more and the translation pages, in each plane"), "{help}");
+    config.device.user_capacity = 4 * (44 * 32 - 2) * u64::from(config.device.page_size);
     assert!(device::check(&config).is_ok());
 }
 

@@ -213,7 +213,7 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
     all
 }
 
-/// Collections ahead of need, under both mappings, with a write buffer.
+/// Collections ahead of need, under every mapping, with a write buffer.
 fn ahead_of_need() -> Vec<(String, Config)> {
     let mut all = Vec::new();
     for (name, params) in [
@@ -223,11 +223,13 @@ fn ahead_of_need() -> Vec<(String, Config)> {
         ("cycle-filling", &[("preempt", 0.0)]),
         ("cycle-filling", &[("preempt", 1.0)]),
     ] {
-        for mapping in ["page", "fast"] {
+        for mapping in ["page", "dftl", "fast"] {
             let mut config = reference(Executor::Timed);
             config.device.multiplane = Multiplane::Any;
-            if mapping == "fast" {
-                hybrid(&mut config, &[]);
+            match mapping {
+                "fast" => hybrid(&mut config, &[]),
+                "dftl" => map_in_flash(&mut config, 16),
+                _ => {}
             }
             choose(&mut config.ftl, "scheduler", "paq", &[]);
             choose(&mut config.ftl, "write_buffer", "fifo", &[("size", 131_072.0)]);

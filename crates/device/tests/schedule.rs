@@ -11,6 +11,11 @@ use serde_json::Value;
 /// Channels of one chip, with a write buffer of two pages for each, overwritten at random by batch replay.
 fn channels(channels: u32, planes: u32, mapping: &str) -> Config {
     let mut config = plain(channels, 1, 1, planes, 80, 32);
+    if mapping == "dftl" {
+        // Sixteen translation pages in each plane, and 64 entries cached.
+        config.device.page_size = 512;
+        choose(&mut config.ftl, "mapping", "dftl", &[("cache", f64::from(channels * planes * 64 * 8))]);
+    }
     let page = u64::from(config.device.page_size);
     config.device.user_capacity = u64::from(channels * planes) * 64 * 32 * page;
     config.device.multiplane = Multiplane::Any;
@@ -46,7 +51,7 @@ fn idle(summary: &Value) -> f64 {
 /// With independent channels one collects while the buffer fills with its pages, and the others are idle.
 #[test]
 fn idle_time_of_channels_is_filled() {
-    for mapping in ["page", "fast"] {
+    for mapping in ["page", "dftl", "fast"] {
         let config = channels(4, 1, mapping);
         let alone = under(&config, "threshold", &[]);
         assert_eq!(figure(&alone, "gc.forward"), 0.0);
@@ -54,7 +59,12 @@ fn idle_time_of_channels_is_filled() {
             let filled = under(&config, schedule, &[]);
             let gain = iops(&filled) / iops(&alone);
             // Collections of page mapping are short: there is less to fill, and an erase that others wait for weighs more.
-            let (least, most_idle) = if mapping == "fast" { (1.6, 0.6) } else { (1.1, 0.9) };
+            // With a map in flash a third of the time goes into translation pages, which nothing is begun early for.
+            let (least, most_idle) = match mapping {
+                "fast" => (1.6, 0.6),
+                "dftl" => (1.05, 1.0),
+                _ => (1.1, 0.9),
+            };
             assert!(gain > least, "{mapping}, {schedule}: {gain}");
             let (before, after) = (idle(&alone), idle(&filled));
             assert!(after < most_idle * before, "{mapping}, {schedule}: idle {before} and {after}");
@@ -62,7 +72,9 @@ fn idle_time_of_channels_is_filled() {
             assert!(forward > 100.0 && preempted > 10.0, "{mapping}, {schedule}: {forward}, {preempted}");
             // Ahead of need costs some: pages are copied that would have been overwritten by the time of need.
             let cost = figure(&filled, "waf") / figure(&alone, "waf");
-            assert!((0.97..1.25).contains(&cost), "{mapping}, {schedule}: {cost}");
+            // A map in flash holds blocks free for collections, which those ahead of need use: there is more spare space.
+            let cheapest = if mapping == "dftl" { 0.85 } else { 0.97 };
+            assert!((cheapest..1.25).contains(&cost), "{mapping}, {schedule}: {cost}");
         }
     }
 }
@@ -135,7 +147,7 @@ fn the_trigger_decides_how_much_is_merged_early() {
 
 #[test]
 fn without_preemption_nothing_is_put_down() {
-    for mapping in ["page", "fast"] {
+    for mapping in ["page", "dftl", "fast"] {
         let config = channels(4, 1, mapping);
         for schedule in ["forwarding", "cycle-filling", "background"] {
             let summary = under(&config, schedule, &[("preempt", 1.0)]);
@@ -149,7 +161,7 @@ fn without_preemption_nothing_is_put_down() {
 /// Requests come in bursts, with pauses in between. What is collected in these, no write waits for.
 #[test]
 fn background_collection_uses_pauses() {
-    for mapping in ["page", "fast"] {
+    for mapping in ["page", "dftl", "fast"] {
         let mut config = channels(2, 1, mapping);
         choose(&mut config.ftl, "write_buffer", "none", &[]);
         config.host.replay = Replay::Open;

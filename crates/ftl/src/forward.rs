@@ -68,13 +68,11 @@ impl Ftl {
     }
 
     /// Free units that the pages of a victim may open: they fill up an open one and, at most, another. Where copies go
-    /// to several streams it may be one in each. With a map in flash as many as a mandatory collection finds.
+    /// to several streams it may be one in each; translation pages may open two, for what a collection before has left to
+    /// update and for this one's.
     fn units_for_a_victim(&self) -> u32 {
-        match (&self.dftl, self.is_careful) {
-            (Some(_), _) => self.reserve,
-            (None, true) => self.streams as u32,
-            (None, false) => 1,
-        }
+        let of_map = if self.dftl.is_some() { 2 } else { 0 };
+        if self.is_careful { self.streams as u32 + of_map } else { 1 }
     }
 
     /// Makes the erase of a unit that was passed over the domain's collection.
@@ -128,8 +126,12 @@ impl Ftl {
     /// Whether an empty unit waits for its erase.
     pub fn has_emptied(&self, domain: u32) -> bool {
         let job = self.domains[domain as usize].job;
-        job.is_some_and(|job| self.units[job.unit as usize].valid == 0)
-            || !self.forward.emptied[domain as usize].is_empty()
+        job.is_some_and(|job| self.is_emptied(domain, job.unit)) || !self.forward.emptied[domain as usize].is_empty()
+    }
+
+    /// Whether only the erase of a victim is left.
+    fn is_emptied(&self, domain: u32, unit: u32) -> bool {
+        self.units[unit as usize].valid == 0 && !self.awaits_updates(domain, unit)
     }
 
     /// Makes the erase of an empty unit the next step of a collection ahead of need.
@@ -149,7 +151,7 @@ impl Ftl {
     /// and begins with the next victim. Returns whether there are such pages.
     pub fn pass_over(&mut self, domain: u32) -> bool {
         let Some(job) = self.domains[domain as usize].job else { return false };
-        if self.units[job.unit as usize].valid > 0 {
+        if !self.is_emptied(domain, job.unit) {
             return true;
         }
         let Some(unit) = self.forward_victim(domain).filter(|_| self.domains[domain as usize].free > self.reserve)

@@ -76,7 +76,7 @@ impl Policies<'_> {
 
     /// Units that a page-mapped domain holds free while collection keeps up.
     fn free_units(&self) -> u32 {
-        self.reserve() + if self.is_dftl() { dftl::reserve(self.gc_schedule) } else { 0 }
+        self.reserve() + if self.is_dftl() { dftl::RESERVE } else { 0 }
     }
 
     /// Frontiers of a domain for data; another one is for translation pages.

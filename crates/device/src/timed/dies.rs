@@ -303,7 +303,7 @@ impl Timed<'_, '_> {
         loop {
             let read = self.dies[die as usize].reads.first()?;
             let lpn = self.pool.get(read).lpn;
-            if !self.device.ftl.prepare_read(lpn) {
+            if self.device.map_in_flash && !self.device.ftl.prepare_read(lpn) {
                 let domain = self.device.ftl.allocation().queue_of(lpn);
                 return (!self.is_correcting(die, domain)).then_some(Read::Entry(domain));
             }
@@ -410,7 +410,7 @@ impl Timed<'_, '_> {
     #[inline(never)]
     fn prepare_write(&mut self, queue: u32) -> Option<(u64, Lpn)> {
         self.run_trims(queue);
-        if self.device.ftl.is_collecting(queue) {
+        if self.device.map_in_flash && self.device.ftl.is_collecting(queue) {
             return None;
         }
         let write = match self.writes[queue as usize].first() {
@@ -482,7 +482,9 @@ impl Timed<'_, '_> {
     fn add_read(&mut self, die: u32, read: u32, ppn: Ppn) {
         let content = self.device.flash.read(ppn);
         let Transaction { lpn, version, .. } = *self.pool.get(read);
-        self.device.ftl.used(lpn);
+        if self.device.map_in_flash {
+            self.device.ftl.used(lpn);
+        }
         self.device.check_read(lpn, version, content);
         self.dies[die as usize].add(ppn, read);
     }
@@ -501,7 +503,7 @@ impl Timed<'_, '_> {
             at = self.dies[die as usize].reads.after(&self.pool, read);
             let Transaction { age, lpn, .. } = *self.pool.get(read);
             let found = self.device.ftl.lookup(lpn).filter(|&other| {
-                self.device.ftl.is_known(lpn)
+                (!self.device.map_in_flash || self.device.ftl.is_known(lpn))
                     && self.read_cause(read) == cause
                     && self.scheduler.may_join(last_age, age)
                     && self.device.flash.may_share_command(ppn, other)
@@ -646,8 +648,10 @@ impl Timed<'_, '_> {
             return;
         };
         self.count_turn(domain, turn);
-        // A step for the map in flash may have begun a collection.
-        self.note_need(domain);
+        if self.device.map_in_flash {
+            // A step for the map may have begun a collection.
+            self.note_need(domain);
+        }
         self.dies[die as usize].begin(kind, cause);
         self.add_collection(die, domain, kind, lead);
         if self.scheduler.merges_collections() {
@@ -1065,7 +1069,7 @@ impl Timed<'_, '_> {
                 let die = self.device.ftl.geometry().die_of_domain(domain);
                 let collection = &mut self.collections[domain as usize];
                 collection.correcting -= 1;
-                if collection.step == GcStep::Fetch {
+                if matches!(collection.step, GcStep::Fetch) {
                     // Nothing is programmed: the step ends with its read.
                     collection.group.clear();
                     collection.read = 0;

@@ -230,7 +230,7 @@ impl Timed<'_, '_> {
     #[inline]
     fn die_to_ask(&self, lpn: Lpn) -> Option<u32> {
         let ftl = &self.device.ftl;
-        if ftl.is_known(lpn) {
+        if !self.device.map_in_flash || ftl.is_known(lpn) {
             ftl.lookup(lpn).map(|ppn| ftl.geometry().die_of(ppn))
         } else {
             Some(ftl.geometry().die_of_domain(ftl.allocation().queue_of(lpn)))
@@ -290,7 +290,7 @@ impl Timed<'_, '_> {
             }
             self.host.trims_waiting -= 1;
             self.part_done(owner);
-            if self.device.ftl.is_collecting(domain) {
+            if self.device.map_in_flash && self.device.ftl.is_collecting(domain) {
                 // The map has to be told in flash before the next trim or write.
                 self.note_collections(domain);
                 self.wake_queue(domain);

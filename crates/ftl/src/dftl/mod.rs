@@ -28,11 +28,10 @@ mod cache;
 mod invariants;
 mod steps;
 
-use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Selection};
+use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind};
 
 use crate::allocation::Allocation;
 use crate::layer::NONE;
-use crate::schedule::Schedule;
 use cache::Cache;
 
 /// Bytes of an entry in a translation page: a physical page number, its place being the logical one.
@@ -44,12 +43,11 @@ pub const CACHED_ENTRY_BYTES: u32 = 8;
 /// The fewest entries of a domain: with one, a read and a write that wait for theirs could evict each other's for ever.
 pub const LEAST_ENTRIES: u32 = 2;
 
-/// Units that a domain holds free besides `free_blocks`. A collection may open a unit for translation pages while it
-/// runs, and so may the one that compacts translation units afterwards. Where collections can be put down a collection
-/// may open two: for the updates that one before it has left, and for its own.
-pub fn reserve(gc_schedule: &Selection) -> u32 {
-    if Schedule::new(gc_schedule).is_threshold() { 2 } else { 3 }
-}
+/// Units that a domain holds free besides `free_blocks`. A collection may open two units for translation pages while it
+/// runs: for the updates that one before it, which was put down, has left, and for its own. The one that compacts
+/// translation units afterwards may open another. With schedules that put nothing down one fewer would do; but then they
+/// could not be compared with the others.
+pub const RESERVE: u32 = 3;
 
 /// The mapping, for the configuration reader.
 pub(crate) const CHOICE: Choice = Choice {
@@ -302,6 +300,7 @@ impl Dftl {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::Selection;
 
     #[test]
     fn data_and_translation_pages_share_the_space() {

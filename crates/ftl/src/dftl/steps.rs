@@ -280,19 +280,19 @@ impl Ftl {
         }
     }
 
+    /// Whether translation pages have to be updated before a victim is erased.
+    pub(crate) fn awaits_updates(&self, domain: u32, unit: u32) -> bool {
+        let Some(dftl) = &self.dftl else { return false };
+        let mut moved = dftl.instances[domain as usize].moved.iter();
+        moved.any(|&page| dftl.due[page as usize].moved) && !self.is_translation_unit(unit)
+    }
+
     /// A victim was erased.
     ///
     /// # Panics
     /// If translation pages say of moved pages that they are still in it.
     pub(crate) fn check_moved(&self, domain: u32, unit: u32) {
-        if let Some(dftl) = &self.dftl {
-            let mut moved = dftl.instances[domain as usize].moved.iter();
-            let waits = moved.any(|&page| dftl.due[page as usize].moved);
-            assert!(
-                !waits || self.is_translation_unit(unit),
-                "translation pages are updated before a victim is erased"
-            );
-        }
+        assert!(!self.awaits_updates(domain, unit), "translation pages are updated before a victim is erased");
     }
 
     /// The step of the task in hand.
