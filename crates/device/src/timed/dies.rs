@@ -443,8 +443,9 @@ impl Timed<'_, '_> {
         let mut previous = None;
         let mut at = waiting.first();
         while let Some(write) = at.or_else(|| if self.buffer.is_none() { None } else { self.supply(queue) }) {
-            let lpn = self.pool.get(write).lpn;
-            if !passed[..count].contains(&lpn) && self.is_ready(write) {
+            let Transaction { lpn, waiting, .. } = *self.pool.get(write);
+            // Most that are passed over wait; only the others are worth a search among the pages passed.
+            if !waiting && !passed[..count].contains(&lpn) && self.is_ready(write) {
                 return Some((previous, write));
             }
             if count == MAX_PASSED {
@@ -565,8 +566,8 @@ impl Timed<'_, '_> {
     fn issue_shared_program(&mut self, die: u32, queue: u32) {
         let burst = self.device.ftl.allocation().dynamic().map_or(1, ftl::allocation::Dynamic::burst);
         let first = self.device.ftl.next_domain_of(die).expect("a domain of the die accepts pages");
-        let (_, write) = self.ready_shared_write(queue).expect("a ready write");
-        let lpn = self.pool.get(write).lpn;
+        let found = self.ready_shared_write(queue).expect("a ready write");
+        let lpn = self.pool.get(found.1).lpn;
         if !self.device.ftl.prepare(first, lpn) {
             self.note_collections(first);
             self.issue_collection(die, first);
@@ -574,10 +575,10 @@ impl Timed<'_, '_> {
         }
         self.dies[die as usize].begin(OpKind::Program, Cause::Host);
         let lead = self.device.ftl.next_host_page(first, lpn);
-        let mut last_age = self.program_shared(die, queue, first);
+        let mut last_age = self.program_shared(die, queue, found, first);
         for _ in 1..burst {
-            let Some((_, write)) = self.ready_shared_write(queue) else { break };
-            let Transaction { age, lpn, .. } = *self.pool.get(write);
+            let Some(found) = self.ready_shared_write(queue) else { break };
+            let Transaction { age, lpn, .. } = *self.pool.get(found.1);
             if !self.scheduler.may_join(last_age, age) {
                 break;
             }
@@ -591,7 +592,7 @@ impl Timed<'_, '_> {
             }
             let taken = self.device.ftl.next_domain_of(die);
             debug_assert_eq!(taken, Some(domain));
-            last_age = self.program_shared(die, queue, domain);
+            last_age = self.program_shared(die, queue, found, domain);
         }
         self.start(die);
     }
@@ -603,8 +604,8 @@ impl Timed<'_, '_> {
         self.program(die, domain, write)
     }
 
-    fn program_shared(&mut self, die: u32, queue: u32, domain: u32) -> u64 {
-        let (previous, write) = self.ready_shared_write(queue).expect("a ready write");
+    /// Takes what [`Timed::ready_shared_write`] found in a queue, and programs it in a domain. Returns its age.
+    fn program_shared(&mut self, die: u32, queue: u32, (previous, write): (Option<u32>, u32), domain: u32) -> u64 {
         self.writes[queue as usize].remove(&mut self.pool, previous, write);
         self.program(die, domain, write)
     }
