@@ -186,7 +186,7 @@ impl Device {
     #[inline(never)]
     fn use_cached_entry(&mut self, lpn: Lpn) {
         while !self.ftl.prepare_read(lpn) {
-            let domain = self.ftl.domain_without_time(lpn);
+            let domain = self.ftl.allocation().queue_of(lpn);
             self.collect_now(domain);
         }
         self.ftl.used(lpn);
@@ -213,7 +213,7 @@ impl Device {
         if self.map_in_flash {
             let domains = self.ftl.geometry().domains();
             for first in span.first..span.end.min(span.first.saturating_add(domains)) {
-                let domain = self.ftl.domain_without_time(Lpn(first));
+                let domain = self.ftl.allocation().queue_of(Lpn(first));
                 if self.ftl.is_collecting(domain) {
                     self.collect_now(domain);
                 }

@@ -525,12 +525,14 @@ impl Ftl {
     }
 
     /// Where the next translation page of a domain goes.
+    #[cold]
     pub fn next_update_page(&mut self, domain: u32) -> Ppn {
         self.page_mut().next_update_page(domain)
     }
 
     /// Places the next version of the translation page that [`GcStep::Update`] named. Returns its logical page, behind
     /// those of the host, and its place.
+    #[cold]
     pub fn update(&mut self, domain: u32) -> (Lpn, Ppn) {
         self.page_mut().update(domain)
     }

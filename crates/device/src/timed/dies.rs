@@ -304,8 +304,7 @@ impl Timed<'_, '_> {
             let read = self.dies[die as usize].reads.first()?;
             let lpn = self.pool.get(read).lpn;
             if self.device.map_in_flash && !self.device.ftl.prepare_read(lpn) {
-                let domain = self.device.ftl.allocation().queue_of(lpn);
-                return (!self.is_correcting(die, domain)).then_some(Read::Entry(domain));
+                return self.await_entry(die, lpn);
             }
             let found = self.device.ftl.lookup(lpn);
             if let Some(ppn) = found
@@ -319,6 +318,13 @@ impl Timed<'_, '_> {
                 None => self.read_vanished(read),
             }
         }
+    }
+
+    /// What the domain of a read has to do for its map entry, unless that is under way.
+    #[cold]
+    fn await_entry(&self, die: u32, lpn: Lpn) -> Option<Read> {
+        let domain = self.device.ftl.allocation().queue_of(lpn);
+        (!self.is_correcting(die, domain)).then_some(Read::Entry(domain))
     }
 
     /// The most urgent program or collection step of a die, with its age.
@@ -798,6 +804,7 @@ impl Timed<'_, '_> {
     }
 
     /// Programs the next version of a translation page.
+    #[cold]
     fn add_update(&mut self, die: u32, domain: u32) {
         let (lpn, at) = self.device.ftl.update(domain);
         let content = self.device.translation_content(lpn, at);
@@ -1063,6 +1070,15 @@ impl Timed<'_, '_> {
         self.deliver(delivery);
     }
 
+    /// A translation page was read. Nothing is programmed: the step ends with its read.
+    #[cold]
+    fn fetch_done(&mut self, domain: u32) {
+        let collection = &mut self.collections[domain as usize];
+        collection.group.clear();
+        collection.read = 0;
+        self.device.ftl.fetched(domain);
+    }
+
     fn deliver(&mut self, delivery: Delivery) {
         match delivery {
             Delivery::Transaction(read) => self.read_done(read),
@@ -1071,10 +1087,7 @@ impl Timed<'_, '_> {
                 let collection = &mut self.collections[domain as usize];
                 collection.correcting -= 1;
                 if matches!(collection.step, GcStep::Fetch) {
-                    // Nothing is programmed: the step ends with its read.
-                    collection.group.clear();
-                    collection.read = 0;
-                    self.device.ftl.fetched(domain);
+                    self.fetch_done(domain);
                 }
                 self.dies[die as usize].correcting -= 1;
                 self.wake(die);
