@@ -119,6 +119,13 @@ def test_the_device_is_the_papers() -> None:
     assert (schedule["spare_blocks"], schedule["preempt"]) == (12, "on"), "but N_s counts blocks"
 
 
+def test_a_map_in_flash_has_greedy_victims_and_a_cache_of_the_devices_size() -> None:
+    for scheme in gcf.SCHEMES:
+        run = resolved(Point("Random", scheme, "DFTL"), gcf.SCALES["quick"])
+        assert run["ftl"]["mapping"] == {"dftl": {"cache": "64KiB"}} and run["ftl"]["victim"] == "greedy"
+        assert run["device"]["blocks_per_plane"] == 256 + 26 + 5
+
+
 def test_only_cycle_filling_addresses_planes_independently() -> None:
     kinds = {}
     for scheme in gcf.SCHEMES:
@@ -232,6 +239,9 @@ def test_claims_of_figures_8_and_9_follow_from_hand_made_results() -> None:
     # SYNC's 20 of 25 % is further from half than CF's 50 of 90.
     assert found["f9-fast-gc-desktop"].measured == pytest.approx(80)
     assert found["f9-fast-gc-random"].measured == pytest.approx(20)
+    assert found["f8-multimedia-mapping"].measured == pytest.approx(1)
+    assert found["f8-multimedia-mapping"].verdict == "not-reproduced"
+    assert found["f9-dftl-gc-multimedia"].measured == pytest.approx(20)
     assert found["f3-dry"].verdict == "not-run"
 
 

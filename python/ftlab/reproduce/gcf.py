@@ -20,7 +20,10 @@ PAPER = "gcf"
 SCHEMES = ("SYNC", "FI", "GCF", "CF")
 """Section 4.1; each is a preset of its own."""
 
-MAPPINGS: tuple[str, ...] = ("FAST",)
+MAPPINGS = ("FAST", "DFTL")
+
+CACHE_KIB = 1024
+"""DFTL's cached mapping table at full scale, 1/32 of the map of Random; the paper gives none."""
 
 WORKLOADS = ("Desktop", "Random", "Multimedia")
 
@@ -216,10 +219,16 @@ def table3_point(scheme: str, workload: str, setting: str = "") -> Point:
     return Point(workload, scheme, "FAST", 4, 1, 0 if scheme == "SYNC" else 32, setting)
 
 
-def blocks_per_plane(user_bytes: int, planes: int) -> int:
-    """Blocks of each of so many planes: the data, `OP` more, and one."""
+HELD = {"FAST": 1, "DFTL": 5}
+"""Blocks of a plane that no data are ever in: where a merge goes to; what is held free, and a frontier of
+translation pages. They come on top, since a small device would lose much of its spare space to them.
+"""
+
+
+def blocks_per_plane(user_bytes: int, planes: int, mapping: str) -> int:
+    """Blocks of each of so many planes: the data, `OP` more, and what is held."""
     logical = -(-user_bytes // (PAGE * PAGES_PER_BLOCK * planes))
-    return logical + max(3, round(OP * logical)) + 1
+    return logical + max(3, round(OP * logical)) + HELD[mapping]
 
 
 def run_of(point: Point, workload: Workload | None, scale: Scale) -> Run:
@@ -230,7 +239,9 @@ def run_of(point: Point, workload: Workload | None, scale: Scale) -> Run:
     sets: dict[str, Any] = {
         "device.channels": point.channels,
         "device.planes_per_die": point.planes,
-        "device.blocks_per_plane": blocks_per_plane(user_mib << 20, point.channels * point.planes),
+        "device.blocks_per_plane": blocks_per_plane(
+            user_mib << 20, point.channels * point.planes, point.mapping
+        ),
         "device.user_capacity": f"{user_mib}MiB",
         "workload.address_offset": offset_of(point),
         **_policies(point, ratio, reading.policies),
@@ -257,9 +268,11 @@ def run_of(point: Point, workload: Workload | None, scale: Scale) -> Run:
 def _policies(point: Point, ratio: float, changed: Mapping[str, Any]) -> dict[str, Any]:
     """The policies of a point with all their parameters: one that is set replaces the preset's as a whole."""
     spare = max(1, round(SPARE_BLOCKS * ratio))
-    chosen: dict[str, dict[str, Any]] = {
-        "ftl.mapping.fast": {"log_blocks": 0, "broken": "fill", "start": "if-spare"}
-    }
+    chosen: dict[str, dict[str, Any]] = {}
+    if point.mapping == "FAST":
+        chosen["ftl.mapping.fast"] = {"log_blocks": 0, "broken": "fill", "start": "if-spare"}
+    else:
+        chosen["ftl.mapping.dftl"] = {"cache": f"{max(1, round(CACHE_KIB * ratio))}KiB"}
     if point.buffer_kib:
         size = f"{point.buffer_kib}KiB"
         chosen["ftl.write_buffer.fifo"] = {"size": size, "order": "channel", "release": "programmed"}
@@ -275,6 +288,8 @@ def _policies(point: Point, ratio: float, changed: Mapping[str, Any]) -> dict[st
     }  # fmt: skip
     if not point.buffer_kib:
         sets["ftl.write_buffer"] = "none"
+    if point.mapping == "DFTL":
+        sets["ftl.victim"] = "greedy"
     if (over := IN_STEP.get((point.scheme, point.planes))) is not None:
         sets["ftl.reclaim_unit.superblock.over"] = over
     return sets
