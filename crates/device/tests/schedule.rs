@@ -110,6 +110,20 @@ fn planes_in_step_share_their_commands() {
     }
 }
 
+/// Followers that do not keep step with the initiator begin with log blocks, or victims, at times of their own.
+#[test]
+fn at_their_own_pace_followers_fall_out_of_step() {
+    let config = channels(2, 2, "fast");
+    let [step, own] = [0.0, 1.0].map(|pace| under(&config, "cycle-filling", &[("pace", pace)]));
+    let shared = |summary: &Value| figure(summary, "flash.multiplane.erase_fraction");
+    assert!(shared(&step) > shared(&own) + 0.03 && iops(&step) > iops(&own), "{} and {}", shared(&step), shared(&own));
+    // Alone on its channel a plane has nobody to share commands with, and under page mapping nothing to wait for.
+    let config = channels(4, 1, "page");
+    let [step, own] = [0.0, 1.0].map(|pace| under(&config, "cycle-filling", &[("pace", pace)]));
+    assert!(iops(&own) > iops(&step), "{} and {}", iops(&own), iops(&step));
+    assert!(figure(&own, "gc.forward") > 100.0 && figure(&own, "gc.preempted") > 10.0);
+}
+
 /// Everything is written to one channel. The others have time, but nothing to gain: N_s keeps them from wearing out.
 #[test]
 fn spare_blocks_limit_useless_collections() {

@@ -68,9 +68,19 @@ pub static SEAM: Seam = Seam {
         },
         Choice {
             name: "cycle-filling",
-            doc: "Also whenever another plane is in mandatory collection, step by step along with it (GC forwarding, \
-                  section 3.4); put down when that one ends.",
-            params: &[FREE_BLOCKS, spare_blocks(200.0), PREEMPT],
+            doc: "Also whenever another plane is in mandatory collection, which is then filled by all others (GC \
+                  forwarding, section 3.4); put down when that one ends.",
+            params: &[
+                FREE_BLOCKS,
+                spare_blocks(200.0),
+                Param::word(
+                    "pace",
+                    &["initiator", "own"],
+                    "`initiator`: step by step along with that one, so that planes of a die share their commands; `own`: as \
+                     fast as each can.",
+                ),
+                PREEMPT,
+            ],
         },
         Choice {
             name: "background",
@@ -105,7 +115,10 @@ pub enum Kind {
         by_die: bool,
     },
     /// A mandatory collection elsewhere.
-    CycleFilling,
+    CycleFilling {
+        /// Keeping step with it.
+        in_step: bool,
+    },
     /// Having been idle.
     Background {
         /// For how long.
@@ -132,7 +145,7 @@ impl Schedule {
                 congestion: selection.word("trigger") == "congestion",
                 by_die: selection.word("scope") == "die",
             },
-            "cycle-filling" => Kind::CycleFilling,
+            "cycle-filling" => Kind::CycleFilling { in_step: selection.word("pace") == "initiator" },
             "background" => Kind::Background { idle: Duration(selection.get("idle") as u64) },
             _ => return Schedule { kind: Kind::Threshold, spare_units: 0, preempts: false },
         };

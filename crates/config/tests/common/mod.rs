@@ -85,6 +85,7 @@ seam!(
             params: &[
                 whole("free_blocks", 2.0, 1.0, 65_536.0),
                 whole("spare_blocks", 200.0, 1.0, 16_777_216.0),
+                Param::word("pace", &["initiator", "own"], "How fast."),
                 Param::word("preempt", &["on", "off"], "Whether it can be put down."),
             ],
         },

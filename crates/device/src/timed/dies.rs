@@ -274,7 +274,7 @@ impl Timed<'_, '_> {
             && self.device.ftl.is_collecting(domain)
         {
             // Preparing another plane's write began a collection there, and this plane fills its time.
-            other = self.oldest_task(die);
+            other = self.next_oldest_task(die);
         }
         match (read, other) {
             (Some(read), None) => self.serve_read(die, read),
@@ -390,6 +390,13 @@ impl Timed<'_, '_> {
             offer(self.pool.get(write).age, u64::MAX, Task::ProgramShared(queue));
         }
         best.map(|(age, _, task)| (age, task))
+    }
+
+    /// The same once more; out of line, so that the common call is compiled into its place.
+    #[cold]
+    #[inline(never)]
+    fn next_oldest_task(&mut self, die: u32) -> Option<(u64, Task)> {
+        self.oldest_task(die)
     }
 
     /// Whether pages of a domain's collection are on their way or being corrected.

@@ -69,6 +69,12 @@ impl Forward {
         }
     }
 
+    /// Whether collections keep step with each other.
+    #[inline]
+    fn counts_turns(&self) -> bool {
+        self.schedule.kind == Kind::CycleFilling { in_step: true }
+    }
+
     /// Whether there are only mandatory collections.
     #[inline]
     pub(super) fn is_threshold(&self) -> bool {
@@ -81,7 +87,7 @@ impl Timed<'_, '_> {
     /// A die has nothing to do. Returns whether it has now.
     pub(super) fn fill_idle_time(&mut self, die: u32) -> bool {
         match self.forward.schedule.kind {
-            Kind::Threshold | Kind::CycleFilling => false,
+            Kind::Threshold | Kind::CycleFilling { .. } => false,
             Kind::Forwarding { congestion, .. } => {
                 let scope = die / self.forward.dies_per_scope;
                 let elsewhere = self.forward.needy_scopes - u32::from(self.forward.needy_in[scope as usize] > 0);
@@ -182,7 +188,7 @@ impl Timed<'_, '_> {
         let stops = match self.forward.schedule.kind {
             Kind::Threshold => false,
             Kind::Forwarding { .. } | Kind::Background { .. } => self.is_waited_for(domain),
-            Kind::CycleFilling => self.forward.initiator.is_none(),
+            Kind::CycleFilling { .. } => self.forward.initiator.is_none(),
         };
         if stops && self.forward.schedule.preempts && self.device.ftl.may_pause(domain) {
             self.device.ftl.pause(domain);
@@ -198,6 +204,9 @@ impl Timed<'_, '_> {
     /// points come together (sections 3.4 and 3.5). An empty victim is erased when the initiator erases its own; until
     /// then the next one is begun with.
     fn may_take_turn(&mut self, domain: u32) -> bool {
+        if !self.forward.counts_turns() {
+            return true;
+        }
         let Some(initiator) = self.forward.initiator else { return true };
         let (of_initiator, own) = (self.forward.turns[initiator as usize], self.forward.turns[domain as usize]);
         own.erases < of_initiator.erases && self.device.ftl.has_emptied(domain)
@@ -208,7 +217,7 @@ impl Timed<'_, '_> {
     /// next step.
     #[inline]
     pub(super) fn turn_of(&mut self, domain: u32) -> Option<Turn> {
-        if self.forward.is_threshold() { None } else { self.next_turn(domain) }
+        if self.forward.counts_turns() { self.next_turn(domain) } else { None }
     }
 
     #[inline(never)]
@@ -275,16 +284,16 @@ impl Timed<'_, '_> {
             // Who was idle before may go ahead now.
             Kind::Forwarding { .. } if needs => self.wake_all(),
             Kind::Forwarding { .. } => {}
-            Kind::CycleFilling if needs && self.forward.initiator.is_none() => self.initiate(domain),
-            Kind::CycleFilling if !needs && self.forward.initiator == Some(domain) => self.conclude(),
-            Kind::CycleFilling => {}
+            Kind::CycleFilling { .. } if needs && self.forward.initiator.is_none() => self.initiate(domain),
+            Kind::CycleFilling { .. } if !needs && self.forward.initiator == Some(domain) => self.conclude(),
+            Kind::CycleFilling { .. } => {}
         }
     }
 
     /// A collection ahead of need came to its end; perhaps there is time for another one.
     pub(super) fn follow_up(&mut self, domain: u32) {
         match self.forward.schedule.kind {
-            Kind::CycleFilling if self.forward.initiator.is_some() => {
+            Kind::CycleFilling { .. } if self.forward.initiator.is_some() => {
                 self.begin_forward(domain);
             }
             Kind::Background { .. } => {

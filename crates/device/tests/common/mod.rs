@@ -295,11 +295,12 @@ fn random_schedule(r: &mut Stream, ftl: &mut Ftl, free_blocks: f64) {
     let spare_blocks = [1.0 + r.below(4) as f64, 200.0][r.below(2) as usize];
     let preempt = ("preempt", r.below(2) as f64);
     let (trigger, scope) = (("trigger", r.below(2) as f64), ("scope", r.below(2) as f64));
+    let pace = ("pace", r.below(2) as f64);
     let idle = ("idle", [0.0, 50_000.0, 3_000_000.0][r.below(3) as usize]);
     let (free, spare) = (("free_blocks", free_blocks), ("spare_blocks", spare_blocks));
     match schedule {
         "forwarding" => choose(ftl, "gc_schedule", schedule, &[free, spare, trigger, scope, preempt]),
-        "cycle-filling" => choose(ftl, "gc_schedule", schedule, &[free, spare, preempt]),
+        "cycle-filling" => choose(ftl, "gc_schedule", schedule, &[free, spare, pace, preempt]),
         "background" => choose(ftl, "gc_schedule", schedule, &[free, spare, idle, preempt]),
         _ => choose(ftl, "gc_schedule", schedule, &[free]),
     }
