@@ -1,0 +1,378 @@
+//! Commands: what goes into one, and what changes with it in the FTL and in the array.
+
+use base::{Cause, Lpn, OpKind, Ppn};
+use ftl::GcStep;
+
+use super::choice::Read;
+use super::{Collection, Timed};
+use crate::device::count_move;
+use crate::flash::Content;
+use crate::timed::queues::Transaction;
+use crate::timed::schedule::Standing;
+
+impl Timed<'_, '_> {
+    pub(super) fn serve_read(&mut self, die: u32, read: Read) {
+        match read {
+            Read::Page(read, ppn) => self.issue_read(die, read, ppn),
+            Read::Entry(domain) => self.issue_collection(die, domain),
+        }
+    }
+
+    pub(super) fn issue_read(&mut self, die: u32, read: u32, ppn: Ppn) {
+        let cause = self.read_cause(read);
+        self.dies[die as usize].begin(OpKind::Read, cause);
+        self.dies[die as usize].reads.remove(&mut self.pool, None, read);
+        self.add_read(die, read, ppn);
+        if self.device.ftl.geometry().planes_per_die > 1 {
+            self.join_reads(die, read, ppn, cause);
+        }
+        self.start(die);
+    }
+
+    pub(super) fn add_read(&mut self, die: u32, read: u32, ppn: Ppn) {
+        let content = self.device.flash.read(ppn);
+        let Transaction { lpn, version, .. } = *self.pool.get(read);
+        if self.device.map_in_flash {
+            self.device.ftl.used(lpn);
+        }
+        self.device.check_read(lpn, version, content);
+        self.dies[die as usize].add(ppn, read);
+    }
+
+    /// Adds waiting reads of other planes that fit the first one's address.
+    pub(super) fn join_reads(&mut self, die: u32, first: u32, ppn: Ppn, cause: Cause) {
+        let planes = self.device.ftl.geometry().planes_per_die as usize;
+        let mut last_age = self.pool.get(first).age;
+        let mut previous = None;
+        let mut at = self.dies[die as usize].reads.first();
+        let mut passed = 0;
+        while let Some(read) = at
+            && usize::from(self.dies[die as usize].count) < planes
+            && passed <= self.scheduler.passes_over()
+        {
+            at = self.dies[die as usize].reads.after(&self.pool, read);
+            let Transaction { age, lpn, .. } = *self.pool.get(read);
+            let found = self.device.ftl.lookup(lpn).filter(|&other| {
+                (!self.device.map_in_flash || self.device.ftl.is_known(lpn))
+                    && self.read_cause(read) == cause
+                    && self.scheduler.may_join(last_age, age)
+                    && self.device.flash.may_share_command(ppn, other)
+                    && self.is_new_plane(die, other)
+            });
+            match found {
+                Some(other) => {
+                    self.dies[die as usize].reads.remove(&mut self.pool, previous, read);
+                    self.add_read(die, read, other);
+                    last_age = age;
+                }
+                None => {
+                    previous = Some(read);
+                    passed += 1;
+                }
+            }
+        }
+    }
+
+    /// Whether a page is on the die, on a plane that its command does not use yet.
+    pub(super) fn is_new_plane(&self, die: u32, ppn: Ppn) -> bool {
+        let geometry = self.device.ftl.geometry();
+        let plane = geometry.place(ppn).plane;
+        let state = &self.dies[die as usize];
+        plane / geometry.planes_per_die == die
+            && state.items[..usize::from(state.count)].iter().all(|item| geometry.place(item.ppn).plane != plane)
+    }
+
+    /// Programs the first write of a domain, and with it the first writes of other domains of the die that
+    /// fit its address.
+    pub(super) fn issue_program(&mut self, die: u32, first: u32) {
+        self.dies[die as usize].begin(OpKind::Program, Cause::Host);
+        let lpn = self.writes[first as usize].first_lpn().expect("a ready write");
+        let lead = self.device.ftl.next_host_page(first, lpn);
+        let mut last_age = self.program_from(die, first, first);
+        for domain in self.device.ftl.domains_of_die(die) {
+            if domain == first || self.device.ftl.is_collecting(domain) {
+                continue;
+            }
+            let Some((age, lpn)) = self.ready_write(domain) else { continue };
+            let fits = self.scheduler.may_join(last_age, age)
+                && self.device.ftl.prepare(domain, lpn)
+                && self.fits_host_frontier(lead, domain, lpn);
+            self.note_need(domain);
+            if fits {
+                last_age = self.program_from(die, domain, domain);
+            }
+        }
+        self.start(die);
+    }
+
+    pub(super) fn fits_host_frontier(&mut self, lead: Ppn, domain: u32, lpn: Lpn) -> bool {
+        let next = self.device.ftl.next_host_page(domain, lpn);
+        self.device.flash.may_share_command(lead, next)
+    }
+
+    /// Programs the first ready writes of a shared queue: one, or as many as the allocation gives a die at
+    /// once and as fit one command.
+    pub(super) fn issue_shared_program(&mut self, die: u32, queue: u32) {
+        let burst = self.device.ftl.allocation().dynamic().map_or(1, ftl::allocation::Dynamic::burst);
+        let first = self.device.ftl.next_domain_of(die).expect("a domain of the die accepts pages");
+        let found = self.ready_shared_write(queue).expect("a ready write");
+        let lpn = self.pool.get(found.1).lpn;
+        if !self.device.ftl.prepare(first, lpn) {
+            self.note_collections(first);
+            self.issue_collection(die, first);
+            return;
+        }
+        self.dies[die as usize].begin(OpKind::Program, Cause::Host);
+        let lead = self.device.ftl.next_host_page(first, lpn);
+        let mut last_age = self.program_shared(die, queue, found, first);
+        for _ in 1..burst {
+            let Some(found) = self.ready_shared_write(queue) else { break };
+            let Transaction { age, lpn, .. } = *self.pool.get(found.1);
+            if !self.scheduler.may_join(last_age, age) {
+                break;
+            }
+            let Some(domain) = self.device.ftl.peek_domain_of(die) else { break };
+            if !self.device.ftl.prepare(domain, lpn) || !self.fits_host_frontier(lead, domain, lpn) {
+                break;
+            }
+            let next = self.device.ftl.next_host_page(domain, lpn);
+            if !self.is_new_plane(die, next) {
+                break;
+            }
+            let taken = self.device.ftl.next_domain_of(die);
+            debug_assert_eq!(taken, Some(domain));
+            last_age = self.program_shared(die, queue, found, domain);
+        }
+        self.start(die);
+    }
+
+    /// Takes the first write of a queue and programs it in a domain. Returns its age.
+    pub(super) fn program_from(&mut self, die: u32, queue: u32, domain: u32) -> u64 {
+        let write = self.writes[queue as usize].first().expect("a ready write");
+        self.writes[queue as usize].remove(&mut self.pool, None, write);
+        self.program(die, domain, write)
+    }
+
+    /// Takes what [`Timed::ready_shared_write`] found in a queue, and programs it in a domain. Returns its age.
+    pub(super) fn program_shared(
+        &mut self,
+        die: u32,
+        queue: u32,
+        (previous, write): (Option<u32>, u32),
+        domain: u32,
+    ) -> u64 {
+        self.writes[queue as usize].remove(&mut self.pool, previous, write);
+        self.program(die, domain, write)
+    }
+
+    pub(super) fn program(&mut self, die: u32, domain: u32, write: u32) -> u64 {
+        let Transaction { lpn, version, age, .. } = *self.pool.get(write);
+        let ppn = self.device.ftl.write(domain, lpn);
+        self.device.use_lsb_only(ppn);
+        let content = self.device.content(lpn, version, ppn);
+        self.device.flash.program(ppn, content).expect_done();
+        self.begin_program(write);
+        self.dies[die as usize].add(ppn, write);
+        self.note_collections(domain);
+        age
+    }
+
+    /// Notes which collections begin; called wherever one of this domain may.
+    pub(in crate::timed) fn note_collections(&mut self, domain: u32) {
+        if self.device.ftl.is_collecting(domain) {
+            self.note_collection(domain);
+        }
+        for neighbour in self.device.ftl.take_early() {
+            self.note_collection(neighbour);
+            self.wake(self.device.ftl.geometry().die_of_domain(neighbour));
+        }
+        self.note_need(domain);
+    }
+
+    pub(super) fn note_collection(&mut self, domain: u32) {
+        self.collections_begun += 1;
+        self.begun[domain as usize] = self.collections_begun;
+    }
+
+    /// The next step of a domain's collection, and with it equal steps of the die's other collections that
+    /// fit its address.
+    pub(super) fn issue_collection(&mut self, die: u32, domain: u32) {
+        let turn = self.turn_of(domain);
+        let Some((kind, cause, lead)) = self.collection_step(domain) else {
+            // What was to be protected is stale by now; the host's page can go.
+            self.wake(die);
+            return;
+        };
+        self.count_turn(domain, turn);
+        if self.device.map_in_flash {
+            // A step for the map may have begun a collection.
+            self.note_need(domain);
+        }
+        self.dies[die as usize].begin(kind, cause);
+        self.add_collection(die, domain, kind, lead);
+        if self.scheduler.merges_collections() {
+            for other in self.device.ftl.domains_of_die(die) {
+                if other == domain || self.is_correcting(die, other) || !self.device.ftl.is_collecting(other) {
+                    continue;
+                }
+                if !self.forward.is_threshold() && !matches!(self.standing(other), Standing::Goes) {
+                    continue;
+                }
+                let turn = self.turn_of(other);
+                let Some((other_kind, other_cause, ppn)) = self.collection_step(other) else { continue };
+                let fits = (kind, cause) == (other_kind, other_cause)
+                    && match kind {
+                        OpKind::Erase => {
+                            let unit_of = |ppn| self.device.ftl.geometry().unit_of(ppn);
+                            self.device.flash.may_share_erase(unit_of(lead), unit_of(ppn))
+                        }
+                        OpKind::Read | OpKind::Program => self.device.flash.may_share_command(lead, ppn),
+                    };
+                if fits {
+                    self.add_collection(die, other, kind, ppn);
+                }
+                if fits || !self.device.ftl.rests(other) {
+                    self.count_turn(other, turn);
+                }
+            }
+        }
+        self.start(die);
+    }
+
+    /// What a collection does next, and where: the first page to read, the first place to program, or the
+    /// first page of the unit to erase.
+    pub(super) fn collection_step(&mut self, domain: u32) -> Option<(OpKind, Cause, Ppn)> {
+        self.forget_stale_pages(domain);
+        let Collection { group, step, read, .. } = &mut self.collections[domain as usize];
+        let ftl = &mut self.device.ftl;
+        let cause = ftl.cause_of(domain, *step);
+        if let Some(&from) = group.pages().get(usize::from(*read)) {
+            return Some((OpKind::Read, cause, from));
+        }
+        if *read > 0 {
+            let to = match step {
+                GcStep::Backup => ftl.next_backup_page(domain),
+                GcStep::Update => ftl.next_update_page(domain),
+                _ => ftl.next_copy_page(domain, group.pages()[0]),
+            };
+            return Some((OpKind::Program, cause, to));
+        }
+        *step = ftl.step(domain, group)?;
+        let cause = ftl.cause_of(domain, *step);
+        Some(match *step {
+            GcStep::Copy | GcStep::Backup | GcStep::Fetch => (OpKind::Read, cause, group.pages()[0]),
+            GcStep::Update => match group.pages() {
+                [page] => (OpKind::Read, cause, *page),
+                _ => (OpKind::Program, cause, ftl.next_update_page(domain)),
+            },
+            GcStep::Fill => (OpKind::Program, cause, ftl.next_dummy_page(domain)),
+            GcStep::Erase(unit) => (OpKind::Erase, cause, ftl.geometry().ppn(unit, 0)),
+        })
+    }
+
+    /// Drops pages that were overwritten or trimmed since the collection chose them.
+    pub(super) fn forget_stale_pages(&mut self, domain: u32) {
+        let collection = &mut self.collections[domain as usize];
+        let mut at = 0;
+        while let Some(&page) = collection.group.pages().get(at) {
+            if self.device.ftl.is_valid(page) {
+                at += 1;
+            } else {
+                collection.group.remove(at);
+                collection.read -= u8::from(at < usize::from(collection.read));
+                self.contents.of_mut(domain).copy_within(at + 1.., at);
+            }
+        }
+    }
+
+    pub(super) fn add_collection(&mut self, die: u32, domain: u32, kind: OpKind, lead: Ppn) {
+        match kind {
+            OpKind::Read => self.add_collection_reads(die, domain, lead),
+            OpKind::Program => self.add_collection_programs(die, domain),
+            OpKind::Erase => {
+                let unit = self.device.ftl.geometry().unit_of(lead);
+                for lane in 0..self.device.ftl.geometry().unit_width {
+                    let block = self.device.ftl.geometry().ppn(unit, lane);
+                    self.dies[die as usize].add(block, domain);
+                }
+            }
+        }
+    }
+
+    /// Reads the group's next page, and with it those that fit its address.
+    pub(super) fn add_collection_reads(&mut self, die: u32, domain: u32, lead: Ppn) {
+        loop {
+            let Collection { group, read, .. } = &self.collections[domain as usize];
+            let at = usize::from(*read);
+            let Some(&page) = group.pages().get(at) else { return };
+            let joins = page == lead || self.device.flash.may_share_command(lead, page) && self.is_new_plane(die, page);
+            if !joins {
+                return;
+            }
+            self.device.ftl.prefetch_copy(page);
+            self.contents.of_mut(domain)[at] = self.device.flash.read(page);
+            let collection = &mut self.collections[domain as usize];
+            collection.read += 1;
+            collection.correcting += 1;
+            self.dies[die as usize].correcting += 1;
+            self.dies[die as usize].add(page, domain);
+        }
+    }
+
+    /// Programs the group, which lands on one page offset; or what protects it, or a dummy page.
+    pub(super) fn add_collection_programs(&mut self, die: u32, domain: u32) {
+        match self.collections[domain as usize].step {
+            GcStep::Backup => self.add_backup(die, domain),
+            GcStep::Fill => self.add_dummy(die, domain),
+            GcStep::Update => self.add_update(die, domain),
+            GcStep::Fetch => unreachable!("nothing is programmed for a fetch"),
+            GcStep::Copy | GcStep::Erase(_) => self.add_copies(die, domain),
+        }
+        let collection = &mut self.collections[domain as usize];
+        collection.group.clear();
+        collection.read = 0;
+    }
+
+    pub(super) fn add_backup(&mut self, die: u32, domain: u32) {
+        let group = &self.collections[domain as usize].group;
+        let contents = &self.contents.of(domain)[..group.pages().len()];
+        let parity = contents.iter().fold(Content::EMPTY, |parity, &page| parity ^ page);
+        let tag = self.device.ftl.backup_tag(group);
+        let at = self.device.ftl.back_up(domain, group);
+        self.device.use_lsb_only(at);
+        self.device.flash.program(at, parity.tagged(tag)).expect_done();
+        self.device.ftl.backed_up(domain);
+        self.dies[die as usize].add(at, domain);
+    }
+
+    pub(super) fn add_dummy(&mut self, die: u32, domain: u32) {
+        let at = self.device.ftl.pad(domain);
+        let spare = self.device.ftl.dummy_spare(at);
+        self.device.flash.program(at, Content { spare, ..Content::EMPTY }).expect_done();
+        self.dies[die as usize].add(at, domain);
+    }
+
+    /// Programs the next version of a translation page.
+    #[cold]
+    pub(super) fn add_update(&mut self, die: u32, domain: u32) {
+        let (lpn, at) = self.device.ftl.update(domain);
+        let content = self.device.translation_content(lpn, at);
+        self.device.flash.program(at, content).expect_done();
+        self.dies[die as usize].add(at, domain);
+    }
+
+    pub(super) fn add_copies(&mut self, die: u32, domain: u32) {
+        for at in 0..self.collections[domain as usize].group.pages().len() {
+            let from = self.collections[domain as usize].group.pages()[at];
+            let content = self.contents.of(domain)[at];
+            let (lpn, to) = self.device.ftl.copy(domain, from).expect("stale pages were dropped");
+            let spare = self.device.ftl.copy_spare(content.spare, lpn, to);
+            self.device.flash.program(to, Content { spare, ..content }).expect_done();
+            count_move(&mut self.device.recorder.counters, self.dies[die as usize].cause);
+            self.dies[die as usize].add(to, domain);
+        }
+        for _ in 0..self.collections[domain as usize].group.pads {
+            self.add_dummy(die, domain);
+        }
+    }
+}

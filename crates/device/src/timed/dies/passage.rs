@@ -1,0 +1,275 @@
+//! A command's way through channel and array, and what is told when it is done.
+
+use base::{Cause, Duration, Instant, OpKind, Ppn};
+use ftl::GcStep;
+use metrics::Track;
+
+use super::{Delivery, Die, Item, Phase, Timed};
+use crate::device::count_collection;
+
+impl Timed<'_, '_> {
+    /// Counts the command and starts it.
+    pub(super) fn start(&mut self, die: u32) {
+        self.idle.remove(die);
+        self.end_idle_time(die);
+        let Die { kind, cause, count, ref items, .. } = self.dies[die as usize];
+        self.device.recorder.counters.command(cause, kind, u64::from(count));
+        if count > 1 {
+            let ppns = items.map(|item| item.ppn);
+            self.device.flash.check_shared(kind, &ppns[..usize::from(count)]);
+        }
+        if self.device.lanes.are_several() && matches!(cause, Cause::Host | Cause::Rmw) {
+            self.note_bystanders(die);
+        }
+        if kind == OpKind::Program || self.timing.command > Duration::ZERO {
+            self.dies[die as usize].phase = Phase::Command;
+            self.ask_channel(die);
+        } else {
+            self.start_array(die);
+        }
+    }
+
+    /// Of the superpages of a command that was counted, the host is concerned with some lanes only.
+    #[inline(never)]
+    pub(super) fn note_bystanders(&mut self, die: u32) {
+        let Die { kind, cause, count, ref items, .. } = self.dies[die as usize];
+        let items = &items[..usize::from(count)];
+        let touched: u64 = items.iter().map(|item| u64::from(self.pool.get(item.what).share.touched)).sum();
+        let all = u64::from(count) * u64::from(self.device.lanes.count);
+        self.device.recorder.counters.bystand(cause, kind, all - touched, count > 1);
+    }
+
+    pub(super) fn ask_channel(&mut self, die: u32) {
+        let number = self.device.ftl.geometry().channel_of_die(die);
+        let Die { phase, kind, .. } = self.dies[die as usize];
+        let channel = &mut self.channels[number as usize];
+        if channel.holder.is_some() {
+            let line = if phase == Phase::Command && kind != OpKind::Program {
+                &mut channel.commands
+            } else {
+                &mut channel.waiting
+            };
+            line.push_back(die);
+        } else {
+            self.grant(number, die);
+        }
+    }
+
+    /// Gives a channel to a die for its next transfer.
+    pub(super) fn grant(&mut self, number: u32, die: u32) {
+        self.channels[number as usize].holder = Some(die);
+        let Die { phase, kind, cause, count, sent, .. } = self.dies[die as usize];
+        let (cycles, pages) = match (phase, kind) {
+            (Phase::Command, OpKind::Program) => (u64::from(count), u64::from(count)),
+            (Phase::Command, _) => (u64::from(count), 0),
+            _ => (0, 1),
+        };
+        let on_bus = self.now + self.timing.command * cycles + self.timing.transfer * pages;
+        let until = on_bus.max(self.through_dram(pages));
+        self.set_transfer(number, die, until);
+        if !self.draining {
+            self.device.recorder.channel_busy(number, cause, self.now, until);
+        }
+        if let Some(timeline) = &mut self.timeline
+            && timeline.wants(self.now, until)
+        {
+            let name = if pages == 0 {
+                "command"
+            } else if kind == OpKind::Read {
+                "data out"
+            } else {
+                "data in"
+            };
+            let ppn = u64::from(self.dies[die as usize].items[usize::from(sent)].ppn.0);
+            timeline.span(Track::Channel(number), name, cause, self.now, until, &[("ppn", ppn), ("pages", pages)]);
+        }
+    }
+
+    /// When the controller's DRAM, which all channels share, has moved that many pages more.
+    pub(super) fn through_dram(&mut self, pages: u64) -> Instant {
+        if self.timing.dram == Duration::ZERO || pages == 0 {
+            return self.now;
+        }
+        self.dram_free = self.dram_free.max(self.now) + self.timing.dram * pages;
+        self.dram_free
+    }
+
+    pub(in crate::timed) fn transfer_done(&mut self, number: u32) {
+        let die = self.channels[number as usize].holder.expect("a transfer has a die");
+        let state = &mut self.dies[die as usize];
+        if state.phase == Phase::Command {
+            self.release(number);
+            self.data_moved(die);
+            self.start_array(die);
+            return;
+        }
+        let item = state.items[usize::from(state.sent)];
+        state.sent += 1;
+        let more = state.sent < state.count;
+        let collects = !matches!(state.cause, Cause::Host | Cause::Rmw);
+        if more {
+            self.grant(number, die);
+        } else {
+            self.release(number);
+            self.become_idle(die);
+        }
+        self.correct(if collects { Delivery::Collection(item.what) } else { Delivery::Transaction(item.what) });
+    }
+
+    /// The data of a program are in the chip's register: the write buffer may give their room to other pages.
+    pub(super) fn data_moved(&mut self, die: u32) {
+        let Die { kind, cause, count, .. } = self.dies[die as usize];
+        if self.buffer.as_ref().is_none_or(|buffer| !buffer.releases_early())
+            || (kind, cause) != (OpKind::Program, Cause::Host)
+        {
+            return;
+        }
+        for at in 0..usize::from(count) {
+            let write = self.dies[die as usize].items[at].what;
+            self.page_transferred(self.pool.get(write).owner);
+        }
+    }
+
+    /// Frees a channel and gives it to the die that has waited longest.
+    pub(super) fn release(&mut self, number: u32) {
+        let channel = &mut self.channels[number as usize];
+        channel.holder = None;
+        let next = channel.commands.pop_front().or_else(|| channel.waiting.pop_front());
+        if let Some(die) = next {
+            self.grant(number, die);
+        }
+    }
+
+    pub(super) fn start_array(&mut self, die: u32) {
+        let Die { kind, cause, count, .. } = self.dies[die as usize];
+        self.dies[die as usize].phase = Phase::Array;
+        let time = if count > 1 && self.device.flash.planes_are_independent() {
+            // The array is done when the slowest page is.
+            let items = &self.dies[die as usize].items[..usize::from(count)];
+            items.iter().map(|item| self.array_time(kind, item.ppn)).max().expect("pages of a command")
+        } else {
+            // Pages of one command share their offset, hence their type.
+            self.array_time(kind, self.dies[die as usize].items[0].ppn)
+        };
+        let until = self.now + time;
+        self.set_array(die, until);
+        if !self.draining {
+            self.device.recorder.die_busy(die, kind, self.now, until);
+        }
+        if let Some(timeline) = &mut self.timeline
+            && timeline.wants(self.now, until)
+        {
+            let name = match kind {
+                OpKind::Read => "read",
+                OpKind::Program => "program",
+                OpKind::Erase => "erase",
+            };
+            timeline.span(Track::Die(die), name, cause, self.now, until, &[("pages", u64::from(count))]);
+            for item in &self.dies[die as usize].items[..usize::from(count)] {
+                let plane = self.device.ftl.geometry().place(item.ppn).plane;
+                let ppn = u64::from(item.ppn.0);
+                timeline.span(Track::Plane(plane), name, cause, self.now, until, &[("ppn", ppn)]);
+            }
+        }
+    }
+
+    #[inline]
+    pub(super) fn array_time(&self, kind: OpKind, ppn: Ppn) -> Duration {
+        let offset = self.device.flash.page_offset(ppn) as usize;
+        match kind {
+            OpKind::Read => self.timing.read[offset],
+            OpKind::Program => self.timing.program[offset],
+            OpKind::Erase => self.timing.erase,
+        }
+    }
+
+    /// A die's command is done.
+    pub(super) fn become_idle(&mut self, die: u32) {
+        self.dies[die as usize].phase = Phase::Idle;
+        self.idle.insert(die);
+        self.wake(die);
+    }
+
+    pub(in crate::timed) fn array_done(&mut self, die: u32) {
+        let Die { phase, kind, cause, count, .. } = self.dies[die as usize];
+        if phase == Phase::Idle {
+            self.idle_expired(die);
+            return;
+        }
+        if kind == OpKind::Read {
+            self.dies[die as usize].phase = Phase::DataOut;
+            self.ask_channel(die);
+            return;
+        }
+        self.become_idle(die);
+        // One item per block of an erase; a unit's blocks are in a row.
+        let width = if kind == OpKind::Erase { self.device.ftl.geometry().unit_width as usize } else { 1 };
+        for at in (0..usize::from(count)).step_by(width) {
+            let Item { ppn, what } = self.dies[die as usize].items[at];
+            match (kind, cause) {
+                (OpKind::Erase, _) => self.erase_done(what, ppn),
+                (_, Cause::Host) => self.write_done(what),
+                _ => {}
+            }
+        }
+    }
+
+    pub(super) fn erase_done(&mut self, domain: u32, first: Ppn) {
+        let unit = self.device.ftl.geometry().unit_of(first);
+        let erasure = self.device.ftl.erasure(domain, unit);
+        self.device.flash.erase(unit);
+        self.device.ftl.erased(domain, unit);
+        self.note_collections(domain);
+        if !self.forward.is_threshold() && erasure.forward && !self.device.ftl.is_collecting(domain) {
+            self.follow_up(domain);
+        }
+        count_collection(&mut self.device.recorder.counters, erasure);
+        self.device.after_collection();
+    }
+
+    /// Data have left a die: they are delivered once they are corrected.
+    pub(super) fn correct(&mut self, delivery: Delivery) {
+        if self.timing.ecc == Duration::ZERO {
+            self.deliver(delivery);
+            return;
+        }
+        let ready = self.now + self.timing.ecc;
+        if self.correcting.is_empty() {
+            self.set_correction(ready);
+        }
+        self.correcting.push_back((ready, delivery));
+    }
+
+    pub(in crate::timed) fn corrected(&mut self) {
+        let (_, delivery) = self.correcting.pop_front().expect("a page under correction");
+        if let Some(&(ready, _)) = self.correcting.front() {
+            self.set_correction(ready);
+        }
+        self.deliver(delivery);
+    }
+
+    /// A translation page was read. Nothing is programmed: the step ends with its read.
+    #[cold]
+    pub(super) fn fetch_done(&mut self, domain: u32) {
+        let collection = &mut self.collections[domain as usize];
+        collection.group.clear();
+        collection.read = 0;
+        self.device.ftl.fetched(domain);
+    }
+
+    pub(super) fn deliver(&mut self, delivery: Delivery) {
+        match delivery {
+            Delivery::Transaction(read) => self.read_done(read),
+            Delivery::Collection(domain) => {
+                let die = self.device.ftl.geometry().die_of_domain(domain);
+                let collection = &mut self.collections[domain as usize];
+                collection.correcting -= 1;
+                if matches!(collection.step, GcStep::Fetch) {
+                    self.fetch_done(domain);
+                }
+                self.dies[die as usize].correcting -= 1;
+                self.wake(die);
+            }
+        }
+    }
+}
