@@ -184,6 +184,7 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         ("fast broken=fill", [("broken", 1.0), ("start", 0.0)]),
         ("fast broken=waste", [("broken", 2.0), ("start", 0.0)]),
         ("fast broken=fill start=if-spare", [("broken", 1.0), ("start", 1.0)]),
+        ("fast gather=victim", [("broken", 0.0), ("gather", 1.0)]),
     ] {
         let mut config = reference(executor);
         hybrid(&mut config, &params);

@@ -80,6 +80,22 @@ fn more_log_blocks_less_write_amplification() {
     assert!(two > four && four > eight && eight == all, "{two} {four} {eight} {all}");
 }
 
+/// Without the pages of other log blocks a merge serves hardly more than one page of the log: by the closed form of
+/// `ftl/tests/fast.rs` 19.5 logical blocks a full merge, and as many pages copied or padded per write. The log is empty at
+/// first, so somewhat fewer.
+#[test]
+fn merges_that_leave_other_log_blocks_alone_cost_more() {
+    let mut config = hybrid(&[("start", 1.0), ("gather", 1.0)]);
+    write(&mut config, "uniform", 4);
+    under_both(config, |summary| {
+        let waf = figure(summary, "waf");
+        assert!((0.9..1.0).contains(&(waf / 20.5)), "{waf}");
+        let blocks = fast(summary, "blocks_per_full_merge");
+        assert!((0.95..1.05).contains(&(blocks / 19.5)), "{blocks}");
+        assert!(fast(summary, "padded_pages") > 0.0);
+    });
+}
+
 /// Refused for the reason that the text names.
 #[track_caller]
 fn assert_refused(config: &Config, key: &str, expected: &str) {

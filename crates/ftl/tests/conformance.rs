@@ -457,10 +457,11 @@ fn hybrid_mapping_under_every_static_order() {
             continue;
         }
         for block_allocation in seam("block_allocation").choices {
-            for (broken, start) in [(0.0, 0.0), (1.0, 0.0), (2.0, 0.0), (0.0, 1.0), (1.0, 1.0), (2.0, 1.0)] {
+            for case in 0..12 {
+                let (broken, start, gather) = (f64::from(case % 3), f64::from(case / 3 % 2), f64::from(case / 6));
                 combinations += 1;
                 let mut mapping = selection(seam("mapping").find("fast").expect("hybrid mapping"));
-                mapping.params = vec![("log_blocks", 3.0), ("broken", broken), ("start", start)];
+                mapping.params = vec![("log_blocks", 3.0), ("broken", broken), ("start", start), ("gather", gather)];
                 let policies = Policies {
                     mapping: &mapping,
                     allocation: &selection(allocation),
@@ -484,7 +485,7 @@ fn hybrid_mapping_under_every_static_order() {
             }
         }
     }
-    assert_eq!(combinations, 24 * 2 * 6);
+    assert_eq!(combinations, 24 * 2 * 12);
 }
 
 /// Collections ahead of need, put down at every point at which they may be, among writes and trims.

@@ -33,6 +33,7 @@ seam!(
                 whole("log_blocks", 0.0, 0.0, 16_777_216.0),
                 Param::word("broken", &["merge", "fill", "waste"], "What becomes of it."),
                 Param::word("start", &["always", "if-spare"], "When it begins."),
+                Param::word("gather", &["all", "victim"], "What is merged."),
             ],
         },
     ]

@@ -229,7 +229,8 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
             let unit = *pick::<&str>(r, &["block", "block", "superblock"]);
             choose(ftl, "reclaim_unit", unit, &[]);
             random_superblock(r, ftl);
-            choose(ftl, "mapping", "fast", &[("broken", r.below(3) as f64), ("start", r.below(2) as f64)]);
+            let readings = [("broken", 3), ("start", 2), ("gather", 2)].map(|(key, of)| (key, r.below(of) as f64));
+            choose(ftl, "mapping", "fast", &readings);
             let free_blocks = 1.0 + r.below(2) as f64;
             random_schedule(r, ftl, free_blocks);
             return;

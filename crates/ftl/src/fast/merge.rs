@@ -2,7 +2,7 @@
 
 use base::{Cause, Lpn, Ppn};
 
-use super::{Domain, Fast, Merge, Recycling, Role};
+use super::{Domain, Fast, Gather, Merge, Recycling, Role};
 use crate::collection::{Erasure, GcSink, GcStep};
 use crate::group::Group;
 use crate::layer::NONE;
@@ -21,7 +21,7 @@ pub(super) enum MergeKind {
     Switch,
     /// A sequential-write log block is completed from elsewhere, then becomes the data block.
     Partial,
-    /// A logical block is gathered from all places for the sake of a random-write log block.
+    /// A logical block is gathered for the sake of a random-write log block.
     Full,
 }
 
@@ -152,12 +152,9 @@ impl Fast {
                 return Some(GcStep::Erase(erase));
             }
             if let Some(merge) = merge {
-                let from = self.map[self.lpn(domain, merge.block, merge.cursor).index()];
                 group.clear();
-                if from == NONE {
-                    return Some(GcStep::Fill);
-                }
-                group.push(Ppn(from));
+                let Some(from) = self.to_merge(domain, &merge, merge.cursor) else { return Some(GcStep::Fill) };
+                group.push(from);
                 return Some(GcStep::Copy);
             }
             let recycling = recycling.filter(|recycling| !recycling.paused)?;
@@ -167,9 +164,24 @@ impl Fast {
             let victim = self.random_at(domain, emptied);
             match self.next_valid(victim, recycling.cursor) {
                 None => return Some(GcStep::Erase(self.random_at(domain, 0))),
-                Some((slot, lpn)) => self.gather(domain, slot, lpn),
+                Some((slot, lpn)) => self.gather(domain, victim, slot, lpn),
             }
         }
+    }
+
+    /// The newest version of the page at an offset of a logical block, if the merge takes it along.
+    #[inline]
+    fn to_merge(&self, domain: u32, merge: &Merge, offset: u32) -> Option<Ppn> {
+        let from = self.lookup(self.lpn(domain, merge.block, offset))?;
+        let taken = match self.options.gather {
+            Gather::All => true,
+            Gather::Victim => {
+                let unit = self.geometry.unit_of(from);
+                // A page in a data block is in that of its own logical block, which the merge replaces.
+                unit == merge.log || self.roles[unit as usize] == Role::Data
+            }
+        };
+        taken.then_some(from)
     }
 
     /// The next slot of a unit with a newest version, and whose.
@@ -184,7 +196,7 @@ impl Fast {
     }
 
     /// Begins to gather the logical block of a page in the log block that is recycled.
-    fn gather(&mut self, domain: u32, slot: u32, lpn: Lpn) {
+    fn gather(&mut self, domain: u32, victim: u32, slot: u32, lpn: Lpn) {
         if let Some(recycling) = &mut self.domains[domain as usize].recycling {
             recycling.cursor = slot;
         }
@@ -194,10 +206,10 @@ impl Fast {
             // Its pages are the newest ones of their offsets: a write to any of them would have broken it off.
             self.domains[domain as usize].sequential = None;
             let cursor = u32::from(self.used[open.unit as usize]);
-            self.begin_merge(domain, MergeKind::Full, block, open.unit, cursor);
+            self.begin_merge(domain, MergeKind::Full, block, open.unit, victim, cursor);
         } else {
             let destination = self.take_next(domain, Role::Destination);
-            self.begin_merge(domain, MergeKind::Full, block, destination, 0);
+            self.begin_merge(domain, MergeKind::Full, block, destination, victim, 0);
         }
     }
 
@@ -310,13 +322,21 @@ impl Fast {
         }
     }
 
-    /// Begins a merge into a unit that holds the first `cursor` pages of the logical block.
-    pub(super) fn begin_merge(&mut self, domain: u32, kind: MergeKind, block: u32, destination: u32, cursor: u32) {
+    /// Begins a merge, for the sake of a log block, into a unit that holds the first `cursor` pages of the logical block.
+    pub(super) fn begin_merge(
+        &mut self,
+        domain: u32,
+        kind: MergeKind,
+        block: u32,
+        destination: u32,
+        log: u32,
+        cursor: u32,
+    ) {
         let end = self.pages_of(domain, block);
         self.roles[destination as usize] = Role::Destination;
         let state = &mut self.domains[domain as usize];
         assert!(state.merge.is_none() && state.erase == NONE, "one logical block is merged at a time");
-        state.merge = Some(Merge { kind, block, destination, cursor, end });
+        state.merge = Some(Merge { kind, block, destination, log, cursor, end });
         if let Some(&data) = self.data.get((domain * self.logical_blocks + block) as usize)
             && data != NONE
         {
@@ -361,7 +381,7 @@ impl Fast {
     #[inline]
     fn advance(&mut self, domain: u32) {
         let Some(mut merge) = self.domains[domain as usize].merge else { return };
-        while merge.end > merge.cursor && self.map[self.lpn(domain, merge.block, merge.end - 1).index()] == NONE {
+        while merge.end > merge.cursor && self.to_merge(domain, &merge, merge.end - 1).is_none() {
             merge.end -= 1;
         }
         self.domains[domain as usize].merge = Some(merge);

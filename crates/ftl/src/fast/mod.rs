@@ -11,7 +11,7 @@
 //! - All other writes go to the random-write log blocks, whichever logical block they belong to ("fully associative").
 //!   When the log has no block left the oldest of them is recycled by a *full merge*: each logical block that has a
 //!   newest page in it is gathered from all log blocks and its data block into a fresh block, and its old data block
-//!   is erased; then the log block is erased.
+//!   is erased; then the log block is erased. Whether other log blocks give their pages too is a parameter, [`Gather`].
 //! - A sequential-write log block is broken off by a write that starts another one, or that belongs to its logical
 //!   block and is not the next one. What becomes of it is a parameter, [`Broken`]; one reading is the *partial merge*,
 //!   which copies the rest of the logical block behind what is there.
@@ -24,7 +24,9 @@
 //! - When a full merge meets the logical block that the open sequential-write log block belongs to, the gathered pages
 //!   go behind those, as in a partial merge; their order allows it and it saves copies.
 //! - Pages that were never written, or were trimmed, have no newest version. Blocks are programmed without gaps, so a
-//!   dummy page is programmed in their place, except behind the last written page of a logical block.
+//!   dummy page is programmed in their place, except behind the last written page of a logical block. The same goes for
+//!   pages that stay in another log block ([`Gather::Victim`]): their version in the data block is never read again, so
+//!   copying it would cost a read more than the dummy and leave a stale page that looks like data.
 //! - Host writes never go to a data block, also where it has erased pages at its end.
 //!
 //! All state is whole between any two calls. A full merge can rest between two logical blocks ([`Fast::may_pause`]),
@@ -68,6 +70,16 @@ pub enum Start {
     IfSpare,
 }
 
+/// Which log blocks a merge takes the newest pages of its logical block from, beside the old data block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gather {
+    /// All of them (Lee et al.).
+    All,
+    /// The one that the merge is for: the recycled log block in a full merge, the sequential-write log block in a partial
+    /// one. Newest pages in other log blocks stay there, and are merged when their block is recycled.
+    Victim,
+}
+
 /// The parameters of the mapping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -79,6 +91,8 @@ pub struct Options {
     pub broken: Broken,
     /// When a sequential-write log block is opened.
     pub start: Start,
+    /// Where a merge takes pages from.
+    pub gather: Gather,
 }
 
 /// The mapping, for the configuration reader.
@@ -106,6 +120,12 @@ pub(crate) const CHOICE: Choice = Choice {
             "The first page of a logical block opens a sequential-write log block always, or while a log block is free; \
              then merges wait until the log has no room at all.",
         ),
+        Param::word(
+            "gather",
+            &["all", "victim"],
+            "A merge takes the newest pages of its logical block from all log blocks (Lee et al. 2007), or only from the \
+             one that it is for; those in other log blocks stay there until these are recycled.",
+        ),
     ],
 };
 
@@ -125,6 +145,7 @@ impl Options {
                 _ => Broken::Waste,
             },
             start: if mapping.word("start") == "always" { Start::Always } else { Start::IfSpare },
+            gather: if mapping.word("gather") == "all" { Gather::All } else { Gather::Victim },
         }
     }
 }
@@ -158,9 +179,11 @@ struct Merge {
     /// Logical block, counted in the domain.
     block: u32,
     destination: u32,
+    /// The log block that it is for; the destination itself, unless it is a full merge.
+    log: u32,
     /// The next offset to program.
     cursor: u32,
-    /// No page of the logical block at or behind this offset has data.
+    /// No page of the logical block at or behind this offset is merged.
     end: u32,
 }
 
@@ -496,7 +519,7 @@ impl Fast {
     fn close_sequential(&mut self, domain: u32, kind: MergeKind) {
         let open = self.domains[domain as usize].sequential.take().expect("a sequential-write log block is open");
         let cursor = u32::from(self.used[open.unit as usize]);
-        self.begin_merge(domain, kind, open.block, open.unit, cursor);
+        self.begin_merge(domain, kind, open.block, open.unit, open.unit, cursor);
     }
 
     #[cold]
