@@ -195,10 +195,16 @@ impl Device {
     #[cold]
     pub(crate) fn collect_now(&mut self, domain: u32) {
         let mut sink = Sink::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
-        let early = self.ftl.take_early();
         self.ftl.collect(domain, &mut sink);
-        for neighbour in early {
-            self.ftl.collect(neighbour, &mut sink);
+        loop {
+            // Neighbours that are collected along may have neighbours of their own.
+            let early: Vec<u32> = self.ftl.take_early().collect();
+            if early.is_empty() {
+                break;
+            }
+            for neighbour in early {
+                self.ftl.collect(neighbour, &mut sink);
+            }
         }
         if sink.has_erased {
             self.after_collection();

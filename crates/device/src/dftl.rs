@@ -43,7 +43,8 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
     let chosen = |key: &str| config.ftl.get(key).name;
     if ftl::allocation::is_dynamic(chosen("allocation")) {
         return refuse(
-            "keeps the map entry of a page in the plane of the page, which a formula of the LPN has to name",
+            "keeps the map entry of a page in the plane of the page (with twin blocks: the die), which a formula of the LPN \
+             has to name",
             "use a static allocation order, for instance `ftl.allocation = \"CWDP\"`",
         );
     }
@@ -78,11 +79,12 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
     let bytes = config.ftl.get("mapping").get("cache") as u64;
     if ftl::dftl::cached_entries(&geometry, bytes) < u64::from(ftl::dftl::LEAST_ENTRIES) {
         let (domains, entry) = (geometry.domains(), ftl::dftl::CACHED_ENTRY_BYTES);
+        let parts = if geometry.unit_width > 1 { "dies" } else { "planes" };
         let least = u64::from(domains) * u64::from(ftl::dftl::LEAST_ENTRIES * entry);
         return Err(Refusal {
             key: "ftl.mapping",
             message: format!(
-                "a cached mapping table of {} has not {} entries of {entry} bytes for each of {domains} planes",
+                "a cached mapping table of {} has not {} entries of {entry} bytes for each of {domains} {parts}",
                 config::print_size(bytes),
                 ftl::dftl::LEAST_ENTRIES
             ),

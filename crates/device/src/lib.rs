@@ -180,15 +180,6 @@ fn check_twin(config: &Config) -> Result<(), Refusal> {
     if config.ftl.get("reclaim_unit").name != "twin" {
         return Ok(());
     }
-    let allocation = config.ftl.get("allocation").name;
-    if !ftl::allocation::is_dynamic(allocation) {
-        return refuse(
-            format!(
-                "fills the planes of a die in turn, and `allocation = \"{allocation}\"` fixes the plane by the LPN"
-            ),
-            "use an allocation that goes round robin over the planes of a die: `F`, `D` or `F2`",
-        );
-    }
     if config.device.planes_per_die < 2 {
         return refuse("needs dies of two or more planes".into(), "set `device.planes_per_die`, or use `block`");
     }

@@ -32,7 +32,10 @@ fn static_allocations_agree_exactly() {
     std::fs::create_dir_all(&directory).unwrap();
     for seed in 0..1000 {
         let mut config = random_config(seed + 3_000_000);
+        let unit = config.ftl.get("reclaim_unit");
+        let looks_at_neighbours = unit.name == "twin" && unit.get("neighbours") > 0.0;
         let looks_at_time = ["F", "D", "F2"].contains(&config.ftl.get("allocation").name)
+            || looks_at_neighbours
             || config.ftl.get("paired_page").name == "gcmix-adaptive";
         if looks_at_time {
             continue;

@@ -122,6 +122,32 @@ fn a_cache_as_large_as_the_map_is_page_mapping() {
     }
 }
 
+/// Overwritten at random, single blocks of a die drift apart and its planes with them; twin blocks cannot, wherever the map
+/// is.
+#[test]
+fn twin_blocks_keep_planes_in_step_with_the_map_in_flash() {
+    let run = |unit: &str, mapping: &str| {
+        let mut config = plain(2, 1, 1, 2, 64, 32);
+        config.device.user_capacity = 4 * 48 * 32 * u64::from(config.device.page_size);
+        config.device.multiplane = base::Multiplane::Pac;
+        config.run.checks = Checks::Full;
+        config.host.queue_depth = 32;
+        choose(&mut config.ftl, "scheduler", "paq", &[]);
+        choose(&mut config.ftl, "reclaim_unit", unit, &[]);
+        write(&mut config, "uniform", 2);
+        if mapping == "dftl" {
+            cache(&mut config, 4, 800);
+        }
+        let summary = run(&config);
+        assert!(figure(&summary, "gc.invocations") > 50.0, "{unit}, {mapping}");
+        figure(&summary, "flash.multiplane.program_fraction")
+    };
+    for mapping in ["page", "dftl"] {
+        let (block, twin) = (run("block", mapping), run("twin", mapping));
+        assert!(block < 0.5 * twin, "{mapping}: {block} with blocks, {twin} with twin blocks");
+    }
+}
+
 /// A larger cache, fewer programs.
 #[test]
 fn more_entries_less_write_amplification() {

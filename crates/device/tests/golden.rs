@@ -121,6 +121,11 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
             all.push((format!("{}={}", seam.key, choice.name), config));
         }
     }
+    let mut config = reference(executor);
+    map_in_flash(&mut config, 16);
+    choose(&mut config.ftl, "reclaim_unit", "twin", &[]);
+    choose(&mut config.ftl, "scheduler", "paq", &[]);
+    all.push(("twin blocks, map in flash".into(), config));
     for allocation in ["CWDP", "PCWD", "F", "D", "F2"] {
         let mut config = reference(executor);
         let footprint = config.device.user_capacity;

@@ -88,11 +88,11 @@ impl Ftl {
     /// into `group`. Asking changes nothing that can be seen.
     #[inline]
     pub fn step(&mut self, domain: u32, group: &mut Group) -> Option<GcStep> {
-        if self.geometry.unit_width > 1 {
-            return self.twin_step(domain, group);
-        }
         if self.is_careful {
             return self.careful_step(domain, group);
+        }
+        if self.geometry.unit_width > 1 {
+            return self.twin_step(domain, group);
         }
         let slots = self.geometry.unit_slots();
         let job = self.domains[domain as usize].job.as_mut()?;
@@ -241,15 +241,7 @@ impl Ftl {
             debug_assert!(steps < 1_000_000, "room is made in so many steps");
             let cause = self.cause_of(domain, step);
             match step {
-                GcStep::Copy => {
-                    for &from in group.pages() {
-                        let (lpn, to) = self.copy(domain, from).expect("nothing changes in between");
-                        let tag = self.tag(Kind::Data, Some(lpn), to);
-                        if !sink.copied(cause, from, to, tag) {
-                            self.repair(to, Some(from), sink);
-                        }
-                    }
-                }
+                GcStep::Copy => self.move_group(domain, cause, &group, sink),
                 GcStep::Backup => {
                     let tag = self.backup_tag(&group);
                     let at = self.back_up(domain, &group);
@@ -259,13 +251,7 @@ impl Ftl {
                     }
                     self.backed_up(domain);
                 }
-                GcStep::Fill => {
-                    let at = self.pad(domain);
-                    let tag = self.tag(Kind::Dummy, None, at);
-                    if !sink.padded(cause, at, tag) {
-                        self.repair(at, None, sink);
-                    }
-                }
+                GcStep::Fill => self.fill_up(domain, cause, sink),
                 GcStep::Fetch => {
                     sink.fetched(group.pages()[0]);
                     self.fetched(domain);
@@ -296,20 +282,30 @@ impl Ftl {
     fn empty_by_groups(&mut self, domain: u32, cause: Cause, sink: &mut impl GcSink) {
         let mut group = Group::EMPTY;
         while let Some(GcStep::Copy) = self.step(domain, &mut group) {
-            for &from in group.pages() {
-                let (lpn, to) = self.copy(domain, from).expect("nothing changes in between");
-                let tag = self.tag(Kind::Data, Some(lpn), to);
-                if !sink.copied(cause, from, to, tag) {
-                    self.repair(to, Some(from), sink);
-                }
+            self.move_group(domain, cause, &group, sink);
+        }
+    }
+
+    /// Moves the pages of a group, and fills up behind them.
+    fn move_group(&mut self, domain: u32, cause: Cause, group: &Group, sink: &mut impl GcSink) {
+        for &from in group.pages() {
+            let (lpn, to) = self.copy(domain, from).expect("nothing changes in between");
+            let tag = self.tag(Kind::Data, Some(lpn), to);
+            if !sink.copied(cause, from, to, tag) {
+                self.repair(to, Some(from), sink);
             }
-            for _ in 0..group.pads {
-                let at = self.pad(domain);
-                let tag = self.tag(Kind::Dummy, None, at);
-                if !sink.padded(cause, at, tag) {
-                    self.repair(at, None, sink);
-                }
-            }
+        }
+        for _ in 0..group.pads {
+            self.fill_up(domain, cause, sink);
+        }
+    }
+
+    /// Programs a dummy page.
+    fn fill_up(&mut self, domain: u32, cause: Cause, sink: &mut impl GcSink) {
+        let at = self.pad(domain);
+        let tag = self.tag(Kind::Dummy, None, at);
+        if !sink.padded(cause, at, tag) {
+            self.repair(at, None, sink);
         }
     }
 
@@ -354,7 +350,7 @@ impl Ftl {
     }
 
     /// Collects other dies of the chip along, when they are near their own threshold (TBM section 5.2).
-    fn begin_neighbours(&mut self, domain: u32) {
+    pub(crate) fn begin_neighbours(&mut self, domain: u32) {
         if self.geometry.unit_width == 1 || self.twin.neighbours == 0.0 {
             return;
         }
@@ -367,8 +363,10 @@ impl Ftl {
             let frontier = state.frontiers[0];
             let open = if frontier.unit == NONE { 0 } else { slots - frontier.slot };
             let free_pages = f64::from(state.free * slots + open);
-            if state.job.is_none() && free_pages <= threshold * (1.0 + self.twin.neighbours) {
-                let unit = self.choose(other).expect("a full domain has closed units");
+            let is_idle = state.job.is_none() && !(self.is_careful && self.has_errand(other));
+            if is_idle && free_pages <= threshold * (1.0 + self.twin.neighbours) {
+                let forced = self.forced_victim(other);
+                let unit = forced.or_else(|| self.choose(other)).expect("a full domain has closed units");
                 self.begin(other, unit, Cause::Gc, true);
                 self.early.push(other);
             }

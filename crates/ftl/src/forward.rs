@@ -94,9 +94,8 @@ impl Ftl {
     pub fn may_pause(&self, domain: u32) -> bool {
         let state = &self.domains[domain as usize];
         let host_has_room = self.is_careful || state.frontiers[0].unit != NONE || state.free > self.reserve;
-        let copies = state.frontiers[self.streams - 1];
-        let in_step = copies.unit == NONE || copies.slot.is_multiple_of(self.geometry.unit_width);
-        self.is_forward(domain) && state.free >= self.units_for_a_victim() && host_has_room && in_step
+        let has_room = state.free >= self.units_for_a_victim() && host_has_room;
+        self.is_forward(domain) && has_room && (self.geometry.unit_width == 1 || self.copies_in_step(domain))
     }
 
     /// Puts a collection down; the victim policy hears of the unit again.

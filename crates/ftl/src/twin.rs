@@ -34,20 +34,25 @@ impl Twin {
 
 impl Ftl {
     /// The next pages to move, or the erase.
+    pub(crate) fn twin_step(&mut self, domain: u32, group: &mut Group) -> Option<GcStep> {
+        let unit = self.domains[domain as usize].job?.unit;
+        if self.units[unit as usize].valid == 0 {
+            return Some(GcStep::Erase(unit));
+        }
+        group.clear();
+        self.take_group(domain, unit, group);
+        Some(GcStep::Copy)
+    }
+
+    /// The next pages to move of a victim that has any.
     ///
     /// With the frontier at the first plane of an offset: the next offset of the victim with two or more
     /// valid pages, as it is; when none is left, lone pages, gathered up to a full offset. With the frontier
     /// between planes: lone pages that fill the offset up; failing these, as many pages of the next offset
     /// as fit, which are then out of step.
-    pub(crate) fn twin_step(&mut self, domain: u32, group: &mut Group) -> Option<GcStep> {
-        let job = self.domains[domain as usize].job?;
-        if self.units[job.unit as usize].valid == 0 {
-            return Some(GcStep::Erase(job.unit));
-        }
-        let width = self.geometry.unit_width;
-        let lane = self.copy_lane(domain);
-        let room = (width - lane) as usize;
-        group.clear();
+    pub(crate) fn take_group(&mut self, domain: u32, unit: u32, group: &mut Group) {
+        let lane = self.copy_lane(domain, unit);
+        let room = (self.geometry.unit_width - lane) as usize;
         if lane == 0 {
             self.take_offset(domain, room, group);
         }
@@ -59,20 +64,25 @@ impl Ftl {
         }
         if group.pages().is_empty() {
             // What is left lies behind the cursors: pages of offsets that lost a page or were split.
-            let job = self.domains[domain as usize].job.as_mut()?;
-            (job.cursor, job.lone_cursor) = (0, 0);
+            self.note_cursors(domain, 0, 0);
             self.take_lone_pages(domain, room, group);
             if group.pages().is_empty() {
                 self.take_offset(domain, room, group);
             }
         }
-        self.add_pads(domain, job.unit, lane, group);
-        Some(GcStep::Copy)
+        self.add_pads(domain, unit, lane, group);
     }
 
-    /// On which plane the next copied page goes.
-    fn copy_lane(&self, domain: u32) -> u32 {
-        let frontier = self.domains[domain as usize].frontiers[self.streams - 1];
+    /// Whether the next page that a collection copies begins an offset.
+    pub(crate) fn copies_in_step(&self, domain: u32) -> bool {
+        let job = self.domains[domain as usize].job;
+        job.is_none_or(|job| self.copy_lane(domain, job.unit) == 0)
+    }
+
+    /// On which plane the next page goes that is copied from a victim: translation pages have a frontier of their own.
+    fn copy_lane(&self, domain: u32, unit: u32) -> u32 {
+        let stream = if self.is_translation_unit(unit) { self.streams } else { self.streams - 1 };
+        let frontier = self.domains[domain as usize].frontiers[stream];
         if frontier.unit == NONE { 0 } else { frontier.slot % self.geometry.unit_width }
     }
 

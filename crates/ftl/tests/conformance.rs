@@ -398,7 +398,11 @@ fn a_map_in_flash_under_every_policy() {
                         let block_allocation = &seam("block_allocation").choices[combinations % 2];
                         let cache = [0, 3, 8, 1000][combinations % 4];
                         let policies = [allocation, block_allocation, victim, separation, wear_leveling, paired_page];
-                        one_map_in_flash(policies, free_blocks, cache, [16, 64][combinations / 4 % 2]);
+                        let page_size = [16, 64][combinations / 4 % 2];
+                        one_map_in_flash(policies, 1, free_blocks, cache, page_size);
+                        if paired_page.name == "none" && separation.name != "dac" {
+                            one_map_in_flash(policies, 2, free_blocks, cache, page_size);
+                        }
                     }
                 }
             }
@@ -407,10 +411,11 @@ fn a_map_in_flash_under_every_policy() {
     assert!(combinations >= 5 * 3 * 2 * 5 * 2, "{combinations}");
 }
 
-fn one_map_in_flash(choices: [&'static Choice; 6], free_blocks: f64, cache: u32, page_size: u32) {
+/// With units of a block of one plane, or of both.
+fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks: f64, cache: u32, page_size: u32) {
     let name = choices.map(|choice| choice.name).join(", ");
     // Two planes of sixteen blocks of four pages of 4 or 16 entries.
-    let geometry = Geometry::new(1, 1, 1, 2, 16, 4, page_size, 1);
+    let geometry = Geometry::new(1, 1, 1, 2, 16, 4, page_size, unit_width);
     let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
     let regions = if separation.name == "dac" { separation.get("regions") } else { 1.0 };
@@ -422,7 +427,7 @@ fn one_map_in_flash(choices: [&'static Choice; 6], free_blocks: f64, cache: u32,
         allocation: &allocation,
         block_allocation: &block_allocation,
         victim: &victim,
-        reclaim_unit: &selection(&seam("reclaim_unit").choices[0]),
+        reclaim_unit: &selection(&seam("reclaim_unit").choices[unit_width as usize - 1]),
         gc_schedule: &gc_schedule,
         separation: &separation,
         paired_page: &paired_page,
@@ -439,12 +444,16 @@ fn one_map_in_flash(choices: [&'static Choice; 6], free_blocks: f64, cache: u32,
         assert!(bench.collections > 20, "only {} collections", bench.collections);
         let (figures, (entries, _)) = bench.ftl.dftl_figures().expect("a map in flash");
         assert_eq!(figures.fetches > 0, entries < pages, "{figures:?}");
-        assert!(figures.misses <= figures.lookups && figures.moved_cached > 0);
+        assert!(figures.misses <= figures.lookups);
+        // Of a handful of entries it may be that none is of a page that is moved.
+        assert!(figures.moved_cached > 0 || entries <= 4, "{figures:?}");
         bench.ftl.renew_policies(&policies, 2);
         bench.drive(2, 50);
     };
     if catch_unwind(AssertUnwindSafe(run)).is_err() {
-        panic!("broken: {name}, {free_blocks} blocks held free, {cache} entries, pages of {page_size} bytes");
+        panic!(
+            "broken: {name}, units of {unit_width} blocks, {free_blocks} blocks held free, {cache} entries, pages of {page_size} bytes"
+        );
     }
 }
 
@@ -505,8 +514,8 @@ fn collections_ahead_of_need_leave_the_map_whole() {
     }
     kinds.retain(|&(mapping, unit, separation, paired_page)| match mapping {
         "fast" => (unit, separation, paired_page) == ("block", "none", "none"),
-        "dftl" => unit == "block" && paired_page != "slc-buffer",
         _ if unit == "twin" => separation != "dac" && paired_page == "none",
+        "dftl" => paired_page != "slc-buffer",
         _ => separation == "none" || paired_page != "slc-buffer",
     });
     let mut totals = [0; 3];
@@ -525,7 +534,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
             let reclaim_unit = chosen("reclaim_unit", unit);
             let policies = Policies {
                 mapping: &mapped,
-                allocation: &chosen("allocation", if unit == "twin" { "F" } else { "CWDP" }),
+                allocation: &chosen("allocation", if unit == "twin" && mapping == "page" { "F" } else { "CWDP" }),
                 block_allocation: &first("block_allocation"),
                 victim: &selection(victim),
                 reclaim_unit: &reclaim_unit,
@@ -539,7 +548,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
             let run = || {
                 let geometry = match mapping {
-                    "dftl" => Geometry::new(2, 1, 2, 2, 16, 4, 16, 1),
+                    "dftl" => Geometry::new(2, 1, 2, 2, 16, 4, 16, if unit == "twin" { 2 } else { 1 }),
                     _ => geometry(reclaim_unit.choice, 12),
                 };
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;

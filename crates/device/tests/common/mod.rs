@@ -125,8 +125,7 @@ pub fn random_config(seed: u64) -> Config {
     }
     // Twin blocks have conditions; where the device or the allocation does not meet them, plain blocks.
     let twins_fit = planes > 1 && config.device.multiplane != Multiplane::Off;
-    let is_dynamic = ftl::allocation::is_dynamic(config.ftl.get("allocation").name);
-    if config.ftl.get("reclaim_unit").name == "twin" && !(twins_fit && is_dynamic) {
+    if config.ftl.get("reclaim_unit").name == "twin" && !twins_fit {
         choose(&mut config.ftl, "reclaim_unit", "block", &[]);
     }
     meet_conditions(&mut config);

@@ -59,7 +59,8 @@ pub(crate) const CHOICE: Choice = Choice {
         min: 1.0,
         max: 1e12,
         kind: ParamKind::Size,
-        doc: "The cached mapping table of the whole device, 8 bytes per entry, divided evenly among the planes.",
+        doc: "The cached mapping table of the whole device, 8 bytes per entry, divided evenly among the planes (with twin \
+              blocks: the dies).",
     }],
 };
 

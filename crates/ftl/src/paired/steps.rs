@@ -82,7 +82,10 @@ impl Ftl {
             guard.is_some_and(|guard| std::mem::replace(&mut guard.was_short, true) && !guard.buffers.is_empty());
         let forced = self.forced_victim(domain);
         match forced.or_else(|| if merge { None } else { self.choose(domain) }) {
-            Some(unit) => self.begin(domain, unit, Cause::Gc, false),
+            Some(unit) => {
+                self.begin(domain, unit, Cause::Gc, false);
+                self.begin_neighbours(domain);
+            }
             None => self.merge_oldest_buffer(domain),
         }
         true
@@ -139,22 +142,27 @@ impl Ftl {
         if let Some(step) = self.carried_step(domain, job.unit, group) {
             return Some(step);
         }
-        let slots = self.geometry.unit_slots();
-        let first = job.unit * slots;
-        let mut cursor = job.cursor;
-        while cursor < slots && self.reverse[(first + cursor) as usize] == NONE {
-            cursor += 1;
-        }
-        if let Some(job) = &mut self.domains[domain as usize].job {
-            job.cursor = cursor;
-        }
-        if cursor == slots {
+        if self.units[job.unit as usize].valid == 0 {
             if !self.is_translation_unit(job.unit)
                 && let Some(step) = self.moved_step(domain, group)
             {
                 return Some(step);
             }
             return self.last_step(domain, job.unit);
+        }
+        if self.geometry.unit_width > 1 {
+            // Of what works carefully, only a map in flash has twin blocks, and it guards nothing.
+            self.take_group(domain, job.unit, group);
+            return Some(GcStep::Copy);
+        }
+        let slots = self.geometry.unit_slots();
+        let first = job.unit * slots;
+        let mut cursor = job.cursor;
+        while self.reverse[(first + cursor) as usize] == NONE {
+            cursor += 1;
+        }
+        if let Some(job) = &mut self.domains[domain as usize].job {
+            job.cursor = cursor;
         }
         self.reverse.prefetch((first + (cursor + crate::layer::PREFETCH_DISTANCE).min(slots - 1)) as usize);
         let from = Ppn(first + cursor);
@@ -334,6 +342,9 @@ impl Ftl {
     /// The stream whose wordlines a job fills up with dummy pages: that of its copies.
     fn dummy_stream(&self, domain: u32) -> usize {
         let Some(job) = self.domains[domain as usize].job else { return self.streams - 1 };
+        if self.is_translation_unit(job.unit) {
+            return self.streams;
+        }
         let slots = self.geometry.unit_slots();
         let first = job.unit * slots + job.cursor.min(slots - 1);
         let lpn = self.reverse[first as usize];

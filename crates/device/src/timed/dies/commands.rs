@@ -89,6 +89,10 @@ impl Timed<'_, '_> {
         let lpn = self.writes[first as usize].first_lpn().expect("a ready write");
         let lead = self.device.ftl.next_host_page(first, lpn);
         let mut last_age = self.program_from(die, first, first);
+        for _ in 1..self.device.ftl.geometry().unit_width {
+            let Some(age) = self.join_program(die, first, lead, last_age) else { break };
+            last_age = age;
+        }
         for domain in self.device.ftl.domains_of_die(die) {
             if domain == first || self.device.ftl.is_collecting(domain) {
                 continue;
@@ -103,6 +107,24 @@ impl Timed<'_, '_> {
             }
         }
         self.start(die);
+    }
+
+    /// Adds the next write of a domain whose units lie on several planes, if it fits the first one's address. Returns its
+    /// age.
+    fn join_program(&mut self, die: u32, domain: u32, lead: Ppn, last_age: u64) -> Option<u64> {
+        if self.device.ftl.is_collecting(domain) {
+            return None;
+        }
+        let (age, lpn) = self.ready_write(domain)?;
+        let fits = self.scheduler.may_join(last_age, age)
+            && self.device.ftl.prepare(domain, lpn)
+            && self.fits_host_frontier(lead, domain, lpn);
+        self.note_need(domain);
+        if !fits {
+            return None;
+        }
+        let next = self.device.ftl.next_host_page(domain, lpn);
+        self.is_new_plane(die, next).then(|| self.program_from(die, domain, domain))
     }
 
     pub(super) fn fits_host_frontier(&mut self, lead: Ppn, domain: u32, lpn: Lpn) -> bool {
@@ -182,11 +204,16 @@ impl Timed<'_, '_> {
         if self.device.ftl.is_collecting(domain) {
             self.note_collection(domain);
         }
+        self.note_neighbours();
+        self.note_need(domain);
+    }
+
+    /// Notes which collections began along with another one.
+    fn note_neighbours(&mut self) {
         for neighbour in self.device.ftl.take_early() {
             self.note_collection(neighbour);
             self.wake(self.device.ftl.geometry().die_of_domain(neighbour));
         }
-        self.note_need(domain);
     }
 
     pub(super) fn note_collection(&mut self, domain: u32) {
@@ -206,6 +233,7 @@ impl Timed<'_, '_> {
         self.count_turn(domain, turn);
         if self.device.map_in_flash {
             // A step for the map may have begun a collection.
+            self.note_neighbours();
             self.note_need(domain);
         }
         self.dies[die as usize].begin(kind, cause);
