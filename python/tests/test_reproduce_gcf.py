@@ -12,7 +12,16 @@ import pytest
 
 import ftlab
 from ftlab import Result, cli
-from ftlab.reproduce import claims, gcf, gcf_claims, gcf_hosts, gcf_lanes, gcf_report, workloads
+from ftlab.reproduce import (
+    claims,
+    gcf,
+    gcf_claims,
+    gcf_drawing,
+    gcf_hosts,
+    gcf_lanes,
+    gcf_report,
+    workloads,
+)
 from ftlab.reproduce.gcf import Evidence, Point
 from ftlab.reproduce.gcf_hosts import CLUSTER, DESKTOP, LARGEST, MULTIMEDIA, SECTOR_63
 from ftlab.reproduce.workloads import Library, Wanted
@@ -147,13 +156,22 @@ def resolved(point: Point, scale: gcf.Scale = TINY) -> dict[str, Any]:
 
 
 def test_every_reading_reaches_the_engine() -> None:
-    assert resolved(Point("Random", "FI"))["ftl"]["mapping"]["fast"]["broken"] == "fill"
+    settled = resolved(Point("Random", "FI"))["ftl"]["mapping"]["fast"]
+    assert (settled["broken"], settled["start"], settled["gather"]) == ("fill", "if-spare", "all")
     for name in gcf.READING_NAMES:
         found = [point for point in gcf.reading_points(name) if point.workload == "Random"]
         assert found
         for point in found:
             assert not name or resolved(point) != resolved(point._replace(setting="")), point.label
     assert {point.scheme for point in gcf.reading_points("empty")} == {"GCF"}
+    assert {point.workload for point in gcf.reading_points("victim")} == {"Desktop", "Random"}
+    places = {}
+    for setting in gcf.table3_settings("Random"):
+        run = resolved(gcf.table3_point("CF", "Random", setting))
+        places[setting] = (run["ftl"]["mapping"]["fast"]["gather"], run["workload"]["address_offset"])
+    assert places["victim"] == ("victim", places[""][1])
+    assert places["victim, aligned"] == ("victim", places["aligned"][1])
+    assert places[""][1] != places["aligned"][1]
 
 
 def test_made_traces_are_shifted_onto_whole_pages() -> None:
@@ -195,12 +213,48 @@ def test_lanes_are_what_the_chips_did() -> None:
         span("gc program", "gc", 6, 2166, 906), span("gc erase", "gc", 6, 4000, 9000),
     ]  # fmt: skip
     (lane,) = gcf_lanes.lanes_of({"traceEvents": [*names, *spans]}, (1.0, 6.0))
-    assert list(lane.spans) == [
+    assert list(lane.spans()) == [
         (0.0, 1.0, "host"),
         (1.0, pytest.approx(2.072), "gc"),
         (3.0, 5.0, "gc"),
     ]
+    assert [(o.part, o.kind) for o in lane.operations] == [
+        ("host", "program"), ("gc", "read"), ("gc", "program"), ("gc", "erase"),
+    ]  # fmt: skip
     assert lane.share("host", 5.0) == pytest.approx(0.2)
+    inside = lane.during(0.5, 1.0)
+    assert inside.operations == [
+        (0.0, 0.5, "host", "program"),
+        (0.5, pytest.approx(0.666), "gc", "read"),
+        (pytest.approx(0.666), 1.0, "gc", "program"),
+    ]
+    assert not lane.during(2.1, 0.9).operations, "ends and beginnings are not inside"
+
+
+def test_the_moment_that_shows_most_is_where_idle_time_is_filled() -> None:
+    def lanes(*channels: str) -> list[gcf_lanes.Lane]:
+        """A letter is 10 ms: writes, maps, GC, or idle time; pages and copies take 5 ms."""
+        parts = {"w": "host", "m": "map", "g": "gc"}
+        return [
+            gcf_lanes.Lane(i, [
+                gcf_lanes.Operation(10.0 * at + half, 10.0 * at + half + 5, parts[letter], "program")
+                for at, letter in enumerate(channel) if letter in parts for half in (0, 5)
+            ])
+            for i, channel in enumerate(channels)
+        ]  # fmt: skip
+
+    def found(dry: list[gcf_lanes.Lane], *filled: list[gcf_lanes.Lane]) -> float:
+        return gcf_lanes.moment(dry, filled, 20.0, 80.0)
+
+    assert found(lanes("w.w..w.."), lanes("wgwggwgg")) == 25.0, (
+        "it writes and is idle for longest, all of it is filled"
+    )
+    assert found(lanes("w.w..w.."), lanes("wgw..wgg")) == 55.0, "idle time that is not filled does not show"
+    assert found(lanes("w.w..w.."), lanes("wgwggwgg"), lanes("wgw..wgg")) == 55.0, "by neither of two"
+    # At 25 ms both channels write and the second one runs dry; later it is idle for longer, but writes no more.
+    assert found(lanes("wwwggggg", "wwww...."), lanes("wwwggggg", "wwwwgggg")) == 25.0
+    assert found(lanes("....ww.."), lanes("wgwgwgwg")) == 25.0, "writes and idle time, 5 ms by 5 ms"
+    assert found(lanes("mmmmmmmm"), lanes("mmmmmmmm")) == 0.0, "the first where all are alike"
 
 
 def by_hand(iops: float = 100.0, host: float = 0.2, gc: float = 0.3) -> Result:
@@ -309,14 +363,15 @@ def test_a_whole_reproduction_on_a_tiny_device(
     expected = {statement.id for statement in gcf_claims.STATEMENTS if statement.experiment == only}
     # So small a log has no room for a collection that N_s would prevent.
     assert measured == expected - {"ns-protects"}
-    assert (out / f"{only}.png").stat().st_size > 10_000
+    for name in gcf_drawing.BESIDE.get(only, (only,)):
+        assert (out / f"{name}.png").stat().st_size > 10_000
     assert (out / "report.md").read_text(encoding="utf-8").count("\n## ") >= 2
 
 
 def test_timelines_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = gcf.run_of(gcf.LANES[0], None, TINY)
+    run = gcf.run_of(gcf.LANES["FAST"][0], None, TINY)
     lanes = gcf_lanes.record(run, (100.0, 300.0), tmp_path)
     assert [lane.channel for lane in lanes] == list(range(8))
-    assert any(lane.spans for lane in lanes)
+    assert any(lane.operations for lane in lanes)
     monkeypatch.setattr(gcf_lanes, "simulate", None)
     assert gcf_lanes.record(run, (100.0, 300.0), tmp_path) == lanes

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.reproduce import gcf_lanes
 from ftlab.reproduce.experiment import Run
 from ftlab.reproduce.gcf_hosts import CAPTURED, ONE_CHANNEL
 from ftlab.reproduce.gcf_lanes import Lane
@@ -128,6 +129,10 @@ READINGS: Mapping[str, Reading] = {
     "merge": _reading("a broken sequential log block is merged at once", broken="merge"),
     "waste": _reading("a broken sequential log block is left as it is", broken="waste"),
     "always": _reading("a first page always opens a sequential log block", start="always"),
+    "victim": _reading("a merge leaves pages in other log blocks", gather="victim"),
+    "victim, aligned": _reading(
+        "a merge leaves pages in other log blocks, clusters lie on whole pages", gather="victim"
+    ),
     "global order": _reading("pages leave the buffer in one order", order="global"),
     "transferred": _reading("room in the buffer is free when a page is in the chip", release="transferred"),
     "begins empty": _reading("the device has not been written before", {"run.precondition": "none"}),
@@ -144,7 +149,7 @@ EXPERIMENTS = {
     "table3": "IOPS of four channels, by where partitions begin and what opens a log block",
     "readings": "what IOPS depends on: broken log blocks, order and room of the buffer, trigger, preemption",
     "pathological": "a workload that writes to one channel, with and without N_s",
-    "timelines": "what every channel does over the same time",
+    "timelines": "what every channel does over the same four seconds, and over the same tenth of a second",
 }
 
 FORWARDING = ("GCF", "CF")
@@ -166,7 +171,7 @@ def points(experiment: str) -> list[Point]:
                 for m in MAPPINGS for w in WORKLOADS for s in SCHEMES for size in BUFFERS_KIB
             ]  # fmt: skip
         case "table3":
-            return [table3_point(s, w, setting) for s, w in TABLE3 for setting in TABLE3_SETTINGS]
+            return [table3_point(s, w, setting) for s, w in TABLE3 for setting in table3_settings(w)]
         case "readings":
             return [point for name in READING_NAMES for point in reading_points(name)]
         case "pathological":
@@ -181,19 +186,32 @@ def points(experiment: str) -> list[Point]:
 FIGURE3 = Point("Random", "FI", buffer_kib=8192, setting="long")
 """As many batches as the paper's figure has, under the reading that gives such long congestion."""
 
-LANES = tuple(Point("Random", scheme, setting="short") for scheme in SCHEMES if scheme != "SYNC")
-"""Whose timelines are recorded."""
+LANES = {
+    mapping: tuple(
+        Point("Random", scheme, mapping, setting="short") for scheme in SCHEMES if scheme != "SYNC"
+    )
+    for mapping in MAPPINGS
+}
+"""Whose timelines are recorded, FI first."""
 
-WINDOW_MS = (4000.0, 8000.0)
+WINDOW_MS = (2000.0, 6000.0)
 """Of simulated time. A full merge of one logical block takes 139 ms."""
 
-TABLE3_SETTINGS = ("", "aligned", "always")
-"""The readings under which Table 3 is run."""
+MOMENT_MS = 100.0
+"""Of that window, what is drawn operation by operation."""
+
+ALIGNED = ("aligned", "victim, aligned")
+"""The readings under which clusters lie on whole pages."""
 
 READING_NAMES = (
-    "", "aligned", "merge", "waste", "always", "global order", "transferred", "begins empty", "empty",
+    "", "aligned", "merge", "waste", "always", "victim", "global order", "transferred", "begins empty", "empty",
     "no preemption", "no limit",
 )  # fmt: skip
+
+
+def table3_settings(workload: str) -> tuple[str, ...]:
+    """The readings under which Table 3 is run."""
+    return ("", "aligned", "always", *(("victim", "victim, aligned") if workload == "Random" else ()))
 
 
 def reading_points(name: str) -> list[Point]:
@@ -201,8 +219,14 @@ def reading_points(name: str) -> list[Point]:
     reading = READINGS[name]
     of_forwarding = {"trigger": ("GCF",), "preempt": FORWARDING, "spare_blocks": FORWARDING}
     schemes = next((of_forwarding[key] for key in reading.policies if key in of_forwarding), SCHEMES)
-    workloads = WORKLOADS if name in ("", "aligned", "merge", "waste", "always") else ("Random",)
-    return [Point(w, s, setting=name) for w in workloads for s in schemes]
+    return [Point(w, s, setting=name) for w in READ_ON.get(name, ("Random",)) for s in schemes]
+
+
+READ_ON = {
+    **dict.fromkeys(("", "aligned", "merge", "waste", "always"), WORKLOADS),
+    "victim": ("Desktop", "Random"),
+}
+"""Where a reading is tried on more than Random."""
 
 
 def offset_of(point: Point) -> str:
@@ -210,8 +234,8 @@ def offset_of(point: Point) -> str:
     if point.workload not in WORKLOADS:
         return "0B"
     if point.workload == "Random":
-        return "4KiB" if point.setting == "aligned" else "31.5KiB"
-    return "512B" if point.setting == "aligned" else "0B"
+        return "4KiB" if point.setting in ALIGNED else "31.5KiB"
+    return "512B" if point.setting in ALIGNED else "0B"
 
 
 def table3_point(scheme: str, workload: str, setting: str = "") -> Point:
@@ -270,7 +294,7 @@ def _policies(point: Point, ratio: float, changed: Mapping[str, Any]) -> dict[st
     spare = max(1, round(SPARE_BLOCKS * ratio))
     chosen: dict[str, dict[str, Any]] = {}
     if point.mapping == "FAST":
-        chosen["ftl.mapping.fast"] = {"log_blocks": 0, "broken": "fill", "start": "if-spare"}
+        chosen["ftl.mapping.fast"] = {"log_blocks": 0, "broken": "fill", "start": "if-spare", "gather": "all"}
     else:
         chosen["ftl.mapping.dftl"] = {"cache": f"{max(1, round(CACHE_KIB * ratio))}KiB"}
     if point.buffer_kib:
@@ -319,6 +343,15 @@ class Evidence:
         self.workloads = workloads
         self.lanes = lanes or {}
         """What the channels did over the same time, by scheme."""
+
+    def moment(self, mapping: str) -> tuple[float, dict[Point, list[Lane]]]:
+        """The tenth of a second that shows most, as ms of the window, and the lanes in it."""
+        points = LANES[mapping]
+        fi, *others = (self.lanes[point] for point in points)
+        start = gcf_lanes.moment(fi, others, MOMENT_MS, WINDOW_MS[1] - WINDOW_MS[0])
+        return start, {
+            point: [lane.during(start, MOMENT_MS) for lane in self.lanes[point]] for point in points
+        }
 
     def figure(self, point: Point, name: str) -> float:
         """One of `FIGURES`.

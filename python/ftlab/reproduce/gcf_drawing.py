@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ftlab.plot import CAUSE_COLOURS, COLOURS, KIND_COLOURS
-from ftlab.reproduce import gcf
+from ftlab.reproduce import gcf, gcf_lanes
 from ftlab.reproduce.gcf import (
     BUFFERS_KIB,
     CHANNELS,
@@ -28,15 +28,32 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+    from ftlab.reproduce.gcf_lanes import Lane
+
 COLOUR = dict(zip(SCHEMES, (COLOURS[7], *COLOURS[:3]), strict=False))
 MARKS = dict(zip(SCHEMES, "sovD", strict=False))
 PARTS = {"host": CAUSE_COLOURS["host"], "gc": CAUSE_COLOURS["gc"], "idle": KIND_COLOURS["idle"]}
+OPERATIONS = {
+    (part, kind): colour
+    for part, colours in {
+        "host": ("#8fc1e3", CAUSE_COLOURS["host"], "#1b1b1b"),
+        "gc": ("#f6c39c", CAUSE_COLOURS["gc"], "#1b1b1b"),
+        "map": ("#8fd9c1", CAUSE_COLOURS["mapping"], "#1b1b1b"),
+    }.items()
+    for kind, colour in zip(("read", "program", "erase"), colours, strict=True)
+}
+"""By class and kind: reads are paler than programs."""
+
+BESIDE = {"timelines": ("timelines", "moments")}
+"""The figures of experiments that have another name, or several."""
+
 WORDS = {"host": "host", "gc": "GC", "idle": "idle"}
 
 
 def figures(evidence: Evidence, experiments: Sequence[str]) -> dict[str, Figure]:
     """The figures of experiments, by name."""
-    return {name: DRAWN[name](evidence) for name in experiments}
+    names = [name for experiment in experiments for name in BESIDE.get(experiment, (experiment,))]
+    return {name: DRAWN[name](evidence) for name in names}
 
 
 def _figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[list[Axes]]]:
@@ -53,9 +70,9 @@ def _dress(panel: Axes, words: str) -> None:
     panel.spines[["top", "right"]].set_visible(False)
 
 
-def _legend(figure: Figure, panel: Axes) -> None:
+def _legend(figure: Figure, panel: Axes, columns: int | None = None) -> None:
     handles, labels = panel.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), frameon=False)
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns or len(labels), frameon=False)
 
 
 def _kind(evidence: Evidence, name: str) -> str:
@@ -146,10 +163,10 @@ def _fig9(evidence: Evidence) -> Figure:
 
 
 def _table3(evidence: Evidence) -> Figure:
-    figure, (row,) = _figure(10, 3.6, 1, len(WORKLOADS))
+    figure, (row,) = _figure(10, 4.1, 1, len(WORKLOADS))
     for panel, workload in zip(row, WORKLOADS, strict=True):
         schemes = [scheme for scheme, name in TABLE3 if name == workload and scheme in SCHEMES]
-        settings = gcf.TABLE3_SETTINGS
+        settings = gcf.table3_settings(workload)
         series: list[tuple[str, list[float], str]] = [
             ("published", [float(TABLE3[scheme, workload]) for scheme in schemes], "#999999")
         ]
@@ -167,7 +184,7 @@ def _table3(evidence: Evidence) -> Figure:
         panel.margins(y=0.1)
         _dress(panel, _kind(evidence, workload))
     row[0].set_ylabel("IOPS")
-    _legend(figure, row[0])
+    _legend(figure, row[WORKLOADS.index("Random")], columns=2)
     return figure
 
 
@@ -215,27 +232,63 @@ def _pathological(evidence: Evidence) -> Figure:
 
 
 def _timelines(evidence: Evidence) -> Figure:
-    found = evidence.lanes
+    found = {point: evidence.lanes[point] for point in gcf.LANES["FAST"]}
     figure, panels = _figure(10, 1.0 + 1.9 * len(found), len(found), 1)
     length = gcf.WINDOW_MS[1] - gcf.WINDOW_MS[0]
     for (panel,), (point, lanes) in zip(panels, found.items(), strict=True):
         for lane in lanes:
-            panel.broken_barh([(0, length)], (lane.channel - 0.4, 0.8), color=PARTS["idle"], linewidth=0)
             for part in ("host", "gc"):
-                spans = [(start, end - start) for start, end, what in lane.spans if what == part]
+                spans = [(start, end - start) for start, end, what in lane.spans() if what == part]
                 panel.broken_barh(spans, (lane.channel - 0.4, 0.8), color=PARTS[part], linewidth=0)
-        idle = 1 - float(np.mean([lane.share("host", length) + lane.share("gc", length) for lane in lanes]))
-        panel.set_xlim(0, length)
-        panel.set_yticks(range(len(lanes)))
-        panel.invert_yaxis()
-        panel.set_ylabel("channel")
-        _dress(panel, f"{point.scheme}, {point.mapping}: {100 * idle:.0f} % idle")
-        panel.grid(visible=False)
+        _dress_lanes(panel, point, lanes, length)
     panels[-1][0].set_xlabel("ms")
     for part, colour in PARTS.items():
         panels[0][0].bar(0, 0, color=colour, label=WORDS[part])
     _legend(figure, panels[0][0])
     return figure
+
+
+def _moments(evidence: Evidence) -> Figure:
+    """The tenth of a second that shows most, operation by operation."""
+    moments = {mapping: evidence.moment(mapping) for mapping in gcf.LANES}
+    drawn = [(start, point, lanes) for start, found in moments.values() for point, lanes in found.items()]
+    figure, panels = _figure(10, 1.2 + 1.45 * len(drawn), len(drawn), 1)
+    for (panel,), (start, point, lanes) in zip(panels, drawn, strict=True):
+        for lane in lanes:
+            for (part, kind), colour in OPERATIONS.items():
+                spans = [
+                    (o.start, o.end - o.start) for o in lane.operations if (o.part, o.kind) == (part, kind)
+                ]
+                panel.broken_barh(spans, (lane.channel - 0.42, 0.84), color=colour, linewidth=0)
+        _dress_lanes(panel, point, lanes, gcf.MOMENT_MS)
+        if panel is not panels[-1][0]:
+            panel.set_xticklabels([])
+        if point.scheme == "FI":
+            since = f"from {(gcf.WINDOW_MS[0] + start) / 1e3:.3f} s on"
+            panel.set_title(since, fontsize=9, loc="right", color="#555555")
+    panels[-1][0].set_xlabel("ms")
+    names = {("host", "program"): "host program", ("gc", "program"): "GC program", ("map", "program"): "map program",
+             ("gc", "erase"): "erase"}  # fmt: skip
+    for operation, name in names.items():
+        panels[0][0].bar(0, 0, color=OPERATIONS[operation], label=name)
+    panels[0][0].bar(0, 0, color=OPERATIONS["gc", "read"], label="their reads: paler")
+    panels[0][0].bar(0, 0, color=PARTS["idle"], label="idle")
+    _legend(figure, panels[0][0])
+    return figure
+
+
+def _dress_lanes(panel: Axes, point: Point, lanes: Sequence[Lane], length: float) -> None:
+    for lane in lanes:
+        panel.broken_barh(
+            [(0, length)], (lane.channel - 0.4, 0.8), color=PARTS["idle"], linewidth=0, zorder=0.5
+        )
+    idle = 1 - float(np.mean([sum(lane.share(part, length) for part in gcf_lanes.PARTS) for lane in lanes]))
+    panel.set_xlim(0, length)
+    panel.set_yticks(range(len(lanes)))
+    panel.invert_yaxis()
+    panel.set_ylabel("channel")
+    _dress(panel, f"{point.scheme}, {point.mapping}: {100 * idle:.0f} % idle")
+    panel.grid(visible=False)
 
 
 DRAWN: Mapping[str, Callable[[Evidence], Figure]] = {
@@ -247,4 +300,5 @@ DRAWN: Mapping[str, Callable[[Evidence], Figure]] = {
     "readings": _readings,
     "pathological": _pathological,
     "timelines": _timelines,
+    "moments": _moments,
 }

@@ -28,7 +28,7 @@ from ftlab.reproduce.workloads import Library, Workload
 
 WANTED = (gcf_hosts.DESKTOP, gcf_hosts.MULTIMEDIA, *gcf_hosts.CAPTURED, gcf_hosts.ONE_CHANNEL)
 
-PICTURES = ("fig3", "fig8", "fig9", "fig10", "table3", "readings", "pathological", "timelines")
+PICTURES = ("fig3", "fig8", "fig9", "fig10", "table3", "readings", "pathological", "timelines", "moments")
 
 
 def reproduce(
@@ -83,7 +83,7 @@ def gather(
     results = Grid(out / "runs").run(list(runs.values()), tell, jobs)
     lanes: dict[Point, list[gcf_lanes.Lane]] = {}
     if "timelines" in experiments:
-        for point in gcf.LANES:
+        for point in (point for points in gcf.LANES.values() for point in points):
             if tell is not None:
                 tell.note(f"recording {point.label}")
             lanes[point] = gcf_lanes.record(gcf.run_of(point, None, size), gcf.WINDOW_MS, out / "timelines")
@@ -99,13 +99,23 @@ def figures(evidence: Evidence) -> dict[str, Any]:
         policy = result.summary["policy"]
         rows.append({**point._asdict(), **values, "policy": policy, **cost})
     lanes = [
-        {**point._asdict(), "channels": [{p: lane.share(p, LENGTH_MS) for p in ("host", "gc")} for lane in found]}
-        for point, found in evidence.lanes.items()
+        {**point._asdict(), "from_ms": start, "length_ms": length,
+         "channels": [{part: lane.share(part, length) for part in gcf_lanes.PARTS} for lane in found]}
+        for point, start, length, found in _windows(evidence)
     ]  # fmt: skip
     return {"schema": "ftlab.reproduction/1", "paper": gcf.PAPER, "runs": rows, "timelines": lanes}
 
 
-LENGTH_MS = gcf.WINDOW_MS[1] - gcf.WINDOW_MS[0]
+def _windows(evidence: Evidence) -> list[tuple[Point, float, float, Sequence[gcf_lanes.Lane]]]:
+    """What is drawn of timelines: of which run, from when on and how long in ms of simulated time, and the lanes."""
+    if not evidence.lanes:
+        return []
+    first, last = gcf.WINDOW_MS
+    drawn = [(point, first, last - first, found) for point, found in evidence.lanes.items()]
+    for mapping in gcf.LANES:
+        start, moments = evidence.moment(mapping)
+        drawn += [(point, first + start, gcf.MOMENT_MS, found) for point, found in moments.items()]
+    return drawn
 
 
 def report(scale: str, experiments: Sequence[str], evidence: Evidence, found: Sequence[claims.Claim]) -> str:
@@ -203,7 +213,7 @@ def _figure10(evidence: Evidence) -> list[str]:
 def _table3(evidence: Evidence) -> list[str]:
     rows = []
     for (scheme, workload), published in TABLE3.items():
-        for setting in gcf.TABLE3_SETTINGS:
+        for setting in gcf.table3_settings(workload):
             point = gcf.table3_point(scheme, workload, setting)
             if point not in evidence.results:
                 continue
@@ -248,15 +258,12 @@ def _pathological(evidence: Evidence) -> list[str]:
 
 def _timelines(evidence: Evidence) -> list[str]:
     rows = []
-    for point, lanes in evidence.lanes.items():
-        host, gc = (
-            float(np.mean([lane.share(part, LENGTH_MS) for lane in lanes])) for part in ("host", "gc")
-        )
-        rows.append(
-            [f"{point.scheme}, {point.mapping}", *(f"{100 * x:.1f} %" for x in (host, gc, 1 - host - gc))]
-        )
-    head = ["scheme, mapping", "host", "GC", "idle"]
-    return text.markdown_table(f"Timelines: {LENGTH_MS:g} ms of Random, 8 channels", head, rows)
+    for point, start, length, lanes in _windows(evidence):
+        shares = [float(np.mean([lane.share(part, length) for lane in lanes])) for part in gcf_lanes.PARTS]
+        cells = [f"{100 * x:.1f} %" for x in (*shares, 1 - sum(shares))]
+        rows.append([f"{point.scheme}, {point.mapping}", f"{start:,.0f}", f"{length:,.0f}", *cells])
+    head = ["scheme, mapping", "from (ms)", "length (ms)", "host", "map", "GC", "idle"]
+    return text.markdown_table("Timelines of Random, 8 channels", head, rows)
 
 
 TABLES: Mapping[str, Callable[[Evidence], list[str]]] = {

@@ -75,8 +75,9 @@ pub enum Start {
 pub enum Gather {
     /// All of them (Lee et al.).
     All,
-    /// The one that the merge is for: the recycled log block in a full merge, the sequential-write log block in a partial
-    /// one. Newest pages in other log blocks stay there, and are merged when their block is recycled.
+    /// The one that the merge is for: the recycled log block in a full merge (Wen and Chang, section 3.3: "collects valid
+    /// page data from the old data block and the victim block"), the sequential-write log block in a partial one. Newest
+    /// pages in other log blocks stay there, and are merged when their block is recycled.
     Victim,
 }
 
@@ -124,7 +125,8 @@ pub(crate) const CHOICE: Choice = Choice {
             "gather",
             &["all", "victim"],
             "A merge takes the newest pages of its logical block from all log blocks (Lee et al. 2007), or only from the \
-             one that it is for; those in other log blocks stay there until these are recycled.",
+             one that it is for (GC forwarding, section 3.3, to the letter); those in other log blocks stay there until \
+             these are recycled.",
         ),
     ],
 };
