@@ -21,6 +21,8 @@ pub(crate) struct Device {
     pub(crate) lanes: Lanes,
     /// Whether map entries may have to be read from flash first.
     pub(crate) map_in_flash: bool,
+    /// Whether pages lie on other planes than their map entries.
+    pub(crate) entries_apart: bool,
     /// Samples of the workload's locality, where the FTL keeps regions.
     pub(crate) locality: Option<Locality>,
     full_checks: bool,
@@ -90,6 +92,7 @@ impl Device {
         };
         Ok(Device {
             map_in_flash: ftl.dftl_figures().is_some(),
+            entries_apart: ftl.is_apart(),
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
             flash: Flash::new(geometry, &config.device, payload, Aid::of(config.ftl.get("paired_page").name)),
@@ -186,7 +189,7 @@ impl Device {
     #[inline(never)]
     fn use_cached_entry(&mut self, lpn: Lpn) {
         while !self.ftl.prepare_read(lpn) {
-            let domain = self.ftl.allocation().queue_of(lpn);
+            let domain = self.ftl.home_of(lpn);
             self.collect_now(domain);
         }
         self.ftl.used(lpn);
@@ -219,7 +222,7 @@ impl Device {
         if self.map_in_flash {
             let domains = self.ftl.geometry().domains();
             for first in span.first..span.end.min(span.first.saturating_add(domains)) {
-                let domain = self.ftl.allocation().queue_of(Lpn(first));
+                let domain = self.ftl.home_of(Lpn(first));
                 if self.ftl.is_collecting(domain) {
                     self.collect_now(domain);
                 }

@@ -41,11 +41,11 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         Err(Refusal { key: "ftl.mapping", message: format!("`dftl` {message}"), help: help.into() })
     };
     let chosen = |key: &str| config.ftl.get(key).name;
-    if ftl::allocation::is_dynamic(chosen("allocation")) {
+    if ftl::allocation::is_dynamic(chosen("allocation")) && chosen("gc_schedule") != "threshold" {
         return refuse(
-            "keeps the map entry of a page in the plane of the page (with twin blocks: the die), which a formula of the LPN \
-             has to name",
-            "use a static allocation order, for instance `ftl.allocation = \"CWDP\"`",
+            "has collections wait for map entries on other planes under a dynamic allocation, and one ahead of need has to \
+             be put down at any time",
+            "use a static allocation order, for instance `ftl.allocation = \"CWDP\"`, or `ftl.gc_schedule = \"threshold\"`",
         );
     }
     match chosen("paired_page") {
@@ -97,6 +97,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
 /// What a plane holds besides user data and free blocks, for the text about user spaces that are too large.
 pub(crate) fn in_words(config: &Config) -> String {
     // One is being filled with translation pages.
-    let more = ftl::dftl::RESERVE + 1;
+    let apart = ftl::allocation::is_dynamic(config.ftl.get("allocation").name);
+    let more = ftl::dftl::RESERVE + 1 + if apart { ftl::dftl::RESERVE_APART } else { 0 };
     if is_dftl(config) { format!(", and {more} more and the translation pages,") } else { String::new() }
 }

@@ -126,9 +126,10 @@ fn a_cache_as_large_as_the_map_is_page_mapping() {
 /// is.
 #[test]
 fn twin_blocks_keep_planes_in_step_with_the_map_in_flash() {
-    let run = |unit: &str, mapping: &str| {
+    let run = |allocation: &str, unit: &str, mapping: &str| {
         let mut config = plain(2, 1, 1, 2, 64, 32);
-        config.device.user_capacity = 4 * 48 * 32 * u64::from(config.device.page_size);
+        choose(&mut config.ftl, "allocation", allocation, &[]);
+        config.device.user_capacity = 4 * 46 * 32 * u64::from(config.device.page_size);
         config.device.multiplane = base::Multiplane::Pac;
         config.run.checks = Checks::Full;
         config.host.queue_depth = 32;
@@ -142,9 +143,67 @@ fn twin_blocks_keep_planes_in_step_with_the_map_in_flash() {
         assert!(figure(&summary, "gc.invocations") > 50.0, "{unit}, {mapping}");
         figure(&summary, "flash.multiplane.program_fraction")
     };
-    for mapping in ["page", "dftl"] {
-        let (block, twin) = (run("block", mapping), run("twin", mapping));
-        assert!(block < 0.5 * twin, "{mapping}: {block} with blocks, {twin} with twin blocks");
+    for allocation in ["CWDP", "D", "F2"] {
+        for mapping in ["page", "dftl"] {
+            let (block, twin) = (run(allocation, "block", mapping), run(allocation, "twin", mapping));
+            assert!(block < 0.5 * twin, "{allocation}, {mapping}: {block} with blocks, {twin} with twin blocks");
+        }
+    }
+}
+
+/// Where a page lies says nothing about its entry: hits and write-backs are those of pages that lie at home.
+#[test]
+fn a_dynamic_allocation_keeps_the_closed_form() {
+    for allocation in ["F", "D", "F2"] {
+        let mut config = plain(2, 1, 1, 1, 1024, 128);
+        choose(&mut config.ftl, "allocation", allocation, &[]);
+        config.device.page_size = 512;
+        config.device.user_capacity = 8192 * 512;
+        config.host.queue_depth = 4;
+        config.run.checks = Checks::Fast;
+        // Four thousand pages are at home on each plane, and a quarter of their entries are cached.
+        cache(&mut config, 2, 1024);
+        write(&mut config, "uniform", 1);
+        config.run.precondition = Precondition::Random { volume: 8192 * 512 };
+        config.workload.end = End { requests: Some(24_000), ..End::default() };
+        let summary = run(&config);
+        assert_eq!(figure(&summary, "gc.invocations"), 0.0);
+        let (hit, pages, entries) = (0.25f64, 4096.0, 128.0);
+        let write_backs = 1.0 / (-entries * (1.0 - hit).ln() + 1.0 / (1.0 - hit));
+        let found = dftl(&summary, "hit_fraction");
+        assert!((found - hit).abs() < 0.005, "{allocation}: {found} hits of {pages} pages, {hit} by theory");
+        let found = dftl(&summary, "write_backs") / 24_000.0;
+        assert!((found / write_backs - 1.0).abs() < 0.03, "{allocation}: {found} write-backs, {write_backs} by theory");
+        assert_eq!(mapping(&summary, "programs"), dftl(&summary, "write_backs"));
+    }
+}
+
+/// A collection whose pages' entries are at home elsewhere waits for their updates. Without time one collection comes after
+/// the other; in time those that wait together share updates, so somewhat less is written.
+#[test]
+fn collections_that_wait_for_updates_elsewhere_share_them() {
+    for (allocation, unit) in [("F", "block"), ("D", "twin"), ("F2", "twin")] {
+        let mut config = plain(2, 1, 2, 2, 64, 32);
+        config.device.page_size = 512;
+        config.device.user_capacity = 8 * 48 * 32 * 512;
+        config.device.multiplane = base::Multiplane::Pac;
+        config.host.queue_depth = 16;
+        config.run.checks = Checks::Fast;
+        choose(&mut config.ftl, "allocation", allocation, &[]);
+        choose(&mut config.ftl, "reclaim_unit", unit, &[]);
+        cache(&mut config, 8, 200);
+        write(&mut config, "uniform", 4);
+        let timed = run(&config);
+        config.run.executor = Executor::Count;
+        let count = run(&config);
+        let (gc, by_count) = (dftl(&timed, "gc_updates"), dftl(&count, "gc_updates"));
+        // Collections that wait at the same time share updates.
+        assert!(
+            gc > 5000.0 && gc / by_count > 0.7 && gc / by_count < 1.05,
+            "{allocation}: {gc} updates, {by_count} by count"
+        );
+        let (waf, by_count) = (figure(&timed, "waf"), figure(&count, "waf"));
+        assert!(waf / by_count > 0.8 && waf / by_count < 1.03, "{allocation}: WAF {waf}, {by_count} by count");
     }
 }
 
@@ -228,7 +287,6 @@ fn small() -> Config {
 fn what_makes_no_sense_is_refused() {
     assert!(device::check(&small()).is_ok());
     for (seam, choice, expected) in [
-        ("allocation", "F", "a formula of the LPN has to name"),
         ("paired_page", "gcmix", "page by page over many host writes"),
         ("paired_page", "slc-buffer", "while an SLC buffer is merged"),
     ] {
@@ -237,6 +295,11 @@ fn what_makes_no_sense_is_refused() {
         choose(&mut config.ftl, seam, choice, &[]);
         assert_refused(&config, "ftl.mapping", expected);
     }
+    let mut config = small();
+    choose(&mut config.ftl, "allocation", "F", &[]);
+    assert!(device::check(&config).is_ok());
+    choose(&mut config.ftl, "gc_schedule", "forwarding", &[]);
+    assert_refused(&config, "ftl.mapping", "wait for map entries on other planes");
     let mut config = small();
     choose(&mut config.ftl, "separation", "dac", &[("regions", 8.0)]);
     choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 8.0)]);

@@ -232,8 +232,16 @@ impl Ftl {
         }
     }
 
-    /// Does a domain's steps, one after the other, until it takes a host page again.
+    /// Does a domain's steps until it takes a host page again and, where it waits for others, theirs.
     fn carry_out(&mut self, domain: u32, sink: &mut impl GcSink) {
+        self.carry_out_alone(domain, sink);
+        while let Some(called) = self.take_called() {
+            self.carry_out_alone(called, sink);
+        }
+    }
+
+    /// Does a domain's steps, one after the other.
+    fn carry_out_alone(&mut self, domain: u32, sink: &mut impl GcSink) {
         let mut group = Group::EMPTY;
         let mut steps = 0u64;
         while let Some(step) = self.careful_step(domain, &mut group) {
@@ -261,6 +269,7 @@ impl Ftl {
                     let tag = self.tag(Kind::Data, Some(lpn), to);
                     let done = sink.updated(group.pages().first().copied(), lpn, to, tag);
                     assert!(done, "the configuration check allows no faults where the map is in flash");
+                    self.landed(domain);
                 }
                 GcStep::Erase(unit) => {
                     sink.erased(self.erasure(domain, unit));

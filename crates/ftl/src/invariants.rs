@@ -95,6 +95,7 @@ impl Ftl {
         let mut aside = BTreeSet::new();
         let mut collecting: BTreeSet<u32> = domain.job.iter().map(|job| job.unit).collect();
         collecting.extend(self.forward.emptied.get(number).into_iter().flatten().map(|job| job.unit));
+        collecting.extend(self.dftl.as_ref().and_then(|dftl| dftl.parked_unit(number as u32)));
         if let Some(guard) = self.protection.guards.get(number) {
             aside.extend(guard.buffers.iter().copied());
             aside.extend((guard.backup.unit != NONE).then_some(guard.backup.unit));

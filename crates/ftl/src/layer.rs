@@ -76,7 +76,12 @@ impl Policies<'_> {
 
     /// Units that a page-mapped domain holds free while collection keeps up.
     fn free_units(&self) -> u32 {
-        self.reserve() + if self.is_dftl() { dftl::RESERVE } else { 0 }
+        let of_map = match self.is_dftl() {
+            false => 0,
+            true if crate::allocation::is_dynamic(self.allocation.name) => dftl::RESERVE + dftl::RESERVE_APART,
+            true => dftl::RESERVE,
+        };
+        self.reserve() + of_map
     }
 
     /// Frontiers of a domain for data; another one is for translation pages.
@@ -339,7 +344,8 @@ impl Ftl {
     /// Whether a dynamic allocation may give a page to a domain now.
     #[inline]
     pub fn accepts(&self, domain: u32) -> bool {
-        self.domains[domain as usize].valid < self.max_valid && !self.is_collecting(domain)
+        let unwritten = self.dftl.as_ref().map_or(0, |dftl| dftl.unwritten(domain));
+        self.domains[domain as usize].valid + unwritten < self.max_valid && !self.is_collecting(domain)
     }
 
     /// Where the next host page of a domain goes; opens a unit if none is open.
@@ -387,7 +393,7 @@ impl Ftl {
         self.writes += 1;
         let ppn = self.append(domain, stream, lpn);
         if self.is_careful {
-            self.entry_written(domain, lpn);
+            self.entry_written(lpn);
             self.after_host_page(domain, ppn);
         } else if self.domains[domain as usize].frontiers[0].unit == NONE {
             self.collect_if_needed(domain);

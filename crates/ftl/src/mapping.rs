@@ -161,6 +161,41 @@ impl Ftl {
         forward!(&mut self.mapping, page ftl => ftl.used(lpn), fast _ => {});
     }
 
+    /// Gets the map entry of a page that is to be written, if that takes no step. Returns whether it is at hand; if not,
+    /// [`Ftl::home_of`] has steps to do first.
+    #[inline]
+    pub fn prepare_entry(&mut self, lpn: Lpn) -> bool {
+        forward!(&mut self.mapping, page ftl => ftl.prepare_entry(lpn), fast _ => true)
+    }
+
+    /// Whether pages lie in other domains than their map entries: the map is in flash, and the allocation dynamic.
+    pub fn is_apart(&self) -> bool {
+        forward!(&self.mapping, page ftl => ftl.is_apart(), fast _ => false)
+    }
+
+    /// The domain that has the map entry of a page.
+    #[inline]
+    pub fn home_of(&self, lpn: Lpn) -> u32 {
+        forward!(&self.mapping, page ftl => ftl.home_of(lpn), fast ftl => ftl.domain_of(lpn))
+    }
+
+    /// The translation page that [`Ftl::update`] placed in a domain is in flash.
+    pub fn landed(&mut self, domain: u32) {
+        forward!(&mut self.mapping, page ftl => ftl.landed(domain), fast _ => {});
+    }
+
+    /// Whether a map entry came, since this was last asked, that took no step.
+    pub fn take_arrived(&mut self) -> bool {
+        forward!(&mut self.mapping, page ftl => ftl.take_arrived(), fast _ => false)
+    }
+
+    /// A domain that was given something to do for another one, or may go on, since it was last named; only where pages
+    /// lie in other domains than their map entries.
+    #[inline]
+    pub fn take_called(&mut self) -> Option<u32> {
+        forward!(&mut self.mapping, page ftl => ftl.take_called(), fast _ => None)
+    }
+
     /// Whether a physical page holds current data.
     #[inline]
     pub fn is_valid(&self, ppn: Ppn) -> bool {
@@ -519,9 +554,9 @@ impl Ftl {
         self.page_mut().backed_up(domain);
     }
 
-    /// The translation page that [`GcStep::Fetch`] named was read.
-    pub fn fetched(&mut self, domain: u32) {
-        self.page_mut().fetched(domain);
+    /// The translation page that [`GcStep::Fetch`] named was read. Returns whose entry it was read for.
+    pub fn fetched(&mut self, domain: u32) -> Lpn {
+        self.page_mut().fetched(domain)
     }
 
     /// Where the next translation page of a domain goes.

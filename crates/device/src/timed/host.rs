@@ -233,7 +233,7 @@ impl Timed<'_, '_> {
         if !self.device.map_in_flash || ftl.is_known(lpn) {
             ftl.lookup(lpn).map(|ppn| ftl.geometry().die_of(ppn))
         } else {
-            Some(ftl.geometry().die_of_domain(ftl.allocation().queue_of(lpn)))
+            Some(ftl.geometry().die_of_domain(ftl.home_of(lpn)))
         }
     }
 

@@ -39,6 +39,8 @@ pub(super) struct Transaction {
     pub(super) partial: bool,
     /// A write that waits for its old version.
     pub(super) waiting: bool,
+    /// A read whose map entry was used already, on the die of the entry.
+    pub(super) translated: bool,
     /// The flash pages of its page that it concerns.
     pub(super) share: Share,
 }
@@ -47,7 +49,8 @@ impl Transaction {
     /// One that concerns `share` of its page; a write that needs the old version of some of it is partial.
     pub(super) fn new(age: u64, lpn: Lpn, owner: u32, version: u32, work: Work, share: Share) -> Transaction {
         let partial = work == Work::Write && share.old > 0;
-        Transaction { age, lpn, owner, version, next: NONE, work, partial, waiting: false, share }
+        let (waiting, translated) = (false, false);
+        Transaction { age, lpn, owner, version, next: NONE, work, partial, waiting, translated, share }
     }
 }
 

@@ -197,6 +197,12 @@ fn random_map_in_flash(seed: u64, config: &mut Config) {
     let most = [2, 20, 400][random.below(3) as usize];
     let entries = 2 + random.below_u32(most);
     choose(&mut config.ftl, "mapping", "dftl", &[("cache", f64::from(planes * entries * 8))]);
+    if ftl::allocation::is_dynamic(config.ftl.get("allocation").name) {
+        // Collections that wait for other planes are not put down, and take more room.
+        config.device.blocks_per_plane += 2;
+        let free_blocks = config.ftl.get("gc_schedule").get("free_blocks");
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", free_blocks)]);
+    }
 }
 
 fn random_timing(r: &mut Stream, device: &mut Device) {
@@ -237,7 +243,7 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
         choose(ftl, "mapping", "page", &[]);
     }
     if ftl.get("mapping").name == "dftl" {
-        let order = *pick::<&str>(r, &["CWDP", "PDWC", "DPCW", "WCPD"]);
+        let order = *pick::<&str>(r, &["CWDP", "PDWC", "DPCW", "WCPD", "F", "D", "F2"]);
         choose(ftl, "allocation", order, &[]);
         let scheme = *pick::<&str>(r, &["none", "none", "lsb-backup", "parity-backup", "page-buffer"]);
         choose(ftl, "paired_page", scheme, &[]);

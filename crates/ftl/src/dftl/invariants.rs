@@ -57,9 +57,15 @@ impl Ftl {
                 return Err(format!("domain {domain} has closed translation units {closed:?} and knows of {known:?}"));
             }
             let mut pages = domain as u32 * dftl.pages..(domain as u32 + 1) * dftl.pages;
+            let knows_of_move = |page: u32| match dftl.is_apart {
+                true => {
+                    instance.requested.contains(&page) || dftl.instances.iter().any(|other| other.moved.contains(&page))
+                }
+                false => instance.moved.contains(&page),
+            };
             if let Some(page) = pages.find(|&page| {
                 let due = dftl.due[page as usize];
-                due.moved && !instance.moved.contains(&page) || due.trimmed && !instance.trimmed.contains(&page)
+                due.moved && !knows_of_move(page) || due.trimmed && !instance.trimmed.contains(&page)
             }) {
                 return Err(format!("domain {domain} has forgotten to update translation page {page}"));
             }

@@ -12,7 +12,12 @@
 //! controller knows of it. Translation pages are logical pages behind the user's, so that the directory is the end of
 //! that map, and map, reverse map, collections and victims treat them as any page. They have a stream of their own, so
 //! a block holds translation pages or data. A domain is an instance of its own: the cache is divided evenly, and a
-//! domain's translation pages hold the entries of its own pages, in the order of their LPNs.
+//! domain's translation pages hold the entries of the LPNs that are at *home* there, in their order.
+//!
+//! A static allocation has a page and its entry in one domain. Under a dynamic one a page lies anywhere, and only its
+//! entry is at home, so that its translation page can be found. Then a collection may move pages whose entries are at
+//! home elsewhere: when its victim is empty it is *parked*, the homes are asked for the updates, and it goes on to the
+//! erase when these are in flash. Meanwhile the domain is at the others' service, but collects no further data.
 //!
 //! Readings of what the paper leaves open:
 //!
@@ -31,6 +36,7 @@ mod steps;
 use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind};
 
 use crate::allocation::Allocation;
+use crate::collection::Job;
 use crate::layer::NONE;
 use cache::Cache;
 
@@ -48,6 +54,10 @@ pub const LEAST_ENTRIES: u32 = 2;
 /// translation units afterwards may open another. With schedules that put nothing down one fewer would do; but then they
 /// could not be compared with the others.
 pub const RESERVE: u32 = 3;
+
+/// Units that a domain holds free besides, where pages lie elsewhere than their entries: for the translation pages that it
+/// updates for others while its own victim waits.
+pub const RESERVE_APART: u32 = 2;
 
 /// The mapping, for the configuration reader.
 pub(crate) const CHOICE: Choice = Choice {
@@ -111,6 +121,13 @@ enum Task {
 struct Instance {
     /// The entry that a read or write waits for.
     wanted: Option<Lpn>,
+    /// Where pages lie elsewhere: whether it is a write that waits.
+    for_write: bool,
+    /// Where pages lie elsewhere: an entry that came for a write and stays until the page is placed. Until then no other
+    /// is fetched, which could make way for itself with this one.
+    held: Option<Lpn>,
+    /// Where pages lie elsewhere: the entry that a read wants next.
+    next: Option<Lpn>,
     task: Option<Task>,
     /// Translation pages to update before the victim is erased: of pages that the collection moved.
     moved: Vec<u32>,
@@ -118,10 +135,35 @@ struct Instance {
     carries: bool,
     /// Translation pages to update, of pages that were trimmed.
     trimmed: Vec<u32>,
+    /// Translation pages that collections elsewhere wait for.
+    requested: Vec<u32>,
+    /// A collection that waits for updates.
+    parked: Option<Parked>,
+    /// Translation pages that were never written: room is kept for them.
+    unwritten: u32,
+    /// A translation page that is being programmed.
+    in_flight: Option<u32>,
     /// Closed units of translation pages.
     closed: Vec<u32>,
     /// When wear leveling was last asked for a unit to move, in host pages.
     levelled: u64,
+}
+
+/// A collection that has moved all pages and waits for updates before it erases its victim.
+#[derive(Clone, Debug)]
+struct Parked {
+    job: Job,
+    /// Translation pages, and how many updates of each have to be in flash.
+    awaits: Vec<(u32, u32)>,
+}
+
+/// How often a translation page was updated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Updates {
+    /// Updates that were placed.
+    placed: u32,
+    /// Of these, how many are in flash.
+    landed: u32,
 }
 
 /// What is to be done with a translation page.
@@ -162,6 +204,14 @@ pub(crate) struct Dftl {
     pages: u32,
     domains: FastDiv,
     entries: FastDiv,
+    /// Whether pages lie elsewhere than their entries.
+    pub(crate) is_apart: bool,
+    /// Domains that were given something to do for others, or may go on, until the executor takes note.
+    pub(crate) called: Vec<u32>,
+    /// Whether an entry came without a step since the executor asked.
+    pub(crate) arrived: bool,
+    /// By translation page.
+    updates: Vec<Updates>,
     /// By domain: its place in a stripe of LPNs.
     position: Vec<u32>,
     /// By place in a stripe: the domain.
@@ -188,23 +238,31 @@ impl Dftl {
         bytes: u64,
         allocation: &Allocation,
     ) -> std::io::Result<Dftl> {
-        assert!(allocation.dynamic().is_none(), "an entry lies in one domain, which a formula has to name");
+        let is_apart = allocation.dynamic().is_some();
         let domains = geometry.domains();
         let of_domain = user_pages.div_ceil(u64::from(domains));
         let pages = pages_for(geometry, of_domain) as u32;
         let capacity = cached_entries(geometry, bytes).min(of_domain).max(u64::from(LEAST_ENTRIES)) as u32;
-        let domain_at: Vec<u32> = (0..domains).map(|at| allocation.queue_of(Lpn(at))).collect();
+        let domain_at: Vec<u32> =
+            (0..domains).map(|at| if is_apart { at } else { allocation.queue_of(Lpn(at)) }).collect();
         let mut position = vec![0; domains as usize];
         for (at, &domain) in domain_at.iter().enumerate() {
             position[domain as usize] = at as u32;
         }
-        let most_moved = geometry.unit_slots().min(pages) as usize;
+        let most_moved = if is_apart { geometry.unit_slots() } else { geometry.unit_slots().min(pages) } as usize;
         let instance = || Instance {
             wanted: None,
+            for_write: false,
+            held: None,
+            next: None,
             task: None,
             moved: Vec::with_capacity(most_moved),
             carries: false,
             trimmed: Vec::new(),
+            requested: Vec::new(),
+            parked: None,
+            unwritten: pages,
+            in_flight: None,
             closed: Vec::with_capacity(geometry.units_per_domain() as usize),
             levelled: u64::MAX,
         };
@@ -212,6 +270,10 @@ impl Dftl {
         Ok(Dftl {
             user_pages: user_pages as u32,
             pages,
+            is_apart,
+            called: Vec::new(),
+            arrived: false,
+            updates: vec![Updates::default(); all],
             domains: FastDiv::new(domains),
             entries: FastDiv::new(entries_per_page(geometry)),
             position,
@@ -229,9 +291,9 @@ impl Dftl {
         self.in_flash = Some(vec![NONE; self.user_pages as usize]);
     }
 
-    /// The domain of a page of the host.
+    /// The domain where the entry of a page of the host is at home.
     #[inline]
-    fn domain_of(&self, lpn: Lpn) -> u32 {
+    pub(crate) fn domain_of(&self, lpn: Lpn) -> u32 {
         self.domain_at[self.domains.split(lpn.0).1 as usize]
     }
 
@@ -285,6 +347,57 @@ impl Dftl {
     pub(crate) fn size(&self) -> (u64, u64) {
         let domains = u64::from(self.domains.divisor());
         (u64::from(self.cache.capacity) * domains, u64::from(self.pages) * domains)
+    }
+
+    /// Pages of a domain that are or will be translation pages and are not valid yet.
+    #[inline]
+    pub(crate) fn unwritten(&self, domain: u32) -> u32 {
+        self.instances[domain as usize].unwritten
+    }
+
+    /// An entry is in the cache that was wanted: it is held for a write, or makes way for the next one.
+    fn has_come(&mut self, domain: u32, lpn: Lpn) {
+        self.cache.insert(domain, lpn.0);
+        let instance = &mut self.instances[domain as usize];
+        instance.wanted = None;
+        if self.is_apart && instance.for_write {
+            instance.held = Some(lpn);
+        } else {
+            self.want_next(domain);
+        }
+    }
+
+    /// No entry of the domain is wanted or held any more: that of a read which waited for this is wanted.
+    fn want_next(&mut self, domain: u32) {
+        let next = self.instances[domain as usize].next.take().filter(|next| !self.cache.holds(next.0));
+        if let Some(lpn) = next {
+            self.want(lpn, false);
+        }
+    }
+
+    /// Has the home of an entry get it for a write or a read, after what it does already.
+    fn want(&mut self, lpn: Lpn, for_write: bool) {
+        let domain = self.domain_of(lpn);
+        let instance = &mut self.instances[domain as usize];
+        if instance.wanted.is_none() && instance.held.is_none() {
+            (instance.wanted, instance.for_write) = (Some(lpn), for_write);
+            self.figures.misses += 1;
+            self.call(domain);
+        } else if self.is_apart && !for_write && instance.wanted != Some(lpn) {
+            instance.next.get_or_insert(lpn);
+        }
+    }
+
+    /// The unit whose erase waits for updates elsewhere.
+    pub(crate) fn parked_unit(&self, domain: u32) -> Option<u32> {
+        self.instances[domain as usize].parked.as_ref().map(|parked| parked.job.unit)
+    }
+
+    /// Tells the executor of a domain that has something to do.
+    fn call(&mut self, domain: u32) {
+        if self.is_apart && !self.called.contains(&domain) {
+            self.called.push(domain);
+        }
     }
 
     /// A unit of translation pages was filled.

@@ -1,8 +1,8 @@
 //! What a domain does for its map, and what the map hears of writes, moves and trims.
 
-use base::{Lpn, Ppn};
+use base::{Cause, Lpn, Ppn};
 
-use super::{Reason, Task};
+use super::{Dftl, Parked, Reason, Task, Updates};
 use crate::collection::GcStep;
 use crate::group::Group;
 use crate::layer::{Ftl, NONE};
@@ -17,7 +17,7 @@ impl Ftl {
     /// Always true where the whole map is in DRAM.
     #[inline]
     pub fn prepare_read(&mut self, lpn: Lpn) -> bool {
-        !self.is_careful || self.is_known(lpn) || self.want(lpn)
+        !self.is_careful || self.is_known(lpn) || self.want(lpn, false)
     }
 
     /// Whether the map entry of a page is at hand: in the cache, or on a translation page that was never written.
@@ -42,18 +42,19 @@ impl Ftl {
         }
     }
 
-    /// The translation page that [`GcStep::Fetch`] named was read.
+    /// The translation page that [`GcStep::Fetch`] named was read. Returns whose entry it was read for.
     ///
     /// # Panics
     /// If there was no such step.
-    pub fn fetched(&mut self, domain: u32) {
+    pub fn fetched(&mut self, domain: u32) -> Lpn {
         let dftl = self.dftl.as_mut().expect("a map in flash");
         let instance = &mut dftl.instances[domain as usize];
         assert!(matches!(instance.task, Some(Task::Fetch(_))), "a translation page is fetched when it was asked for");
         instance.task = None;
-        let lpn = instance.wanted.take().expect("a translation page is fetched for an entry");
-        dftl.cache.insert(domain, lpn.0);
+        let lpn = instance.wanted.expect("a translation page is fetched for an entry");
+        dftl.has_come(domain, lpn);
         dftl.figures.fetches += 1;
+        lpn
     }
 
     /// Where the next translation page of a domain goes.
@@ -82,6 +83,9 @@ impl Ftl {
             Reason::Moved => dftl.figures.gc_updates += 1,
             Reason::Trimmed => dftl.figures.trim_updates += 1,
         }
+        let instance = &mut dftl.instances[domain as usize];
+        instance.in_flight = Some(page);
+        dftl.updates[page as usize].placed += 1;
         let lpn = dftl.lpn_of(page);
         if let Some(mut contents) = dftl.in_flash.take() {
             for entry in dftl.entries_of(page) {
@@ -90,8 +94,9 @@ impl Ftl {
             dftl.in_flash = Some(contents);
         }
         let old = self.map[lpn.index()];
-        if old != NONE {
-            self.invalidate(old);
+        match old {
+            NONE => dftl.instances[domain as usize].unwritten -= 1,
+            old => self.invalidate(old),
         }
         self.domains[domain as usize].valid += 1;
         let at = self.append(domain, self.streams, lpn);
@@ -100,18 +105,69 @@ impl Ftl {
         }
         (lpn, at)
     }
+
+    /// The translation page that [`Ftl::update`] placed in a domain is in flash, if there is one.
+    pub fn landed(&mut self, domain: u32) {
+        let Some(dftl) = &mut self.dftl else { return };
+        let Some(page) = dftl.instances[domain as usize].in_flight.take() else { return };
+        dftl.updates[page as usize].landed += 1;
+        if dftl.is_apart {
+            for waiting in 0..dftl.instances.len() as u32 {
+                if dftl.instances[waiting as usize].parked.is_some() && dftl.may_go_on(waiting) {
+                    dftl.call(waiting);
+                }
+            }
+        }
+    }
+
+    /// Whether pages lie elsewhere than their map entries.
+    pub fn is_apart(&self) -> bool {
+        self.dftl.as_ref().is_some_and(|dftl| dftl.is_apart)
+    }
+
+    /// The domain that has the map entry of a page.
+    pub fn home_of(&self, lpn: Lpn) -> u32 {
+        match &self.dftl {
+            Some(dftl) => dftl.domain_of(lpn),
+            None => self.allocation.queue_of(lpn),
+        }
+    }
+
+    /// Whether a map entry came, since this was last asked, that took no step.
+    pub fn take_arrived(&mut self) -> bool {
+        self.dftl.as_mut().is_some_and(|dftl| std::mem::take(&mut dftl.arrived))
+    }
+
+    /// A domain that was given something to do for another one since it was last named, or may go on.
+    pub fn take_called(&mut self) -> Option<u32> {
+        self.dftl.as_mut()?.called.pop()
+    }
+}
+
+impl Dftl {
+    /// Whether the updates that a domain's victim waits for are in flash.
+    fn may_go_on(&mut self, domain: u32) -> bool {
+        let Some(parked) = &mut self.instances[domain as usize].parked else { return false };
+        parked.awaits.retain(|&(page, count)| self.updates[page as usize].landed < count);
+        parked.awaits.is_empty()
+    }
 }
 
 // What happens to pages.
 impl Ftl {
     /// A page was written: its entry, which is in the cache, is dirty.
-    pub(crate) fn entry_written(&mut self, domain: u32, lpn: Lpn) {
+    pub(crate) fn entry_written(&mut self, lpn: Lpn) {
         if let Some(dftl) = &mut self.dftl {
             let (slot, page) = (dftl.cache.slot(lpn.0), dftl.page_of(lpn));
             assert_ne!(slot, NONE, "a page is written when its entry is at hand");
             dftl.figures.lookups += 1;
-            dftl.cache.touch(domain, slot);
+            let home = dftl.domain_of(lpn);
+            dftl.cache.touch(home, slot);
             dftl.cache.make_dirty(slot, page);
+            if dftl.instances[home as usize].held == Some(lpn) {
+                dftl.instances[home as usize].held = None;
+                dftl.want_next(home);
+            }
         }
     }
 
@@ -126,8 +182,10 @@ impl Ftl {
             return;
         }
         dftl.figures.moved_uncached += 1;
-        if !std::mem::replace(&mut dftl.due[page as usize].moved, true) {
-            dftl.instances[domain as usize].moved.push(page);
+        let was_due = std::mem::replace(&mut dftl.due[page as usize].moved, true);
+        let moved = &mut dftl.instances[domain as usize].moved;
+        if !was_due || dftl.is_apart && !moved.contains(&page) {
+            moved.push(page);
         }
     }
 
@@ -140,6 +198,7 @@ impl Ftl {
         } else if !std::mem::replace(&mut dftl.due[page as usize].trimmed, true) {
             let domain = dftl.domain_of(lpn);
             dftl.instances[domain as usize].trimmed.push(page);
+            dftl.call(domain);
         }
     }
 }
@@ -151,38 +210,42 @@ impl Ftl {
     pub(crate) fn has_map_errand(&self, domain: u32) -> bool {
         self.dftl.as_ref().is_some_and(|dftl| {
             let instance = &dftl.instances[domain as usize];
-            instance.wanted.is_some() || instance.task.is_some() || !instance.trimmed.is_empty()
+            instance.wanted.is_some()
+                || instance.task.is_some()
+                || !instance.trimmed.is_empty()
+                || dftl.is_apart && (instance.parked.is_some() || !instance.requested.is_empty())
         })
     }
 
-    /// Has a domain get an entry for a read, after what it does already. Returns `false`.
+    /// Has the home of an entry get it. Returns `false`.
     #[cold]
-    fn want(&mut self, lpn: Lpn) -> bool {
+    fn want(&mut self, lpn: Lpn, for_write: bool) -> bool {
         if let Some(dftl) = &mut self.dftl {
-            let domain = dftl.domain_of(lpn);
-            let wanted = &mut dftl.instances[domain as usize].wanted;
-            if wanted.is_none() {
-                *wanted = Some(lpn);
-                dftl.figures.misses += 1;
-            }
+            dftl.want(lpn, for_write);
         }
         false
     }
 
-    /// Whether the entry of a page that is to be written is in the cache. If not, the domain gets it, at once if that
-    /// takes no step.
-    pub(crate) fn prepare_entry(&mut self, domain: u32, lpn: Lpn) -> bool {
-        if self.dftl.as_ref().is_none_or(|dftl| dftl.cache.holds(lpn.0)) {
+    /// Whether the entry of a page that is to be written is in the cache. If not, its home gets it, at once if that takes
+    /// no step.
+    pub fn prepare_entry(&mut self, lpn: Lpn) -> bool {
+        let Some(dftl) = &self.dftl else { return true };
+        if dftl.cache.holds(lpn.0) {
             return true;
         }
-        self.want(lpn);
-        self.map_step(domain, &mut Group::EMPTY.clone()).is_none() && !self.is_collecting(domain)
+        let home = dftl.domain_of(lpn);
+        self.want(lpn, true);
+        let has_step = self.map_step(home, &mut Group::EMPTY.clone()).is_some();
+        match &self.dftl {
+            Some(dftl) if dftl.is_apart => dftl.cache.holds(lpn.0),
+            _ => !has_step && !self.is_collecting(home),
+        }
     }
 
     /// The next step that a domain does for its map, apart from those that belong to a collection.
     pub(crate) fn map_step(&mut self, domain: u32, group: &mut Group) -> Option<GcStep> {
         if self.dftl.as_ref()?.instances[domain as usize].task.is_none() {
-            let task = match self.task_for_entry(domain) {
+            let task = match self.task_for_entry(domain).or_else(|| self.task_for_others(domain)) {
                 None => self.task_for_trims(domain)?,
                 Some(task) => task,
             };
@@ -210,8 +273,26 @@ impl Ftl {
         if self.map[dftl.lpn_of(page).index()] != NONE {
             return Some(Task::Fetch(page));
         }
-        dftl.cache.insert(domain, lpn.0);
-        dftl.instances[domain as usize].wanted = None;
+        dftl.has_come(domain, lpn);
+        dftl.arrived = true;
+        None
+    }
+
+    /// A translation page to update because a collection elsewhere waits for it: not while a victim is emptied here, unless
+    /// the frontier has room for it.
+    fn task_for_others(&mut self, domain: u32) -> Option<Task> {
+        let dftl = self.dftl.as_mut().filter(|dftl| dftl.is_apart)?;
+        let requested = &mut dftl.instances[domain as usize].requested;
+        while let Some(&page) = requested.last() {
+            if dftl.due[page as usize].moved {
+                let has_room = match self.domains[domain as usize].job {
+                    None => self.has_translation_room(domain),
+                    Some(_) => self.domains[domain as usize].frontiers[self.streams].unit != NONE,
+                };
+                return has_room.then_some(Task::Update(page, Reason::Moved));
+            }
+            requested.pop();
+        }
         None
     }
 
@@ -233,7 +314,60 @@ impl Ftl {
 
     /// Whether a translation page can be placed now; else a collection begins that makes room.
     fn has_translation_room(&mut self, domain: u32) -> bool {
-        self.domains[domain as usize].frontiers[self.streams].unit != NONE || !self.make_room(domain, self.streams)
+        if self.domains[domain as usize].frontiers[self.streams].unit != NONE {
+            return true;
+        }
+        if !self.is_parked(domain) {
+            return !self.make_room(domain, self.streams);
+        }
+        // Data would only park another victim; and without invalid translation pages the reserve is enough for the rest.
+        let forced = self.forced_victim(domain);
+        if let Some(unit) = forced {
+            self.begin(domain, unit, Cause::Gc, false);
+        }
+        forced.is_none()
+    }
+
+    /// Whether a collection of the domain waits for updates.
+    pub(crate) fn is_parked(&self, domain: u32) -> bool {
+        self.dftl.as_ref().is_some_and(|dftl| dftl.instances[domain as usize].parked.is_some())
+    }
+
+    /// All pages of a domain's victim were moved. Where their entries are at home elsewhere, the collection is parked and
+    /// the homes are asked for their updates. Returns whether it is.
+    pub(crate) fn park(&mut self, domain: u32) -> bool {
+        let Some(dftl) = self.dftl.as_mut().filter(|dftl| dftl.is_apart) else { return false };
+        if dftl.instances[domain as usize].moved.is_empty() {
+            return false;
+        }
+        let Some(job) = self.domains[domain as usize].job.take() else { return false };
+        let mut awaits = Vec::new();
+        while let Some(page) = dftl.instances[domain as usize].moved.pop() {
+            let Updates { placed, landed } = dftl.updates[page as usize];
+            if dftl.due[page as usize].moved {
+                let home = page / dftl.pages;
+                let requested = &mut dftl.instances[home as usize].requested;
+                if !requested.contains(&page) {
+                    requested.push(page);
+                }
+                dftl.call(home);
+                awaits.push((page, placed + 1));
+            } else if landed < placed {
+                awaits.push((page, placed));
+            }
+        }
+        dftl.instances[domain as usize].parked = Some(Parked { job, awaits });
+        true
+    }
+
+    /// Takes up a collection that was parked, if its updates are in flash and nothing else is collected.
+    pub(crate) fn unpark(&mut self, domain: u32) {
+        if self.domains[domain as usize].job.is_none()
+            && let Some(dftl) = &mut self.dftl
+            && dftl.may_go_on(domain)
+        {
+            self.domains[domain as usize].job = dftl.instances[domain as usize].parked.take().map(|parked| parked.job);
+        }
     }
 
     /// The next translation page to update before the victim of a domain is erased.
@@ -293,6 +427,17 @@ impl Ftl {
     /// If translation pages say of moved pages that they are still in it.
     pub(crate) fn check_moved(&self, domain: u32, unit: u32) {
         assert!(!self.awaits_updates(domain, unit), "translation pages are updated before a victim is erased");
+        if let Some(dftl) = &self.dftl
+            && let Some(contents) = &dftl.in_flash
+        {
+            let slots = self.geometry.unit_slots();
+            let lost = (0..dftl.user_pages).map(Lpn).find(|&lpn| {
+                let slot = dftl.cache.slot(lpn.0);
+                let is_newer = slot != NONE && dftl.cache.entry(slot).is_dirty;
+                contents[lpn.index()] / slots == unit && !is_newer && !dftl.due[dftl.page_of(lpn) as usize].trimmed
+            });
+            assert_eq!(lost, None, "translation pages name no page of an erased unit");
+        }
     }
 
     /// The step of the task in hand.

@@ -23,7 +23,7 @@ impl Ftl {
     }
 
     fn prepare_carefully(&mut self, domain: u32, lpn: Lpn) -> bool {
-        if self.is_collecting(domain) || !self.prepare_entry(domain, lpn) {
+        if self.is_collecting(domain) || !self.prepare_entry(lpn) {
             return false;
         }
         let is_mapped = self.map[lpn.index()] != NONE;
@@ -112,6 +112,9 @@ impl Ftl {
         if let Some(step) = self.map_step(domain, group) {
             return Some(step);
         }
+        if self.is_parked(domain) {
+            self.unpark(domain);
+        }
         if let Some(job) = self.domains[domain as usize].job
             && let Some(step) = self.job_step(domain, job, group)
         {
@@ -143,6 +146,9 @@ impl Ftl {
             return Some(step);
         }
         if self.units[job.unit as usize].valid == 0 {
+            if !self.is_translation_unit(job.unit) && self.park(domain) {
+                return self.careful_step(domain, group);
+            }
             if !self.is_translation_unit(job.unit)
                 && let Some(step) = self.moved_step(domain, group)
             {

@@ -33,13 +33,30 @@ pub(super) enum Task {
 impl Timed<'_, '_> {
     /// Lets every die that is free and may have work choose.
     pub(in crate::timed) fn dispatch(&mut self) {
-        if self.device.ftl.allocation().dynamic().is_some() {
-            self.offer_shared_writes();
+        loop {
+            if self.device.ftl.allocation().dynamic().is_some() {
+                self.offer_shared_writes();
+            }
+            while let Some(die) = self.awake.pop() {
+                self.dies[die as usize].awake = false;
+                self.choose(die);
+            }
+            if !self.device.entries_apart || !self.answer_calls() {
+                return;
+            }
         }
-        while let Some(die) = self.awake.pop() {
-            self.dies[die as usize].awake = false;
-            self.choose(die);
+    }
+
+    /// Wakes the dies of domains that have got something to do for others. Returns whether there are any, or a map entry
+    /// came that a write may have waited for.
+    #[cold]
+    fn answer_calls(&mut self) -> bool {
+        let mut any = self.device.ftl.take_arrived();
+        while let Some(domain) = self.device.ftl.take_called() {
+            self.wake(self.device.ftl.geometry().die_of_domain(domain));
+            any = true;
         }
+        any
     }
 
     /// Offers waiting writes of a dynamic allocation to free dies, round robin.
@@ -110,13 +127,21 @@ impl Timed<'_, '_> {
     }
 
     /// The first waiting read, translated now. Reads whose page moved to another die go there; reads whose
-    /// page was trimmed are answered. A read whose map entry is in flash waits for it, and the reads behind it.
+    /// page was trimmed are answered. A read whose map entry is in flash waits for it on the die of the entry, and the
+    /// reads behind it.
     pub(super) fn oldest_read(&mut self, die: u32) -> Option<Read> {
         loop {
             let read = self.dies[die as usize].reads.first()?;
-            let lpn = self.pool.get(read).lpn;
-            if self.device.map_in_flash && !self.device.ftl.prepare_read(lpn) {
-                return self.await_entry(die, lpn);
+            let Transaction { lpn, translated, .. } = *self.pool.get(read);
+            if self.device.map_in_flash && !translated && !self.device.ftl.prepare_read(lpn) {
+                let home = self.device.ftl.home_of(lpn);
+                let at_home = self.device.ftl.geometry().die_of_domain(home);
+                if at_home == die {
+                    return self.await_entry(die, home);
+                }
+                self.dies[die as usize].reads.remove(&mut self.pool, None, read);
+                self.queue_read(at_home, read);
+                continue;
             }
             let found = self.device.ftl.lookup(lpn);
             if let Some(ppn) = found
@@ -125,6 +150,8 @@ impl Timed<'_, '_> {
                 return Some(Read::Page(read, ppn));
             }
             self.dies[die as usize].reads.remove(&mut self.pool, None, read);
+            // By the time of its turn there the entry may have made way for another.
+            self.pool.get_mut(read).translated = true;
             match found {
                 Some(ppn) => self.queue_read(self.device.ftl.geometry().die_of(ppn), read),
                 None => self.read_vanished(read),
@@ -132,11 +159,11 @@ impl Timed<'_, '_> {
         }
     }
 
-    /// What the domain of a read has to do for its map entry, unless that is under way.
+    /// What the home of a read's map entry has to do, unless that is under way or an entry is held for a write.
     #[cold]
-    pub(super) fn await_entry(&self, die: u32, lpn: Lpn) -> Option<Read> {
-        let domain = self.device.ftl.allocation().queue_of(lpn);
-        (!self.is_correcting(die, domain)).then_some(Read::Entry(domain))
+    pub(super) fn await_entry(&mut self, die: u32, domain: u32) -> Option<Read> {
+        let has_step = !self.is_correcting(die, domain) && (!self.device.entries_apart || self.has_step(domain));
+        has_step.then_some(Read::Entry(domain))
     }
 
     /// The most urgent program or collection step of a die, with its age.
@@ -162,6 +189,13 @@ impl Timed<'_, '_> {
         let correcting = self.scheduler.merges_collections() && self.dies[die as usize].correcting > 0;
         for domain in self.device.ftl.domains_of_die(die) {
             let mut collects = self.device.ftl.is_collecting(domain);
+            if collects && self.device.entries_apart && !self.is_correcting(die, domain) && !self.has_step(domain) {
+                // It waits for others, unless what it had to do was found to be done.
+                collects = self.device.ftl.is_collecting(domain);
+                if collects {
+                    continue;
+                }
+            }
             if collects && !self.forward.is_threshold() {
                 match self.standing(domain) {
                     Standing::Goes => {}
@@ -197,6 +231,8 @@ impl Timed<'_, '_> {
         if let Some(queue) = dynamic
             && accepts
             && let Some((_, write)) = self.ready_shared_write(queue)
+            // Writes that were passed over may just have sent a plane for their map entries.
+            && (!self.device.entries_apart || self.device.ftl.peek_domain_of(die).is_some())
         {
             // Behind collections that the same write waits for.
             offer(self.pool.get(write).age, u64::MAX, Task::ProgramShared(queue));
@@ -247,20 +283,20 @@ impl Timed<'_, '_> {
     }
 
     pub(super) fn is_ready(&mut self, write: u32) -> bool {
-        let Transaction { waiting, partial, .. } = *self.pool.get(write);
+        let Transaction { waiting, partial, lpn, .. } = *self.pool.get(write);
         if waiting {
             return false;
         }
         // A page that was unmapped when its write arrived may have been written since.
         let fetching = partial && self.fetch_old(write);
-        !fetching
+        !fetching && (!self.device.entries_apart || self.device.ftl.prepare_entry(lpn))
     }
 
     /// The first write of a shared queue that can be programmed, with its predecessor in the queue. Writes
-    /// that wait for their old data are passed over, but never a write of the same page.
+    /// that wait for their old data or their map entry are passed over, but never a write of the same page.
     pub(super) fn ready_shared_write(&mut self, queue: u32) -> Option<(Option<u32>, u32)> {
         let waiting = &self.writes[queue as usize];
-        if waiting.first_is_plain() {
+        if waiting.first_is_plain() && !self.device.entries_apart {
             return waiting.first().map(|write| (None, write));
         }
         let mut passed = [Lpn(0); MAX_PASSED];

@@ -51,9 +51,9 @@ impl Timed<'_, '_> {
             && passed <= self.scheduler.passes_over()
         {
             at = self.dies[die as usize].reads.after(&self.pool, read);
-            let Transaction { age, lpn, .. } = *self.pool.get(read);
+            let Transaction { age, lpn, translated, .. } = *self.pool.get(read);
             let found = self.device.ftl.lookup(lpn).filter(|&other| {
-                (!self.device.map_in_flash || self.device.ftl.is_known(lpn))
+                (!self.device.map_in_flash || translated || self.device.ftl.is_known(lpn))
                     && self.read_cause(read) == cause
                     && self.scheduler.may_join(last_age, age)
                     && self.device.flash.may_share_command(ppn, other)
@@ -265,6 +265,18 @@ impl Timed<'_, '_> {
             }
         }
         self.start(die);
+    }
+
+    /// Whether a domain's collection has a step to do, and does not wait for other domains.
+    #[cold]
+    pub(super) fn has_step(&mut self, domain: u32) -> bool {
+        self.forget_stale_pages(domain);
+        let Collection { group, step, .. } = &mut self.collections[domain as usize];
+        if group.pages().is_empty() {
+            let Some(next) = self.device.ftl.step(domain, group) else { return false };
+            *step = next;
+        }
+        true
     }
 
     /// What a collection does next, and where: the first page to read, the first place to program, or the

@@ -1,6 +1,6 @@
 //! A command's way through channel and array, and what is told when it is done.
 
-use base::{Cause, Duration, Instant, OpKind, Ppn};
+use base::{Cause, Duration, Instant, Lpn, OpKind, Ppn};
 use ftl::GcStep;
 use metrics::Track;
 
@@ -209,6 +209,7 @@ impl Timed<'_, '_> {
             match (kind, cause) {
                 (OpKind::Erase, _) => self.erase_done(what, ppn),
                 (_, Cause::Host) => self.write_done(what),
+                (_, Cause::Mapping) => self.device.ftl.landed(what),
                 _ => {}
             }
         }
@@ -254,7 +255,21 @@ impl Timed<'_, '_> {
         let collection = &mut self.collections[domain as usize];
         collection.group.clear();
         collection.read = 0;
-        self.device.ftl.fetched(domain);
+        let lpn = self.device.ftl.fetched(domain);
+        if self.device.entries_apart {
+            self.translate_reads(domain, lpn);
+        }
+    }
+
+    /// Translates the reads of a page that wait for its map entry, which may make way for another before their turn.
+    fn translate_reads(&mut self, domain: u32, lpn: Lpn) {
+        let die = self.device.ftl.geometry().die_of_domain(domain);
+        let mut at = self.dies[die as usize].reads.first();
+        while let Some(read) = at {
+            let transaction = self.pool.get_mut(read);
+            transaction.translated |= transaction.lpn == lpn;
+            at = self.dies[die as usize].reads.after(&self.pool, read);
+        }
     }
 
     pub(super) fn deliver(&mut self, delivery: Delivery) {
