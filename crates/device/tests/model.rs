@@ -82,3 +82,31 @@ fn a_full_device_keeps_going_at_the_smallest_spare_space() {
         assert!(device::check(&config).is_err(), "one page more is refused, case {seed}");
     }
 }
+
+/// A map in flash under dynamic allocations, where collections wait for each other's updates, and reads and writes for
+/// entries that are few: at the largest user space that is accepted.
+#[test]
+fn entries_elsewhere_than_pages_lose_nothing() {
+    let mut cases = 0;
+    for seed in 0..1500 {
+        let mut config = random_config(seed + 4_000_000);
+        if config.ftl.get("mapping").name != "dftl" {
+            continue;
+        }
+        choose(&mut config.ftl, "allocation", ["F", "D", "F2"][seed as usize % 3], &[]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 1.0)]);
+        if device::check(&config).is_err() {
+            continue;
+        }
+        execute(&mut config, if seed % 4 == 0 { Executor::Count } else { Executor::Timed });
+        config.device.user_capacity = device::largest_user_capacity(&config);
+        let (page, capacity) = (page_size(&config), config.device.user_capacity);
+        let pattern = ["uniform", "hot-cold", "zipf", "mixed"][seed as usize / 3 % 4];
+        config.workload.source = Source::Generator(generator(pattern, page, 0.2, capacity));
+        config.run.precondition = Precondition::Sequential { volume: capacity };
+        config.workload.end = End { requests: Some(300), ..End::default() };
+        attempt(seed, &config);
+        cases += 1;
+    }
+    assert!(cases > 200, "only {cases} cases");
+}

@@ -199,7 +199,7 @@ fn random_map_in_flash(seed: u64, config: &mut Config) {
     choose(&mut config.ftl, "mapping", "dftl", &[("cache", f64::from(planes * entries * 8))]);
     if ftl::allocation::is_dynamic(config.ftl.get("allocation").name) {
         // Collections that wait for other planes are not put down, and take more room.
-        config.device.blocks_per_plane += 2;
+        config.device.blocks_per_plane += 1;
         let free_blocks = config.ftl.get("gc_schedule").get("free_blocks");
         choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", free_blocks)]);
     }

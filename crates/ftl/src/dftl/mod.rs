@@ -55,9 +55,9 @@ pub const LEAST_ENTRIES: u32 = 2;
 /// could not be compared with the others.
 pub const RESERVE: u32 = 3;
 
-/// Units that a domain holds free besides, where pages lie elsewhere than their entries: for the translation pages that it
-/// updates for others while its own victim waits.
-pub const RESERVE_APART: u32 = 2;
+/// Units that a domain holds free besides, where pages lie elsewhere than their entries: room to compact translation pages
+/// that it updates for others while its own victim waits.
+pub const RESERVE_APART: u32 = 1;
 
 /// The mapping, for the configuration reader.
 pub(crate) const CHOICE: Choice = Choice {

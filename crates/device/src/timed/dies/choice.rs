@@ -19,13 +19,16 @@ pub(super) enum Read {
     Entry(u32),
 }
 
+/// A write in a queue that can be programmed, behind its predecessor in the queue.
+pub(super) type Found = (Option<u32>, u32);
+
 /// What a free die could do, besides reads.
 #[derive(Clone, Copy)]
 pub(super) enum Task {
     /// Program the first write of a domain's own queue.
     Program(u32),
-    /// Program from a shared queue.
-    ProgramShared(u32),
+    /// Program from a shared queue, beginning with this write.
+    ProgramShared(u32, Found),
     /// The next step of a domain's collection.
     Collect(u32),
 }
@@ -116,7 +119,7 @@ impl Timed<'_, '_> {
                 self.serve_read(die, read);
             }
             (_, Some((_, Task::Program(domain)))) => self.issue_program(die, domain),
-            (_, Some((_, Task::ProgramShared(queue)))) => self.issue_shared_program(die, queue),
+            (_, Some((_, Task::ProgramShared(queue, found)))) => self.issue_shared_program(die, queue, found),
             (_, Some((_, Task::Collect(domain)))) => self.issue_collection(die, domain),
             (None, None) => {
                 if !self.forward.is_threshold() && self.fill_idle_time(die) {
@@ -230,12 +233,12 @@ impl Timed<'_, '_> {
         }
         if let Some(queue) = dynamic
             && accepts
-            && let Some((_, write)) = self.ready_shared_write(queue)
+            && let Some(found) = self.ready_shared_write(queue)
             // Writes that were passed over may just have sent a plane for their map entries.
             && (!self.device.entries_apart || self.device.ftl.peek_domain_of(die).is_some())
         {
             // Behind collections that the same write waits for.
-            offer(self.pool.get(write).age, u64::MAX, Task::ProgramShared(queue));
+            offer(self.pool.get(found.1).age, u64::MAX, Task::ProgramShared(queue, found));
         }
         best.map(|(age, _, task)| (age, task))
     }
@@ -294,7 +297,7 @@ impl Timed<'_, '_> {
 
     /// The first write of a shared queue that can be programmed, with its predecessor in the queue. Writes
     /// that wait for their old data or their map entry are passed over, but never a write of the same page.
-    pub(super) fn ready_shared_write(&mut self, queue: u32) -> Option<(Option<u32>, u32)> {
+    pub(super) fn ready_shared_write(&mut self, queue: u32) -> Option<Found> {
         let waiting = &self.writes[queue as usize];
         if waiting.first_is_plain() && !self.device.entries_apart {
             return waiting.first().map(|write| (None, write));

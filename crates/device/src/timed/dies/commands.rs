@@ -3,7 +3,7 @@
 use base::{Cause, Lpn, OpKind, Ppn};
 use ftl::GcStep;
 
-use super::choice::Read;
+use super::choice::{Found, Read};
 use super::{Collection, Timed};
 use crate::device::count_move;
 use crate::flash::Content;
@@ -132,12 +132,11 @@ impl Timed<'_, '_> {
         self.device.flash.may_share_command(lead, next)
     }
 
-    /// Programs the first ready writes of a shared queue: one, or as many as the allocation gives a die at
+    /// Programs the first ready writes of a shared queue: one, which was found, or as many as the allocation gives a die at
     /// once and as fit one command.
-    pub(super) fn issue_shared_program(&mut self, die: u32, queue: u32) {
+    pub(super) fn issue_shared_program(&mut self, die: u32, queue: u32, found: Found) {
         let burst = self.device.ftl.allocation().dynamic().map_or(1, ftl::allocation::Dynamic::burst);
         let first = self.device.ftl.next_domain_of(die).expect("a domain of the die accepts pages");
-        let found = self.ready_shared_write(queue).expect("a ready write");
         let lpn = self.pool.get(found.1).lpn;
         if !self.device.ftl.prepare(first, lpn) {
             self.note_collections(first);
@@ -176,13 +175,7 @@ impl Timed<'_, '_> {
     }
 
     /// Takes what [`Timed::ready_shared_write`] found in a queue, and programs it in a domain. Returns its age.
-    pub(super) fn program_shared(
-        &mut self,
-        die: u32,
-        queue: u32,
-        (previous, write): (Option<u32>, u32),
-        domain: u32,
-    ) -> u64 {
+    pub(super) fn program_shared(&mut self, die: u32, queue: u32, (previous, write): Found, domain: u32) -> u64 {
         self.writes[queue as usize].remove(&mut self.pool, previous, write);
         self.program(die, domain, write)
     }
