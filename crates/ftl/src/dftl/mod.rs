@@ -29,6 +29,7 @@
 //!   misses evicts the oldest clean entry, and waits if there is none.
 //! - A trim changes cached entries in the cache; translation pages of others are updated at once, each once.
 
+mod apart;
 mod cache;
 mod invariants;
 mod steps;
@@ -353,51 +354,6 @@ impl Dftl {
     #[inline]
     pub(crate) fn unwritten(&self, domain: u32) -> u32 {
         self.instances[domain as usize].unwritten
-    }
-
-    /// An entry is in the cache that was wanted: it is held for a write, or makes way for the next one.
-    fn has_come(&mut self, domain: u32, lpn: Lpn) {
-        self.cache.insert(domain, lpn.0);
-        let instance = &mut self.instances[domain as usize];
-        instance.wanted = None;
-        if self.is_apart && instance.for_write {
-            instance.held = Some(lpn);
-        } else {
-            self.want_next(domain);
-        }
-    }
-
-    /// No entry of the domain is wanted or held any more: that of a read which waited for this is wanted.
-    fn want_next(&mut self, domain: u32) {
-        let next = self.instances[domain as usize].next.take().filter(|next| !self.cache.holds(next.0));
-        if let Some(lpn) = next {
-            self.want(lpn, false);
-        }
-    }
-
-    /// Has the home of an entry get it for a write or a read, after what it does already.
-    fn want(&mut self, lpn: Lpn, for_write: bool) {
-        let domain = self.domain_of(lpn);
-        let instance = &mut self.instances[domain as usize];
-        if instance.wanted.is_none() && instance.held.is_none() {
-            (instance.wanted, instance.for_write) = (Some(lpn), for_write);
-            self.figures.misses += 1;
-            self.call(domain);
-        } else if self.is_apart && !for_write && instance.wanted != Some(lpn) {
-            instance.next.get_or_insert(lpn);
-        }
-    }
-
-    /// The unit whose erase waits for updates elsewhere.
-    pub(crate) fn parked_unit(&self, domain: u32) -> Option<u32> {
-        self.instances[domain as usize].parked.as_ref().map(|parked| parked.job.unit)
-    }
-
-    /// Tells the executor of a domain that has something to do.
-    fn call(&mut self, domain: u32) {
-        if self.is_apart && !self.called.contains(&domain) {
-            self.called.push(domain);
-        }
     }
 
     /// A unit of translation pages was filled.
