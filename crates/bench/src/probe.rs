@@ -70,18 +70,18 @@ fn batched(words: &mut FlatArray) -> f64 {
 /// Events per measurement.
 const EVENTS: usize = 4 << 20;
 
-/// Nanoseconds per event of the tournament and of binary heaps, by number of resources.
+/// Nanoseconds per event of the timers and of binary heaps, by number of resources.
 ///
 /// Resources come in pairs, of which one is busy: an event of one of them starts the other, as the end of a
-/// transfer starts the array. Delays are those of the `tbm` device, each with a jitter of a few nanoseconds.
+/// transfer starts the array. Delays are those of the `tbm` device.
 pub(crate) fn events() -> Figures {
     let mut figures = Figures::default();
     for slots in [36, 64, 256] {
-        let (tournament, first) = timed(|delays| tournament(slots, delays));
+        let (lines, first) = timed(|delays| lines(slots, delays));
         let (heap, second) = timed(|delays| heap(slots, delays));
         let (replaced, third) = timed(|delays| replaced(slots, delays));
         assert!(first == second && second == third, "all structures fire in the same order");
-        figures.set(format!("tournament_{slots}_ns"), tournament);
+        figures.set(format!("lines_{slots}_ns"), lines);
         figures.set(format!("heap_{slots}_ns"), heap);
         figures.set(format!("heap_replace_{slots}_ns"), replaced);
     }
@@ -98,11 +98,19 @@ fn timed(run: impl Fn(&mut Delays) -> u64) -> (f64, u64) {
 struct Delays(u64);
 
 impl Delays {
+    const NS: [u64; 4] = [40_960, 75_000, 1_600_000, 5_000_000];
+
+    /// Which of them comes next.
+    #[inline]
+    fn line(&mut self) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        const OFTEN: [usize; 8] = [0, 0, 0, 1, 1, 2, 2, 3];
+        OFTEN[(self.0 >> 61) as usize]
+    }
+
     #[inline]
     fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        const NS: [u64; 8] = [40_960, 40_960, 40_960, 75_000, 75_000, 1_600_000, 1_600_000, 5_000_000];
-        NS[(self.0 >> 61) as usize] + ((self.0 >> 40) & 7)
+        Delays::NS[self.line()]
     }
 }
 
@@ -112,15 +120,19 @@ fn digest(order: u64, at: u64, slot: usize) -> u64 {
     (order ^ at ^ slot as u64).wrapping_mul(0x0000_0100_0000_01b3)
 }
 
-fn tournament(slots: usize, delays: &mut Delays) -> u64 {
-    let mut timers = Timers::new(slots);
-    (0..slots).step_by(2).for_each(|slot| timers.set(slot, Instant(delays.next()), slot as u32));
+fn lines(slots: usize, delays: &mut Delays) -> u64 {
+    let mut timers = Timers::new(Delays::NS.len() as u32, slots as u32);
+    let mut set = |timers: &mut Timers, now: u64, slot: u32| {
+        let line = delays.line();
+        timers.set(line as u32, Instant(now + Delays::NS[line]), slot);
+    };
+    (0..slots as u32).step_by(2).for_each(|slot| set(&mut timers, 0, slot));
     let mut order = 0;
     for _ in 0..EVENTS {
-        let Due { at: now, slot, .. } = timers.next().expect("half of the resources are busy");
-        timers.stop(slot);
-        timers.set(slot ^ 1, Instant(now.0 + delays.next()), slot as u32 ^ 1);
-        order = digest(order, now.0, slot);
+        let Due { at, rank: slot } = timers.next().expect("half of the resources are busy");
+        timers.take(at);
+        set(&mut timers, at.0, slot ^ 1);
+        order = digest(order, at.0, slot as usize);
     }
     order
 }

@@ -123,6 +123,11 @@ impl Recorder {
         self.dies[die as usize].add(kind as usize, from.max(self.start), to);
     }
 
+    /// The measurement ends `now`: work of a die, of that kind, that was booked to start later does not count.
+    pub fn die_cancelled(&mut self, die: u32, kind: OpKind, now: Instant) {
+        self.dies[die as usize].cancel_after(kind as usize, now);
+    }
+
     /// There is a write buffer of so many pages, empty now; `channels` is the number of channels, or 0 where
     /// pages are not bound to one.
     pub fn watch_buffer(&mut self, capacity: u32, channels: usize) {

@@ -30,6 +30,14 @@ impl<const N: usize> Lane<N> {
         self.to = to.0;
     }
 
+    /// Takes back what was booked last, of that class, if it lies behind `now` as a whole.
+    pub(crate) fn cancel_after(&mut self, class: usize, now: Instant) {
+        if self.from > now.0 {
+            self.busy[class] -= self.to - self.from;
+            (self.from, self.to) = (0, 0);
+        }
+    }
+
     /// Busy time before `now`, in nanoseconds. Never less than an earlier call said: whatever is added
     /// weighs at least as much as the part of it that lies ahead.
     pub(crate) fn busy_until(&self, now: Instant) -> u64 {
@@ -67,6 +75,19 @@ mod tests {
         assert_eq!([14, 20, 30, 50].map(|now| lane.busy_until(Instant(now))), [4, 10, 20, 40]);
         lane.add(2, Instant(60), Instant(60));
         assert_eq!(lane.busy_until(Instant(30)), 20, "no work, no change");
+    }
+
+    #[test]
+    fn what_has_not_begun_can_be_taken_back() {
+        let mut lane = Lane::<3>::IDLE;
+        lane.add(0, Instant(10), Instant(20));
+        lane.add(1, Instant(30), Instant(50));
+        lane.cancel_after(1, Instant(30));
+        assert_eq!(lane.fractions(Instant(0), Instant(50)), [0.2, 0.4, 0.0], "it has begun");
+        lane.cancel_after(1, Instant(29));
+        assert_eq!(lane.fractions(Instant(0), Instant(50)), [0.2, 0.0, 0.0]);
+        lane.add(2, Instant(30), Instant(40));
+        assert_eq!([30, 35, 40].map(|now| lane.busy_until(Instant(now))), [10, 15, 20]);
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! The executor with time: discrete events in integer nanoseconds.
 //!
-//! Every die does one thing at a time, in its array or over its channel, so each has one timer. What a die does next is
-//! decided when it is free: only then is a page placed, a victim's page looked up, a read translated. The
-//! FTL and the array therefore change together, in the order in which dies take commands.
+//! Every die does one thing at a time, in its array or over its channel. What a die does next is decided when it is
+//! free: only then is a page placed, a victim's page looked up, a read translated. The FTL and the array therefore
+//! change together, in the order in which dies take commands.
 
 mod buffer;
 mod dies;
@@ -23,7 +23,7 @@ use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::scheduler::Scheduler;
 use crate::{RunError, Watch};
-use dies::{Channel, Collection, Contents, Delivery, Die, Timing};
+use dies::{Channel, Collection, Contents, Delivery, Die, Line, Timing};
 use host::Host;
 use idle::IdleDies;
 use queues::{List, Pool};
@@ -61,6 +61,9 @@ pub(super) struct Timed<'a, 'w> {
     dies: Vec<Die>,
     idle: IdleDies,
     channels: Vec<Channel>,
+    /// Whether what follows on the transfer of a command is decided when it begins. A write buffer may want to know when
+    /// it ends, and a dynamic allocation looks for idle dies at every event.
+    decides_early: bool,
     /// By queue of the allocation: writes that wait for a die.
     writes: Vec<List>,
     /// By domain: what a collection holds in the controller.
@@ -89,18 +92,23 @@ pub(crate) fn run(
 ) -> Result<Option<Timeline>, RunError> {
     let buffer = crate::buffer::build(config, device)?.map(Box::new);
     let geometry = *device.ftl.geometry();
+    let has_payload = device.flash.nand().has_payload();
     let queues = device.ftl.allocation().queues() as usize;
     let idle = IdleDies::new(device.ftl.allocation(), geometry.dies());
     let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
+    let schedule = ftl::schedule::Schedule::new(config.ftl.get("gc_schedule"));
+    let timing = Timing::new(&config.device, &geometry, config.in_step(), &layout, &schedule);
+    let decides_early = buffer.is_none() && device.ftl.allocation().dynamic().is_none();
     let mut timed = Timed {
+        decides_early,
         device,
         workload,
         watch,
         timeline,
         now: Instant::ZERO,
-        timers: Timers::new(geometry.dies() as usize + 2),
+        timers: Timers::new(timing.lines(), geometry.channels + geometry.dies() + 2),
         scheduler: Scheduler::build(config.ftl.get("scheduler")),
-        timing: Timing::new(&config.device, config.in_step(), &layout),
+        timing,
         host: Host::new(config.host.replay, config.host.queue_depth),
         buffer,
         pool: Pool::default(),
@@ -112,8 +120,8 @@ pub(crate) fn run(
         writes: vec![List::EMPTY; queues],
         collections: vec![Collection::NONE; geometry.domains() as usize],
         begun: vec![0; geometry.domains() as usize],
-        forward: Forward::new(ftl::schedule::Schedule::new(config.ftl.get("gc_schedule")), &geometry),
-        contents: Contents::new(geometry.domains(), geometry.unit_width),
+        forward: Forward::new(schedule, &geometry),
+        contents: Contents::new(geometry.domains(), geometry.unit_width, has_payload),
         awake: Vec::with_capacity(geometry.dies() as usize),
         correcting: VecDeque::new(),
         dram_free: Instant::ZERO,
@@ -137,9 +145,11 @@ impl Timed<'_, '_> {
                 // write buffer was full, and its flush has begun.
                 continue;
             }
-            self.draining = self.host.is_idle();
-            if self.draining && self.flush_at_the_end() {
-                continue;
+            if self.host.is_idle() {
+                self.drain();
+                if self.flush_at_the_end() {
+                    continue;
+                }
             }
             let Some(Due { at: now, .. }) = self.timers.next() else { break };
             self.now = now;
@@ -149,9 +159,7 @@ impl Timed<'_, '_> {
             }
             // All that happens at one instant happens before dies choose: two writes that arrive together
             // can then share a command.
-            while self.timers.any_at(now) {
-                let Some(Due { rank, slot, .. }) = self.timers.next() else { break };
-                self.timers.stop(slot);
+            while let Some(rank) = self.timers.take(now) {
                 match self.event(rank) {
                     Event::TransferDone(channel) => self.transfer_done(channel),
                     Event::ArrayDone(die) => self.array_done(die),
@@ -167,6 +175,16 @@ impl Timed<'_, '_> {
         Ok(())
     }
 
+    /// The host is done, now: what begins from here on is not measured.
+    fn drain(&mut self) {
+        if !self.draining {
+            self.draining = true;
+            for die in 0..self.dies.len() as u32 {
+                self.device.recorder.die_cancelled(die, self.dies[die as usize].kind(), self.now);
+            }
+        }
+    }
+
     /// What a timer of that rank means. At one instant transfers end first, in the order of channels, then arrays.
     fn event(&self, rank: u32) -> Event {
         let channels = self.channels.len() as u32;
@@ -180,20 +198,27 @@ impl Timed<'_, '_> {
     }
 
     /// A transfer of a channel ends.
-    fn set_transfer(&mut self, channel: u32, die: u32, at: Instant) {
-        self.timers.set(die as usize, at, channel);
+    fn set_transfer(&mut self, channel: u32, at: Instant, line: Line) {
+        self.timers.set(line.0, at, channel);
     }
 
     /// The work of a die's array ends.
-    fn set_array(&mut self, die: u32, at: Instant) {
-        self.timers.set(die as usize, at, self.channels.len() as u32 + die);
+    fn set_array(&mut self, die: u32, at: Instant, line: Line) {
+        self.timers.set(line.0, at, self.rank_of_array(die));
     }
 
+    fn rank_of_array(&self, die: u32) -> u32 {
+        self.channels.len() as u32 + die
+    }
+
+    /// The next request arrives then. It may be said again.
     fn set_arrival(&mut self, at: Instant) {
-        self.timers.set(self.dies.len(), at, (self.channels.len() + self.dies.len()) as u32);
+        if self.timers.is_empty(Line::ARRIVAL.0) {
+            self.timers.set(Line::ARRIVAL.0, at, (self.channels.len() + self.dies.len()) as u32);
+        }
     }
 
     fn set_correction(&mut self, at: Instant) {
-        self.timers.set(self.dies.len() + 1, at, (self.channels.len() + self.dies.len()) as u32 + 1);
+        self.timers.set(Line::CORRECTION.0, at, (self.channels.len() + self.dies.len()) as u32 + 1);
     }
 }

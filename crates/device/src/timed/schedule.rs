@@ -98,7 +98,7 @@ impl Timed<'_, '_> {
                     && self.device.ftl.domains_of_die(die).any(|domain| self.may_begin(domain));
                 if begins {
                     self.forward.waits[die as usize] = true;
-                    self.set_array(die, self.now + idle);
+                    self.set_array(die, self.now + idle, self.timing.idle);
                 }
                 false
             }
@@ -118,7 +118,7 @@ impl Timed<'_, '_> {
     pub(super) fn end_idle_time(&mut self, die: u32) {
         if self.forward.waits[die as usize] {
             self.forward.waits[die as usize] = false;
-            self.timers.stop(die as usize);
+            self.timers.stop(self.timing.idle.0, self.rank_of_array(die));
         }
     }
 

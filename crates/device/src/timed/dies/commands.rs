@@ -171,6 +171,10 @@ impl Timed<'_, '_> {
     pub(super) fn program_from(&mut self, die: u32, queue: u32, domain: u32) -> u64 {
         let write = self.writes[queue as usize].first().expect("a ready write");
         self.writes[queue as usize].remove(&mut self.pool, None, write);
+        if let Some(next) = self.writes[queue as usize].first_lpn() {
+            // In a deep queue it has waited for so long that nothing of it is near any more.
+            self.device.ftl.prefetch_map(next);
+        }
         self.program(die, domain, write)
     }
 
@@ -313,7 +317,7 @@ impl Timed<'_, '_> {
             } else {
                 collection.group.remove(at);
                 collection.read -= u8::from(at < usize::from(collection.read));
-                self.contents.of_mut(domain).copy_within(at + 1.., at);
+                self.contents.remove(domain, at);
             }
         }
     }
@@ -343,7 +347,7 @@ impl Timed<'_, '_> {
                 return;
             }
             self.device.ftl.prefetch_copy(page);
-            self.contents.of_mut(domain)[at] = self.device.flash.read(page);
+            self.contents.set(domain, at, self.device.flash.read(page));
             let collection = &mut self.collections[domain as usize];
             collection.read += 1;
             collection.correcting += 1;
@@ -368,8 +372,8 @@ impl Timed<'_, '_> {
 
     pub(super) fn add_backup(&mut self, die: u32, domain: u32) {
         let group = &self.collections[domain as usize].group;
-        let contents = &self.contents.of(domain)[..group.pages().len()];
-        let parity = contents.iter().fold(Content::EMPTY, |parity, &page| parity ^ page);
+        let pages = (0..group.pages().len()).map(|at| self.contents.get(domain, at));
+        let parity = pages.fold(Content::EMPTY, |parity, page| parity ^ page);
         let tag = self.device.ftl.backup_tag(group);
         let at = self.device.ftl.back_up(domain, group);
         self.device.use_lsb_only(at);
@@ -397,7 +401,7 @@ impl Timed<'_, '_> {
     pub(super) fn add_copies(&mut self, die: u32, domain: u32) {
         for at in 0..self.collections[domain as usize].group.pages().len() {
             let from = self.collections[domain as usize].group.pages()[at];
-            let content = self.contents.of(domain)[at];
+            let content = self.contents.get(domain, at);
             let (lpn, to) = self.device.ftl.copy(domain, from).expect("stale pages were dropped");
             let spare = self.device.ftl.copy_spare(content.spare, lpn, to);
             self.device.flash.program(to, Content { spare, ..content }).expect_done();

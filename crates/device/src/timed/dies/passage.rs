@@ -4,7 +4,7 @@ use base::{Cause, Duration, Instant, Lpn, OpKind, Ppn};
 use ftl::GcStep;
 use metrics::Track;
 
-use super::{Delivery, Die, Item, Phase, Timed};
+use super::{Delay, Delivery, Die, Item, Line, MAX_BITS, Phase, Timed};
 use crate::device::count_collection;
 
 impl Timed<'_, '_> {
@@ -21,11 +21,11 @@ impl Timed<'_, '_> {
         if self.device.lanes.are_several() && matches!(cause, Cause::Host | Cause::Rmw) {
             self.note_bystanders(die);
         }
-        if kind == OpKind::Program || self.timing.command > Duration::ZERO {
+        if kind == OpKind::Program || !self.timing.command.is_empty() {
             self.dies[die as usize].phase = Phase::Command;
             self.ask_channel(die);
         } else {
-            self.start_array(die);
+            self.start_array(die, self.now);
         }
     }
 
@@ -43,30 +43,43 @@ impl Timed<'_, '_> {
         let number = self.device.ftl.geometry().channel_of_die(die);
         let Die { phase, kind, .. } = self.dies[die as usize];
         let channel = &mut self.channels[number as usize];
-        if channel.holder.is_some() {
+        if self.now < channel.until || channel.is_awaited {
             let line = if phase == Phase::Command && kind != OpKind::Program {
                 &mut channel.commands
             } else {
                 &mut channel.waiting
             };
             line.push_back(die);
+            if !channel.is_awaited {
+                channel.is_awaited = true;
+                let until = channel.until;
+                self.set_transfer(number, until, Line::CHANNEL);
+            }
         } else {
             self.grant(number, die);
         }
     }
 
     /// Gives a channel to a die for its next transfer.
+    ///
+    /// What follows on the transfer of a command is known now: its array starts. So its end is an event only for those
+    /// who wait for the channel.
     pub(super) fn grant(&mut self, number: u32, die: u32) {
-        self.channels[number as usize].holder = Some(die);
         let Die { phase, kind, cause, count, sent, .. } = self.dies[die as usize];
-        let (cycles, pages) = match (phase, kind) {
-            (Phase::Command, OpKind::Program) => (u64::from(count), u64::from(count)),
-            (Phase::Command, _) => (u64::from(count), 0),
-            _ => (0, 1),
+        let (delay, pages) = match (phase, kind) {
+            (Phase::Command, OpKind::Program) => (self.timing.data_in[usize::from(count) - 1], u64::from(count)),
+            (Phase::Command, _) => (self.timing.command[usize::from(count) - 1], 0),
+            _ => (self.timing.data_out, 1),
         };
-        let on_bus = self.now + self.timing.command * cycles + self.timing.transfer * pages;
-        let until = on_bus.max(self.through_dram(pages));
-        self.set_transfer(number, die, until);
+        let until = (self.now + delay.time).max(self.through_dram(pages));
+        let is_decided = phase == Phase::Command && self.decides_early;
+        let channel = &mut self.channels[number as usize];
+        channel.until = until;
+        channel.holder = (!is_decided).then_some(die);
+        channel.is_awaited = !is_decided || channel.is_waited_for();
+        if channel.is_awaited {
+            self.set_transfer(number, until, delay.line);
+        }
         if !self.draining {
             self.device.recorder.channel_busy(number, cause, self.now, until);
         }
@@ -83,6 +96,9 @@ impl Timed<'_, '_> {
             let ppn = u64::from(self.dies[die as usize].items[usize::from(sent)].ppn.0);
             timeline.span(Track::Channel(number), name, cause, self.now, until, &[("ppn", ppn), ("pages", pages)]);
         }
+        if is_decided {
+            self.start_array(die, until);
+        }
     }
 
     /// When the controller's DRAM, which all channels share, has moved that many pages more.
@@ -95,12 +111,16 @@ impl Timed<'_, '_> {
     }
 
     pub(in crate::timed) fn transfer_done(&mut self, number: u32) {
-        let die = self.channels[number as usize].holder.expect("a transfer has a die");
+        self.channels[number as usize].is_awaited = false;
+        let Some(die) = self.channels[number as usize].holder.take() else {
+            self.release(number);
+            return;
+        };
         let state = &mut self.dies[die as usize];
         if state.phase == Phase::Command {
             self.release(number);
             self.data_moved(die);
-            self.start_array(die);
+            self.start_array(die, self.now);
             return;
         }
         let item = state.items[usize::from(state.sent)];
@@ -130,57 +150,58 @@ impl Timed<'_, '_> {
         }
     }
 
-    /// Frees a channel and gives it to the die that has waited longest.
+    /// Gives a channel whose transfer ended to the die that has waited longest.
     pub(super) fn release(&mut self, number: u32) {
         let channel = &mut self.channels[number as usize];
-        channel.holder = None;
         let next = channel.commands.pop_front().or_else(|| channel.waiting.pop_front());
         if let Some(die) = next {
             self.grant(number, die);
         }
     }
 
-    pub(super) fn start_array(&mut self, die: u32) {
+    /// The array of a die starts at `from`, which is now or the end of the transfer that begins now.
+    pub(super) fn start_array(&mut self, die: u32, from: Instant) {
         let Die { kind, cause, count, .. } = self.dies[die as usize];
         self.dies[die as usize].phase = Phase::Array;
-        let time = if count > 1 && self.device.flash.planes_are_independent() {
+        let delay = if count > 1 && self.device.flash.planes_are_independent() {
             // The array is done when the slowest page is.
             let items = &self.dies[die as usize].items[..usize::from(count)];
-            items.iter().map(|item| self.array_time(kind, item.ppn)).max().expect("pages of a command")
+            let delays = items.iter().map(|item| self.array_delay(kind, item.ppn));
+            delays.max_by_key(|delay| delay.time).expect("pages of a command")
         } else {
             // Pages of one command share their offset, hence their type.
-            self.array_time(kind, self.dies[die as usize].items[0].ppn)
+            self.array_delay(kind, self.dies[die as usize].items[0].ppn)
         };
-        let until = self.now + time;
-        self.set_array(die, until);
+        let until = from + delay.time;
+        self.set_array(die, until, delay.line);
         if !self.draining {
-            self.device.recorder.die_busy(die, kind, self.now, until);
+            self.device.recorder.die_busy(die, kind, from, until);
         }
         if let Some(timeline) = &mut self.timeline
-            && timeline.wants(self.now, until)
+            && timeline.wants(from, until)
         {
             let name = match kind {
                 OpKind::Read => "read",
                 OpKind::Program => "program",
                 OpKind::Erase => "erase",
             };
-            timeline.span(Track::Die(die), name, cause, self.now, until, &[("pages", u64::from(count))]);
+            timeline.span(Track::Die(die), name, cause, from, until, &[("pages", u64::from(count))]);
             for item in &self.dies[die as usize].items[..usize::from(count)] {
                 let plane = self.device.ftl.geometry().place(item.ppn).plane;
                 let ppn = u64::from(item.ppn.0);
-                timeline.span(Track::Plane(plane), name, cause, self.now, until, &[("ppn", ppn)]);
+                timeline.span(Track::Plane(plane), name, cause, from, until, &[("ppn", ppn)]);
             }
         }
     }
 
     #[inline]
-    pub(super) fn array_time(&self, kind: OpKind, ppn: Ppn) -> Duration {
-        let offset = self.device.flash.page_offset(ppn) as usize;
-        match kind {
-            OpKind::Read => self.timing.read[offset],
-            OpKind::Program => self.timing.program[offset],
-            OpKind::Erase => self.timing.erase,
-        }
+    fn array_delay(&self, kind: OpKind, ppn: Ppn) -> Delay {
+        let delays = match kind {
+            OpKind::Read => &self.timing.read,
+            OpKind::Program => &self.timing.program,
+            OpKind::Erase => return self.timing.erase,
+        };
+        delays[usize::from(self.timing.types[self.device.flash.page_offset(ppn) as usize]) % MAX_BITS]
     }
 
     /// A die's command is done.
@@ -202,15 +223,19 @@ impl Timed<'_, '_> {
             return;
         }
         self.become_idle(die);
-        // One item per block of an erase; a unit's blocks are in a row.
-        let width = if kind == OpKind::Erase { self.device.ftl.geometry().unit_width as usize } else { 1 };
-        for at in (0..usize::from(count)).step_by(width) {
-            let Item { ppn, what } = self.dies[die as usize].items[at];
-            match (kind, cause) {
-                (OpKind::Erase, _) => self.erase_done(what, ppn),
-                (_, Cause::Host) => self.write_done(what),
-                (_, Cause::Mapping) => self.device.ftl.landed(what),
-                _ => {}
+        if kind == OpKind::Erase {
+            // One item per block; a unit's blocks are in a row.
+            for at in (0..usize::from(count)).step_by(self.device.ftl.geometry().unit_width as usize) {
+                let Item { ppn, what } = self.dies[die as usize].items[at];
+                self.erase_done(what, ppn);
+            }
+        } else if matches!(cause, Cause::Host | Cause::Mapping) {
+            for at in 0..usize::from(count) {
+                let what = self.dies[die as usize].items[at].what;
+                match cause {
+                    Cause::Host => self.write_done(what),
+                    _ => self.device.ftl.landed(what),
+                }
             }
         }
     }
