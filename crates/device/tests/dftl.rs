@@ -207,6 +207,24 @@ fn collections_that_wait_for_updates_elsewhere_share_them() {
     }
 }
 
+/// Greedy collects units of translation pages when they have as much to gain as units of data, not after every collection of
+/// data: nothing but room for the next collection is worth compacting full ones.
+#[test]
+fn translation_pages_are_collected_when_that_gains_as_much_as_data() {
+    let mut config = plain(1, 1, 1, 1, 4096, 32);
+    config.device.page_size = 512;
+    config.device.user_capacity = 3720 * 32 * 512;
+    config.run.checks = Checks::Fast;
+    config.run.executor = Executor::Count;
+    cache(&mut config, 1, 4000);
+    write(&mut config, "uniform", 1);
+    let summary = run(&config);
+    let of_data = 32.0 - figure(&summary, "gc.moved_pages") / figure(&summary, "gc.invocations");
+    let of_map = mapping(&summary, "erases");
+    let written = dftl(&summary, "gc_updates") + dftl(&summary, "write_backs");
+    assert!(of_data > 4.0 && written / of_map > 0.9 * of_data, "{of_data} of data, {} of the map", written / of_map);
+}
+
 /// A larger cache, fewer programs.
 #[test]
 fn more_entries_less_write_amplification() {

@@ -70,7 +70,7 @@ impl Ftl {
     /// Free units that the pages of a victim may open: they fill up an open one and, at most, another. Where copies go
     /// to several streams it may be one in each; translation pages may open two, for what a collection before has left to
     /// update and for this one's.
-    fn units_for_a_victim(&self) -> u32 {
+    pub(crate) fn units_for_a_victim(&self) -> u32 {
         let of_map = if self.dftl.is_some() { 2 } else { 0 };
         if self.is_careful { self.streams as u32 + of_map } else { 1 }
     }

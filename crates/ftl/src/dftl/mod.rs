@@ -56,6 +56,10 @@ pub const LEAST_ENTRIES: u32 = 2;
 /// could not be compared with the others.
 pub const RESERVE: u32 = 3;
 
+/// Collections that the victim policy may choose between two host pages of a domain that is short of free units, before
+/// translation units are compacted instead. A policy that looks at neither would otherwise not gain room for ever.
+const PATIENCE: u32 = 8;
+
 /// Units that a domain holds free besides, where pages lie elsewhere than their entries: room to compact translation pages
 /// that it updates for others while its own victim waits.
 pub const RESERVE_APART: u32 = 1;
@@ -146,6 +150,10 @@ struct Instance {
     in_flight: Option<u32>,
     /// Closed units of translation pages.
     closed: Vec<u32>,
+    /// How often the victim policy was heard while free units were short since the last host page, and when that was, in host
+    /// pages.
+    heard: u32,
+    heard_at: u64,
     /// When wear leveling was last asked for a unit to move, in host pages.
     levelled: u64,
 }
@@ -265,6 +273,8 @@ impl Dftl {
             unwritten: pages,
             in_flight: None,
             closed: Vec::with_capacity(geometry.units_per_domain() as usize),
+            heard: 0,
+            heard_at: u64::MAX,
             levelled: u64::MAX,
         };
         let all = pages as usize * domains as usize;

@@ -2,7 +2,7 @@
 
 use base::{Cause, Lpn, Ppn};
 
-use super::{Reason, Task};
+use super::{PATIENCE, Reason, Task};
 use crate::collection::GcStep;
 use crate::group::Group;
 use crate::layer::{Ftl, NONE};
@@ -354,8 +354,20 @@ impl Ftl {
 
     /// A closed unit of translation pages to collect whatever the victim policy says, because free units ran short:
     /// the emptiest that has an invalid page. Collecting it takes no update of the map, so it gives room for sure.
-    pub(crate) fn forced_victim(&self, domain: u32) -> Option<u32> {
-        let dftl = self.dftl.as_ref().filter(|_| self.domains[domain as usize].free < self.reserve)?;
+    ///
+    /// While there is room for another collection of data the policy is heard first, a few times: were translation pages
+    /// compacted after each, their units would never have more than a few invalid pages to gain.
+    pub(crate) fn forced_victim(&mut self, domain: u32) -> Option<u32> {
+        let (state, least) = (&self.domains[domain as usize], self.units_for_a_victim());
+        let dftl = self.dftl.as_mut().filter(|_| state.free < self.reserve)?;
+        let instance = &mut dftl.instances[domain as usize];
+        if instance.heard_at != state.clock {
+            (instance.heard, instance.heard_at) = (0, state.clock);
+        }
+        if state.free >= least && instance.heard < PATIENCE {
+            instance.heard += 1;
+            return None;
+        }
         let slots = self.geometry.unit_slots();
         let valid = |unit: u32| u32::from(self.units[unit as usize].valid);
         let closed = dftl.instances[domain as usize].closed.iter().copied();
