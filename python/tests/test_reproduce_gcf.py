@@ -196,6 +196,23 @@ def test_channel_time_adds_up_the_operations() -> None:
     assert parts["gc"] == pytest.approx(took["gc"] / whole, rel=0.01)
 
 
+@pytest.mark.parametrize("scheme", ["SYNC", "FI"])
+def test_updates_of_the_map_for_collections_are_gc(scheme: str) -> None:
+    run = gcf.run_of(Point("Random", scheme, "DFTL", 2), None, TINY)
+    summary = ftlab.run(run.preset, sets=run.sets).summary
+    assert summary["policy"]["dftl.gc_updates"] > 0 and summary["policy"]["dftl.fetches"] > 0
+    parts = {part: gcf.channel_time(summary, part) for part in ("host", "gc", "idle")}
+    assert sum(parts.values()) == pytest.approx(1)
+    by_cause, whole = summary["flash"]["by_cause"], 2 * summary["host"]["simulated_s"] * 1e6
+    lanes = 2 if scheme == "SYNC" else 1
+    fetches, updates = (lanes * summary["policy"][f"dftl.{name}"] for name in ("fetches", "write_backs"))
+    assert fetches + updates < by_cause["mapping"]["reads"] and updates < by_cause["mapping"]["programs"]
+    took = 166 * (fetches + updates) + 906 * updates
+    for cause in ("host", "rmw"):
+        took += 166 * by_cause[cause]["reads"] + 906 * by_cause[cause]["programs"]
+    assert parts["host"] == pytest.approx(took / whole, rel=0.02)
+
+
 def test_lanes_are_what_the_chips_did() -> None:
     def span(name: str, cause: str, tid: int, start: float, length: float) -> dict[str, Any]:
         return {"ph": "X", "name": name, "cat": cause, "pid": 1, "tid": tid, "ts": start, "dur": length}

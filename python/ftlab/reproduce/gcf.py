@@ -370,24 +370,41 @@ class Evidence:
         return 100 * self.figure(Point(workload, scheme, mapping), part)
 
 
-HOST_CAUSES = ("host", "rmw", "mapping")
-"""What counts as writing host data: with the reads of read-modify-writes and the pages of the map."""
-
-
 def channel_time(summary: Mapping[str, Any], part: str) -> float:
     """A part of the channels' time. Times of operations include their transfers, so a channel is busy while its
     chip is. Operations of one kind take the same time whatever causes them, so that the chip's time is shared out
     by their numbers.
+
+    Host time is that of writing host data, with the reads of read-modify-writes and what the host's pages take of a
+    map in flash. Updates of the map for pages that collections moved, and collections of its pages, are GC.
     """
     die, by_cause = summary["utilisation"]["die"], summary["flash"]["by_cause"]
     if part == "idle":
         return float(die["idle"])
+    of_map = map_for_host(summary)
     total = 0.0
     for kind in ("read", "program", "erase"):
-        counts = {cause: ops[f"{kind}s"] for cause, ops in by_cause.items()}
-        chosen = sum(n for cause, n in counts.items() if (cause in HOST_CAUSES) is (part == "host"))
-        total += die[kind] * chosen / max(1, sum(counts.values()))
+        every = sum(ops[f"{kind}s"] for ops in by_cause.values())
+        host = by_cause["host"][f"{kind}s"] + by_cause["rmw"][f"{kind}s"] + of_map.get(kind, 0)
+        total += die[kind] * (host if part == "host" else every - host) / max(1, every)
     return total
+
+
+def map_for_host(summary: Mapping[str, Any]) -> dict[str, int]:
+    """Operations on pages of a map in flash that the host's pages take: fetches, which are reads, and updates for
+    entries that are evicted or were trimmed, each a read and a program. They are of all pages that are in step.
+    """
+    policy = summary.get("policy", {})
+    if "dftl.fetches" not in policy:
+        return {}
+    config = summary["config"]
+    updates = policy["dftl.write_backs"] + policy["dftl.trim_updates"]
+    over = config["ftl"]["reclaim_unit"]
+    over = over["superblock"]["over"] if isinstance(over, dict) and "superblock" in over else ""
+    lanes = (config["device"]["channels"] if "channels" in over else 1) * (
+        config["device"]["planes_per_die"] if "planes" in over else 1
+    )
+    return {"read": lanes * (policy["dftl.fetches"] + updates), "program": lanes * updates}
 
 
 FIGURES: Mapping[str, Callable[[Mapping[str, Any]], float]] = {
