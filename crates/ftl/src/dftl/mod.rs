@@ -214,11 +214,11 @@ pub(crate) struct Dftl {
     domains: FastDiv,
     entries: FastDiv,
     /// Whether pages lie elsewhere than their entries.
-    pub(crate) is_apart: bool,
+    is_apart: bool,
     /// Domains that were given something to do for others, or may go on, until the executor takes note.
-    pub(crate) called: Vec<u32>,
+    called: Vec<u32>,
     /// Whether an entry came without a step since the executor asked.
-    pub(crate) arrived: bool,
+    arrived: bool,
     /// By translation page.
     updates: Vec<Updates>,
     /// By domain: its place in a stripe of LPNs.
@@ -304,7 +304,7 @@ impl Dftl {
 
     /// The domain where the entry of a page of the host is at home.
     #[inline]
-    pub(crate) fn domain_of(&self, lpn: Lpn) -> u32 {
+    fn domain_of(&self, lpn: Lpn) -> u32 {
         self.domain_at[self.domains.split(lpn.0).1 as usize]
     }
 

@@ -109,8 +109,11 @@ impl Timed<'_, '_> {
         self.start(die);
     }
 
-    /// Adds the next write of a domain whose units lie on several planes, if it fits the first one's address. Returns its
-    /// age.
+    /// Adds the next write of a domain whose units lie on all planes of the die, if it fits the first one's address, and
+    /// returns its age. Such a unit is filled plane by plane, so as many pages of it as there are planes share none.
+    ///
+    /// Apart from the loop over the other domains, which does the same: called for both, that one was slower by 3 %.
+    #[inline(never)]
     fn join_program(&mut self, die: u32, domain: u32, lead: Ppn, last_age: u64) -> Option<u64> {
         if self.device.ftl.is_collecting(domain) {
             return None;
@@ -120,11 +123,7 @@ impl Timed<'_, '_> {
             && self.device.ftl.prepare(domain, lpn)
             && self.fits_host_frontier(lead, domain, lpn);
         self.note_need(domain);
-        if !fits {
-            return None;
-        }
-        let next = self.device.ftl.next_host_page(domain, lpn);
-        self.is_new_plane(die, next).then(|| self.program_from(die, domain, domain))
+        fits.then(|| self.program_from(die, domain, domain))
     }
 
     pub(super) fn fits_host_frontier(&mut self, lead: Ppn, domain: u32, lpn: Lpn) -> bool {
