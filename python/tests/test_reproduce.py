@@ -368,6 +368,12 @@ def test_a_whole_reproduction_on_a_tiny_device(
     text = capsys.readouterr().out
     assert "a-writes-base-closed" in text and "prj-0     generated" in text
     assert {file: file.stat().st_mtime_ns for file in runs} == runs
+    # What has been damaged meanwhile is run anew, and the claims are the same.
+    (next(iter(runs)).parent / "series.parquet").unlink()
+    assert cli.main(arguments) == 0
+    again = capsys.readouterr()
+    assert json.loads(again.out) == document
+    assert again.err.startswith("note: the kept run `") and "series.parquet is missing" in again.err
 
 
 def test_one_frontier_beside_two_is_drawn(

@@ -1,8 +1,8 @@
 """A grid of runs that can be interrupted and taken up again.
 
-Each run's result is kept in a directory named by a hash of everything that determines it: the resolved configuration,
-the bytes of its trace, and the engine. What is there already is not run again; what is there for another engine or
-another trace is not taken for this one's.
+Each run's result is kept under the hash of everything that determines it: the resolved configuration, the bytes of its
+trace, and the engine. What is there already is not run again; what is there for another engine or another trace is not
+taken for this one's.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from typing import IO, Any
 from ftlab import _core
 from ftlab.configs import Source, set_list
 from ftlab.output import OutputDirectory
+from ftlab.reproduce.kept import Store
 from ftlab.result import Result
 from ftlab.simulation import Job, Progress
 
@@ -53,12 +54,12 @@ class Run:
         )
 
     def key(self) -> str:
-        """The hash that names its result."""
+        """The hash of what determines its result."""
         resolved = self.job().resolve()
         resolved["workload"].pop("trace", None)
         trace = None if self.trace is None else file_digest(self.trace)
         facts = {"config": resolved, "trace": trace, "engine": engine_digest()}
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def file_digest(path: Path) -> str:
@@ -84,6 +85,7 @@ class Grid:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self._store = Store(directory)
 
     def run(
         self, runs: Sequence[Run], tell: Tell | None = None, jobs: int | None = None
@@ -94,31 +96,23 @@ class Grid:
             ConfigError: a configuration cannot be used; found before any simulation starts.
             RunError: a run failed; the others are stopped, and what was finished is kept.
         """
-        places = {run.label: self.directory / run.key() for run in runs}
-        results = {label: Result.load(place) for label, place in places.items() if is_complete(place)}
+        keys = {run.label: run.key() for run in runs}
+        kept = {label: self._kept(label, key, tell) for label, key in keys.items()}
+        results = {label: result for label, result in kept.items() if result is not None}
         # The longest first, so that no thread is left alone with one at the end.
         missing = sorted((run for run in runs if run.label not in results), key=lambda run: -run.weight)
         if tell is not None:
             tell.begin(len(runs), len(results), sum(run.weight for run in missing))
         if missing:
-            results |= _in_threads(missing, places, tell, jobs or os.cpu_count() or 1)
+            results |= _in_threads(missing, keys, self._store, tell, jobs or os.cpu_count() or 1)
         return {run.label: results[run.label] for run in runs}
 
+    def _kept(self, label: str, key: str, tell: Tell | None) -> Result | None:
+        def refuse(why: str) -> None:
+            if tell is not None:
+                tell.warn(f"the kept run `{label}` in {why}")
 
-def is_complete(place: Path) -> bool:
-    """Whether a run's result is there; a directory gets its final name only when it is whole."""
-    return (place / "summary.json").exists()
-
-
-def _keep(result: Result, place: Path) -> None:
-    """Writes a result beside its place and moves it there, so that a place that exists is whole."""
-    beside = place.with_name(f".{place.name}-{os.getpid()}-{threading.get_ident()}")
-    try:
-        OutputDirectory(beside).write_result(result, plots=False)
-        shutil.rmtree(place, ignore_errors=True)
-        beside.replace(place)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        return self._store.take(key, Result.load, refuse)
 
 
 class _Stopped(Exception):
@@ -126,7 +120,7 @@ class _Stopped(Exception):
 
 
 def _in_threads(
-    runs: Sequence[Run], places: Mapping[str, Path], tell: Tell | None, jobs: int
+    runs: Sequence[Run], keys: Mapping[str, str], store: Store, tell: Tell | None, jobs: int
 ) -> dict[str, Result]:
     stop = threading.Event()
 
@@ -140,7 +134,7 @@ def _in_threads(
         if stop.is_set():
             raise _Stopped
         result = run.job().run(watch)
-        _keep(result, places[run.label])
+        store.keep(keys[run.label], lambda place: OutputDirectory(place).write_result(result, plots=False))
         if tell is not None:
             tell.done(run.label, run.weight)
         return result
@@ -164,6 +158,10 @@ def _raise_first(futures: Sequence[Future[Result]]) -> None:
             raise error
 
 
+CLEAR = "\r\x1b[K"
+"""Empties the line that a terminal's cursor is in."""
+
+
 class Tell:
     """The progress of a grid: one line on a terminal, nothing elsewhere."""
 
@@ -184,13 +182,19 @@ class Tell:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._show:
-            self._stream.write("\r\x1b[K")
+            self._stream.write(CLEAR)
             self._stream.flush()
 
     def note(self, message: str) -> None:
         """Says what is being prepared."""
         if self._show:
             self._draw(message)
+
+    def warn(self, message: str) -> None:
+        """Says what stays to be read, on a terminal or not."""
+        with self._lock:
+            self._stream.write(f"{CLEAR if self._show else ''}note: {message}\n")
+            self._stream.flush()
 
     def begin(self, runs: int, finished: int, work: float) -> None:
         """A grid starts, of which some runs were there already."""
@@ -228,5 +232,5 @@ class Tell:
     def _draw(self, line: str) -> None:
         self._drawn = self._clock()
         width = max(20, shutil.get_terminal_size((110, 24)).columns - 1)
-        self._stream.write(f"\r\x1b[K{line[:width]}")
+        self._stream.write(f"{CLEAR}{line[:width]}")
         self._stream.flush()

@@ -86,7 +86,9 @@ def gather(
         for point in (point for points in gcf.LANES.values() for point in points):
             if tell is not None:
                 tell.note(f"recording {point.label}")
-            lanes[point] = gcf_lanes.record(gcf.run_of(point, None, size), gcf.WINDOW_MS, out / "timelines")
+            lanes[point] = gcf_lanes.record(
+                gcf.run_of(point, None, size), gcf.WINDOW_MS, out / "timelines", tell
+            )
     return Evidence({point: results[run.label] for point, run in runs.items()}, ready, lanes)
 
 
