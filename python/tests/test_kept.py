@@ -14,8 +14,8 @@ import pytest
 from test_reproduce import TINY
 
 from ftlab import InputError, Result
-from ftlab.reproduce import gcf_lanes
 from ftlab.reproduce.experiment import Grid, Run, Tell
+from ftlab.reproduce.gcf import lanes as gcf_lanes
 
 SETS = {**TINY.sets, "run.precondition": "none", "workload.rounds": 1}
 
@@ -152,7 +152,7 @@ def test_a_run_that_fails_leaves_what_is_there(
 def test_a_damaged_timeline_is_recorded_anew(damage: str, runs: list[Run], tmp_path: Path) -> None:
     directory = tmp_path / "timelines"
     windows = [(0.0, 20.0), (20.0, 60.0)]
-    first, other = (gcf_lanes.record(runs[0], window, directory) for window in windows)
+    first, other = (gcf_lanes.record(runs[0], window, directory, Tell()) for window in windows)
     assert first != other and any(lane.operations for lane in first)
     places = sorted(directory.iterdir(), key=lambda place: place.stat().st_mtime_ns)
     files = [next(file for file in place.iterdir() if file.name != "kept.json") for place in places]

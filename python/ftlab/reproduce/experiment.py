@@ -8,6 +8,7 @@ taken for this one's.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -96,23 +97,19 @@ class Grid:
             ConfigError: a configuration cannot be used; found before any simulation starts.
             RunError: a run failed; the others are stopped, and what was finished is kept.
         """
+        tell = tell or Tell()
         keys = {run.label: run.key() for run in runs}
         kept = {label: self._kept(label, key, tell) for label, key in keys.items()}
         results = {label: result for label, result in kept.items() if result is not None}
         # The longest first, so that no thread is left alone with one at the end.
         missing = sorted((run for run in runs if run.label not in results), key=lambda run: -run.weight)
-        if tell is not None:
-            tell.begin(len(runs), len(results), sum(run.weight for run in missing))
+        tell.begin(len(runs), len(results), sum(run.weight for run in missing))
         if missing:
             results |= _in_threads(missing, keys, self._store, tell, jobs or os.cpu_count() or 1)
         return {run.label: results[run.label] for run in runs}
 
-    def _kept(self, label: str, key: str, tell: Tell | None) -> Result | None:
-        def refuse(why: str) -> None:
-            if tell is not None:
-                tell.warn(f"the kept run `{label}` in {why}")
-
-        return self._store.take(key, Result.load, refuse)
+    def _kept(self, label: str, key: str, tell: Tell) -> Result | None:
+        return self._store.take(key, Result.load, lambda why: tell.warn(f"the kept run `{label}` in {why}"))
 
 
 class _Stopped(Exception):
@@ -120,7 +117,7 @@ class _Stopped(Exception):
 
 
 def _in_threads(
-    runs: Sequence[Run], keys: Mapping[str, str], store: Store, tell: Tell | None, jobs: int
+    runs: Sequence[Run], keys: Mapping[str, str], store: Store, tell: Tell, jobs: int
 ) -> dict[str, Result]:
     stop = threading.Event()
 
@@ -128,15 +125,13 @@ def _in_threads(
         def watch(now: Progress) -> None:
             if stop.is_set():
                 raise _Stopped
-            if tell is not None:
-                tell.running(run.label, now.fraction or 0.0, run.weight)
+            tell.running(run.label, now.fraction or 0.0, run.weight)
 
         if stop.is_set():
             raise _Stopped
         result = run.job().run(watch)
         store.keep(keys[run.label], lambda place: OutputDirectory(place).write_result(result, plots=False))
-        if tell is not None:
-            tell.done(run.label, run.weight)
+        tell.done(run.label, run.weight)
         return result
 
     with ThreadPoolExecutor(min(jobs, len(runs))) as pool:
@@ -163,11 +158,11 @@ CLEAR = "\r\x1b[K"
 
 
 class Tell:
-    """The progress of a grid: one line on a terminal, nothing elsewhere."""
+    """The progress of a grid: one line on a terminal, nothing elsewhere. Without a stream nothing is said at all."""
 
-    def __init__(self, stream: IO[str], clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = stream
-        self._show = stream.isatty()
+    def __init__(self, stream: IO[str] | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream if stream is not None else io.StringIO()
+        self._show = self._stream.isatty()
         self._clock = clock
         self._lock = threading.Lock()
         self._at: dict[str, tuple[float, float]] = {}

@@ -23,7 +23,8 @@ from ftlab.reproduce.gcmix import (
     uniform,
     zipf,
 )
-from ftlab.reproduce.paper import Outcome, Paper
+from ftlab.reproduce.paper import Paper
+from ftlab.reproduce.study import Outcome
 from ftlab.reproduce.workloads import Library, Workload
 
 PICTURES = (

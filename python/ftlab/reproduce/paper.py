@@ -2,31 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Protocol
 
-from ftlab.reproduce.claims import Claim, Statement
+from ftlab.reproduce.claims import Statement
 from ftlab.reproduce.experiment import Tell
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What was found."""
-
-    claims: list[Claim]
-    tables: str
-    """What people are told before the claims."""
-    report: str
-    """Everything as a Markdown page."""
-    figures: dict[str, Any]
-    """The figures of every run, as JSON."""
-    pictures: Callable[[], Mapping[str, Figure]]
-    """Draws them, by name."""
+from ftlab.reproduce.study import Outcome
 
 
 class Reproduce(Protocol):
@@ -47,6 +30,6 @@ class Paper:
     experiments: Mapping[str, str]
     """What each runs, by the name that `--only` takes."""
     statements: Sequence[Statement]
-    pictures: Sequence[str]
+    picture_names: Sequence[str]
     """The names of all pictures there may be."""
     reproduce: Reproduce

@@ -9,7 +9,8 @@ from typing import Any
 from ftlab import text
 from ftlab.reproduce import claims, tbm, workloads
 from ftlab.reproduce.experiment import Grid, Tell
-from ftlab.reproduce.paper import Outcome, Paper
+from ftlab.reproduce.paper import Paper
+from ftlab.reproduce.study import Outcome
 from ftlab.reproduce.tbm import Evidence, Point
 from ftlab.reproduce.workloads import Library, Workload
 from ftlab.result import Result

@@ -69,24 +69,22 @@ class Lane:
         return Lane(self.channel, inside)
 
 
-def record(run: Run, window_ms: tuple[float, float], directory: Path, tell: Tell | None = None) -> list[Lane]:
+def record(run: Run, window_ms: tuple[float, float], directory: Path, tell: Tell) -> list[Lane]:
     """The lanes of a run in a window of simulated time; kept in `directory`."""
     store = Store(directory)
     facts = {"run": run.key(), "window_ms": window_ms, "of": "operations"}
     key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    kept = store.take(key, _load, lambda why: tell.warn(f"the kept timeline of `{run.label}` in {why}"))
+    if kept is not None:
+        return kept
+    tell.note(f"recording {run.label}")
+    return store.keep(key, lambda place: _saved(_recorded(run, window_ms, place), place))
 
-    def refuse(why: str) -> None:
-        if tell is not None:
-            tell.warn(f"the kept timeline of `{run.label}` in {why}")
 
-    def write(place: Path) -> list[Lane]:
-        lanes = _recorded(run, window_ms, place)
-        kept = [{"channel": lane.channel, "operations": lane.operations} for lane in lanes]
-        (place / OPERATIONS).write_text(json.dumps(kept), encoding="utf-8")
-        return lanes
-
-    kept = store.take(key, _load, refuse)
-    return store.keep(key, write) if kept is None else kept
+def _saved(lanes: list[Lane], place: Path) -> list[Lane]:
+    kept = [{"channel": lane.channel, "operations": lane.operations} for lane in lanes]
+    (place / OPERATIONS).write_text(json.dumps(kept), encoding="utf-8")
+    return lanes
 
 
 def _load(place: Path) -> list[Lane]:

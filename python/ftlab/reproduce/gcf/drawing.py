@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ftlab.plot import CAUSE_COLOURS, COLOURS, KIND_COLOURS
-from ftlab.reproduce import gcf, gcf_lanes
-from ftlab.reproduce.gcf import (
+from ftlab.reproduce.gcf.axes import (
+    BUFFER_NAMES,
     BUFFERS_KIB,
     CHANNELS,
     FIGURE3,
+    LANES,
     MAPPINGS,
+    MOMENT_MS,
+    PATHOLOGICAL,
+    READING_NAMES,
     READINGS,
     SCHEMES,
     TABLE3,
+    WINDOW_MS,
     WORKLOADS,
     Evidence,
     Point,
     dirty_pages,
     erases_by_channel,
+    reading_points,
+    settled_on,
+    table3_point,
+    table3_settings,
 )
+from ftlab.reproduce.gcf.lanes import PARTS as CLASSES
+from ftlab.reproduce.panels import GREY, dress, legend, sheet, side_by_side
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ftlab.reproduce.gcf_lanes import Lane
+    from ftlab.reproduce.gcf.lanes import Lane
 
 COLOUR = dict(zip(SCHEMES, (COLOURS[7], *COLOURS[:3]), strict=False))
 MARKS = dict(zip(SCHEMES, "sovD", strict=False))
@@ -44,46 +55,13 @@ OPERATIONS = {
 }
 """By class and kind: reads are paler than programs."""
 
-BESIDE = {"timelines": ("timelines", "moments")}
-"""The figures of experiments that have another name, or several."""
-
 WORDS = {"host": "host", "gc": "GC", "idle": "idle"}
 
 
-def figures(evidence: Evidence, experiments: Sequence[str]) -> dict[str, Figure]:
-    """The figures of experiments, by name."""
-    names = [name for experiment in experiments for name in BESIDE.get(experiment, (experiment,))]
-    return {name: DRAWN[name](evidence) for name in names}
-
-
-def _figure(width: float, height: float, rows: int = 1, columns: int = 1) -> tuple[Figure, list[list[Axes]]]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, [list(row) for row in figure.subplots(rows, columns, squeeze=False)]
-
-
-def _dress(panel: Axes, words: str) -> None:
-    panel.set_title(words, fontsize=10, loc="left")
-    panel.grid(alpha=0.25)
-    panel.set_axisbelow(True)
-    panel.spines[["top", "right"]].set_visible(False)
-
-
-def _legend(figure: Figure, panel: Axes, columns: int | None = None) -> None:
-    handles, labels = panel.get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=columns or len(labels), frameon=False)
-
-
-def _kind(evidence: Evidence, name: str) -> str:
-    workload = evidence.workloads.get(name)
-    return f"{name} ({'generated' if workload is None else workload.kind})"
-
-
-def _fig3(evidence: Evidence) -> Figure:
+def figure3(evidence: Evidence) -> Figure:
     flushed, pages = dirty_pages(evidence.results[FIGURE3])
     batches = flushed / pages.shape[1] / 1e3
-    figure, ((panel,),) = _figure(9, 4.2)
+    figure, ((panel,),) = sheet(9, 4.2)
     for column in pages.T:
         panel.plot(batches, column, color="#cccccc", linewidth=0.8)
     # The two that most clearly take turns.
@@ -97,11 +75,11 @@ def _fig3(evidence: Evidence) -> Figure:
     panel.set_xlabel("batches of 8 pages flushed (thousands)")
     panel.set_ylabel("dirty pages")
     panel.set_ylim(bottom=0)
-    _dress(
+    dress(
         panel,
         "Dirty pages in a buffer of 2,048: FI, 8 channels, FAST, Random; a first page always opens a log block",
     )
-    _legend(figure, panel)
+    legend(figure, panel)
     return figure
 
 
@@ -109,7 +87,7 @@ def _lines(
     evidence: Evidence, places: Sequence[int], labels: Sequence[str], point: Callable[[str, str, str, int], Point],
     axis: str,
 ) -> Figure:  # fmt: skip
-    figure, panels = _figure(10, 3.2 * len(MAPPINGS), len(MAPPINGS), len(WORKLOADS))
+    figure, panels = sheet(10, 3.2 * len(MAPPINGS), len(MAPPINGS), len(WORKLOADS))
     for row, mapping in zip(panels, MAPPINGS, strict=True):
         for panel, workload in zip(row, WORKLOADS, strict=True):
             for scheme in SCHEMES:
@@ -118,30 +96,29 @@ def _lines(
                            markersize=5, linewidth=1.6)  # fmt: skip
             panel.set_xticks(range(len(places)), labels)
             panel.set_ylim(bottom=0)
-            _dress(panel, f"{mapping}, {_kind(evidence, workload)}")
+            dress(panel, f"{mapping}, {evidence.named(workload)}")
         row[0].set_ylabel("IOPS")
     for panel in panels[-1]:
         panel.set_xlabel(axis)
-    _legend(figure, panels[0][0])
+    legend(figure, panels[0][0])
     return figure
 
 
-def _fig8(evidence: Evidence) -> Figure:
+def figure8(evidence: Evidence) -> Figure:
     return _lines(
         evidence, CHANNELS, [str(c) for c in CHANNELS], lambda w, s, m, c: Point(w, s, m, c), "channels"
     )
 
 
-def _fig10(evidence: Evidence) -> Figure:
-    labels = [f"{size} KiB" if size < 1024 else f"{size // 1024} MiB" for size in BUFFERS_KIB]
+def figure10(evidence: Evidence) -> Figure:
     return _lines(
-        evidence, BUFFERS_KIB, labels, lambda w, s, m, size: Point(w, s, m, 8, 2, size), "write buffer"
+        evidence, BUFFERS_KIB, BUFFER_NAMES, lambda w, s, m, size: Point(w, s, m, 8, 2, size), "write buffer"
     )
 
 
-def _fig9(evidence: Evidence) -> Figure:
-    names = [*WORKLOADS, *(name for name in gcf.CAPTURED_NAMES if name in evidence.workloads)]
-    figure, panels = _figure(2.3 * len(names), 3.2 * len(MAPPINGS), len(MAPPINGS), len(names))
+def figure9(evidence: Evidence) -> Figure:
+    names = evidence.traced()
+    figure, panels = sheet(2.3 * len(names), 3.2 * len(MAPPINGS), len(MAPPINGS), len(names))
     for row, mapping in zip(panels, MAPPINGS, strict=True):
         for panel, name in zip(row, names, strict=True):
             bottom = np.zeros(len(SCHEMES))
@@ -154,47 +131,46 @@ def _fig9(evidence: Evidence) -> Figure:
                                    color="black" if part == "idle" else "white")  # fmt: skip
                 bottom += heights
             panel.set_ylim(0, 100)
-            _dress(panel, f"{mapping}, {name}")
+            dress(panel, f"{mapping}, {name}")
             if panel is not row[0]:
                 panel.set_yticklabels([])
         row[0].set_ylabel("channel time (%)")
-    _legend(figure, panels[0][0])
+    legend(figure, panels[0][0])
     return figure
 
 
-def _table3(evidence: Evidence) -> Figure:
-    figure, (row,) = _figure(10, 4.1, 1, len(WORKLOADS))
+def table3(evidence: Evidence) -> Figure:
+    figure, (row,) = sheet(10, 4.1, 1, len(WORKLOADS))
     for panel, workload in zip(row, WORKLOADS, strict=True):
         schemes = [scheme for scheme, name in TABLE3 if name == workload and scheme in SCHEMES]
-        settings = gcf.table3_settings(workload)
+        settings = table3_settings(workload)
         series: list[tuple[str, list[float], str]] = [
             ("published", [float(TABLE3[scheme, workload]) for scheme in schemes], "#999999")
         ]
         for i, setting in enumerate(settings):
-            values = [evidence.figure(gcf.table3_point(s, workload, setting), "iops") for s in schemes]
-            series.append((READINGS[setting].words or "settled on", values, COLOURS[i]))
-        width = 0.8 / len(series)
-        for i, (label, values, colour) in enumerate(series):
-            places = np.arange(len(schemes)) + (i - (len(series) - 1) / 2) * width
-            drawn = panel.bar(places, values, 0.92 * width, color=colour, label=label)
+            values = [evidence.figure(table3_point(s, workload, setting), "iops") for s in schemes]
+            series.append((settled_on(setting), values, COLOURS[i]))
+        places, width = side_by_side(np.arange(len(schemes)), len(series))
+        for at, (label, values, colour) in zip(places, series, strict=True):
+            drawn = panel.bar(at, values, width, color=colour, label=label)
             panel.bar_label(drawn, fmt="%.0f", fontsize=8, padding=1)
         panel.set_xticks(
-            range(len(schemes)), [f"{s}, {gcf.table3_point(s, workload).buffer_kib} KiB" for s in schemes]
+            range(len(schemes)), [f"{s}, {table3_point(s, workload).buffer_kib} KiB" for s in schemes]
         )
         panel.margins(y=0.1)
-        _dress(panel, _kind(evidence, workload))
+        dress(panel, evidence.named(workload))
     row[0].set_ylabel("IOPS")
-    _legend(figure, row[WORKLOADS.index("Random")], columns=2)
+    legend(figure, row[WORKLOADS.index("Random")], columns=2)
     return figure
 
 
-def _readings(evidence: Evidence) -> Figure:
+def readings(evidence: Evidence) -> Figure:
     rows = [
         (name, workload)
-        for name in gcf.READING_NAMES
-        for workload in dict.fromkeys(point.workload for point in gcf.reading_points(name))
+        for name in READING_NAMES
+        for workload in dict.fromkeys(point.workload for point in reading_points(name))
     ]
-    figure, ((panel,),) = _figure(12, 0.32 * len(rows) + 1.6)
+    figure, ((panel,),) = sheet(12, 0.32 * len(rows) + 1.6)
     for scheme in SCHEMES:
         places, values = [], []
         for i, (name, workload) in enumerate(rows):
@@ -203,38 +179,36 @@ def _readings(evidence: Evidence) -> Figure:
                 places.append(i)
                 values.append(evidence.figure(point, "iops") / evidence.figure(settled, "iops"))
         panel.plot(values, places, MARKS[scheme], color=COLOUR[scheme], label=scheme, markersize=7)
-    panel.axvline(1, color="#444444", linewidth=0.8)
-    panel.set_yticks(
-        range(len(rows)), [f"{READINGS[name].words or 'settled on'}: {workload}" for name, workload in rows]
-    )
+    panel.axvline(1, color=GREY, linewidth=0.8)
+    panel.set_yticks(range(len(rows)), [f"{settled_on(name)}: {workload}" for name, workload in rows])
     panel.tick_params(axis="y", labelsize=8)
     panel.invert_yaxis()
     panel.set_xlim(left=0)
-    _dress(panel, "IOPS under other readings, settled on = 1")
-    _legend(figure, panel)
+    dress(panel, "IOPS under other readings, settled on = 1")
+    legend(figure, panel)
     return figure
 
 
-def _pathological(evidence: Evidence) -> Figure:
-    figure, ((panel,),) = _figure(8, 3.6)
-    chosen = gcf.points("pathological")
-    width = 0.8 / len(chosen)
-    for i, point in enumerate(chosen):
-        erases = erases_by_channel(evidence.results[point])[1:]
+def pathological(evidence: Evidence) -> Figure:
+    figure, ((panel,),) = sheet(8, 3.6)
+    erases = {point: erases_by_channel(evidence.results[point])[1:] for point in PATHOLOGICAL}
+    places, width = side_by_side(1 + np.arange(erases[PATHOLOGICAL[0]].size), len(erases))
+    for at, (point, found) in zip(places, erases.items(), strict=True):
         label = ", ".join(filter(None, (point.scheme, READINGS[point.setting].words)))
-        panel.bar(1 + np.arange(erases.size) + (i - (len(chosen) - 1) / 2) * width, erases, 0.92 * width,
-                  color=COLOUR[point.scheme], alpha=0.45 if point.setting else 1.0, label=label)  # fmt: skip
+        panel.bar(
+            at, found, width, color=COLOUR[point.scheme], alpha=0.45 if point.setting else 1.0, label=label
+        )
     panel.set_xlabel("channel; the first, which nine writes in ten go to, is not shown")
     panel.set_ylabel("blocks erased")
-    _dress(panel, "What forwarding erases where it is of no use, with N_s and without")
-    _legend(figure, panel)
+    dress(panel, "What forwarding erases where it is of no use, with N_s and without")
+    legend(figure, panel)
     return figure
 
 
-def _timelines(evidence: Evidence) -> Figure:
-    found = {point: evidence.lanes[point] for point in gcf.LANES["FAST"]}
-    figure, panels = _figure(10, 1.0 + 1.9 * len(found), len(found), 1)
-    length = gcf.WINDOW_MS[1] - gcf.WINDOW_MS[0]
+def timelines(evidence: Evidence) -> Figure:
+    found = {point: evidence.lanes[point] for point in LANES["FAST"]}
+    figure, panels = sheet(10, 1.0 + 1.9 * len(found), len(found), 1)
+    length = WINDOW_MS[1] - WINDOW_MS[0]
     for (panel,), (point, lanes) in zip(panels, found.items(), strict=True):
         for lane in lanes:
             for part in ("host", "gc"):
@@ -244,15 +218,15 @@ def _timelines(evidence: Evidence) -> Figure:
     panels[-1][0].set_xlabel("ms")
     for part, colour in PARTS.items():
         panels[0][0].bar(0, 0, color=colour, label=WORDS[part])
-    _legend(figure, panels[0][0])
+    legend(figure, panels[0][0])
     return figure
 
 
-def _moments(evidence: Evidence) -> Figure:
+def moments(evidence: Evidence) -> Figure:
     """The tenth of a second that shows most, operation by operation."""
-    moments = {mapping: evidence.moment(mapping) for mapping in gcf.LANES}
+    moments = {mapping: evidence.moment(mapping) for mapping in LANES}
     drawn = [(start, point, lanes) for start, found in moments.values() for point, lanes in found.items()]
-    figure, panels = _figure(10, 1.2 + 1.45 * len(drawn), len(drawn), 1)
+    figure, panels = sheet(10, 1.2 + 1.45 * len(drawn), len(drawn), 1)
     for (panel,), (start, point, lanes) in zip(panels, drawn, strict=True):
         for lane in lanes:
             for (part, kind), colour in OPERATIONS.items():
@@ -260,11 +234,11 @@ def _moments(evidence: Evidence) -> Figure:
                     (o.start, o.end - o.start) for o in lane.operations if (o.part, o.kind) == (part, kind)
                 ]
                 panel.broken_barh(spans, (lane.channel - 0.42, 0.84), color=colour, linewidth=0)
-        _dress_lanes(panel, point, lanes, gcf.MOMENT_MS)
+        _dress_lanes(panel, point, lanes, MOMENT_MS)
         if panel is not panels[-1][0]:
             panel.set_xticklabels([])
         if point.scheme == "FI":
-            since = f"from {(gcf.WINDOW_MS[0] + start) / 1e3:.3f} s on"
+            since = f"from {(WINDOW_MS[0] + start) / 1e3:.3f} s on"
             panel.set_title(since, fontsize=9, loc="right", color="#555555")
     panels[-1][0].set_xlabel("ms")
     names = {("host", "program"): "host program", ("gc", "program"): "GC program", ("map", "program"): "map program",
@@ -273,7 +247,7 @@ def _moments(evidence: Evidence) -> Figure:
         panels[0][0].bar(0, 0, color=OPERATIONS[operation], label=name)
     panels[0][0].bar(0, 0, color=OPERATIONS["gc", "read"], label="their reads: paler")
     panels[0][0].bar(0, 0, color=PARTS["idle"], label="idle")
-    _legend(figure, panels[0][0])
+    legend(figure, panels[0][0])
     return figure
 
 
@@ -282,23 +256,10 @@ def _dress_lanes(panel: Axes, point: Point, lanes: Sequence[Lane], length: float
         panel.broken_barh(
             [(0, length)], (lane.channel - 0.4, 0.8), color=PARTS["idle"], linewidth=0, zorder=0.5
         )
-    idle = 1 - float(np.mean([sum(lane.share(part, length) for part in gcf_lanes.PARTS) for lane in lanes]))
+    idle = 1 - float(np.mean([sum(lane.share(part, length) for part in CLASSES) for lane in lanes]))
     panel.set_xlim(0, length)
     panel.set_yticks(range(len(lanes)))
     panel.invert_yaxis()
     panel.set_ylabel("channel")
-    _dress(panel, f"{point.scheme}, {point.mapping}: {100 * idle:.0f} % idle")
+    dress(panel, f"{point.scheme}, {point.mapping}: {100 * idle:.0f} % idle")
     panel.grid(visible=False)
-
-
-DRAWN: Mapping[str, Callable[[Evidence], Figure]] = {
-    "fig3": _fig3,
-    "fig8": _fig8,
-    "fig9": _fig9,
-    "fig10": _fig10,
-    "table3": _table3,
-    "readings": _readings,
-    "pathological": _pathological,
-    "timelines": _timelines,
-    "moments": _moments,
-}
