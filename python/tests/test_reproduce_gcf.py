@@ -104,7 +104,7 @@ def test_claim_ids_are_unique_and_lead_to_an_experiment() -> None:
     for statement in STUDY.statements:
         found = claims.experiments_for(statement.id, STUDY.experiments, STUDY.statements)
         assert found == (statement.experiment,)
-    assert all(experiment.table and experiment.pictures for experiment in STUDY.experiments.values())
+    assert all(experiment.tables and experiment.pictures for experiment in STUDY.experiments.values())
 
 
 def test_the_device_is_the_papers() -> None:

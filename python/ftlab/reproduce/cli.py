@@ -10,15 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from ftlab import output
-from ftlab.reproduce import claims, gcf, gcmix_report, tbm_report
+from ftlab.reproduce import claims, gcf, gcmix, tbm_report
 from ftlab.reproduce.experiment import Tell
 from ftlab.reproduce.paper import Paper
 from ftlab.reproduce.study import Outcome, Study
 from ftlab.usage import Parser, nearest, one_of, pointed
 
-PAPERS: dict[str, Paper | Study] = {
-    paper.name: paper for paper in (tbm_report.PAPER, gcmix_report.PAPER, gcf.STUDY)
-}
+PAPERS: dict[str, Paper | Study] = {paper.name: paper for paper in (tbm_report.PAPER, gcmix.STUDY, gcf.STUDY)}
 
 SCALES = tuple(dict.fromkeys(scale for paper in PAPERS.values() for scale in paper.scales))
 

@@ -165,7 +165,7 @@ class Experiment:
     """What is run, for people."""
     points: Sequence[Any] = ()
     """Its runs; experiments may share some."""
-    table: Table | None = None
+    tables: Sequence[Table] = ()
     pictures: Mapping[str, Picture] = field(default_factory=dict)
     beside: Callable[[Work], Any] | None = None
     """What it does besides runs."""
@@ -200,11 +200,11 @@ class Study:
     """Its claims, in the order of the report."""
     preset: Callable[[Any], str]
     """The preset that a point's settings are on top of."""
-    sets: Callable[[Any, Workload | None, Any], Settings] = lambda *_: {}
+    sets: Callable[[Any, Any, Any], Settings] = lambda *_: {}
     """What depends on more than one axis, on the workload or on the scale: of a point, its trace and its scale."""
     axes: Mapping[str, Mapping[Any, Settings]] = field(default_factory=dict)
     """What the values of an axis set, in this order, on top of `sets`; the last axis is the readings."""
-    weight: Callable[[Any, Workload | None, Any], float] = lambda *_: 1.0
+    weight: Callable[[Any, Any, Any], float] = lambda *_: 1.0
     """About how much work a run is, beside the others."""
     traces: Callable[[Any], Sequence[Wanted]] = lambda _: ()
     """The traces that points name, at a scale; all other workloads are generated as they run."""
@@ -213,8 +213,8 @@ class Study:
     origin: Callable[[Workload], str] = lambda workload: workload.origin
     """Where a trace comes from, for the report."""
     evidence: type[Evidence[Any]] = Evidence
-    table: Table | None = None
-    """A table of all runs, behind those of the experiments."""
+    tables: Sequence[Table] = ()
+    """Tables of all runs, behind those of the experiments."""
     pictures: Mapping[str, Picture] = field(default_factory=dict)
     """Pictures that are drawn whenever there are results for them, whichever experiment they come from."""
     measured: Callable[[Claim], str] = claims.measured
@@ -315,9 +315,11 @@ class Study:
         whole = self.lists_all or len(experiments) == len(self.experiments)
         listed = [claim for claim in found if whole or claim.verdict != "not-run"]
         lines += ["## Claims", "", *claims.markdown(listed, self.measured)]
-        for table in (*(self.experiments[name].table for name in experiments), self.table):
-            if table is not None:
-                lines += ["", *table(evidence)]
+        for table in (
+            *(table for name in experiments for table in self.experiments[name].tables),
+            *self.tables,
+        ):
+            lines += ["", *table(evidence)]
         return "\n".join(lines) + "\n"
 
     def drawn(self, evidence: Evidence[Any], experiments: Sequence[str]) -> dict[str, Figure]:

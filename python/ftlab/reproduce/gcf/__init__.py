@@ -54,42 +54,42 @@ EXPERIMENTS = {
     "fig3": Experiment(
         "dirty pages of the channels over time (FI, 8 channels, 8 MiB of buffer)",
         [FIGURE3],
-        tables.figure3, {"fig3": drawing.figure3},
+        [tables.figure3], {"fig3": drawing.figure3},
     ),
     "fig8": Experiment(
         "IOPS by the number of channels",
         grid(Point, mapping=MAPPINGS, workload=WORKLOADS, scheme=SCHEMES, channels=CHANNELS),
-        tables.figure8, {"fig8": drawing.figure8},
+        [tables.figure8], {"fig8": drawing.figure8},
     ),
     "fig9": Experiment(
         "channel time: host, GC and idle",
         grid(Point, mapping=MAPPINGS, workload=(*WORKLOADS, *CAPTURED_NAMES), scheme=SCHEMES),
-        tables.figure9, {"fig9": drawing.figure9},
+        [tables.figure9], {"fig9": drawing.figure9},
     ),
     "fig10": Experiment(
         "IOPS by the size of the buffer, with two-plane chips",
         grid(Point, mapping=MAPPINGS, workload=WORKLOADS, scheme=SCHEMES, planes=[2], buffer_kib=BUFFERS_KIB),
-        tables.figure10, {"fig10": drawing.figure10},
+        [tables.figure10], {"fig10": drawing.figure10},
     ),
     "table3": Experiment(
         "IOPS of four channels, by where partitions begin and what opens a log block",
         [table3_point(s, w, setting) for s, w in TABLE3 for setting in table3_settings(w)],
-        tables.table3, {"table3": drawing.table3},
+        [tables.table3], {"table3": drawing.table3},
     ),
     "readings": Experiment(
         "what IOPS depends on: broken log blocks, order and room of the buffer, trigger, preemption",
         [point for name in READING_NAMES for point in reading_points(name)],
-        tables.readings, {"readings": drawing.readings},
+        [tables.readings], {"readings": drawing.readings},
     ),
     "pathological": Experiment(
         "a workload that writes to one channel, with and without N_s",
         PATHOLOGICAL,
-        tables.pathological, {"pathological": drawing.pathological},
+        [tables.pathological], {"pathological": drawing.pathological},
     ),
     "timelines": Experiment(
         "what every channel does over the same four seconds, and over the same tenth of a second",
         [],
-        tables.timelines, {"timelines": drawing.timelines, "moments": drawing.moments}, timelines,
+        [tables.timelines], {"timelines": drawing.timelines, "moments": drawing.moments}, timelines,
     ),
 }  # fmt: skip
 
