@@ -16,6 +16,7 @@ from test_reproduce import TINY
 from ftlab import InputError, Result
 from ftlab.reproduce.experiment import Grid, Run, Tell
 from ftlab.reproduce.gcf import lanes as gcf_lanes
+from ftlab.reproduce.kept import Store
 
 SETS = {**TINY.sets, "run.precondition": "none", "workload.rounds": 1}
 
@@ -128,6 +129,15 @@ def test_what_is_set_aside_twice_is_there_twice(runs: list[Run], tmp_path: Path)
         (place.name, (place / "summary.json").read_text()) for place in grid.directory.glob("*.set-aside*")
     ]
     assert sorted(found) == [(f"{place.name}.set-aside", "one"), (f"{place.name}.set-aside-2", "two")]
+
+
+def test_what_another_process_kept_meanwhile_stays(tmp_path: Path) -> None:
+    store, key = Store(tmp_path), "ab" * 32
+    store.keep(key, lambda place: (place / "figures").write_text("1"))
+    first = (tmp_path / key[:20] / "figures").stat().st_mtime_ns
+    assert store.keep(key, lambda place: (place / "figures").write_text("1")) == 1
+    assert [place.name for place in tmp_path.iterdir()] == [key[:20]]
+    assert (tmp_path / key[:20] / "figures").stat().st_mtime_ns == first
 
 
 def test_a_run_that_fails_leaves_what_is_there(

@@ -99,6 +99,7 @@ class Grid:
         """
         tell = tell or Tell()
         keys = {run.label: run.key() for run in runs}
+        assert len(keys) == len(runs), "results are told apart by their labels"
         kept = {label: self._kept(label, key, tell) for label, key in keys.items()}
         results = {label: result for label, result in kept.items() if result is not None}
         # The longest first, so that no thread is left alone with one at the end.

@@ -57,9 +57,7 @@ class Store:
             beside.mkdir(parents=True)
             written = write(beside)
             _seal(beside, key)
-            if os.path.lexists(place):
-                place.rename(_aside(place))
-            beside.replace(place)
+            _move(beside, place, key)
         except OSError as error:
             raise InputError(f"error: cannot write to {place}: {error.strerror or error}") from None
         finally:
@@ -68,6 +66,25 @@ class Store:
 
     def _place(self, key: str) -> Path:
         return self.directory / key[:20]
+
+
+def _move(beside: Path, place: Path, key: str) -> None:
+    """What is in the place is renamed, unless it is the same, which another process may have kept meanwhile."""
+    if os.path.lexists(place) and not _holds(place, key):
+        place.rename(_aside(place))
+    try:
+        beside.replace(place)
+    except OSError:
+        if not _holds(place, key):
+            raise
+
+
+def _holds(place: Path, key: str) -> bool:
+    try:
+        _check(place, key)
+    except (_Refused, OSError):
+        return False
+    return True
 
 
 class _Refused(Exception):

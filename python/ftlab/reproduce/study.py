@@ -203,7 +203,7 @@ class Study:
     sets: Callable[[Any, Any, Any], Settings] = lambda *_: {}
     """What depends on more than one axis, on the workload or on the scale: of a point, its trace and its scale."""
     axes: Mapping[str, Mapping[Any, Settings]] = field(default_factory=dict)
-    """What the values of an axis set, in this order, on top of `sets`; the last axis is the readings."""
+    """What the values of an axis set, on top of `sets`; a later axis overrides an earlier one."""
     weight: Callable[[Any, Any, Any], float] = lambda *_: 1.0
     """About how much work a run is, beside the others."""
     traces: Callable[[Any], Sequence[Wanted]] = lambda _: ()
