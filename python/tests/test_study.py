@@ -40,7 +40,8 @@ def test_the_example_of_the_page_is_a_whole_study(
     assert "zipf 0.6" in found["waf-skewed"]["note"] and "zipf 0.9" in found["waf-skewed"]["note"]
     report = (tmp_path / "report.md").read_text(encoding="utf-8")
     assert report.startswith("# Victims, scale quick\n\n## Claims\n")
-    assert "## WAF by skew" in report and report.count("\n| zipf") == 3
+    assert "| workload | victims | z = 0.0 | z = 0.6 | z = 0.9 |" in report
+    assert report.count("\n| Zipf's law |") == 2
     assert (tmp_path / "skew.png").stat().st_size > 10_000
     figures = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
     assert len(figures["runs"]) == 8 and {row["setting"] for row in figures["runs"]} == {"", "begins full"}

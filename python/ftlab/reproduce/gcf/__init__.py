@@ -59,7 +59,7 @@ EXPERIMENTS = {
     "fig8": Experiment(
         "IOPS by the number of channels",
         grid(Point, mapping=MAPPINGS, workload=WORKLOADS, scheme=SCHEMES, channels=CHANNELS),
-        [tables.figure8], {"fig8": drawing.figure8},
+        [drawing.FIGURE8.table], {"fig8": drawing.FIGURE8.picture},
     ),
     "fig9": Experiment(
         "channel time: host, GC and idle",
@@ -69,7 +69,7 @@ EXPERIMENTS = {
     "fig10": Experiment(
         "IOPS by the size of the buffer, with two-plane chips",
         grid(Point, mapping=MAPPINGS, workload=WORKLOADS, scheme=SCHEMES, planes=[2], buffer_kib=BUFFERS_KIB),
-        [tables.figure10], {"fig10": drawing.figure10},
+        [drawing.FIGURE10.table], {"fig10": drawing.FIGURE10.picture},
     ),
     "table3": Experiment(
         "IOPS of four channels, by where partitions begin and what opens a log block",

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ftlab.plot import CAUSE_COLOURS, COLOURS, KIND_COLOURS
+from ftlab.reproduce.charts import Lines
 from ftlab.reproduce.gcf.axes import (
     BUFFER_NAMES,
     BUFFERS_KIB,
@@ -41,8 +42,34 @@ if TYPE_CHECKING:
 
     from ftlab.reproduce.gcf.lanes import Lane
 
-COLOUR = dict(zip(SCHEMES, (COLOURS[7], *COLOURS[:3]), strict=False))
-MARKS = dict(zip(SCHEMES, "sovD", strict=False))
+COLOUR = dict(zip(SCHEMES, (COLOURS[7], *COLOURS[:3]), strict=True))
+MARKS = dict(zip(SCHEMES, "sovD", strict=True))
+
+BY_MAPPING: dict[str, Any] = {
+    "panels": [[(mapping, workload) for workload in WORKLOADS] for mapping in MAPPINGS],
+    "named": lambda evidence, panel: f"{panel[0]}, {evidence.named(panel[1])}",
+    "series": SCHEMES,
+    "head": ("mapping, workload", "channels are"),
+    "unit": "IOPS",
+    "colours": COLOUR,
+    "marks": tuple(MARKS.values()),
+}
+FIGURE8 = Lines(
+    title="Figure 8: IOPS by channels, 32 KiB of buffer",
+    value=lambda evidence, panel, scheme, c: evidence.iops(panel[1], scheme, panel[0], c),
+    along={str(c): c for c in CHANNELS},
+    columns=[f"{c} channel{'s' * (c > 1)}" for c in CHANNELS],
+    axis="channels",
+    **BY_MAPPING,
+)
+FIGURE10 = Lines(
+    title="Figure 10: IOPS by buffer, 8 channels x 2 planes",
+    value=lambda evidence, panel, scheme, size: evidence.iops(panel[1], scheme, panel[0], 8, 2, size),
+    along=dict(zip(BUFFER_NAMES, BUFFERS_KIB, strict=True)),
+    axis="write buffer",
+    **BY_MAPPING,
+)
+
 PARTS = {"host": CAUSE_COLOURS["host"], "gc": CAUSE_COLOURS["gc"], "idle": KIND_COLOURS["idle"]}
 OPERATIONS = {
     (part, kind): colour
@@ -81,39 +108,6 @@ def figure3(evidence: Evidence) -> Figure:
     )
     legend(figure, panel)
     return figure
-
-
-def _lines(
-    evidence: Evidence, places: Sequence[int], labels: Sequence[str], point: Callable[[str, str, str, int], Point],
-    axis: str,
-) -> Figure:  # fmt: skip
-    figure, panels = sheet(10, 3.2 * len(MAPPINGS), len(MAPPINGS), len(WORKLOADS))
-    for row, mapping in zip(panels, MAPPINGS, strict=True):
-        for panel, workload in zip(row, WORKLOADS, strict=True):
-            for scheme in SCHEMES:
-                values = [evidence.figure(point(workload, scheme, mapping, at), "iops") for at in places]
-                panel.plot(range(len(places)), values, f"{MARKS[scheme]}-", color=COLOUR[scheme], label=scheme,
-                           markersize=5, linewidth=1.6)  # fmt: skip
-            panel.set_xticks(range(len(places)), labels)
-            panel.set_ylim(bottom=0)
-            dress(panel, f"{mapping}, {evidence.named(workload)}")
-        row[0].set_ylabel("IOPS")
-    for panel in panels[-1]:
-        panel.set_xlabel(axis)
-    legend(figure, panels[0][0])
-    return figure
-
-
-def figure8(evidence: Evidence) -> Figure:
-    return _lines(
-        evidence, CHANNELS, [str(c) for c in CHANNELS], lambda w, s, m, c: Point(w, s, m, c), "channels"
-    )
-
-
-def figure10(evidence: Evidence) -> Figure:
-    return _lines(
-        evidence, BUFFERS_KIB, BUFFER_NAMES, lambda w, s, m, size: Point(w, s, m, 8, 2, size), "write buffer"
-    )
 
 
 def figure9(evidence: Evidence) -> Figure:

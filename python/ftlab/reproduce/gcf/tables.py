@@ -9,9 +9,6 @@ import numpy as np
 from ftlab import text
 from ftlab.reproduce.gcf import lanes
 from ftlab.reproduce.gcf.axes import (
-    BUFFER_NAMES,
-    BUFFERS_KIB,
-    CHANNELS,
     FIGURE3,
     MAPPINGS,
     PATHOLOGICAL,
@@ -20,7 +17,6 @@ from ftlab.reproduce.gcf.axes import (
     SCHEMES,
     TABLE3,
     TABLE3_SSD,
-    WORKLOADS,
     Evidence,
     Point,
     dirty_pages,
@@ -55,15 +51,6 @@ def figure3(evidence: Evidence) -> list[str]:
 
 
 @tabled(
-    "Figure 8: IOPS by channels, 32 KiB of buffer",
-    ["mapping, workload", "channels are", *(f"{c} channel{'s' * (c > 1)}" for c in CHANNELS)],
-)
-def figure8(evidence: Evidence) -> Iterator[list[str]]:
-    for m, w, s in ((m, w, s) for m in MAPPINGS for w in WORKLOADS for s in SCHEMES):
-        yield [f"{m}, {evidence.named(w)}", s, *(_iops(evidence, Point(w, s, m, c)) for c in CHANNELS)]
-
-
-@tabled(
     "Figure 9: channel time, 8 channels, 32 KiB of buffer",
     ["mapping, workload", "channels are", "host", "GC", "idle", "IOPS", "WAF", "forward collections"],
 )
@@ -76,15 +63,6 @@ def figure9(evidence: Evidence) -> Iterator[list[str]]:
             f"{m}, {evidence.named(w)}", s, *cells, _iops(evidence, point), f"{waf:.2f}",
             f"{forward:,.0f} of {every:,.0f}",
         ]  # fmt: skip
-
-
-@tabled(
-    "Figure 10: IOPS by buffer, 8 channels x 2 planes", ["mapping, workload", "channels are", *BUFFER_NAMES]
-)
-def figure10(evidence: Evidence) -> Iterator[list[str]]:
-    for m, w, s in ((m, w, s) for m in MAPPINGS for w in WORKLOADS for s in SCHEMES):
-        cells = [_iops(evidence, Point(w, s, m, 8, 2, size)) for size in BUFFERS_KIB]
-        yield [f"{m}, {evidence.named(w)}", s, *cells]
 
 
 @tabled(

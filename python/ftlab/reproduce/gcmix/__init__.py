@@ -77,27 +77,27 @@ EXPERIMENTS = {
     "fig9": Experiment(
         "WAF of the seven FTLs on server workloads and captured traces",
         grid(Point, workload=TRACES, ftl=FTLS),
-        [tables.figure9], {"fig9": drawing.figure9},
+        [drawing.FIGURE9.table], {"fig9": drawing.FIGURE9.picture},
     ),
     "fig10": Experiment(
         "erases of data and of backup blocks on the same",
         grid(Point, workload=TRACES, ftl=BARS),
-        [tables.figure10], {"fig10": drawing.figure10},
+        [drawing.FIGURE10.table], {"fig10": drawing.FIGURE10.picture},
     ),
     "fig11": Experiment(
         "the part of the host's pages that is paired on the same",
         grid(Point, workload=TRACES, ftl=MIXED),
-        [tables.figure11], {"fig11": drawing.figure11},
+        [drawing.FIGURE11.table], {"fig11": drawing.FIGURE11.picture},
     ),
     "fig12": Experiment(
         "time to process writes on the same, on a serial device",
         grid(Point, workload=TRACES, ftl=BARS, setting=["serial"]),
-        [tables.figure12], {"fig12": drawing.time("write")},
+        [drawing.FIGURE12.table], {"fig12": drawing.FIGURE12.picture},
     ),
     "fig13": Experiment(
         "time to process reads, from the same runs",
         grid(Point, workload=TRACES, ftl=BARS, setting=["serial"]),
-        [tables.figure13], {"fig13": drawing.time("read")},
+        [drawing.FIGURE13.table], {"fig13": drawing.FIGURE13.picture},
     ),
     "fig14": Experiment(
         "WAF and erases by storage utilisation",

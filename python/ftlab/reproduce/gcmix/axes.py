@@ -252,6 +252,11 @@ class Evidence(study.Evidence[Point]):
         )
         return ratio(ours, theirs)
 
+    def time(self, workload: str, ftl: str, kind: str) -> float:
+        """The time of writes or reads on the serial device ÷ that of P."""
+        ours, theirs = (self.figure(Point(workload, f, "serial"), f"{kind}_ms") for f in (ftl, "P"))
+        return ratio(ours, theirs)
+
     def ways(self) -> list[tuple[str, str]]:
         """FTL and reading of which there is a run on every Zipf workload and an ω."""
         found = []

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ftlab.plot import COLOURS
+from ftlab.reproduce.charts import Bars
 from ftlab.reproduce.gcmix.axes import (
     BARS,
     EXPONENTS,
@@ -25,7 +26,8 @@ from ftlab.reproduce.gcmix.axes import (
     way,
     zipf,
 )
-from ftlab.reproduce.panels import GREY, dress, sheet, side_by_side
+from ftlab.reproduce.gcmix.tables import percent
+from ftlab.reproduce.panels import GREY, dress, sheet
 from ftlab.reproduce.survival import CELLS, PROTECTIONS, TROUBLES
 
 if TYPE_CHECKING:
@@ -106,64 +108,40 @@ def figure8(evidence: Evidence) -> Figure:
     return figure
 
 
-Height = Callable[[str, str], float]
+def _time(kind: str) -> Callable[[Evidence, str, str], float]:
+    return lambda evidence, name, ftl: evidence.time(name, ftl, kind)
 
 
-def _bars(
-    evidence: Evidence, ftls: Sequence[str], words: str, height: Height, above: Height | None = None,
-    line: float | None = None,
-) -> Figure:  # fmt: skip
-    """A group of bars for every workload; `above` is what is stacked on each."""
-    figure, ((panel,),) = sheet(11, 4.2)
-    names = list(evidence.workloads)
-    places, width = side_by_side(np.arange(len(names)), len(ftls), 0.84)
-    for at, ftl in zip(places, ftls, strict=True):
-        low = [height(name, ftl) for name in names]
-        panel.bar(at, low, width, color=COLOUR[ftl], label=ftl)
-        if above is not None:
-            high = [above(name, ftl) for name in names]
-            panel.bar(at, high, width, bottom=low, color=COLOUR[ftl], alpha=0.4)
-    if line is not None:
-        panel.axhline(line, color=GREY, linewidth=0.8)
-    panel.set_xticks(np.arange(len(names)), [f"{name}\n{evidence.kind(name)}" for name in names], fontsize=8)
-    dress(panel, words)
-    figure.legend(loc="outside lower center", ncols=len(ftls), frameon=False)
-    return figure
+def _time_cell(kind: str) -> Callable[[Evidence, str, str], str]:
+    def cell(evidence: Evidence, name: str, ftl: str) -> str:
+        ms = evidence.figure(Point(name, ftl, "serial"), f"{kind}_ms")
+        return f"{evidence.time(name, ftl, kind):.3f} ({ms:.3g} ms)"
+
+    return cell
 
 
-def figure9(evidence: Evidence) -> Figure:
-    return _bars(evidence, FTLS, "WAF", evidence.waf)
-
-
-def figure10(evidence: Evidence) -> Figure:
-    def part(key: str) -> Height:
-        return lambda name, ftl: evidence.erases(name, ftl, key)
-
-    return _bars(
-        evidence, BARS, "Erases, all of P's = 1; light: backup blocks", part("data"), part("backup"), 1.0
-    )
-
-
-def figure11(evidence: Evidence) -> Figure:
-    return _bars(evidence, MIXED, "Host pages paired (%)",
-                 evidence.paired)  # fmt: skip
-
-
-def time(kind: str) -> Callable[[Evidence], Figure]:
-    def draw(evidence: Evidence) -> Figure:
-        def height(name: str, ftl: str) -> float:
-            ours, base = (evidence.figure(Point(name, f, "serial"), f"{kind}_ms") for f in (ftl, "P"))
-            return ours / base
-
-        words = f"Time to process {kind}s, P = 1"
-        if kind == "write":
-            return _bars(evidence, BARS, words, height, line=1.0)
-        # Reads differ by a few per cent.
-        figure = _bars(evidence, BARS, f"{words}; the axis begins at 0.9", height, line=1.0)
-        figure.axes[0].set_ylim(0.9, 1.1)
-        return figure
-
-    return draw
+FIGURE9 = Bars(title="Figure 9: WAF", words="WAF", value=Evidence.waf, series=FTLS, colours=COLOUR)
+FIGURE10 = Bars(
+    title="Figure 10: erases, data + backup, all of P's = 1",
+    words="Erases, all of P's = 1; light: backup blocks",
+    value=lambda evidence, name, ftl: evidence.erases(name, ftl, "data"),
+    above=lambda evidence, name, ftl: evidence.erases(name, ftl, "backup"),
+    series=BARS, colours=COLOUR, line=1.0,
+)  # fmt: skip
+FIGURE11 = Bars(
+    title="Figure 11: host pages paired", words="Host pages paired (%)", value=Evidence.paired, series=MIXED,
+    colours=COLOUR, form=percent,
+)  # fmt: skip
+FIGURE12 = Bars(
+    title="Figure 12: time of writes, P = 1 (mean of a request)", words="Time to process writes, P = 1",
+    value=_time("write"), cell=_time_cell("write"), series=BARS, colours=COLOUR, line=1.0,
+)  # fmt: skip
+# Reads differ by a few per cent.
+FIGURE13 = Bars(
+    title="Figure 13: time of reads, P = 1 (mean of a request)",
+    words="Time to process reads, P = 1; the axis begins at 0.9",
+    value=_time("read"), cell=_time_cell("read"), series=BARS, colours=COLOUR, line=1.0, limits=(0.9, 1.1),
+)  # fmt: skip
 
 
 def figure14(evidence: Evidence) -> Figure:

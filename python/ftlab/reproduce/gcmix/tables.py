@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 from ftlab import text
 from ftlab.reproduce import survival
 from ftlab.reproduce.gcmix.axes import (
-    BARS,
     EXPONENTS,
     FAST,
     FTLS,
     MEDIANS,
-    MIXED,
     OMEGA_AGE,
     OMEGA_FTL,
     TAU,
@@ -20,17 +18,16 @@ from ftlab.reproduce.gcmix.axes import (
     Evidence,
     Point,
     below_threshold,
-    ratio,
     uniform,
     way,
     zipf,
 )
-from ftlab.reproduce.study import Table, tabled
+from ftlab.reproduce.study import tabled
 
 ZS = [f"z = {z:.1f}" for z in EXPONENTS]
 
 
-def _percent(value: float) -> str:
+def percent(value: float) -> str:
     return text.ABSENT if value != value else f"{value:.1f} %"
 
 
@@ -72,7 +69,7 @@ def readings_waf(evidence: Evidence) -> Iterator[list[str]]:
 def readings_rate(evidence: Evidence) -> Iterator[list[str]]:
     for point in (Point("EXCHANGE", ftl, setting) for ftl in ("D", "DML") for setting in ("", FAST)):
         if point in evidence.results:
-            paired = _percent(100 * evidence.figure(point, "paired_fraction"))
+            paired = percent(100 * evidence.figure(point, "paired_fraction"))
             waf = f"{evidence.figure(point, 'waf'):.3f}"
             yield [way(point.ftl, point.setting), *_omegas(evidence, point), waf, paired]
 
@@ -81,7 +78,7 @@ def readings_rate(evidence: Evidence) -> Iterator[list[str]]:
 def figure7(evidence: Evidence) -> Iterator[list[str]]:
     for name in evidence.workloads:
         point = Point(name, OMEGA_FTL)
-        below = _percent(100 * below_threshold(evidence.results[point]))
+        below = percent(100 * below_threshold(evidence.results[point]))
         yield [evidence.named(name), *_omegas(evidence, point), below]
 
 
@@ -95,40 +92,6 @@ def figure8(evidence: Evidence) -> Iterator[list[str]]:
         yield [f"{z:.1f}", *(f"{evidence.waf(zipf(z), ftl):.3f}" for ftl in FTLS), *saved]
 
 
-Cell = Callable[[Evidence, str, str], str]
-
-
-def _by_ftl(title: str, ftls: Sequence[str], cell: Cell) -> Table:
-    """A row for every trace, a column for every FTL."""
-
-    @tabled(title, ["workload", *ftls])
-    def rows(evidence: Evidence) -> Iterator[list[str]]:
-        for name in evidence.workloads:
-            yield [evidence.named(name), *(cell(evidence, name, ftl) for ftl in ftls)]
-
-    return rows
-
-
-def _erases(evidence: Evidence, name: str, ftl: str) -> str:
-    data, backup = (evidence.erases(name, ftl, part) for part in ("data", "backup"))
-    return f"{data:.3f} + {backup:.3f}"
-
-
-def _time(kind: str) -> Cell:
-    def cell(evidence: Evidence, name: str, ftl: str) -> str:
-        ours, base = (evidence.figure(Point(name, f, "serial"), f"{kind}_ms") for f in (ftl, "P"))
-        return f"{ratio(ours, base):.3f} ({ours:.3g} ms)"
-
-    return cell
-
-
-figure9 = _by_ftl("Figure 9: WAF", FTLS, lambda e, name, ftl: f"{e.waf(name, ftl):.3f}")
-figure10 = _by_ftl("Figure 10: erases, data + backup, all of P's = 1", BARS, _erases)
-figure11 = _by_ftl("Figure 11: host pages paired", MIXED, lambda e, name, ftl: _percent(e.paired(name, ftl)))
-figure12 = _by_ftl("Figure 12: time of writes, P = 1 (mean of a request)", BARS, _time("write"))
-figure13 = _by_ftl("Figure 13: time of reads, P = 1 (mean of a request)", BARS, _time("read"))
-
-
 @tabled(
     "Figure 14: storage utilisation",
     ["part of the raw space", "WAF: P", "DML", "data erases: P", "DML", "backup erases: P", "DML", "DML: paired"],
@@ -140,7 +103,7 @@ def figure14(evidence: Evidence) -> Iterator[list[str]]:
             f"{evidence.figure(Point(uniform(u), ftl), figure):,.{digits}f}"
             for figure, digits in figures for ftl in ("P", "DML")
         ]  # fmt: skip
-        yield [f"{u:.1f}", *cells, _percent(evidence.paired(uniform(u), "DML"))]
+        yield [f"{u:.1f}", *cells, percent(evidence.paired(uniform(u), "DML"))]
 
 
 def lives(evidence: Evidence) -> list[str]:
