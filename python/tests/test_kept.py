@@ -53,6 +53,21 @@ def with_a_seal_of_another_shape(place: Path) -> None:
     (place / "kept.json").write_text('{"schema": "ftlab.kept/1", "is": "", "files": 3}', encoding="utf-8")
 
 
+def with_a_seal_too_deep(place: Path) -> None:
+    (place / "kept.json").write_text("[" * 100_000, encoding="utf-8")
+
+
+def with_a_seal_of_a_file_that_cannot_be(place: Path) -> None:
+    seal = json.loads((place / "kept.json").read_text(encoding="utf-8"))
+    seal["files"]["\0"] = ""
+    (place / "kept.json").write_text(json.dumps(seal), encoding="utf-8")
+
+
+def with_a_directory_for_a_table(place: Path) -> None:
+    (place / "wear.parquet").unlink()
+    (place / "wear.parquet").mkdir()
+
+
 def missing(name: str) -> Callable[[Path], None]:
     return lambda place: (place / name).unlink()
 
@@ -78,6 +93,9 @@ def a_file(place: Path) -> None:
         (without_seal, "kept.json is missing"),
         (with_a_broken_seal, "kept.json cannot be read"),
         (with_a_seal_of_another_shape, "kept.json cannot be read"),
+        (with_a_seal_too_deep, "kept.json cannot be read"),
+        (with_a_seal_of_a_file_that_cannot_be, "kept.json cannot be read"),
+        (with_a_directory_for_a_table, "wear.parquet cannot be read: Is a directory"),
         (a_file, "it is a file"),
     ],
     ids=lambda value: value.replace(" ", "-") if isinstance(value, str) else value.__name__,

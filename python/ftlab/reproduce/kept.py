@@ -94,13 +94,7 @@ class _Refused(Exception):
 def _check(place: Path, key: str) -> None:
     if not place.is_dir():
         raise _Refused("it is a file; expected a directory")
-    try:
-        seal = json.loads((place / SEAL).read_text(encoding="utf-8"))
-        schema, what, files = seal["schema"], seal["is"], dict(seal["files"])
-    except FileNotFoundError:
-        raise _Refused(f"{SEAL} is missing, which says what it is") from None
-    except (ValueError, KeyError, TypeError):
-        raise _Refused(f"{SEAL} cannot be read") from None
+    schema, what, files = _read_seal(place)
     if schema != SCHEMA:
         raise _Refused(f"the schema of {SEAL} is `{schema}`; expected `{SCHEMA}`")
     if what != key:
@@ -113,8 +107,24 @@ def _check(place: Path, key: str) -> None:
             found = _hash(place / name)
         except FileNotFoundError:
             raise _Refused(f"{name} is missing") from None
+        except OSError as error:
+            raise _Refused(f"{name} cannot be read: {error.strerror}") from None
+        except ValueError:
+            # No file can have such a name.
+            raise _Refused(f"{SEAL} cannot be read") from None
         if found != expected:
             raise _Refused(f"{name} has been changed")
+
+
+def _read_seal(place: Path) -> tuple[str, str, dict[str, str]]:
+    try:
+        seal = json.loads((place / SEAL).read_text(encoding="utf-8"))
+        schema, what, files = seal["schema"], seal["is"], dict(seal["files"])
+    except FileNotFoundError:
+        raise _Refused(f"{SEAL} is missing, which says what it is") from None
+    except (ValueError, KeyError, TypeError, RecursionError):
+        raise _Refused(f"{SEAL} cannot be read") from None
+    return schema, what, files
 
 
 def _seal(place: Path, key: str) -> None:
