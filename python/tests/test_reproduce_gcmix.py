@@ -12,12 +12,13 @@ import pytest
 
 import ftlab
 from ftlab import Result, cli
-from ftlab.reproduce import workloads
+from ftlab.reproduce import survival, workloads
 from ftlab.reproduce.gcmix import STUDY
 from ftlab.reproduce.gcmix import axes as gcmix
 from ftlab.reproduce.gcmix import servers as gcmix_servers
 from ftlab.reproduce.gcmix.axes import Evidence, Point, uniform, zipf
 from ftlab.reproduce.gcmix.servers import SERVERS, Server
+from ftlab.reproduce.survival import EXPECTED, Trial
 from ftlab.reproduce.workloads import Library
 
 TINY = gcmix.Scale(1 / 64, longest_mib=24 * 1024)
@@ -288,3 +289,36 @@ def test_generators_alone_still_have_an_answer_for_people(
     assert cli.main(["reproduce", "gcmix", "--only", "omega-0.4", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "omega-0.4" in text and "generated as they run" in text
+
+
+def test_survival_is_tried_beside_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def trials(scale: str, **_: Any) -> list[Trial]:
+        assert scale == "quick"
+        first = {"seed": 3, "at": 1234, "during": True, "lpn": 7, "promised": 9, "found": 0}
+        return [Trial(protection, "MLC shadow", trouble, 100, 0 if survives else 12, 90, 5, None if survives else first)
+                for (protection, trouble), survives in EXPECTED.items()]  # fmt: skip
+
+    cost = {
+        "pages_read": 1e3,
+        "restart_s": 1.5,
+        "spare_bytes_per_page": 16,
+        "spare_share": 0.03,
+        "wall_s": 0.2,
+    }
+    monkeypatch.setattr(survival, "matrix", trials)
+    monkeypatch.setattr(survival, "restart", lambda ratio: cost)
+    assert cli.main(["reproduce", "gcmix", "--only", "survival", "--out", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert (
+        "loses in 12 of 100" in text and "reads 1,000 spare areas" in text and "s-supercap-power-cut" in text
+    )
+    claims = json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))["claims"]
+    assert {claim["verdict"] for claim in claims if claim["id"].startswith("s-")} == {"reproduced"}
+    assert {claim["verdict"] for claim in claims if not claim["id"].startswith("s-")} == {"not-run"}
+    page = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "## Survival: lives with a fault, by protection" in page and "reads 1,000 spare areas" in page
+    figures = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
+    assert figures["restart"] == cost and len(figures["survival"]) == len(EXPECTED)
+    assert (tmp_path / "survival.png").stat().st_size > 10_000
