@@ -12,10 +12,12 @@ import numpy as np
 import pytest
 
 from ftlab import InputError, Result, cli
-from ftlab.reproduce import claims, synthesis, tbm, workloads
+from ftlab.reproduce import claims, synthesis, workloads
 from ftlab.reproduce.claims import Claim
 from ftlab.reproduce.experiment import Grid, Run, Tell
-from ftlab.reproduce.tbm import Evidence, Point
+from ftlab.reproduce.tbm import STUDY, traces
+from ftlab.reproduce.tbm import axes as tbm
+from ftlab.reproduce.tbm.axes import Evidence, Point
 from ftlab.reproduce.workloads import Library
 
 TINY = tbm.Scale(
@@ -58,18 +60,15 @@ def test_claims_have_the_schema() -> None:
     json.dumps(document, allow_nan=False)
 
 
-def test_claim_ids_are_unique_and_lead_to_an_experiment() -> None:
-    ids = [statement.id for statement in tbm.STATEMENTS]
-    assert len(set(ids)) == len(ids)
-    assert not set(ids) & set(tbm.EXPERIMENTS)
-    for statement in tbm.STATEMENTS:
-        assert claims.experiments_for(statement.id, tbm.EXPERIMENTS, tbm.STATEMENTS) == (
-            statement.experiment,
-        )
-    assert claims.experiments_for("c", tbm.EXPERIMENTS, tbm.STATEMENTS) is None
+def test_only_takes_experiments_and_claims() -> None:
+    of = {
+        name: claims.experiments_for(name, STUDY.experiments, STUDY.statements)
+        for name in ("bars", "c-bac", "c")
+    }
+    assert of == {"bars": ("bars",), "c-bac": ("bac",), "c": None}
 
 
-@pytest.mark.parametrize("wanted", tbm.WORKLOADS, ids=lambda wanted: wanted.name)
+@pytest.mark.parametrize("wanted", traces.WORKLOADS, ids=lambda wanted: wanted.name)
 def test_made_traces_have_the_figures_of_the_table(wanted: workloads.Wanted, tmp_path: Path) -> None:
     made = Library(tmp_path, 1 / 500, None, []).get(wanted)
     assert made is not None and made.kind == "generated"
@@ -82,7 +81,7 @@ def test_made_traces_have_the_figures_of_the_table(wanted: workloads.Wanted, tmp
 
 
 def test_a_made_trace_depends_on_model_scale_and_seed_alone(tmp_path: Path) -> None:
-    model = tbm.WORKLOADS[4].model
+    model = traces.WORKLOADS[4].model
     assert isinstance(model, synthesis.TraceModel)
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
         synthesis.synthesise(model, 1 / 2000, seed, tmp_path / name)
@@ -91,7 +90,7 @@ def test_a_made_trace_depends_on_model_scale_and_seed_alone(tmp_path: Path) -> N
 
 
 def test_made_reads_go_to_data_that_the_trace_writes(tmp_path: Path) -> None:
-    made = Library(tmp_path, 1 / 500, None, []).get(tbm.WORKLOADS[0])
+    made = Library(tmp_path, 1 / 500, None, []).get(traces.WORKLOADS[0])
     assert made is not None
     _, writes, offsets, sizes = workloads.requests_of(made.path, None, tmp_path / "x")
     page = 8192
@@ -109,7 +108,7 @@ def test_sequential_requests_begin_where_the_last_ended() -> None:
 
 
 def test_a_trace_that_misses_its_table_is_refused(tmp_path: Path) -> None:
-    wanted = tbm.WORKLOADS[0]
+    wanted = traces.WORKLOADS[0]
     wrong = workloads.Wanted(wanted.name, wanted.files, {**wanted.table, "write_kib": 9.0}, wanted.model)
     with pytest.raises(InputError, match=r"6\.\d % away from its table"):
         Library(tmp_path, 1 / 5000, None, []).get(wrong)
@@ -122,7 +121,7 @@ def test_a_trace_that_misses_its_table_is_refused(tmp_path: Path) -> None:
      ("Exchange.csv.gz", "exch")],
 )  # fmt: skip
 def test_originals_are_recognised_by_name(file: str, name: str) -> None:
-    found = [wanted.name for wanted in tbm.WORKLOADS if workloads.recognised([Path(file)], wanted.files)]
+    found = [wanted.name for wanted in traces.WORKLOADS if workloads.recognised([Path(file)], wanted.files)]
     assert found == [name]
 
 
@@ -135,7 +134,7 @@ def original(directory: Path, wanted: workloads.Wanted, ratio: float, file: str)
 
 
 def test_an_original_is_taken_whole_at_full_scale_and_in_part_below(tmp_path: Path) -> None:
-    wanted = tbm.WORKLOADS[5]
+    wanted = traces.WORKLOADS[5]
     own = original(tmp_path / "own", wanted, 1 / 40, "prj_0.csv.zst")
     whole = Library(tmp_path / "1", 1.0, own, []).get(wanted)
     assert whole is not None and whole.kind == "original" and whole.path.parent == own
@@ -148,7 +147,7 @@ def test_an_original_is_taken_whole_at_full_scale_and_in_part_below(tmp_path: Pa
 
 
 def test_what_does_not_have_the_papers_figures_is_not_the_original(tmp_path: Path) -> None:
-    prj, prn = tbm.WORKLOADS[5], tbm.WORKLOADS[1]
+    prj, prn = traces.WORKLOADS[5], traces.WORKLOADS[1]
     own = original(tmp_path / "own", prn, 1 / 2000, "prj_0.csv.zst")
     found = Library(tmp_path / "1", 1.0, own, []).get(prj)
     assert found is not None and found.kind == "real"
@@ -164,7 +163,7 @@ def test_excerpts_keep_neighbours_and_close_gaps() -> None:
 
 
 def test_a_ratio_of_its_own_takes_a_trace_whole(tmp_path: Path) -> None:
-    wanted = tbm.WORKLOADS[5]
+    wanted = traces.WORKLOADS[5]
     own = original(tmp_path / "own", wanted, 1 / 400, "prj_0.csv.zst")
     whole = workloads.Wanted("all of it", wanted.files, wanted.table, is_paper=False, ratio=1.0)
     library = Library(tmp_path / "kept", 1 / 8, own, [])
@@ -213,9 +212,7 @@ def test_the_long_term_is_the_second_half_of_what_a_run_wrote() -> None:
 
 def test_short_runs_are_those_beside_the_main_ones() -> None:
     quick, paper = tbm.SCALES["quick"], tbm.SCALES["paper"]
-    points = [
-        point for experiment in tbm.EXPERIMENTS for point in tbm.points(experiment, "quick", ["fin1 excerpt"])
-    ]
+    points = STUDY.points(STUDY.experiments, "quick")
     assert {tbm.capacities(point, paper) for point in points} == {10}
     for point in points:
         main = point.replay == "closed" and not point.bac and not point.setting
@@ -226,13 +223,12 @@ def test_short_runs_are_those_beside_the_main_ones() -> None:
             assert tbm.capacities(point, quick) == (2 if point.workload in few else 4)
 
 
-PAPER_NAMES = [wanted.name for wanted in tbm.WORKLOADS]
+PAPER_NAMES = [wanted.name for wanted in traces.WORKLOADS]
 
 
 @pytest.mark.parametrize("scale", tbm.SCALES)
 def test_every_workload_is_run_in_every_way(scale: str) -> None:
-    ways = {(p.workload, p.allocation, p.tbm, p.bac, p.replay)
-            for e in ("bars", "bac") for p in tbm.points(e, scale, [])}  # fmt: skip
+    ways = {(p.workload, p.allocation, p.tbm, p.bac, p.replay) for p in STUDY.points(("bars", "bac"), scale)}
     missing = set()
     for name in PAPER_NAMES:
         for allocation in tbm.ALLOCATIONS:
@@ -250,7 +246,7 @@ def test_settings_reach_the_engine(trace: Path) -> None:
     for setting in tbm.SETTINGS:
         replay = "open" if setting in tbm.PACES else "closed"
         point = Point("exch", "D", setting == "no pad", False, replay, setting)
-        resolved[setting] = tbm.run_of(point, made, TINY).job().resolve()
+        resolved[setting] = STUDY.run(point, made, TINY).job().resolve()
     plain, apart = resolved[""]["ftl"], resolved["two frontiers"]["ftl"]
     assert (plain["reclaim_unit"], plain["separation"]) == ("block", "none")
     assert (apart["reclaim_unit"], apart["separation"]) == ("block", "host-gc")
@@ -270,7 +266,7 @@ def test_pac_and_bac_are_compared_over_the_same_volume() -> None:
         for twin in (False, True):
             results[Point("exch", allocation, twin, False, "closed")] = Result({}, {"series": series})
             results[Point("exch", allocation, twin, True, "closed")] = Result({}, {"series": short_series})
-    found = {claim.id: claim for claim in tbm.judged(Evidence(results, {}), ("bac",))}
+    found = {claim.id: claim for claim in STUDY.judged(Evidence(results, {}), ("bac",))}
     assert found["c-bac-all"].measured == pytest.approx(1.0)
     assert (found["c-bac-all"].workload, found["c-bac-all"].verdict) == ("exch", "reproduced")
     assert found["c-bac"].verdict == "not-run"
@@ -290,14 +286,14 @@ def by_hand(iops: float, response: float, pristine: float, later: float, collect
 
 def test_claims_follow_from_hand_made_results() -> None:
     results = {}
-    for wanted in tbm.WORKLOADS:
+    for wanted in traces.WORKLOADS:
         lucky = wanted.name == "exch"
         for allocation in tbm.ALLOCATIONS:
             base = by_hand(100, 1000, 1.0, 0.1, 100)
             gained = by_hand(165 if lucky else 95, 600 if lucky else 1050, 1.0, 0.96, 50)
             results[Point(wanted.name, allocation, False, False, "closed")] = base
             results[Point(wanted.name, allocation, True, False, "closed")] = gained
-    found = {claim.id: claim for claim in tbm.judged(Evidence(results, {}), ("bars", "series"))}
+    found = {claim.id: claim for claim in STUDY.judged(Evidence(results, {}), ("bars", "series"))}
     assert found["a-writes-base-closed"].measured == pytest.approx(90)
     assert found["a-writes-base-closed"].verdict == "reproduced"
     assert found["a-writes-tbm-closed"].measured == pytest.approx(4)
@@ -349,14 +345,15 @@ def test_a_whole_reproduction_on_a_tiny_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(tbm.SCALES, "quick", TINY)
-    monkeypatch.setattr(tbm, "shipped_places", list)
+    # Away from the traces that may lie beside the project.
+    monkeypatch.chdir(tmp_path)
     out = tmp_path / "out"
     arguments = ["reproduce", "tbm", "--only", "series", "--out", str(out), "--json"]
     assert cli.main(arguments) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["paper"], document["scale"]) == ("ftlab.claims/1", "tbm", "quick")
     measured = {claim["id"] for claim in document["claims"] if claim["verdict"] != "not-run"}
-    assert measured == {statement.id for statement in tbm.STATEMENTS if statement.experiment == "series"}
+    assert measured == {statement.id for statement in STUDY.statements if statement.experiment == "series"}
     for replay in tbm.REPLAYS:
         for figure in ("figure2", "figure6"):
             assert (out / f"{figure}-{replay}.png").stat().st_size > 10_000
@@ -368,13 +365,20 @@ def test_a_whole_reproduction_on_a_tiny_device(
     text = capsys.readouterr().out
     assert "a-writes-base-closed" in text and "prj-0     generated" in text
     assert {file: file.stat().st_mtime_ns for file in runs} == runs
+    # What has been damaged meanwhile is run anew, and the claims are the same.
+    (next(iter(runs)).parent / "series.parquet").unlink()
+    assert cli.main(arguments) == 0
+    again = capsys.readouterr()
+    assert json.loads(again.out) == document
+    assert again.err.startswith("note: the kept run `") and "series.parquet is missing" in again.err
 
 
 def test_one_frontier_beside_two_is_drawn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(tbm.SCALES, "quick", TINY)
-    monkeypatch.setattr(tbm, "shipped_places", list)
+    # Away from the traces that may lie beside the project.
+    monkeypatch.chdir(tmp_path)
     assert cli.main(["reproduce", "tbm", "--only", "frontiers", "--out", str(tmp_path)]) == 0
     assert "claim" in capsys.readouterr().out
     assert (tmp_path / "frontiers-closed.png").stat().st_size > 10_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +11,19 @@ import pytest
 
 import ftlab
 from ftlab import Result, cli
-from ftlab.reproduce import (
-    claims,
-    gcf,
-    gcf_claims,
-    gcf_drawing,
-    gcf_hosts,
-    gcf_lanes,
-    gcf_report,
-    workloads,
-)
-from ftlab.reproduce.gcf import Evidence, Point
-from ftlab.reproduce.gcf_hosts import CLUSTER, DESKTOP, LARGEST, MULTIMEDIA, SECTOR_63
+from ftlab.reproduce import workloads
+from ftlab.reproduce.experiment import Tell
+from ftlab.reproduce.gcf import STUDY
+from ftlab.reproduce.gcf import axes as gcf
+from ftlab.reproduce.gcf import hosts as gcf_hosts
+from ftlab.reproduce.gcf import lanes as gcf_lanes
+from ftlab.reproduce.gcf.axes import Evidence, Point
+from ftlab.reproduce.gcf.hosts import CLUSTER, DESKTOP, LARGEST, MULTIMEDIA, SECTOR_63
+from ftlab.reproduce.study import Scale
 from ftlab.reproduce.workloads import Library, Wanted
 
 RATIO = 1 / 128
-TINY = gcf.Scale(RATIO)
+TINY = Scale(RATIO)
 """128 MiB for Random: 32 logical blocks a channel."""
 
 
@@ -101,14 +97,8 @@ def test_reads_of_a_recorded_trace_are_left_out_and_its_places_packed(tmp_path: 
     assert offsets.tolist() == [workloads.REGION, 8192]
 
 
-def test_claim_ids_are_unique_and_lead_to_an_experiment() -> None:
-    ids = [statement.id for statement in gcf_claims.STATEMENTS]
-    assert len(set(ids)) == len(ids)
-    assert not set(ids) & set(gcf.EXPERIMENTS)
-    for statement in gcf_claims.STATEMENTS:
-        found = claims.experiments_for(statement.id, gcf.EXPERIMENTS, gcf_claims.STATEMENTS)
-        assert found == (statement.experiment,)
-    assert gcf_report.TABLES.keys() == gcf.EXPERIMENTS.keys()
+def test_every_experiment_is_shown() -> None:
+    assert all(experiment.tables and experiment.pictures for experiment in STUDY.experiments.values())
 
 
 def test_the_device_is_the_papers() -> None:
@@ -151,8 +141,8 @@ def test_only_cycle_filling_addresses_planes_independently() -> None:
     }  # fmt: skip
 
 
-def resolved(point: Point, scale: gcf.Scale = TINY) -> dict[str, Any]:
-    return gcf.run_of(point, None, scale).job().resolve()
+def resolved(point: Point, scale: Scale = TINY) -> dict[str, Any]:
+    return STUDY.run(point, None, scale).job().resolve()
 
 
 def test_every_reading_reaches_the_engine() -> None:
@@ -182,7 +172,7 @@ def test_made_traces_are_shifted_onto_whole_pages() -> None:
 
 
 def test_channel_time_adds_up_the_operations() -> None:
-    run = gcf.run_of(Point("Random", "FI"), None, TINY)
+    run = STUDY.run(Point("Random", "FI"), None, TINY)
     summary = ftlab.run(run.preset, sets=run.sets).summary
     parts = {part: gcf.channel_time(summary, part) for part in ("host", "gc", "idle")}
     assert sum(parts.values()) == pytest.approx(1)
@@ -198,7 +188,7 @@ def test_channel_time_adds_up_the_operations() -> None:
 
 @pytest.mark.parametrize("scheme", ["SYNC", "FI"])
 def test_updates_of_the_map_for_collections_are_gc(scheme: str) -> None:
-    run = gcf.run_of(Point("Random", scheme, "DFTL", 2), None, TINY)
+    run = STUDY.run(Point("Random", scheme, "DFTL", 2), None, TINY)
     summary = ftlab.run(run.preset, sets=run.sets).summary
     assert summary["policy"]["dftl.gc_updates"] > 0 and summary["policy"]["dftl.fetches"] > 0
     parts = {part: gcf.channel_time(summary, part) for part in ("host", "gc", "idle")}
@@ -290,13 +280,14 @@ def by_hand(iops: float = 100.0, host: float = 0.2, gc: float = 0.3) -> Result:
 
 def test_claims_of_figures_8_and_9_follow_from_hand_made_results() -> None:
     results = {
-        point: by_hand(50.0 + 10 * point.channels, 0.05, 0.2) for e in ("fig8", "fig9") for point in gcf.points(e)
+        point: by_hand(50.0 + 10 * point.channels, 0.05, 0.2)
+        for point in STUDY.points(("fig8", "fig9"), "quick")
     }  # fmt: skip
     results[Point("Random", "FI")] = by_hand(80, 0.01, 0.13)
     for scheme, iops, gc in (("GCF", 140, 0.4), ("CF", 200, 0.5)):
         results[Point("Desktop", scheme)] = by_hand(iops, 0.4, gc)
         results[Point("Random", scheme)] = by_hand(iops, 0.05, 0.9)
-    found = {claim.id: claim for claim in gcf_claims.judged(Evidence(results, {}), ("fig8", "fig9"))}
+    found = {claim.id: claim for claim in STUDY.judged(Evidence(results, {}), ("fig8", "fig9"))}
     assert found["f8-fast-fi-desktop"].measured == pytest.approx(130 / 60)
     assert found["f8-fast-fi-desktop"].verdict == "direction"
     assert found["f8-fast-forwarding-desktop"].measured == pytest.approx(140 / 60)
@@ -320,13 +311,13 @@ def test_claims_of_figure_10_and_table_3_follow_from_hand_made_results() -> None
     iops = {"SYNC": 50.0, "FI": 80.0, "GCF": 100.0, "CF": 160.0}
     results = {
         point: by_hand(iops[point.scheme] * (1 + point.buffer_kib / 32768 * (point.scheme == "FI")))
-        for point in gcf.points("fig10")
+        for point in STUDY.points(("fig10",), "quick")
     }  # fmt: skip
     for (scheme, workload), published in gcf.TABLE3.items():
         results[gcf.table3_point(scheme, workload)] = by_hand(
             1.2 * published if scheme == "CF" else published
         )
-    found = {claim.id: claim for claim in gcf_claims.judged(Evidence(results, {}), ("fig10", "table3"))}
+    found = {claim.id: claim for claim in STUDY.judged(Evidence(results, {}), ("fig10", "table3"))}
     assert found["f10-fast-cf-random"].measured == pytest.approx(0)
     assert found["f10-fast-cf-random"].verdict == "direction", "FI has caught up at 32 MiB"
     assert found["f10-fast-sync-random"].measured == pytest.approx(100 * (50 / 80.15625 - 1))
@@ -342,9 +333,9 @@ def test_n_s_is_judged_by_the_erases_of_the_other_channels() -> None:
         wear = {"channel": np.repeat(np.arange(8), 2), "erases": np.repeat([first, *[other] * 7], 2)}
         return Result(by_hand().summary, {"wear": wear})
 
-    results = {point: erased(50, 3 if point.setting else 0) for point in gcf.points("pathological")}
+    results = {point: erased(50, 3 if point.setting else 0) for point in gcf.PATHOLOGICAL}
     results[Point("one channel", "GCF")] = erased(50, 1)
-    found = {claim.id: claim for claim in gcf_claims.judged(Evidence(results, {}), ("pathological",))}
+    found = {claim.id: claim for claim in STUDY.judged(Evidence(results, {}), ("pathological",))}
     assert found["ns-protects"].measured == pytest.approx(100 / 3)
     assert found["ns-little-help"].measured == pytest.approx(0)
 
@@ -357,38 +348,38 @@ def test_claims_of_figure_3_follow_from_a_hand_made_buffer() -> None:
         "evictions": np.repeat(np.arange(4) * 9, 3),
     }
     results = {gcf.FIGURE3: Result({}, {"buffer": table})}
-    found = {claim.id: claim for claim in gcf_claims.judged(Evidence(results, {}), ("fig3",))}
+    found = {claim.id: claim for claim in STUDY.judged(Evidence(results, {}), ("fig3",))}
     assert found["f3-held"].measured == pytest.approx(100 * 2000 / 2048)
     assert found["f3-dry"].measured == pytest.approx(50)
     assert found["f3-turns"].measured == 2 and found["f3-turns"].verdict == "reproduced"
 
 
-@pytest.mark.parametrize("only", gcf.EXPERIMENTS)
+@pytest.mark.parametrize("only", STUDY.experiments)
 def test_a_whole_reproduction_on_a_tiny_device(
     only: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(gcf.SCALES, "quick", TINY)
-    monkeypatch.setattr(gcf_hosts, "shipped_places", list)
-    long = gcf.READINGS["long"]
-    short = replace(long, sets={**long.sets, "workload.volume": "160MiB"})
-    monkeypatch.setitem(gcf.READINGS, "long", short)
+    # Away from the traces that may lie beside the project.
+    monkeypatch.chdir(tmp_path)
+    long = {**gcf.READINGS["long"].sets, "workload.volume": "160MiB"}
+    monkeypatch.setitem(STUDY.axes["setting"], "long", long)
     out = tmp_path / "out"
     assert cli.main(["reproduce", "gcf", "--only", only, "--out", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["paper"], document["scale"]) == ("ftlab.claims/1", "gcf", "quick")
     measured = {claim["id"] for claim in document["claims"] if claim["verdict"] != "not-run"}
-    expected = {statement.id for statement in gcf_claims.STATEMENTS if statement.experiment == only}
+    expected = {statement.id for statement in STUDY.statements if statement.experiment == only}
     # So small a log has no room for a collection that N_s would prevent.
     assert measured == expected - {"ns-protects"}
-    for name in gcf_drawing.BESIDE.get(only, (only,)):
+    for name in STUDY.experiments[only].pictures:
         assert (out / f"{name}.png").stat().st_size > 10_000
     assert (out / "report.md").read_text(encoding="utf-8").count("\n## ") >= 2
 
 
 def test_timelines_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = gcf.run_of(gcf.LANES["FAST"][0], None, TINY)
-    lanes = gcf_lanes.record(run, (100.0, 300.0), tmp_path)
+    run = STUDY.run(gcf.LANES["FAST"][0], None, TINY)
+    lanes = gcf_lanes.record(run, (100.0, 300.0), tmp_path, Tell())
     assert [lane.channel for lane in lanes] == list(range(8))
     assert any(lane.operations for lane in lanes)
     monkeypatch.setattr(gcf_lanes, "simulate", None)
-    assert gcf_lanes.record(run, (100.0, 300.0), tmp_path) == lanes
+    assert gcf_lanes.record(run, (100.0, 300.0), tmp_path, Tell()) == lanes

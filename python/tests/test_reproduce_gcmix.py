@@ -12,9 +12,13 @@ import pytest
 
 import ftlab
 from ftlab import Result, cli
-from ftlab.reproduce import claims, gcmix, gcmix_report, gcmix_servers, workloads
-from ftlab.reproduce.gcmix import Evidence, Point, uniform, zipf
-from ftlab.reproduce.gcmix_servers import SERVERS, Server
+from ftlab.reproduce import survival, workloads
+from ftlab.reproduce.gcmix import STUDY
+from ftlab.reproduce.gcmix import axes as gcmix
+from ftlab.reproduce.gcmix import servers as gcmix_servers
+from ftlab.reproduce.gcmix.axes import Evidence, Point, uniform, zipf
+from ftlab.reproduce.gcmix.servers import SERVERS, Server
+from ftlab.reproduce.survival import EXPECTED, Trial
 from ftlab.reproduce.workloads import Library
 
 TINY = gcmix.Scale(1 / 64, longest_mib=24 * 1024)
@@ -108,25 +112,20 @@ def test_the_whole_capture_comes_before_its_beginning(tmp_path: Path) -> None:
     for name in ("varmail.csv.zst", "varmail-220k.csv.zst"):
         assert workloads.recognised([tmp_path / name], wanted["varmail"].files) is not None
     assert workloads.recognised([tmp_path / "varmail2.csv"], wanted["varmail"].files) is None
-    assert gcmix_servers.shipped_places()[0].name == "captured"
+    assert STUDY.places[0].name == "captured"
 
 
-def test_claim_ids_are_unique_and_lead_to_an_experiment() -> None:
-    ids = [statement.id for statement in gcmix.STATEMENTS]
-    assert len(set(ids)) == len(ids)
-    assert not set(ids) & set(gcmix.EXPERIMENTS)
-    assert {statement.experiment for statement in gcmix.STATEMENTS} == set(gcmix.EXPERIMENTS)
-    for statement in gcmix.STATEMENTS:
-        found = claims.experiments_for(statement.id, gcmix.EXPERIMENTS, gcmix.STATEMENTS)
-        assert found == (statement.experiment,)
+def test_every_experiment_has_claims_and_is_shown() -> None:
+    assert {statement.experiment for statement in STUDY.statements} == set(STUDY.experiments)
+    assert all(experiment.tables and experiment.pictures for experiment in STUDY.experiments.values())
 
 
 def test_every_ftl_meets_every_exponent_at_the_papers_volume() -> None:
-    points = gcmix.points("fig8")
+    points = STUDY.points(["fig8"], "quick")
     assert {(p.workload, p.ftl) for p in points} == {
         (zipf(z), f) for z in gcmix.EXPONENTS for f in gcmix.FTLS
     }
-    resolved = gcmix.run_of(Point(zipf(0.4), "DML"), None, gcmix.SCALES["paper"]).job().resolve()
+    resolved = STUDY.run(Point(zipf(0.4), "DML"), None, gcmix.SCALES["paper"]).job().resolve()
     device, run = resolved["device"], resolved["run"]
     assert (device["channels"], device["planes_per_die"], device["blocks_per_plane"]) == (1, 1, 32_768)
     assert (device["user_capacity"], resolved["workload"]["volume"]) == ("24GiB", "128GiB")
@@ -137,7 +136,7 @@ def test_every_ftl_meets_every_exponent_at_the_papers_volume() -> None:
 
 def test_readings_reach_the_engine() -> None:
     resolved = {
-        setting: gcmix.run_of(Point(zipf(0.4), "P", setting), None, gcmix.SCALES["quick"]).job().resolve()
+        setting: STUDY.run(Point(zipf(0.4), "P", setting), None, gcmix.SCALES["quick"]).job().resolve()
         for setting in gcmix.READINGS if setting not in ("serial", "10 times the rate")
     }  # fmt: skip
     assert resolved["30 per second"]["workload"]["interval"] == "33333us"
@@ -146,7 +145,7 @@ def test_readings_reach_the_engine() -> None:
     assert resolved["begins empty"]["run"]["precondition"] == "none"
     planes = resolved["eight planes"]["device"]
     assert planes["channels"] * planes["planes_per_die"] * planes["blocks_per_plane"] == 2048
-    half = gcmix.run_of(Point(uniform(0.5), "P"), None, gcmix.SCALES["paper"]).job().resolve()
+    half = STUDY.run(Point(uniform(0.5), "P"), None, gcmix.SCALES["paper"]).job().resolve()
     assert half["device"]["user_capacity"] == "16GiB"
 
 
@@ -154,11 +153,11 @@ def test_traces_are_replayed_at_the_rate(tmp_path: Path) -> None:
     made = Library(tmp_path, 1 / 16_384, None, []).get(gcmix_servers.wanted(BY_NAME["EXCHANGE"]))
     assert made is not None
     slow, fast = (
-        gcmix.run_of(Point("EXCHANGE", "DML", setting), made, TINY).job().resolve()["host"]["time_scale"]
+        STUDY.run(Point("EXCHANGE", "DML", setting), made, TINY).job().resolve()["host"]["time_scale"]
         for setting in ("", "10 times the rate")
     )
     assert slow == pytest.approx(10 * fast)
-    serial = gcmix.run_of(Point("EXCHANGE", "DML", "serial"), made, TINY).job().resolve()
+    serial = STUDY.run(Point("EXCHANGE", "DML", "serial"), made, TINY).job().resolve()
     assert (serial["run"]["executor"], serial["host"]["replay"], serial["host"]["queue_depth"]) == (
         "timed",
         "closed",
@@ -167,7 +166,7 @@ def test_traces_are_replayed_at_the_rate(tmp_path: Path) -> None:
 
 
 def test_a_serial_device_adds_up_the_operations_of_table_1() -> None:
-    sets = {**gcmix.run_of(Point(zipf(0.8), "PX", "serial"), None, TINY).sets, "workload.read_fraction": 0.5}
+    sets = {**STUDY.run(Point(zipf(0.8), "PX", "serial"), None, TINY).sets, "workload.read_fraction": 0.5}
     for ftl in ("gcmix-p", "gcmix-pm"):
         summary = ftlab.run(ftl, sets=sets).summary
         host = summary["host"]
@@ -178,7 +177,7 @@ def test_a_serial_device_adds_up_the_operations_of_table_1() -> None:
 
 
 def test_the_distribution_of_locality_is_a_table(tmp_path: Path) -> None:
-    sets = gcmix.run_of(Point(zipf(0.6), "D"), None, TINY).sets
+    sets = STUDY.run(Point(zipf(0.6), "D"), None, TINY).sets
     result = ftlab.run("gcmix-d", sets=sets, out=tmp_path / "d")
     omega, part = gcmix.distribution(result)
     assert np.all(np.diff(omega) > 0) and part[-1] == 1
@@ -187,9 +186,7 @@ def test_the_distribution_of_locality_is_a_table(tmp_path: Path) -> None:
     assert result.locality["samples"].sum() == result.summary["policy"]["dac.omega_samples"]
     loaded = Result.load(tmp_path / "d")
     assert loaded.locality["omega"].tolist() == result.locality["omega"].tolist()
-    plain = ftlab.run(
-        "gcmix-p", sets=gcmix.run_of(Point(zipf(0.6), "P"), None, TINY).sets, out=tmp_path / "d"
-    )
+    plain = ftlab.run("gcmix-p", sets=STUDY.run(Point(zipf(0.6), "P"), None, TINY).sets, out=tmp_path / "d")
     assert "locality" not in plain.tables
     assert not (tmp_path / "d" / "locality.parquet").exists()
     with pytest.raises(KeyError):
@@ -223,7 +220,7 @@ def test_claims_follow_from_hand_made_results() -> None:
         results[Point(zipf(z), "D", gcmix.OMEGA_AGE)] = by_hand(
             2.5, omega=1.1 * published if z else 3 * published
         )
-    found = {claim.id: claim for claim in gcmix.judged(Evidence(results, {}), ("fig5", "fig8"))}
+    found = {claim.id: claim for claim in STUDY.judged(Evidence(results, {}), ("fig5", "fig8"))}
     assert found["omega-0.0"].verdict == "not-reproduced"
     assert found["omega-0.6"].measured == pytest.approx(2.0471)
     assert found["omega-0.6"].verdict == "reproduced"
@@ -251,7 +248,7 @@ def test_server_claims_follow_from_hand_made_results() -> None:
                 write=900 if mixed else 1000, read=102 if mixed else 100
             )
     experiments = ("fig7", "fig9", "fig10", "fig11", "fig12", "fig13")
-    found = {claim.id: claim for claim in gcmix.judged(Evidence(results, {}), experiments)}
+    found = {claim.id: claim for claim in STUDY.judged(Evidence(results, {}), experiments)}
     assert found["omega-order"].measured == pytest.approx(7.5)
     assert found["omega-below"].measured == pytest.approx(60) and found["omega-below"].verdict == "direction"
     assert found["backup-p-least"].measured == pytest.approx(100 * 0.5 / 3)
@@ -272,15 +269,15 @@ def test_a_whole_reproduction_on_a_tiny_device(
     only: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(gcmix.SCALES, "quick", TINY)
-    monkeypatch.setattr(gcmix_servers, "shipped_places", list)
+    # Away from the traces that may lie beside the project.
+    monkeypatch.chdir(tmp_path)
     out = tmp_path / "out"
     assert cli.main(["reproduce", "gcmix", "--only", only, "--out", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["paper"], document["scale"]) == ("ftlab.claims/1", "gcmix", "quick")
     measured = {claim["id"] for claim in document["claims"] if claim["verdict"] != "not-run"}
-    assert measured == {statement.id for statement in gcmix.STATEMENTS if statement.experiment == only}
+    assert measured == {statement.id for statement in STUDY.statements if statement.experiment == only}
     assert (out / f"{only}.png").stat().st_size > 10_000
-    assert gcmix_report.TABLES.keys() == gcmix.EXPERIMENTS.keys()
     page = (out / "report.md").read_text(encoding="utf-8")
     assert page.count("\n## ") >= 2
 
@@ -292,3 +289,36 @@ def test_generators_alone_still_have_an_answer_for_people(
     assert cli.main(["reproduce", "gcmix", "--only", "omega-0.4", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "omega-0.4" in text and "generated as they run" in text
+
+
+def test_survival_is_tried_beside_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def trials(scale: str, **_: Any) -> list[Trial]:
+        assert scale == "quick"
+        first = {"seed": 3, "at": 1234, "during": True, "lpn": 7, "promised": 9, "found": 0}
+        return [Trial(protection, "MLC shadow", trouble, 100, 0 if survives else 12, 90, 5, None if survives else first)
+                for (protection, trouble), survives in EXPECTED.items()]  # fmt: skip
+
+    cost = {
+        "pages_read": 1e3,
+        "restart_s": 1.5,
+        "spare_bytes_per_page": 16,
+        "spare_share": 0.03,
+        "wall_s": 0.2,
+    }
+    monkeypatch.setattr(survival, "matrix", trials)
+    monkeypatch.setattr(survival, "restart", lambda ratio: cost)
+    assert cli.main(["reproduce", "gcmix", "--only", "survival", "--out", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert (
+        "loses in 12 of 100" in text and "reads 1,000 spare areas" in text and "s-supercap-power-cut" in text
+    )
+    claims = json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))["claims"]
+    assert {claim["verdict"] for claim in claims if claim["id"].startswith("s-")} == {"reproduced"}
+    assert {claim["verdict"] for claim in claims if not claim["id"].startswith("s-")} == {"not-run"}
+    page = (tmp_path / "report.md").read_text(encoding="utf-8")
+    assert "## Survival: lives with a fault, by protection" in page and "reads 1,000 spare areas" in page
+    figures = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
+    assert figures["restart"] == cost and len(figures["survival"]) == len(EXPECTED)
+    assert (tmp_path / "survival.png").stat().st_size > 10_000

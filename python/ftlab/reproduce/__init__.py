@@ -1,8 +1,9 @@
 """The papers' experiments: what each claims, beside what this engine measures.
 
-A paper is one module (`tbm`) that knows its device, its workloads and its claims. The rest is shared: `claims` has the
-rules by which a measured figure is judged, `experiment` the resumable grid of runs, `synthesis` and `workloads` the
-traces, `drawing` the figures, `cli` the command.
+A paper is a folder (`tbm`) with its axes, its claims, its tables and its pictures, put together as a `Study`. The rest
+is shared: `study` does what is the same for every paper, `claims` has the rules by which a measured figure is judged,
+`experiment` the grid of runs, `kept` what is kept of them, `synthesis` and `workloads` the traces, `charts` figures
+that are a table and a picture, `panels` what pictures have in common, `cli` the command.
 """
 
 from ftlab.reproduce.claims import SCHEMA, Claim

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ftlab import text
@@ -195,6 +195,67 @@ class Statement:
         )
 
 
+Pick: TypeAlias = Callable[[Iterable[float]], float]
+"""Which of several values decides, such as `max`."""
+
+Values: TypeAlias = Callable[[Any], Mapping[str, float]]
+"""Several values by name, from the paper's evidence."""
+
+
+def decided(
+    values: Mapping[str, float], pick: Pick, form: Callable[[float], str], workload: str = ""
+) -> Finding:
+    """One of several values, by workload or of one workload; all are noted. What is not defined decides nothing.
+
+    Raises:
+        KeyError: no value is defined.
+    """
+    known = {name: value for name, value in values.items() if not math.isnan(value)}
+    if not known:
+        raise KeyError(next(iter(values), "values"))
+    chosen = pick(known.values())
+    note = ", ".join(f"{name} {form(value)}" for name, value in known.items())
+    if workload:
+        return Finding(chosen, workload, note if len(known) > 1 else "")
+    return Finding(chosen, next(name for name, value in known.items() if value == chosen), note)
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What claims about one thing have in common; calling it makes a statement."""
+
+    experiment: str
+    workload: str = ""
+    """Which to name if it was not run."""
+    unit: str = "%"
+    id: str = "{}"
+    """The claims' ids, with a place for each one's own part."""
+    claim: str = "{}"
+    """The claims' words, likewise."""
+
+    def __call__(
+        self, name: str, claim: str, paper: float | str | None, rule: Rule, measure: Callable[[Any], Finding],
+        **other: str,
+    ) -> Statement:  # fmt: skip
+        """A claim with a measurement of its own; `other` is what it has for itself."""
+        here = replace(self, **other)
+        return Statement(
+            here.id.format(name), here.claim.format(claim), paper, here.unit, rule, here.experiment, measure,
+            here.workload,
+        )  # fmt: skip
+
+    def of(
+        self, name: str, claim: str, paper: float | str | None, rule: Rule, workload: str, values: Values,
+        pick: Pick = min, **other: str,
+    ) -> Statement:  # fmt: skip
+        """A claim of which one of several values of a workload decides."""
+
+        def measure(evidence: Any) -> Finding:
+            return decided(values(evidence), pick, number, workload)
+
+        return self(name, claim, paper, rule, measure, workload=workload, **other)
+
+
 def experiments_for(
     only: str | None, experiments: Iterable[str], statements: Iterable[Statement]
 ) -> tuple[str, ...] | None:
@@ -212,14 +273,18 @@ def document(paper: str, scale: str, claims: Sequence[Claim]) -> dict[str, Any]:
     return {"schema": SCHEMA, "paper": paper, "scale": scale, "claims": [claim.to_json() for claim in claims]}
 
 
-def markdown(claims: Sequence[Claim]) -> list[str]:
+def measured(claim: Claim) -> str:
+    """A claim's figure with its unit."""
+    return f"{number(claim.measured)} {claim.unit}".strip()
+
+
+def markdown(claims: Sequence[Claim], figure: Callable[[Claim], str] = measured) -> list[str]:
     """The claims as the lines of a Markdown table."""
     lines = ["| claim | paper | measured | verdict | workload | kind |", "|---|---:|---:|---|---|---|"]
     for claim in claims:
-        measured = f"{number(claim.measured)} {claim.unit}".strip()
         paper = "" if claim.paper_value is None else claim.paper_value
         lines.append(
-            f"| {claim.id}: {claim.claim} | {paper} | {measured} | {claim.verdict} | {claim.workload} "
+            f"| {claim.id}: {claim.claim} | {paper} | {figure(claim)} | {claim.verdict} | {claim.workload} "
             f"| {claim.workload_kind} |"
         )
     return lines

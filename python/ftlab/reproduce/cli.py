@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ftlab import output
-from ftlab.reproduce import claims, gcf_report, gcmix_report, tbm_report
+from ftlab.reproduce import claims, gcf, gcmix, tbm
 from ftlab.reproduce.experiment import Tell
-from ftlab.reproduce.paper import Outcome, Paper
+from ftlab.reproduce.study import Outcome, Study
 from ftlab.usage import Parser, nearest, one_of, pointed
 
-PAPERS = {paper.name: paper for paper in (tbm_report.PAPER, gcmix_report.PAPER, gcf_report.PAPER)}
+PAPERS = {paper.name: paper for paper in (tbm.STUDY, gcmix.STUDY, gcf.STUDY)}
 
 SCALES = tuple(dict.fromkeys(scale for paper in PAPERS.values() for scale in paper.scales))
 
@@ -81,7 +81,7 @@ def main(options: argparse.Namespace) -> None:
     )
 
 
-def experiments_of(paper: Paper, only: str | None) -> Sequence[str]:
+def experiments_of(paper: Study, only: str | None) -> Sequence[str]:
     """The experiments that `--only` asks for.
 
     Raises:
@@ -100,8 +100,8 @@ def experiments_of(paper: Paper, only: str | None) -> Sequence[str]:
 class Report(output.OutputDirectory):
     """The directory of a reproduction: claims, figures, and tables for reading."""
 
-    def __init__(self, path: Path, paper: Paper) -> None:
-        pictures = [f"{name}.{kind}" for name in paper.pictures for kind in ("png", "svg")]
+    def __init__(self, path: Path, paper: Study) -> None:
+        pictures = [f"{name}.{kind}" for name in paper.picture_names for kind in ("png", "svg")]
         super().__init__(path, ("claims.json", "figures.json", "report.md", *pictures))
         self.paper = paper
 

@@ -1,13 +1,14 @@
 """A grid of runs that can be interrupted and taken up again.
 
-Each run's result is kept in a directory named by a hash of everything that determines it: the resolved configuration,
-the bytes of its trace, and the engine. What is there already is not run again; what is there for another engine or
-another trace is not taken for this one's.
+Each run's result is kept under the hash of everything that determines it: the resolved configuration, the bytes of its
+trace, and the engine. What is there already is not run again; what is there for another engine or another trace is not
+taken for this one's.
 """
 
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -24,6 +25,7 @@ from typing import IO, Any
 from ftlab import _core
 from ftlab.configs import Source, set_list
 from ftlab.output import OutputDirectory
+from ftlab.reproduce.kept import Store
 from ftlab.result import Result
 from ftlab.simulation import Job, Progress
 
@@ -53,12 +55,12 @@ class Run:
         )
 
     def key(self) -> str:
-        """The hash that names its result."""
+        """The hash of what determines its result."""
         resolved = self.job().resolve()
         resolved["workload"].pop("trace", None)
         trace = None if self.trace is None else file_digest(self.trace)
         facts = {"config": resolved, "trace": trace, "engine": engine_digest()}
-        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:20]
+        return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def file_digest(path: Path) -> str:
@@ -84,6 +86,7 @@ class Grid:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self._store = Store(directory)
 
     def run(
         self, runs: Sequence[Run], tell: Tell | None = None, jobs: int | None = None
@@ -94,31 +97,20 @@ class Grid:
             ConfigError: a configuration cannot be used; found before any simulation starts.
             RunError: a run failed; the others are stopped, and what was finished is kept.
         """
-        places = {run.label: self.directory / run.key() for run in runs}
-        results = {label: Result.load(place) for label, place in places.items() if is_complete(place)}
+        tell = tell or Tell()
+        keys = {run.label: run.key() for run in runs}
+        assert len(keys) == len(runs), "results are told apart by their labels"
+        kept = {label: self._kept(label, key, tell) for label, key in keys.items()}
+        results = {label: result for label, result in kept.items() if result is not None}
         # The longest first, so that no thread is left alone with one at the end.
         missing = sorted((run for run in runs if run.label not in results), key=lambda run: -run.weight)
-        if tell is not None:
-            tell.begin(len(runs), len(results), sum(run.weight for run in missing))
+        tell.begin(len(runs), len(results), sum(run.weight for run in missing))
         if missing:
-            results |= _in_threads(missing, places, tell, jobs or os.cpu_count() or 1)
+            results |= _in_threads(missing, keys, self._store, tell, jobs or os.cpu_count() or 1)
         return {run.label: results[run.label] for run in runs}
 
-
-def is_complete(place: Path) -> bool:
-    """Whether a run's result is there; a directory gets its final name only when it is whole."""
-    return (place / "summary.json").exists()
-
-
-def _keep(result: Result, place: Path) -> None:
-    """Writes a result beside its place and moves it there, so that a place that exists is whole."""
-    beside = place.with_name(f".{place.name}-{os.getpid()}-{threading.get_ident()}")
-    try:
-        OutputDirectory(beside).write_result(result, plots=False)
-        shutil.rmtree(place, ignore_errors=True)
-        beside.replace(place)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+    def _kept(self, label: str, key: str, tell: Tell) -> Result | None:
+        return self._store.take(key, Result.load, lambda why: tell.warn(f"the kept run `{label}` in {why}"))
 
 
 class _Stopped(Exception):
@@ -126,7 +118,7 @@ class _Stopped(Exception):
 
 
 def _in_threads(
-    runs: Sequence[Run], places: Mapping[str, Path], tell: Tell | None, jobs: int
+    runs: Sequence[Run], keys: Mapping[str, str], store: Store, tell: Tell, jobs: int
 ) -> dict[str, Result]:
     stop = threading.Event()
 
@@ -134,15 +126,13 @@ def _in_threads(
         def watch(now: Progress) -> None:
             if stop.is_set():
                 raise _Stopped
-            if tell is not None:
-                tell.running(run.label, now.fraction or 0.0, run.weight)
+            tell.running(run.label, now.fraction or 0.0, run.weight)
 
         if stop.is_set():
             raise _Stopped
         result = run.job().run(watch)
-        _keep(result, places[run.label])
-        if tell is not None:
-            tell.done(run.label, run.weight)
+        store.keep(keys[run.label], lambda place: OutputDirectory(place).write_result(result, plots=False))
+        tell.done(run.label, run.weight)
         return result
 
     with ThreadPoolExecutor(min(jobs, len(runs))) as pool:
@@ -164,12 +154,16 @@ def _raise_first(futures: Sequence[Future[Result]]) -> None:
             raise error
 
 
-class Tell:
-    """The progress of a grid: one line on a terminal, nothing elsewhere."""
+CLEAR = "\r\x1b[K"
+"""Empties the line that a terminal's cursor is in."""
 
-    def __init__(self, stream: IO[str], clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = stream
-        self._show = stream.isatty()
+
+class Tell:
+    """The progress of a grid: one line on a terminal, nothing elsewhere. Without a stream nothing is said at all."""
+
+    def __init__(self, stream: IO[str] | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream if stream is not None else io.StringIO()
+        self._show = self._stream.isatty()
         self._clock = clock
         self._lock = threading.Lock()
         self._at: dict[str, tuple[float, float]] = {}
@@ -184,13 +178,19 @@ class Tell:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._show:
-            self._stream.write("\r\x1b[K")
+            self._stream.write(CLEAR)
             self._stream.flush()
 
     def note(self, message: str) -> None:
         """Says what is being prepared."""
         if self._show:
             self._draw(message)
+
+    def warn(self, message: str) -> None:
+        """Says what stays to be read, on a terminal or not."""
+        with self._lock:
+            self._stream.write(f"{CLEAR if self._show else ''}note: {message}\n")
+            self._stream.flush()
 
     def begin(self, runs: int, finished: int, work: float) -> None:
         """A grid starts, of which some runs were there already."""
@@ -228,5 +228,5 @@ class Tell:
     def _draw(self, line: str) -> None:
         self._drawn = self._clock()
         width = max(20, shutil.get_terminal_size((110, 24)).columns - 1)
-        self._stream.write(f"\r\x1b[K{line[:width]}")
+        self._stream.write(f"{CLEAR}{line[:width]}")
         self._stream.flush()

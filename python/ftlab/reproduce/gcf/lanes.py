@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.reproduce.experiment import Run
+from ftlab.reproduce.experiment import Run, Tell
+from ftlab.reproduce.kept import Store
 from ftlab.simulation import run as simulate
 
 CLASSES = {"host": "host", "rmw": "host", "mapping": "map"}
 """What an operation is for, by its cause; all others are GC."""
+
+OPERATIONS = "operations.json"
+"""The file of a kept timeline."""
 
 PARTS = ("host", "map", "gc")
 
@@ -64,13 +69,30 @@ class Lane:
         return Lane(self.channel, inside)
 
 
-def record(run: Run, window_ms: tuple[float, float], directory: Path) -> list[Lane]:
+def record(run: Run, window_ms: tuple[float, float], directory: Path, tell: Tell) -> list[Lane]:
     """The lanes of a run in a window of simulated time; kept in `directory`."""
-    place = directory / f"{run.key()}-{window_ms[0]:g}-{window_ms[1]:g}-operations.json"
-    if place.exists():
-        kept = json.loads(place.read_text(encoding="utf-8"))
-        return [Lane(lane["channel"], [Operation(*o) for o in lane["operations"]]) for lane in kept]
-    directory.mkdir(parents=True, exist_ok=True)
+    store = Store(directory)
+    facts = {"run": run.key(), "window_ms": window_ms, "of": "operations"}
+    key = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
+    kept = store.take(key, _load, lambda why: tell.warn(f"the kept timeline of `{run.label}` in {why}"))
+    if kept is not None:
+        return kept
+    tell.note(f"recording {run.label}")
+    return store.keep(key, lambda place: _saved(_recorded(run, window_ms, place), place))
+
+
+def _saved(lanes: list[Lane], place: Path) -> list[Lane]:
+    kept = [{"channel": lane.channel, "operations": lane.operations} for lane in lanes]
+    (place / OPERATIONS).write_text(json.dumps(kept), encoding="utf-8")
+    return lanes
+
+
+def _load(place: Path) -> list[Lane]:
+    kept = json.loads((place / OPERATIONS).read_text(encoding="utf-8"))
+    return [Lane(lane["channel"], [Operation(*o) for o in lane["operations"]]) for lane in kept]
+
+
+def _recorded(run: Run, window_ms: tuple[float, float], directory: Path) -> list[Lane]:
     with tempfile.TemporaryDirectory(dir=directory) as beside:
         file = Path(beside) / "timeline.json"
         trace = None if run.trace is None else str(run.trace)
@@ -78,12 +100,7 @@ def record(run: Run, window_ms: tuple[float, float], directory: Path) -> list[La
             run.preset, sets=run.sets, trace=trace, timeline=file,
             timeline_window=(f"{window_ms[0]:g}ms", f"{window_ms[1]:g}ms"),
         )  # fmt: skip
-        lanes = lanes_of(json.loads(file.read_text(encoding="utf-8")), window_ms)
-    place.write_text(
-        json.dumps([{"channel": lane.channel, "operations": lane.operations} for lane in lanes]),
-        encoding="utf-8",
-    )
-    return lanes
+        return lanes_of(json.loads(file.read_text(encoding="utf-8")), window_ms)
 
 
 def lanes_of(timeline: Mapping[str, Any], window_ms: tuple[float, float]) -> list[Lane]:

@@ -148,8 +148,3 @@ CAPTURED = tuple(
 """Traces captured of real applications on ext4: rows of their own, in no claim. They are short, so every scale replays
 them whole, in rounds. The beginning of `varmail` comes with ftlab.
 """
-
-
-def shipped_places() -> list[Path]:
-    """Where real traces may lie beside the project; whole ones first."""
-    return [Path("../shared/traces/captured"), Path("traces")]

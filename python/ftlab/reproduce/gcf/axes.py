@@ -1,22 +1,21 @@
-"""GC forwarding: four ways to run channels, from a device whose user space has been written once."""
+"""GC forwarding: the axes of its grid, what they set, and the figures of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.reproduce import gcf_lanes
-from ftlab.reproduce.experiment import Run
-from ftlab.reproduce.gcf_hosts import CAPTURED, ONE_CHANNEL
-from ftlab.reproduce.gcf_lanes import Lane
+from ftlab.reproduce import study
+from ftlab.reproduce.gcf import lanes
+from ftlab.reproduce.gcf.hosts import CAPTURED, ONE_CHANNEL
+from ftlab.reproduce.gcf.lanes import Lane
+from ftlab.reproduce.study import Scale, Settings
 from ftlab.reproduce.workloads import Workload
 from ftlab.result import Result
-
-PAPER = "gcf"
 
 SCHEMES = ("SYNC", "FI", "GCF", "CF")
 """Section 4.1; each is a preset of its own."""
@@ -34,6 +33,14 @@ CHANNELS = (1, 2, 4, 8)
 
 BUFFERS_KIB = (64, 2048, 8192, 32768)
 """Figure 10."""
+
+
+def size_name(kib: int) -> str:
+    """A buffer's size, for people."""
+    return f"{kib} KiB" if kib < 1024 else f"{kib // 1024} MiB"
+
+
+BUFFER_NAMES = tuple(map(size_name, BUFFERS_KIB))
 
 VOLUMES_GIB = {"Random": 16.0, "Desktop": 40.0, "Multimedia": 20.0, ONE_CHANNEL.name: 16.0}
 """Table 2: the user capacity is the volume."""
@@ -66,15 +73,8 @@ TABLE3_SSD = {
 """The real drive's."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How large the device is."""
-
-    ratio: float
-    """Of the paper's volumes and amounts written; and of N_s, which counts blocks. The write buffer stays."""
-
-
 SCALES = {"quick": Scale(1 / 16), "paper": Scale(1.0)}
+"""Of the paper's volumes and amounts written; and of N_s, which counts blocks. The write buffer stays."""
 
 
 class Point(NamedTuple):
@@ -93,9 +93,14 @@ class Point(NamedTuple):
     @property
     def label(self) -> str:
         """For people."""
-        size = f"{self.buffer_kib} KiB" if self.buffer_kib < 1024 else f"{self.buffer_kib // 1024} MiB"
         planes = " x 2 planes" if self.planes == 2 else ""
-        parts = (self.scheme, self.mapping, f"{self.channels} channels{planes}", size, self.setting)
+        parts = (
+            self.scheme,
+            self.mapping,
+            f"{self.channels} channels{planes}",
+            size_name(self.buffer_kib),
+            self.setting,
+        )
         return f"{' '.join(filter(None, parts))} {self.workload}"
 
 
@@ -104,9 +109,9 @@ class Reading:
     """A departure from what was settled on."""
 
     words: str
-    sets: Mapping[str, Any]
+    sets: Settings
     """Settings of the whole run."""
-    policies: Mapping[str, Any]
+    policies: Settings
     """Parameters of policies, by name; those that a scheme's policies do not have say nothing about it."""
 
 
@@ -141,46 +146,7 @@ READINGS: Mapping[str, Reading] = {
     "no limit": _reading("N_s has no effect", spare_blocks=NO_LIMIT),
 }
 
-EXPERIMENTS = {
-    "fig3": "dirty pages of the channels over time (FI, 8 channels, 8 MiB of buffer)",
-    "fig8": "IOPS by the number of channels",
-    "fig9": "channel time: host, GC and idle",
-    "fig10": "IOPS by the size of the buffer, with two-plane chips",
-    "table3": "IOPS of four channels, by where partitions begin and what opens a log block",
-    "readings": "what IOPS depends on: broken log blocks, order and room of the buffer, trigger, preemption",
-    "pathological": "a workload that writes to one channel, with and without N_s",
-    "timelines": "what every channel does over the same four seconds, and over the same tenth of a second",
-}
-
 FORWARDING = ("GCF", "CF")
-
-
-def points(experiment: str) -> list[Point]:
-    """The grid of an experiment."""
-    match experiment:
-        case "fig3":
-            return [FIGURE3]
-        case "fig8":
-            return [Point(w, s, m, c) for m in MAPPINGS for w in WORKLOADS for s in SCHEMES for c in CHANNELS]
-        case "fig9":
-            names = (*WORKLOADS, *CAPTURED_NAMES)
-            return [Point(name, s, m) for m in MAPPINGS for name in names for s in SCHEMES]
-        case "fig10":
-            return [
-                Point(w, s, m, 8, 2, size)
-                for m in MAPPINGS for w in WORKLOADS for s in SCHEMES for size in BUFFERS_KIB
-            ]  # fmt: skip
-        case "table3":
-            return [table3_point(s, w, setting) for s, w in TABLE3 for setting in table3_settings(w)]
-        case "readings":
-            return [point for name in READING_NAMES for point in reading_points(name)]
-        case "pathological":
-            forwarding = [(s, name) for s in FORWARDING for name in ("", "no limit")]
-            return [Point(ONE_CHANNEL.name, s, setting=name) for s, name in (("FI", ""), *forwarding)]
-        case "timelines":
-            return []
-        case _:
-            raise AssertionError(experiment)
 
 
 FIGURE3 = Point("Random", "FI", buffer_kib=8192, setting="long")
@@ -229,6 +195,18 @@ READ_ON = {
 """Where a reading is tried on more than Random."""
 
 
+PATHOLOGICAL = tuple(
+    Point(ONE_CHANNEL.name, scheme, setting=name)
+    for scheme, name in (("FI", ""), *((s, name) for s in FORWARDING for name in ("", "no limit")))
+)
+"""One channel gets nearly all writes: without forwarding, and with it under N_s and without limit."""
+
+
+def settled_on(setting: str) -> str:
+    """A reading in words."""
+    return READINGS[setting].words or "settled on"
+
+
 def offset_of(point: Point) -> str:
     """What is added to addresses. Made traces begin at sector 63; another sector, and clusters lie on whole pages."""
     if point.workload not in WORKLOADS:
@@ -255,12 +233,10 @@ def blocks_per_plane(user_bytes: int, planes: int, mapping: str) -> int:
     return logical + max(3, round(OP * logical)) + HELD[mapping]
 
 
-def run_of(point: Point, workload: Workload | None, scale: Scale) -> Run:
-    """A point as a run of the engine."""
-    ratio = SCALES["quick"].ratio if point.workload in CAPTURED_NAMES else scale.ratio
-    user_mib = round(VOLUMES_GIB.get(point.workload, VOLUMES_GIB["Desktop"]) * ratio * 1024)
-    reading = READINGS[point.setting]
-    sets: dict[str, Any] = {
+def sets(point: Point, workload: Workload | None, scale: Scale) -> Settings:
+    """What a point and its trace set; readings come on top."""
+    user_mib = _user_mib(point, scale)
+    found: dict[str, Any] = {
         "device.channels": point.channels,
         "device.planes_per_die": point.planes,
         "device.blocks_per_plane": blocks_per_plane(
@@ -268,25 +244,36 @@ def run_of(point: Point, workload: Workload | None, scale: Scale) -> Run:
         ),
         "device.user_capacity": f"{user_mib}MiB",
         "workload.address_offset": offset_of(point),
-        **_policies(point, ratio, reading.policies),
+        **_policies(point, _ratio(point, scale), READINGS[point.setting].policies),
     }
-    written = WRITTEN_GIB * ratio
-    if workload is None:
-        sets["workload.volume"] = f"{round(written * 1024)}MiB"
-    elif workload.is_paper:
-        sets["workload.rounds"] = 1
-        written = workload.info["bytes_written"] / 2**30
+    if workload is not None and workload.is_paper:
+        found["workload.rounds"] = 1
     else:
-        written = 2.0 * user_mib / 1024
-        sets["workload.volume"] = f"{2 * user_mib}MiB"
+        found["workload.volume"] = f"{round(_written_gib(point, workload, scale) * 1024)}MiB"
+    return found
+
+
+def weight(point: Point, workload: Workload | None, scale: Scale) -> float:
+    """About how much work a run is."""
     cost = {"Random": 4.0}.get(point.workload, 1.0) * (point.channels if point.scheme == "SYNC" else 1)
-    return Run(
-        label=point.label,
-        preset=f"gcf-{point.scheme.lower()}",
-        sets={**sets, **reading.sets},
-        trace=None if workload is None else workload.path,
-        weight=written * cost,
-    )
+    return _written_gib(point, workload, scale) * cost
+
+
+def _ratio(point: Point, scale: Scale) -> float:
+    """Captured traces are short, so that every scale has the same device for them."""
+    return SCALES["quick"].ratio if point.workload in CAPTURED_NAMES else scale.ratio
+
+
+def _user_mib(point: Point, scale: Scale) -> int:
+    volume = VOLUMES_GIB.get(point.workload, VOLUMES_GIB["Desktop"])
+    return round(volume * _ratio(point, scale) * 1024)
+
+
+def _written_gib(point: Point, workload: Workload | None, scale: Scale) -> float:
+    if workload is None:
+        return WRITTEN_GIB * _ratio(point, scale)
+    written: int = workload.info["bytes_written"]
+    return written / 2**30 if workload.is_paper else 2.0 * _user_mib(point, scale) / 1024
 
 
 def _policies(point: Point, ratio: float, changed: Mapping[str, Any]) -> dict[str, Any]:
@@ -330,46 +317,6 @@ IN_STEP = {
 SCHEDULES = {"SYNC": "threshold", "FI": "threshold", "GCF": "forwarding", "CF": "cycle-filling"}
 
 
-class Evidence:
-    """The results of a grid, looked up by what claims ask."""
-
-    def __init__(
-        self,
-        results: Mapping[Point, Result],
-        workloads: Mapping[str, Workload],
-        lanes: Mapping[Point, Sequence[Lane]] | None = None,
-    ) -> None:
-        self.results = results
-        self.workloads = workloads
-        self.lanes = lanes or {}
-        """What the channels did over the same time, by scheme."""
-
-    def moment(self, mapping: str) -> tuple[float, dict[Point, list[Lane]]]:
-        """The tenth of a second that shows most, as ms of the window, and the lanes in it."""
-        points = LANES[mapping]
-        fi, *others = (self.lanes[point] for point in points)
-        start = gcf_lanes.moment(fi, others, MOMENT_MS, WINDOW_MS[1] - WINDOW_MS[0])
-        return start, {
-            point: [lane.during(start, MOMENT_MS) for lane in self.lanes[point]] for point in points
-        }
-
-    def figure(self, point: Point, name: str) -> float:
-        """One of `FIGURES`.
-
-        Raises:
-            KeyError: the point was not run.
-        """
-        return FIGURES[name](self.results[point].summary)
-
-    def iops(self, workload: str, scheme: str, *place: Any, **places: Any) -> float:
-        """Write requests per second."""
-        return self.figure(Point(workload, scheme, *place, **places), "iops")
-
-    def time(self, workload: str, scheme: str, mapping: str, part: str) -> float:
-        """A part of channel time, in %, at 8 channels and 32 KiB."""
-        return 100 * self.figure(Point(workload, scheme, mapping), part)
-
-
 def channel_time(summary: Mapping[str, Any], part: str) -> float:
     """A part of the channels' time. Times of operations include their transfers, so a channel is busy while its
     chip is. Operations of one kind take the same time whatever causes them, so that the chip's time is shared out
@@ -407,7 +354,7 @@ def map_for_host(summary: Mapping[str, Any]) -> dict[str, int]:
     return {"read": lanes * (policy["dftl.fetches"] + updates), "program": lanes * updates}
 
 
-FIGURES: Mapping[str, Callable[[Mapping[str, Any]], float]] = {
+FIGURES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "iops": lambda s: float(s["host"]["write_iops"]),
     "host": lambda s: channel_time(s, "host"),
     "gc": lambda s: channel_time(s, "gc"),
@@ -419,8 +366,67 @@ FIGURES: Mapping[str, Callable[[Mapping[str, Any]], float]] = {
     "collections": lambda s: float(s["gc"]["invocations"]),
     "forward": lambda s: float(s["gc"]["forward"]),
     "preempted": lambda s: float(s["gc"]["preempted"]),
+    "policy": lambda s: s["policy"],
 }
-"""The figures of a run, from its summary; host, GC and idle are fractions of channel time."""
+"""The figures of a run, from its summary; host, GC and idle are fractions of channel time. The figures of the policies
+are for whoever reads the file.
+"""
+
+
+class Evidence(study.Evidence[Point]):
+    """The results of the grid, looked up by what claims ask."""
+
+    FIGURES = FIGURES
+
+    @property
+    def lanes(self) -> Mapping[Point, Sequence[Lane]]:
+        """What the channels did over the same time, by scheme."""
+        found: Mapping[Point, Sequence[Lane]] = self.beside.get("timelines", {})
+        return found
+
+    def traced(self) -> list[str]:
+        """The workloads of Figure 9: the paper's, and the captured traces that are there."""
+        return [*WORKLOADS, *(name for name in CAPTURED_NAMES if name in self.workloads)]
+
+    def iops(self, workload: str, scheme: str, *place: Any, **places: Any) -> float:
+        """Write requests per second."""
+        return self.figure(Point(workload, scheme, *place, **places), "iops")
+
+    def time(self, workload: str, scheme: str, mapping: str, part: str) -> float:
+        """A part of channel time, in %, at 8 channels and 32 KiB."""
+        return 100 * self.figure(Point(workload, scheme, mapping), part)
+
+    def moment(self, mapping: str) -> tuple[float, dict[Point, list[Lane]]]:
+        """The tenth of a second that shows most, as ms of the window, and the lanes in it."""
+        points = LANES[mapping]
+        fi, *others = (self.lanes[point] for point in points)
+        start = lanes.moment(fi, others, MOMENT_MS, WINDOW_MS[1] - WINDOW_MS[0])
+        return start, {
+            point: [lane.during(start, MOMENT_MS) for lane in self.lanes[point]] for point in points
+        }
+
+    def windows(self) -> Iterator[tuple[Point, float, float, Sequence[Lane]]]:
+        """What is drawn of timelines: of which run, from when on and how long (ms of simulated time), and the lanes."""
+        first, last = WINDOW_MS
+        for point, found in self.lanes.items():
+            yield point, first, last - first, found
+        for mapping in LANES if self.lanes else ():
+            start, moments = self.moment(mapping)
+            for point, of_moment in moments.items():
+                yield point, first + start, MOMENT_MS, of_moment
+
+    def found_beside(self) -> dict[str, Any]:
+        """The channels' shares of the timelines."""
+        return {"timelines": [
+            {**point._asdict(), "from_ms": start, "length_ms": length,
+             "channels": [{part: lane.share(part, length) for part in lanes.PARTS} for lane in found]}
+            for point, start, length, found in self.windows()
+        ]}  # fmt: skip
+
+    def words(self) -> list[str]:
+        """What is no trace."""
+        is_random = any(point.workload == "Random" for point in self.results)
+        return ["Random is generated as it runs."] if is_random or self.lanes else []
 
 
 def dirty_pages(result: Result) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

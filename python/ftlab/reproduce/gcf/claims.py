@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.reproduce import claims as verdicts
-from ftlab.reproduce.claims import Claim, Finding, Rule, Statement
-from ftlab.reproduce.gcf import (
+from ftlab.reproduce.claims import About, Statement, Values
+from ftlab.reproduce.gcf.axes import (
     BUFFERS_KIB,
     CHANNELS,
     FIGURE3,
@@ -24,39 +24,10 @@ from ftlab.reproduce.gcf import (
     Point,
     dirty_pages,
     erases_by_channel,
+    size_name,
     table3_point,
 )
-from ftlab.reproduce.gcf_hosts import ONE_CHANNEL
-
-
-def judged(evidence: Evidence, experiments: Sequence[str]) -> list[Claim]:
-    """Every claim with what was measured; those of other experiments are not run, whatever their runs may share."""
-    nothing = Evidence({}, evidence.workloads)
-    kinds = {name: workload.kind for name, workload in evidence.workloads.items()}
-    return [
-        statement.judged(evidence if statement.experiment in experiments else nothing, kinds)
-        for statement in STATEMENTS
-    ]
-
-
-def _decided(values: Mapping[str, float], pick: Callable[[Iterable[float]], float], workload: str) -> Finding:
-    """One of the values; all are noted."""
-    chosen = pick(values.values())
-    words = ", ".join(f"{name} {verdicts.number(value)}" for name, value in values.items())
-    return Finding(chosen, workload, words if len(values) > 1 else "")
-
-
-Values = Callable[[Evidence], dict[str, float]]
-
-
-def _statement(
-    name: str, claim: str, paper: float | str, unit: str, rule: Rule, experiment: str, workload: str, values: Values,
-    pick: Callable[[Iterable[float]], float] = min,
-) -> Statement:  # fmt: skip
-    """A claim of which one of several values decides."""
-    return Statement(
-        name, claim, paper, unit, rule, experiment, lambda e: _decided(values(e), pick, workload), workload
-    )
+from ftlab.reproduce.gcf.hosts import ONE_CHANNEL
 
 
 def _ratio(workload: str, schemes: Sequence[str], mapping: str) -> Values:
@@ -82,14 +53,14 @@ def _lead(workload: str, schemes: Sequence[str], base: Sequence[str], **places: 
 
 
 def _by_buffer(sizes: Sequence[int], of: Callable[[Evidence, int], float]) -> Values:
-    return lambda e: {f"{size // 1024} MiB" if size >= 1024 else f"{size} KiB": of(e, size) for size in sizes}
+    return lambda e: {size_name(size): of(e, size) for size in sizes}
 
 
 def _share(workload: str, schemes: Sequence[str], mapping: str, part: str) -> Values:
     return lambda e: {s: e.time(workload, s, mapping, part) for s in schemes}
 
 
-def _statements() -> Iterator[Statement]:
+def statements() -> Iterator[Statement]:
     yield from _figure3()
     for mapping in MAPPINGS:
         yield from _figure8(mapping)
@@ -117,51 +88,44 @@ def _figure3() -> Iterator[Statement]:
         starved = set(np.flatnonzero((found < 1).any(axis=0)).tolist())
         return {"": float(len(fullest & starved))}
 
-    yield _statement(
-        "f3-held", "A channel that collects accumulates dirty pages: the largest part of the buffer that one holds",
-        "fills up the buffer", "%", verdicts.at_least(40, 25), "fig3", "Random", held,
+    of = About("fig3", id="f3-{}").of
+    yield of(
+        "held", "A channel that collects accumulates dirty pages: the largest part of the buffer that one holds",
+        "fills up the buffer", verdicts.at_least(40, 25), "Random", held,
     )  # fmt: skip
-    yield _statement(
-        "f3-dry", "Others run out of pages meanwhile: the part of the time in which some channel has none",
-        "some", "%", verdicts.at_least(50, 10), "fig3", "Random", dry,
+    yield of(
+        "dry", "Others run out of pages meanwhile: the part of the time in which some channel has none",
+        "some", verdicts.at_least(50, 10), "Random", dry,
     )  # fmt: skip
-    yield _statement(
-        "f3-turns", "Channels switch roles: channels that were at one time the fullest and at another dry",
-        2, "channels", verdicts.at_least(2, 1, "channels"), "fig3", "Random", turns,
+    yield of(
+        "turns", "Channels switch roles: channels that were at one time the fullest and at another dry",
+        2, verdicts.at_least(2, 1, "channels"), "Random", turns, unit="channels",
     )  # fmt: skip
 
 
 def _figure8(m: str) -> Iterator[Statement]:
-    key = m.lower()
-
-    def statement(
-        name: str, claim: str, paper: float | str, unit: str, rule: Rule, workload: str, values: Values,
-        pick: Callable[[Iterable[float]], float] = min,
-    ) -> Statement:  # fmt: skip
-        return _statement(
-            f"f8-{key}-{name}", f"{m}: {claim}", paper, unit, rule, "fig8", workload, values, pick
-        )
+    of = About("fig8", unit="x", id=f"f8-{m.lower()}-{{}}", claim=f"{m}: {{}}").of
 
     for workload in ("Desktop", "Random"):
-        yield statement(
+        yield of(
             f"forwarding-{workload.lower()}", f"GCF and CF gain significantly from channels on {workload}: "
-            "IOPS of 8 ÷ of 1 at least", "significantly", "x", verdicts.at_least(3, 1.5, "x"), workload,
+            "IOPS of 8 ÷ of 1 at least", "significantly", verdicts.at_least(3, 1.5, "x"), workload,
             _ratio(workload, FORWARDING, m),
         )  # fmt: skip
-    yield statement(
-        "fi-desktop", "FI gains little from channels on Desktop: IOPS of 8 ÷ of 1", "not significantly", "x",
+    yield of(
+        "fi-desktop", "FI gains little from channels on Desktop: IOPS of 8 ÷ of 1", "not significantly",
         verdicts.at_most(2, 3, "x"), "Desktop", _ratio("Desktop", ("FI",), m),
     )  # fmt: skip
-    yield statement(
-        "sync-random", "SYNC barely gains from channels on Random: IOPS of 8 ÷ of 1", "barely", "x",
+    yield of(
+        "sync-random", "SYNC barely gains from channels on Random: IOPS of 8 ÷ of 1", "barely",
         verdicts.at_most(1.25, 1.5, "x"), "Random", _ratio("Random", ("SYNC",), m), max,
     )  # fmt: skip
-    yield statement(
+    yield of(
         "advantage-random", "GCF and CF are well above FI at 8 channels on Random: by how much at least",
-        "significantly", "%", verdicts.at_least(50, 10), "Random", _lead("Random", FORWARDING, ("FI",), mapping=m),
+        "significantly", verdicts.at_least(50, 10), "Random", _lead("Random", FORWARDING, ("FI",), mapping=m), unit="%",
     )  # fmt: skip
-    yield statement(
-        "multimedia", "All gain from channels on Multimedia: IOPS of 8 ÷ of 1 at least", "benefit", "x",
+    yield of(
+        "multimedia", "All gain from channels on Multimedia: IOPS of 8 ÷ of 1 at least", "benefit",
         verdicts.at_least(2, 1.1, "x"), "Multimedia", _ratio("Multimedia", SCHEMES, m),
     )  # fmt: skip
 
@@ -171,32 +135,24 @@ def _figure8_mappings() -> Iterator[Statement]:
         by = {m: _ratio("Multimedia", SCHEMES, m)(evidence) for m in MAPPINGS}
         return {s: by["DFTL"][s] / by["FAST"][s] for s in SCHEMES}
 
-    yield _statement(
+    yield About("fig8", unit="x").of(
         "f8-multimedia-mapping", "On Multimedia channels bring more with page mapping than with hybrid mapping: the "
-        "gain of the one ÷ of the other, at least", "above 1", "x", verdicts.above(1.0), "fig8", "Multimedia", gain,
+        "gain of the one ÷ of the other, at least", "above 1", verdicts.above(1.0), "Multimedia", gain,
     )  # fmt: skip
 
 
 def _figure9(m: str) -> Iterator[Statement]:
-    key = m.lower()
-
-    def statement(
-        name: str, claim: str, paper: float | str, rule: Rule, workload: str, values: Values,
-        pick: Callable[[Iterable[float]], float] = min,
-    ) -> Statement:  # fmt: skip
-        return _statement(
-            f"f9-{key}-{name}", f"{m}: {claim}", paper, "%", rule, "fig9", workload, values, pick
-        )
+    of = About("fig9", id=f"f9-{m.lower()}-{{}}", claim=f"{m}: {{}}").of
 
     def furthest(paper: float) -> Callable[[Iterable[float]], float]:
         return lambda values: max(values, key=lambda value: abs(value - paper))
 
     for workload, paper in (("Desktop", 70.0), ("Random", 80.0)):
-        yield statement(
+        yield of(
             f"fi-{workload.lower()}", f"FI's channels idle on {workload}: part of the time", paper,
             verdicts.around(paper, 10, 20), workload, _share(workload, ("FI",), m, "idle"),
         )  # fmt: skip
-    yield statement(
+    yield of(
         "idle-desktop", "GCF's and CF's channels idle on Desktop: the one furthest from the paper's", 20,
         verdicts.around(20, 10, 30), "Desktop", _share("Desktop", FORWARDING, m, "idle"), furthest(20),
     )  # fmt: skip
@@ -205,29 +161,29 @@ def _figure9(m: str) -> Iterator[Statement]:
         gc, idle = (_share("Desktop", ("SYNC", *FORWARDING), m, part)(evidence) for part in ("gc", "idle"))
         return {s: 100 * gc[s] / (100 - idle[s]) for s in gc}
 
-    yield statement(
+    yield of(
         "gc-desktop", "SYNC, GCF and CF spend half of their busy time on GC on Desktop: the one furthest from it", 50,
         verdicts.around(50, 15, 30), "Desktop", of_busy, furthest(50),
     )  # fmt: skip
-    yield statement(
+    yield of(
         "gc-random", "SYNC, GCF and CF spend nearly 90 % of the time on GC on Random: the one furthest from it", 90,
         verdicts.around(90, 7, 20), "Random", _share("Random", ("SYNC", *FORWARDING), m, "gc"), furthest(90),
     )  # fmt: skip
     if m == "DFTL":
-        yield statement(
+        yield of(
             "gc-multimedia", "GC on Multimedia is very little: the most of all", "very low",
             verdicts.at_most(5, 10), "Multimedia", _share("Multimedia", SCHEMES, m, "gc"), max,
         )  # fmt: skip
         return
-    yield statement(
+    yield of(
         "gc-multimedia-least", "GC on Multimedia, the least of all", 10, verdicts.around(10, 5, 15),
         "Multimedia", _share("Multimedia", SCHEMES, m, "gc"),
     )  # fmt: skip
-    yield statement(
+    yield of(
         "gc-multimedia-most", "GC on Multimedia, the most of all", 40, verdicts.around(40, 10, 20),
         "Multimedia", _share("Multimedia", SCHEMES, m, "gc"), max,
     )  # fmt: skip
-    yield statement(
+    yield of(
         "fi-multimedia", "FI's channels idle on Multimedia: part of the time", 25, verdicts.around(25, 10, 20),
         "Multimedia", _share("Multimedia", ("FI",), m, "idle"),
     )  # fmt: skip
@@ -236,30 +192,22 @@ def _figure9(m: str) -> Iterator[Statement]:
         idle = _share("Multimedia", ("FI", *FORWARDING), m, "idle")(evidence)
         return {s: part(idle[s], idle["FI"]) for s in FORWARDING}
 
-    yield statement(
+    yield of(
         "idle-multimedia", "GCF and CF idle significantly less than FI on Multimedia: what is left of FI's",
         "significantly", verdicts.at_most(60, 90), "Multimedia", left, max,
     )  # fmt: skip
 
 
 def _figure10(m: str) -> Iterator[Statement]:
-    key = m.lower()
+    of = About("fig10", id=f"f10-{m.lower()}-{{}}", claim=f"{m}: {{}}").of
     device: dict[str, Any] = {"mapping": m, "channels": 8, "planes": 2}
-
-    def statement(
-        name: str, claim: str, paper: float | str, rule: Rule, workload: str, values: Values,
-        pick: Callable[[Iterable[float]], float] = min,
-    ) -> Statement:  # fmt: skip
-        return _statement(
-            f"f10-{key}-{name}", f"{m}: {claim}", paper, "%", rule, "fig10", workload, values, pick
-        )
 
     def lead(workload: str, scheme: str, *others: str) -> Callable[[Evidence, int], float]:
         return lambda e, size: _lead(workload, (scheme,), others, buffer_kib=size, **device)(e)[scheme]
 
     for workload in ("Desktop", "Random"):
         name = workload.lower()
-        yield statement(
+        yield of(
             f"cf-{name}", f"CF is the best of all on {workload} at every size: its lead, at least", "best",
             verdicts.at_least(verdicts.NOISE, 0), workload,
             _by_buffer(BUFFERS_KIB, lead(workload, "CF", "SYNC", "FI", "GCF")),
@@ -269,19 +217,19 @@ def _figure10(m: str) -> Iterator[Statement]:
             others = min(e.iops(workload, s, buffer_kib=size, **device) for s in SCHEMES if s != "SYNC")
             return 100 * (e.iops(workload, "SYNC", buffer_kib=size, **device) / others - 1)
 
-        yield statement(
+        yield of(
             f"sync-{name}", f"SYNC is the worst of all on {workload} at every size: above the next, at most",
             "worst", verdicts.at_most(-verdicts.NOISE, 0), workload, _by_buffer(BUFFERS_KIB, worst), max,
         )  # fmt: skip
-    yield statement(
+    yield of(
         "gcf-random", "GCF is noticeably above FI on Random below 8 MiB: by how much at least", "noticeably",
         verdicts.at_least(10, verdicts.NOISE), "Random", _by_buffer(BUFFERS_KIB[:2], lead("Random", "GCF", "FI")),
     )  # fmt: skip
-    yield statement(
+    yield of(
         "cf-random-32", "CF is greatly above GCF and FI on Random even at 32 MiB: by how much", "greatly",
         verdicts.at_least(50, 10), "Random", _by_buffer(BUFFERS_KIB[3:], lead("Random", "CF", "GCF", "FI")),
     )  # fmt: skip
-    yield statement(
+    yield of(
         "fi-random-2", "FI is noticeably above SYNC on Random at 2 MiB: by how much", "noticeably",
         verdicts.at_least(10, verdicts.NOISE), "Random", _by_buffer(BUFFERS_KIB[1:2], lead("Random", "FI", "SYNC")),
     )  # fmt: skip
@@ -290,11 +238,11 @@ def _figure10(m: str) -> Iterator[Statement]:
         return min(lead("Desktop", s, "FI")(e, size) for s in FORWARDING)
 
     if m == "FAST":
-        yield statement(
+        yield of(
             "desktop-small", "GCF and CF are very significantly above FI on Desktop up to 8 MiB: by how much at least",
             "very significantly", verdicts.at_least(25, 5), "Desktop", _by_buffer(BUFFERS_KIB[:3], forwarded),
         )  # fmt: skip
-        yield statement(
+        yield of(
             "desktop-32", "32 MiB reduce the gap between GCF and CF and FI on Desktop: what is left of that at 64 KiB",
             "reduced", verdicts.at_most(75, 95), "Desktop",
             lambda e: {"": 100 * forwarded(e, BUFFERS_KIB[3]) / forwarded(e, BUFFERS_KIB[0])},
@@ -304,7 +252,7 @@ def _figure10(m: str) -> Iterator[Statement]:
         found = [e.iops("Multimedia", s, buffer_kib=size, **device) for s in SCHEMES]
         return 100 * (max(found) / min(found) - 1)
 
-    yield statement(
+    yield of(
         "multimedia", "All are comparable on Multimedia from 8 MiB on: best above worst, at most", "comparable",
         verdicts.at_most(15, 30), "Multimedia", _by_buffer(BUFFERS_KIB[2:], apart), max,
     )  # fmt: skip
@@ -321,30 +269,31 @@ def _figure10_mappings() -> Iterator[Statement]:
     def more(evidence: Evidence) -> dict[str, float]:
         return {w: grown(evidence, w, "DFTL") / grown(evidence, w, "FAST") for w in ("Desktop", "Random")}
 
-    yield _statement(
+    yield About("fig10", unit="x").of(
         "f10-mapping", "A larger buffer (64 KiB to 32 MiB) helps page mapping more than hybrid mapping: the gain "
-        "of the one ÷ of the other, means over all, at least", "above 1", "x", verdicts.above(1.0), "fig10",
+        "of the one ÷ of the other, means over all, at least", "above 1", verdicts.above(1.0),
         "Desktop", more,
     )  # fmt: skip
 
 
 def _table3() -> Iterator[Statement]:
-    def of(scheme: str, workload: str, setting: str = "") -> Values:
+    def iops(scheme: str, workload: str, setting: str = "") -> Values:
         return lambda e: {"": e.figure(table3_point(scheme, workload, setting), "iops")}
 
     def ratio(workload: str) -> Values:
-        return lambda e: {"": of("CF", workload)(e)[""] / of("SYNC", workload)(e)[""]}
+        return lambda e: {"": iops("CF", workload)(e)[""] / iops("SYNC", workload)(e)[""]}
 
+    of = About("table3", unit="x", id="t3-{}").of
     for (scheme, workload), published in TABLE3.items():
         device = f"{scheme} with {'32 KiB' if scheme == 'CF' else 'no buffer'}, 4 channels, FAST, {workload}"
-        name = f"t3-{scheme.lower()}-{workload.lower()}"
+        name = f"{scheme.lower()}-{workload.lower()}"
         rule = verdicts.near(published, 15, 50)
-        yield _statement(name, device, published, "IOPS", rule, "table3", workload, of(scheme, workload))
+        yield of(name, device, published, rule, workload, iops(scheme, workload), unit="IOPS")
     for workload in WORKLOADS:
         times = TABLE3["CF", workload] / TABLE3["SYNC", workload]
-        yield _statement(
-            f"t3-ratio-{workload.lower()}", f"CF with 32 KiB ÷ SYNC with no buffer on {workload}", round(times, 2),
-            "x", verdicts.near(times, 15, 50), "table3", workload, ratio(workload),
+        yield of(
+            f"ratio-{workload.lower()}", f"CF with 32 KiB ÷ SYNC with no buffer on {workload}", round(times, 2),
+            verdicts.near(times, 15, 50), workload, ratio(workload),
         )  # fmt: skip
 
 
@@ -354,15 +303,13 @@ def _pathological() -> Iterator[Statement]:
             erases_by_channel(evidence.results[Point(ONE_CHANNEL.name, scheme, setting=setting)])[1:].sum()
         )
 
-    yield _statement(
-        "ns-protects", "N_s keeps the other channels from unnecessary erases where one channel gets nearly all writes: "
-        "what is left of those without N_s, at most", "protects", "%", verdicts.at_most(10, 50), "pathological",
+    of = About("pathological", id="ns-{}").of
+    yield of(
+        "protects", "N_s keeps the other channels from unnecessary erases where one channel gets nearly all writes: "
+        "what is left of those without N_s, at most", "protects", verdicts.at_most(10, 50),
         ONE_CHANNEL.name, lambda e: {s: part(others(e, s), others(e, s, "no limit")) for s in FORWARDING}, max,
     )  # fmt: skip
-    yield _statement(
-        "ns-little-help", "Forwarding is little help there: IOPS above FI's with N_s, at most", "little", "%",
-        verdicts.at_most(5, 20), "pathological", ONE_CHANNEL.name, _lead(ONE_CHANNEL.name, FORWARDING, ("FI",)), max,
+    yield of(
+        "little-help", "Forwarding is little help there: IOPS above FI's with N_s, at most", "little",
+        verdicts.at_most(5, 20), ONE_CHANNEL.name, _lead(ONE_CHANNEL.name, FORWARDING, ("FI",)), max,
     )  # fmt: skip
-
-
-STATEMENTS = tuple(_statements())

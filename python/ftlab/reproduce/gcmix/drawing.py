@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ftlab.plot import COLOURS
-from ftlab.reproduce import gcmix
-from ftlab.reproduce.gcmix import (
+from ftlab.reproduce.charts import Bars
+from ftlab.reproduce.gcmix.axes import (
     BARS,
     EXPONENTS,
     FTLS,
@@ -23,9 +23,11 @@ from ftlab.reproduce.gcmix import (
     Point,
     distribution,
     uniform,
+    way,
     zipf,
 )
-from ftlab.reproduce.gcmix_report import ways
+from ftlab.reproduce.gcmix.tables import percent
+from ftlab.reproduce.panels import GREY, dress, sheet
 from ftlab.reproduce.survival import CELLS, PROTECTIONS, TROUBLES
 
 if TYPE_CHECKING:
@@ -33,26 +35,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOUR = dict(zip(FTLS, COLOURS, strict=False))
-GREY = "#444444"
-
-
-def figures(evidence: Evidence, experiments: Sequence[str]) -> dict[str, Figure]:
-    """The figures of experiments, by name."""
-    return {name: DRAWN[name](evidence) for name in experiments}
-
-
-def _figure(width: float, height: float, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    return figure, list(figure.subplots(1, columns, squeeze=False)[0])
-
-
-def _dress(panel: Axes, words: str) -> None:
-    panel.set_title(words, fontsize=10, loc="left")
-    panel.grid(alpha=0.25)
-    panel.set_axisbelow(True)
-    panel.spines[["top", "right"]].set_visible(False)
 
 
 def _threshold(panel: Axes) -> None:
@@ -61,7 +43,7 @@ def _threshold(panel: Axes) -> None:
 
 
 def _distributions(evidence: Evidence, named: Mapping[str, Point], title: str) -> tuple[Figure, Axes]:
-    figure, (panel,) = _figure(8, 4.2)
+    figure, ((panel,),) = sheet(8, 4.2)
     for i, (name, point) in enumerate(named.items()):
         omega, part = distribution(evidence.results[point])
         panel.step(omega, part, where="post", color=COLOURS[i], label=name, linewidth=1.6)
@@ -69,13 +51,13 @@ def _distributions(evidence: Evidence, named: Mapping[str, Point], title: str) -
     panel.set_xlim(1e-3, 1e4)
     panel.set_ylim(0, 1)
     panel.set_xlabel("ω, a sample per second")
-    _dress(panel, title)
+    dress(panel, title)
     _threshold(panel)
     figure.legend(loc="outside right center", frameon=False)
     return figure, panel
 
 
-def _fig5(evidence: Evidence) -> Figure:
+def figure5(evidence: Evidence) -> Figure:
     named = {f"z = {z:.1f}": Point(zipf(z), OMEGA_FTL, OMEGA_AGE) for z in EXPONENTS}
     figure, panel = _distributions(
         evidence, named, "Part of the samples up to ω; crosses: the published medians"
@@ -85,31 +67,30 @@ def _fig5(evidence: Evidence) -> Figure:
     return figure
 
 
-def _fig7(evidence: Evidence) -> Figure:
-    named = {f"{name} ({w.kind})": Point(name, OMEGA_FTL) for name, w in evidence.workloads.items()}
+def figure7(evidence: Evidence) -> Figure:
+    named = {evidence.named(name): Point(name, OMEGA_FTL) for name in evidence.workloads}
     return _distributions(evidence, named, "Part of the samples up to ω")[0]
 
 
-def _readings(evidence: Evidence) -> Figure:
-    figure, (panel,) = _figure(9, 4.2)
-    for i, (ftl, setting) in enumerate(ways(evidence)):
+def readings(evidence: Evidence) -> Figure:
+    figure, ((panel,),) = sheet(9, 4.2)
+    for i, (ftl, setting) in enumerate(evidence.ways()):
         medians = [evidence.figure(Point(zipf(z), ftl, setting), "omega_p50") / MEDIANS[z] for z in EXPONENTS]
-        label = ", ".join(filter(None, (ftl, setting)))
         settled = (ftl, setting) == (OMEGA_FTL, OMEGA_AGE)
-        panel.plot(EXPONENTS, medians, "o-", color=COLOURS[i % len(COLOURS)], label=label, markersize=4,
+        panel.plot(EXPONENTS, medians, "o-", color=COLOURS[i % len(COLOURS)], label=way(ftl, setting), markersize=4,
                    linewidth=2.6 if settled else 1.2)  # fmt: skip
     panel.axhspan(0.85, 1.15, color="#cccccc", alpha=0.5, linewidth=0)
     panel.set_yscale("log")
     panel.set_yticks([0.1, 0.2, 0.5, 1, 2, 4], ["0.1", "0.2", "0.5", "1", "2", "4"])
     panel.minorticks_off()
     panel.set_xlabel("z")
-    _dress(panel, "Median of ω, published = 1; grey: within 15 %")
+    dress(panel, "Median of ω, published = 1; grey: within 15 %")
     figure.legend(loc="outside right center", frameon=False)
     return figure
 
 
-def _fig8(evidence: Evidence) -> Figure:
-    figure, panels = _figure(10, 4, 2)
+def figure8(evidence: Evidence) -> Figure:
+    figure, (panels,) = sheet(10, 4, columns=2)
     groups = (("PX", "P", "PM"), ("DX", "D", "DM", "DML"))
     for panel, ftls, words in zip(panels, groups, ("locality-ignorant", "locality-aware"), strict=True):
         for ftl in ftls:
@@ -118,7 +99,7 @@ def _fig8(evidence: Evidence) -> Figure:
             panel.plot(
                 EXPONENTS, wafs, f"o{style}", color=COLOUR[ftl], label=ftl, markersize=4, linewidth=1.6
             )
-        _dress(panel, f"WAF, {words}")
+        dress(panel, f"WAF, {words}")
         panel.set_xlabel("z")
         panel.legend(frameon=False)
     top = max(panel.get_ylim()[1] for panel in panels)
@@ -127,77 +108,48 @@ def _fig8(evidence: Evidence) -> Figure:
     return figure
 
 
-Height = Callable[[str, str], float]
+def _time(kind: str) -> Callable[[Evidence, str, str], float]:
+    return lambda evidence, name, ftl: evidence.time(name, ftl, kind)
 
 
-def _bars(
-    evidence: Evidence, ftls: Sequence[str], words: str, height: Height, above: Height | None = None,
-    line: float | None = None,
-) -> Figure:  # fmt: skip
-    """A group of bars for every workload; `above` is what is stacked on each."""
-    figure, (panel,) = _figure(11, 4.2)
-    names = list(evidence.workloads)
-    width = 0.84 / len(ftls)
-    places = np.arange(len(names))
-    for i, ftl in enumerate(ftls):
-        at = places + (i - (len(ftls) - 1) / 2) * width
-        low = [height(name, ftl) for name in names]
-        panel.bar(at, low, width * 0.92, color=COLOUR[ftl], label=ftl)
-        if above is not None:
-            high = [above(name, ftl) for name in names]
-            panel.bar(at, high, width * 0.92, bottom=low, color=COLOUR[ftl], alpha=0.4)
-    if line is not None:
-        panel.axhline(line, color=GREY, linewidth=0.8)
-    kinds = evidence.workloads
-    panel.set_xticks(places, [f"{name}\n{kinds[name].kind}" for name in names], fontsize=8)
-    _dress(panel, words)
-    figure.legend(loc="outside lower center", ncols=len(ftls), frameon=False)
-    return figure
+def _time_cell(kind: str) -> Callable[[Evidence, str, str], str]:
+    def cell(evidence: Evidence, name: str, ftl: str) -> str:
+        ms = evidence.figure(Point(name, ftl, "serial"), f"{kind}_ms")
+        return f"{evidence.time(name, ftl, kind):.3f} ({ms:.3g} ms)"
+
+    return cell
 
 
-def _fig9(evidence: Evidence) -> Figure:
-    return _bars(evidence, FTLS, "WAF", lambda name, ftl: evidence.waf(name, ftl))
+FIGURE9 = Bars(title="Figure 9: WAF", words="WAF", value=Evidence.waf, series=FTLS, colours=COLOUR)
+FIGURE10 = Bars(
+    title="Figure 10: erases, data + backup, all of P's = 1",
+    words="Erases, all of P's = 1; light: backup blocks",
+    value=lambda evidence, name, ftl: evidence.erases(name, ftl, "data"),
+    above=lambda evidence, name, ftl: evidence.erases(name, ftl, "backup"),
+    series=BARS, colours=COLOUR, line=1.0,
+)  # fmt: skip
+FIGURE11 = Bars(
+    title="Figure 11: host pages paired", words="Host pages paired (%)", value=Evidence.paired, series=MIXED,
+    colours=COLOUR, form=percent,
+)  # fmt: skip
+FIGURE12 = Bars(
+    title="Figure 12: time of writes, P = 1 (mean of a request)", words="Time to process writes, P = 1",
+    value=_time("write"), cell=_time_cell("write"), series=BARS, colours=COLOUR, line=1.0,
+)  # fmt: skip
+# Reads differ by a few per cent.
+FIGURE13 = Bars(
+    title="Figure 13: time of reads, P = 1 (mean of a request)",
+    words="Time to process reads, P = 1; the axis begins at 0.9",
+    value=_time("read"), cell=_time_cell("read"), series=BARS, colours=COLOUR, line=1.0, limits=(0.9, 1.1),
+)  # fmt: skip
 
 
-def _fig10(evidence: Evidence) -> Figure:
-    def part(key: str) -> Height:
-        return lambda name, ftl: (
-            evidence.figure(Point(name, ftl), f"{key}_erases") / evidence.figure(Point(name, "P"), "erases")
-        )
-
-    return _bars(
-        evidence, BARS, "Erases, all of P's = 1; light: backup blocks", part("data"), part("backup"), 1.0
-    )
-
-
-def _fig11(evidence: Evidence) -> Figure:
-    return _bars(evidence, MIXED, "Host pages paired (%)",
-                 lambda name, ftl: 100 * evidence.figure(Point(name, ftl), "paired_fraction"))  # fmt: skip
-
-
-def _time(kind: str) -> Callable[[Evidence], Figure]:
-    def draw(evidence: Evidence) -> Figure:
-        def height(name: str, ftl: str) -> float:
-            ours, base = (evidence.figure(Point(name, f, "serial"), f"{kind}_ms") for f in (ftl, "P"))
-            return ours / base
-
-        words = f"Time to process {kind}s, P = 1"
-        if kind == "write":
-            return _bars(evidence, BARS, words, height, line=1.0)
-        # Reads differ by a few per cent.
-        figure = _bars(evidence, BARS, f"{words}; the axis begins at 0.9", height, line=1.0)
-        figure.axes[0].set_ylim(0.9, 1.1)
-        return figure
-
-    return draw
-
-
-def _fig14(evidence: Evidence) -> Figure:
-    figure, panels = _figure(10, 4, 2)
+def figure14(evidence: Evidence) -> Figure:
+    figure, (panels,) = sheet(10, 4, columns=2)
     for ftl in ("P", "DML"):
         wafs = [evidence.waf(uniform(u), ftl) for u in UTILISATIONS]
         panels[0].plot(UTILISATIONS, wafs, "o-", color=COLOUR[ftl], label=ftl, markersize=4, linewidth=1.6)
-    _dress(panels[0], "WAF")
+    dress(panels[0], "WAF")
     panels[0].set_ylim(bottom=1)
     panels[0].legend(frameon=False)
     width = 0.04
@@ -209,20 +161,20 @@ def _fig14(evidence: Evidence) -> Figure:
         )
         panels[1].bar(at, data, width * 0.92, color=COLOUR[ftl], label=ftl)
         panels[1].bar(at, backup, width * 0.92, bottom=data, color=COLOUR[ftl], alpha=0.4)
-    _dress(panels[1], "Thousand erases; light: backup blocks")
+    dress(panels[1], "Thousand erases; light: backup blocks")
     panels[1].legend(frameon=False)
     for panel in panels:
         panel.set_xlabel("part of the raw space that holds data")
     return figure
 
 
-def _survival(evidence: Evidence) -> Figure:
+def lives(evidence: Evidence) -> Figure:
     """A square per protection, cell and fault: whether it survived, or in what part of the lives data were lost."""
     from matplotlib.patches import Rectangle
 
     by_case = {(t.protection, t.cell, t.trouble): t for t in evidence.trials}
     columns = [(cell, trouble) for cell in CELLS for trouble in TROUBLES]
-    figure, (panel,) = _figure(11, 4.6)
+    figure, ((panel,),) = sheet(11, 4.6)
     for row, protection in enumerate(PROTECTIONS):
         for column, (cell, trouble) in enumerate(columns):
             trial = by_case.get((protection, cell, trouble))
@@ -244,19 +196,3 @@ def _survival(evidence: Evidence) -> Figure:
     panel.tick_params(length=0)
     panel.spines[:].set_visible(False)
     return figure
-
-
-DRAWN: Mapping[str, Callable[[Evidence], Figure]] = {
-    "fig5": _fig5,
-    "readings": _readings,
-    "fig7": _fig7,
-    "fig8": _fig8,
-    "fig9": _fig9,
-    "fig10": _fig10,
-    "fig11": _fig11,
-    "fig12": _time("write"),
-    "fig13": _time("read"),
-    "fig14": _fig14,
-    "survival": _survival,
-}
-assert tuple(DRAWN) == tuple(gcmix.EXPERIMENTS)

@@ -363,11 +363,6 @@ installs applications (93 KiB) beside Multimedia. Rows of their own, in no claim
 """
 
 
-def shipped_places() -> list[Path]:
-    """Where real traces may lie beside the project."""
-    return [Path("../shared/traces"), Path("traces")]
-
-
 @dataclass(frozen=True, slots=True)
 class OneChannel:
     """Single pages, nearly all of which a static binding sends to the first of eight channels."""

@@ -1,0 +1,112 @@
+"""The tables of the GCMix report, from a grid's results."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ftlab import text
+from ftlab.reproduce import survival
+from ftlab.reproduce.gcmix.axes import (
+    EXPONENTS,
+    FAST,
+    FTLS,
+    MEDIANS,
+    OMEGA_AGE,
+    OMEGA_FTL,
+    TAU,
+    UTILISATIONS,
+    Evidence,
+    Point,
+    below_threshold,
+    uniform,
+    way,
+    zipf,
+)
+from ftlab.reproduce.study import tabled
+
+ZS = [f"z = {z:.1f}" for z in EXPONENTS]
+
+
+def percent(value: float) -> str:
+    return text.ABSENT if value != value else f"{value:.1f} %"
+
+
+def _omegas(evidence: Evidence, point: Point) -> list[str]:
+    return [f"{evidence.figure(point, f'omega_{q}'):.4g}" for q in ("p10", "p50", "p90")]
+
+
+@tabled(
+    f"Figure 5: ω under {OMEGA_FTL}, {OMEGA_AGE}",
+    ["z", "published median", "median", "apart", "10 %", "90 %"],
+)
+def figure5(evidence: Evidence) -> Iterator[list[str]]:
+    for z, published in MEDIANS.items():
+        point = Point(zipf(z), OMEGA_FTL, OMEGA_AGE)
+        low, median, high = _omegas(evidence, point)
+        apart = f"{100 * (evidence.figure(point, 'omega_p50') / published - 1):+.1f} %"
+        yield [f"{z:.1f}", f"{published:g}", median, apart, low, high]
+
+
+@tabled("Readings: medians of ω", ["FTL, reading", *ZS, "furthest"])
+def readings_omega(evidence: Evidence) -> Iterator[list[str]]:
+    yield ["*published*", *(f"{MEDIANS[z]:g}" for z in EXPONENTS), ""]
+    for ftl, setting in evidence.ways():
+        medians = [evidence.figure(Point(zipf(z), ftl, setting), "omega_p50") for z in EXPONENTS]
+        apart = [100 * (median / MEDIANS[z] - 1) for z, median in zip(EXPONENTS, medians, strict=True)]
+        cells = [f"{median:.4g} ({a:+.0f} %)" for median, a in zip(medians, apart, strict=True)]
+        yield [way(ftl, setting), *cells, f"{max(apart, key=abs):+.0f} %"]
+
+
+@tabled("Readings: WAF", ["FTL, reading", *ZS])
+def readings_waf(evidence: Evidence) -> Iterator[list[str]]:
+    filled = [(ftl, name) for name in ("", "begins empty", "two update blocks") for ftl in ("PX", "P")]
+    planes = [(ftl, name) for ftl in ("D", "DM") for name in ("", "eight planes")]
+    for ftl, setting in filled + planes:
+        yield [way(ftl, setting), *(f"{evidence.waf(zipf(z), ftl, setting):.3f}" for z in EXPONENTS)]
+
+
+@tabled("Readings: the rate on EXCHANGE", ["FTL, reading", "ω 10 %", "median", "90 %", "WAF", "paired"])
+def readings_rate(evidence: Evidence) -> Iterator[list[str]]:
+    for point in (Point("EXCHANGE", ftl, setting) for ftl in ("D", "DML") for setting in ("", FAST)):
+        if point in evidence.results:
+            paired = percent(100 * evidence.figure(point, "paired_fraction"))
+            waf = f"{evidence.figure(point, 'waf'):.3f}"
+            yield [way(point.ftl, point.setting), *_omegas(evidence, point), waf, paired]
+
+
+@tabled(f"Figure 7: ω under {OMEGA_FTL}", ["workload", "10 %", "median", "90 %", f"below τ = {TAU:g}"])
+def figure7(evidence: Evidence) -> Iterator[list[str]]:
+    for name in evidence.workloads:
+        point = Point(name, OMEGA_FTL)
+        below = percent(100 * below_threshold(evidence.results[point]))
+        yield [evidence.named(name), *_omegas(evidence, point), below]
+
+
+COMPARED = (("PX", "P"), ("PM", "P"), ("DX", "D"), ("DM", "D"), ("DML", "D"))
+
+
+@tabled("Figure 8: WAF", ["z", *FTLS, *(f"{ftl} below {base}" for ftl, base in COMPARED)])
+def figure8(evidence: Evidence) -> Iterator[list[str]]:
+    for z in EXPONENTS:
+        saved = [f"{evidence.saved(zipf(z), ftl, base):+.1f} %" for ftl, base in COMPARED]
+        yield [f"{z:.1f}", *(f"{evidence.waf(zipf(z), ftl):.3f}" for ftl in FTLS), *saved]
+
+
+@tabled(
+    "Figure 14: storage utilisation",
+    ["part of the raw space", "WAF: P", "DML", "data erases: P", "DML", "backup erases: P", "DML", "DML: paired"],
+)  # fmt: skip
+def figure14(evidence: Evidence) -> Iterator[list[str]]:
+    figures = (("waf", 3), ("data_erases", 0), ("backup_erases", 0))
+    for u in UTILISATIONS:
+        cells = [
+            f"{evidence.figure(Point(uniform(u), ftl), figure):,.{digits}f}"
+            for figure, digits in figures for ftl in ("P", "DML")
+        ]  # fmt: skip
+        yield [f"{u:.1f}", *cells, percent(evidence.paired(uniform(u), "DML"))]
+
+
+def lives(evidence: Evidence) -> list[str]:
+    """Which protection survives which fault, and what a restart costs."""
+    lines = ["## Survival: lives with a fault, by protection", "", survival.table(evidence.trials)]
+    return [*lines, "", survival.restart_line(evidence.restart)]
