@@ -108,13 +108,17 @@ impl MechanismRun {
             (Mechanism::AdaptiveGcMix, true) | (Mechanism::MapInFlash, false) => 1 << 20,
             (Mechanism::TwinBlocks, true) => 1 << 19,
             (Mechanism::MapInFlash, true) => 1 << 18,
-            (Mechanism::HybridMapping, false) => 2 * 640 << 10,
+            (Mechanism::HybridMapping, false) => 1280 << 10,
             (Mechanism::HybridMapping, true) => 640 << 10,
         }
     }
 
     /// Runs the engine for so many requests.
     pub(crate) fn measure(self, state: &Path, requests: u64) -> Result<Figures, Failure> {
+        carry_out(&self.setup(state), requests)
+    }
+
+    fn setup(self, state: &Path) -> Setup {
         let mut sets = self.mechanism.settings();
         sets.push(match self.state() {
             Some(_) => format!("run.precondition.state={}", state.display()),
@@ -123,11 +127,28 @@ impl MechanismRun {
         if self.mechanism == Mechanism::HybridMapping && !self.timed {
             sets.push("ftl.gc_schedule.threshold.free_blocks=1".into());
         }
-        carry_out(&Setup { preset: self.mechanism.preset(), timed: self.timed, sets }, requests)
+        Setup { preset: self.mechanism.preset(), timed: self.timed, sets }
     }
 }
 
 /// Brings a device to its steady state and saves it.
 pub(crate) fn age(mechanism: Mechanism, path: &Path) -> Result<Figures, Failure> {
     save_steady(mechanism.preset(), mechanism.settings(), path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::configuration;
+
+    #[test]
+    fn every_row_has_a_configuration_that_is_accepted() {
+        for mechanism in Mechanism::ALL {
+            for timed in [false, true] {
+                let run = MechanismRun { mechanism, timed };
+                let config = configuration(&run.setup(Path::new("device.state")), run.requests()).unwrap();
+                assert_eq!(config.device.user_capacity, 24 << 30, "{}", run.name());
+            }
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use config::Config;
 use serde_json::Value;
 
 use crate::Failure;
@@ -44,13 +45,15 @@ pub(crate) struct Setup {
     pub(crate) sets: Vec<String>,
 }
 
-fn simulate(preset: &str, sets: &[String], save: Option<&Path>) -> Result<Value, Failure> {
-    let loaded = device::load(&config::Base::Preset(preset.into()), sets, None)
-        .map_err(|problems| Failure(format!("the benchmark's own configuration is refused: {problems}")))?;
+fn load(preset: &str, sets: &[String]) -> Result<Config, Failure> {
+    device::load(&config::Base::Preset(preset.into()), sets, None)
+        .map(|loaded| loaded.config)
+        .map_err(|problems| Failure(format!("the benchmark's own configuration is refused: {problems}")))
+}
+
+fn simulate(config: &Config, save: Option<&Path>) -> Result<Value, Failure> {
     let mut options = device::Options { save_state: save.map(Path::to_owned), ..device::Options::default() };
-    device::simulate(&loaded.config, &mut options)
-        .map(|outcome| outcome.summary)
-        .map_err(|error| Failure(error.to_string()))
+    device::simulate(config, &mut options).map(|outcome| outcome.summary).map_err(|error| Failure(error.to_string()))
 }
 
 /// Runs the engine for so many requests, from a saved state.
@@ -64,8 +67,13 @@ pub(crate) fn measure(run: &Run, state: &Path, requests: u64) -> Result<Figures,
     carry_out(&Setup { preset: PRESET, timed: run.timed, sets }, requests)
 }
 
-/// Runs a configuration for so many requests, whatever volume they come to.
+/// Runs a configuration for so many requests.
 pub(crate) fn carry_out(setup: &Setup, requests: u64) -> Result<Figures, Failure> {
+    Ok(figures(&simulate(&configuration(setup, requests)?, None)?))
+}
+
+/// A configuration that ends after so many requests, whatever volume they come to.
+pub(crate) fn configuration(setup: &Setup, requests: u64) -> Result<Config, Failure> {
     let executor = if setup.timed { "timed" } else { "count" };
     let mut sets = setup.sets.clone();
     sets.extend([
@@ -73,7 +81,7 @@ pub(crate) fn carry_out(setup: &Setup, requests: u64) -> Result<Figures, Failure
         format!("workload.requests={requests}"),
         "workload.volume=1000x".into(),
     ]);
-    Ok(figures(&simulate(setup.preset, &sets, None)?))
+    load(setup.preset, &sets)
 }
 
 /// The figures of a summary that the benchmark reports.
@@ -99,7 +107,7 @@ pub(crate) fn age(size: Size, choices: Choices, path: &Path) -> Result<Figures, 
 /// Brings a configuration to its steady state and saves it.
 pub(crate) fn save_steady(preset: &str, mut sets: Vec<String>, path: &Path) -> Result<Figures, Failure> {
     sets.extend(["run.executor=count", "run.precondition=steady", "workload.requests=1"].map(String::from));
-    let summary = simulate(preset, &sets, Some(path))?;
+    let summary = simulate(&load(preset, &sets)?, Some(path))?;
     let mut figures = Figures::default();
     figures.set("waf", summary.pointer("/precondition/waf").and_then(Value::as_f64).unwrap_or(f64::NAN));
     Ok(figures)
@@ -114,7 +122,7 @@ pub(crate) fn precondition() -> Result<Figures, Failure> {
             .map(String::from),
     );
     let stopwatch = metrics::Stopwatch::start();
-    let summary = simulate(PRESET, &sets, None)?;
+    let summary = simulate(&load(PRESET, &sets)?, None)?;
     let usage = stopwatch.usage();
     let mut figures = Figures::default();
     figures.set("cpu_s", usage.cpu_s);
