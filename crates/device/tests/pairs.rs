@@ -261,7 +261,7 @@ impl Pair {
         if self.has(Mechanism::SavedState) {
             return restart_from_state(config, self.has(Mechanism::PowerCut));
         }
-        let tallies = troubles.iter().map(|&trouble| survival::try_everywhere(config, trouble, 1, 97));
+        let tallies = troubles.iter().map(|&trouble| survival::try_everywhere(config, trouble, 1, 131));
         let tallies = tallies.collect::<Result<Vec<_>, RunError>>()?;
         assert!(tallies.iter().all(|tally| tally.runs > 5), "{tallies:?}");
         let loss = tallies.iter().find_map(|tally| tally.first.clone());
