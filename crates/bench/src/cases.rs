@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::child::Figures;
+use crate::mechanisms::{self, Mechanism, MechanismRun};
 use crate::{Failure, limit, probe, run, traces};
 
 /// The device of the TBM paper, at its own size or with a tenth of the blocks.
@@ -107,12 +108,16 @@ pub(crate) enum Case {
     Limit(Size),
     /// The engine in steady state.
     Run(Run),
+    /// The engine with one of its larger mechanisms; without a target.
+    Mechanism(MechanismRun),
     /// The full device filled and overwritten once at random.
     Precondition,
     /// Reading a trace of that format.
     Trace(traces::Format),
     /// Brings a device to its steady state; not reported.
     State(Size, Choices),
+    /// The same for a device with a mechanism; not reported.
+    MechanismState(Mechanism),
     /// Writes a trace; not reported.
     TraceFile(traces::Format),
 }
@@ -136,6 +141,9 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
     for depth in [16, 256] {
         let deep = Run { timed: true, size: Size::Small, mix: Mix::Write, choices: Choices::Paper, depth };
         cases.extend([Case::Run(deep), Case::Run(Run { choices: Choices::Static, ..deep })]);
+    }
+    for timed in [false, true] {
+        cases.extend(Mechanism::ALL.map(|mechanism| Case::Mechanism(MechanismRun { mechanism, timed })));
     }
     if !quick {
         cases.push(Case::Precondition);
@@ -163,9 +171,11 @@ impl Case {
                 let (size, mix, choices) = (run.size.name(), run.mix.name(), run.choices.name());
                 format!("{executor}-{size}-{mix}-{choices}{depth}")
             }
+            Case::Mechanism(run) => run.name(),
             Case::Precondition => "precondition-240g".into(),
             Case::Trace(format) => format!("trace-{}", format.name()),
             Case::State(size, choices) => format!("state-{}-{}", size.name(), choices.name()),
+            Case::MechanismState(mechanism) => format!("state-24g-{}", mechanism.name()),
             Case::TraceFile(format) => format!("file-{}", format.name()),
         }
     }
@@ -174,6 +184,7 @@ impl Case {
     pub(crate) fn needs(&self) -> Option<Case> {
         match *self {
             Case::Run(run) => Some(Case::State(run.size, run.choices)),
+            Case::Mechanism(run) => run.state().map(Case::MechanismState),
             Case::Trace(format) => Some(Case::TraceFile(format)),
             _ => None,
         }
@@ -184,17 +195,29 @@ impl Case {
         scratch.join(self.name())
     }
 
-    /// Makes the measurement in this process.
-    pub(crate) fn measure(&self, scratch: &Path) -> Result<Figures, Failure> {
+    /// Host requests, of a row of the engine.
+    pub(crate) fn requests(&self) -> Option<u64> {
+        match self {
+            Case::Run(run) => Some(run::requests(run)),
+            Case::Mechanism(run) => Some(run.requests()),
+            _ => None,
+        }
+    }
+
+    /// Makes the measurement in this process; a row of the engine with so many requests, where that is given.
+    pub(crate) fn measure(&self, scratch: &Path, requests: Option<u64>) -> Result<Figures, Failure> {
+        let requests = requests.or(self.requests()).unwrap_or_default();
         let needed = self.needs().map(|needed| needed.file(scratch)).unwrap_or_default();
         let mut figures = match self {
             Case::Memory => probe::memory()?,
             Case::Events => probe::events(),
             Case::Limit(size) => limit::measure(*size)?,
-            Case::Run(run) => run::measure(run, &needed)?,
+            Case::Run(run) => run::measure(run, &needed, requests)?,
+            Case::Mechanism(run) => run.measure(&needed, requests)?,
             Case::Precondition => run::precondition()?,
             Case::Trace(format) => traces::read(*format, &needed)?,
             Case::State(size, choices) => run::age(*size, *choices, &self.file(scratch))?,
+            Case::MechanismState(mechanism) => mechanisms::age(*mechanism, &self.file(scratch))?,
             Case::TraceFile(format) => traces::write(*format, &self.file(scratch))?,
         };
         figures.peak_rss_mb = metrics::Stopwatch::start().usage().peak_rss_mb;

@@ -1,7 +1,7 @@
 //! Measurements as processes: what the whole process used, beside what it says of itself.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde::{Deserialize, Serialize};
@@ -19,6 +19,10 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
+    pub(crate) fn get(&self, name: &str) -> Option<f64> {
+        self.values.iter().find(|(other, _)| other == name).map(|(_, value)| *value)
+    }
+
     pub(crate) fn set(&mut self, name: impl Into<String>, value: f64) {
         self.values.push((name.into(), value));
     }
@@ -34,19 +38,24 @@ pub(crate) struct Sample {
     pub(crate) wall_s: f64,
 }
 
-/// Runs a measurement in a process of its own. What it needs (a device state, a trace) is made first, by
-/// another process, and used again by later calls.
+/// Runs a measurement in a process of its own, after what it needs was made.
 pub(crate) fn run(case: &Case, scratch: &Path) -> Result<Sample, Failure> {
+    provide(case, scratch)?;
+    execute(&case.name(), scratch)
+}
+
+/// Makes what a measurement needs (a device state, a trace), in another process, unless it is there already.
+pub(crate) fn provide(case: &Case, scratch: &Path) -> Result<(), Failure> {
     if let Some(needed) = case.needs()
         && !needed.file(scratch).exists()
     {
         execute(&needed.name(), scratch)?;
     }
-    execute(&case.name(), scratch)
+    Ok(())
 }
 
 fn execute(name: &str, scratch: &Path) -> Result<Sample, Failure> {
-    let program = std::env::current_exe().map_err(|error| Failure(format!("the program's own path: {error}")))?;
+    let program = own_path()?;
     let started = std::time::Instant::now();
     let mut child = Command::new(program)
         .args(["--one", name, "--scratch"])
@@ -63,6 +72,11 @@ fn execute(name: &str, scratch: &Path) -> Result<Sample, Failure> {
     }
     let figures = serde_json::from_str(&text).map_err(|error| Failure(format!("{name} answered {text:?}: {error}")))?;
     Ok(Sample { figures, user_s, wall_s: started.elapsed().as_secs_f64() })
+}
+
+/// The path of this program.
+pub(crate) fn own_path() -> Result<PathBuf, Failure> {
+    std::env::current_exe().map_err(|error| Failure(format!("the program's own path: {error}")))
 }
 
 /// Waits for a process: whether it succeeded, and its user CPU time in seconds.

@@ -5,7 +5,9 @@
 
 mod cases;
 mod child;
+mod instructions;
 mod limit;
+mod mechanisms;
 mod probe;
 mod report;
 mod run;
@@ -50,9 +52,15 @@ struct Arguments {
     /// Only measurements whose name contains this (and those they are compared with, if they match too).
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
+    /// Count the instructions per flash operation of one row of the engine, with valgrind.
+    #[arg(long, value_name = "ROW", conflicts_with_all = ["quick", "json", "markdown", "only", "one"])]
+    instructions: Option<String>,
     /// Make one measurement in this process and print it as JSON; how the program calls itself.
-    #[arg(long, value_name = "NAME", hide = true)]
+    #[arg(long, value_name = "NAME")]
     one: Option<String>,
+    /// How many requests the host sends in that measurement of the engine, in place of the row's own number.
+    #[arg(long, value_name = "N", requires = "one", value_parser = clap::value_parser!(u64).range(1..))]
+    requests: Option<u64>,
     /// Where device states and traces are kept while the program runs.
     #[arg(long, value_name = "DIR", hide = true)]
     scratch: Option<PathBuf>,
@@ -60,9 +68,10 @@ struct Arguments {
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    let result = match &arguments.one {
-        Some(name) => measure(name, arguments.scratch.as_deref()).map(|()| true),
-        None => benchmark(&arguments),
+    let result = match (&arguments.one, &arguments.instructions) {
+        (Some(name), _) => measure(name, &arguments).map(|()| true),
+        (None, Some(name)) => instructions::count(name).map(|()| true),
+        (None, None) => benchmark(&arguments),
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
@@ -75,14 +84,26 @@ fn main() -> ExitCode {
 }
 
 /// One measurement, in this process.
-fn measure(name: &str, scratch: Option<&Path>) -> Result<(), Failure> {
-    let case = Case::named(name)
-        .ok_or_else(|| Failure(format!("no measurement is called `{name}`; the table of results names all")))?;
-    let own = scratch.is_none().then(Scratch::new).transpose()?;
-    let scratch = own.as_ref().map_or(scratch.unwrap_or(Path::new(".")), |own| &own.0);
-    let figures = case.measure(scratch)?;
+fn measure(name: &str, arguments: &Arguments) -> Result<(), Failure> {
+    let case = find(name)?;
+    if arguments.requests.is_some() && case.requests().is_none() {
+        return Err(Failure(format!("`--requests` is for rows of the engine, and `{name}` is none")));
+    }
+    let own = arguments.scratch.is_none().then(Scratch::new).transpose()?;
+    let scratch = match (&own, &arguments.scratch) {
+        (Some(own), _) => &own.0,
+        (None, given) => given.as_deref().unwrap_or(Path::new(".")),
+    };
+    child::provide(&case, scratch)?;
+    let figures = case.measure(scratch, arguments.requests)?;
     println!("{}", serde_json::to_string(&figures).map_err(|error| Failure(error.to_string()))?);
     Ok(())
+}
+
+/// The measurement of that name.
+fn find(name: &str) -> Result<Case, Failure> {
+    Case::named(name)
+        .ok_or_else(|| Failure(format!("no measurement is called `{name}`; the table of results names all")))
 }
 
 /// The whole benchmark. Returns whether every target was met.

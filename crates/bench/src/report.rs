@@ -39,16 +39,47 @@ struct Figure {
     target: Target,
 }
 
-/// An engine run.
+/// An engine run with a target.
 #[derive(Clone, Debug)]
 struct Speed {
     figure: Figure,
     /// Part of what the limit loop does on the same workload.
     of_limit: Option<f64>,
+    rates: Rates,
+}
+
+/// What is reported of every engine run.
+#[derive(Clone, Debug)]
+struct Rates {
+    name: String,
+    /// Flash operations per CPU second, in millions.
+    ops: f64,
+    /// Host writes per CPU second, in millions.
     writes: f64,
     waf: f64,
     user_s: f64,
     peak_rss_mb: f64,
+}
+
+impl Rates {
+    /// Headings of the columns that [`Rates::cells`] fills.
+    const HEADINGS: [&str; 4] = ["M host writes per CPU s", "WAF", "process, user CPU s", "peak RSS, MB"];
+
+    fn cells(&self) -> [String; 4] {
+        [
+            format!("{:.2}", self.writes),
+            format!("{:.3}", self.waf),
+            format!("{:.2}", self.user_s),
+            format!("{:.0}", self.peak_rss_mb),
+        ]
+    }
+
+    fn add_to(&self, row: &mut Value) {
+        row["host_writes_per_cpu_s"] = json!(self.writes);
+        row["waf"] = json!(self.waf);
+        row["process_user_cpu_s"] = json!(self.user_s);
+        row["peak_rss_mb"] = json!(self.peak_rss_mb);
+    }
 }
 
 /// The results.
@@ -58,9 +89,13 @@ pub(crate) struct Report {
     /// By name: what the machine and the limit loop gave.
     context: Vec<(String, f64)>,
     speeds: Vec<Speed>,
+    /// Runs with mechanisms, for comparison before and after a change.
+    mechanisms: Vec<Rates>,
     others: Vec<Figure>,
 }
 
+/// What an engine run is measured in.
+const RATE: &str = "M flash ops per CPU s";
 /// Pages of 8 KiB of the full device.
 const FULL_PAGES: f64 = 33_554_432.0;
 /// Bytes per physical page, and besides, that the full device may hold.
@@ -79,6 +114,7 @@ impl Report {
             repeat: samples.first().map_or(0, Vec::len),
             context: results.context(),
             speeds: runs.map(|run| results.speed(run)).collect(),
+            mechanisms: results.mechanisms(),
             others: results.others(),
         }
     }
@@ -102,10 +138,16 @@ impl Report {
             .map(|speed| {
                 let mut row = figure(&speed.figure);
                 row["of_limit"] = json!(speed.of_limit);
-                row["host_writes_per_cpu_s"] = json!(speed.writes);
-                row["waf"] = json!(speed.waf);
-                row["process_user_cpu_s"] = json!(speed.user_s);
-                row["peak_rss_mb"] = json!(speed.peak_rss_mb);
+                speed.rates.add_to(&mut row);
+                row
+            })
+            .collect();
+        let mechanisms: Vec<Value> = self
+            .mechanisms
+            .iter()
+            .map(|rates| {
+                let mut row = json!({ "name": rates.name, "value": rates.ops, "unit": RATE });
+                rates.add_to(&mut row);
                 row
             })
             .collect();
@@ -117,6 +159,7 @@ impl Report {
             "repeat": self.repeat,
             "context": context,
             "engine": speeds,
+            "mechanisms": mechanisms,
             "others": self.others.iter().map(figure).collect::<Vec<_>>(),
             "all_met": self.all_met(),
         })
@@ -156,37 +199,25 @@ impl Report {
 
     /// Each table as rows of cells, the heading first; empty tables are left out.
     fn tables(&self) -> Vec<Vec<Vec<String>>> {
-        let tables = [self.speed_table(), self.other_table(), self.context_table()];
+        let tables = [self.speed_table(), self.mechanism_table(), self.other_table(), self.context_table()];
         tables.into_iter().filter(|table| table.len() > 1).collect()
     }
 
     fn speed_table(&self) -> Vec<Vec<String>> {
-        let heading = [
-            "engine",
-            "M flash ops per CPU s",
-            "target",
-            "",
-            "of the limit",
-            "M host writes per CPU s",
-            "WAF",
-            "process, user CPU s",
-            "peak RSS, MB",
-        ];
-        let mut rows = vec![heading.map(String::from).to_vec()];
+        let heading = ["engine", RATE, "target", "", "of the limit"];
+        let mut rows = vec![row(heading, Rates::HEADINGS)];
         for speed in &self.speeds {
             let f = &speed.figure;
-            rows.push(vec![
-                f.name.clone(),
-                format!("{:.2}", f.value),
-                f.target.text(),
-                verdict(f),
-                speed.of_limit.map_or("-".into(), |part| format!("{:.0} %", part * 100.0)),
-                format!("{:.2}", speed.writes),
-                format!("{:.3}", speed.waf),
-                format!("{:.2}", speed.user_s),
-                format!("{:.0}", speed.peak_rss_mb),
-            ]);
+            let of_limit = speed.of_limit.map_or("-".into(), |part| format!("{:.0} %", part * 100.0));
+            let own = [f.name.clone(), format!("{:.2}", f.value), f.target.text(), verdict(f), of_limit];
+            rows.push(row(own, speed.rates.cells()));
         }
+        rows
+    }
+
+    fn mechanism_table(&self) -> Vec<Vec<String>> {
+        let mut rows = vec![row(["mechanism", RATE], Rates::HEADINGS)];
+        rows.extend(self.mechanisms.iter().map(|r| row([r.name.clone(), format!("{:.2}", r.ops)], r.cells())));
         rows
     }
 
@@ -208,6 +239,11 @@ impl Report {
         }
         rows
     }
+}
+
+/// A row of its own cells and those of its rates.
+fn row<T: Into<String>, const N: usize>(own: [T; N], rates: [T; 4]) -> Vec<String> {
+    own.into_iter().chain(rates).map(Into::into).collect()
 }
 
 fn verdict(figure: &Figure) -> String {
@@ -233,8 +269,7 @@ impl Results<'_> {
 
     fn speed(&self, run: &Run) -> Speed {
         let case = Case::Run(*run);
-        let get = |name| self.get(case, name).unwrap_or(f64::NAN);
-        let ops = get("ops_per_s");
+        let rates = self.rates(case);
         let limit = format!("{}{}.ops_per_s", run.mix.name(), if run.timed { "_clocks" } else { "" });
         let least = match (run.timed, run.size) {
             (true, Size::Small) => 5.0,
@@ -242,15 +277,25 @@ impl Results<'_> {
             (false, Size::Small) => 30.0,
             (false, Size::Full) => 20.0,
         };
-        let samples = self.samples(case).unwrap_or_default();
+        let target = Target::AtLeast(least);
         Speed {
-            figure: Figure {
-                name: case.name(),
-                value: ops / 1e6,
-                unit: "M flash ops per CPU s",
-                target: Target::AtLeast(least),
-            },
-            of_limit: self.get(Case::Limit(run.size), &limit).map(|limit| ops / limit),
+            figure: Figure { name: rates.name.clone(), value: rates.ops, unit: RATE, target },
+            of_limit: self.get(Case::Limit(run.size), &limit).map(|limit| rates.ops * 1e6 / limit),
+            rates,
+        }
+    }
+
+    fn mechanisms(&self) -> Vec<Rates> {
+        let of_engine = self.cases.iter().filter(|case| matches!(case, Case::Mechanism(_)));
+        of_engine.map(|&case| self.rates(case)).collect()
+    }
+
+    fn rates(&self, case: Case) -> Rates {
+        let get = |name| self.get(case, name).unwrap_or(f64::NAN);
+        let samples = self.samples(case).unwrap_or_default();
+        Rates {
+            name: case.name(),
+            ops: get("ops_per_s") / 1e6,
             writes: get("writes_per_s") / 1e6,
             waf: get("waf"),
             user_s: median(samples.iter().map(|sample| sample.user_s).collect()),
@@ -331,7 +376,7 @@ impl Results<'_> {
 }
 
 fn value(sample: &Sample, name: &str) -> f64 {
-    sample.figures.values.iter().find(|(other, _)| other == name).map_or(f64::NAN, |(_, value)| *value)
+    sample.figures.get(name).unwrap_or(f64::NAN)
 }
 
 fn peak(samples: &[Sample]) -> f64 {
@@ -357,6 +402,7 @@ mod tests {
     use super::*;
     use crate::cases::{Choices, Mix};
     use crate::child::Figures;
+    use crate::mechanisms::{Mechanism, MechanismRun};
 
     fn sample(values: &[(&str, f64)]) -> Sample {
         let values = values.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
@@ -386,6 +432,18 @@ mod tests {
         let slow_when_deep = report([9e6, 9e6, 9e6], [8e6, 8e6, 8e6]);
         assert!(!slow_when_deep.all_met());
         assert!(slow_when_deep.text().contains("MISSED"));
+    }
+
+    #[test]
+    fn mechanisms_have_a_table_of_their_own_and_no_target() {
+        let twins = MechanismRun { mechanism: Mechanism::TwinBlocks, timed: true };
+        let slow = [1e3, 2e3, 3e3].map(|rate| sample(&[("ops_per_s", rate), ("writes_per_s", 500.0)])).to_vec();
+        let report = Report::new(&[Case::Mechanism(twins)], &[slow]);
+        assert!(report.all_met());
+        assert_eq!((report.speeds.len(), report.mechanisms[0].ops), (0, 2e-3));
+        let text = report.markdown();
+        assert!(text.contains("| mechanism | M flash ops") && text.contains("| timed-24g-write-twin-d |"), "{text}");
+        assert_eq!(report.json()["mechanisms"][0]["host_writes_per_cpu_s"], 5e-4);
     }
 
     #[test]

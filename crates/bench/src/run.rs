@@ -2,15 +2,19 @@
 
 use std::path::Path;
 
+use config::Config;
 use serde_json::Value;
 
 use crate::Failure;
 use crate::cases::{Choices, Mix, Run, Size};
 use crate::child::Figures;
 
+/// The device of the rows with targets.
+const PRESET: &str = "tbm";
+
 /// Host requests of a measured run: enough for a second or more of CPU time, and for every plane to have
 /// collected several times.
-fn requests(run: &Run) -> u64 {
+pub(crate) fn requests(run: &Run) -> u64 {
     let per_write = match (run.timed, run.size) {
         (true, _) => 1 << 20,
         (false, Size::Small) => 6 << 20,
@@ -32,47 +36,78 @@ fn device(size: Size, choices: Choices) -> Vec<String> {
     sets
 }
 
-fn simulate(sets: &[String], save: Option<&Path>) -> Result<Value, Failure> {
-    let loaded = device::load(&config::Base::Preset("tbm".into()), sets, None)
-        .map_err(|problems| Failure(format!("the benchmark's own configuration is refused: {problems}")))?;
-    let mut options = device::Options { save_state: save.map(Path::to_owned), ..device::Options::default() };
-    device::simulate(&loaded.config, &mut options)
-        .map(|outcome| outcome.summary)
-        .map_err(|error| Failure(error.to_string()))
+/// A configuration under measurement.
+pub(crate) struct Setup {
+    /// The preset.
+    pub(crate) preset: &'static str,
+    pub(crate) timed: bool,
+    /// Settings on top of it.
+    pub(crate) sets: Vec<String>,
 }
 
-/// Runs the engine from a saved state.
-pub(crate) fn measure(run: &Run, state: &Path) -> Result<Figures, Failure> {
+fn load(preset: &str, sets: &[String]) -> Result<Config, Failure> {
+    device::load(&config::Base::Preset(preset.into()), sets, None)
+        .map(|loaded| loaded.config)
+        .map_err(|problems| Failure(format!("the benchmark's own configuration is refused: {problems}")))
+}
+
+fn simulate(config: &Config, save: Option<&Path>) -> Result<Value, Failure> {
+    let mut options = device::Options { save_state: save.map(Path::to_owned), ..device::Options::default() };
+    device::simulate(config, &mut options).map(|outcome| outcome.summary).map_err(|error| Failure(error.to_string()))
+}
+
+/// Runs the engine for so many requests, from a saved state.
+pub(crate) fn measure(run: &Run, state: &Path, requests: u64) -> Result<Figures, Failure> {
     let mut sets = device(run.size, run.choices);
     sets.extend([
-        format!("run.executor={}", if run.timed { "timed" } else { "count" }),
         format!("run.precondition.state={}", state.display()),
         format!("host.queue_depth={}", run.depth),
         format!("workload.read_fraction={:?}", run.mix.read_fraction()),
-        format!("workload.requests={}", requests(run)),
+    ]);
+    carry_out(&Setup { preset: PRESET, timed: run.timed, sets }, requests)
+}
+
+/// Runs a configuration for so many requests.
+pub(crate) fn carry_out(setup: &Setup, requests: u64) -> Result<Figures, Failure> {
+    Ok(figures(&simulate(&configuration(setup, requests)?, None)?))
+}
+
+/// A configuration that ends after so many requests, whatever volume they come to.
+pub(crate) fn configuration(setup: &Setup, requests: u64) -> Result<Config, Failure> {
+    let executor = if setup.timed { "timed" } else { "count" };
+    let mut sets = setup.sets.clone();
+    sets.extend([
+        format!("run.executor={executor}"),
+        format!("workload.requests={requests}"),
         "workload.volume=1000x".into(),
     ]);
-    Ok(figures(&simulate(&sets, None)?))
+    load(setup.preset, &sets)
 }
 
 /// The figures of a summary that the benchmark reports.
 fn figures(summary: &Value) -> Figures {
     let number = |path: &str| summary.pointer(path).and_then(Value::as_f64).unwrap_or(f64::NAN);
     let cpu_s = number("/run/cpu_s");
+    let operations = ["page_reads", "page_programs", "block_erases"].map(|kind| number(&format!("/flash/{kind}")));
     let mut figures = Figures::default();
     figures.set("ops_per_s", number("/run/flash_ops_per_s"));
     figures.set("writes_per_s", number("/host/writes") / cpu_s);
     figures.set("requests_per_s", number("/run/host_requests_per_s"));
     figures.set("waf", number("/waf"));
     figures.set("cpu_s", cpu_s);
+    figures.set("operations", operations.iter().sum());
     figures
 }
 
 /// Brings a device to its steady state and saves it. The file is an ordinary saved state.
 pub(crate) fn age(size: Size, choices: Choices, path: &Path) -> Result<Figures, Failure> {
-    let mut sets = device(size, choices);
+    save_steady(PRESET, device(size, choices), path)
+}
+
+/// Brings a configuration to its steady state and saves it.
+pub(crate) fn save_steady(preset: &str, mut sets: Vec<String>, path: &Path) -> Result<Figures, Failure> {
     sets.extend(["run.executor=count", "run.precondition=steady", "workload.requests=1"].map(String::from));
-    let summary = simulate(&sets, Some(path))?;
+    let summary = simulate(&load(preset, &sets)?, Some(path))?;
     let mut figures = Figures::default();
     figures.set("waf", summary.pointer("/precondition/waf").and_then(Value::as_f64).unwrap_or(f64::NAN));
     Ok(figures)
@@ -87,7 +122,7 @@ pub(crate) fn precondition() -> Result<Figures, Failure> {
             .map(String::from),
     );
     let stopwatch = metrics::Stopwatch::start();
-    let summary = simulate(&sets, None)?;
+    let summary = simulate(&load(PRESET, &sets)?, None)?;
     let usage = stopwatch.usage();
     let mut figures = Figures::default();
     figures.set("cpu_s", usage.cpu_s);

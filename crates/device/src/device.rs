@@ -421,6 +421,8 @@ impl Device {
     /// After a saved state was loaded or the device restarted, what the array stores is taken for what was written.
     pub(crate) fn trust_array(&mut self) {
         let Some(oracle) = &mut self.oracle else { return };
+        // A flush that the power cut off was never completed.
+        oracle.promises.clear();
         for lpn in (0..self.ftl.user_pages()).map(Lpn) {
             let version = self.ftl.lookup(lpn).map_or(0, |ppn| {
                 let place = self.ftl.geometry().place(ppn);
@@ -715,6 +717,18 @@ mod canary {
         device.write_completed(Lpn(7), version);
         device.promise_durable(0);
         assert_caught(|| device.check_durable(0), "of LPN 7 is said to be durable");
+    }
+
+    /// What was completed in the buffer before the cut is gone by the flush after it.
+    #[test]
+    fn a_flush_that_the_power_cut_off_promises_nothing() {
+        let (_, mut device) = aged("none");
+        let version = device.admit_write(Lpn(7));
+        device.write_completed(Lpn(7), version);
+        device.promise_durable(0);
+        device.trust_array();
+        device.promise_durable(0);
+        device.check_durable(0);
     }
 
     #[test]

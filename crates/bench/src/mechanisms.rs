@@ -1,0 +1,154 @@
+//! The engine with one of its larger mechanisms: what is set, and how long a run is.
+//!
+//! Every device has 24 GiB for the user and gets writes of one page at uniformly random addresses.
+
+use std::path::Path;
+
+use crate::Failure;
+use crate::cases::Size;
+use crate::child::Figures;
+use crate::run::{Setup, carry_out, save_steady};
+
+/// A mechanism with what belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mechanism {
+    /// Twin blocks under allocation D, on the device of the TBM paper.
+    TwinBlocks,
+    /// Adaptive GCMix with data clustering: preset `gcmix-dml`.
+    AdaptiveGcMix,
+    /// Page mapping with the map in flash, on the device of the TBM paper.
+    MapInFlash,
+    /// Hybrid mapping with cycle filling: preset `gcf-cf` with 24 GiB. Without time there is no cycle filling.
+    HybridMapping,
+}
+
+impl Mechanism {
+    pub(crate) const ALL: [Mechanism; 4] =
+        [Mechanism::TwinBlocks, Mechanism::AdaptiveGcMix, Mechanism::MapInFlash, Mechanism::HybridMapping];
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Mechanism::TwinBlocks => "twin-d",
+            Mechanism::AdaptiveGcMix => "gcmix-adaptive",
+            Mechanism::MapInFlash => "dftl",
+            Mechanism::HybridMapping => "fast",
+        }
+    }
+
+    /// Whether a device with it can be saved and started from a file.
+    fn has_states(self) -> bool {
+        self == Mechanism::TwinBlocks
+    }
+
+    fn preset(self) -> &'static str {
+        match self {
+            Mechanism::TwinBlocks | Mechanism::MapInFlash => "tbm",
+            Mechanism::AdaptiveGcMix => "gcmix-dml",
+            Mechanism::HybridMapping => "gcf-cf",
+        }
+    }
+
+    /// The device and the policies, on top of the preset.
+    fn settings(self) -> Vec<String> {
+        let sets: &[&str] = match self {
+            Mechanism::TwinBlocks => &["ftl.allocation=D", "ftl.reclaim_unit=twin"],
+            // A map of 12 MiB at 4 bytes per page: the cache has a thirty-second of that.
+            Mechanism::MapInFlash => {
+                &["ftl.binding=static", "ftl.allocation=CWDP", "ftl.victim=greedy", "ftl.mapping.dftl.cache=384KiB"]
+            }
+            Mechanism::AdaptiveGcMix => &["host.replay=closed", "workload.generator=uniform"],
+            // 6144 blocks of data, a tenth more as log, and the destination of a merge. Requests lie on page boundaries.
+            Mechanism::HybridMapping => &["device.blocks_per_plane=6760", "workload.address_offset=4KiB"],
+        };
+        let mut sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        sets.push("device.user_capacity=24GiB".into());
+        if self.preset() == "tbm" {
+            sets.push(format!("device.blocks_per_plane={}", Size::Small.blocks_per_plane()));
+        }
+        sets
+    }
+
+    /// What a device without a state file is aged by: enough for collections to have begun, and under hybrid mapping for
+    /// the log to have been filled twice.
+    fn precondition(self) -> &'static str {
+        match self {
+            Mechanism::HybridMapping => "run.precondition.random=0.2x",
+            Mechanism::MapInFlash => "run.precondition.random=0.5x",
+            Mechanism::AdaptiveGcMix | Mechanism::TwinBlocks => "run.precondition.random=1x",
+        }
+    }
+}
+
+/// One execution of the engine with a mechanism.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MechanismRun {
+    pub(crate) mechanism: Mechanism,
+    pub(crate) timed: bool,
+}
+
+impl MechanismRun {
+    pub(crate) fn name(self) -> String {
+        let mechanism = match (self.mechanism, self.timed) {
+            (Mechanism::HybridMapping, true) => "fast-cycle-filling",
+            (mechanism, _) => mechanism.name(),
+        };
+        format!("{}-24g-write-{mechanism}", if self.timed { "timed" } else { "count" })
+    }
+
+    /// The mechanism whose device is saved first, if it can be.
+    pub(crate) fn state(self) -> Option<Mechanism> {
+        self.mechanism.has_states().then_some(self.mechanism)
+    }
+
+    /// Host requests: some seconds of CPU time. Hybrid mapping goes through its log once, or twice without time: its
+    /// merges copy more at the beginning of a round than at the end.
+    pub(crate) fn requests(self) -> u64 {
+        match (self.mechanism, self.timed) {
+            (Mechanism::TwinBlocks, false) | (Mechanism::AdaptiveGcMix, false) => 2 << 20,
+            (Mechanism::AdaptiveGcMix, true) | (Mechanism::MapInFlash, false) => 1 << 20,
+            (Mechanism::TwinBlocks, true) => 1 << 19,
+            (Mechanism::MapInFlash, true) => 1 << 18,
+            (Mechanism::HybridMapping, false) => 1280 << 10,
+            (Mechanism::HybridMapping, true) => 640 << 10,
+        }
+    }
+
+    /// Runs the engine for so many requests.
+    pub(crate) fn measure(self, state: &Path, requests: u64) -> Result<Figures, Failure> {
+        carry_out(&self.setup(state), requests)
+    }
+
+    fn setup(self, state: &Path) -> Setup {
+        let mut sets = self.mechanism.settings();
+        sets.push(match self.state() {
+            Some(_) => format!("run.precondition.state={}", state.display()),
+            None => self.mechanism.precondition().into(),
+        });
+        if self.mechanism == Mechanism::HybridMapping && !self.timed {
+            sets.push("ftl.gc_schedule.threshold.free_blocks=1".into());
+        }
+        Setup { preset: self.mechanism.preset(), timed: self.timed, sets }
+    }
+}
+
+/// Brings a device to its steady state and saves it.
+pub(crate) fn age(mechanism: Mechanism, path: &Path) -> Result<Figures, Failure> {
+    save_steady(mechanism.preset(), mechanism.settings(), path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::run::configuration;
+
+    #[test]
+    fn every_row_has_a_configuration_that_is_accepted() {
+        for mechanism in Mechanism::ALL {
+            for timed in [false, true] {
+                let run = MechanismRun { mechanism, timed };
+                let config = configuration(&run.setup(Path::new("device.state")), run.requests()).unwrap();
+                assert_eq!(config.device.user_capacity, 24 << 30, "{}", run.name());
+            }
+        }
+    }
+}
