@@ -1,0 +1,50 @@
+//! Configurations that once broke the engine, each with what was wrong. The random tests find such cases only
+//! by luck, so these stay.
+
+mod common;
+
+use common::*;
+use config::Config;
+use config::model::*;
+use serde_json::json;
+
+/// A configuration from its keys, as a user would write them; whatever is not given is the default.
+fn read(keys: serde_json::Value) -> Config {
+    let object = keys.as_object().expect("a tree of keys").clone();
+    let base = config::Base::Object { name: "case".into(), object };
+    device::load(&base, &[], None).unwrap_or_else(|problems| panic!("{problems}")).config
+}
+
+/// Under GCMix a victim's pages belong to several regions. Emptying it can open a block in each, and the host then wrote
+/// into those until a later victim found no free block at all.
+#[test]
+fn regions_with_mixed_victims_keep_room_to_empty_the_next_one() {
+    let mut config = read(json!({
+        "device": {
+            "channels": 1, "chips_per_channel": 1, "dies_per_chip": 1, "planes_per_die": 1,
+            "blocks_per_plane": 48, "pages_per_block": 4, "page_size": 512,
+            "cell": "mlc", "program_order": "shadow", "user_capacity": "83456B",
+        },
+        "ftl": {
+            "victim": "fifo",
+            "gc_schedule": { "threshold": { "free_blocks": 3 } },
+            "separation": { "dac": { "regions": 3 } },
+            "paired_page": { "gcmix": { "low": 3, "high": 10 } },
+        },
+        "workload": { "generator": "uniform", "requests": 1 },
+        "run": { "executor": "count", "precondition": "none", "payload": "stamp", "checks": "full" },
+    }));
+    assert_eq!(config.device.user_capacity, device::largest_user_capacity(&config), "the case stands at the limit");
+    let rows = [
+        (0, "Write", 3072, 41_984),
+        (100, "Write", 11_264, 48_640),
+        (200, "Write", 26_624, 37_376),
+        (300, "Write", 0, 30_720),
+        (400, "Write", 64_000, 4096),
+        (500, "Write", 0, 74_240),
+    ];
+    let trace = TraceFile::new(&rows);
+    config.workload.source = trace.source();
+    config.workload.end = End { rounds: Some(1), ..End::default() };
+    run(&config);
+}
