@@ -63,3 +63,30 @@ fn a_neighbour_without_a_full_block_is_not_collected_along() {
     }));
     run(&config);
 }
+
+/// The merge of a buffer block may end without an erase: the block is held until nothing leans on it. Those who kept step
+/// with that collection waited for ever for its next page.
+#[test]
+fn who_keeps_step_with_a_merge_hears_that_it_ended_without_an_erase() {
+    let config = read(json!({
+        "device": {
+            "channels": 3, "chips_per_channel": 1, "dies_per_chip": 2, "planes_per_die": 1,
+            "blocks_per_plane": 16, "pages_per_block": 12, "page_size": 16384, "cell": "mlc",
+            "user_capacity": "1179648B",
+        },
+        "ftl": {
+            "allocation": "D",
+            "gc_schedule": {
+                "cycle-filling": { "free_blocks": 4, "spare_blocks": 4, "pace": "initiator", "preempt": "on" },
+            },
+            "paired_page": { "slc-buffer": { "blocks": 1 } },
+        },
+        "host": { "replay": "closed", "queue_depth": 1 },
+        "workload": { "generator": "uniform", "request_size": "82432B", "requests": 400, "footprint": "90%" },
+        "run": {
+            "executor": "timed", "seed": 1881900145037216279u64, "precondition": { "sequential": "1x" },
+            "payload": "stamp", "checks": "full",
+        },
+    }));
+    run(&config);
+}
