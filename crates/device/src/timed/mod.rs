@@ -136,6 +136,8 @@ impl Timed<'_, '_> {
     fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.admit()?;
+            // Between two requests there may be minutes of collections.
+            self.watch.report(self.now, &self.device.recorder.counters, || self.workload.progress())?;
             self.begin_flushing();
             let completed = self.host.completions;
             let paused = std::mem::take(&mut self.host.paused);
