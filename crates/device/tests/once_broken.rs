@@ -3,6 +3,7 @@
 
 mod common;
 
+use base::{Duration, Instant};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -89,4 +90,42 @@ fn who_keeps_step_with_a_merge_hears_that_it_ended_without_an_erase() {
         },
     }));
     run(&config);
+}
+
+/// The last request comes near the last instant that a run may reach. Over 292 years the time of several dies does not
+/// fit 64 bits.
+#[test]
+fn figures_over_the_longest_run_do_not_overflow() {
+    for executor in ["timed", "count"] {
+        let mut config = read(json!({
+            "device": {
+                "channels": 3, "chips_per_channel": 2, "dies_per_chip": 2, "planes_per_die": 2,
+                "blocks_per_plane": 9, "pages_per_block": 8, "page_size": 4096, "cell": "slc", "user_capacity": "1MiB",
+            },
+            "ftl": { "write_buffer": { "lru": { "size": "16KiB" } } },
+            "host": { "replay": "open", "queue_depth": 4 },
+            "workload": { "generator": "uniform", "requests": 3 },
+            "run": { "executor": executor, "payload": "stamp", "checks": "full" },
+        }));
+        let Source::Generator(generator) = &mut config.workload.source else { panic!("a generator") };
+        generator.interval = Duration(Instant::LAST.ns() / 2 - 1_000_000_000);
+        let summary = run(&config);
+        assert_eq!(figure(&summary, "host.writes"), 3.0);
+        let seconds = figure(&summary, "host.simulated_s");
+        assert!((seconds - Instant::LAST.seconds()).abs() < 10.0, "{seconds}");
+    }
+}
+
+/// The program of the last request would take an hour, and the run has a few seconds left.
+#[test]
+fn a_run_beyond_the_last_instant_fails_and_says_why() {
+    let mut config = plain(1, 1, 1, 1, 9, 8);
+    config.device.timing.program = vec![Duration(3_600_000_000_000)];
+    let Source::Generator(generator) = &mut config.workload.source else { panic!("a generator") };
+    generator.interval = Duration(Instant::LAST.ns() / 2 - 1_000_000_000);
+    config.host.replay = Replay::Open;
+    config.workload.end = End { requests: Some(3), ..End::default() };
+    let error = device::simulate(&config, &mut device::Options::default()).unwrap_err();
+    assert!(matches!(error, device::RunError::Failed(_)), "{error:?}");
+    assert!(error.to_string().contains("passes 292 years of simulated time"), "{error}");
 }
