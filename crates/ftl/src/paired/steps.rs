@@ -42,14 +42,15 @@ impl Ftl {
 
     /// Whether there is room to empty any victim after the next host page, whichever streams its pages go to.
     ///
-    /// Where a unit holds pages of one stream they open one unit at most, and the reserve has it. Under mixing a victim's
-    /// pages go to several streams and may open a unit in each. Emptying it fills no more slots than its erase gives
-    /// back, so what counts is slots: as many as all frontiers can keep open, and those that the host page and the
-    /// copies under it take.
+    /// Where all copies go to one stream, or a unit holds pages of one stream, they open one unit at most, and the
+    /// reserve has it. With regions and mixing a victim's pages go to several streams and may open a unit in each.
+    /// Emptying it fills no more slots than its erase gives back, so what counts is slots: as many as all frontiers can
+    /// keep open, and those that the host page and the copies under it take.
     fn can_empty_any_victim(&self, domain: u32) -> bool {
         let streams = self.streams as u32;
         let state = &self.domains[domain as usize];
-        if self.protection.scheme != Scheme::Mixing || streams == 1 || state.free > streams {
+        let spreads = self.protection.scheme == Scheme::Mixing && self.separation.has_regions();
+        if !spreads || state.free > streams {
             return true;
         }
         let slots = self.geometry.unit_slots();
