@@ -100,7 +100,8 @@ pub fn figure(summary: &Value, path: &str) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{path} is {value}"))
 }
 
-fn pick<'a, T>(random: &mut Stream, of: &'a [T]) -> &'a T {
+/// One of a few, each equally likely.
+pub fn pick<'a, T>(random: &mut Stream, of: &'a [T]) -> &'a T {
     &of[random.below(of.len() as u64) as usize]
 }
 
