@@ -17,6 +17,9 @@ PY := $(BIN)/python
 # What the extension module is made of.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.toml' | sort)
 
+# How long `make evidence` combines policies at random.
+PAIRWISE_SECONDS ?= 7200
+
 # A mail server's I/O on a nearly full, aged SSD under four FTLs: pages go to the next free die or to a fixed one,
 # and the victim is the emptiest block or the oldest.
 DEMO := tbm-small --set run.precondition=steady --vary ftl.allocation=F,CWDP --vary ftl.victim=greedy,fifo
@@ -77,8 +80,10 @@ bench: ## the benchmark of record, single thread
 	cargo run --release --quiet -p ftlab-bench
 
 .PHONY: evidence
-evidence: setup ## the engine against theory and formulas, at length, into docs/evidence
+evidence: setup ## the engine against theory and formulas, and every pair of choices, at length, into docs/evidence
 	$(PY) -m ftlab.analysis.evidence --out docs/evidence
+	FTLAB_PAIRWISE_SECONDS=$(PAIRWISE_SECONDS) FTLAB_PAIRWISE_REPORT=$(CURDIR)/docs/evidence/pairwise.md \
+		cargo test --quiet -p ftlab-device --test pairwise -- --nocapture
 	$(BIN)/ftlab reproduce gcmix --only survival --scale paper --out out/survival
 	cp out/survival/report.md docs/evidence/gcmix-survival.md
 

@@ -14,6 +14,9 @@ pub struct Duration(pub u64);
 impl Instant {
     /// The instant at which every run begins.
     pub const ZERO: Instant = Instant(0);
+    /// The last instant at which a run may begin something, after 292 years: from here on 64 bits hold every time that
+    /// follows on it, and a multiple of the time that has passed.
+    pub const LAST: Instant = Instant(1 << 63);
     /// Later than any event of a run: "no event pending".
     pub const NEVER: Instant = Instant(u64::MAX);
 

@@ -375,7 +375,8 @@ impl Ftl {
             let is_idle = state.job.is_none() && !(self.is_careful && self.has_errand(other));
             if is_idle && free_pages <= threshold * (1.0 + self.twin.neighbours) {
                 let forced = self.forced_victim(other);
-                let unit = forced.or_else(|| self.choose(other)).expect("a full domain has closed units");
+                // Near the threshold by a large measure, it may not have filled a unit yet.
+                let Some(unit) = forced.or_else(|| self.choose(other)) else { continue };
                 self.begin(other, unit, Cause::Gc, true);
                 self.early.push(other);
             }

@@ -27,7 +27,9 @@ impl Ftl {
                 continue;
             }
             mapped += 1;
-            let back = *self.reverse.get(ppn as usize).ok_or(format!("LPN {lpn} maps past the device, to {ppn}"))?;
+            let Some(&back) = self.reverse.get(ppn as usize) else {
+                return Err(format!("LPN {lpn} maps past the device, to {ppn}"));
+            };
             if back as usize != lpn {
                 return Err(format!("LPN {lpn} maps to PPN {ppn}, which maps back to {back}"));
             }

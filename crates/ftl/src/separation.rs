@@ -68,6 +68,12 @@ impl Separation {
         }
     }
 
+    /// Whether pages belong to regions, each with a stream.
+    #[inline]
+    pub(crate) fn has_regions(&self) -> bool {
+        matches!(self, Separation::Dac(_))
+    }
+
     /// The stream of a coming host write.
     #[inline]
     pub(crate) fn host_stream(&self, lpn: Lpn, is_mapped: bool) -> usize {

@@ -207,8 +207,8 @@ impl Recorder {
             counters: self.counters,
             read_ns: self.latency(RequestKind::Read).sum_ns(),
             write_ns: self.latency(RequestKind::Write).sum_ns(),
-            channel_ns: self.channels.iter().map(|lane| lane.busy_until(at)).sum(),
-            die_ns: self.dies.iter().map(|lane| lane.busy_until(at)).sum(),
+            channel_ns: self.channels.iter().map(|lane| u128::from(lane.busy_until(at))).sum(),
+            die_ns: self.dies.iter().map(|lane| u128::from(lane.busy_until(at))).sum(),
             buffer_page_ns: match &self.buffer {
                 Some(buffer) if self.shape.timed => buffer.fill_sum(at),
                 _ => 0,
@@ -594,7 +594,7 @@ mod tests {
                 prop_assert!(rows.len() <= MAX_ROWS);
                 let sum = rows.iter().fold(Counters::default(), |sum, row| sum + row.delta.counters);
                 prop_assert_eq!(sum, recorder.counters);
-                prop_assert_eq!(rows.iter().map(|row| row.delta.die_ns).sum::<u64>(), busy);
+                prop_assert_eq!(rows.iter().map(|row| row.delta.die_ns).sum::<u128>(), u128::from(busy));
                 let write_ns: u128 = rows.iter().map(|row| row.delta.write_ns).sum();
                 prop_assert_eq!(write_ns, recorder.latency(RequestKind::Write).sum_ns());
                 prop_assert_eq!(rows.iter().map(|row| row.max_ns).max().unwrap_or(0), longest);
@@ -605,7 +605,7 @@ mod tests {
             let step = recorder.by_time.step();
             for row in &recorder.by_time.rows[..recorder.by_time.rows.len().saturating_sub(1)] {
                 prop_assert_eq!(row.end.0 - row.start.0, step);
-                prop_assert!(row.delta.die_ns <= 4 * step, "a die cannot be busy for longer than the row");
+                prop_assert!(row.delta.die_ns <= 4 * u128::from(step), "a die cannot be busy for longer than the row");
             }
         }
     }

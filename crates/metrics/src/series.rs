@@ -28,9 +28,9 @@ pub(crate) struct Sample {
     /// Sum of write latencies.
     pub(crate) write_ns: u128,
     /// Busy time of all channels.
-    pub(crate) channel_ns: u64,
+    pub(crate) channel_ns: u128,
     /// Busy time of all dies.
-    pub(crate) die_ns: u64,
+    pub(crate) die_ns: u128,
     /// Pages in the write buffer × time.
     pub(crate) buffer_page_ns: u128,
 }
@@ -260,10 +260,8 @@ impl Figures<'_> {
         (self.shape.timed && elapsed_ns > 0).then(|| self.row.delta.buffer_page_ns as f64 / elapsed_ns as f64)
     }
 
-    fn busy(&self, busy_ns: u64, of: u32) -> Option<f64> {
-        if !self.shape.timed {
-            return None;
-        }
-        ratio(busy_ns, self.elapsed_ns() * u64::from(of))
+    fn busy(&self, busy_ns: u128, of: u32) -> Option<f64> {
+        let elapsed_ns = u128::from(self.elapsed_ns()) * u128::from(of);
+        (self.shape.timed && elapsed_ns > 0).then(|| busy_ns as f64 / elapsed_ns as f64)
     }
 }

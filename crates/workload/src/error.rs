@@ -165,14 +165,12 @@ pub enum WorkloadError {
         capacity: u64,
     },
     /// Simulated time has run out of bits.
-    #[error(
-        "{path}:{line}: the replay passes 584 years of simulated time; expected a smaller `time_scale` or fewer rounds"
-    )]
+    #[error("{place}: the workload passes 292 years of simulated time; expected {expected}, or a smaller `time_scale`")]
     TimeOverflow {
-        /// The file, or `generator`.
-        path: String,
-        /// Line number, from 1; 0 for a generator.
-        line: u64,
+        /// The file and its line, or the key of the generator.
+        place: String,
+        /// What would be right.
+        expected: &'static str,
     },
     /// A generator that cannot be built.
     #[error("generator `{name}`: {what}, found {found}; expected {expected}")]

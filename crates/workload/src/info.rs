@@ -32,7 +32,7 @@ pub struct Info {
     pub fua_writes: u64,
     /// Discards.
     pub discards: u64,
-    /// Bytes discarded.
+    /// Bytes discarded. A discard may name a range of any length, so the sum stops at the end of 64 bits.
     pub bytes_discarded: u64,
     /// Bytes read.
     pub bytes_read: u64,
@@ -112,7 +112,7 @@ impl Sums {
             RequestKind::Flush => self.flushes += 1,
             RequestKind::Trim => {
                 self.discards += 1;
-                self.bytes_discarded += record.size;
+                self.bytes_discarded = self.bytes_discarded.saturating_add(record.size);
             }
             RequestKind::Read => {
                 self.reads += 1;

@@ -171,6 +171,13 @@ impl Workload {
             Source::Trace(replay) => replay.fill(out, wanted, &self.end, &mut self.tally)?,
         }
         self.cut(out, begin);
+        // A trace's times were looked at with their lines.
+        if out[begin..].last().is_some_and(|last| last.at > Instant::LAST) {
+            return Err(WorkloadError::TimeOverflow {
+                place: "workload.generator".into(),
+                expected: "shorter intervals and pauses, fewer requests",
+            });
+        }
         Ok(())
     }
 
@@ -480,8 +487,7 @@ impl Replay {
         }
         // The round is over after one more gap of mean length.
         let gap = self.last_ns / (self.round_records - 1).max(1);
-        let start = self.round_start_ns.checked_add(self.last_ns).and_then(|at| at.checked_add(gap));
-        self.round_start_ns = start.ok_or_else(|| WorkloadError::TimeOverflow { path: path(), line: 0 })?;
+        self.round_start_ns = self.round_start_ns.saturating_add(self.last_ns).saturating_add(gap);
         let counts = self.trace.counts();
         self.trace.rewind()?;
         tally.add(&counts);
@@ -528,12 +534,13 @@ impl Replay {
     }
 
     fn time(&self, record: &Record) -> Result<Instant, WorkloadError> {
-        let overflow = || WorkloadError::TimeOverflow { path: self.path.clone(), line: record.line };
-        let ns = self.round_start_ns.checked_add(record.time_ns).ok_or_else(overflow)?;
-        match scaled(ns, self.time_scale) {
-            // Never is reserved, and a larger product is cut to it.
-            u64::MAX => Err(overflow()),
-            ns => Ok(Instant(ns)),
+        let at = Instant(scaled(self.round_start_ns.saturating_add(record.time_ns), self.time_scale));
+        if at <= Instant::LAST {
+            return Ok(at);
         }
+        Err(WorkloadError::TimeOverflow {
+            place: format!("{}:{}", self.path, record.line),
+            expected: "times that lie closer together, fewer rounds",
+        })
     }
 }

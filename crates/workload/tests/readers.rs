@@ -530,6 +530,14 @@ fn a_conversion_that_fails_leaves_nothing() {
 }
 
 #[test]
+fn discards_beyond_64_bits_of_bytes_do_not_wrap() {
+    let text = "1000,h,0,Discard,0,4611686018427387904,0,-\n".repeat(5);
+    let scratch = Scratch::new("discards", text.as_bytes());
+    let info = info(&scratch.0, &TraceOptions::default()).unwrap();
+    assert_eq!((info.discards, info.bytes_discarded), (5, u64::MAX));
+}
+
+#[test]
 fn info_adds_up() {
     let text = "1000,h,0,Read,0,4096,0\n1010,h,0,Write,2048,4096,0\n1030,h,1,Write,2048,1024,0\n1040,h,0,Discard,0,1048576,0,-\n";
     let scratch = Scratch::new("info", text.as_bytes());

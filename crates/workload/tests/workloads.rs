@@ -86,6 +86,36 @@ fn rounds_follow_each_other_after_a_mean_gap() {
 }
 
 #[test]
+fn times_that_leave_no_room_for_the_run_are_refused() {
+    let last = Instant::LAST.ns();
+    let trace = |ns: u64| {
+        let text = format!("0,0,4096,W,0.0\n0,8,4096,R,{}.{:09}\n", ns / 1_000_000_000, ns % 1_000_000_000);
+        Scratch::new(&format!("late-{ns}"), &text)
+    };
+    let (requests, _) = run(&trace(last).config(End::default(), OutOfRange::Reject), 1 << 20).unwrap();
+    assert_eq!(requests[1].at, Instant::LAST);
+    for late in [last + 1, u64::MAX - 1, u64::MAX] {
+        let scratch = trace(late);
+        let error = run(&scratch.config(End::default(), OutOfRange::Reject), 1 << 20).unwrap_err().to_string();
+        let place = format!("{}:2: ", scratch.0.display());
+        assert!(error.starts_with(&place) && error.contains("passes 292 years of simulated time"), "{error}");
+    }
+    // Two rounds of one that just fits.
+    let rounds = End { rounds: Some(2), ..End::default() };
+    let rounds_of = trace(last);
+    assert!(run(&rounds_of.config(rounds, OutOfRange::Reject), 1 << 20).is_err());
+    let slow = |requests| {
+        let source =
+            Source::Generator(Generator { interval: Duration(last / 2), ..generator(selection("uniform", &[]), 9) });
+        let end = End { requests: Some(requests), ..End::default() };
+        run(&model::Workload { source, ..rounds_of.config(end, OutOfRange::Wrap) }, 1 << 20)
+    };
+    assert_eq!(slow(3).unwrap().0[2].at.ns(), last / 2 * 2);
+    let error = slow(4).unwrap_err().to_string();
+    assert!(error.starts_with("workload.generator: ") && error.contains("passes 292 years"), "{error}");
+}
+
+#[test]
 fn whichever_end_comes_first() {
     let scratch = Scratch::new("ends", TRACE);
     let count = |volume, requests, rounds| {

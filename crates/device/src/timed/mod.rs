@@ -136,6 +136,8 @@ impl Timed<'_, '_> {
     fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.admit()?;
+            // Between two requests there may be minutes of collections.
+            self.watch.report(self.now, &self.device.recorder.counters, || self.workload.progress())?;
             self.begin_flushing();
             let completed = self.host.completions;
             let paused = std::mem::take(&mut self.host.paused);
@@ -154,6 +156,7 @@ impl Timed<'_, '_> {
             let Some(Due { at: now, .. }) = self.timers.next() else { break };
             self.now = now;
             self.device.tell_time(now);
+            self.check_time()?;
             if !self.draining {
                 self.device.recorder.tick(now);
             }
@@ -173,6 +176,19 @@ impl Timed<'_, '_> {
         assert_eq!(buffered, 0, "the device stands still with pages in its write buffer");
         self.device.recorder.finish(self.host.last_completion);
         Ok(())
+    }
+
+    /// Fails while 64 bits still hold the times of what was begun.
+    #[inline]
+    fn check_time(&self) -> Result<(), RunError> {
+        if self.now <= Instant::LAST {
+            return Ok(());
+        }
+        Err(RunError::Failed(
+            "the run passes 292 years of simulated time; expected requests that lie closer together, fewer of them, or \
+             shorter operations in `device.timing`"
+                .into(),
+        ))
     }
 
     /// The host is done, now: what begins from here on is not measured.

@@ -100,7 +100,8 @@ pub fn figure(summary: &Value, path: &str) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{path} is {value}"))
 }
 
-fn pick<'a, T>(random: &mut Stream, of: &'a [T]) -> &'a T {
+/// One of a few, each equally likely.
+pub fn pick<'a, T>(random: &mut Stream, of: &'a [T]) -> &'a T {
     &of[random.below(of.len() as u64) as usize]
 }
 
@@ -167,7 +168,8 @@ pub fn is_savable(config: &Config) -> bool {
     config.ftl.get("mapping").name == "page" && !ftl::paired::keeps_track(config.ftl.get("paired_page").name)
 }
 
-/// Protections and regions have conditions too: a choice that is refused whatever the capacity is given up.
+/// Protections and regions have conditions too: a choice that is refused whatever the capacity is given up. That each
+/// choice is met with each other one all the same is seen to by `pairwise.rs`.
 fn meet_conditions(config: &mut Config) {
     let mut tiny = config.clone();
     loop {

@@ -292,16 +292,29 @@ pub(crate) struct Wordlines {
     kind: Vec<u8>,
     /// The page type that completes a wordline.
     top: u8,
+    /// Lower pages whose wordlines are not complete, at most, while a block is filled.
+    most_open: u32,
 }
 
 impl Wordlines {
     pub(crate) fn new(cell: Cell, layout: &PageLayout) -> Wordlines {
         let pages = layout.len() as u32;
-        Wordlines {
+        let mut wordlines = Wordlines {
             line: (0..pages).map(|page| layout.wordline(page) as u16).collect(),
             kind: (0..pages).map(|page| layout.page_type(page).0).collect(),
             top: cell.bits() as u8 - 1,
+            most_open: 0,
+        };
+        let mut open = 0;
+        for page in 0..pages {
+            if wordlines.is_top(page) {
+                open -= u32::from(wordlines.top);
+            } else {
+                open += 1;
+            }
+            wordlines.most_open = wordlines.most_open.max(open);
         }
+        wordlines
     }
 
     /// Whether the page is the first of its wordline.
@@ -323,18 +336,9 @@ impl Wordlines {
     }
 
     /// Lower pages whose wordlines are not complete, at most, while a block is filled.
+    #[inline]
     pub(crate) fn most_open(&self) -> u32 {
-        let mut open = 0;
-        let mut most = 0;
-        for page in 0..self.kind.len() as u32 {
-            if self.is_top(page) {
-                open -= u32::from(self.top);
-            } else {
-                open += 1;
-            }
-            most = most.max(open);
-        }
-        most
+        self.most_open
     }
 
     /// The LSB page after a page; the block's length if there is none.

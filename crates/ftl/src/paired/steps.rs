@@ -28,7 +28,8 @@ impl Ftl {
         }
         let is_mapped = self.map[lpn.index()] != NONE;
         let stream = self.separation.host_stream(lpn, is_mapped);
-        if self.domains[domain as usize].frontiers[stream].unit == NONE && self.make_room(domain, stream) {
+        let opens = self.domains[domain as usize].frontiers[stream].unit == NONE;
+        if (opens || !self.can_empty_any_victim(domain)) && self.make_room(domain, stream) {
             return false;
         }
         if !self.protection.scheme.keeps_track() {
@@ -37,6 +38,25 @@ impl Ftl {
         self.protection.guards[domain as usize].errand = Some(Errand::Ready(stream));
         let mut group = Group::EMPTY;
         self.careful_step(domain, &mut group).is_none()
+    }
+
+    /// Whether there is room to empty any victim after the next host page, whichever streams its pages go to.
+    ///
+    /// Where all copies go to one stream, or a unit holds pages of one stream, they open one unit at most, and the
+    /// reserve has it. With regions and mixing a victim's pages go to several streams and may open a unit in each.
+    /// Emptying it fills no more slots than its erase gives back, so what counts is slots: as many as all frontiers can
+    /// keep open, and those that the host page and the copies under it take.
+    fn can_empty_any_victim(&self, domain: u32) -> bool {
+        let streams = self.streams as u32;
+        let state = &self.domains[domain as usize];
+        let spreads = self.protection.scheme == Scheme::Mixing && self.separation.has_regions();
+        if !spreads || state.free > streams {
+            return true;
+        }
+        let slots = self.geometry.unit_slots();
+        let open =
+            state.frontiers.iter().filter(|frontier| frontier.unit != NONE).map(|frontier| slots - frontier.slot);
+        state.free * slots + open.sum::<u32>() > streams * slots + self.protection.wordlines.most_open()
     }
 
     /// Begins whatever has to be done before a frontier can open; `false` if it may open now.

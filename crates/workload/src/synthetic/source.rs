@@ -59,7 +59,7 @@ impl<P: Pattern> Source<P> {
 }
 
 impl Clock {
-    /// The time of the next request. Times stop at the end of 64 bits (584 years).
+    /// The time of the next request. Times stop at the end of 64 bits; the workload refuses them long before.
     #[inline]
     fn next(&mut self, parameters: &SourceParameters) -> u64 {
         let at = self.at;

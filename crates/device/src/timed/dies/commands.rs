@@ -222,7 +222,9 @@ impl Timed<'_, '_> {
     pub(super) fn issue_collection(&mut self, die: u32, domain: u32) {
         let turn = self.turn_of(domain);
         let Some((kind, cause, lead)) = self.collection_step(domain) else {
-            // What was to be protected is stale by now; the host's page can go.
+            // What was to be protected is stale by now and the host's page can go; or the victim is held, and its
+            // collection is over.
+            self.note_need(domain);
             self.wake(die);
             return;
         };
@@ -243,7 +245,10 @@ impl Timed<'_, '_> {
                     continue;
                 }
                 let turn = self.turn_of(other);
-                let Some((other_kind, other_cause, ppn)) = self.collection_step(other) else { continue };
+                let Some((other_kind, other_cause, ppn)) = self.collection_step(other) else {
+                    self.note_need(other);
+                    continue;
+                };
                 let fits = (kind, cause) == (other_kind, other_cause)
                     && match kind {
                         OpKind::Erase => {

@@ -1,0 +1,131 @@
+//! Configurations that once broke the engine, each with what was wrong. The random tests find such cases only
+//! by luck, so these stay.
+
+mod common;
+
+use base::{Duration, Instant};
+use common::*;
+use config::Config;
+use config::model::*;
+use serde_json::json;
+
+/// A configuration from its keys, as a user would write them; whatever is not given is the default.
+fn read(keys: serde_json::Value) -> Config {
+    let object = keys.as_object().expect("a tree of keys").clone();
+    let base = config::Base::Object { name: "case".into(), object };
+    device::load(&base, &[], None).unwrap_or_else(|problems| panic!("{problems}")).config
+}
+
+/// Under GCMix a victim's pages belong to several regions. Emptying it can open a block in each, and the host then wrote
+/// into those until a later victim found no free block at all.
+#[test]
+fn regions_with_mixed_victims_keep_room_to_empty_the_next_one() {
+    let mut config = read(json!({
+        "device": {
+            "channels": 1, "chips_per_channel": 1, "dies_per_chip": 1, "planes_per_die": 1,
+            "blocks_per_plane": 48, "pages_per_block": 4, "page_size": 512,
+            "cell": "mlc", "program_order": "shadow", "user_capacity": "83456B",
+        },
+        "ftl": {
+            "victim": "fifo",
+            "gc_schedule": { "threshold": { "free_blocks": 3 } },
+            "separation": { "dac": { "regions": 3 } },
+            "paired_page": { "gcmix": { "low": 3, "high": 10 } },
+        },
+        "workload": { "generator": "uniform", "requests": 1 },
+        "run": { "executor": "count", "precondition": "none", "payload": "stamp", "checks": "full" },
+    }));
+    assert_eq!(config.device.user_capacity, device::largest_user_capacity(&config), "the case stands at the limit");
+    let rows = [
+        (0, "Write", 3072, 41_984),
+        (100, "Write", 11_264, 48_640),
+        (200, "Write", 26_624, 37_376),
+        (300, "Write", 0, 30_720),
+        (400, "Write", 64_000, 4096),
+        (500, "Write", 0, 74_240),
+    ];
+    let trace = TraceFile::new(&rows);
+    config.workload.source = trace.source();
+    config.workload.end = End { rounds: Some(1), ..End::default() };
+    run(&config);
+}
+
+/// With a large `neighbours` a die counts as near its threshold while all its blocks are free.
+#[test]
+fn a_neighbour_without_a_full_block_is_not_collected_along() {
+    let config = read(json!({
+        "device": {
+            "channels": 2, "chips_per_channel": 1, "dies_per_chip": 2, "planes_per_die": 2,
+            "blocks_per_plane": 18, "pages_per_block": 6, "page_size": 8192, "cell": "slc", "user_capacity": "5472256B",
+        },
+        "ftl": { "reclaim_unit": { "twin": { "pad": 0, "neighbours": 100 } }, "allocation": "CWDP" },
+        "workload": { "generator": { "zipf": { "z": 2 } }, "request_size": "4KiB", "requests": 400 },
+        "run": { "executor": "timed", "seed": 8143018072411790953u64, "payload": "stamp", "checks": "full" },
+    }));
+    run(&config);
+}
+
+/// The merge of a buffer block may end without an erase: the block is held until nothing leans on it. Those who kept step
+/// with that collection waited for ever for its next page.
+#[test]
+fn who_keeps_step_with_a_merge_hears_that_it_ended_without_an_erase() {
+    let config = read(json!({
+        "device": {
+            "channels": 3, "chips_per_channel": 1, "dies_per_chip": 2, "planes_per_die": 1,
+            "blocks_per_plane": 16, "pages_per_block": 12, "page_size": 16384, "cell": "mlc",
+            "user_capacity": "1179648B",
+        },
+        "ftl": {
+            "allocation": "D",
+            "gc_schedule": {
+                "cycle-filling": { "free_blocks": 4, "spare_blocks": 4, "pace": "initiator", "preempt": "on" },
+            },
+            "paired_page": { "slc-buffer": { "blocks": 1 } },
+        },
+        "host": { "replay": "closed", "queue_depth": 1 },
+        "workload": { "generator": "uniform", "request_size": "82432B", "requests": 400, "footprint": "90%" },
+        "run": {
+            "executor": "timed", "seed": 1881900145037216279u64, "precondition": { "sequential": "1x" },
+            "payload": "stamp", "checks": "full",
+        },
+    }));
+    run(&config);
+}
+
+/// The last request comes near the last instant that a run may reach. Over 292 years the time of several dies does not
+/// fit 64 bits.
+#[test]
+fn figures_over_the_longest_run_do_not_overflow() {
+    for executor in ["timed", "count"] {
+        let mut config = read(json!({
+            "device": {
+                "channels": 3, "chips_per_channel": 2, "dies_per_chip": 2, "planes_per_die": 2,
+                "blocks_per_plane": 9, "pages_per_block": 8, "page_size": 4096, "cell": "slc", "user_capacity": "1MiB",
+            },
+            "ftl": { "write_buffer": { "lru": { "size": "16KiB" } } },
+            "host": { "replay": "open", "queue_depth": 4 },
+            "workload": { "generator": "uniform", "requests": 3 },
+            "run": { "executor": executor, "payload": "stamp", "checks": "full" },
+        }));
+        let Source::Generator(generator) = &mut config.workload.source else { panic!("a generator") };
+        generator.interval = Duration(Instant::LAST.ns() / 2 - 1_000_000_000);
+        let summary = run(&config);
+        assert_eq!(figure(&summary, "host.writes"), 3.0);
+        let seconds = figure(&summary, "host.simulated_s");
+        assert!((seconds - Instant::LAST.seconds()).abs() < 10.0, "{seconds}");
+    }
+}
+
+/// The program of the last request would take an hour, and the run has a few seconds left.
+#[test]
+fn a_run_beyond_the_last_instant_fails_and_says_why() {
+    let mut config = plain(1, 1, 1, 1, 9, 8);
+    config.device.timing.program = vec![Duration(3_600_000_000_000)];
+    let Source::Generator(generator) = &mut config.workload.source else { panic!("a generator") };
+    generator.interval = Duration(Instant::LAST.ns() / 2 - 1_000_000_000);
+    config.host.replay = Replay::Open;
+    config.workload.end = End { requests: Some(3), ..End::default() };
+    let error = device::simulate(&config, &mut device::Options::default()).unwrap_err();
+    assert!(matches!(error, device::RunError::Failed(_)), "{error:?}");
+    assert!(error.to_string().contains("passes 292 years of simulated time"), "{error}");
+}
