@@ -282,6 +282,13 @@ impl Geometry {
         self.domains_per_die.divisor()
     }
 
+    /// The domains of a die.
+    #[inline]
+    pub fn domains_of_die(&self, die: u32) -> std::ops::Range<u32> {
+        let count = self.domains_per_die();
+        die * count..(die + 1) * count
+    }
+
     /// Reclaim units of a domain.
     #[inline]
     pub fn units_per_domain(&self) -> u32 {

@@ -5,6 +5,7 @@
 
 use base::{Instant, Request, RequestKind};
 use config::Config;
+use ftl::Coming;
 use workload::Workload;
 
 use crate::buffer::{self, Buffer};
@@ -63,7 +64,7 @@ pub(crate) fn carry_out(device: &mut Device, buffer: Option<&mut Buffer>, reques
 fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request]) {
     for request in batch {
         if request.size > 0 {
-            device.ftl.prefetch_map(base::Lpn((request.offset / device.page_size) as u32));
+            device.ftl.prefetch(Coming::Lookup(base::Lpn((request.offset / device.page_size) as u32)));
         }
     }
     if let Some(buffer) = buffer {
@@ -73,7 +74,7 @@ fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request]) {
     }
     for request in batch {
         if request.kind == RequestKind::Write {
-            device.ftl.prefetch_old(base::Lpn((request.offset / device.page_size) as u32));
+            device.ftl.prefetch(Coming::Overwrite(base::Lpn((request.offset / device.page_size) as u32)));
         }
     }
 }

@@ -3,7 +3,9 @@
 use base::{Cause, Geometry, Instant, Lpn, OpKind, Ppn};
 use config::Config;
 use config::model::{Checks, Payload};
-use ftl::{Erasure, Ftl, GcSink, OutOfMemory, Policies, Source};
+use ftl::{
+    Array, Erasure, Ftl, Group, Holds, MapPlace, OutOfMemory, Placed, Policies, Source,
+};
 use metrics::{Locality, Recorder};
 
 use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
@@ -21,8 +23,8 @@ pub(crate) struct Device {
     pub(crate) lanes: Lanes,
     /// Whether map entries may have to be read from flash first.
     pub(crate) map_in_flash: bool,
-    /// Whether pages lie on other planes than their map entries.
-    pub(crate) entries_apart: bool,
+    /// Whether pages lie on other planes than the owners of their map entries.
+    pub(crate) has_owners: bool,
     /// Samples of the workload's locality, where the FTL keeps regions.
     pub(crate) locality: Option<Locality>,
     full_checks: bool,
@@ -78,11 +80,8 @@ impl Device {
     pub(crate) fn new(config: &Config, timed: bool) -> Result<Device, OutOfMemory> {
         let geometry = geometry(config);
         let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
-        let mut ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed)?;
         let payload = config.run.payload == Payload::Stamp;
-        if payload {
-            ftl.keep_spares();
-        }
+        let ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
         let shape = metrics::Shape {
             channels: geometry.channels,
             dies: geometry.dies(),
@@ -91,8 +90,8 @@ impl Device {
             in_step: config.in_step(),
         };
         Ok(Device {
-            map_in_flash: ftl.dftl_figures().is_some(),
-            entries_apart: ftl.is_apart(),
+            map_in_flash: ftl.map_place() != MapPlace::Dram,
+            has_owners: ftl.map_place() == MapPlace::WithOwners,
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
             flash: Flash::new(geometry, &config.device, payload, Aid::of(config.ftl.get("paired_page").name)),
@@ -119,6 +118,7 @@ impl Device {
     pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, share: Share) {
         if share.old > 0 {
             self.use_entry(lpn);
+            self.ftl.read(lpn);
         }
         if share.old > 0
             && let Some(old) = self.ftl.lookup(lpn)
@@ -134,17 +134,16 @@ impl Device {
             rounds += 1;
             debug_assert!(rounds < 100_000, "a domain takes a host page after so many collections");
         }
-        let ppn = self.ftl.write(domain, lpn);
-        self.use_lsb_only(ppn);
-        let content = self.content(lpn, version, ppn);
-        if self.flash.program(ppn, content) == Programmed::Failed {
-            let mut sink = Sink::new(&mut self.flash, &mut self.recorder.counters, content);
-            self.ftl.repair(ppn, None, &mut sink);
+        let placed = self.ftl.write(domain, lpn);
+        let content = self.content_of(placed, self.expected(lpn, version));
+        if self.program_placed(placed, content) == Programmed::Failed {
+            let mut array = Now::new(&mut self.flash, &mut self.recorder.counters, content);
+            self.ftl.repair(placed.at, None, &mut array);
         }
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
         self.note_bystanders(Cause::Host, OpKind::Program, share.touched);
         self.programmed(lpn, version);
-        if self.ftl.is_collecting(domain) {
+        if self.ftl.is_busy(domain) {
             self.collect_now(domain);
         }
     }
@@ -167,6 +166,7 @@ impl Device {
     #[inline]
     pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32, lanes: u8) {
         self.use_entry(lpn);
+        self.ftl.read(lpn);
         match self.ftl.lookup(lpn) {
             None => self.recorder.counters.unmapped_reads += 1,
             Some(ppn) => {
@@ -189,16 +189,15 @@ impl Device {
     #[inline(never)]
     fn use_cached_entry(&mut self, lpn: Lpn) {
         while !self.ftl.prepare_read(lpn) {
-            let domain = self.ftl.home_of(lpn);
-            self.collect_now(domain);
+            let owner = self.ftl.owner_of(lpn);
+            self.collect_now(owner);
         }
-        self.ftl.used(lpn);
     }
 
     #[cold]
     pub(crate) fn collect_now(&mut self, domain: u32) {
-        let mut sink = Sink::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
-        self.ftl.collect(domain, &mut sink);
+        let mut array = Now::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
+        self.ftl.collect(domain, &mut array);
         loop {
             // Neighbours that are collected along may have neighbours of their own.
             let early: Vec<u32> = self.ftl.take_early().collect();
@@ -206,10 +205,10 @@ impl Device {
                 break;
             }
             for neighbour in early {
-                self.ftl.collect(neighbour, &mut sink);
+                self.ftl.collect(neighbour, &mut array);
             }
         }
-        if sink.has_erased {
+        if array.has_erased {
             self.after_collection();
         }
     }
@@ -222,8 +221,8 @@ impl Device {
         if self.map_in_flash {
             let domains = self.ftl.geometry().domains();
             for first in span.first..span.end.min(span.first.saturating_add(domains)) {
-                let domain = self.ftl.home_of(Lpn(first));
-                if self.ftl.is_collecting(domain) {
+                let domain = self.ftl.owner_of(Lpn(first));
+                if self.ftl.is_busy(domain) {
                     self.collect_now(domain);
                 }
             }
@@ -339,21 +338,19 @@ impl Device {
         Content { stamp, spare: 0 }
     }
 
-    /// What a host page of that version stores that was just placed.
+    /// What is programmed of a page that was placed, made of `data`.
     #[inline]
-    pub(crate) fn content(&mut self, lpn: Lpn, version: u32, at: Ppn) -> Content {
+    pub(crate) fn content_of(&self, placed: Placed, data: Content) -> Content {
         if self.oracle.is_none() {
             return Content::EMPTY;
         }
-        Content { stamp: Stamp { lpn, version }.pack(), spare: self.ftl.host_spare(lpn, at) }
+        content_of(placed, data)
     }
 
-    /// What a translation page stores that was just placed.
-    pub(crate) fn translation_content(&mut self, lpn: Lpn, at: Ppn) -> Content {
-        if self.oracle.is_none() {
-            return Content::EMPTY;
-        }
-        Content { stamp: Stamp { lpn, version: 0 }.pack(), spare: self.ftl.copy_spare(0, lpn, at) }
+    /// Programs a page that was placed.
+    #[inline]
+    pub(crate) fn program_placed(&mut self, placed: Placed, content: Content) -> Programmed {
+        program(&mut self.flash, placed, content)
     }
 
     /// Tells the FTL the time, which some policies look at.
@@ -361,14 +358,6 @@ impl Device {
     pub(crate) fn tell_time(&mut self, now: Instant) {
         if let (Some(omega), Some(locality)) = (self.ftl.tell_time(now), &mut self.locality) {
             locality.record(omega);
-        }
-    }
-
-    /// Tells the array when a page is the first of a unit of which only LSB pages are used.
-    #[inline]
-    pub(crate) fn use_lsb_only(&mut self, ppn: Ppn) {
-        if self.ftl.uses_lsb_only_units() {
-            use_lsb_only(&self.ftl, &mut self.flash, ppn);
         }
     }
 
@@ -382,15 +371,12 @@ impl Device {
 
     /// Checks the FTL's state, and that every valid page is programmed.
     pub(crate) fn check_state(&self) {
-        if let Err(problem) = self.ftl.check_invariants() {
+        let is_programmed = |ppn| {
+            let place = self.ftl.geometry().place(ppn);
+            self.flash.nand().is_programmed(place.block, place.page)
+        };
+        if let Err(problem) = self.ftl.check(&is_programmed) {
             panic!("the FTL's state is inconsistent: {problem}");
-        }
-        for lpn in (0..self.ftl.logical_pages()).map(Lpn) {
-            if let Some(ppn) = self.ftl.lookup(lpn) {
-                let place = self.ftl.geometry().place(ppn);
-                let programmed = self.flash.nand().is_programmed(place.block, place.page);
-                assert!(programmed, "LPN {} maps to PPN {}, which is not programmed", lpn.0, ppn.0);
-            }
         }
     }
 
@@ -436,8 +422,8 @@ impl Device {
     }
 }
 
-/// Carries out a collection on the array, without time.
-struct Sink<'a> {
+/// Carries out operations on the array at once.
+pub(crate) struct Now<'a> {
     flash: &'a mut Flash,
     counters: &'a mut metrics::Counters,
     /// What the controller holds of the page whose program failed.
@@ -446,53 +432,48 @@ struct Sink<'a> {
     has_erased: bool,
 }
 
-impl<'a> Sink<'a> {
-    fn new(flash: &'a mut Flash, counters: &'a mut metrics::Counters, held: Content) -> Sink<'a> {
-        Sink { flash, counters, held, has_erased: false }
+impl<'a> Now<'a> {
+    pub(crate) fn new(flash: &'a mut Flash, counters: &'a mut metrics::Counters, held: Content) -> Now<'a> {
+        Now { flash, counters, held, has_erased: false }
     }
 
-    fn program(&mut self, cause: Cause, at: Ppn, content: Content) -> bool {
+    #[inline(always)]
+    fn program(&mut self, cause: Cause, placed: Placed, data: Content) -> bool {
         self.counters.count(cause, OpKind::Program, 1);
-        self.flash.program(at, content) == Programmed::Done
-    }
-}
-
-impl GcSink for Sink<'_> {
-    fn uses_lsb_only(&mut self, unit: u32) {
-        self.flash.use_lsb_only(unit);
+        program(self.flash, placed, content_of(placed, data)) == Programmed::Done
     }
 
     #[inline]
-    fn copied(&mut self, cause: Cause, from: Ppn, to: Ppn, tag: u128) -> bool {
-        let content = self.flash.read(from).tagged(tag);
+    fn read(&mut self, cause: Cause, from: Ppn) -> Content {
         self.counters.count(cause, OpKind::Read, 1);
+        self.flash.read(from)
+    }
+
+    /// Reads what covers a page; nothing if its content is lost, or if it was erased too early, which only the
+    /// variant of GCMix without `hold` does.
+    fn read_whole(&mut self, cause: Cause, page: Ppn) -> Option<Content> {
+        if !self.flash.is_programmed(page) {
+            return None;
+        }
+        let content = self.read(cause, page);
+        (!self.flash.is_lost(page)).then_some(content)
+    }
+}
+
+impl Array for Now<'_> {
+    #[inline(always)]
+    fn moved(&mut self, cause: Cause, from: Ppn, to: Placed) -> bool {
+        let content = self.read(cause, from);
         count_move(self.counters, cause);
         self.program(cause, to, content)
     }
 
-    fn padded(&mut self, cause: Cause, at: Ppn, tag: u128) -> bool {
-        self.program(cause, at, Content { spare: tag, ..Content::EMPTY })
+    fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool {
+        let content = pages.pages().iter().fold(Content::EMPTY, |parity, &page| parity ^ self.read(cause, page));
+        self.program(cause, to, content)
     }
 
-    fn backed_up(&mut self, pages: &[Ppn], at: Ppn, tag: u128) -> bool {
-        let parity = pages.iter().fold(Content::EMPTY, |parity, &page| parity ^ self.flash.read(page));
-        self.counters.count(Cause::Backup, OpKind::Read, pages.len() as u64);
-        self.program(Cause::Backup, at, parity.tagged(tag))
-    }
-
-    fn fetched(&mut self, from: Ppn) {
-        self.flash.read(from);
-        self.counters.count(Cause::Mapping, OpKind::Read, 1);
-    }
-
-    fn updated(&mut self, from: Option<Ppn>, lpn: Lpn, to: Ppn, tag: u128) -> bool {
-        if let Some(from) = from {
-            self.fetched(from);
-        }
-        self.program(Cause::Mapping, to, Content { stamp: Stamp { lpn, version: 0 }.pack(), spare: tag })
-    }
-
-    fn rewritten(&mut self, cause: Cause, source: Source, at: Ppn, tag: u128) -> bool {
+    fn rewritten(&mut self, cause: Cause, source: Source, to: Placed) -> bool {
         let content = match source {
             Source::Controller => Some(self.held),
             Source::PageBuffer(page) => self.flash.buffered(page),
@@ -502,8 +483,12 @@ impl GcSink for Sink<'_> {
                 parity.zip(self.read_whole(cause, other)).map(|(parity, other)| parity ^ other)
             }
         };
-        let done = self.program(cause, at, content.unwrap_or(Content::EMPTY).tagged(tag));
+        let done = self.program(cause, to, content.unwrap_or(Content::EMPTY));
         done && content.is_some()
+    }
+
+    fn read(&mut self, cause: Cause, from: Ppn) {
+        self.read(cause, from);
     }
 
     fn erased(&mut self, erasure: Erasure) {
@@ -514,24 +499,23 @@ impl GcSink for Sink<'_> {
     }
 }
 
-impl Sink<'_> {
-    /// Reads what covers a page; nothing if its content is lost, or if it was erased too early, which only the
-    /// variant of GCMix without `hold` does.
-    fn read_whole(&mut self, cause: Cause, page: Ppn) -> Option<Content> {
-        if !self.flash.is_programmed(page) {
-            return None;
-        }
-        self.counters.count(cause, OpKind::Read, 1);
-        let content = self.flash.read(page);
-        (!self.flash.is_lost(page)).then_some(content)
+/// What a page stores that was placed, made of `data`: what was read or, of the host's page, what it sent.
+#[inline(always)]
+fn content_of(placed: Placed, data: Content) -> Content {
+    match placed.holds {
+        Holds::Data(_) | Holds::Parity => data.tagged(placed.tag),
+        Holds::Map(lpn) => Content { stamp: Stamp { lpn, version: 0 }.pack(), spare: placed.tag },
+        Holds::Nothing => Content { spare: placed.tag, ..Content::EMPTY },
     }
 }
 
-fn use_lsb_only(ftl: &Ftl, flash: &mut Flash, ppn: Ppn) {
-    let (unit, slot) = ftl.geometry().unit_and_slot(ppn);
-    if slot == 0 && ftl.is_lsb_only(unit) {
-        flash.use_lsb_only(unit);
+/// Programs a page that was placed, after it was said if its unit uses LSB pages only.
+#[inline(always)] // Twice per page of a collection: a call would pass its arguments through memory.
+fn program(flash: &mut Flash, placed: Placed, content: Content) -> Programmed {
+    if placed.begins_lsb_only {
+        flash.use_lsb_only(flash.unit_of(placed.at));
     }
+    flash.program(placed.at, content)
 }
 
 /// Counts a valid page moved.
@@ -644,17 +628,20 @@ mod canary {
         assert!(found.contains(expected), "the check says `{found}`, not `{expected}`");
     }
 
-    /// Changes the FTL's saved state behind its back.
     /// The whole state, maps and all.
-    fn saved(device: &Device) -> ftl::Saved {
-        let (map, reverse) = device.ftl.maps();
-        ftl::Saved { map: map.to_vec(), reverse: reverse.to_vec(), ..device.ftl.save() }
+    fn saved(device: &Device) -> ftl::Saved<'static> {
+        device.ftl.save().into_owned()
     }
 
-    fn tamper(config: &Config, device: &mut Device, change: impl FnOnce(&mut ftl::Saved)) {
+    fn restore(config: &Config, device: &mut Device, saved: ftl::Saved<'static>) {
+        device.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies(config), config.run.seed).unwrap();
+    }
+
+    /// Changes the FTL's saved state behind its back.
+    fn tamper(config: &Config, device: &mut Device, change: impl FnOnce(&mut ftl::Saved<'static>)) {
         let mut saved = saved(device);
         change(&mut saved);
-        device.ftl.restore(saved, &policies(config), config.run.seed).unwrap();
+        restore(config, device, saved);
     }
 
     fn place(device: &Device, lpn: u32) -> (u32, u32) {
@@ -676,7 +663,7 @@ mod canary {
         let saved = saved(&device);
         device.trim(Lpn(7));
         device.check_data();
-        device.ftl.restore(saved, &policies(&config), 1).unwrap();
+        restore(&config, &mut device, saved);
         assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");
     }
 
@@ -734,7 +721,7 @@ mod canary {
     #[test]
     fn a_map_entry_that_points_elsewhere_is_seen() {
         let (config, mut device) = aged("none");
-        tamper(&config, &mut device, |saved| saved.map.swap(7, 8));
+        tamper(&config, &mut device, |saved| saved.map.to_mut().swap(7, 8));
         assert_caught(|| device.check_state(), "LPN 7 maps to PPN");
         assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");
         assert_caught(|| device.read_now(Lpn(7), 1), "a read of LPN 7 returned the data of LPN 8");
@@ -745,8 +732,8 @@ mod canary {
         let (config, mut device) = aged("none");
         tamper(&config, &mut device, |saved| {
             let (a, b) = (saved.map[7] as usize, saved.map[8] as usize);
-            saved.map.swap(7, 8);
-            saved.reverse.swap(a, b);
+            saved.map.to_mut().swap(7, 8);
+            saved.reverse.to_mut().swap(a, b);
         });
         device.check_state();
         assert_caught(|| device.check_data(), "LPN 7 holds other or stale data");
@@ -757,7 +744,7 @@ mod canary {
         let (config, mut device) = aged("none");
         tamper(&config, &mut device, |saved| {
             let stale = saved.reverse.iter().zip(0..).position(|(&lpn, ppn)| lpn == u32::MAX && ppn < 64).unwrap();
-            saved.reverse[stale] = 7;
+            saved.reverse.to_mut()[stale] = 7;
         });
         assert_caught(|| device.check_state(), "physical pages are valid");
     }
@@ -765,7 +752,7 @@ mod canary {
     #[test]
     fn a_map_entry_past_the_device_is_seen() {
         let (config, mut device) = aged("none");
-        tamper(&config, &mut device, |saved| saved.map[7] = u32::MAX - 1);
+        tamper(&config, &mut device, |saved| saved.map.to_mut()[7] = u32::MAX - 1);
         assert_caught(|| device.check_state(), "LPN 7 maps past the device");
     }
 

@@ -237,6 +237,12 @@ impl Flash {
         }
     }
 
+    /// The unit of a page.
+    #[inline]
+    pub(crate) fn unit_of(&self, ppn: Ppn) -> u32 {
+        self.geometry.unit_of(ppn)
+    }
+
     /// The page offset of a page in its block.
     #[inline]
     pub(crate) fn page_offset(&self, ppn: Ppn) -> u32 {

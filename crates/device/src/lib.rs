@@ -48,6 +48,12 @@ pub enum RunError {
     Stopped,
 }
 
+impl From<ftl::OutOfMemory> for RunError {
+    fn from(error: ftl::OutOfMemory) -> RunError {
+        RunError::Failed(error.to_string())
+    }
+}
+
 impl From<WorkloadError> for RunError {
     fn from(error: WorkloadError) -> RunError {
         RunError::Input(error.to_string())

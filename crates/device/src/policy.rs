@@ -14,24 +14,26 @@ pub(crate) fn figures(config: &Config, device: &Device) -> Map<String, Value> {
         figure["page_bytes"] = json!(device.page_size);
         figures.insert("write_buffer".into(), figure);
     }
+    let ftl = device.ftl.figures();
     let mut put = |key: &str, value: Value| {
         figures.insert(key.to_string(), value);
     };
     if let Some(locality) = &device.locality {
-        put("dac.valid_pages", json!(device.ftl.valid_by_region()));
+        put("dac.valid_pages", json!(ftl.valid_by_region));
         put("dac.omega_samples", json!(locality.count()));
         for (name, quantile) in [("p10", 0.1), ("p50", 0.5), ("p90", 0.9)] {
             put(&format!("dac.omega_{name}"), json!(locality.quantile(quantile)));
         }
     }
     let scheme = config.ftl.get("paired_page").name;
-    if scheme.starts_with("gcmix") {
-        let done = device.ftl.protection_figures();
-        put("gcmix.paired_pages", json!(done.paired));
-        let share = (done.host_pages > 0).then(|| done.paired as f64 / done.host_pages as f64);
+    if let Some((paired, host_pages)) = ftl.protection
+        && scheme.starts_with("gcmix")
+    {
+        put("gcmix.paired_pages", json!(paired));
+        let share = (host_pages > 0).then(|| paired as f64 / host_pages as f64);
         put("gcmix.paired_fraction", json!(share));
     }
-    if let Some((done, (entries, pages))) = device.ftl.dftl_figures() {
+    if let Some((done, (entries, pages))) = ftl.dftl {
         let ratio = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         put("dftl.cached_entries", json!(entries));
         put("dftl.translation_pages", json!(pages));
@@ -45,7 +47,7 @@ pub(crate) fn figures(config: &Config, device: &Device) -> Map<String, Value> {
         put("dftl.moved_cached_fraction", json!(ratio(done.moved_cached, done.moved_cached + done.moved_uncached)));
         put("dftl.trim_updates", json!(done.trim_updates));
     }
-    if let Some((merges, log_blocks)) = device.ftl.merges() {
+    if let Some((merges, log_blocks)) = ftl.merges {
         put("fast.log_blocks", json!(log_blocks));
         put("fast.switch_merges", json!(merges.switch));
         put("fast.partial_merges", json!(merges.partial));

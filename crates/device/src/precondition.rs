@@ -3,6 +3,7 @@
 use base::{Instant, Lpn, Request};
 use config::Config;
 use config::model::Precondition;
+use ftl::Coming;
 use engine::Stream;
 use metrics::Counters;
 use serde_json::{Value, json};
@@ -98,10 +99,10 @@ fn write_pages(
         let count = (pages - done).min(BATCH as u64) as usize;
         for (offset, slot) in batch[..count].iter_mut().enumerate() {
             *slot = lpn_of(done + offset as u64);
-            device.ftl.prefetch_map(*slot);
+            device.ftl.prefetch(Coming::Lookup(*slot));
         }
         for lpn in &batch[..count] {
-            device.ftl.prefetch_old(*lpn);
+            device.ftl.prefetch(Coming::Overwrite(*lpn));
         }
         for lpn in &batch[..count] {
             device.write_now(*lpn, device.lanes.whole());
@@ -128,10 +129,10 @@ fn write_requests(
         batch.clear();
         writes.fill(&mut batch, BATCH)?;
         for request in &batch {
-            device.ftl.prefetch_map(Lpn((request.offset / device.page_size) as u32));
+            device.ftl.prefetch(Coming::Lookup(Lpn((request.offset / device.page_size) as u32)));
         }
         for request in &batch {
-            device.ftl.prefetch_old(Lpn((request.offset / device.page_size) as u32));
+            device.ftl.prefetch(Coming::Overwrite(Lpn((request.offset / device.page_size) as u32)));
         }
         for request in &batch {
             let span = crate::pages::Span::of(request, device.page_size);

@@ -1,10 +1,9 @@
 //! The device after a power cut: everything but the array is gone.
 
-use base::{Cause, OpKind, Ppn};
 use config::Config;
-use ftl::{Ftl, OutOfMemory, Rescue, Scanned, Slot};
+use ftl::{Ftl, OutOfMemory, Scanned, Slot};
 
-use crate::device::{Device, policies};
+use crate::device::{Device, Now, policies};
 use crate::flash::{Content, Found};
 
 /// What a restart took.
@@ -31,23 +30,15 @@ impl Device {
         let user_pages = u64::from(self.ftl.user_pages());
         let (ftl, recovery) = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan)?;
         self.ftl = ftl;
-        let mut restart =
-            Restart { pages_read: recovery.pages_read * u64::from(self.lanes.count), ..Restart::default() };
-        for &unit in &recovery.erase {
-            self.flash.erase(unit);
-            self.recorder.counters.count(Cause::Gc, OpKind::Erase, u64::from(geometry.unit_width));
-            self.ftl.reclaim(unit);
-            restart.erased += 1;
-        }
-        self.ftl.reopen_backups();
-        for rescue in &recovery.rescues {
-            self.rescue(rescue);
-            restart.rescued += 1;
-        }
-        for domain in self.ftl.resume() {
+        let mut array = Now::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
+        for domain in self.ftl.resume(&recovery, &mut array) {
             self.collect_now(domain);
         }
-        Ok(restart)
+        Ok(Restart {
+            pages_read: recovery.pages_read * u64::from(self.lanes.count),
+            erased: recovery.erases() as u64,
+            rescued: recovery.rescues() as u64,
+        })
     }
 
     fn scan(&self, unit: u32) -> Scanned {
@@ -60,18 +51,5 @@ impl Device {
         let slots = slots.collect();
         let block = &self.flash.nand().blocks()[block as usize];
         Scanned { torn: self.flash.is_torn(unit), lsb_only: block.is_lsb_only(), erases: block.erases, slots }
-    }
-
-    fn rescue(&mut self, rescue: &Rescue) {
-        let read = |device: &mut Device, page: Ppn| {
-            device.recorder.counters.count(Cause::Backup, OpKind::Read, 1);
-            device.flash.read(page)
-        };
-        let content = rescue.sources.iter().fold(Content::EMPTY, |all, &page| all ^ read(self, page));
-        let (to, tag) = self.ftl.rescue(rescue);
-        self.use_lsb_only(to);
-        let content = Content { spare: rescue.identity() | tag, ..content };
-        self.recorder.counters.count(Cause::Backup, OpKind::Program, 1);
-        self.flash.program(to, content).expect_done();
     }
 }

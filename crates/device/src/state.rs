@@ -9,7 +9,7 @@ use std::path::Path;
 
 use base::{Geometry, Lpn};
 use config::Config;
-use ftl::{MAX_STREAMS, Saved};
+use ftl::Saved;
 use nand::Block;
 use serde::{Deserialize, Serialize};
 
@@ -17,7 +17,7 @@ use crate::RunError;
 use crate::device::{Device, policies};
 use crate::flash::Stamp;
 
-const MAGIC: &[u8; 8] = b"ftlabst2";
+const MAGIC: &[u8; 8] = b"ftlabst3";
 const NONE: u32 = u32::MAX;
 
 /// What a state fits: settings that decide where data may lie.
@@ -97,8 +97,7 @@ fn write(device: &Device, config: &Config, path: &Path) -> std::io::Result<()> {
     let stamps: Vec<u32> = nand.stamps().iter().flat_map(|stamp| [(stamp >> 32) as u32, *stamp as u32]).collect();
     let spares: Vec<u32> =
         nand.spares().iter().flat_map(|spare| [96, 64, 32, 0].map(|shift| (spare >> shift) as u32)).collect();
-    let (map, reverse) = device.ftl.maps();
-    let of_ftl = [map, reverse, &saved.erases, &saved.closed_at, &frontiers];
+    let of_ftl = [&*saved.map, &*saved.reverse, &*saved.erases, &*saved.closed_at, &*frontiers];
     for array in of_ftl.into_iter().chain([&*blocks, &reprogrammed, &lost, &stamps, &spares]) {
         out.write_all(&(array.len() as u64).to_le_bytes())?;
         write_words(&mut out, array)?;
@@ -143,28 +142,47 @@ pub(crate) fn load(device: &mut Device, config: &Config, path: &str) -> Result<(
         }
     }
     let geometry = *device.ftl.geometry();
-    let memory = |error: ftl::OutOfMemory| RunError::Failed(error.to_string());
-    let user_pages = device.ftl.user_pages() as usize;
-    device.ftl.release_maps().map_err(memory)?;
-    let (saved, array) = read_arrays(&mut input, device, user_pages).ok_or_else(|| damaged("arrays"))?;
-    let mut rest = [0; 1];
-    if !matches!(input.read(&mut rest), Ok(0)) {
-        return Err(damaged("end"));
-    }
-    if !plausible(&saved, &geometry, device.ftl.streams()) {
-        return Err(damaged("a page number that does not exist"));
-    }
-    if !filled_alike(&saved, &array.blocks, &geometry) {
-        return Err(damaged("the array is not filled as the map says"));
-    }
-    device.ftl.restore(saved, &policies(config), config.run.seed).map_err(memory)?;
-    device.flash.nand_mut().restore(array).map_err(damaged)?;
-    device.ftl.check_invariants().map_err(|problem| damaged(&problem))?;
+    let shape = Shape {
+        geometry,
+        user_pages: device.ftl.user_pages() as usize,
+        streams: ftl::streams(&geometry, &policies(config)),
+        stamps: device.flash.nand().stamps().len(),
+        spares: device.flash.nand().spares().len(),
+    };
+    let mut of_array = None;
+    let read = || -> Result<Saved<'static>, RunError> {
+        let (saved, array) = read_arrays(&mut input, &shape).ok_or_else(|| damaged("arrays"))?;
+        let mut rest = [0; 1];
+        if !matches!(input.read(&mut rest), Ok(0)) {
+            return Err(damaged("end"));
+        }
+        if !plausible(&saved, &shape) {
+            return Err(damaged("a page number that does not exist"));
+        }
+        if !filled_alike(&saved, &array.blocks, &shape) {
+            return Err(damaged("the array is not filled as the map says"));
+        }
+        of_array = Some(array);
+        Ok(saved)
+    };
+    device.ftl.restore(read, &policies(config), config.run.seed)?;
+    device.flash.nand_mut().restore(of_array.expect("read with the rest")).map_err(damaged)?;
+    // What is programmed was compared above.
+    device.ftl.check(&|_| true).map_err(|problem| damaged(&problem))?;
     if !in_place(device) {
         return Err(damaged("a page that is not its own"));
     }
     device.trust_array();
     Ok(())
+}
+
+/// What the arrays of a state have to fit.
+struct Shape {
+    geometry: Geometry,
+    user_pages: usize,
+    streams: usize,
+    stamps: usize,
+    spares: usize,
 }
 
 fn read_header(input: &mut impl Read) -> Option<Header> {
@@ -176,15 +194,15 @@ fn read_header(input: &mut impl Read) -> Option<Header> {
 }
 
 /// The arrays, each of exactly the length that the device wants.
-fn read_arrays(input: &mut impl Read, device: &Device, user_pages: usize) -> Option<(Saved, nand::Saved)> {
-    let geometry = device.ftl.geometry();
+fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, nand::Saved)> {
+    let geometry = &shape.geometry;
     let units = geometry.units() as usize;
     let saved = Saved {
-        map: read_words(input, user_pages)?,
-        reverse: read_words(input, geometry.pages() as usize)?,
-        erases: read_words(input, units)?,
-        closed_at: read_words(input, units)?,
-        frontiers: pairs(&read_words(input, geometry.domains() as usize * MAX_STREAMS * 2)?),
+        map: read_words(input, shape.user_pages)?.into(),
+        reverse: read_words(input, geometry.pages() as usize)?.into(),
+        erases: read_words(input, units)?.into(),
+        closed_at: read_words(input, units)?.into(),
+        frontiers: pairs(&read_words(input, geometry.domains() as usize * shape.streams * 2)?),
     };
     let blocks = read_words(input, geometry.blocks() as usize * 4)?
         .chunks_exact(4)
@@ -193,10 +211,9 @@ fn read_arrays(input: &mut impl Read, device: &Device, user_pages: usize) -> Opt
     let pages = geometry.pages();
     let reprogrammed = pairs(&read_words_up_to(input, pages * 2)?);
     let lost = pairs(&read_words_up_to(input, pages * 2)?);
-    let nand = device.flash.nand();
-    let stamps = read_words(input, nand.stamps().len() * 2)?;
+    let stamps = read_words(input, shape.stamps * 2)?;
     let stamps = pairs(&stamps).iter().map(|&(high, low)| u64::from(high) << 32 | u64::from(low)).collect();
-    let spares = read_words(input, nand.spares().len() * 4)?;
+    let spares = read_words(input, shape.spares * 4)?;
     let spare = |words: &[u32]| words.iter().fold(0, |spare, &word| spare << 32 | u128::from(word));
     let spares = spares.chunks_exact(4).map(spare).collect();
     Some((saved, nand::Saved { blocks, reprogrammed, lost, stamps, spares }))
@@ -239,14 +256,14 @@ fn read_length(input: &mut impl Read) -> Option<u64> {
 }
 
 /// Whether every number names something that exists, so that the deeper checks can follow it.
-fn plausible(saved: &Saved, geometry: &Geometry, streams: usize) -> bool {
+fn plausible(saved: &Saved<'_>, shape: &Shape) -> bool {
+    let (geometry, streams) = (&shape.geometry, shape.streams);
     let below = |words: &[u32], limit: u64| words.iter().all(|&word| word == NONE || u64::from(word) < limit);
     let mut open = std::collections::BTreeSet::new();
     let frontiers = saved.frontiers.iter().enumerate().all(|(index, &(unit, slot))| {
         unit == NONE
             || unit < geometry.units()
-                && geometry.domain_of_unit(unit) as usize == index / MAX_STREAMS
-                && index % MAX_STREAMS < streams
+                && geometry.domain_of_unit(unit) as usize == index / streams
                 && slot < geometry.unit_slots()
                 && saved.closed_at[unit as usize] == 0
                 && open.insert(unit)
@@ -256,7 +273,8 @@ fn plausible(saved: &Saved, geometry: &Geometry, streams: usize) -> bool {
 
 /// Whether the array is filled as the FTL thinks, with counts that a device can reach, and free units where
 /// the next frontier needs one.
-fn filled_alike(saved: &Saved, blocks: &[Block], geometry: &Geometry) -> bool {
+fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
+    let geometry = &shape.geometry;
     let slots = geometry.unit_slots();
     let mut filled: Vec<u32> = saved.closed_at.iter().map(|&at| if at == 0 { 0 } else { slots }).collect();
     let mut spare = vec![0u32; geometry.domains() as usize];
@@ -266,7 +284,7 @@ fn filled_alike(saved: &Saved, blocks: &[Block], geometry: &Geometry) -> bool {
     for (index, &(unit, slot)) in saved.frontiers.iter().enumerate().filter(|(_, (unit, _))| *unit != NONE) {
         filled[unit as usize] = slot;
         // The first stream's frontier counts as one of the two; others are no help to every page of the host.
-        spare[index / MAX_STREAMS] -= u32::from(index % MAX_STREAMS > 0);
+        spare[index / shape.streams] -= u32::from(index % shape.streams > 0);
     }
     let alike = (0..geometry.units()).all(|unit| {
         (0..geometry.unit_width).all(|lane| {
@@ -280,7 +298,7 @@ fn filled_alike(saved: &Saved, blocks: &[Block], geometry: &Geometry) -> bool {
         })
     });
     let reached = |&count: &u32| count < u32::MAX / 2;
-    let counts = saved.closed_at.iter().chain(&saved.erases).all(reached);
+    let counts = saved.closed_at.iter().chain(saved.erases.iter()).all(reached);
     alike && counts && blocks.iter().all(|block| reached(&block.reads)) && spare.iter().all(|&units| units >= 2)
 }
 
@@ -337,7 +355,7 @@ mod tests {
         let geometry = *device.ftl.geometry();
         for _ in 0..2 {
             let domain = device.ftl.domain_without_time(Lpn(7));
-            let place = geometry.place(device.ftl.write(domain, Lpn(7)));
+            let place = geometry.place(device.ftl.write(domain, Lpn(7)).at);
             device.flash.nand_mut().fail_program(place.block, place.page).unwrap();
         }
         for lpn in (0..pages).map(Lpn) {
@@ -416,7 +434,7 @@ mod tests {
         refused(&reprogram, "a page that is not its own");
         let lose = |device: &mut Device| {
             let domain = device.ftl.domain_without_time(Lpn(7));
-            let ppn = device.ftl.write(domain, Lpn(7));
+            let ppn = device.ftl.write(domain, Lpn(7)).at;
             let place = device.ftl.geometry().place(ppn);
             device.flash.nand_mut().fail_program(place.block, place.page).unwrap();
         };

@@ -8,18 +8,20 @@ pub const MAX_LANES: usize = 16;
 /// A few pages of one victim, to be programmed at one page offset.
 ///
 /// Laid out with the lengths first: a group of a few pages then lies in one cache line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Group {
     len: u8,
     /// Dummy pages to program behind them, so that the planes stay in step.
     pub pads: u8,
+    /// The stream that the pages, and dummy pages, go to.
+    pub(crate) stream: u8,
     pages: [Ppn; MAX_LANES],
 }
 
 impl Group {
     /// No page.
-    pub const EMPTY: Group = Group { pages: [Ppn(0); MAX_LANES], len: 0, pads: 0 };
+    pub const EMPTY: Group = Group { pages: [Ppn(0); MAX_LANES], len: 0, pads: 0, stream: 0 };
 
     /// Adds a page.
     ///
@@ -49,3 +51,12 @@ impl Group {
         &self.pages[..usize::from(self.len)]
     }
 }
+
+/// Groups are equal when they hold the same pages and ask for as many dummy pages.
+impl PartialEq for Group {
+    fn eq(&self, other: &Group) -> bool {
+        self.pages() == other.pages() && self.pads == other.pads
+    }
+}
+
+impl Eq for Group {}

@@ -5,38 +5,34 @@
 //! unit is erased, and carry the answers out on the array. Decisions are made at the moment a die takes the
 //! command, so the FTL's state and the array's never disagree.
 
+mod agenda;
+mod ahead;
 pub mod allocation;
-mod collection;
-pub mod dftl;
-mod failure;
 pub mod fast;
-mod forward;
+mod ftl;
 mod group;
-mod invariants;
-mod layer;
-mod mapping;
-pub mod paired;
+mod kernel;
+mod mechanism;
+mod ops;
+mod page;
+mod policies;
 pub mod pool;
 mod recovery;
-mod saved;
-pub mod schedule;
-mod separation;
-mod spare;
+mod repair;
 mod turns;
-mod twin;
 pub mod victim;
-pub mod wear;
 
-pub use crate::collection::{Erasure, GcSink, GcStep};
-pub use crate::failure::Source;
+pub use crate::ftl::{Ftl, largest_user_pages, streams};
 pub use crate::group::{Group, MAX_LANES};
-pub use crate::layer::{OutOfMemory, Policies};
-pub use crate::mapping::{Ftl, largest_user_pages};
-pub use crate::recovery::{Recovery, Rescue, Scanned, Slot};
-pub use crate::saved::Saved;
-pub use crate::separation::MAX_STREAMS;
-pub use crate::spare::IDENTITY;
+pub use crate::kernel::{IDENTITY, MAX_STREAMS, Saved, Why};
+pub use crate::mechanism::{dftl, forwarding as schedule, paired};
+pub use crate::ops::{
+    Array, Coming, Done, Erasure, Finished, Holds, MapPlace, Op, Peek, Placed, Put, Source, Step, Turn,
+};
+pub use crate::policies::{Figures, OutOfMemory, Policies};
+pub use crate::recovery::{Recovery, Scanned, Slot};
 
+use crate::mechanism::{separation, wear};
 use base::{Choice, Param, ParamKind, Seam};
 
 /// Channel binding.
@@ -116,7 +112,7 @@ single!(READ_DISTURB, "read_disturb", "Management of read disturb.", "ignore", "
 /// The FTL's seams, in the order of the data flow. The scheduler's own seam is not among them.
 pub fn seams() -> Vec<&'static Seam> {
     vec![
-        &mapping::SEAM,
+        &ftl::SEAM,
         &BINDING,
         &allocation::SEAM,
         &pool::SEAM,

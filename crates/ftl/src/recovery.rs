@@ -6,12 +6,14 @@
 //! whose erase was interrupted are erased again. Frontiers go on where they stopped; a wordline in which a
 //! lower page was lost is filled up with dummy pages, and lower pages count as uncovered.
 
-use base::{Geometry, Lpn, Ppn};
+use base::{Cause, Geometry, Lpn, Ppn};
 
-use crate::layer::{Frontier, Ftl, NONE, OutOfMemory, Policies};
-use crate::paired::{Cover, Guard, Scheme};
-use crate::spare::{Kind, Spare, home};
-use crate::victim::{Unit, UnitState};
+use crate::kernel::{Frontier, Kind, Spare};
+use crate::mechanism::{Mechanisms, Origin};
+use crate::ops::{Array, Erasure, Holds, Placed, Source};
+use crate::page::Page;
+use crate::victim::UnitState;
+use crate::{OutOfMemory, Policies};
 
 /// What is found in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,32 +41,48 @@ pub struct Scanned {
 
 /// A page whose newest data are left as a backup only.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rescue {
+pub(crate) struct Rescue {
     /// The page.
-    pub lpn: Lpn,
+    pub(crate) lpn: Lpn,
     /// Its backup, or a parity page and the page beside it.
-    pub sources: Vec<Ppn>,
-    write: u64,
-    region: u8,
-    stream: u8,
+    pub(crate) sources: Vec<Ppn>,
+    pub(crate) write: u64,
+    pub(crate) region: u8,
+    pub(crate) stream: u8,
 }
 
 impl Rescue {
-    /// The identity part of the page's spare area.
-    pub fn identity(&self) -> u128 {
-        u128::from(self.lpn.0) | u128::from(self.write) << 32
+    /// Where its data come from.
+    fn source(&self) -> Source {
+        match self.sources[..] {
+            [backup] => Source::Page(backup),
+            [parity, other] => Source::Parity(parity, other),
+            _ => unreachable!("a page is brought back from one page or from two"),
+        }
     }
 }
 
-/// What is left to be done after a restart, in this order.
+/// What is left to be done after a restart, by [`Ftl::resume`](crate::Ftl::resume).
 #[derive(Clone, Debug, Default)]
 pub struct Recovery {
-    /// Units to erase; each is then [`Ftl::reclaim`]ed.
-    pub erase: Vec<u32>,
-    /// Pages to read, to place by [`Ftl::rescue`] and to program.
-    pub rescues: Vec<Rescue>,
+    /// Units to erase.
+    erase: Vec<u32>,
+    /// Pages to bring back.
+    rescues: Vec<Rescue>,
     /// Spare areas that were read.
     pub pages_read: u64,
+}
+
+impl Recovery {
+    /// Units that [`Ftl::resume`](crate::Ftl::resume) erases.
+    pub fn erases(&self) -> usize {
+        self.erase.len()
+    }
+
+    /// Pages that [`Ftl::resume`](crate::Ftl::resume) brings back from backups.
+    pub fn rescues(&self) -> usize {
+        self.rescues.len()
+    }
 }
 
 /// A readable page of a logical page.
@@ -76,46 +94,46 @@ struct Found {
     region: u8,
 }
 
-impl Ftl {
-    /// The FTL of a device of which nothing is known but the array. `scan` is by unit.
+impl<M: Mechanisms> Page<M> {
+    /// Page mapping of a device of which nothing is known but the array. `scan` is by unit.
     ///
     /// # Errors
     /// When the maps do not fit in memory.
-    pub fn recover(
+    pub(crate) fn recover(
         geometry: Geometry,
         user_pages: u64,
         policies: &Policies<'_>,
         seed: u64,
         scan: &[Scanned],
-    ) -> Result<(Ftl, Recovery), OutOfMemory> {
-        let mut ftl = Ftl::new(geometry, user_pages, policies, seed)?;
-        ftl.keep_spares();
-        ftl.protection.guards.fill(Guard::new());
-        let newest = ftl.newest_pages(scan);
-        ftl.adopt_units(scan);
+    ) -> Result<(Page<M>, Recovery), OutOfMemory> {
+        let mut page: Page<M> = Page::over(geometry, user_pages, policies, seed)?;
+        page.kernel.keep_spares();
+        let newest = page.newest_pages(scan);
+        page.adopt_units(scan);
         for (lpn, found) in newest.iter().enumerate().filter_map(|(lpn, found)| found.map(|found| (lpn, found))) {
-            ftl.adopt_page(Lpn(lpn as u32), found);
+            page.kernel.adopt_page(Lpn(lpn as u32), found.at);
+            page.mechanisms.adopt_page(Lpn(lpn as u32), found.region);
         }
         let mut recovery = Recovery {
-            rescues: ftl.rescues(scan, &newest),
+            rescues: page.rescues(scan, &newest),
             pages_read: scan.iter().flat_map(|unit| &unit.slots).filter(|slot| **slot != Slot::Empty).count() as u64,
             ..Recovery::default()
         };
-        ftl.adopt_frontiers(scan);
-        recovery.erase = ftl.units_to_erase(scan, &recovery.rescues);
-        ftl.adopt_free_space(scan, &recovery.erase);
-        Ok((ftl, recovery))
+        page.adopt_frontiers(scan);
+        recovery.erase = page.units_to_erase(scan, &recovery.rescues);
+        page.adopt_free_space(&recovery.erase);
+        Ok((page, recovery))
     }
 
     /// By LPN: the page of the newest host write; of several copies the one programmed last.
     fn newest_pages(&mut self, scan: &[Scanned]) -> Vec<Option<Found>> {
-        let mut newest: Vec<Option<Found>> = vec![None; self.map.len()];
+        let mut newest: Vec<Option<Found>> = vec![None; self.kernel.logical_pages() as usize];
         for (at, spare) in self.pages_of(scan) {
-            self.order = self.order.max(if spare.kind == Kind::Parity { 0 } else { spare.order });
+            self.kernel.adopt_numbers(0, if spare.kind == Kind::Parity { 0 } else { spare.order });
             if !matches!(spare.kind, Kind::Data | Kind::Backup) {
                 continue;
             }
-            self.writes = self.writes.max(spare.write);
+            self.kernel.adopt_numbers(spare.write, 0);
             let Some(best) = newest.get_mut(spare.lpn as usize).filter(|_| spare.kind == Kind::Data) else { continue };
             if best.is_none_or(|best| (spare.write, spare.order) > (best.write, best.order)) {
                 *best = Some(Found { write: spare.write, order: spare.order, at, region: spare.region });
@@ -132,7 +150,7 @@ impl Ftl {
                 if let Slot::Holds(bits) = found
                     && let Some(spare) = Spare::unpack(*bits)
                 {
-                    pages.push((self.geometry.ppn(unit as u32, slot as u32), spare));
+                    pages.push((self.kernel.geometry().ppn(unit as u32, slot as u32), spare));
                 }
             }
         }
@@ -141,51 +159,34 @@ impl Ftl {
 
     /// Takes over erase counts, and closes every unit that was programmed.
     fn adopt_units(&mut self, scan: &[Scanned]) {
-        let mut by_age: Vec<(u64, u32)> = Vec::new();
-        for (unit, scanned) in scan.iter().enumerate() {
-            self.erases[unit] = scanned.erases;
-            let is_used = scanned.slots.iter().any(|slot| *slot != Slot::Empty);
-            let state = match (scanned.torn || is_used, scanned.lsb_only) {
-                (false, _) => UnitState::Free,
-                (true, false) => UnitState::Closed,
-                (true, true) => UnitState::Aside,
+        let is_used = |scanned: &Scanned| scanned.slots.iter().any(|slot| *slot != Slot::Empty);
+        let mut used: Vec<(u64, usize)> = scan
+            .iter()
+            .enumerate()
+            .filter(|(_, scanned)| scanned.torn || is_used(scanned))
+            .map(|(unit, scanned)| (newest_order(scanned), unit))
+            .collect();
+        used.sort_unstable();
+        let mut ages = vec![0; scan.len()];
+        for (age, &(_, unit)) in used.iter().enumerate() {
+            ages[unit] = age as u32 + 1;
+        }
+        for (unit, (scanned, &age)) in scan.iter().zip(&ages).enumerate() {
+            let state = match (age, scanned.lsb_only) {
+                (0, _) => UnitState::Free,
+                (_, false) => UnitState::Closed,
+                (_, true) => UnitState::Aside,
             };
-            self.units[unit] = Unit { valid: 0, state, lsb_only: scanned.lsb_only && is_used };
-            if state != UnitState::Free {
-                by_age.push((newest_order(scanned), unit as u32));
-            }
+            let lsb_only = scanned.lsb_only && is_used(scanned);
+            self.kernel.adopt_unit(unit as u32, state, lsb_only, scanned.erases, age);
         }
-        by_age.sort_unstable();
-        for (age, &(_, unit)) in by_age.iter().enumerate() {
-            self.closed_at[unit as usize] = age as u32 + 1;
-        }
-        self.closings = by_age.len() as u32;
-    }
-
-    fn adopt_page(&mut self, lpn: Lpn, found: Found) {
-        self.map[lpn.index()] = found.at.0;
-        self.reverse[found.at.index()] = lpn.0;
-        let unit = self.geometry.unit_of(found.at);
-        self.units[unit as usize].valid += 1;
-        self.domains[self.geometry.domain_of_unit(unit) as usize].valid += 1;
-        self.separation.adopt(lpn, found.region);
     }
 
     /// Pages of which a backup holds a newer version than any other page.
     fn rescues(&self, scan: &[Scanned], newest: &[Option<Found>]) -> Vec<Rescue> {
         let mut rescues: Vec<Rescue> = Vec::new();
         for (at, spare) in self.pages_of(scan) {
-            let candidate = match spare.kind {
-                Kind::Backup => Some(Rescue {
-                    lpn: Lpn(spare.lpn),
-                    sources: vec![at],
-                    write: spare.write,
-                    region: spare.region,
-                    stream: spare.stream,
-                }),
-                Kind::Parity => self.undo_parity(scan, at, spare),
-                Kind::Data | Kind::Dummy => None,
-            };
+            let candidate = self.mechanisms.rescued(&self.kernel, scan, at, &spare);
             let Some(rescue) = candidate.filter(|rescue| rescue.lpn.index() < newest.len()) else { continue };
             if newest[rescue.lpn.index()].is_some_and(|found| found.write >= rescue.write) {
                 continue;
@@ -199,40 +200,15 @@ impl Ftl {
         rescues
     }
 
-    /// The page that a parity page brings back: one of its two is lost, and they are the ones it was made of.
-    fn undo_parity(&self, scan: &[Scanned], at: Ppn, parity: Spare) -> Option<Rescue> {
-        let first = Ppn(parity.order as u32);
-        let (unit, slot) = self.geometry.unit_and_slot(first);
-        let scanned = scan.get(unit as usize)?;
-        if home(first, scanned.erases) != parity.order {
-            return None;
-        }
-        let second = self.protection.wordlines.next_lsb(slot);
-        let pages = [slot, second].map(|slot| scanned.slots.get(slot as usize).copied());
-        let (other, bits) = match pages {
-            [Some(Slot::Lost), Some(Slot::Holds(bits))] => (second, bits),
-            [Some(Slot::Holds(bits)), Some(Slot::Lost)] => (slot, bits),
-            _ => return None,
-        };
-        let other_spare = Spare::unpack(bits)?;
-        Some(Rescue {
-            lpn: Lpn(parity.lpn ^ other_spare.lpn),
-            sources: vec![at, self.geometry.ppn(unit, other)],
-            write: parity.write ^ other_spare.write,
-            region: parity.region ^ other_spare.region,
-            stream: other_spare.stream,
-        })
-    }
-
-    /// The unit that each frontier was filling goes on being filled.
+    /// The unit that each stream was filling goes on being filled.
     fn adopt_frontiers(&mut self, scan: &[Scanned]) {
-        let slots = self.geometry.unit_slots();
+        let slots = self.kernel.geometry().unit_slots();
         let mut partial: Vec<(u64, u32, u32)> = Vec::new();
         for (unit, scanned) in scan.iter().enumerate().filter(|(_, scanned)| !scanned.torn) {
             let written = scanned.slots.iter().rposition(|slot| *slot != Slot::Empty).map_or(0, |last| last as u32 + 1);
             let next = match (written, scanned.lsb_only) {
                 (0, _) => continue,
-                (written, true) => self.protection.wordlines.next_lsb(written - 1),
+                (written, true) => self.kernel.wordlines().next_lsb(written - 1),
                 (written, false) => written,
             };
             partial.push((newest_order(scanned), unit as u32, next));
@@ -241,149 +217,111 @@ impl Ftl {
         partial.sort_unstable();
         for (order, unit, next) in partial {
             let Some(spare) = newest_spare(&scan[unit as usize]).filter(|_| order > 0) else { continue };
-            let domain = self.geometry.domain_of_unit(unit) as usize;
-            let is_backup = scan[unit as usize].lsb_only && self.protection.scheme.keeps_backups();
-            if is_backup {
-                self.protection.guards[domain].backup = Frontier { unit, slot: next };
-                self.closed_at[unit as usize] = 0;
+            let domain = self.kernel.geometry().domain_of_unit(unit);
+            if self.mechanisms.adopt_open(&mut self.kernel, domain, unit, next) {
                 continue;
             }
             let stream = usize::from(spare.stream);
-            // What was merged last may lean on units that are not held any more: it is left as it is.
-            let is_sealed = self.protection.scheme == Scheme::SlcBuffer && !scan[unit as usize].lsb_only;
-            if next >= slots || stream >= self.streams || is_sealed {
-                continue;
-            }
-            let before = std::mem::replace(&mut self.domains[domain].frontiers[stream], Frontier { unit, slot: next });
-            if before.unit != NONE {
-                self.units[before.unit as usize].state = closed_state(&scan[before.unit as usize]);
-                self.closed_at[before.unit as usize] = self.closings;
-            }
-            self.units[unit as usize].state = UnitState::Open;
-            self.closed_at[unit as usize] = 0;
-        }
-        for domain in 0..self.domains.len() {
-            for stream in 0..self.streams {
-                self.adopt_lowers(scan, domain, self.domains[domain].frontiers[stream]);
+            if next < slots && stream < self.kernel.streams().of_data() {
+                self.kernel.adopt_frontier(domain, stream, Frontier { unit, slot: next });
             }
         }
-    }
-
-    /// The lower pages of a frontier's incomplete wordlines: uncovered, unless a backup is found.
-    fn adopt_lowers(&mut self, scan: &[Scanned], domain: usize, frontier: Frontier) {
-        let Frontier { unit, slot } = frontier;
-        if unit == NONE || !self.protection.scheme.keeps_track() || scan[unit as usize].lsb_only {
-            return;
-        }
-        let wordlines = &self.protection.wordlines;
-        let slots = &scan[unit as usize].slots;
-        for lower in (0..slot).filter(|&lower| !wordlines.is_top(lower)) {
-            let is_complete = (lower..slot).any(|upper| wordlines.is_top(upper) && wordlines.share(lower, upper));
-            if is_complete {
-                continue;
+        for domain in 0..self.kernel.geometry().domains() {
+            for stream in 0..self.kernel.streams().of_data() {
+                if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
+                    let found = &scan[unit as usize];
+                    self.mechanisms.adopt_frontier(&self.kernel, domain, unit, slot, found);
+                }
             }
-            let cover = match slots[lower as usize] {
-                Slot::Holds(bits) if Spare::unpack(bits).is_some() => Cover::None,
-                _ => Cover::Lost,
-            };
-            let at = self.geometry.ppn(unit, lower);
-            self.protection.guards[domain].lowers.adopt(at, cover);
         }
     }
 
     /// Units that hold nothing: those whose erase was interrupted, and closed ones without a valid page.
     fn units_to_erase(&self, scan: &[Scanned], rescues: &[Rescue]) -> Vec<u32> {
+        let geometry = self.kernel.geometry();
         let is_source = |unit: u32| {
-            rescues.iter().flat_map(|rescue| &rescue.sources).any(|&page| self.geometry.unit_of(page) == unit)
+            rescues.iter().flat_map(|rescue| &rescue.sources).any(|&page| geometry.unit_of(page) == unit)
         };
-        let is_backup = |unit: u32| self.protection.guards.iter().any(|guard| guard.backup.unit == unit);
-        (0..self.geometry.units())
+        let is_kept = |unit: u32| {
+            let (mut aside, mut in_work) = (Vec::new(), Vec::new());
+            self.mechanisms.kept(geometry.domain_of_unit(unit), &mut aside, &mut in_work);
+            aside.contains(&unit)
+        };
+        (0..geometry.units())
             .filter(|&unit| {
-                let Unit { valid, state, .. } = self.units[unit as usize];
-                let is_empty = valid == 0 && matches!(state, UnitState::Closed | UnitState::Aside);
-                scan[unit as usize].torn || is_empty && !is_source(unit) && !is_backup(unit)
+                let is_filled = matches!(self.kernel.state_of(unit), UnitState::Closed | UnitState::Aside);
+                let is_empty = is_filled && self.kernel.valid_of(unit) == 0;
+                scan[unit as usize].torn || is_empty && !is_source(unit) && !is_kept(unit)
             })
             .collect()
     }
 
-    /// Fills the pool, tells the victim policy what is closed, and queues buffer units.
-    fn adopt_free_space(&mut self, scan: &[Scanned], to_erase: &[u32]) {
-        self.restart_pool();
-        let mut by_age: Vec<u32> = (0..self.geometry.units()).collect();
-        by_age.sort_by_key(|&unit| self.closed_at[unit as usize]);
-        for domain in &mut self.domains {
-            domain.free = 0;
-        }
-        for unit in by_age {
-            let domain = self.geometry.domain_of_unit(unit);
-            match self.units[unit as usize].state {
-                _ if to_erase.contains(&unit) => self.units[unit as usize].state = UnitState::Collecting,
-                UnitState::Free => {
-                    self.domains[domain as usize].free += 1;
-                    self.put_free(domain, unit);
-                }
-                UnitState::Closed => self.announce(domain, unit),
-                UnitState::Aside if self.protection.scheme == Scheme::SlcBuffer => {
-                    self.protection.guards[domain as usize].buffers.push_back(unit);
-                }
-                _ => {}
-            }
-            debug_assert_eq!(scan[unit as usize].erases, self.erases[unit as usize]);
-        }
-        // The first victim after a restart is the emptiest unit: space may be short.
-        let units = self.geometry.units_per_domain();
-        self.domains.iter_mut().for_each(|domain| domain.fruitless = units);
-    }
-
-    /// A unit of [`Recovery::erase`] was erased.
-    pub fn reclaim(&mut self, unit: u32) {
-        self.closed_at[unit as usize] = 0;
-        self.free_unit(self.geometry.domain_of_unit(unit), unit);
-    }
-
-    /// After [`Recovery::erase`]: gives every domain its backup unit back.
-    pub fn reopen_backups(&mut self) {
-        for domain in 0..self.geometry.domains() {
-            let guard = self.protection.guards.get(domain as usize);
-            if self.protection.scheme.keeps_backups() && guard.is_some_and(|guard| guard.backup.unit == NONE) {
-                self.open_backup(domain);
+    /// Fills the pool, tells the victim policy what is closed, and the mechanisms what is set aside.
+    fn adopt_free_space(&mut self, to_erase: &[u32]) {
+        for unit in self.kernel.by_age() {
+            let domain = self.kernel.geometry().domain_of_unit(unit);
+            if to_erase.contains(&unit) {
+                self.kernel.adopt_state(unit, UnitState::Collecting);
+            } else if self.kernel.state_of(unit) == UnitState::Aside {
+                self.mechanisms.adopt_aside(domain, unit);
             }
         }
+        self.kernel.adopt_free_space();
     }
 
-    /// Places a rescued page; returns where, and its spare area but for the identity.
-    pub fn rescue(&mut self, rescue: &Rescue) -> (Ppn, u128) {
-        let domain = self.geometry.domain_of_unit(self.geometry.unit_of(rescue.sources[0]));
-        let cover = match rescue.sources[..] {
-            [backup] => Cover::Copy(backup),
-            _ => Cover::None,
-        };
-        let stream = usize::from(rescue.stream).min(self.streams - 1);
-        let Frontier { unit, slot } = self.domains[domain as usize].frontiers[stream];
-        let is_upper = unit != NONE && !self.protection.wordlines.is_lsb(self.geometry.page_of_slot(slot));
-        if is_upper && self.domains[domain as usize].free > 0 {
-            // Nothing that is bare is put at risk while the only copy of something else is a backup.
-            self.seal(domain, stream);
+    /// Does what is left to be done after a restart. Returns the domains that have collections to do then.
+    ///
+    /// The power may go off again in the middle of it; then what is left is for the next restart.
+    pub(crate) fn resume(&mut self, recovery: &Recovery, array: &mut impl Array) -> Vec<u32> {
+        for &unit in &recovery.erase {
+            array.erased(Erasure { unit, cause: Cause::Gc, forward: false, ends: false });
+            self.kernel.free_unit(self.kernel.geometry().domain_of_unit(unit), unit);
         }
-        if self.map[rescue.lpn.index()] == NONE {
-            self.separation.adopt(rescue.lpn, rescue.region);
+        self.mechanisms.reopen(&mut self.kernel);
+        for rescue in &recovery.rescues {
+            let placed = self.rescue(rescue);
+            assert!(array.rewritten(Cause::Backup, rescue.source(), placed), "no program fails during a restart");
         }
-        self.rewrite(domain, stream, rescue.lpn, cover)
-    }
-
-    /// After the rescues: begins the collections that domains need. Returns which.
-    pub fn resume(&mut self) -> Vec<u32> {
-        let domains = 0..self.geometry.domains();
-        if !self.is_careful {
+        let domains = 0..self.kernel.geometry().domains();
+        if !self.on_demand {
             domains.clone().for_each(|domain| self.collect_if_needed(domain));
         }
-        domains.filter(|&domain| self.is_collecting(domain)).collect()
+        domains.filter(|&domain| self.is_busy(domain)).collect()
     }
-}
 
-/// What a unit is when it is not filled any more.
-fn closed_state(scanned: &Scanned) -> UnitState {
-    if scanned.lsb_only { UnitState::Aside } else { UnitState::Closed }
+    /// Places a page that is brought back.
+    fn rescue(&mut self, rescue: &Rescue) -> Placed {
+        let domain = self.kernel.geometry().domain_of_unit(self.kernel.geometry().unit_of(rescue.sources[0]));
+        let stream = usize::from(rescue.stream).min(self.kernel.streams().of_data() - 1);
+        if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
+            let next = self.kernel.geometry().ppn(unit, slot);
+            if !self.mechanisms.may_rescue_to(&self.kernel, next) && self.kernel.free(domain) > 0 {
+                self.seal(domain, stream);
+            }
+        }
+        if !self.kernel.is_mapped(rescue.lpn) {
+            self.mechanisms.adopt_page(rescue.lpn, rescue.region);
+        }
+        self.rewrite(domain, stream, rescue.lpn, rescue.source())
+    }
+
+    /// Places a page anew that lost its place.
+    pub(crate) fn rewrite(&mut self, domain: u32, stream: usize, lpn: Lpn, source: Source) -> Placed {
+        if let Some(old) = self.kernel.lookup(lpn) {
+            self.kernel.invalidate(old);
+        }
+        let place = self.kernel.place_new(domain, stream, lpn, false);
+        self.note_placed(domain, lpn, place, Origin::Anew(source));
+        let tag = self.data_tag(lpn, place.at);
+        self.announced(place.at, Holds::Data(lpn), tag)
+    }
+
+    /// Ends the filling of an active block before it is full.
+    pub(crate) fn seal(&mut self, domain: u32, stream: usize) {
+        let unit = self.kernel.close(domain, stream);
+        self.mechanisms.sealed(&self.kernel, domain, unit);
+        self.mechanisms.filled(&self.kernel, domain, unit);
+    }
 }
 
 /// The spare area of the page of a unit that was programmed last and can be read.

@@ -1,33 +1,63 @@
 //! Dynamic allocation: whose turn it is, by queue among its dies and by die among its domains.
 
-use base::Lpn;
+use base::{Geometry, Lpn};
 
-use crate::layer::Ftl;
+use crate::allocation::Allocation;
+use crate::mechanism::Mechanisms;
+use crate::page::Page;
 
-impl Ftl {
+/// Where the round robins stand.
+pub(crate) struct Turns {
+    /// By queue: the die whose turn is next.
+    next_die: Vec<u32>,
+    /// By queue: what is left of a burst.
+    burst_left: Vec<u32>,
+    /// By die: whose turn it is among its domains.
+    next_domain: Vec<u32>,
+}
+
+impl Turns {
+    pub(crate) fn new(geometry: &Geometry, allocation: &Allocation) -> Turns {
+        let queues = allocation.queues() as usize;
+        Turns {
+            next_die: vec![0; queues],
+            burst_left: vec![0; queues],
+            next_domain: vec![0; geometry.dies() as usize],
+        }
+    }
+
+    /// Begins anew.
+    pub(crate) fn restart(&mut self) {
+        self.next_die.fill(0);
+        self.burst_left.fill(0);
+        self.next_domain.fill(0);
+    }
+}
+
+impl<M: Mechanisms> Page<M> {
     /// The domain that takes a page when no time passes: static orders by their formula, dynamic
     /// allocations round robin over what accepts pages.
     ///
     /// # Panics
     /// If no domain accepts pages, which the limit on the user space rules out.
     #[inline]
-    pub fn domain_without_time(&mut self, lpn: Lpn) -> u32 {
+    pub(crate) fn domain_without_time(&mut self, lpn: Lpn) -> u32 {
         let queue = self.allocation.queue_of(lpn);
         let Some(dynamic) = self.allocation.dynamic() else { return queue };
         let burst = dynamic.burst();
         let dies = dynamic.dies(queue).len() as u32;
         for _ in 0..=dies {
-            let left = &mut self.burst_left[queue as usize];
+            let left = &mut self.turns.burst_left[queue as usize];
             if *left > 0 {
                 *left -= 1;
-                let turn = self.next_die[queue as usize];
+                let turn = self.turns.next_die[queue as usize];
                 let die = self.allocation.dynamic().expect("checked").dies(queue)[turn as usize];
                 if let Some(domain) = self.next_domain_of(die) {
                     return domain;
                 }
             }
-            self.burst_left[queue as usize] = burst;
-            let turn = &mut self.next_die[queue as usize];
+            self.turns.burst_left[queue as usize] = burst;
+            let turn = &mut self.turns.next_die[queue as usize];
             *turn = if *turn + 1 == dies { 0 } else { *turn + 1 };
         }
         panic!("no plane accepts a page: the user space exceeds what the spare space can serve");
@@ -36,9 +66,9 @@ impl Ftl {
     /// The next die of a queue, round robin, that is idle and has a domain that accepts pages. `idle` has one
     /// bit per die of the queue, in the order of [`crate::allocation::Dynamic::dies`]: on a busy device few
     /// are set, and this is asked after every event.
-    pub fn next_die_of(&mut self, queue: u32, idle: &[u64]) -> Option<u32> {
+    pub(crate) fn next_die_of(&mut self, queue: u32, idle: &[u64]) -> Option<u32> {
         let dies = self.allocation.dynamic()?.dies(queue);
-        let start = self.next_die[queue as usize] as usize;
+        let start = self.turns.next_die[queue as usize] as usize;
         let (first, below_start) = (start / 64, (1u64 << (start % 64)) - 1);
         // The word with the start comes first, from the start on, and last, up to the start.
         for step in 0..=idle.len() {
@@ -52,8 +82,8 @@ impl Ftl {
                 let turn = word * 64 + bits.trailing_zeros() as usize;
                 bits &= bits - 1;
                 let die = dies[turn];
-                if self.domains_of_die(die).any(|domain| self.accepts(domain)) {
-                    self.next_die[queue as usize] = if turn + 1 == dies.len() { 0 } else { turn as u32 + 1 };
+                if self.kernel.geometry().domains_of_die(die).any(|domain| self.accepts(domain)) {
+                    self.turns.next_die[queue as usize] = if turn + 1 == dies.len() { 0 } else { turn as u32 + 1 };
                     return Some(die);
                 }
             }
@@ -62,23 +92,17 @@ impl Ftl {
     }
 
     /// The domain of a die whose turn it is, round robin over those that accept pages.
-    pub fn peek_domain_of(&self, die: u32) -> Option<u32> {
-        let count = self.geometry.domains_per_die();
-        let start = self.next_domain[die as usize];
+    pub(crate) fn peek_domain_of(&self, die: u32) -> Option<u32> {
+        let count = self.kernel.geometry().domains_per_die();
+        let start = self.turns.next_domain[die as usize];
         (0..count).map(|offset| die * count + (start + offset) % count).find(|&domain| self.accepts(domain))
     }
 
-    /// Takes the turn of [`Ftl::peek_domain_of`].
-    pub fn next_domain_of(&mut self, die: u32) -> Option<u32> {
+    /// Takes the turn of [`Page::peek_domain_of`].
+    pub(crate) fn next_domain_of(&mut self, die: u32) -> Option<u32> {
         let domain = self.peek_domain_of(die)?;
-        let count = self.geometry.domains_per_die();
-        self.next_domain[die as usize] = (domain - die * count + 1) % count;
+        let count = self.kernel.geometry().domains_per_die();
+        self.turns.next_domain[die as usize] = (domain - die * count + 1) % count;
         Some(domain)
-    }
-
-    /// The domains of a die.
-    pub fn domains_of_die(&self, die: u32) -> std::ops::Range<u32> {
-        let count = self.geometry.domains_per_die();
-        die * count..(die + 1) * count
     }
 }

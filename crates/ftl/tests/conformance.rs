@@ -2,13 +2,13 @@
 //! wear leveling and paired-page protection, driven by hand against a plain record of what is where, with the whole-state check after
 //! every step. Broken policies prove that the harness can fail.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use base::{Cell, Choice, Geometry, Lpn, PageLayout, Ppn, ProgramOrder, Seam, Selection};
+use base::{Cause, Cell, Choice, Geometry, Lpn, PageLayout, Ppn, ProgramOrder, Seam, Selection};
 use engine::Stream;
 use ftl::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View};
-use ftl::{Ftl, GcStep, Group, Policies};
+use ftl::{Done, Finished, Ftl, Group, Holds, Op, OutOfMemory, Peek, Placed, Policies, Put, Step, Turn};
 
 fn seam(key: &str) -> &'static Seam {
     ftl::seams().into_iter().find(|seam| seam.key == key).expect("a seam")
@@ -40,6 +40,8 @@ struct Bench {
     /// By logical page: the newest version.
     newest: BTreeMap<u32, u32>,
     versions: u32,
+    /// Units of which only LSB pages are used.
+    lsb_only: BTreeSet<u32>,
     collections: u32,
     /// Collections ahead of need: begun, put down, and how often they were to go on with pages to copy.
     begun: u32,
@@ -57,6 +59,7 @@ impl Bench {
             stored: BTreeMap::new(),
             newest: BTreeMap::new(),
             versions: 0,
+            lsb_only: BTreeSet::new(),
             collections: 0,
             begun: 0,
             paused: 0,
@@ -64,10 +67,15 @@ impl Bench {
         }
     }
 
-    fn program(&mut self, ppn: Ppn, content: (u32, u32)) {
+    fn program(&mut self, placed: Placed, content: (u32, u32)) {
+        let ppn = placed.at;
         let place = self.ftl.geometry().place(ppn);
+        let unit = self.ftl.geometry().unit_of(ppn);
+        if placed.begins_lsb_only {
+            self.lsb_only.insert(unit);
+        }
         let next = &mut self.next_page[place.block as usize];
-        if self.ftl.is_lsb_only(self.ftl.geometry().unit_of(ppn)) {
+        if self.lsb_only.contains(&unit) {
             let is_lsb = self.layout.page_type(place.page).0 == 0;
             assert!(is_lsb && place.page >= *next, "block {} uses its LSB pages in order", place.block);
             *next = place.page;
@@ -85,12 +93,12 @@ impl Bench {
             rounds += 1;
             assert!(rounds < 10_000, "a domain takes a host page in the end");
         }
-        let announced = self.ftl.next_host_page(domain, Lpn(lpn));
+        let announced = self.ftl.peek(domain, Peek::Host(Lpn(lpn)));
         self.versions += 1;
-        let ppn = self.ftl.write(domain, Lpn(lpn));
-        assert_eq!(ppn, announced, "a page goes where it was announced");
-        assert_eq!(self.ftl.geometry().domain_of_unit(self.ftl.geometry().unit_of(ppn)), domain);
-        self.program(ppn, (lpn, self.versions));
+        let placed = self.ftl.write(domain, Lpn(lpn));
+        assert_eq!((placed.at, placed.holds), (announced, Holds::Data(Lpn(lpn))), "a page goes where it was announced");
+        assert_eq!(self.ftl.geometry().domain_of_unit(self.ftl.geometry().unit_of(placed.at)), domain);
+        self.program(placed, (lpn, self.versions));
         self.newest.insert(lpn, self.versions);
         self.check();
         self.collect(domain);
@@ -102,14 +110,14 @@ impl Bench {
     }
 
     fn read(&mut self, lpn: u32) {
-        let domain = self.ftl.home_of(Lpn(lpn));
+        let domain = self.ftl.owner_of(Lpn(lpn));
         let mut rounds = 0;
         while !self.ftl.prepare_read(Lpn(lpn)) {
             self.collect(domain);
             rounds += 1;
             assert!(rounds < 10_000, "a domain gets an entry in the end");
         }
-        self.ftl.used(Lpn(lpn));
+        self.ftl.read(Lpn(lpn));
         let found = self.ftl.lookup(Lpn(lpn)).map(|ppn| self.stored[&ppn.0]);
         assert_eq!(found, self.newest.get(&lpn).map(|&version| (lpn, version)), "LPN {lpn}");
     }
@@ -119,19 +127,19 @@ impl Bench {
         let content = self.stored[&from.0];
         if trimmed && content.0 < self.ftl.user_pages() {
             self.trim(content.0);
-            assert_eq!(self.ftl.copy(domain, from), None, "there is nothing left to move");
+            assert_eq!(self.ftl.place(domain, Put::Copy(from)), None, "there is nothing left to move");
             return;
         }
-        let announced = self.ftl.next_copy_page(domain, from);
-        let (lpn, to) = self.ftl.copy(domain, from).expect("a valid page");
-        assert_eq!((lpn.0, to), (content.0, announced));
-        self.program(to, content);
+        let announced = self.ftl.peek(domain, Peek::Copy(from));
+        let placed = self.ftl.place(domain, Put::Copy(from)).expect("a valid page");
+        assert_eq!((placed.holds, placed.at), (Holds::Data(Lpn(content.0)), announced));
+        self.program(placed, content);
     }
 
     /// Carries out the collections of a domain, and of those that began along with it.
     fn collect(&mut self, domain: u32) {
         let mut waiting = vec![domain];
-        while let Some(domain) = waiting.pop().or_else(|| self.ftl.take_called()) {
+        while let Some(domain) = waiting.pop().or_else(|| self.ftl.take_woken()) {
             waiting.extend(self.ftl.take_early());
             self.collect_one(domain);
         }
@@ -142,7 +150,7 @@ impl Bench {
     fn collect_one(&mut self, domain: u32) {
         let mut steps = 0;
         let mut group = Group::EMPTY;
-        while let Some(step) = self.ftl.step(domain, &mut group) {
+        while let Some(step) = self.next_step(domain, &mut group) {
             steps += 1;
             assert!(steps < 100_000, "a collection ends");
             if steps % 13 == 0 {
@@ -153,9 +161,18 @@ impl Bench {
         }
     }
 
-    fn carry_out(&mut self, domain: u32, step: GcStep, group: &Group, trimmed: bool) {
-        match step {
-            GcStep::Copy => {
+    /// What a domain does next; asking twice gives the same.
+    fn next_step(&mut self, domain: u32, group: &mut Group) -> Option<Step> {
+        self.ftl.advance(domain);
+        let step = self.ftl.op(domain, group);
+        let mut again = Group::EMPTY;
+        assert_eq!((self.ftl.op(domain, &mut again), again), (step, *group), "asking changes nothing");
+        step
+    }
+
+    fn carry_out(&mut self, domain: u32, Step { op, cause }: Step, group: &Group, trimmed: bool) {
+        match op {
+            Op::Move => {
                 for &from in group.pages() {
                     self.copy(domain, from, trimmed);
                 }
@@ -163,71 +180,82 @@ impl Bench {
                     self.fill(domain);
                 }
             }
-            GcStep::Backup => {
-                let announced = self.ftl.next_backup_page(domain);
-                let at = self.ftl.back_up(domain, group);
-                assert_eq!(at, announced);
-                assert!(self.ftl.is_lsb_only(self.ftl.geometry().unit_of(at)));
-                self.program(at, (u32::MAX, 0));
-                self.ftl.backed_up(domain);
-            }
-            GcStep::Fill => self.fill(domain),
-            GcStep::Fetch => {
+            Op::Combine => self.combine(domain, cause, group),
+            Op::Pad => self.fill(domain),
+            Op::Read => {
                 let [page] = group.pages() else { panic!("one translation page is fetched") };
                 assert!(self.stored[&page.0].0 >= self.ftl.user_pages(), "a translation page is fetched");
-                self.ftl.fetched(domain);
+                assert!(matches!(self.ftl.finish(domain, Done::Read), Finished::Entry(_)));
             }
-            GcStep::Update => {
-                let announced = self.ftl.next_update_page(domain);
-                let (lpn, to) = self.ftl.update(domain);
-                assert_eq!(to, announced);
-                assert!(lpn.0 >= self.ftl.user_pages());
-                if let [old] = group.pages() {
-                    assert_eq!(self.stored[&old.0].0, lpn.0, "the version before is read");
-                }
-                self.program(to, (lpn.0, 0));
-                self.check();
-                self.ftl.landed(domain);
-            }
-            GcStep::Erase(unit) => {
+            Op::Erase(unit) => {
                 let geometry = *self.ftl.geometry();
                 for slot in 0..geometry.unit_slots() {
                     self.stored.remove(&geometry.ppn(unit, slot).0);
                     self.next_page[geometry.block_of(unit, slot) as usize] = 0;
                 }
-                self.ftl.erased(domain, unit);
+                self.lsb_only.remove(&unit);
+                assert!(matches!(self.ftl.finish(domain, Done::Erased(unit)), Finished::Erased(_)));
                 self.collections += 1;
             }
         }
         self.check();
     }
 
+    /// A backup, or the next version of a translation page.
+    fn combine(&mut self, domain: u32, cause: Cause, group: &Group) {
+        let announced = self.ftl.peek(domain, Peek::Combined(cause));
+        let placed = self.ftl.place(domain, Put::Combined(cause, group)).expect("it is not a copy");
+        assert_eq!(placed.at, announced);
+        match placed.holds {
+            Holds::Parity => {
+                self.program(placed, (u32::MAX, 0));
+                assert!(self.lsb_only.contains(&self.ftl.geometry().unit_of(placed.at)));
+            }
+            Holds::Map(lpn) => {
+                assert!(lpn.0 >= self.ftl.user_pages());
+                if let [old] = group.pages() {
+                    assert_eq!(self.stored[&old.0].0, lpn.0, "the version before is read");
+                }
+                self.program(placed, (lpn.0, 0));
+                self.check();
+                self.ftl.finish(domain, Done::Committed);
+            }
+            holds => panic!("{holds:?} is not made of other pages"),
+        }
+    }
+
+    fn is_ahead(&self, domain: u32) -> bool {
+        self.ftl.why(domain).is_some_and(|why| !why.is_foreground())
+    }
+
     /// Some steps of a collection ahead of need, which then is put down where it may be. In between it passes empty
     /// units over, and erases them later.
     fn go_ahead(&mut self, random: &mut Stream) {
         let domain = random.below_u32(self.ftl.geometry().domains());
-        self.begun += u32::from(self.ftl.begin_forward(domain));
+        self.begun += u32::from(self.ftl.begin_ahead(domain));
         let mut group = Group::EMPTY;
         for _ in 0..random.below(12) {
-            if !self.ftl.is_forward(domain) {
+            if !self.is_ahead(domain) {
                 break;
             }
             match random.below(4) {
-                0 if self.ftl.rests(domain) => self.passed += u32::from(self.ftl.pass_over(domain)),
-                1 if self.ftl.rests(domain) && self.ftl.has_emptied(domain) => self.ftl.erase_emptied(domain),
+                0 if self.ftl.rests(domain) => self.passed += u32::from(self.ftl.take_turn(domain, Turn::Copy)),
+                1 if self.ftl.rests(domain) => {
+                    let has_emptied = self.ftl.has_emptied(domain);
+                    assert_eq!(self.ftl.take_turn(domain, Turn::Erase), has_emptied);
+                }
                 _ => {}
             }
             self.check();
-            let Some(step) = self.ftl.step(domain, &mut group) else { break };
+            let Some(step) = self.next_step(domain, &mut group) else { break };
             self.carry_out(domain, step, &group, random.below(40) == 0);
         }
-        while self.ftl.is_collecting(domain) {
-            if self.ftl.is_forward(domain) && self.ftl.may_pause(domain) {
-                self.ftl.pause(domain);
+        while self.ftl.is_busy(domain) {
+            if self.is_ahead(domain) && self.ftl.suspend(domain) {
                 self.paused += 1;
-                assert!(!self.ftl.is_forward(domain));
+                assert!(!self.is_ahead(domain));
                 self.check();
-            } else if let Some(step) = self.ftl.step(domain, &mut group) {
+            } else if let Some(step) = self.next_step(domain, &mut group) {
                 self.carry_out(domain, step, &group, false);
             }
         }
@@ -235,16 +263,17 @@ impl Bench {
     }
 
     fn fill(&mut self, domain: u32) {
-        let announced = self.ftl.next_dummy_page(domain);
-        let at = self.ftl.pad(domain);
-        assert_eq!(at, announced);
-        self.program(at, (u32::MAX, 0));
+        let announced = self.ftl.peek(domain, Peek::Dummy);
+        let placed = self.ftl.place(domain, Put::Dummy).expect("it is not a copy");
+        assert_eq!((placed.at, placed.holds), (announced, Holds::Nothing));
+        self.program(placed, (u32::MAX, 0));
     }
 
     fn check(&self) {
-        if let Err(problem) = self.ftl.check_invariants() {
+        if let Err(problem) = self.ftl.check(&|_| true) {
             panic!("{problem}");
         }
+
     }
 
     /// Every logical page is where its newest version is, and nothing else is mapped.
@@ -266,7 +295,7 @@ impl Bench {
                 0 => {
                     let lpn = random.below_u32(pages);
                     self.trim(lpn);
-                    let domain = self.ftl.home_of(Lpn(lpn));
+                    let domain = self.ftl.owner_of(Lpn(lpn));
                     self.collect(domain);
                 }
                 1 => self.read(random.below_u32(pages)),
@@ -360,7 +389,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
-        let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1).expect("memory"));
+        let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
         bench.check();
         bench.drive(1, if geometry.blocks_per_plane == 6 { 200 } else { 2 * pages as u32 });
         assert!(bench.collections > 20, "only {} collections", bench.collections);
@@ -368,9 +397,8 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
             return;
         }
         // A saved state is the same state, and goes on under policies made anew.
-        let mut saved = bench.ftl.save();
-        (saved.map, saved.reverse) = (bench.ftl.maps().0.to_vec(), bench.ftl.maps().1.to_vec());
-        bench.ftl.restore(saved, &policies, 2).expect("memory");
+        let saved = bench.ftl.save().into_owned();
+        bench.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory");
         bench.check();
         bench.check_data();
         bench.drive(2, 20);
@@ -443,12 +471,11 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies);
-        let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1).expect("memory"));
-        bench.ftl.keep_spares();
-        bench.check();
+        let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+                bench.check();
         bench.drive(1, 600);
         assert!(bench.collections > 20, "only {} collections", bench.collections);
-        let (figures, (entries, _)) = bench.ftl.dftl_figures().expect("a map in flash");
+        let (figures, (entries, _)) = bench.ftl.figures().dftl.expect("a map in flash");
         assert_eq!(figures.fetches > 0, entries < pages, "{figures:?}");
         // Of a handful of entries of each domain it may be that none is of a page that is moved; and the reads that come in
         // between, which only ask for theirs, may miss them all.
@@ -493,7 +520,7 @@ fn hybrid_mapping_under_every_static_order() {
                 };
                 let geometry = geometry(&seam("reclaim_unit").choices[0], 8);
                 let pages = ftl::largest_user_pages(&geometry, &policies) - 3;
-                let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1).expect("memory"));
+                let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
                 bench.drive(1, 200);
                 assert!(bench.collections > 20, "only {} erases", bench.collections);
                 bench.ftl.renew_policies(&policies, 1);
@@ -559,9 +586,8 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                     _ => geometry(reclaim_unit.choice, 12),
                 };
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
-                let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1).expect("memory"));
-                bench.ftl.keep_spares();
-                (0..pages as u32).for_each(|lpn| bench.write(lpn));
+                let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+                                (0..pages as u32).for_each(|lpn| bench.write(lpn));
                 let mut random = Stream::new(case as u64, "ahead");
                 for _ in 0..600 {
                     match random.below(8) {
@@ -723,17 +749,17 @@ fn a_domain_under_collection_takes_no_host_page() {
         program_order: ProgramOrder::Consecutive,
     };
     let geometry = Geometry::new(1, 1, 1, 1, 4, 4, 4096, 1);
-    let mut ftl = Ftl::new(geometry, 8, &policies, 1).expect("memory");
+    let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
     let mut lpns = (0..8).cycle();
-    while !ftl.is_collecting(0) {
+    while !ftl.is_busy(0) {
         ftl.write(0, Lpn(lpns.next().expect("endless")));
     }
     let panic = catch_unwind(AssertUnwindSafe(|| ftl.write(0, Lpn(0)))).expect_err("refused");
     assert!(panic.downcast_ref::<&str>().is_some_and(|text| text.contains("takes no host pages")));
     let early = catch_unwind(AssertUnwindSafe(|| {
-        let mut ftl = Ftl::new(geometry, 8, &policies, 1).expect("memory");
-        ftl.erased(0, 0);
+        let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
+        ftl.finish(0, Done::Erased(0));
     }));
     assert!(early.is_err(), "an erase without a collection is refused");
-    assert!(catch_unwind(AssertUnwindSafe(|| Ftl::new(geometry, 12, &policies, 1))).is_err(), "too full");
+    assert!(catch_unwind(AssertUnwindSafe(|| Ftl::new(geometry, 12, &policies, 1, false))).is_err(), "too full");
 }

@@ -6,11 +6,15 @@ use base::{Cause, Cell, Geometry, Lpn, Multiplane, Ppn, ProgramOrder, Selection}
 use engine::Stream;
 use ftl::allocation::{self, Allocation};
 use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, Merges, Options, Start, most_log_blocks};
-use ftl::{Erasure, GcSink, GcStep, Group, Source};
+use ftl::{Done, Erasure, Finished, Group, Op, Peek, Placed, Put, Source, Step};
 use nand::{Nand, Shape};
 
 const BROKEN: [Broken; 3] = [Broken::Fill, Broken::Merge, Broken::Waste];
 const GATHER: [Gather; 2] = [Gather::All, Gather::Victim];
+
+fn merges_of(fast: &Fast) -> Merges {
+    fast.figures().merges.expect("hybrid mapping merges").0
+}
 
 /// So many log blocks, and a block for merges to go to.
 fn log_of(log_blocks: u32) -> Options {
@@ -55,36 +59,25 @@ impl Array {
     }
 }
 
-impl GcSink for Array {
-    fn uses_lsb_only(&mut self, _: u32) {
-        panic!("all pages of a block are used");
-    }
-
-    fn copied(&mut self, _: Cause, from: Ppn, to: Ppn, _: u128) -> bool {
+impl ftl::Array for Array {
+    fn moved(&mut self, _: Cause, from: Ppn, to: Placed) -> bool {
         let stamp = self.read(from);
-        self.program(to, stamp);
+        self.program(to.at, stamp);
         true
     }
 
-    fn padded(&mut self, _: Cause, at: Ppn, _: u128) -> bool {
-        self.program(at, 0);
+    fn combined(&mut self, _: Cause, pages: &Group, to: Placed) -> bool {
+        assert!(pages.pages().is_empty(), "merges protect no pages, and the whole map is in DRAM");
+        self.program(to.at, 0);
         true
     }
 
-    fn backed_up(&mut self, _: &[Ppn], _: Ppn, _: u128) -> bool {
-        panic!("merges protect no pages");
-    }
-
-    fn fetched(&mut self, _: Ppn) {
-        panic!("the whole map is in DRAM");
-    }
-
-    fn updated(&mut self, _: Option<Ppn>, _: Lpn, _: Ppn, _: u128) -> bool {
-        panic!("the whole map is in DRAM");
-    }
-
-    fn rewritten(&mut self, _: Cause, _: Source, _: Ppn, _: u128) -> bool {
+    fn rewritten(&mut self, _: Cause, _: Source, _: Placed) -> bool {
         panic!("no program fails");
+    }
+
+    fn read(&mut self, _: Cause, _: Ppn) {
+        panic!("the whole map is in DRAM");
     }
 
     fn erased(&mut self, Erasure { unit, .. }: Erasure) {
@@ -133,8 +126,8 @@ impl Machine {
     /// Writes a page, and leaves the merges that this calls for.
     fn place(&mut self, lpn: Lpn) {
         let domain = self.fast.domain_of(lpn);
-        let announced = self.fast.next_host_page(domain, lpn);
-        let ppn = self.fast.write(domain, lpn);
+        let announced = self.fast.peek(domain, Peek::Host(lpn));
+        let ppn = self.fast.write(domain, lpn).at;
         assert_eq!(ppn, announced, "the place of LPN {} was announced", lpn.0);
         self.versions += 1;
         self.newest[lpn.index()] = self.versions;
@@ -154,30 +147,32 @@ impl Machine {
     /// One step of a domain's merges, as an executor with time does it: read, wait, program. Whatever `between` does
     /// happens in the wait.
     fn step(&mut self, domain: u32, between: impl FnOnce(&mut Machine)) -> bool {
-        let Some(step) = self.fast.step(domain, &mut self.group) else { return false };
-        match step {
-            GcStep::Copy => {
+        self.fast.advance(domain);
+        let Some(Step { op, .. }) = self.fast.op(domain, &mut self.group) else { return false };
+        match op {
+            Op::Move => {
                 let from = self.group.pages()[0];
                 let stamp = self.array.read(from);
                 between(self);
                 if !self.fast.is_valid(from) {
-                    assert!(!self.fast.is_collecting(domain) || self.fast.copy(domain, from).is_none());
+                    let is_over = !self.fast.is_busy(domain);
+                    assert!(is_over || self.fast.place(domain, Put::Copy(from)).is_none());
                     return true;
                 }
-                let announced = self.fast.next_copy_page(domain);
-                let (_, to) = self.fast.copy(domain, from).unwrap();
-                assert_eq!(to, announced);
-                self.array.program(to, stamp);
+                let announced = self.fast.peek(domain, Peek::Copy(from));
+                let placed = self.fast.place(domain, Put::Copy(from)).unwrap();
+                assert_eq!(placed.at, announced);
+                self.array.program(placed.at, stamp);
             }
-            GcStep::Fill => {
-                let at = self.fast.pad(domain);
-                self.array.program(at, 0);
+            Op::Pad => {
+                let placed = self.fast.place(domain, Put::Dummy).unwrap();
+                self.array.program(placed.at, 0);
             }
-            GcStep::Backup | GcStep::Fetch | GcStep::Update => panic!("merges do no such thing"),
-            GcStep::Erase(unit) => {
+            Op::Combine | Op::Read => panic!("merges do no such thing"),
+            Op::Erase(unit) => {
                 between(self);
-                self.array.erased(self.fast.erasure(domain, unit));
-                self.fast.erased(domain, unit);
+                let Finished::Erased(erasure) = self.fast.finish(domain, Done::Erased(unit)) else { unreachable!() };
+                ftl::Array::erased(&mut self.array, erasure);
             }
         }
         true
@@ -185,7 +180,7 @@ impl Machine {
 
     /// Every page holds what was written last, and the state is in order.
     fn check(&self) {
-        self.fast.check_invariants().unwrap();
+        self.fast.check().unwrap();
         for (lpn, &newest) in self.newest.iter().enumerate() {
             let stored = self.fast.lookup(Lpn(lpn as u32)).map(|ppn| {
                 let place = self.array.geometry.place(ppn);
@@ -283,7 +278,7 @@ fn nothing_is_lost_and_no_rule_is_broken() {
             }
         }
         machine.check();
-        let merges = machine.fast.merges();
+        let merges = merges_of(&machine.fast);
         assert_eq!(machine.array.programs, machine.versions + merges.copied + merges.padded, "seed {seed}");
         assert_eq!(machine.array.reads, merges.copied, "seed {seed}");
         seen.switch += merges.switch;
@@ -306,17 +301,17 @@ fn merges_may_rest_between_two_logical_blocks() {
             let lpn = mixed.next();
             let domain = machine.fast.domain_of(lpn);
             if random.below(8) == 0 {
-                machine.fast.begin_forward(random.below_u32(domains));
+                machine.fast.begin_ahead(random.below_u32(domains));
             }
-            if machine.fast.is_collecting(domain) {
-                if machine.fast.may_pause(domain) && random.below(2) == 0 {
-                    machine.fast.pause(domain);
-                    assert!(!machine.fast.is_collecting(domain));
+            if machine.fast.is_busy(domain) {
+                if machine.fast.may_suspend(domain) && random.below(2) == 0 {
+                    machine.fast.suspend(domain);
+                    assert!(!machine.fast.is_busy(domain));
                     rests += 1;
                 } else {
                     let trim = (random.below(10) == 0).then_some(lpn);
                     assert!(machine.step(domain, |machine| {
-                        machine.fast.check_invariants().unwrap();
+                        machine.fast.check().unwrap();
                         if let Some(lpn) = trim {
                             machine.trim(lpn);
                             stale += 1;
@@ -326,7 +321,7 @@ fn merges_may_rest_between_two_logical_blocks() {
             } else {
                 machine.place(lpn);
             }
-            machine.fast.check_invariants().unwrap();
+            machine.fast.check().unwrap();
         }
         machine.check();
         for domain in 0..domains {
@@ -349,7 +344,7 @@ fn steps_and_whole_collections_agree() {
             stepwise.place(lpn);
             while stepwise.step(stepwise.fast.domain_of(lpn), |_| {}) {}
         }
-        assert_eq!(at_once.fast.merges(), stepwise.fast.merges(), "seed {seed}");
+        assert_eq!(merges_of(&at_once.fast), merges_of(&stepwise.fast), "seed {seed}");
         assert_eq!(at_once.fast.erases(), stepwise.fast.erases(), "seed {seed}");
         for lpn in (0..at_once.fast.user_pages()).map(Lpn) {
             assert_eq!(at_once.fast.lookup(lpn), stepwise.fast.lookup(lpn), "seed {seed}");
@@ -366,7 +361,7 @@ fn sequential_overwrites_only_switch() {
             machine.write(lpn);
         }
         machine.check();
-        assert_eq!(machine.fast.merges(), Merges { switch: 100, ..Merges::default() });
+        assert_eq!(merges_of(&machine.fast), Merges { switch: 100, ..Merges::default() });
         assert_eq!((machine.array.programs, machine.array.erases), (3200, 80), "the first round erases nothing");
     }
 }
@@ -376,7 +371,7 @@ fn sequential_overwrites_only_switch() {
 fn runs_are_sequential_from_a_blocks_start() {
     let mut machine = Machine::plane(4, 8, 4, Broken::Merge);
     (3..16).for_each(|lpn| machine.write(Lpn(lpn)));
-    assert_eq!(machine.fast.merges(), Merges { switch: 1, ..Merges::default() });
+    assert_eq!(merges_of(&machine.fast), Merges { switch: 1, ..Merges::default() });
     assert_eq!(machine.fast.spare_log_blocks(0), 3, "five pages lie in one random-write log block");
 }
 
@@ -390,7 +385,7 @@ fn broken_sequential_log_blocks() {
         // The start of another block breaks it off; five random writes follow.
         (8..9).chain([20, 21, 30, 41, 50]).for_each(|lpn| machine.write(Lpn(lpn)));
         machine.check();
-        let merges = machine.fast.merges();
+        let merges = merges_of(&machine.fast);
         (merges.partial, merges.copied, machine.fast.spare_log_blocks(0))
     };
     assert_eq!(after(Broken::Fill), (0, 0, 4), "the random writes fill it up");
@@ -403,11 +398,11 @@ fn broken_sequential_log_blocks() {
 fn leaving_the_sequence_breaks_it_off() {
     let mut machine = Machine::plane(8, 8, 6, Broken::Merge);
     (0..64).chain([0, 1, 2, 5]).for_each(|lpn| machine.write(Lpn(lpn)));
-    let merges = machine.fast.merges();
+    let merges = merges_of(&machine.fast);
     assert_eq!((merges.partial, merges.copied), (1, 5));
     // Other blocks' pages do not.
     (16..18).chain([30, 44, 61]).chain(18..24).for_each(|lpn| machine.write(Lpn(lpn)));
-    assert_eq!(machine.fast.merges().switch, 9);
+    assert_eq!(merges_of(&machine.fast).switch, 9);
     machine.check();
 }
 
@@ -421,22 +416,22 @@ fn a_full_merge_gathers_from_all_log_blocks() {
     for lpn in [5, 9, 13, 17, 6, 10, 6, 6, 7, 6, 7] {
         machine.place(Lpn(lpn));
     }
-    assert!(!machine.fast.is_collecting(0));
+    assert!(!machine.fast.is_busy(0));
     machine.place(Lpn(7));
-    assert!(!machine.fast.is_collecting(0), "three random-write log blocks of four log blocks are full");
+    assert!(!machine.fast.is_busy(0), "three random-write log blocks of four log blocks are full");
     machine.place(Lpn(21));
-    assert!(machine.fast.is_collecting(0), "the last log block is open");
+    assert!(machine.fast.is_busy(0), "the last log block is open");
     machine.fast.collect(0, &mut machine.array);
     machine.check();
-    let merges = machine.fast.merges();
+    let merges = merges_of(&machine.fast);
     assert_eq!((merges.full, merges.gathered, merges.copied), (1, 4, 16));
     assert_eq!(machine.array.erases - before, 5, "four data blocks and the log block");
     assert_eq!(machine.fast.spare_log_blocks(0), 1);
     // The other pages of blocks 1 and 2 came along, so these log blocks hold nothing any more.
-    machine.fast.begin_forward(0);
+    machine.fast.begin_ahead(0);
     machine.fast.collect(0, &mut machine.array);
-    assert_eq!(machine.fast.merges().copied, 16, "the second log block is erased without a copy");
-    assert_eq!((machine.fast.merges().full, machine.fast.merges().forward), (2, 1));
+    assert_eq!(merges_of(&machine.fast).copied, 16, "the second log block is erased without a copy");
+    assert_eq!((merges_of(&machine.fast).full, merges_of(&machine.fast).forward), (2, 1));
 }
 
 /// A logical block with pages in two log blocks: gathered from both it is merged once, else once for each of them.
@@ -451,16 +446,16 @@ fn a_full_merge_may_leave_pages_in_other_log_blocks() {
         }
         let first = machine.fast.lookup(Lpn(6));
         for after in merged {
-            machine.fast.begin_forward(0);
+            machine.fast.begin_ahead(0);
             machine.fast.collect(0, &mut machine.array);
             machine.check();
-            let merges = machine.fast.merges();
+            let merges = merges_of(&machine.fast);
             assert_eq!((merges.copied, merges.padded), after, "{gather:?}");
             if merges.full == 1 {
                 assert_eq!(machine.fast.lookup(Lpn(6)) == first, gather == Gather::Victim, "offset 2 stays in the log");
             }
         }
-        let merges = machine.fast.merges();
+        let merges = merges_of(&machine.fast);
         assert_eq!((merges.full, merges.gathered), (2, if gather == Gather::All { 1 } else { 2 }), "{gather:?}");
     }
 }
@@ -474,7 +469,7 @@ fn a_partial_merge_may_leave_pages_in_other_log_blocks() {
         // Offsets 5 and 7 lie in a random-write log block when the sequential one, of 5 pages, is broken off.
         [13, 15, 8, 9, 10, 11, 12, 16].into_iter().for_each(|lpn| machine.write(Lpn(lpn)));
         machine.check();
-        let merges = machine.fast.merges();
+        let merges = merges_of(&machine.fast);
         assert_eq!(merges.partial, 1);
         assert_eq!(
             (merges.copied, merges.padded),
@@ -491,10 +486,10 @@ fn gaps_are_padded() {
     machine.write(Lpn(2));
     (0..7).for_each(|_| machine.write(Lpn(5)));
     machine.write(Lpn(17));
-    machine.fast.begin_forward(0);
+    machine.fast.begin_ahead(0);
     machine.fast.collect(0, &mut machine.array);
     machine.check();
-    let merges = machine.fast.merges();
+    let merges = merges_of(&machine.fast);
     assert_eq!((merges.full, merges.copied, merges.padded), (1, 2, 4), "offsets 0, 1, 3, 4 of 0 to 5");
 }
 
@@ -522,13 +517,13 @@ fn uniform(blocks: u32, pages: u32, options: Options, starts: bool) -> Cost {
     for _ in 0..3 * (log + blocks) * pages {
         machine.write(draw());
     }
-    let before = machine.fast.merges();
+    let before = merges_of(&machine.fast);
     let writes = 8 * (log + blocks) * pages;
     for _ in 0..writes {
         machine.write(draw());
     }
     machine.check();
-    let after = machine.fast.merges();
+    let after = merges_of(&machine.fast);
     let per_write = |after: u64, before: u64| (after - before) as f64 / f64::from(writes);
     let cost = Cost {
         copies: per_write(after.copied, before.copied),

@@ -5,6 +5,7 @@
 //! collecting, and to no other.
 
 use base::{Lpn, RequestKind};
+use ftl::Coming;
 
 use super::Timed;
 use super::host::{Active, Buffered};
@@ -81,7 +82,7 @@ impl Timed<'_, '_> {
         let Buffered { offset, fua, .. } = self.host.buffered[slot as usize];
         let buffer = self.buffer.as_mut().expect("a buffer accepts writes");
         let written = buffer.parts.written(lpn, partial, offset, bytes);
-        self.device.ftl.prefetch_old(lpn);
+        self.device.ftl.prefetch(Coming::Overwrite(lpn));
         let page = buffer::accept(self.device, buffer, lpn, written, self.now);
         let entry = buffer.page(page);
         let Page { version, queue, state, .. } = *entry;

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use base::{Cause, Instant, Lpn, Request, RequestKind};
 use config::model::Replay;
+use ftl::Coming;
 
 use super::Timed;
 use super::queues::{Transaction, Work};
@@ -166,7 +167,7 @@ impl Timed<'_, '_> {
         for request in &self.host.drawn {
             if request.size > 0 {
                 let lpn = Lpn((request.offset / self.device.page_size) as u32);
-                self.device.ftl.prefetch_map(lpn);
+                self.device.ftl.prefetch(Coming::Lookup(lpn));
                 if let Some(buffer) = &self.buffer {
                     buffer.prefetch(lpn);
                 }
@@ -233,7 +234,7 @@ impl Timed<'_, '_> {
         if !self.device.map_in_flash || ftl.is_known(lpn) {
             ftl.lookup(lpn).map(|ppn| ftl.geometry().die_of(ppn))
         } else {
-            Some(ftl.geometry().die_of_domain(ftl.home_of(lpn)))
+            Some(ftl.geometry().die_of_domain(ftl.owner_of(lpn)))
         }
     }
 
@@ -249,7 +250,7 @@ impl Timed<'_, '_> {
             if partial && self.host.trims_waiting == 0 {
                 self.fetch_old(write);
             } else {
-                self.device.ftl.prefetch_old(lpn);
+                self.device.ftl.prefetch(Coming::Overwrite(lpn));
             }
             let queue = self.device.ftl.allocation().queue_of(lpn);
             self.writes[queue as usize].push(&mut self.pool, write);
@@ -290,7 +291,7 @@ impl Timed<'_, '_> {
             }
             self.host.trims_waiting -= 1;
             self.part_done(owner);
-            if self.device.map_in_flash && self.device.ftl.is_collecting(domain) {
+            if self.device.map_in_flash && self.device.ftl.is_busy(domain) {
                 // The map has to be told in flash before the next trim or write.
                 self.note_collections(domain);
                 self.wake_queue(domain);

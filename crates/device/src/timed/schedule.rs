@@ -3,6 +3,7 @@
 //!
 //! Mandatory collections need nothing of this. Under `threshold` no question here costs more than a branch.
 
+use ftl::Turn;
 use ftl::schedule::{Kind, Schedule};
 
 use super::Timed;
@@ -12,15 +13,6 @@ use super::Timed;
 struct Turns {
     copies: u32,
     erases: u32,
-}
-
-/// What a collection begins with that others keep step with.
-#[derive(Clone, Copy)]
-pub(super) enum Turn {
-    /// The copy of a page or, under hybrid mapping, of a logical block.
-    Copy,
-    /// The erase of a victim.
-    Erase,
 }
 
 /// Who collects, and since when who is idle.
@@ -95,7 +87,7 @@ impl Timed<'_, '_> {
             }
             Kind::Background { idle } => {
                 let begins = !self.forward.waits[die as usize]
-                    && self.device.ftl.domains_of_die(die).any(|domain| self.may_begin(domain));
+                    && self.device.ftl.geometry().domains_of_die(die).any(|domain| self.may_begin(domain));
                 if begins {
                     self.forward.waits[die as usize] = true;
                     self.set_array(die, self.now + idle, self.timing.idle);
@@ -136,7 +128,7 @@ impl Timed<'_, '_> {
         };
         match self.device.ftl.allocation().dynamic() {
             Some(dynamic) => waits(dynamic.queue_of_die(die)),
-            None => self.device.ftl.domains_of_die(die).any(waits),
+            None => self.device.ftl.geometry().domains_of_die(die).any(waits),
         }
     }
 
@@ -149,7 +141,7 @@ impl Timed<'_, '_> {
     }
 
     fn may_begin(&self, domain: u32) -> bool {
-        if self.draining || self.device.ftl.is_collecting(domain) {
+        if self.draining || self.device.ftl.is_busy(domain) {
             return false;
         }
         // A page that waits for its old version is not ready, and still not to be kept waiting.
@@ -161,14 +153,14 @@ impl Timed<'_, '_> {
     /// Begins collections in the domains of a die. Returns whether one began.
     fn begin_on(&mut self, die: u32) -> bool {
         let mut begun = false;
-        for domain in self.device.ftl.domains_of_die(die) {
+        for domain in self.device.ftl.geometry().domains_of_die(die) {
             begun |= self.begin_forward(domain);
         }
         begun
     }
 
     fn begin_forward(&mut self, domain: u32) -> bool {
-        let begins = self.may_begin(domain) && self.device.ftl.begin_forward(domain);
+        let begins = self.may_begin(domain) && self.device.ftl.begin_ahead(domain);
         if begins {
             self.note_collections(domain);
         }
@@ -182,7 +174,7 @@ impl Timed<'_, '_> {
     #[inline(never)]
     pub(super) fn standing(&mut self, domain: u32) -> Standing {
         let rests = self.collections[domain as usize].is_between_groups() && self.device.ftl.rests(domain);
-        if !rests || !self.device.ftl.is_forward(domain) {
+        if !rests || !self.is_ahead(domain) {
             return Standing::Goes;
         }
         let stops = match self.forward.schedule.kind {
@@ -190,8 +182,7 @@ impl Timed<'_, '_> {
             Kind::Forwarding { .. } | Kind::Background { .. } => self.is_waited_for(domain),
             Kind::CycleFilling { .. } => self.forward.initiator.is_none(),
         };
-        if stops && self.forward.schedule.preempts && self.device.ftl.may_pause(domain) {
-            self.device.ftl.pause(domain);
+        if stops && self.forward.schedule.preempts && self.device.ftl.suspend(domain) {
             self.collections[domain as usize].forget_group();
             self.device.recorder.counters.gc_preempted += 1;
             return Standing::PutDown;
@@ -210,7 +201,12 @@ impl Timed<'_, '_> {
         let Some(initiator) = self.forward.initiator else { return true };
         let (of_initiator, own) = (self.forward.turns[initiator as usize], self.forward.turns[domain as usize]);
         own.erases < of_initiator.erases && self.device.ftl.has_emptied(domain)
-            || own.copies < of_initiator.copies && self.device.ftl.pass_over(domain)
+            || own.copies < of_initiator.copies && self.device.ftl.take_turn(domain, Turn::Copy)
+    }
+
+    /// Whether a domain is collected ahead of need.
+    fn is_ahead(&self, domain: u32) -> bool {
+        self.device.ftl.why(domain).is_some_and(|why| !why.is_foreground())
     }
 
     /// What the next step of a domain's collection begins with, where turns are counted. An erase that is due is made the
@@ -224,7 +220,7 @@ impl Timed<'_, '_> {
     fn next_turn(&mut self, domain: u32) -> Option<Turn> {
         let initiator = self.forward.initiator?;
         let rests = self.collections[domain as usize].is_between_groups() && self.device.ftl.rests(domain);
-        if !rests || domain != initiator && !self.device.ftl.is_forward(domain) {
+        if !rests || domain != initiator && !self.is_ahead(domain) {
             return None;
         }
         if !self.device.ftl.has_emptied(domain) {
@@ -234,7 +230,7 @@ impl Timed<'_, '_> {
             return Some(Turn::Erase);
         }
         if self.forward.turns[domain as usize].erases < self.forward.turns[initiator as usize].erases {
-            self.device.ftl.erase_emptied(domain);
+            self.device.ftl.take_turn(domain, Turn::Erase);
             self.collections[domain as usize].forget_group();
             return Some(Turn::Erase);
         }
@@ -261,8 +257,11 @@ impl Timed<'_, '_> {
     /// Takes note of whether a domain is in mandatory collection; called wherever one may have begun or ended.
     #[inline]
     pub(super) fn note_need(&mut self, domain: u32) {
-        if !self.forward.is_threshold() && self.forward.needy[domain as usize] != self.device.ftl.needs_room(domain) {
-            self.need_changed(domain);
+        if !self.forward.is_threshold() {
+            let needs = self.device.ftl.why(domain).is_some_and(ftl::Why::is_for_room);
+            if self.forward.needy[domain as usize] != needs {
+                self.need_changed(domain);
+            }
         }
     }
 

@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use base::{Lpn, Ppn};
 
-use super::{Fast, Role, Start};
-use crate::layer::NONE;
+use super::{Fast, NONE, Role, Start};
 
 impl Fast {
     /// Checks that map and reverse map mirror each other, that every newest page is where its block's role allows it,
@@ -13,7 +12,7 @@ impl Fast {
     ///
     /// # Errors
     /// A sentence that names the first disagreement.
-    pub fn check_invariants(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), String> {
         self.check_pages()?;
         self.check_units()?;
         (0..self.geometry.domains()).try_for_each(|domain| self.check_domain(domain))
@@ -116,7 +115,7 @@ impl Fast {
             return Err(format!("domain {domain} waits to erase {} log blocks that are not empty", state.emptied));
         }
         let spare = self.spare_log_blocks(domain);
-        if self.is_collecting(domain) {
+        if self.is_busy(domain) {
             return Ok(());
         }
         let slots = self.geometry.unit_slots() as u16;

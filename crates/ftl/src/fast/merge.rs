@@ -2,14 +2,17 @@
 
 use base::{Cause, Lpn, Ppn};
 
-use super::{Domain, Fast, Gather, Merge, Recycling, Role};
-use crate::collection::{Erasure, GcSink, GcStep};
+use super::{Domain, Fast, Gather, Merge, NONE, Recycling, Role};
 use crate::group::Group;
-use crate::layer::NONE;
+use crate::kernel::Why;
+use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Placed, Put, Step};
 use crate::pool::FreePool;
 
-/// Spare areas hold nothing: a log in order of writing says by itself what is newest, and nothing restarts from it.
-const NO_TAG: u128 = 0;
+/// A page that was placed. Spare areas hold nothing: a log in order of writing says by itself what is newest, and nothing
+/// restarts from it.
+pub(super) fn placed(at: Ppn, holds: Holds) -> Placed {
+    Placed { at, holds, tag: 0, begins_lsb_only: false }
+}
 
 /// Programs fail only where the mapping can repair it, which is checked first.
 const NO_FAULTS: &str = "hybrid mapping is not exposed to faults";
@@ -47,13 +50,13 @@ pub struct Merges {
 impl Fast {
     /// Whether a domain is busy with merges, so that it takes no host page.
     #[inline]
-    pub fn is_collecting(&self, domain: u32) -> bool {
+    pub fn is_busy(&self, domain: u32) -> bool {
         let Domain { merge, erase, recycling, .. } = &self.domains[domain as usize];
         merge.is_some() || *erase != NONE || recycling.is_some_and(|recycling| !recycling.paused)
     }
 
     /// Whether the merges in progress were begun ahead of need.
-    pub fn is_forward(&self, domain: u32) -> bool {
+    pub fn is_ahead(&self, domain: u32) -> bool {
         let Domain { merge, recycling, .. } = &self.domains[domain as usize];
         let is_full = merge.is_none_or(|merge| merge.kind == MergeKind::Full);
         is_full && recycling.is_some_and(|recycling| recycling.forward && !recycling.paused)
@@ -61,7 +64,7 @@ impl Fast {
 
     /// Begins to recycle the oldest random-write log block ahead of need, or goes on with it. Returns whether there is
     /// one that takes no more pages.
-    pub fn begin_forward(&mut self, domain: u32) -> bool {
+    pub fn begin_ahead(&mut self, domain: u32) -> bool {
         if let Some(recycling) = &mut self.domains[domain as usize].recycling {
             recycling.paused = false;
             return true;
@@ -77,27 +80,31 @@ impl Fast {
 
     /// Whether the domain stands between two logical blocks of a full merge, or in no merge at all, and its log has
     /// room, so that it may take host pages.
-    pub fn may_pause(&mut self, domain: u32) -> bool {
+    pub fn may_suspend(&mut self, domain: u32) -> bool {
         let Domain { merge, erase, .. } = &self.domains[domain as usize];
         merge.is_none() && *erase == NONE && self.has_room(domain)
     }
 
-    /// Puts the full merge down. It goes on when the log has no room left, or with [`Fast::begin_forward`]; always
+    /// Suspends the full merge. It goes on when the log has no room left, or with [`Fast::begin_ahead`]; always
     /// with the same log block, which is still the oldest.
     ///
     /// # Panics
-    /// Unless [`Fast::may_pause`].
-    pub fn pause(&mut self, domain: u32) {
-        assert!(self.may_pause(domain), "merges rest between two logical blocks only");
+    /// Unless [`Fast::may_suspend`].
+    pub fn suspend(&mut self, domain: u32) {
+        assert!(self.may_suspend(domain), "merges rest between two logical blocks only");
         if let Some(recycling) = &mut self.domains[domain as usize].recycling {
             recycling.paused = true;
         }
     }
 
-    /// Whether a log block is being recycled since the log had no room left.
+    /// Why a log block is being recycled, if one is. A merge of the sequential-write log block alone is no collection.
     #[inline]
-    pub fn needs_room(&self, domain: u32) -> bool {
-        self.domains[domain as usize].recycling.is_some_and(|recycling| !recycling.forward && !recycling.paused)
+    pub fn why(&self, domain: u32) -> Option<Why> {
+        if self.is_ahead(domain) {
+            return Some(Why::Ahead);
+        }
+        let recycling = self.domains[domain as usize].recycling?;
+        (!recycling.forward && !recycling.paused).then_some(Why::Room)
     }
 
     /// Whether merges stand between two logical blocks.
@@ -142,31 +149,38 @@ impl Fast {
         false
     }
 
-    /// The next step of a domain's merges; `None` when there is none. The page to copy is put into `group`. Asking
-    /// begins with the next logical block where the last one is done; apart from this it changes nothing that can be
-    /// seen.
-    pub fn step(&mut self, domain: u32, group: &mut Group) -> Option<GcStep> {
-        loop {
-            let Domain { merge, erase, recycling, emptied, .. } = self.domains[domain as usize];
-            if erase != NONE {
-                return Some(GcStep::Erase(erase));
-            }
-            if let Some(merge) = merge {
-                group.clear();
-                let Some(from) = self.to_merge(domain, &merge, merge.cursor) else { return Some(GcStep::Fill) };
-                group.push(from);
-                return Some(GcStep::Copy);
-            }
-            let recycling = recycling.filter(|recycling| !recycling.paused)?;
-            if emptied > 0 && (recycling.erases || !recycling.forward) {
-                return Some(GcStep::Erase(self.random_at(domain, 0)));
-            }
-            let victim = self.random_at(domain, emptied);
-            match self.next_valid(victim, recycling.cursor) {
-                None => return Some(GcStep::Erase(self.random_at(domain, 0))),
-                Some((slot, lpn)) => self.gather(domain, victim, slot, lpn),
-            }
+    /// Begins with the next logical block where the last one is done.
+    pub fn advance(&mut self, domain: u32) {
+        let Domain { merge, erase, recycling, emptied, .. } = self.domains[domain as usize];
+        let Some(recycling) = recycling.filter(|recycling| !recycling.paused) else { return };
+        if erase != NONE || merge.is_some() || emptied > 0 && (recycling.erases || !recycling.forward) {
+            return;
         }
+        let victim = self.random_at(domain, emptied);
+        if let Some((slot, lpn)) = self.next_valid(victim, recycling.cursor) {
+            self.gather(domain, victim, slot, lpn);
+        }
+    }
+
+    /// The next operation of a domain's merges; `None` when there is none. The page to copy is put into `group`.
+    pub fn op(&self, domain: u32, group: &mut Group) -> Option<Step> {
+        group.clear();
+        let Domain { merge, erase, recycling, .. } = self.domains[domain as usize];
+        let op = if erase != NONE {
+            Op::Erase(erase)
+        } else if let Some(merge) = merge {
+            match self.to_merge(domain, &merge, merge.cursor) {
+                None => Op::Pad,
+                Some(from) => {
+                    group.push(from);
+                    Op::Move
+                }
+            }
+        } else {
+            recycling.filter(|recycling| !recycling.paused)?;
+            Op::Erase(self.random_at(domain, 0))
+        };
+        Some(Step::new(op, Cause::Gc))
     }
 
     /// The newest version of the page at an offset of a logical block, if the merge takes it along.
@@ -217,7 +231,7 @@ impl Fast {
     ///
     /// # Panics
     /// If no logical block is being merged.
-    pub fn next_copy_page(&self, domain: u32) -> Ppn {
+    pub(super) fn next_copy_page(&self, domain: u32) -> Ppn {
         let merge = self.domains[domain as usize].merge.expect("a logical block is being merged");
         self.geometry.ppn(merge.destination, merge.cursor)
     }
@@ -227,7 +241,7 @@ impl Fast {
     ///
     /// # Panics
     /// If it is not this page's turn.
-    pub fn copy(&mut self, domain: u32, from: Ppn) -> Option<(Lpn, Ppn)> {
+    fn copy(&mut self, domain: u32, from: Ppn) -> Option<Placed> {
         let lpn = self.reverse[from.index()];
         if lpn == NONE {
             return None;
@@ -238,31 +252,55 @@ impl Fast {
         merge.cursor += 1;
         assert_eq!(self.block_and_offset(lpn), (block, cursor), "pages are merged in the order of their offsets");
         self.invalidate(lpn);
-        let to = self.place(destination, cursor, lpn);
+        let at = self.place_at(destination, cursor, lpn);
         self.merges.copied += 1;
         self.settle(domain);
-        Some((lpn, to))
+        Some(placed(at, Holds::Data(lpn)))
     }
 
-    /// The place of a dummy page, which [`GcStep::Fill`] asked for.
+    /// The place of a dummy page, which [`Op::Pad`] asked for.
     ///
     /// # Panics
     /// If no logical block is being merged.
-    pub fn pad(&mut self, domain: u32) -> Ppn {
+    fn pad(&mut self, domain: u32) -> Placed {
         let at = self.next_copy_page(domain);
         if let Some(merge) = &mut self.domains[domain as usize].merge {
             merge.cursor += 1;
         }
         self.merges.padded += 1;
         self.settle(domain);
-        at
+        placed(at, Holds::Nothing)
     }
 
-    /// A unit that [`GcStep::Erase`] named was erased. Further merges of the domain may begin at once.
+    /// Places a page of the merge in progress. `None` if it was to be copied, and was trimmed since.
+    ///
+    /// # Panics
+    /// If it is not this page's turn.
+    pub fn place(&mut self, domain: u32, put: Put<'_>) -> Option<Placed> {
+        match put {
+            Put::Copy(from) => self.copy(domain, from),
+            Put::Dummy => Some(self.pad(domain)),
+            Put::Combined(..) => unreachable!("merges protect no pages, and the whole map is in DRAM"),
+        }
+    }
+
+    /// Something that was asked for is done.
+    pub fn finish(&mut self, domain: u32, done: Done) -> Finished {
+        match done {
+            Done::Erased(unit) => {
+                let erasure = self.erasure(domain, unit);
+                self.erased(domain, unit);
+                Finished::Erased(erasure)
+            }
+            Done::Read | Done::Committed => Finished::Nothing,
+        }
+    }
+
+    /// A unit that [`Op::Erase`] named was erased. Further merges of the domain may begin at once.
     ///
     /// # Panics
     /// If it is another unit, or something in it is valid.
-    pub fn erased(&mut self, domain: u32, unit: u32) {
+    fn erased(&mut self, domain: u32, unit: u32) {
         let state = &mut self.domains[domain as usize];
         if state.erase == unit {
             state.erase = NONE;
@@ -292,32 +330,33 @@ impl Fast {
     }
 
     /// What the erase of a unit means: that of an old data block in a full merge ends no collection.
-    pub fn erasure(&self, domain: u32, unit: u32) -> Erasure {
+    fn erasure(&self, domain: u32, unit: u32) -> Erasure {
         let Domain { erase, recycling, .. } = &self.domains[domain as usize];
         let is_gathered = *erase == unit && recycling.is_some_and(|recycling| !recycling.paused);
-        Erasure { unit, cause: Cause::Gc, forward: self.is_forward(domain), ends: !is_gathered }
+        Erasure { unit, cause: Cause::Gc, forward: self.is_ahead(domain), ends: !is_gathered }
     }
 
     /// Carries out whatever merges a domain needs, at once.
-    pub fn collect(&mut self, domain: u32, sink: &mut impl GcSink) {
+    pub fn collect(&mut self, domain: u32, array: &mut impl Array) {
         let mut group = Group::EMPTY;
-        while let Some(step) = self.step(domain, &mut group) {
-            match step {
-                GcStep::Copy => {
+        loop {
+            self.advance(domain);
+            let Some(Step { op, cause }) = self.op(domain, &mut group) else { return };
+            match op {
+                Op::Move => {
                     let from = group.pages()[0];
-                    let (_, to) = self.copy(domain, from).expect("nothing changes in between");
-                    assert!(sink.copied(Cause::Gc, from, to, NO_TAG), "{NO_FAULTS}");
+                    let placed = self.copy(domain, from).expect("nothing changes in between");
+                    assert!(array.moved(cause, from, placed), "{NO_FAULTS}");
                 }
-                GcStep::Fill => {
-                    let at = self.pad(domain);
-                    assert!(sink.padded(Cause::Gc, at, NO_TAG), "{NO_FAULTS}");
+                Op::Pad => {
+                    let placed = self.pad(domain);
+                    assert!(array.combined(cause, &Group::EMPTY, placed), "{NO_FAULTS}");
                 }
-                GcStep::Backup => unreachable!("merges protect no pages"),
-                GcStep::Fetch | GcStep::Update => unreachable!("the whole map is in DRAM"),
-                GcStep::Erase(unit) => {
-                    sink.erased(self.erasure(domain, unit));
+                Op::Erase(unit) => {
+                    array.erased(self.erasure(domain, unit));
                     self.erased(domain, unit);
                 }
+                Op::Combine | Op::Read => unreachable!("merges protect no pages, and the whole map is in DRAM"),
             }
         }
     }
@@ -354,7 +393,7 @@ impl Fast {
     /// Ends what is done, and begins what must be.
     #[inline]
     pub(super) fn settle(&mut self, domain: u32) {
-        self.advance(domain);
+        self.end_merge(domain);
         let Domain { sequential, merge, erase, .. } = &self.domains[domain as usize];
         if let Some(open) = sequential
             && u32::from(self.used[open.unit as usize]) == open.pages
@@ -362,7 +401,7 @@ impl Fast {
             && *erase == NONE
         {
             self.close_sequential(domain, MergeKind::Switch);
-            self.advance(domain);
+            self.end_merge(domain);
         }
         if !self.has_room(domain) {
             self.recycle_now(domain);
@@ -379,19 +418,19 @@ impl Fast {
 
     /// Ends the merge of a logical block when no page is left to move.
     #[inline]
-    fn advance(&mut self, domain: u32) {
+    fn end_merge(&mut self, domain: u32) {
         let Some(mut merge) = self.domains[domain as usize].merge else { return };
         while merge.end > merge.cursor && self.to_merge(domain, &merge, merge.end - 1).is_none() {
             merge.end -= 1;
         }
         self.domains[domain as usize].merge = Some(merge);
         if merge.cursor >= merge.end {
-            self.finish(domain, merge);
+            self.conclude(domain, merge);
         }
     }
 
     /// The destination becomes the data block; the old one is to be erased.
-    fn finish(&mut self, domain: u32, merge: Merge) {
+    fn conclude(&mut self, domain: u32, merge: Merge) {
         let data = &mut self.data[(domain * self.logical_blocks + merge.block) as usize];
         let state = &mut self.domains[domain as usize];
         state.merge = None;

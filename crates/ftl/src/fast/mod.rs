@@ -29,7 +29,7 @@
 //!   copying it would cost a read more than the dummy and leave a stale page that looks like data.
 //! - Host writes never go to a data block, also where it has erased pages at its end.
 //!
-//! All state is whole between any two calls. A full merge can rest between two logical blocks ([`Fast::may_pause`]),
+//! All state is whole between any two calls. A full merge can rest between two logical blocks ([`Fast::may_suspend`]),
 //! and host writes may go on meanwhile: this is a preemption point of Wen and Chang's GC forwarding (Figure 5).
 
 mod invariants;
@@ -39,11 +39,16 @@ use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Selection};
 use engine::FlatArray;
 
 use crate::allocation::Allocation;
-use crate::layer::{NONE, OutOfMemory, shape_of};
+use crate::OutOfMemory;
+use crate::kernel::shape_of;
+use crate::ops::{Holds, Peek, Placed};
 use crate::pool::{AnyPool, FreePool};
 
-use merge::MergeKind;
+use merge::{MergeKind, placed};
 pub use merge::Merges;
+
+/// "No page" in the maps, "no unit" in tables of units.
+const NONE: u32 = u32::MAX;
 
 /// The fewest log blocks with which a domain can go on for ever: one sequential, one random.
 pub const LEAST_LOG_BLOCKS: u32 = 2;
@@ -362,19 +367,14 @@ impl Fast {
         self.map.len() as u32
     }
 
-    /// Log blocks of a domain, with the sequential one.
-    pub fn log_blocks(&self) -> u32 {
-        self.options.log_blocks
+    /// What merges did so far.
+    pub fn figures(&self) -> crate::Figures {
+        crate::Figures { merges: Some((self.merges, self.options.log_blocks)), ..crate::Figures::default() }
     }
 
     /// Erases by unit.
     pub fn erases(&self) -> &[u32] {
         &self.erases
-    }
-
-    /// The merges that were finished so far.
-    pub fn merges(&self) -> Merges {
-        self.merges
     }
 
     /// The domain of a logical page.
@@ -416,12 +416,20 @@ impl Fast {
         self.options.log_blocks - self.domains[domain as usize].log_blocks()
     }
 
-    /// Where a host page goes if it is written next.
+    /// Where the next page of a domain goes.
     ///
     /// # Panics
-    /// If the domain is busy with a merge.
-    pub fn next_host_page(&mut self, domain: u32, lpn: Lpn) -> Ppn {
-        assert!(!self.is_collecting(domain), "a domain takes no host pages while it merges");
+    /// For a host page, if the domain is busy with a merge; for others, if it is not.
+    #[inline]
+    pub fn peek(&mut self, domain: u32, whose: Peek) -> Ppn {
+        match whose {
+            Peek::Host(lpn) => self.next_host_page(domain, lpn),
+            Peek::Copy(_) | Peek::Combined(_) | Peek::Dummy => self.next_copy_page(domain),
+        }
+    }
+
+    fn next_host_page(&mut self, domain: u32, lpn: Lpn) -> Ppn {
+        assert!(!self.is_busy(domain), "a domain takes no host pages while it merges");
         let (block, offset) = self.block_and_offset(lpn);
         let sequential = self.domains[domain as usize].sequential;
         let place = match sequential {
@@ -443,13 +451,13 @@ impl Fast {
 
     /// Places a page that the host writes, and makes its old version invalid.
     ///
-    /// Merges may begin ([`Fast::is_collecting`]): they have to end, or to rest, before the domain takes another page.
+    /// Merges may begin ([`Fast::is_busy`]): they have to end, or to rest, before the domain takes another page.
     ///
     /// # Panics
     /// If the domain is busy with a merge, or there is no such page.
     #[inline]
-    pub fn write(&mut self, domain: u32, lpn: Lpn) -> Ppn {
-        assert!(!self.is_collecting(domain), "a domain takes no host pages while it merges");
+    pub fn write(&mut self, domain: u32, lpn: Lpn) -> Placed {
+        assert!(!self.is_busy(domain), "a domain takes no host pages while it merges");
         debug_assert_eq!(self.domain_of(lpn), domain, "the formula names the domain");
         let (block, offset) = self.block_and_offset(lpn);
         self.invalidate(lpn);
@@ -467,9 +475,9 @@ impl Fast {
         };
         let slot = u32::from(self.used[unit as usize]);
         self.used[unit as usize] += 1;
-        let ppn = self.place(unit, slot, lpn);
+        let at = self.place_at(unit, slot, lpn);
         self.settle(domain);
-        ppn
+        placed(at, Holds::Data(lpn))
     }
 
     /// Forgets a logical page. Returns whether it was mapped.
@@ -627,7 +635,7 @@ impl Fast {
     }
 
     #[inline]
-    fn place(&mut self, unit: u32, slot: u32, lpn: Lpn) -> Ppn {
+    fn place_at(&mut self, unit: u32, slot: u32, lpn: Lpn) -> Ppn {
         let ppn = self.geometry.ppn(unit, slot);
         self.map[lpn.index()] = ppn.0;
         self.reverse[ppn.index()] = lpn.0;

@@ -44,7 +44,7 @@ impl Timed<'_, '_> {
                 self.dies[die as usize].awake = false;
                 self.choose(die);
             }
-            if !self.device.entries_apart || !self.answer_calls() {
+            if !self.device.has_owners || !self.answer_calls() {
                 return;
             }
         }
@@ -54,8 +54,8 @@ impl Timed<'_, '_> {
     /// came that a write may have waited for.
     #[cold]
     fn answer_calls(&mut self) -> bool {
-        let mut any = self.device.ftl.take_arrived();
-        while let Some(domain) = self.device.ftl.take_called() {
+        let mut any = false;
+        while let Some(domain) = self.device.ftl.take_woken() {
             self.wake(self.device.ftl.geometry().die_of_domain(domain));
             any = true;
         }
@@ -103,7 +103,7 @@ impl Timed<'_, '_> {
         let mut other = self.oldest_task(die);
         if !self.forward.is_threshold()
             && let Some((_, Task::Program(domain))) = other
-            && self.device.ftl.is_collecting(domain)
+            && self.device.ftl.is_busy(domain)
         {
             // Preparing another plane's write began a collection there, and this plane fills its time.
             other = self.next_oldest_task(die);
@@ -137,7 +137,7 @@ impl Timed<'_, '_> {
             let read = self.dies[die as usize].reads.first()?;
             let Transaction { lpn, translated, .. } = *self.pool.get(read);
             if self.device.map_in_flash && !translated && !self.device.ftl.prepare_read(lpn) {
-                let home = self.device.ftl.home_of(lpn);
+                let home = self.device.ftl.owner_of(lpn);
                 let at_home = self.device.ftl.geometry().die_of_domain(home);
                 if at_home == die {
                     return self.await_entry(die, home);
@@ -165,7 +165,7 @@ impl Timed<'_, '_> {
     /// What the home of a read's map entry has to do, unless that is under way or an entry is held for a write.
     #[cold]
     pub(super) fn await_entry(&mut self, die: u32, domain: u32) -> Option<Read> {
-        let has_step = !self.is_correcting(die, domain) && (!self.device.entries_apart || self.has_step(domain));
+        let has_step = !self.is_correcting(die, domain) && (!self.device.has_owners || self.has_step(domain));
         has_step.then_some(Read::Entry(domain))
     }
 
@@ -186,15 +186,14 @@ impl Timed<'_, '_> {
             }
         };
         let dynamic = self.device.ftl.allocation().dynamic().map(|dynamic| dynamic.queue_of_die(die));
-        let mut accepts = false;
         // Pages that were read together may be programmed together: a collection waits, for the time of a
         // correction at most, until those of the die's other collections are correct too.
         let correcting = self.scheduler.merges_collections() && self.dies[die as usize].correcting > 0;
-        for domain in self.device.ftl.domains_of_die(die) {
-            let mut collects = self.device.ftl.is_collecting(domain);
-            if collects && self.device.entries_apart && !self.is_correcting(die, domain) && !self.has_step(domain) {
+        for domain in self.device.ftl.geometry().domains_of_die(die) {
+            let mut collects = self.device.ftl.is_busy(domain);
+            if collects && self.device.has_owners && !self.is_correcting(die, domain) && !self.has_step(domain) {
                 // It waits for others, unless what it had to do was found to be done.
-                collects = self.device.ftl.is_collecting(domain);
+                collects = self.device.ftl.is_busy(domain);
                 if collects {
                     continue;
                 }
@@ -210,7 +209,8 @@ impl Timed<'_, '_> {
                 if !correcting && !self.is_correcting(die, domain) {
                     let begun = self.begun[domain as usize];
                     // A page that waits for the end of a collection ahead of need, or for its next rest, presses too.
-                    let is_mandatory = self.device.ftl.is_mandatory(domain) || !self.forward.is_threshold();
+                    let is_foreground = self.device.ftl.why(domain).is_none_or(ftl::Why::is_foreground);
+                    let is_mandatory = is_foreground || !self.forward.is_threshold();
                     let queue = dynamic.unwrap_or(domain);
                     let age = match self.writes[queue as usize].first_age().filter(|_| is_mandatory) {
                         Some(age) => age,
@@ -220,9 +220,9 @@ impl Timed<'_, '_> {
                     };
                     offer(age, begun, Task::Collect(domain));
                 }
-            } else if dynamic.is_some() {
-                accepts |= self.device.ftl.accepts(domain);
-            } else if let Some((age, lpn)) = self.ready_write(domain) {
+            } else if dynamic.is_none()
+                && let Some((age, lpn)) = self.ready_write(domain)
+            {
                 if self.device.ftl.prepare(domain, lpn) {
                     offer(age, 0, Task::Program(domain));
                 } else {
@@ -232,10 +232,10 @@ impl Timed<'_, '_> {
             }
         }
         if let Some(queue) = dynamic
-            && accepts
+            && self.device.ftl.peek_domain_of(die).is_some()
             && let Some(found) = self.ready_shared_write(queue)
             // Writes that were passed over may just have sent a plane for their map entries.
-            && (!self.device.entries_apart || self.device.ftl.peek_domain_of(die).is_some())
+            && (!self.device.has_owners || self.device.ftl.peek_domain_of(die).is_some())
         {
             // Behind collections that the same write waits for.
             offer(self.pool.get(found.1).age, u64::MAX, Task::ProgramShared(queue, found));
@@ -274,7 +274,7 @@ impl Timed<'_, '_> {
     #[inline(never)]
     pub(super) fn prepare_write(&mut self, queue: u32) -> Option<(u64, Lpn)> {
         self.run_trims(queue);
-        if self.device.map_in_flash && self.device.ftl.is_collecting(queue) {
+        if self.device.map_in_flash && self.device.ftl.is_busy(queue) {
             return None;
         }
         let write = match self.writes[queue as usize].first() {
@@ -292,14 +292,14 @@ impl Timed<'_, '_> {
         }
         // A page that was unmapped when its write arrived may have been written since.
         let fetching = partial && self.fetch_old(write);
-        !fetching && (!self.device.entries_apart || self.device.ftl.prepare_entry(lpn))
+        !fetching && (!self.device.has_owners || self.device.ftl.prepare_entry(lpn))
     }
 
     /// The first write of a shared queue that can be programmed, with its predecessor in the queue. Writes
     /// that wait for their old data or their map entry are passed over, but never a write of the same page.
     pub(super) fn ready_shared_write(&mut self, queue: u32) -> Option<Found> {
         let waiting = &self.writes[queue as usize];
-        if waiting.first_is_plain() && !self.device.entries_apart {
+        if waiting.first_is_plain() && !self.device.has_owners {
             return waiting.first().map(|write| (None, write));
         }
         let mut passed = [Lpn(0); MAX_PASSED];

@@ -1,7 +1,7 @@
 //! Commands: what goes into one, and what changes with it in the FTL and in the array.
 
 use base::{Cause, Lpn, OpKind, Ppn};
-use ftl::GcStep;
+use ftl::{Coming, Op, Peek, Placed, Put, Step};
 
 use super::choice::{Found, Read};
 use super::{Collection, Timed};
@@ -32,9 +32,7 @@ impl Timed<'_, '_> {
     pub(super) fn add_read(&mut self, die: u32, read: u32, ppn: Ppn) {
         let content = self.device.flash.read(ppn);
         let Transaction { lpn, version, .. } = *self.pool.get(read);
-        if self.device.map_in_flash {
-            self.device.ftl.used(lpn);
-        }
+        self.device.ftl.read(lpn);
         self.device.check_read(lpn, version, content);
         self.dies[die as usize].add(ppn, read);
     }
@@ -87,14 +85,14 @@ impl Timed<'_, '_> {
     pub(super) fn issue_program(&mut self, die: u32, first: u32) {
         self.dies[die as usize].begin(OpKind::Program, Cause::Host);
         let lpn = self.writes[first as usize].first_lpn().expect("a ready write");
-        let lead = self.device.ftl.next_host_page(first, lpn);
+        let lead = self.device.ftl.peek(first, Peek::Host(lpn));
         let mut last_age = self.program_from(die, first, first);
         for _ in 1..self.device.ftl.geometry().unit_width {
             let Some(age) = self.join_program(die, first, lead, last_age) else { break };
             last_age = age;
         }
-        for domain in self.device.ftl.domains_of_die(die) {
-            if domain == first || self.device.ftl.is_collecting(domain) {
+        for domain in self.device.ftl.geometry().domains_of_die(die) {
+            if domain == first || self.device.ftl.is_busy(domain) {
                 continue;
             }
             let Some((age, lpn)) = self.ready_write(domain) else { continue };
@@ -115,7 +113,7 @@ impl Timed<'_, '_> {
     /// Apart from the loop over the other domains, which does the same: called for both, that one was slower by 3 %.
     #[inline(never)]
     fn join_program(&mut self, die: u32, domain: u32, lead: Ppn, last_age: u64) -> Option<u64> {
-        if self.device.ftl.is_collecting(domain) {
+        if self.device.ftl.is_busy(domain) {
             return None;
         }
         let (age, lpn) = self.ready_write(domain)?;
@@ -127,7 +125,7 @@ impl Timed<'_, '_> {
     }
 
     pub(super) fn fits_host_frontier(&mut self, lead: Ppn, domain: u32, lpn: Lpn) -> bool {
-        let next = self.device.ftl.next_host_page(domain, lpn);
+        let next = self.device.ftl.peek(domain, Peek::Host(lpn));
         self.device.flash.may_share_command(lead, next)
     }
 
@@ -143,7 +141,7 @@ impl Timed<'_, '_> {
             return;
         }
         self.dies[die as usize].begin(OpKind::Program, Cause::Host);
-        let lead = self.device.ftl.next_host_page(first, lpn);
+        let lead = self.device.ftl.peek(first, Peek::Host(lpn));
         let mut last_age = self.program_shared(die, queue, found, first);
         for _ in 1..burst {
             let Some(found) = self.ready_shared_write(queue) else { break };
@@ -155,7 +153,7 @@ impl Timed<'_, '_> {
             if !self.device.ftl.prepare(domain, lpn) || !self.fits_host_frontier(lead, domain, lpn) {
                 break;
             }
-            let next = self.device.ftl.next_host_page(domain, lpn);
+            let next = self.device.ftl.peek(domain, Peek::Host(lpn));
             if !self.is_new_plane(die, next) {
                 break;
             }
@@ -172,7 +170,7 @@ impl Timed<'_, '_> {
         self.writes[queue as usize].remove(&mut self.pool, None, write);
         if let Some(next) = self.writes[queue as usize].first_lpn() {
             // In a deep queue it has waited for so long that nothing of it is near any more.
-            self.device.ftl.prefetch_map(next);
+            self.device.ftl.prefetch(Coming::Lookup(next));
         }
         self.program(die, domain, write)
     }
@@ -185,19 +183,18 @@ impl Timed<'_, '_> {
 
     pub(super) fn program(&mut self, die: u32, domain: u32, write: u32) -> u64 {
         let Transaction { lpn, version, age, .. } = *self.pool.get(write);
-        let ppn = self.device.ftl.write(domain, lpn);
-        self.device.use_lsb_only(ppn);
-        let content = self.device.content(lpn, version, ppn);
-        self.device.flash.program(ppn, content).expect_done();
+        let placed = self.device.ftl.write(domain, lpn);
+        let content = self.device.content_of(placed, self.device.expected(lpn, version));
+        self.device.program_placed(placed, content).expect_done();
         self.begin_program(write);
-        self.dies[die as usize].add(ppn, write);
+        self.dies[die as usize].add(placed.at, write);
         self.note_collections(domain);
         age
     }
 
     /// Notes which collections begin; called wherever one of this domain may.
     pub(in crate::timed) fn note_collections(&mut self, domain: u32) {
-        if self.device.ftl.is_collecting(domain) {
+        if self.device.ftl.is_busy(domain) {
             self.note_collection(domain);
         }
         self.note_neighbours();
@@ -237,8 +234,8 @@ impl Timed<'_, '_> {
         self.dies[die as usize].begin(kind, cause);
         self.add_collection(die, domain, kind, lead);
         if self.scheduler.merges_collections() {
-            for other in self.device.ftl.domains_of_die(die) {
-                if other == domain || self.is_correcting(die, other) || !self.device.ftl.is_collecting(other) {
+            for other in self.device.ftl.geometry().domains_of_die(die) {
+                if other == domain || self.is_correcting(die, other) || !self.device.ftl.is_busy(other) {
                     continue;
                 }
                 if !self.forward.is_threshold() && !matches!(self.standing(other), Standing::Goes) {
@@ -272,42 +269,37 @@ impl Timed<'_, '_> {
     #[cold]
     pub(super) fn has_step(&mut self, domain: u32) -> bool {
         self.forget_stale_pages(domain);
+        !self.collections[domain as usize].group.pages().is_empty() || self.next_step(domain).is_some()
+    }
+
+    /// Has the FTL decide what a domain does next, and takes it in hand.
+    fn next_step(&mut self, domain: u32) -> Option<Step> {
+        self.device.ftl.advance(domain);
         let Collection { group, step, .. } = &mut self.collections[domain as usize];
-        if group.pages().is_empty() {
-            let Some(next) = self.device.ftl.step(domain, group) else { return false };
-            *step = next;
-        }
-        true
+        *step = self.device.ftl.op(domain, group)?;
+        Some(*step)
     }
 
     /// What a collection does next, and where: the first page to read, the first place to program, or the
     /// first page of the unit to erase.
     pub(super) fn collection_step(&mut self, domain: u32) -> Option<(OpKind, Cause, Ppn)> {
         self.forget_stale_pages(domain);
-        let Collection { group, step, read, .. } = &mut self.collections[domain as usize];
-        let ftl = &mut self.device.ftl;
-        let cause = ftl.cause_of(domain, *step);
+        let Collection { group, step: Step { op, cause }, read, .. } = &self.collections[domain as usize];
         if let Some(&from) = group.pages().get(usize::from(*read)) {
-            return Some((OpKind::Read, cause, from));
+            return Some((OpKind::Read, *cause, from));
         }
         if *read > 0 {
-            let to = match step {
-                GcStep::Backup => ftl.next_backup_page(domain),
-                GcStep::Update => ftl.next_update_page(domain),
-                _ => ftl.next_copy_page(domain, group.pages()[0]),
-            };
-            return Some((OpKind::Program, cause, to));
+            let whose = if *op == Op::Combine { Peek::Combined(*cause) } else { Peek::Copy(group.pages()[0]) };
+            return Some((OpKind::Program, *cause, self.device.ftl.peek(domain, whose)));
         }
-        *step = ftl.step(domain, group)?;
-        let cause = ftl.cause_of(domain, *step);
-        Some(match *step {
-            GcStep::Copy | GcStep::Backup | GcStep::Fetch => (OpKind::Read, cause, group.pages()[0]),
-            GcStep::Update => match group.pages() {
-                [page] => (OpKind::Read, cause, *page),
-                _ => (OpKind::Program, cause, ftl.next_update_page(domain)),
-            },
-            GcStep::Fill => (OpKind::Program, cause, ftl.next_dummy_page(domain)),
-            GcStep::Erase(unit) => (OpKind::Erase, cause, ftl.geometry().ppn(unit, 0)),
+        let Step { op, cause } = self.next_step(domain)?;
+        let first = self.collections[domain as usize].group.pages().first().copied();
+        let ftl = &mut self.device.ftl;
+        Some(match (op, first) {
+            (Op::Erase(unit), _) => (OpKind::Erase, cause, ftl.geometry().ppn(unit, 0)),
+            (Op::Pad, _) => (OpKind::Program, cause, ftl.peek(domain, Peek::Dummy)),
+            (_, Some(page)) => (OpKind::Read, cause, page),
+            (_, None) => (OpKind::Program, cause, ftl.peek(domain, Peek::Combined(cause))),
         })
     }
 
@@ -350,7 +342,7 @@ impl Timed<'_, '_> {
             if !joins {
                 return;
             }
-            self.device.ftl.prefetch_copy(page);
+            self.device.ftl.prefetch(Coming::Copy(page));
             self.contents.set(domain, at, self.device.flash.read(page));
             let collection = &mut self.collections[domain as usize];
             collection.read += 1;
@@ -360,60 +352,53 @@ impl Timed<'_, '_> {
         }
     }
 
-    /// Programs the group, which lands on one page offset; or what protects it, or a dummy page.
+    /// Programs what the operation in hand programs: the group, which lands on one page offset, or a page that is made of
+    /// it, or a dummy page.
     pub(super) fn add_collection_programs(&mut self, die: u32, domain: u32) {
-        match self.collections[domain as usize].step {
-            GcStep::Backup => self.add_backup(die, domain),
-            GcStep::Fill => self.add_dummy(die, domain),
-            GcStep::Update => self.add_update(die, domain),
-            GcStep::Fetch => unreachable!("nothing is programmed for a fetch"),
-            GcStep::Copy | GcStep::Erase(_) => self.add_copies(die, domain),
+        match self.collections[domain as usize].step.op {
+            Op::Move => self.add_copies(die, domain),
+            Op::Combine => self.add_combined(die, domain),
+            Op::Pad => self.add_dummy(die, domain),
+            Op::Read | Op::Erase(_) => unreachable!("these program nothing"),
         }
         let collection = &mut self.collections[domain as usize];
         collection.group.clear();
         collection.read = 0;
     }
 
-    pub(super) fn add_backup(&mut self, die: u32, domain: u32) {
-        let group = &self.collections[domain as usize].group;
+    /// Programs a page that is made of the pages of the group: their exclusive-or, or the next version of a page of the map.
+    #[cold]
+    pub(super) fn add_combined(&mut self, die: u32, domain: u32) {
+        let Collection { group, step, .. } = &self.collections[domain as usize];
         let pages = (0..group.pages().len()).map(|at| self.contents.get(domain, at));
         let parity = pages.fold(Content::EMPTY, |parity, page| parity ^ page);
-        let tag = self.device.ftl.backup_tag(group);
-        let at = self.device.ftl.back_up(domain, group);
-        self.device.use_lsb_only(at);
-        self.device.flash.program(at, parity.tagged(tag)).expect_done();
-        self.device.ftl.backed_up(domain);
-        self.dies[die as usize].add(at, domain);
+        let placed = self.device.ftl.place(domain, Put::Combined(step.cause, group)).expect("it is not a copy");
+        self.add_program(die, domain, placed, parity);
     }
 
     pub(super) fn add_dummy(&mut self, die: u32, domain: u32) {
-        let at = self.device.ftl.pad(domain);
-        let spare = self.device.ftl.dummy_spare(at);
-        self.device.flash.program(at, Content { spare, ..Content::EMPTY }).expect_done();
-        self.dies[die as usize].add(at, domain);
-    }
-
-    /// Programs the next version of a translation page.
-    #[cold]
-    pub(super) fn add_update(&mut self, die: u32, domain: u32) {
-        let (lpn, at) = self.device.ftl.update(domain);
-        let content = self.device.translation_content(lpn, at);
-        self.device.flash.program(at, content).expect_done();
-        self.dies[die as usize].add(at, domain);
+        let placed = self.device.ftl.place(domain, Put::Dummy).expect("it is not a copy");
+        self.add_program(die, domain, placed, Content::EMPTY);
     }
 
     pub(super) fn add_copies(&mut self, die: u32, domain: u32) {
         for at in 0..self.collections[domain as usize].group.pages().len() {
             let from = self.collections[domain as usize].group.pages()[at];
             let content = self.contents.get(domain, at);
-            let (lpn, to) = self.device.ftl.copy(domain, from).expect("stale pages were dropped");
-            let spare = self.device.ftl.copy_spare(content.spare, lpn, to);
-            self.device.flash.program(to, Content { spare, ..content }).expect_done();
+            let placed = self.device.ftl.place(domain, Put::Copy(from)).expect("stale pages were dropped");
             count_move(&mut self.device.recorder.counters, self.dies[die as usize].cause);
-            self.dies[die as usize].add(to, domain);
+            self.add_program(die, domain, placed, content);
         }
         for _ in 0..self.collections[domain as usize].group.pads {
             self.add_dummy(die, domain);
         }
+    }
+
+    /// Programs a page that a domain placed, made of `data`.
+    #[inline]
+    fn add_program(&mut self, die: u32, domain: u32, placed: Placed, data: Content) {
+        let content = self.device.content_of(placed, data);
+        self.device.program_placed(placed, content).expect_done();
+        self.dies[die as usize].add(placed.at, domain);
     }
 }

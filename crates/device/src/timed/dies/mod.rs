@@ -8,7 +8,7 @@ mod passage;
 use base::{Cause, Duration, Geometry, InStep, Instant, OpKind, PageLayout, Ppn};
 use config::model;
 use ftl::schedule::{Kind, Schedule};
-use ftl::{GcStep, Group};
+use ftl::{Group, Op, Step};
 
 use super::Timed;
 use super::queues::List;
@@ -247,7 +247,7 @@ impl Channel {
 #[repr(C)]
 pub(super) struct Collection {
     /// What is done with the group.
-    step: GcStep,
+    step: Step,
     /// How many of the group's pages were read.
     read: u8,
     /// How many of them are on their way or being corrected.
@@ -257,7 +257,7 @@ pub(super) struct Collection {
 }
 
 impl Collection {
-    pub(super) const NONE: Collection = Collection { step: GcStep::Copy, read: 0, correcting: 0, group: Group::EMPTY };
+    pub(super) const NONE: Collection = Collection { step: Step { op: Op::Move, cause: Cause::Gc }, read: 0, correcting: 0, group: Group::EMPTY };
 
     /// Whether nothing was read that is not programmed.
     pub(super) fn is_between_groups(&self) -> bool {

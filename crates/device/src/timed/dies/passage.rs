@@ -1,7 +1,7 @@
 //! A command's way through channel and array, and what is told when it is done.
 
 use base::{Cause, Duration, Instant, Lpn, OpKind, Ppn};
-use ftl::GcStep;
+use ftl::{Done, Finished, Op};
 use metrics::Track;
 
 use super::{Delay, Delivery, Die, Item, Line, MAX_BITS, Phase, Timed};
@@ -234,7 +234,9 @@ impl Timed<'_, '_> {
                 let what = self.dies[die as usize].items[at].what;
                 match cause {
                     Cause::Host => self.write_done(what),
-                    _ => self.device.ftl.landed(what),
+                    _ => {
+                        self.device.ftl.finish(what, Done::Committed);
+                    }
                 }
             }
         }
@@ -242,11 +244,10 @@ impl Timed<'_, '_> {
 
     pub(super) fn erase_done(&mut self, domain: u32, first: Ppn) {
         let unit = self.device.ftl.geometry().unit_of(first);
-        let erasure = self.device.ftl.erasure(domain, unit);
         self.device.flash.erase(unit);
-        self.device.ftl.erased(domain, unit);
+        let Finished::Erased(erasure) = self.device.ftl.finish(domain, Done::Erased(unit)) else { return };
         self.note_collections(domain);
-        if !self.forward.is_threshold() && erasure.forward && !self.device.ftl.is_collecting(domain) {
+        if !self.forward.is_threshold() && erasure.forward && !self.device.ftl.is_busy(domain) {
             self.follow_up(domain);
         }
         count_collection(&mut self.device.recorder.counters, erasure);
@@ -280,8 +281,9 @@ impl Timed<'_, '_> {
         let collection = &mut self.collections[domain as usize];
         collection.group.clear();
         collection.read = 0;
-        let lpn = self.device.ftl.fetched(domain);
-        if self.device.entries_apart {
+        if let Finished::Entry(lpn) = self.device.ftl.finish(domain, Done::Read)
+            && self.device.has_owners
+        {
             self.translate_reads(domain, lpn);
         }
     }
@@ -304,7 +306,7 @@ impl Timed<'_, '_> {
                 let die = self.device.ftl.geometry().die_of_domain(domain);
                 let collection = &mut self.collections[domain as usize];
                 collection.correcting -= 1;
-                if matches!(collection.step, GcStep::Fetch) {
+                if collection.step.op == Op::Read {
                     self.fetch_done(domain);
                 }
                 self.dies[die as usize].correcting -= 1;

@@ -8,16 +8,16 @@
 //! A collection that moves a page changes its entry in the table if it is there (*lazy copying*); the others' translation
 //! pages are updated before the victim is erased, each once.
 //!
-//! How it is built: the page map of [`crate::layer`] stays in the simulator's memory as what is true; here is what the
+//! How it is built: the kernel's page map stays in the simulator's memory as what is true; here is what the
 //! controller knows of it. Translation pages are logical pages behind the user's, so that the directory is the end of
 //! that map, and map, reverse map, collections and victims treat them as any page. They have a stream of their own, so
 //! a block holds translation pages or data. A domain is an instance of its own: the cache is divided evenly, and a
-//! domain's translation pages hold the entries of the LPNs that are at *home* there, in their order.
+//! domain's translation pages hold the entries of the LPNs that it *owns*, in their order.
 //!
-//! A static allocation has a page and its entry in one domain. Under a dynamic one a page lies anywhere, and only its
-//! entry is at home, so that its translation page can be found. Then a collection may move pages whose entries are at
-//! home elsewhere: when its victim is empty it is *parked*, the homes are asked for the updates, and it goes on to the
-//! erase when these are in flash. Meanwhile the domain is at the others' service, but collects no further data.
+//! A static allocation has a page and its entry in one domain. Under a dynamic one a page lies anywhere, and a formula
+//! names the owner of its entry, so that its translation page can be found. Then a collection may move pages whose
+//! entries other domains own: when its victim is empty it is *parked*, the owners are asked for the updates, and it goes
+//! on to the erase when these are in flash. Meanwhile the domain is at the others' service, but collects no further data.
 //!
 //! Readings of what the paper leaves open:
 //!
@@ -29,17 +29,21 @@
 //!   misses evicts the oldest clean entry, and waits if there is none.
 //! - A trim changes cached entries in the cache; translation pages of others are updated at once, each once.
 
-mod apart;
 mod cache;
-mod invariants;
-mod steps;
+mod check;
+mod owners;
+mod tasks;
 
 use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind};
 
+use super::{Combined, End, Mechanism, Origin, Pending, Placing};
+use crate::agenda::Room;
 use crate::allocation::Allocation;
-use crate::collection::Job;
-use crate::layer::NONE;
-use cache::Cache;
+use crate::group::Group;
+use crate::kernel::{Job, Kernel, Needs, Why};
+use crate::ops::Op;
+use crate::{OutOfMemory, Policies};
+use cache::{Cache, NONE};
 
 /// Bytes of an entry in a translation page: a physical page number, its place being the logical one.
 pub const ENTRY_BYTES: u32 = 4;
@@ -121,17 +125,26 @@ enum Task {
     Update(u32, Reason),
 }
 
+/// What a domain would do for its map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    Nothing,
+    Task(Task),
+    /// A task that takes a place for a translation page, which has to be made first.
+    Room,
+}
+
 /// The mapping of one domain.
 #[derive(Clone, Debug)]
 struct Instance {
     /// The entry that a read or write waits for.
     wanted: Option<Lpn>,
-    /// Where pages lie elsewhere: whether it is a write that waits.
+    /// With owners elsewhere: whether it is a write that waits.
     for_write: bool,
-    /// Where pages lie elsewhere: an entry that came for a write and stays until the page is placed. Until then no other
+    /// With owners elsewhere: an entry that came for a write and stays until the page is placed. Until then no other
     /// is fetched, which could make way for itself with this one.
     held: Option<Lpn>,
-    /// Where pages lie elsewhere: the entry that a read wants next.
+    /// With owners elsewhere: the entry that a read wants next.
     next: Option<Lpn>,
     task: Option<Task>,
     /// Translation pages to update before the victim is erased: of pages that the collection moved.
@@ -172,7 +185,7 @@ struct Updates {
     /// Updates that were placed.
     placed: u32,
     /// Of these, how many are in flash.
-    landed: u32,
+    committed: u32,
 }
 
 /// What is to be done with a translation page.
@@ -213,12 +226,8 @@ pub(crate) struct Dftl {
     pages: u32,
     domains: FastDiv,
     entries: FastDiv,
-    /// Whether pages lie elsewhere than their entries.
-    is_apart: bool,
-    /// Domains that were given something to do for others, or may go on, until the executor takes note.
-    called: Vec<u32>,
-    /// Whether an entry came without a step since the executor asked.
-    arrived: bool,
+    /// Whether pages lie in other domains than their entries.
+    has_owners_elsewhere: bool,
     /// By translation page.
     updates: Vec<Updates>,
     /// By domain: its place in a stripe of LPNs.
@@ -231,7 +240,7 @@ pub(crate) struct Dftl {
     due: Vec<Due>,
     figures: Figures,
     /// What the translation pages in flash say, by LPN; kept where pages have payloads, to check the rest against.
-    in_flash: Option<Vec<u32>>,
+    in_flash: Option<Vec<Option<base::Ppn>>>,
 }
 
 /// Translation pages of a device, all domains together.
@@ -241,24 +250,42 @@ pub(crate) fn translation_pages(geometry: &Geometry, user_pages: u64) -> u64 {
 }
 
 impl Dftl {
-    pub(crate) fn new(
+    /// The map in flash, if that is the mapping that was chosen.
+    ///
+    /// # Errors
+    /// When the cached mapping table does not fit in memory.
+    pub(crate) fn build(
+        kernel: &Kernel,
+        policies: &Policies<'_>,
+        allocation: &Allocation,
+    ) -> Result<Option<Dftl>, OutOfMemory> {
+        if !policies.has_map() {
+            return Ok(None);
+        }
+        let bytes = policies.mapping.get("cache") as u64;
+        let pages = u64::from(kernel.user_pages());
+        let memory = |reason| OutOfMemory { megabytes: pages * 4 / 1_000_000, reason };
+        Dftl::new(kernel.geometry(), pages, bytes, allocation).map(Some).map_err(memory)
+    }
+
+    fn new(
         geometry: &Geometry,
         user_pages: u64,
         bytes: u64,
         allocation: &Allocation,
     ) -> std::io::Result<Dftl> {
-        let is_apart = allocation.dynamic().is_some();
+        let has_owners_elsewhere = allocation.dynamic().is_some();
         let domains = geometry.domains();
         let of_domain = user_pages.div_ceil(u64::from(domains));
         let pages = pages_for(geometry, of_domain) as u32;
         let capacity = cached_entries(geometry, bytes).min(of_domain).max(u64::from(LEAST_ENTRIES)) as u32;
         let domain_at: Vec<u32> =
-            (0..domains).map(|at| if is_apart { at } else { allocation.queue_of(Lpn(at)) }).collect();
+            (0..domains).map(|at| if has_owners_elsewhere { at } else { allocation.queue_of(Lpn(at)) }).collect();
         let mut position = vec![0; domains as usize];
         for (at, &domain) in domain_at.iter().enumerate() {
             position[domain as usize] = at as u32;
         }
-        let most_moved = if is_apart { geometry.unit_slots() } else { geometry.unit_slots().min(pages) } as usize;
+        let most_moved = if has_owners_elsewhere { geometry.unit_slots() } else { geometry.unit_slots().min(pages) } as usize;
         let instance = || Instance {
             wanted: None,
             for_write: false,
@@ -281,9 +308,7 @@ impl Dftl {
         Ok(Dftl {
             user_pages: user_pages as u32,
             pages,
-            is_apart,
-            called: Vec::new(),
-            arrived: false,
+            has_owners_elsewhere,
             updates: vec![Updates::default(); all],
             domains: FastDiv::new(domains),
             entries: FastDiv::new(entries_per_page(geometry)),
@@ -297,14 +322,9 @@ impl Dftl {
         })
     }
 
-    /// Keeps beside the map what the translation pages say.
-    pub(crate) fn keep_contents(&mut self) {
-        self.in_flash = Some(vec![NONE; self.user_pages as usize]);
-    }
-
-    /// The domain where the entry of a page of the host is at home.
+    /// The domain that owns the entry of a page of the host.
     #[inline]
-    fn domain_of(&self, lpn: Lpn) -> u32 {
+    pub(crate) fn owner_of(&self, lpn: Lpn) -> u32 {
         self.domain_at[self.domains.split(lpn.0).1 as usize]
     }
 
@@ -334,30 +354,8 @@ impl Dftl {
 
     /// Whether a logical page is a translation page.
     #[inline]
-    pub(crate) fn is_translation(&self, lpn: u32) -> bool {
+    fn is_translation(&self, lpn: u32) -> bool {
         lpn >= self.user_pages
-    }
-
-    /// Logical pages of the host.
-    #[inline]
-    pub(crate) fn user_pages(&self) -> u32 {
-        self.user_pages
-    }
-
-    /// What was done since preconditioning.
-    pub(crate) fn figures(&self) -> Figures {
-        self.figures
-    }
-
-    /// Forgets the figures; the cache stays, as the data do.
-    pub(crate) fn restart(&mut self) {
-        self.figures = Figures::default();
-    }
-
-    /// Entries that all domains can cache together, and their translation pages.
-    pub(crate) fn size(&self) -> (u64, u64) {
-        let domains = u64::from(self.domains.divisor());
-        (u64::from(self.cache.capacity) * domains, u64::from(self.pages) * domains)
     }
 
     /// Pages of a domain that are or will be translation pages and are not valid yet.
@@ -366,14 +364,126 @@ impl Dftl {
         self.instances[domain as usize].unwritten
     }
 
-    /// A unit of translation pages was filled.
-    pub(crate) fn closed(&mut self, domain: u32, unit: u32) {
-        self.instances[domain as usize].closed.push(unit);
+    /// Whether pages lie in other domains than their map entries.
+    #[inline]
+    pub(crate) fn has_owners(&self) -> bool {
+        self.has_owners_elsewhere
+    }
+}
+
+impl Mechanism for Dftl {
+    fn needs(policies: &Policies<'_>, _: &Geometry) -> Needs {
+        if !policies.has_map() {
+            return Needs::NONE;
+        }
+        let is_dynamic = crate::allocation::is_dynamic(policies.allocation.name);
+        let reserve = RESERVE + if is_dynamic { RESERVE_APART } else { 0 };
+        Needs { reserve, opens: 2, on_demand: true, ..Needs::NONE }
     }
 
-    /// A unit is not closed any more.
-    pub(crate) fn opened(&mut self, domain: u32, unit: u32) {
-        self.instances[domain as usize].closed.retain(|&closed| closed != unit);
+    #[inline]
+    fn is_pending(&self, domain: u32) -> bool {
+        let instance = &self.instances[domain as usize];
+        instance.wanted.is_some()
+            || instance.task.is_some()
+            || !instance.trimmed.is_empty()
+            || self.has_owners_elsewhere && (instance.parked.is_some() || !instance.requested.is_empty())
+    }
+
+    fn delays_erase(&self, kernel: &Kernel, domain: u32, unit: u32) -> bool {
+        self.awaits_updates(domain) && !kernel.holds_map(unit)
+    }
+
+    fn kept(&self, domain: u32, _: &mut Vec<u32>, in_work: &mut Vec<u32>) {
+        in_work.extend(self.instances[domain as usize].parked.as_ref().map(|parked| parked.job.unit));
+    }
+
+    fn check(&self, kernel: &Kernel) -> Result<(), String> {
+        self.check_state(kernel)
+    }
+
+    fn figures(&self, figures: &mut crate::Figures) {
+        let domains = u64::from(self.domains.divisor());
+        let (entries, pages) = (u64::from(self.cache.capacity) * domains, u64::from(self.pages) * domains);
+        figures.dftl = Some((self.figures, (entries, pages)));
+    }
+
+    #[inline]
+    fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
+        match page.origin {
+            Origin::Host { .. } => self.entry_written(kernel, page.lpn),
+            Origin::Copy(_) => self.entry_moved(page.domain, page.lpn.0),
+            Origin::Map | Origin::Anew(_) => {}
+        }
+    }
+
+    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+        if kernel.holds_map(unit) {
+            self.note_filled(kernel, domain, unit);
+        }
+    }
+
+    fn trimmed(&mut self, kernel: &mut Kernel, lpn: Lpn) {
+        self.entry_trimmed(kernel, lpn);
+    }
+
+    #[inline]
+    fn read(&mut self, lpn: Lpn) {
+        self.used(lpn);
+    }
+
+    fn erased(&mut self, kernel: &mut Kernel, _: u32, unit: u32, _: Option<Why>) -> bool {
+        self.check_contents(kernel, unit);
+        false
+    }
+
+    /// Updates are left for later: they would pile up with those of the next collection.
+    fn suspended(&mut self, domain: u32, is_for_erase: bool) {
+        let instance = &mut self.instances[domain as usize];
+        if !is_for_erase {
+            instance.task.take_if(|task| matches!(task, Task::Update(_, Reason::Moved)));
+        }
+        instance.carries = !instance.moved.is_empty();
+    }
+
+    fn committed(&mut self, kernel: &mut Kernel, domain: u32) {
+        self.update_committed(kernel, domain);
+    }
+
+    /// Forgets the figures; the cache stays, as the data do.
+    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
+        self.figures = Figures::default();
+    }
+
+    fn pending(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool, group: &mut Group) -> Pending {
+        self.next_task(kernel, domain, has_room, group)
+    }
+
+    fn take_up(&mut self, kernel: &mut Kernel, domain: u32) {
+        self.unpark(kernel, domain);
+    }
+
+    fn before_copies(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> Option<Op> {
+        self.carried_update(kernel, domain, group)
+    }
+
+    fn end(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> End {
+        self.end_of_victim(kernel, domain, group)
+    }
+
+    fn room(&mut self, kernel: &mut Kernel, domain: u32, _: usize, turn: Room) -> bool {
+        turn == Room::Forced && self.compact(kernel, domain, Why::Room)
+    }
+
+    /// Wear leveling takes updates of translation pages, and these take room: one unit for each host page at most, or it
+    /// could use up all that collections gain.
+    fn may_begin(&mut self, kernel: &Kernel, domain: u32, why: Why) -> bool {
+        if why != Why::Level {
+            return true;
+        }
+        let clock = kernel.clock(domain);
+        let before = &mut self.instances[domain as usize].levelled;
+        kernel.free(domain) >= kernel.budget().reserve && std::mem::replace(before, clock) != clock
     }
 }
 
@@ -401,13 +511,13 @@ mod tests {
         let geometry = Geometry::new(2, 1, 1, 2, 8, 8, 16, 1);
         let selection = Selection::default_of(crate::allocation::SEAM.find("PCWD").unwrap());
         let dftl = Dftl::new(&geometry, 42, 1000, &Allocation::build(&selection, &geometry)).unwrap();
-        assert_eq!((dftl.pages, dftl.size()), (3, (44, 12)));
+        assert_eq!((dftl.pages, dftl.cache.capacity), (3, 11));
         let mut seen = vec![0; 42];
         for page in 0..12 {
             let lpns: Vec<Lpn> = dftl.entries_of(page).collect();
             assert!(lpns.len() <= 4 && lpns.is_sorted());
             for lpn in lpns {
-                assert_eq!((dftl.page_of(lpn), dftl.domain_of(lpn)), (page, page / 3));
+                assert_eq!((dftl.page_of(lpn), dftl.owner_of(lpn)), (page, page / 3));
                 seen[lpn.index()] += 1;
             }
         }

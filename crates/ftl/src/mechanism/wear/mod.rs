@@ -2,6 +2,8 @@
 
 use base::{Choice, Param, ParamKind, Seam, Selection};
 
+use super::Mechanism;
+use crate::kernel::{Kernel, Why};
 use crate::victim::{Shape, Unit, UnitState};
 
 static CHOICES: &[Choice] = &[
@@ -25,7 +27,7 @@ pub static SEAM: Seam =
     Seam { key: "wear_leveling", doc: "When cold data are moved to even out the wear.", choices: CHOICES };
 
 /// Wear leveling in force.
-pub enum WearLeveling {
+pub(crate) enum WearLeveling {
     /// None.
     None,
     /// By a threshold on erase counts.
@@ -36,7 +38,7 @@ pub enum WearLeveling {
 ///
 /// Finding the least erased closed unit means looking at all of them, so a domain is looked at once per
 /// 1/16 of its units erased: a constant cost per erase, and far more often than the counts can drift apart.
-pub struct Static {
+pub(crate) struct Static {
     threshold: u32,
     period: u32,
     units_per_domain: u32,
@@ -48,7 +50,7 @@ impl WearLeveling {
     ///
     /// # Panics
     /// If the selection is not from this registry.
-    pub fn build(selection: &Selection, shape: Shape) -> WearLeveling {
+    pub(crate) fn build(selection: &Selection, shape: Shape) -> WearLeveling {
         match selection.name {
             "none" => WearLeveling::None,
             "static" => WearLeveling::Static(Static {
@@ -60,24 +62,31 @@ impl WearLeveling {
             name => panic!("`{name}` is not a wear leveling"),
         }
     }
+}
 
-    /// A unit of the domain was erased by garbage collection.
-    pub fn on_erased(&mut self, domain: u32) {
-        if let WearLeveling::Static(leveling) = self {
+impl Mechanism for WearLeveling {
+    /// Erases for wear leveling's own sake do not count, nor those of backups.
+    fn erased(&mut self, _: &mut Kernel, domain: u32, _: u32, why: Option<Why>) -> bool {
+        if let WearLeveling::Static(leveling) = self
+            && why.is_some_and(|why| why != Why::Level)
+        {
             leveling.since_check[domain as usize] += 1;
         }
+        false
     }
 
-    /// The closed unit of a domain to empty now, if any; asked between collections. `erases` is by unit.
-    pub fn due(&mut self, domain: u32, units: &[Unit], erases: &[u32]) -> Option<u32> {
+    fn due(&mut self, kernel: &Kernel, domain: u32) -> Option<(u32, Why)> {
         match self {
             WearLeveling::None => None,
-            WearLeveling::Static(leveling) => leveling.due(domain, units, erases),
+            WearLeveling::Static(leveling) => {
+                leveling.due(domain, kernel.units(), kernel.erases()).map(|unit| (unit, Why::Level))
+            }
         }
     }
 }
 
 impl Static {
+    /// The closed unit of a domain to empty now, if any; asked between collections. `erases` is by unit.
     fn due(&mut self, domain: u32, units: &[Unit], erases: &[u32]) -> Option<u32> {
         let since = &mut self.since_check[domain as usize];
         if *since < self.period {
@@ -102,13 +111,13 @@ mod tests {
         let shape = Shape { domains: 1, units_per_domain: 4, slots: 4 };
         let mut selection = Selection::default_of(SEAM.find("static").unwrap());
         selection.params[0].1 = 5.0;
-        let mut leveling = WearLeveling::build(&selection, shape);
+        let WearLeveling::Static(mut leveling) = WearLeveling::build(&selection, shape) else { unreachable!() };
         let unit = |state| Unit { valid: 1, state, lsb_only: false };
         let units = [unit(UnitState::Closed), unit(UnitState::Free), unit(UnitState::Closed), unit(UnitState::Closed)];
         assert_eq!(leveling.due(0, &units, &[5, 0, 6, 10]), None, "nothing was erased since");
-        leveling.on_erased(0);
+        leveling.since_check[0] += 1;
         assert_eq!(leveling.due(0, &units, &[5, 0, 6, 9]), None, "4 apart, the free unit does not count");
-        leveling.on_erased(0);
+        leveling.since_check[0] += 1;
         assert_eq!(leveling.due(0, &units, &[5, 0, 6, 10]), Some(0));
     }
 }

@@ -1,9 +1,16 @@
 //! Data separation: which stream a page belongs to, and so which pages share a frontier.
 
-use base::{Choice, Lpn, Param, ParamKind, Seam, Selection};
+use base::{Choice, Geometry, Instant, Lpn, Param, ParamKind, Seam, Selection};
 
-/// Frontiers that a domain has at most.
-pub const MAX_STREAMS: usize = 8;
+use super::{Mechanism, Origin, Placing};
+use crate::kernel::{Axis, Kernel, Needs};
+use crate::{Figures, Policies};
+
+/// The most regions of data clustering.
+const MAX_REGIONS: usize = 8;
+
+/// How often the workload's locality is taken.
+const LOCALITY_PERIOD: Instant = Instant(1_000_000_000);
 
 static CHOICES: &[Choice] = &[
     Choice { name: "none", doc: "Host writes and GC copies share one frontier per plane.", params: &[] },
@@ -16,7 +23,7 @@ static CHOICES: &[Choice] = &[
             name: "regions",
             default: 4.0,
             min: 2.0,
-            max: MAX_STREAMS as f64,
+            max: MAX_REGIONS as f64,
             kind: ParamKind::Whole,
             doc: "Regions, from the coldest, in which every page begins, to the hottest.",
         }],
@@ -30,9 +37,9 @@ pub static SEAM: Seam = Seam { key: "separation", doc: "Which data share a front
 pub(crate) enum Separation {
     /// One frontier.
     Shared,
-    /// Host writes at stream 0, copies at stream 1.
+    /// Host writes are class 0, copies class 1.
     HostGc,
-    /// Streams are regions.
+    /// Classes are regions.
     Dac(Dac),
 }
 
@@ -46,9 +53,11 @@ pub(crate) struct Dac {
     /// By LPN.
     regions: Vec<u8>,
     /// Valid pages by region.
-    valid: [u64; MAX_STREAMS],
+    valid: [u64; MAX_REGIONS],
     /// Overwrites by region of the old version, since the last [`Dac::locality`].
-    overwritten: [u64; MAX_STREAMS],
+    overwritten: [u64; MAX_REGIONS],
+    /// When the locality is taken next.
+    next_locality: Instant,
 }
 
 impl Separation {
@@ -61,73 +70,15 @@ impl Separation {
             "dac" => Separation::Dac(Dac {
                 top: selection.get("regions") as u8 - 1,
                 regions: vec![0; user_pages],
-                valid: [0; MAX_STREAMS],
-                overwritten: [0; MAX_STREAMS],
+                valid: [0; MAX_REGIONS],
+                overwritten: [0; MAX_REGIONS],
+                next_locality: LOCALITY_PERIOD,
             }),
             name => panic!("`{name}` is not a data separation"),
         }
     }
 
-    /// Whether pages belong to regions, each with a stream.
-    #[inline]
-    pub(crate) fn has_regions(&self) -> bool {
-        matches!(self, Separation::Dac(_))
-    }
-
-    /// The stream of a coming host write.
-    #[inline]
-    pub(crate) fn host_stream(&self, lpn: Lpn, is_mapped: bool) -> usize {
-        match self {
-            Separation::Shared | Separation::HostGc => 0,
-            Separation::Dac(dac) => dac.host_region(lpn, is_mapped),
-        }
-    }
-
-    /// The stream of a coming copy.
-    #[inline]
-    pub(crate) fn copy_stream(&self, lpn: Lpn) -> usize {
-        match self {
-            Separation::Shared => 0,
-            Separation::HostGc => 1,
-            Separation::Dac(dac) => dac.copy_region(lpn),
-        }
-    }
-
-    /// A host write takes place; returns its stream.
-    #[inline]
-    pub(crate) fn write(&mut self, lpn: Lpn, is_mapped: bool) -> usize {
-        match self {
-            Separation::Shared | Separation::HostGc => 0,
-            Separation::Dac(dac) => dac.promote(lpn, is_mapped),
-        }
-    }
-
-    /// A copy takes place.
-    #[inline]
-    pub(crate) fn copy(&mut self, lpn: Lpn) {
-        if let Separation::Dac(dac) = self {
-            let region = dac.copy_region(lpn);
-            dac.move_to(lpn, region);
-        }
-    }
-
-    /// A page is trimmed: it begins anew in the coldest region.
-    pub(crate) fn trim(&mut self, lpn: Lpn) {
-        if let Separation::Dac(dac) = self {
-            dac.valid[usize::from(dac.regions[lpn.index()])] -= 1;
-            dac.regions[lpn.index()] = 0;
-        }
-    }
-
-    /// Counts a page that a restored device holds.
-    pub(crate) fn adopt(&mut self, lpn: Lpn, region: u8) {
-        if let Separation::Dac(dac) = self {
-            dac.regions[lpn.index()] = region.min(dac.top);
-            dac.valid[usize::from(region.min(dac.top))] += 1;
-        }
-    }
-
-    /// The region of a page, for its spare area; translation pages have none.
+    /// The region of a page, for its spare area; pages of the map have none.
     pub(crate) fn region(&self, lpn: Lpn) -> u8 {
         match self {
             Separation::Shared | Separation::HostGc => 0,
@@ -135,20 +86,95 @@ impl Separation {
         }
     }
 
-    /// Valid pages by region; nothing without regions.
-    pub(crate) fn valid_by_region(&self) -> &[u64] {
+    /// The workload's locality ω (GCMix, equations 1 to 4), every simulated second, if regions are kept and pages were
+    /// overwritten.
+    #[inline]
+    pub(crate) fn tell(&mut self, now: Instant) -> Option<f64> {
         match self {
-            Separation::Shared | Separation::HostGc => &[],
-            Separation::Dac(dac) => &dac.valid[..=usize::from(dac.top)],
+            Separation::Dac(dac) if now >= dac.next_locality => dac.take_locality(now),
+            _ => None,
+        }
+    }
+}
+
+impl Mechanism for Separation {
+    fn needs(policies: &Policies<'_>, _: &Geometry) -> Needs {
+        let axis = |classes, splits| Axis { classes, lsb_only: None, splits };
+        match policies.separation.name {
+            "host-gc" => Needs { axis: axis(2, false), ..Needs::NONE },
+            // Collection goes on until one unit more than the reserve is free.
+            "dac" => Needs {
+                axis: axis(policies.separation.get("regions") as usize, true),
+                aside: 1,
+                on_demand: true,
+                ..Needs::NONE
+            },
+            _ => Needs::NONE,
         }
     }
 
-    /// The workload's locality ω since the last call, if pages were overwritten at all.
-    pub(crate) fn locality(&mut self) -> Option<f64> {
+    #[inline]
+    fn host_class(&self, lpn: Lpn, is_mapped: bool) -> usize {
         match self {
-            Separation::Shared | Separation::HostGc => None,
-            Separation::Dac(dac) => dac.locality(),
+            Separation::Shared | Separation::HostGc => 0,
+            Separation::Dac(dac) => dac.host_region(lpn, is_mapped),
         }
+    }
+
+    #[inline]
+    fn copy_class(&self, lpn: Lpn) -> usize {
+        match self {
+            Separation::Shared => 0,
+            Separation::HostGc => 1,
+            Separation::Dac(dac) => dac.copy_region(lpn),
+        }
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        if let Separation::Dac(dac) = self {
+            figures.valid_by_region = dac.valid[..=usize::from(dac.top)].to_vec();
+        }
+    }
+
+    #[inline]
+    fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
+        let Separation::Dac(dac) = self else { return };
+        if page.lpn.0 >= kernel.user_pages() {
+            return;
+        }
+        match page.origin {
+            Origin::Host { was_mapped } => dac.promote(page.lpn, was_mapped),
+            Origin::Copy(_) => dac.move_to(page.lpn, dac.copy_region(page.lpn)),
+            Origin::Map | Origin::Anew(_) => {}
+        }
+    }
+
+    /// A page that is trimmed begins anew in the coldest region.
+    fn trimmed(&mut self, _: &mut Kernel, lpn: Lpn) {
+        if let Separation::Dac(dac) = self {
+            dac.valid[usize::from(dac.regions[lpn.index()])] -= 1;
+            dac.regions[lpn.index()] = 0;
+        }
+    }
+
+    fn adopt_page(&mut self, lpn: Lpn, region: u8) {
+        if let Separation::Dac(dac) = self
+            && lpn.index() < dac.regions.len()
+        {
+            dac.regions[lpn.index()] = region.min(dac.top);
+            dac.valid[usize::from(region.min(dac.top))] += 1;
+        }
+    }
+
+    /// Every page begins in the coldest region.
+    fn renew(&mut self, kernel: &mut Kernel, policies: &Policies<'_>) {
+        *self = Separation::build(policies.separation, kernel.user_pages() as usize);
+        if let Separation::Dac(_) = self {
+            for lpn in (0..kernel.user_pages()).map(Lpn).filter(|&lpn| kernel.is_mapped(lpn)) {
+                self.adopt_page(lpn, 0);
+            }
+        }
+        kernel.note_locality(None);
     }
 }
 
@@ -164,7 +190,7 @@ impl Dac {
     }
 
     #[inline]
-    fn promote(&mut self, lpn: Lpn, is_mapped: bool) -> usize {
+    fn promote(&mut self, lpn: Lpn, is_mapped: bool) {
         let region = self.host_region(lpn, is_mapped);
         if is_mapped {
             self.overwritten[usize::from(self.regions[lpn.index()])] += 1;
@@ -173,7 +199,13 @@ impl Dac {
             self.regions[lpn.index()] = region as u8;
             self.valid[region] += 1;
         }
-        region
+    }
+
+    #[cold]
+    fn take_locality(&mut self, now: Instant) -> Option<f64> {
+        let period = LOCALITY_PERIOD.ns();
+        self.next_locality = Instant((now.ns() / period + 1) * period);
+        self.locality()
     }
 
     #[inline]
@@ -202,7 +234,7 @@ impl Dac {
         };
         let mean = (0..regions).map(alpha).sum::<f64>() / regions as f64;
         let variance = (0..regions).map(|region| (alpha(region) - mean).powi(2)).sum::<f64>() / regions as f64;
-        self.overwritten = [0; MAX_STREAMS];
+        self.overwritten = [0; MAX_REGIONS];
         Some(variance)
     }
 }
@@ -211,27 +243,31 @@ impl Dac {
 mod tests {
     use super::*;
 
-    fn dac(regions: f64, pages: usize) -> Separation {
+    fn dac(regions: f64, pages: usize) -> Dac {
         let mut selection = Selection::default_of(SEAM.find("dac").unwrap());
         selection.params[0].1 = regions;
-        Separation::build(&selection, pages)
+        match Separation::build(&selection, pages) {
+            Separation::Dac(dac) => dac,
+            _ => unreachable!(),
+        }
     }
 
     #[test]
     fn pages_rise_when_overwritten_and_sink_when_copied() {
         let mut dac = dac(3.0, 2);
         let page = Lpn(1);
-        assert_eq!((dac.write(page, false), dac.write(page, true)), (0, 1));
-        assert_eq!((dac.write(page, true), dac.write(page, true)), (2, 2));
-        assert_eq!(dac.copy_stream(page), 1);
-        dac.copy(page);
-        assert_eq!((dac.region(page), dac.host_stream(page, true)), (1, 2));
-        dac.copy(page);
-        dac.copy(page);
-        assert_eq!((dac.region(page), dac.valid_by_region()), (0, [1, 0, 0].as_slice()));
-        dac.write(page, true);
-        dac.trim(page);
-        assert_eq!((dac.host_stream(page, false), dac.valid_by_region()), (0, [0, 0, 0].as_slice()));
+        let mut regions = Vec::new();
+        for is_mapped in [false, true, true, true] {
+            regions.push(dac.host_region(page, is_mapped));
+            dac.promote(page, is_mapped);
+        }
+        assert_eq!(regions, [0, 1, 2, 2]);
+        assert_eq!(dac.copy_region(page), 1);
+        dac.move_to(page, 1);
+        assert_eq!((dac.regions[1], dac.host_region(page, true)), (1, 2));
+        dac.move_to(page, dac.copy_region(page));
+        dac.move_to(page, dac.copy_region(page));
+        assert_eq!((dac.regions[1], &dac.valid[..3]), (0, [1, 0, 0].as_slice()));
     }
 
     #[test]
@@ -239,11 +275,11 @@ mod tests {
         let mut dac = dac(2.0, 4);
         assert_eq!(dac.locality(), None, "nothing was overwritten");
         for page in 0..4 {
-            dac.write(Lpn(page), false);
+            dac.promote(Lpn(page), false);
         }
-        dac.write(Lpn(0), true);
+        dac.promote(Lpn(0), true);
         for _ in 0..3 {
-            dac.write(Lpn(0), true);
+            dac.promote(Lpn(0), true);
         }
         // One of four pages is in the upper region; it got 3 of 4 overwrites, one page of the lower got the
         // first: α = (1/4) / (3/4) and (3/4) / (1/4).

@@ -6,7 +6,8 @@
 
 use engine::FlatArray;
 
-use crate::layer::NONE;
+/// "No entry" in the lists.
+pub(super) const NONE: u32 = u32::MAX;
 
 /// How many entries are looked at, from the least recently used on, in search of one that is not dirty.
 const SEARCH: u32 = 64;

@@ -1,0 +1,298 @@
+//! The agenda: what a domain does before it takes another host page, in which order, and where room comes from.
+//!
+//! Two tables say it all. Each line is asked of every mechanism, in the order of [`crate::mechanism::All`].
+
+use base::{Cause, Lpn};
+
+use crate::group::Group;
+use crate::kernel::{Job, Why};
+use crate::mechanism::{End, Mechanisms, Pending, Under};
+use crate::ops::{Op, Step};
+use crate::page::Page;
+
+/// A line of the agenda.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Line {
+    /// Erase an empty unit that a mechanism kept.
+    Erase,
+    /// What somebody waits for, besides room.
+    Pending,
+    /// A collection that waited for other domains goes on.
+    TakeUp,
+    /// What comes before the next page of the victim.
+    BeforeCopies,
+    /// The end of a collection whose victim is empty.
+    End,
+    /// The next pages of the victim.
+    Move,
+    /// What has to be safe before the next host page is programmed.
+    Protect,
+    /// A victim's page that goes under the next host page.
+    Under,
+}
+
+/// What a domain does next: the first line that has an operation gives it.
+const AGENDA: [(Line, &str); 8] = [
+    (Line::Erase, "It gives room at once, and nothing is lost by it."),
+    (Line::Pending, "A read or a write waits for it, and a collection may last long."),
+    (Line::TakeUp, "Its pages are moved already: only its erase is left."),
+    (Line::BeforeCopies, "What an earlier collection left behind would pile up."),
+    (Line::End, "An empty victim is room that is not used yet."),
+    (Line::Move, "The host waits for the room."),
+    (Line::Protect, "There is room, and the host's page would put others at risk."),
+    (Line::Under, "Last, so that nothing comes between this page and the host's above it."),
+];
+
+/// A turn in making room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Before the domain is short: a mechanism's own limit.
+    Early,
+    /// Units in a mechanism's hands that are empty, or will be.
+    Kept,
+    /// A unit that gains room whatever the policy says.
+    Forced,
+    /// What a mechanism buffers, if room was short already for this host page.
+    Buffered,
+    /// What a mechanism buffers, when nothing else is left.
+    LastResort,
+}
+
+/// Where room comes from when a domain is short, in this order; `None` is the victim policy's turn.
+const ROOM: [(Option<Room>, &str); 5] = [
+    (Some(Room::Kept), "It is room already, or nearly."),
+    (Some(Room::Forced), "The policy was heard, and gained too little."),
+    (Some(Room::Buffered), "Merged at once it would hold pages that are about to be overwritten; but the policy may offer \
+                            full units only."),
+    (None, "The victim policy chooses."),
+    (Some(Room::LastResort), "No unit is closed."),
+];
+
+impl<M: Mechanisms> Page<M> {
+    /// What the tables say, for the documentation: line, and reason.
+    pub(crate) fn tables() -> Vec<(String, &'static str)> {
+        let lines = AGENDA.iter().map(|(line, reason)| (format!("{line:?}"), *reason));
+        let room = ROOM.iter().map(|(turn, reason)| (turn.map_or("Policy".into(), |turn| format!("{turn:?}")), *reason));
+        lines.chain(room).collect()
+    }
+
+    /// Goes through the agenda of a domain: begins and ends what is due, until there is an operation to carry out. Its
+    /// pages are put into `group`.
+    pub(crate) fn decide(&mut self, domain: u32, group: &mut Group) -> Option<Step> {
+        'agenda: loop {
+            group.clear();
+            for (line, _) in AGENDA {
+                match self.line(line, domain, group) {
+                    Said::Nothing => {}
+                    Said::Step(step) => return Some(step),
+                    Said::FromTheTop => continue 'agenda,
+                }
+            }
+            self.waiting[domain as usize] = None;
+            self.mechanisms.settled(domain);
+            return None;
+        }
+    }
+
+    fn line(&mut self, line: Line, domain: u32, group: &mut Group) -> Said {
+        match line {
+            Line::Erase => self.erase_kept(domain, group),
+            Line::Pending => self.pending(domain, group).map_or(Said::Nothing, Said::Step),
+            Line::TakeUp => {
+                self.mechanisms.take_up(&mut self.kernel, domain);
+                Said::Nothing
+            }
+            Line::BeforeCopies if self.kernel.job(domain).is_some() => {
+                match self.mechanisms.before_copies(&mut self.kernel, domain, group) {
+                    Some(op) => Said::Step(self.guarded(domain, op, group)),
+                    None => Said::Nothing,
+                }
+            }
+            Line::End => self.end(domain, group),
+            Line::Move => match self.kernel.job(domain).copied() {
+                Some(job) => Said::Step(self.next_move(domain, job, group)),
+                None => Said::Nothing,
+            },
+            Line::Protect => self.protect(domain, group),
+            Line::Under => self.under(domain, group),
+            Line::BeforeCopies => Said::Nothing,
+        }
+    }
+
+    /// A unit that a mechanism kept, once nothing has to be done before its erase.
+    fn erase_kept(&mut self, domain: u32, group: &mut Group) -> Said {
+        let Some(unit) = self.mechanisms.erasable(&self.kernel, domain) else { return Said::Nothing };
+        match self.mechanisms.before_erase(&mut self.kernel, domain, unit, group) {
+            End::Act(op) => Said::Step(self.guarded(domain, op, group)),
+            End::Park | End::Hold => Said::Nothing,
+            End::Erase => Said::Step(Step::new(Op::Erase(unit), self.erasure(domain, unit).cause)),
+        }
+    }
+
+    /// What somebody waits for. If it takes a place among the pages of the map, room is made for it first.
+    pub(crate) fn pending(&mut self, domain: u32, group: &mut Group) -> Option<Step> {
+        match self.mechanisms.pending(&mut self.kernel, domain, false, group) {
+            Pending::None => None,
+            Pending::Act(op) => Some(self.guarded(domain, op, group)),
+            Pending::Room => {
+                if self.make_room(domain, self.kernel.streams().of_map()) {
+                    return None;
+                }
+                match self.mechanisms.pending(&mut self.kernel, domain, true, group) {
+                    Pending::Act(op) => Some(self.guarded(domain, op, group)),
+                    Pending::None | Pending::Room => unreachable!("what asked for room has it now"),
+                }
+            }
+        }
+    }
+
+    /// An operation of a mechanism; if it programs a page of the map, what has to be safe first.
+    fn guarded(&mut self, domain: u32, op: Op, group: &mut Group) -> Step {
+        if op == Op::Combine {
+            let (pages, stream) = (*group, self.kernel.streams().of_map());
+            group.clear();
+            if let Some(first) = self.before_row(domain, stream, group) {
+                return first;
+            }
+            *group = pages;
+        }
+        Step::new(op, Cause::Mapping)
+    }
+
+    /// What has to be safe before the next pages of a stream are programmed: those that one command may hold.
+    fn before_row(&mut self, domain: u32, stream: usize, group: &mut Group) -> Option<Step> {
+        if !self.mechanisms.guards_pages() {
+            return None;
+        }
+        let first = self.kernel.next_place(domain, stream);
+        let width = self.kernel.geometry().unit_width;
+        let lanes = width - self.kernel.geometry().unit_and_slot(first).1 % width;
+        (first.0..first.0 + lanes).find_map(|at| {
+            let op = self.mechanisms.before_page(&mut self.kernel, domain, base::Ppn(at), group)?;
+            group.stream = stream as u8;
+            let cause = match op {
+                Op::Combine => Cause::Backup,
+                Op::Erase(unit) => self.erasure(domain, unit).cause,
+                _ => self.kernel.job(domain).map_or(Cause::Backup, |job| job.cause),
+            };
+            Some(Step::new(op, cause))
+        })
+    }
+
+    /// The end of a collection, where its victim is empty.
+    fn end(&mut self, domain: u32, group: &mut Group) -> Said {
+        let Some(&Job { unit, cause, .. }) = self.kernel.job(domain) else { return Said::Nothing };
+        if self.kernel.valid_of(unit) > 0 {
+            return Said::Nothing;
+        }
+        match self.mechanisms.end(&mut self.kernel, domain, group) {
+            End::Erase => Said::Step(Step::new(Op::Erase(unit), cause)),
+            End::Act(op) => Said::Step(self.guarded(domain, op, group)),
+            End::Park => Said::FromTheTop,
+            End::Hold => Said::Nothing,
+        }
+    }
+
+    /// The next pages of a victim that has any, once what lies under them is safe.
+    pub(crate) fn next_move(&mut self, domain: u32, mut job: Job, group: &mut Group) -> Step {
+        self.pick(domain, &mut job, &|lpn| self.copy_stream(lpn), group);
+        if let Some(own) = self.kernel.job_mut(domain) {
+            (own.cursor, own.lone_cursor) = (job.cursor, job.lone_cursor);
+        }
+        let (picked, stream) = (*group, self.stream_of_copy(domain, group.pages()[0]));
+        group.clear();
+        if let Some(first) = self.before_row(domain, stream, group) {
+            return first;
+        }
+        *group = picked;
+        group.stream = stream as u8;
+        Step::new(Op::Move, job.cause)
+    }
+
+    /// Puts the pages of a victim that move next into a group.
+    fn pick(&self, domain: u32, job: &mut Job, stream_of: &dyn Fn(Lpn) -> usize, group: &mut Group) {
+        self.mechanisms.pick(&self.kernel, domain, job, stream_of, group);
+        if group.pages().is_empty() {
+            let slot = self.kernel.next_valid(job.unit, job.cursor).expect("a victim with valid pages");
+            job.cursor = slot;
+            group.push(self.kernel.geometry().ppn(job.unit, slot));
+        }
+    }
+
+    /// What has to be safe before the host page that waits is programmed.
+    fn protect(&mut self, domain: u32, group: &mut Group) -> Said {
+        let Some(stream) = self.waiting[domain as usize] else { return Said::Nothing };
+        self.before_row(domain, usize::from(stream), group).map_or(Said::Nothing, Said::Step)
+    }
+
+    /// The victim's pages that go under the host page that waits.
+    fn under(&mut self, domain: u32, group: &mut Group) -> Said {
+        let Some(stream) = self.waiting[domain as usize] else { return Said::Nothing };
+        match self.mechanisms.under(&mut self.kernel, domain, usize::from(stream)) {
+            Under::Nothing => Said::Nothing,
+            Under::Erase => self.erase_kept(domain, group),
+            Under::Victim => {
+                let Some(mut job) = self.kernel.pairing(domain).copied() else { return Said::Nothing };
+                self.pick(domain, &mut job, &|_| usize::from(stream), group);
+                group.stream = stream;
+                let cause = job.cause;
+                self.kernel.set_pairing(domain, Some(job));
+                Said::Step(Step::new(Op::Move, cause))
+            }
+        }
+    }
+
+    /// Begins whatever has to be done before a frontier can open; `false` if it may open now.
+    pub(crate) fn make_room(&mut self, domain: u32, stream: usize) -> bool {
+        if !self.kernel.is_short(domain) {
+            return self.mechanisms.room(&mut self.kernel, domain, stream, Room::Early);
+        }
+        self.collect_for_room(domain, stream);
+        true
+    }
+
+    /// Begins what makes room.
+    pub(crate) fn collect_for_room(&mut self, domain: u32, stream: usize) {
+        let begun = self.kernel.take_deferred(domain, Why::Room)
+            || ROOM.iter().any(|&(turn, _)| match turn {
+                Some(turn) => {
+                    let begins = self.mechanisms.room(&mut self.kernel, domain, stream, turn);
+                    if begins && turn == Room::Forced {
+                        self.begin_neighbours(domain);
+                    }
+                    begins
+                }
+                None => self.begin_chosen(domain),
+            });
+        assert!(begun, "collection starts with closed units");
+    }
+
+    fn begin_chosen(&mut self, domain: u32) -> bool {
+        let Some(unit) = self.kernel.choose(domain) else { return false };
+        self.kernel.begin(domain, unit, Why::Room);
+        self.begin_neighbours(domain);
+        true
+    }
+
+    /// Collects other domains along, where they are near their own threshold.
+    fn begin_neighbours(&mut self, domain: u32) {
+        for other in self.mechanisms.neighbours(&self.kernel, domain) {
+            if other == domain || self.is_busy(other) || !self.mechanisms.goes_along(&self.kernel, other) {
+                continue;
+            }
+            if !self.mechanisms.room(&mut self.kernel, other, 0, Room::Forced) {
+                // Near the threshold by a large measure, it may not have filled a unit yet.
+                let Some(unit) = self.kernel.choose(other) else { continue };
+                self.kernel.begin(other, unit, Why::Along);
+            }
+            self.early.push(other);
+        }
+    }
+}
+
+/// What a line of the agenda says.
+enum Said {
+    Nothing,
+    Step(Step),
+    FromTheTop,
+}

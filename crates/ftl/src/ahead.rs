@@ -1,0 +1,127 @@
+//! Collections ahead of need under page mapping: begun, suspended and resumed by the executor, which knows who is idle (Wen
+//! and Chang, GC forwarding, sections 3.2 to 3.4).
+//!
+//! A collection that is suspended gives its unit back to the victim policy, which may choose another one next time
+//! (section 3.3): pages that were written meanwhile can have changed what is best. Nothing else remembers it. A
+//! collection that keeps step with another domain's may also defer the erase of its empty unit and go on with the next
+//! victim.
+
+use crate::kernel::Why;
+use crate::mechanism::Mechanisms;
+use crate::page::Page;
+
+impl<M: Mechanisms> Page<M> {
+    /// Whether the collection in progress can be suspended at all: the host does not wait for it.
+    fn is_suspendable(&self, domain: u32) -> bool {
+        self.kernel.job(domain).is_some_and(|job| !job.why.is_foreground())
+    }
+
+    /// Begins a collection ahead of need. Returns whether there is a unit worth it, and room to empty it.
+    pub(crate) fn begin_ahead(&mut self, domain: u32) -> bool {
+        if self.is_busy(domain) {
+            return false;
+        }
+        if self.kernel.take_deferred(domain, Why::Ahead) {
+            return true;
+        }
+        let Some(unit) = self.victim_ahead(domain) else { return false };
+        self.kernel.begin(domain, unit, Why::Ahead);
+        true
+    }
+
+    /// The victim of a collection ahead of need.
+    fn victim_ahead(&mut self, domain: u32) -> Option<u32> {
+        if self.kernel.free(domain) < self.kernel.budget().for_a_victim {
+            return None;
+        }
+        let unit = self.kernel.choose(domain)?;
+        (self.kernel.valid_of(unit) < self.kernel.geometry().unit_slots()).then_some(unit)
+    }
+
+    /// Whether a collection ahead of need can be suspended between two groups of pages: a foreground one finds a free
+    /// unit then, the host's next page has a place, and planes that move pages together are in step.
+    pub(crate) fn may_suspend(&self, domain: u32) -> bool {
+        let host_has_room = self.on_demand || self.kernel.is_open(domain, 0) || !self.kernel.is_short(domain);
+        let has_room = self.kernel.free(domain) >= self.kernel.budget().for_a_victim && host_has_room;
+        self.is_suspendable(domain) && has_room && self.copies_in_step(domain)
+    }
+
+    /// Whether the next page that a collection copies begins a page offset.
+    fn copies_in_step(&self, domain: u32) -> bool {
+        let width = self.kernel.geometry().unit_width;
+        if width == 1 {
+            return true;
+        }
+        let stream = self.kernel.job(domain).map_or(0, |job| self.stream_of_victim(domain, job.unit, job.cursor * width));
+        self.kernel.frontier(domain, stream).is_none_or(|frontier| frontier.slot % width == 0)
+    }
+
+    /// The stream of the next page that is copied from a victim.
+    fn stream_of_victim(&self, domain: u32, unit: u32, from: u32) -> usize {
+        let slot = self.kernel.next_valid(unit, from).or_else(|| self.kernel.next_valid(unit, 0));
+        match slot {
+            Some(slot) => self.stream_of_copy(domain, self.kernel.geometry().ppn(unit, slot)),
+            None if self.kernel.holds_map(unit) => self.kernel.streams().of_map(),
+            None => self.kernel.streams().of_data() - 1,
+        }
+    }
+
+    /// Suspends a collection; the victim policy hears of the unit again.
+    ///
+    /// # Panics
+    /// Unless [`Page::may_suspend`].
+    pub(crate) fn suspend(&mut self, domain: u32) {
+        assert!(self.may_suspend(domain), "collections ahead of need are suspended, between two groups of pages");
+        let Some(job) = self.kernel.take_job(domain) else { return };
+        self.mechanisms.suspended(domain, false);
+        if self.kernel.valid_of(job.unit) == 0 {
+            self.kernel.defer(domain, job);
+        } else {
+            self.give_back(domain, &job);
+        }
+    }
+
+    fn give_back(&mut self, domain: u32, job: &crate::kernel::Job) {
+        self.kernel.give_back(domain, job);
+        self.mechanisms.filled(&self.kernel, domain, job.unit);
+    }
+
+    /// Whether an empty unit waits for its erase.
+    pub(crate) fn has_emptied(&self, domain: u32) -> bool {
+        let job = self.kernel.job(domain);
+        job.is_some_and(|job| self.is_emptied(domain, job.unit)) || self.kernel.has_deferred(domain)
+    }
+
+    /// Whether only the erase of a victim is left.
+    fn is_emptied(&self, domain: u32, unit: u32) -> bool {
+        self.kernel.valid_of(unit) == 0 && !self.mechanisms.delays_erase(&self.kernel, domain, unit)
+    }
+
+    /// Makes the erase of an empty unit the next operation of a collection ahead of need.
+    ///
+    /// # Panics
+    /// Unless [`Page::has_emptied`].
+    pub(crate) fn erase_emptied(&mut self, domain: u32) {
+        let Some(&job) = self.kernel.job(domain) else { return };
+        if self.kernel.valid_of(job.unit) > 0 {
+            self.kernel.take_job(domain);
+            self.mechanisms.suspended(domain, true);
+            self.give_back(domain, &job);
+            assert!(self.kernel.take_deferred(domain, Why::Ahead), "an empty unit waits for its erase");
+        }
+    }
+
+    /// Has a collection ahead of need go on with pages to copy: where its unit is empty, defers the erase and begins with
+    /// the next victim. Returns whether there are such pages.
+    pub(crate) fn pass_over(&mut self, domain: u32) -> bool {
+        let Some(&job) = self.kernel.job(domain) else { return false };
+        if !self.is_emptied(domain, job.unit) {
+            return true;
+        }
+        let Some(unit) = self.victim_ahead(domain).filter(|_| !self.kernel.is_short(domain)) else { return false };
+        self.kernel.take_job(domain);
+        self.kernel.defer(domain, job);
+        self.kernel.begin(domain, unit, Why::Ahead);
+        true
+    }
+}

@@ -1,0 +1,496 @@
+//! The façade: what executors ask of the FTL and tell it, under any mapping.
+//!
+//! A call is a branch that the processor predicts, and inlines into the executor.
+
+use base::{Geometry, Instant, Lpn, Ppn, Seam};
+
+use crate::allocation::Allocation;
+use crate::fast::{self, Fast};
+use crate::group::Group;
+use crate::kernel::{Saved, Why};
+use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl};
+use crate::ops::{Array, Coming, Done, Finished, MapPlace, Peek, Placed, Put, Step, Turn};
+use crate::page::Page;
+use crate::recovery::{Recovery, Scanned};
+use crate::{Figures, OutOfMemory, Policies};
+
+/// The seam, for the configuration reader.
+pub static SEAM: Seam = Seam {
+    key: "mapping",
+    doc: "How logical pages are translated.",
+    choices: &[
+        base::Choice { name: "page", doc: "A flat page map, 4 bytes per logical page, held in DRAM.", params: &[] },
+        dftl::CHOICE,
+        fast::CHOICE,
+    ],
+};
+
+/// The flash translation layer, under any mapping.
+pub struct Ftl {
+    /// Shape and allocation are asked for several times per event: without a branch.
+    geometry: Geometry,
+    allocation: Allocation,
+    mapping: Mapping,
+}
+
+#[allow(clippy::large_enum_variant)] // There is one of it.
+enum Mapping {
+    /// Page mapping without any mechanism.
+    Plain(Page<Plain>),
+    /// Page mapping with mechanisms.
+    Page(Page<All>),
+    /// Hybrid mapping.
+    Fast(Fast),
+}
+
+/// The largest user space, in pages, that the FTL can keep writable for ever under these policies.
+pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
+    if policies.is_hybrid() {
+        fast::largest_user_pages(geometry, policies.mapping.get("log_blocks") as u32, policies.free_blocks())
+    } else {
+        Plan::new(policies, geometry).largest_user_pages(geometry)
+    }
+}
+
+/// Active blocks that a domain may have at once under these policies, as [`Saved`] has them.
+pub fn streams(geometry: &Geometry, policies: &Policies<'_>) -> usize {
+    Plan::new(policies, geometry).streams()
+}
+
+/// Calls the mapping in force.
+macro_rules! forward {
+    ($mapping:expr, $ftl:ident => $call:expr) => {
+        match $mapping {
+            Mapping::Plain($ftl) => $call,
+            Mapping::Page($ftl) => $call,
+            Mapping::Fast($ftl) => $call,
+        }
+    };
+    ($mapping:expr, page $page:ident => $of_page:expr, fast $fast:pat => $of_fast:expr) => {
+        match $mapping {
+            Mapping::Plain($page) => $of_page,
+            Mapping::Page($page) => $of_page,
+            Mapping::Fast($fast) => $of_fast,
+        }
+    };
+}
+
+// Set-up, and what outlives a run.
+impl Ftl {
+    /// An FTL over a pristine array. `seed` is the run's; with `keeps_spares` pages have spare areas, from which a restart
+    /// finds everything again.
+    ///
+    /// # Errors
+    /// When the maps do not fit in memory.
+    ///
+    /// # Panics
+    /// If the user space is larger than [`largest_user_pages`], which the configuration check refuses.
+    pub fn new(
+        geometry: Geometry,
+        user_pages: u64,
+        policies: &Policies<'_>,
+        seed: u64,
+        keeps_spares: bool,
+    ) -> Result<Ftl, OutOfMemory> {
+        let mapping = if policies.is_hybrid() {
+            let options = fast::Options::new(policies.mapping, policies.free_blocks(), &geometry, user_pages);
+            let own = Allocation::build(policies.allocation, &geometry);
+            Mapping::Fast(Fast::new(geometry, user_pages, options, own, policies.block_allocation)?)
+        } else if Plan::is_plain(policies, &geometry) {
+            Mapping::Plain(Page::new(geometry, user_pages, policies, seed, keeps_spares)?)
+        } else {
+            Mapping::Page(Page::new(geometry, user_pages, policies, seed, keeps_spares)?)
+        };
+        Ok(Ftl { geometry, allocation: Allocation::build(policies.allocation, &geometry), mapping })
+    }
+
+    /// The FTL of a device of which nothing is known but the array, and what is left to be done by [`Ftl::resume`]. `scan`
+    /// is by unit.
+    ///
+    /// # Errors
+    /// When the maps do not fit in memory.
+    ///
+    /// # Panics
+    /// Under hybrid mapping, which the configuration check refuses.
+    pub fn recover(
+        geometry: Geometry,
+        user_pages: u64,
+        policies: &Policies<'_>,
+        seed: u64,
+        scan: &[Scanned],
+    ) -> Result<(Ftl, Recovery), OutOfMemory> {
+        assert!(!policies.is_hybrid(), "hybrid mapping is not restarted");
+        let (mapping, recovery) = if Plan::is_plain(policies, &geometry) {
+            let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan)?;
+            (Mapping::Plain(page), recovery)
+        } else {
+            let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan)?;
+            (Mapping::Page(page), recovery)
+        };
+        Ok((Ftl { geometry, allocation: Allocation::build(policies.allocation, &geometry), mapping }, recovery))
+    }
+
+    /// Does what is left to be done after a restart. Returns the domains that have collections to do then.
+    pub fn resume(&mut self, recovery: &Recovery, array: &mut impl Array) -> Vec<u32> {
+        forward!(&mut self.mapping, page ftl => ftl.resume(recovery, array), fast _ => Vec::new())
+    }
+
+    /// Deals with the failed program of a page: of a host page, or of a copy of another page.
+    ///
+    /// # Panics
+    /// Under hybrid mapping, where faults are refused.
+    pub fn repair(&mut self, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) {
+        forward!(&mut self.mapping, page ftl => ftl.repair(at, copied_from, array),
+            fast _ => panic!("hybrid mapping is not exposed to faults"));
+    }
+
+    /// What is where, and how worn, for a state file.
+    ///
+    /// # Panics
+    /// If a collection is in progress, or under hybrid mapping, where states are refused.
+    pub fn save(&self) -> Saved<'_> {
+        forward!(&self.mapping, page ftl => ftl.kernel.save(), fast _ => panic!("hybrid mapping has no state files"))
+    }
+
+    /// Takes over the saved state that `read` gives, then makes all policies anew as [`Ftl::renew_policies`] does. The maps'
+    /// memory is let go of first, so that a large device is not in memory twice.
+    ///
+    /// # Errors
+    /// What `read` says, which leaves the FTL without maps; or when the maps do not fit in memory.
+    ///
+    /// # Panics
+    /// If the state is of another shape; the reader of state files checks that first.
+    pub fn restore<E: From<OutOfMemory>>(
+        &mut self,
+        read: impl FnOnce() -> Result<Saved<'static>, E>,
+        policies: &Policies<'_>,
+        seed: u64,
+    ) -> Result<(), E> {
+        forward!(&mut self.mapping, page ftl => {
+            ftl.kernel.release_maps()?;
+            ftl.kernel.restore(read()?)?;
+            ftl.renew_policies(policies, seed);
+            Ok(())
+        }, fast _ => panic!("hybrid mapping has no state files"))
+    }
+
+    /// Makes every policy anew and forgets figures: preconditioning ends with this, whether it was run or loaded from a
+    /// file. So a run that starts from a saved state equals one that aged the device itself, and a state can be used under
+    /// other policies.
+    pub fn renew_policies(&mut self, policies: &Policies<'_>, seed: u64) {
+        forward!(&mut self.mapping,
+            page ftl => ftl.renew_policies(policies, seed),
+            fast ftl => ftl.renew_pool(policies.block_allocation));
+    }
+
+    /// What mapping and mechanisms did since preconditioning.
+    pub fn figures(&self) -> Figures {
+        forward!(&self.mapping, ftl => ftl.figures())
+    }
+
+    /// Checks the whole state: that map and reverse map mirror each other, that valid counts and free counts add up, that
+    /// every unit is where its state says, and that every logical page lies where `is_programmed` holds.
+    ///
+    /// # Errors
+    /// A sentence that names the first disagreement.
+    pub fn check(&self, is_programmed: &dyn Fn(Ppn) -> bool) -> Result<(), String> {
+        forward!(&self.mapping, ftl => ftl.check())?;
+        let logical_pages = forward!(&self.mapping, page ftl => ftl.kernel.logical_pages(), fast ftl => ftl.user_pages());
+        let astray = (0..logical_pages).map(Lpn).find_map(|lpn| {
+            let at = self.lookup(lpn).filter(|&at| !is_programmed(at))?;
+            Some(format!("LPN {} maps to PPN {}, which is not programmed", lpn.0, at.0))
+        });
+        astray.map_or(Ok(()), Err)
+    }
+}
+
+// What is asked; nothing changes.
+impl Ftl {
+    /// The device's shape.
+    #[inline]
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Plane allocation.
+    #[inline]
+    pub fn allocation(&self) -> &Allocation {
+        &self.allocation
+    }
+
+    /// Logical pages of the host.
+    #[inline]
+    pub fn user_pages(&self) -> u32 {
+        forward!(&self.mapping, page ftl => ftl.kernel.user_pages(), fast ftl => ftl.user_pages())
+    }
+
+    /// Where map entries are.
+    pub fn map_place(&self) -> MapPlace {
+        match &self.mapping {
+            Mapping::Page(ftl) if ftl.mechanisms.has_owners() => MapPlace::WithOwners,
+            Mapping::Page(ftl) if ftl.mechanisms.owner_of(Lpn(0)).is_some() => MapPlace::Flash,
+            _ => MapPlace::Dram,
+        }
+    }
+
+    /// Where a logical page is, if it was ever written (and not trimmed since).
+    #[inline]
+    pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
+        forward!(&self.mapping, page ftl => ftl.kernel.lookup(lpn), fast ftl => ftl.lookup(lpn))
+    }
+
+    /// Whether a physical page holds current data.
+    #[inline]
+    pub fn is_valid(&self, ppn: Ppn) -> bool {
+        forward!(&self.mapping, page ftl => ftl.kernel.is_valid(ppn), fast ftl => ftl.is_valid(ppn))
+    }
+
+    /// Asks the memory for what is needed soon.
+    #[inline]
+    pub fn prefetch(&self, coming: Coming) {
+        match coming {
+            Coming::Lookup(lpn) => {
+                forward!(&self.mapping, page ftl => ftl.kernel.prefetch_map(lpn), fast ftl => ftl.prefetch_map(lpn));
+            }
+            Coming::Overwrite(lpn) => {
+                forward!(&self.mapping, page ftl => ftl.kernel.prefetch_old(lpn), fast ftl => ftl.prefetch_old(lpn));
+            }
+            Coming::Copy(from) => {
+                forward!(&self.mapping, page ftl => ftl.kernel.prefetch_copy(from), fast _ => {});
+            }
+        }
+    }
+
+    /// Whether a domain has something to do before it takes host pages: a collection, or what a mechanism asks for.
+    #[inline]
+    pub fn is_busy(&self, domain: u32) -> bool {
+        forward!(&self.mapping, ftl => ftl.is_busy(domain))
+    }
+
+    /// Why a domain is collected, if it is.
+    #[inline]
+    pub fn why(&self, domain: u32) -> Option<Why> {
+        forward!(&self.mapping, ftl => ftl.why(domain))
+    }
+
+    /// Whether the map entry of a page can be read: it is in DRAM, or there is none.
+    #[inline]
+    pub fn is_known(&self, lpn: Lpn) -> bool {
+        match &self.mapping {
+            Mapping::Page(ftl) => ftl.mechanisms.is_known(&ftl.kernel, lpn),
+            Mapping::Plain(_) | Mapping::Fast(_) => true,
+        }
+    }
+
+    /// The domain that owns the map entry of a page.
+    #[inline]
+    pub fn owner_of(&self, lpn: Lpn) -> u32 {
+        let owner = match &self.mapping {
+            Mapping::Page(ftl) => ftl.mechanisms.owner_of(lpn),
+            Mapping::Plain(_) | Mapping::Fast(_) => None,
+        };
+        owner.unwrap_or_else(|| self.allocation.queue_of(lpn))
+    }
+
+    /// Units that can be written before garbage has to be collected: free ones or, under hybrid mapping, log blocks
+    /// that are not in use.
+    #[inline]
+    pub fn spare_units(&self, domain: u32) -> u32 {
+        forward!(&self.mapping, page ftl => ftl.kernel.free(domain), fast ftl => ftl.spare_log_blocks(domain))
+    }
+
+    /// Whether a collection stands at a preemption point (Wen and Chang, section 3.3), as far as the mapping knows: what
+    /// was read for it is programmed first.
+    #[inline]
+    pub fn rests(&self, domain: u32) -> bool {
+        forward!(&self.mapping, page _ftl => true, fast ftl => ftl.rests(domain))
+    }
+
+    /// Whether a unit that was emptied ahead of need waits for its erase.
+    pub fn has_emptied(&self, domain: u32) -> bool {
+        forward!(&self.mapping, ftl => ftl.has_emptied(domain))
+    }
+
+    /// What a domain does next, and with which pages, which are put into `group`. [`Ftl::advance`] comes first: it begins
+    /// and ends what is due.
+    #[inline]
+    pub fn op(&self, domain: u32, group: &mut Group) -> Option<Step> {
+        forward!(&self.mapping, ftl => ftl.op(domain, group))
+    }
+
+    /// The domain of a die whose turn it is, round robin over those that accept pages from a dynamic allocation.
+    pub fn peek_domain_of(&self, die: u32) -> Option<u32> {
+        forward!(&self.mapping, page ftl => ftl.peek_domain_of(die), fast _ => None)
+    }
+}
+
+// The host's pages.
+impl Ftl {
+    /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written; if
+    /// not, it has something to do first ([`Ftl::advance`]).
+    #[inline]
+    pub fn prepare(&mut self, domain: u32, lpn: Lpn) -> bool {
+        forward!(&mut self.mapping, page ftl => ftl.prepare(domain, lpn), fast ftl => !ftl.is_busy(domain))
+    }
+
+    /// Has the owner of a map entry get it for a write, if that takes no operation. Returns whether it is at hand; if not,
+    /// [`Ftl::owner_of`] has something to do first.
+    #[inline]
+    pub fn prepare_entry(&mut self, lpn: Lpn) -> bool {
+        forward!(&mut self.mapping, page ftl => ftl.prepare_entry(lpn), fast _ => true)
+    }
+
+    /// Has the owner of a map entry get it for a read. Returns whether it is at hand.
+    #[inline]
+    pub fn prepare_read(&mut self, lpn: Lpn) -> bool {
+        match &mut self.mapping {
+            Mapping::Page(ftl) => ftl.prepare_read(lpn),
+            Mapping::Plain(_) | Mapping::Fast(_) => true,
+        }
+    }
+
+    /// The host reads a page.
+    #[inline]
+    pub fn read(&mut self, lpn: Lpn) {
+        if let Mapping::Page(ftl) = &mut self.mapping {
+            ftl.mechanisms.read(lpn);
+        }
+    }
+
+    /// Places a page that the host writes, and makes its old version invalid.
+    ///
+    /// A collection may begin ([`Ftl::is_busy`]): it has to end before the domain takes another host page.
+    ///
+    /// # Panics
+    /// If the domain is busy, or there is no such page.
+    #[inline]
+    pub fn write(&mut self, domain: u32, lpn: Lpn) -> Placed {
+        forward!(&mut self.mapping, ftl => ftl.write(domain, lpn))
+    }
+
+    /// Forgets a logical page. Returns whether it was mapped.
+    pub fn trim(&mut self, lpn: Lpn) -> bool {
+        forward!(&mut self.mapping, ftl => ftl.trim(lpn))
+    }
+
+    /// The domain that takes a page when no time passes.
+    #[inline]
+    pub fn domain_without_time(&mut self, lpn: Lpn) -> u32 {
+        forward!(&mut self.mapping, page ftl => ftl.domain_without_time(lpn), fast ftl => ftl.domain_of(lpn))
+    }
+
+    /// The next die of a queue, round robin, that is idle and has a domain that accepts pages. `idle` has one
+    /// bit per die of the queue, in the order of [`crate::allocation::Dynamic::dies`]: on a busy device few
+    /// are set, and this is asked after every event.
+    pub fn next_die_of(&mut self, queue: u32, idle: &[u64]) -> Option<u32> {
+        forward!(&mut self.mapping, page ftl => ftl.next_die_of(queue, idle), fast _ => None)
+    }
+
+    /// Takes the turn of [`Ftl::peek_domain_of`].
+    pub fn next_domain_of(&mut self, die: u32) -> Option<u32> {
+        forward!(&mut self.mapping, page ftl => ftl.next_domain_of(die), fast _ => None)
+    }
+}
+
+// Operations.
+impl Ftl {
+    /// Begins and ends what is due in a domain, so that [`Ftl::op`] has an answer.
+    #[inline]
+    pub fn advance(&mut self, domain: u32) {
+        forward!(&mut self.mapping, ftl => ftl.advance(domain));
+    }
+
+    /// Where the next page goes; opens a unit if none is open.
+    ///
+    /// # Panics
+    /// For a host page, if the domain is busy.
+    #[inline]
+    pub fn peek(&mut self, domain: u32, whose: Peek) -> Ppn {
+        forward!(&mut self.mapping, ftl => ftl.peek(domain, whose))
+    }
+
+    /// Places a page of the operation in hand. `None` if it was to be copied, and was overwritten or trimmed since.
+    #[inline]
+    pub fn place(&mut self, domain: u32, put: Put<'_>) -> Option<Placed> {
+        forward!(&mut self.mapping, ftl => ftl.place(domain, put))
+    }
+
+    /// Something that the FTL asked for is done.
+    ///
+    /// # Panics
+    /// If it was not asked for.
+    #[inline]
+    pub fn finish(&mut self, domain: u32, done: Done) -> Finished {
+        forward!(&mut self.mapping, ftl => ftl.finish(domain, done))
+    }
+
+    /// Carries out whatever a domain has to do, at once.
+    pub fn collect(&mut self, domain: u32, array: &mut impl Array) {
+        forward!(&mut self.mapping, ftl => ftl.collect(domain, array));
+    }
+
+    /// Domains whose collection began along with another's since the last call, in the order of beginning.
+    #[inline]
+    pub fn take_early(&mut self) -> impl Iterator<Item = u32> + use<> {
+        let early = match &mut self.mapping {
+            Mapping::Page(ftl) => std::mem::take(&mut ftl.early),
+            Mapping::Plain(_) | Mapping::Fast(_) => Vec::new(),
+        };
+        early.into_iter()
+    }
+
+    /// A domain that has something to do because of another one, or may go on, since it was last named.
+    #[inline]
+    pub fn take_woken(&mut self) -> Option<u32> {
+        match &mut self.mapping {
+            Mapping::Page(ftl) => ftl.kernel.take_woken(),
+            Mapping::Plain(_) | Mapping::Fast(_) => None,
+        }
+    }
+
+    /// Tells the time to policies that look at it; a sample of the workload's locality, when one is taken.
+    #[inline]
+    pub fn tell_time(&mut self, now: Instant) -> Option<f64> {
+        match &mut self.mapping {
+            Mapping::Page(ftl) => ftl.tell_time(now),
+            Mapping::Plain(_) | Mapping::Fast(_) => None,
+        }
+    }
+}
+
+// Collections ahead of need.
+impl Ftl {
+    /// Begins a collection ahead of need, or goes on with one that was suspended. Returns whether there is anything
+    /// to collect.
+    pub fn begin_ahead(&mut self, domain: u32) -> bool {
+        forward!(&mut self.mapping, page ftl => ftl.begin_ahead(domain),
+            fast ftl => !ftl.is_busy(domain) && ftl.begin_ahead(domain))
+    }
+
+    /// Suspends a collection ahead of need, so that the domain takes host pages, if that can be done now. Returns whether
+    /// it was.
+    pub fn suspend(&mut self, domain: u32) -> bool {
+        forward!(&mut self.mapping, ftl => {
+            let may = ftl.may_suspend(domain);
+            if may {
+                ftl.suspend(domain);
+            }
+            may
+        })
+    }
+
+    /// Has a collection ahead of need, which has to rest, go on with the erase of an emptied unit, or with pages to copy: if
+    /// need be in another unit, so that the erase of an emptied one is left for later. Returns whether it does.
+    pub fn take_turn(&mut self, domain: u32, turn: Turn) -> bool {
+        match turn {
+            Turn::Copy => forward!(&mut self.mapping, ftl => ftl.pass_over(domain)),
+            Turn::Erase => {
+                let has_emptied = self.has_emptied(domain);
+                if has_emptied {
+                    forward!(&mut self.mapping, ftl => ftl.erase_emptied(domain));
+                }
+                has_emptied
+            }
+        }
+    }
+}

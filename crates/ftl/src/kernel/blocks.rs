@@ -1,0 +1,173 @@
+//! Units: their states, erases, and the free ones.
+
+use super::{Frontier, Kernel};
+use crate::pool::FreePool;
+use crate::victim::{Unit, UnitState, VictimPolicy};
+
+/// The units of a domain by state.
+pub(crate) struct Scan<'a> {
+    kernel: &'a Kernel,
+    domain: u32,
+}
+
+impl<'a> Scan<'a> {
+    pub(super) fn new(kernel: &'a Kernel, domain: u32) -> Scan<'a> {
+        Scan { kernel, domain }
+    }
+
+    /// Those in a state, in order.
+    pub(crate) fn in_state(&self, state: UnitState) -> impl Iterator<Item = u32> + use<'a> {
+        let (kernel, units) = (self.kernel, self.kernel.geometry.units_per_domain());
+        (self.domain * units..(self.domain + 1) * units).filter(move |&unit| kernel.state_of(unit) == state)
+    }
+}
+
+impl Kernel {
+    /// Valid pages of a unit.
+    #[inline]
+    pub(crate) fn valid_of(&self, unit: u32) -> u32 {
+        u32::from(self.units[unit as usize].valid)
+    }
+
+    /// Where a unit is in its life.
+    #[inline]
+    pub(crate) fn state_of(&self, unit: u32) -> UnitState {
+        self.units[unit as usize].state
+    }
+
+    /// Whether a unit uses its LSB pages only.
+    #[inline]
+    pub(crate) fn is_lsb_only(&self, unit: u32) -> bool {
+        self.units[unit as usize].lsb_only
+    }
+
+    /// The stream that filled a unit last.
+    #[inline]
+    pub(crate) fn stream_of(&self, unit: u32) -> usize {
+        usize::from(self.filled_by[unit as usize])
+    }
+
+    /// Whether a unit holds pages of a map in flash.
+    #[inline]
+    pub(crate) fn holds_map(&self, unit: u32) -> bool {
+        self.streams.is_map(self.stream_of(unit))
+    }
+
+    /// What is known of all units.
+    pub(crate) fn units(&self) -> &[Unit] {
+        &self.units
+    }
+
+    /// Erases by unit.
+    pub(crate) fn erases(&self) -> &[u32] {
+        &self.erases
+    }
+
+    /// Free units of a domain: what can be written before garbage has to be collected.
+    #[inline]
+    pub(crate) fn free(&self, domain: u32) -> u32 {
+        self.domains[domain as usize].free
+    }
+
+    /// Valid pages of a domain.
+    #[inline]
+    pub(crate) fn valid(&self, domain: u32) -> u32 {
+        self.domains[domain as usize].valid
+    }
+
+    /// Whether a domain is down to its reserve.
+    #[inline]
+    pub(crate) fn is_short(&self, domain: u32) -> bool {
+        self.domains[domain as usize].free <= self.budget.reserve
+    }
+
+    /// Takes a free unit out of the pool, of which only LSB pages are used and which is no victim.
+    pub(crate) fn set_aside(&mut self, domain: u32) -> Frontier {
+        let unit = self.pool.take(domain).expect("the limit on the user space leaves a unit to set aside");
+        self.domains[domain as usize].free -= 1;
+        self.units[unit as usize] = Unit { valid: 0, state: UnitState::Aside, lsb_only: true };
+        Frontier { unit, slot: 0 }
+    }
+
+    /// Puts an erased unit among the free ones.
+    ///
+    /// # Panics
+    /// If something in it is valid, or it was not to be erased.
+    pub(crate) fn free_unit(&mut self, domain: u32, unit: u32) {
+        let Unit { valid, state, .. } = self.units[unit as usize];
+        assert_eq!(valid, 0, "a unit is erased only when nothing in it is valid");
+        assert!(matches!(state, UnitState::Collecting | UnitState::Aside), "only units that were to be erased are erased");
+        self.units[unit as usize] = Unit { valid: 0, state: UnitState::Free, lsb_only: false };
+        self.erases[unit as usize] += 1;
+        self.closed_at[unit as usize] = 0;
+        self.pool.put(domain, unit, self.erases[unit as usize]);
+        self.domains[domain as usize].free += 1;
+    }
+
+    /// Puts every free unit into the pool.
+    pub(super) fn fill_pool(&mut self) {
+        for unit in 0..self.units.len() as u32 {
+            if self.units[unit as usize].state == UnitState::Free {
+                self.pool.put(self.geometry.domain_of_unit(unit), unit, self.erases[unit as usize]);
+            }
+        }
+    }
+
+    /// After a restart: what was found of a unit. `age` is its place in the order of last programs, from 1 on; 0 for
+    /// one that was not programmed.
+    pub(crate) fn adopt_unit(&mut self, unit: u32, state: UnitState, lsb_only: bool, erases: u32, age: u32) {
+        self.erases[unit as usize] = erases;
+        self.units[unit as usize] = Unit { valid: 0, state, lsb_only };
+        self.closed_at[unit as usize] = age;
+        self.closings = self.closings.max(age);
+    }
+
+    /// After a restart: a unit goes on being filled from a slot on. The one that its stream filled before is closed.
+    pub(crate) fn adopt_frontier(&mut self, domain: u32, stream: usize, frontier: Frontier) {
+        let before = std::mem::replace(self.raw_frontier_mut(domain, stream), frontier);
+        if before.is_open() {
+            let state = &mut self.units[before.unit as usize];
+            state.state = if state.lsb_only { UnitState::Aside } else { UnitState::Closed };
+            self.closed_at[before.unit as usize] = self.closings;
+        }
+        self.filled_by[frontier.unit as usize] = stream as u8;
+        self.units[frontier.unit as usize].state = UnitState::Open;
+        self.closed_at[frontier.unit as usize] = 0;
+    }
+
+    /// After a restart: a unit that is filled and is no victim, or one that is to be erased.
+    pub(crate) fn adopt_state(&mut self, unit: u32, state: UnitState) {
+        self.units[unit as usize].state = state;
+        if state == UnitState::Aside {
+            self.closed_at[unit as usize] = 0;
+        }
+    }
+
+    /// After a restart: counts the free units and tells the victim policy of the closed ones, in the order in which
+    /// they were filled.
+    pub(crate) fn adopt_free_space(&mut self) {
+        for domain in 0..self.geometry.domains() {
+            while self.pool.take(domain).is_some() {}
+            self.domains[domain as usize].free = 0;
+        }
+        for unit in self.by_age() {
+            let domain = self.geometry.domain_of_unit(unit);
+            match self.units[unit as usize].state {
+                UnitState::Free => {
+                    self.domains[domain as usize].free += 1;
+                    self.pool.put(domain, unit, self.erases[unit as usize]);
+                }
+                UnitState::Closed => self.victim.on_closed(domain, unit, self.valid_of(unit), 0),
+                UnitState::Open | UnitState::Collecting | UnitState::Aside => {}
+            }
+        }
+        self.overrule_policy();
+    }
+
+    /// All units, in the order in which they were filled; those that are not come first.
+    pub(crate) fn by_age(&self) -> Vec<u32> {
+        let mut by_age: Vec<u32> = (0..self.geometry.units()).collect();
+        by_age.sort_by_key(|&unit| self.closed_at[unit as usize]);
+        by_age
+    }
+}

@@ -1,0 +1,74 @@
+//! The accounting of space: what mechanisms need, and what is left for the user.
+
+use base::Geometry;
+
+use super::streams::{AXES, Axis, Streams};
+
+/// What a mechanism takes of every domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// How it tells pages apart.
+    pub(crate) axis: Axis,
+    /// Units that are held free besides `free_blocks`.
+    pub(crate) reserve: u32,
+    /// Units that never hold pages which count against the limit on valid pages.
+    pub(crate) aside: u32,
+    /// Free units that the pages of one victim may open, besides one for each stream of data.
+    pub(crate) opens: u32,
+    /// Whether the next page decides what has to come before it, so that room is made before each host page.
+    pub(crate) on_demand: bool,
+}
+
+impl Needs {
+    /// Nothing.
+    pub(crate) const NONE: Needs = Needs { axis: Axis::ONE, reserve: 0, aside: 0, opens: 0, on_demand: false };
+
+    /// All that several mechanisms need, their axes apart.
+    pub(crate) fn sum(all: &[Needs]) -> Needs {
+        all.iter().fold(Needs::NONE, |sum, needs| Needs {
+            axis: Axis::ONE,
+            reserve: sum.reserve + needs.reserve,
+            aside: sum.aside + needs.aside,
+            opens: sum.opens + needs.opens,
+            on_demand: sum.on_demand || needs.on_demand,
+        })
+    }
+}
+
+/// How much room a domain has to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Budget {
+    /// Units kept free while collection keeps up.
+    pub(crate) reserve: u32,
+    /// The most valid pages with which room can always be made. A domain with as many takes no more from a dynamic
+    /// allocation.
+    pub(crate) max_valid: u64,
+    /// Free units that the pages of a victim may open: they fill up an open one and, at most, another. Where copies go to
+    /// several streams it may be one in each.
+    pub(crate) for_a_victim: u32,
+}
+
+impl Budget {
+    /// The budget for so many held free by choice.
+    ///
+    /// When collection starts, `reserve` units are free and the host's frontier is full. The frontiers of the other
+    /// streams may be open. Some units may be set aside. All other units are closed, and one of them has to have an
+    /// invalid page.
+    pub(crate) fn new(
+        geometry: &Geometry,
+        free_blocks: u32,
+        axes: [Axis; AXES],
+        needs: &Needs,
+        has_map: bool,
+    ) -> Budget {
+        let reserve = free_blocks + needs.reserve;
+        let data = Streams::product(axes) as i64;
+        let others = data - 1 + i64::from(has_map);
+        let closed = i64::from(geometry.units_per_domain()) - i64::from(reserve) - others - i64::from(needs.aside);
+        Budget {
+            reserve,
+            max_valid: (closed * i64::from(geometry.unit_slots()) - 1).max(0) as u64,
+            for_a_victim: if needs.on_demand { data as u32 + needs.opens } else { 1 },
+        }
+    }
+}

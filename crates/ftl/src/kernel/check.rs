@@ -1,0 +1,84 @@
+//! The whole-state check: slow, complete, and without effect on the state.
+
+use std::collections::BTreeSet;
+
+use base::Ppn;
+
+use super::{Kernel, NONE};
+use crate::victim::UnitState;
+
+impl Kernel {
+    /// Checks that map and reverse map mirror each other, that valid counts and free counts add up, and that open units
+    /// are those of the frontiers.
+    ///
+    /// # Errors
+    /// A sentence that names the first disagreement.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.check_maps()?;
+        self.check_units()?;
+        (0..self.geometry.domains()).try_for_each(|domain| self.check_domain(domain))
+    }
+
+    fn check_maps(&self) -> Result<(), String> {
+        let mut mapped = 0usize;
+        for (lpn, &ppn) in self.map.iter().enumerate() {
+            if ppn == NONE {
+                continue;
+            }
+            mapped += 1;
+            let Some(&back) = self.reverse.get(ppn as usize) else {
+                return Err(format!("LPN {lpn} maps past the device, to {ppn}"));
+            };
+            if back as usize != lpn {
+                return Err(format!("LPN {lpn} maps to PPN {ppn}, which maps back to {back}"));
+            }
+        }
+        let reverse = self.reverse.iter().filter(|&&lpn| lpn != NONE).count();
+        if mapped != reverse {
+            return Err(format!("{mapped} logical pages are mapped but {reverse} physical pages are valid"));
+        }
+        Ok(())
+    }
+
+    fn check_units(&self) -> Result<(), String> {
+        let slots = self.geometry.unit_slots();
+        for (unit, state) in self.units.iter().enumerate() {
+            let first = unit * slots as usize;
+            let valid = self.reverse[first..first + slots as usize].iter().filter(|&&lpn| lpn != NONE).count();
+            if valid != usize::from(state.valid) {
+                return Err(format!("unit {unit} counts {} valid pages and has {valid}", state.valid));
+            }
+            if state.state == UnitState::Free && valid != 0 {
+                return Err(format!("unit {unit} is free and has {valid} valid pages"));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_domain(&self, number: u32) -> Result<(), String> {
+        let domain = &self.domains[number as usize];
+        let units = self.geometry.units_per_domain();
+        let slots = self.geometry.unit_slots();
+        let free = self.scan(number).in_state(UnitState::Free).count();
+        if free != domain.free as usize {
+            return Err(format!("domain {number} counts {} free units and has {free}", domain.free));
+        }
+        let valid: u32 = (number * units..(number + 1) * units).map(|unit| self.valid_of(unit)).sum();
+        if valid != domain.valid {
+            return Err(format!("domain {number} counts {} valid pages and has {valid}", domain.valid));
+        }
+        let open: BTreeSet<u32> = self.scan(number).in_state(UnitState::Open).collect();
+        let frontiers = (0..self.streams.count()).filter_map(|stream| self.frontier(number, stream));
+        let filled: BTreeSet<u32> = frontiers.clone().map(|frontier| frontier.unit).collect();
+        if open != filled {
+            return Err(format!("domain {number} has open units {open:?} and frontiers {filled:?}"));
+        }
+        for frontier in frontiers {
+            let ahead = (frontier.slot..slots).map(|slot| self.geometry.ppn(frontier.unit, slot));
+            if let Some(Ppn(ppn)) = ahead.into_iter().find(|&ppn| self.is_valid(ppn)) {
+                return Err(format!("PPN {ppn} is valid but lies ahead of its frontier"));
+            }
+        }
+        Ok(())
+    }
+}

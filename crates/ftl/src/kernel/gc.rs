@@ -1,0 +1,204 @@
+//! Jobs: collections in progress, why they exist, and which unit comes next.
+
+use base::Cause;
+
+use super::{Kernel, Scan};
+use crate::victim::{UnitState, VictimPolicy, View};
+
+/// Why a collection exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// The domain needs room before it takes another host page.
+    Room,
+    /// Another domain needs room, and this one soon will.
+    Along,
+    /// Time that would be idle is filled.
+    Ahead,
+    /// Host pages need pages to lie over.
+    Pairing,
+    /// Pages leave the buffer that host writes went to.
+    Merge,
+    /// Cold data keep a unit from being worn.
+    Level,
+}
+
+impl Why {
+    /// The cause of its operations on data.
+    pub(crate) fn cause(self) -> Cause {
+        match self {
+            Why::Room | Why::Along | Why::Ahead | Why::Pairing | Why::Merge => Cause::Gc,
+            Why::Level => Cause::Wear,
+        }
+    }
+
+    /// Whether the host waits for it.
+    pub fn is_foreground(self) -> bool {
+        !matches!(self, Why::Along | Why::Ahead)
+    }
+
+    /// Whether it was begun because room ran out.
+    pub fn is_for_room(self) -> bool {
+        matches!(self, Why::Room | Why::Pairing | Why::Merge)
+    }
+}
+
+/// A collection in progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Job {
+    /// The unit that is emptied.
+    pub(crate) unit: u32,
+    pub(crate) why: Why,
+    /// Garbage collection, wear leveling, or garbage collection of the map's pages.
+    pub(crate) cause: Cause,
+    /// Slots of the unit that were invalid when the collection began.
+    pub(crate) gain: u32,
+    /// Slots before this one are done; where pages move in groups, page offsets.
+    pub(crate) cursor: u32,
+    /// Where pages move in groups: page offsets before this one have no lone page left.
+    pub(crate) lone_cursor: u32,
+    /// When the unit was filled, in filled units: its age, should it be given back.
+    filled_at: u32,
+}
+
+impl Job {
+    /// The same for another reason.
+    pub(crate) fn because(self, why: Why) -> Job {
+        Job { why, ..self }
+    }
+}
+
+impl Kernel {
+    /// The collection in progress in a domain.
+    #[inline]
+    pub(crate) fn job(&self, domain: u32) -> Option<&Job> {
+        self.domains[domain as usize].job.as_ref()
+    }
+
+    /// The same, to move its cursors on.
+    #[inline]
+    pub(crate) fn job_mut(&mut self, domain: u32) -> Option<&mut Job> {
+        self.domains[domain as usize].job.as_mut()
+    }
+
+    /// Takes the collection out of a domain's hands: it ends, or waits elsewhere.
+    #[inline]
+    pub(crate) fn take_job(&mut self, domain: u32) -> Option<Job> {
+        self.domains[domain as usize].job.take()
+    }
+
+    /// Gives a domain a collection to go on with.
+    ///
+    /// # Panics
+    /// If it has one already.
+    pub(crate) fn resume_job(&mut self, domain: u32, job: Job) {
+        assert_eq!(self.domains[domain as usize].job, None, "a domain does one collection at a time");
+        assert_eq!(self.units[job.unit as usize].state, UnitState::Collecting, "a unit in work is collected");
+        self.domains[domain as usize].job = Some(job);
+    }
+
+    /// The victim, by the policy. A policy that has offered as many units without an invalid page as the
+    /// domain has units is overruled once, so that every policy makes progress.
+    pub(crate) fn choose(&mut self, domain: u32) -> Option<u32> {
+        let now = self.domains[domain as usize].clock;
+        let view = View { domain, valid: &self.units, slots: self.geometry.unit_slots(), now };
+        let units = self.geometry.units_per_domain();
+        let unit = if self.domains[domain as usize].fruitless < units {
+            self.victim.choose(view)?
+        } else {
+            (domain * units..(domain + 1) * units)
+                .filter(|&unit| self.units[unit as usize].state == UnitState::Closed)
+                .min_by_key(|&unit| self.units[unit as usize].valid)?
+        };
+        let full = u32::from(self.units[unit as usize].valid) == self.geometry.unit_slots();
+        let fruitless = &mut self.domains[domain as usize].fruitless;
+        *fruitless = if full { *fruitless + 1 } else { 0 };
+        Some(unit)
+    }
+
+    /// The next victims are the emptiest units, whatever the policy says: space may be short.
+    pub(crate) fn overrule_policy(&mut self) {
+        let units = self.geometry.units_per_domain();
+        self.domains.iter_mut().for_each(|domain| domain.fruitless = units);
+    }
+
+    /// Takes a closed unit in work, or one that was set aside.
+    ///
+    /// # Panics
+    /// If it is neither.
+    pub(crate) fn take_victim(&mut self, domain: u32, unit: u32, why: Why) -> Job {
+        let filled_at = std::mem::replace(&mut self.closed_at[unit as usize], 0);
+        let state = &mut self.units[unit as usize];
+        match state.state {
+            UnitState::Closed => self.victim.on_removed(domain, unit, u32::from(state.valid)),
+            UnitState::Aside => {}
+            other => panic!("only closed units are collected, and unit {unit} is {other:?}"),
+        }
+        state.state = UnitState::Collecting;
+        let gain = self.geometry.unit_slots() - u32::from(state.valid);
+        let is_map = self.streams.is_map(usize::from(self.filled_by[unit as usize]));
+        let cause = if is_map && why.cause() == Cause::Gc { Cause::Mapping } else { why.cause() };
+        self.reverse.prefetch(self.geometry.ppn(unit, 0).index());
+        Job { unit, why, cause, gain, cursor: 0, lone_cursor: 0, filled_at }
+    }
+
+    /// Begins a collection.
+    ///
+    /// # Panics
+    /// If the domain has one already, or the unit is neither closed nor set aside.
+    pub(crate) fn begin(&mut self, domain: u32, unit: u32, why: Why) {
+        let job = self.take_victim(domain, unit, why);
+        self.resume_job(domain, job);
+    }
+
+    /// Gives a unit in work back to the victim policy, as old as it was.
+    pub(crate) fn give_back(&mut self, domain: u32, job: &Job) {
+        let unit = job.unit as usize;
+        assert_eq!(self.units[unit].state, UnitState::Collecting, "a unit in work is given back");
+        self.units[unit].state = UnitState::Closed;
+        self.closed_at[unit] = job.filled_at;
+        let now = self.domains[domain as usize].clock;
+        self.victim.on_returned(domain, job.unit, u32::from(self.units[unit].valid), now);
+    }
+
+    /// The victim whose pages go under host pages.
+    #[inline]
+    pub(crate) fn pairing(&self, domain: u32) -> Option<&Job> {
+        self.pairing[domain as usize].as_ref()
+    }
+
+    /// Changes the victim whose pages go under host pages, or its cursors. Returns the one before.
+    pub(crate) fn set_pairing(&mut self, domain: u32, job: Option<Job>) -> Option<Job> {
+        std::mem::replace(&mut self.pairing[domain as usize], job)
+    }
+
+    /// Leaves the erase of an empty unit for later.
+    ///
+    /// # Panics
+    /// If something in it is valid.
+    pub(crate) fn defer(&mut self, domain: u32, job: Job) {
+        assert_eq!(self.valid_of(job.unit), 0, "only the erase of an empty unit is deferred");
+        self.deferred[domain as usize].push(job);
+    }
+
+    /// Whether the erase of a unit was left for later.
+    pub(crate) fn has_deferred(&self, domain: u32) -> bool {
+        !self.deferred[domain as usize].is_empty()
+    }
+
+    /// The units whose erase was left for later.
+    pub(crate) fn deferred(&self, domain: u32) -> impl Iterator<Item = u32> + '_ {
+        self.deferred[domain as usize].iter().map(|job| job.unit)
+    }
+
+    /// Makes an erase that was left for later the domain's collection. Returns whether there is one.
+    pub(crate) fn take_deferred(&mut self, domain: u32, why: Why) -> bool {
+        let Some(job) = self.deferred[domain as usize].pop() else { return false };
+        self.resume_job(domain, job.because(why));
+        true
+    }
+
+    /// What units of a domain are in work, for the whole-state check.
+    pub(crate) fn scan(&self, domain: u32) -> Scan<'_> {
+        Scan::new(self, domain)
+    }
+}

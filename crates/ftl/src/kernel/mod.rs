@@ -1,0 +1,214 @@
+//! The kernel of page mapping: what is where, which units are open, free, filled or collected, and how much room there
+//! has to be.
+//!
+//! It names no technique. Its fields are private; state changes through a few calls that assert what must hold. Two rules
+//! follow from there: a mechanism can break nothing that a call does not let it break, and what two mechanisms share is a
+//! fact that stands here (why a job exists, which stream filled a unit, which units are set aside).
+
+mod blocks;
+mod budget;
+mod check;
+mod gc;
+mod pages;
+mod place;
+mod saved;
+mod spare;
+mod streams;
+mod wordlines;
+
+use base::Geometry;
+use engine::FlatArray;
+
+use crate::pool::AnyPool;
+use crate::victim::{AnyVictim, Shape, Unit, UnitState, chance_by_domain};
+use crate::{OutOfMemory, Policies};
+
+pub(crate) use blocks::Scan;
+pub(crate) use budget::{Budget, Needs};
+pub(crate) use gc::Job;
+pub use gc::Why;
+pub(crate) use place::{Frontier, Place};
+pub use saved::Saved;
+pub use spare::IDENTITY;
+pub(crate) use spare::{Kind, Spare, parity_home};
+pub(crate) use streams::{Axis, Density, Streams};
+pub(crate) use wordlines::Wordlines;
+pub use streams::MAX_STREAMS;
+
+/// "No page" in the maps and "no unit" in a frontier; it does not leave the kernel.
+const NONE: u32 = u32::MAX;
+
+/// How far ahead of its use a page's entry is asked for while a victim is emptied.
+pub(crate) const PREFETCH_DISTANCE: u32 = 24;
+
+/// What a domain has, laid out so that what every page touches lies in one cache line: with all domains at work, theirs
+/// are much of what the processor's first cache has to hold.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+struct Domain {
+    /// Logical time: pages the host has written here since the policies were made.
+    clock: u64,
+    job: Option<Job>,
+    /// Units in the free pool.
+    free: u32,
+    /// Valid pages.
+    valid: u32,
+    /// Victims in a row that had no invalid page.
+    fruitless: u32,
+    /// The active block of the first stream.
+    first: Frontier,
+}
+
+/// The state of page mapping.
+pub(crate) struct Kernel {
+    geometry: Geometry,
+    /// PPN by LPN. Logical pages of the host, and behind them those of a map in flash.
+    map: FlatArray,
+    /// LPN by PPN, where the page is valid.
+    reverse: FlatArray,
+    user_pages: u32,
+    units: Vec<Unit>,
+    erases: Vec<u32>,
+    /// By unit: when it was filled, in filled units; 0 for one that is not.
+    closed_at: Vec<u32>,
+    closings: u32,
+    /// By unit: the stream that filled it last.
+    filled_by: Vec<u8>,
+    domains: Vec<Domain>,
+    /// By domain, the active blocks of the streams behind the first.
+    others: Vec<Frontier>,
+    streams: Streams,
+    budget: Budget,
+    wordlines: Wordlines,
+    pool: AnyPool,
+    victim: AnyVictim,
+    numbers: spare::Numbers,
+    lost_pages: u64,
+    /// By domain: the victim whose pages go under host pages, where they do.
+    pairing: Vec<Option<Job>>,
+    /// By domain: empty units whose erase is left for later.
+    deferred: Vec<Vec<Job>>,
+    /// The workload's locality, as it was last taken.
+    locality: Option<f64>,
+    /// Domains that have something to do since the executor was told of them last: what they do began elsewhere.
+    woken: Vec<u32>,
+}
+
+impl Kernel {
+    /// The state over a pristine array, with so many logical pages behind the host's.
+    ///
+    /// # Errors
+    /// When the maps do not fit in memory.
+    ///
+    /// # Panics
+    /// If the user space is larger than the budget allows, which the configuration check refuses.
+    pub(crate) fn new(
+        geometry: Geometry,
+        user_pages: u64,
+        of_map: u64,
+        (streams, budget): (Streams, Budget),
+        policies: &Policies<'_>,
+        seed: u64,
+    ) -> Result<Kernel, OutOfMemory> {
+        let shape = shape_of(&geometry);
+        let units = geometry.units() as usize;
+        let logical_pages = user_pages + of_map;
+        let memory = |reason| OutOfMemory { megabytes: (geometry.pages() + logical_pages) * 4 / 1_000_000, reason };
+        let domain =
+            Domain { clock: 0, job: None, free: shape.units_per_domain, valid: 0, fruitless: 0, first: Frontier::NONE };
+        let others = (streams.count() - 1) * shape.domains as usize;
+        let mut kernel = Kernel {
+            map: FlatArray::filled(logical_pages as usize, NONE).map_err(memory)?,
+            reverse: FlatArray::filled(geometry.pages() as usize, NONE).map_err(memory)?,
+            user_pages: user_pages as u32,
+            units: vec![Unit { valid: 0, state: UnitState::Free, lsb_only: false }; units],
+            erases: vec![0; units],
+            closed_at: vec![0; units],
+            closings: 0,
+            filled_by: vec![0; units],
+            domains: vec![domain; geometry.domains() as usize],
+            others: vec![Frontier::NONE; others],
+            streams,
+            budget,
+            wordlines: Wordlines::new(policies.cell, policies.program_order, &geometry),
+            pool: AnyPool::build(policies.block_allocation, shape),
+            victim: AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains)),
+            numbers: spare::Numbers::default(),
+            lost_pages: 0,
+            pairing: vec![None; shape.domains as usize],
+            deferred: vec![Vec::new(); shape.domains as usize],
+            locality: None,
+            woken: Vec::new(),
+            geometry,
+        };
+        kernel.fill_pool();
+        Ok(kernel)
+    }
+
+    /// The device's shape.
+    #[inline]
+    pub(crate) fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Which streams there are.
+    #[inline]
+    pub(crate) fn streams(&self) -> &Streams {
+        &self.streams
+    }
+
+    /// Which pages of a unit share cells.
+    #[inline]
+    pub(crate) fn wordlines(&self) -> &Wordlines {
+        &self.wordlines
+    }
+
+    /// How much room there has to be.
+    #[inline]
+    pub(crate) fn budget(&self) -> &Budget {
+        &self.budget
+    }
+
+    /// Logical time of a domain: pages the host has written there since the policies were made.
+    #[inline]
+    pub(crate) fn clock(&self, domain: u32) -> u64 {
+        self.domains[domain as usize].clock
+    }
+
+    /// Has the executor look at a domain that got something to do because of another one.
+    pub(crate) fn wake(&mut self, domain: u32) {
+        if !self.woken.contains(&domain) {
+            self.woken.push(domain);
+        }
+    }
+
+    /// A domain that was woken since it was last named.
+    pub(crate) fn take_woken(&mut self) -> Option<u32> {
+        self.woken.pop()
+    }
+
+    /// The workload's locality, as it was last taken.
+    pub(crate) fn locality(&self) -> Option<f64> {
+        self.locality
+    }
+
+    /// Takes note of the workload's locality.
+    pub(crate) fn note_locality(&mut self, locality: Option<f64>) {
+        self.locality = locality;
+    }
+
+    /// The data of a page are gone for good.
+    pub(crate) fn lose(&mut self, lpn: base::Lpn) {
+        self.forget(lpn);
+        self.lost_pages += 1;
+    }
+
+    /// Pages whose data failed programs destroyed.
+    pub(crate) fn lost_pages(&self) -> u64 {
+        self.lost_pages
+    }
+}
+
+pub(crate) fn shape_of(geometry: &Geometry) -> Shape {
+    Shape { domains: geometry.domains(), units_per_domain: geometry.units_per_domain(), slots: geometry.unit_slots() }
+}

@@ -1,0 +1,136 @@
+//! The map and the reverse map.
+
+use base::{Lpn, Ppn};
+
+use super::{Kernel, NONE, PREFETCH_DISTANCE};
+use crate::victim::{UnitState, VictimPolicy};
+
+impl Kernel {
+    /// Logical pages of the host.
+    #[inline]
+    pub(crate) fn user_pages(&self) -> u32 {
+        self.user_pages
+    }
+
+    /// Logical pages of the host and, behind them, those of a map in flash.
+    pub(crate) fn logical_pages(&self) -> u32 {
+        self.map.len() as u32
+    }
+
+    /// Where a logical page is, if it was ever written (and not trimmed since).
+    #[inline]
+    pub(crate) fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
+        let ppn = self.map[lpn.index()];
+        (ppn != NONE).then_some(Ppn(ppn))
+    }
+
+    /// Whether a logical page is somewhere.
+    #[inline]
+    pub(crate) fn is_mapped(&self, lpn: Lpn) -> bool {
+        self.map[lpn.index()] != NONE
+    }
+
+    /// The logical page whose current data a physical page holds.
+    #[inline]
+    pub(crate) fn lpn_at(&self, ppn: Ppn) -> Option<Lpn> {
+        let lpn = self.reverse[ppn.index()];
+        (lpn != NONE).then_some(Lpn(lpn))
+    }
+
+    /// Whether a physical page holds current data.
+    #[inline]
+    pub(crate) fn is_valid(&self, ppn: Ppn) -> bool {
+        self.reverse[ppn.index()] != NONE
+    }
+
+    /// Asks for the map entry of a page that will be looked up or written soon.
+    #[inline]
+    pub(crate) fn prefetch_map(&self, lpn: Lpn) {
+        self.map.prefetch(lpn.index());
+    }
+
+    /// Asks for what a coming write of the page will invalidate. Best some time after [`Kernel::prefetch_map`].
+    #[inline]
+    pub(crate) fn prefetch_old(&self, lpn: Lpn) {
+        let ppn = self.map[lpn.index()];
+        if ppn != NONE {
+            self.reverse.prefetch(ppn as usize);
+        }
+    }
+
+    /// Asks for the map entry that moving a page will change.
+    #[inline]
+    pub(crate) fn prefetch_copy(&self, from: Ppn) {
+        let lpn = self.reverse[from.index()];
+        if lpn != NONE {
+            self.map.prefetch(lpn as usize);
+        }
+    }
+
+    /// The first valid slot of a unit from a slot on, if there is one.
+    #[inline]
+    pub(crate) fn next_valid(&self, unit: u32, from: u32) -> Option<u32> {
+        let slots = self.geometry.unit_slots();
+        let first = unit * slots;
+        let slot = (from..slots).find(|&slot| self.reverse[(first + slot) as usize] != NONE)?;
+        // Steps lie far apart in time: by the next one but a few, its line is no longer expected.
+        self.reverse.prefetch((first + (slot + PREFETCH_DISTANCE).min(slots - 1)) as usize);
+        Some(slot)
+    }
+
+    /// A page is no longer current: its data were overwritten or trimmed, or are written anew elsewhere.
+    #[inline]
+    pub(crate) fn invalidate(&mut self, ppn: Ppn) {
+        debug_assert!(self.is_valid(ppn), "a page becomes invalid once");
+        self.reverse[ppn.index()] = NONE;
+        let unit = self.geometry.unit_of(ppn);
+        let domain = self.geometry.domain_of_unit(unit);
+        let owner = &mut self.domains[domain as usize];
+        owner.valid -= 1;
+        let state = &mut self.units[unit as usize];
+        state.valid -= 1;
+        if state.state == UnitState::Closed {
+            self.victim.on_invalidated(domain, unit, u32::from(state.valid), owner.clock);
+        }
+    }
+
+    /// A page of a victim leaves its place, to be placed in the same domain at once; the page that it held.
+    #[inline]
+    pub(crate) fn detach(&mut self, unit: u32, from: Ppn) -> Option<Lpn> {
+        let lpn = self.reverse[from.index()];
+        if lpn == NONE {
+            return None;
+        }
+        self.reverse[from.index()] = NONE;
+        let unit = &mut self.units[unit as usize];
+        debug_assert!(unit.state != UnitState::Closed, "only pages of a unit in work are moved");
+        unit.valid -= 1;
+        Some(Lpn(lpn))
+    }
+
+    /// Empties the map entry of a page. Returns where it was.
+    pub(crate) fn forget(&mut self, lpn: Lpn) -> Option<Ppn> {
+        let old = std::mem::replace(&mut self.map[lpn.index()], NONE);
+        if old == NONE {
+            return None;
+        }
+        self.invalidate(Ppn(old));
+        Some(Ppn(old))
+    }
+
+    /// After a restart: the page that was found to be the newest of a logical page.
+    pub(crate) fn adopt_page(&mut self, lpn: Lpn, at: Ppn) {
+        self.map[lpn.index()] = at.0;
+        self.reverse[at.index()] = lpn.0;
+        let unit = self.geometry.unit_of(at);
+        self.units[unit as usize].valid += 1;
+        self.domains[self.geometry.domain_of_unit(unit) as usize].valid += 1;
+    }
+
+    /// Points the map at a page and the page back.
+    #[inline]
+    pub(super) fn bind(&mut self, lpn: Lpn, ppn: Ppn) {
+        self.map[lpn.index()] = ppn.0;
+        self.reverse[ppn.index()] = lpn.0;
+    }
+}

@@ -1,0 +1,148 @@
+//! What outlives a run: the state that a file holds, and policies made anew over it.
+
+use std::borrow::Cow;
+
+use engine::FlatArray;
+
+use super::{Frontier, Kernel, NONE, shape_of};
+use crate::pool::AnyPool;
+use crate::victim::{AnyVictim, Unit, UnitState, VictimPolicy, chance_by_domain};
+use crate::{OutOfMemory, Policies};
+
+/// The state that outlives a run: what is where, and how worn. Policies' own figures are not in it.
+pub struct Saved<'a> {
+    /// PPN by LPN.
+    pub map: Cow<'a, [u32]>,
+    /// LPN by PPN.
+    pub reverse: Cow<'a, [u32]>,
+    /// Erases by unit.
+    pub erases: Cow<'a, [u32]>,
+    /// When each unit was filled, in filled units.
+    pub closed_at: Cow<'a, [u32]>,
+    /// By domain and stream: unit and slot of the active block.
+    pub frontiers: Vec<(u32, u32)>,
+}
+
+impl Saved<'_> {
+    /// The same, with nothing borrowed.
+    pub fn into_owned(self) -> Saved<'static> {
+        let own = |array: Cow<'_, [u32]>| Cow::Owned(array.into_owned());
+        Saved {
+            map: own(self.map),
+            reverse: own(self.reverse),
+            erases: own(self.erases),
+            closed_at: own(self.closed_at),
+            frontiers: self.frontiers,
+        }
+    }
+}
+
+impl Kernel {
+    /// What is where, and how worn, for a state file.
+    ///
+    /// # Panics
+    /// If a collection is in progress.
+    pub(crate) fn save(&self) -> Saved<'_> {
+        assert!(self.domains.iter().all(|domain| domain.job.is_none()), "saved between collections only");
+        let streams = 0..self.streams.count();
+        let domains = 0..self.geometry.domains();
+        let frontiers =
+            domains.flat_map(|domain| streams.clone().map(move |stream| self.raw_frontier(domain, stream)));
+        Saved {
+            map: Cow::Borrowed(&self.map),
+            reverse: Cow::Borrowed(&self.reverse),
+            erases: Cow::Borrowed(&self.erases),
+            closed_at: Cow::Borrowed(&self.closed_at),
+            frontiers: frontiers.map(|frontier| (frontier.unit, frontier.slot)).collect(),
+        }
+    }
+
+    /// Lets go of the maps' memory; [`Kernel::restore`] has to follow.
+    ///
+    /// # Errors
+    /// When not even an empty map fits in memory.
+    pub(crate) fn release_maps(&mut self) -> Result<(), OutOfMemory> {
+        self.map = flat(&[])?;
+        self.reverse = flat(&[])?;
+        Ok(())
+    }
+
+    /// Takes over a saved state, all but what policies know.
+    ///
+    /// # Panics
+    /// If the state is of another shape; the reader of state files checks that first.
+    ///
+    /// # Errors
+    /// When the maps do not fit in memory.
+    pub(crate) fn restore(&mut self, mut saved: Saved<'_>) -> Result<(), OutOfMemory> {
+        // One map after the other, so that a large device is not in memory twice.
+        self.map = flat(&std::mem::take(&mut saved.map))?;
+        self.reverse = flat(&std::mem::take(&mut saved.reverse))?;
+        self.erases.copy_from_slice(&saved.erases);
+        self.closed_at.copy_from_slice(&saved.closed_at);
+        self.closings = saved.closed_at.iter().copied().max().unwrap_or(0);
+        let streams = self.streams.count();
+        for (index, &(unit, slot)) in saved.frontiers.iter().enumerate() {
+            let (domain, stream) = ((index / streams) as u32, index % streams);
+            *self.raw_frontier_mut(domain, stream) = Frontier { unit, slot };
+            if unit != NONE {
+                self.filled_by[unit as usize] = stream as u8;
+            }
+        }
+        self.recount(&saved);
+        Ok(())
+    }
+
+    /// Rebuilds unit states and counts from the maps and frontiers.
+    fn recount(&mut self, saved: &Saved<'_>) {
+        let slots = self.geometry.unit_slots() as usize;
+        let open: std::collections::BTreeSet<u32> = saved.frontiers.iter().map(|&(unit, _)| unit).collect();
+        for domain in &mut self.domains {
+            (domain.free, domain.valid) = (0, 0);
+        }
+        for unit in 0..self.units.len() {
+            let pages = &self.reverse[unit * slots..][..slots];
+            let valid = pages.iter().filter(|&&lpn| lpn != NONE).count() as u32;
+            // A unit that was filled since its last erase carries the time; an erase clears it.
+            let state = if open.contains(&(unit as u32)) {
+                UnitState::Open
+            } else if self.closed_at[unit] != 0 {
+                UnitState::Closed
+            } else {
+                UnitState::Free
+            };
+            self.units[unit] = Unit { valid: valid as u16, state, lsb_only: false };
+            let domain = &mut self.domains[self.geometry.domain_of_unit(unit as u32) as usize];
+            domain.valid += valid;
+            domain.free += u32::from(state == UnitState::Free);
+        }
+    }
+
+    /// Makes every policy anew and tells it what is closed, in the order it was filled.
+    ///
+    /// Preconditioning ends with this, whether it was run or loaded from a file: so a run that starts from
+    /// a saved state equals one that aged the device itself, and a state can be used under other policies.
+    pub(crate) fn renew_policies(&mut self, policies: &Policies<'_>, seed: u64) {
+        let shape = shape_of(&self.geometry);
+        self.pool = AnyPool::build(policies.block_allocation, shape);
+        self.victim = AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains));
+        self.fill_pool();
+        for domain in &mut self.domains {
+            (domain.clock, domain.fruitless) = (0, 0);
+        }
+        for unit in self.by_age() {
+            if self.state_of(unit) == UnitState::Closed {
+                let domain = self.geometry.domain_of_unit(unit);
+                self.victim.on_closed(domain, unit, self.valid_of(unit), 0);
+            }
+        }
+    }
+}
+
+/// A map as a flat array.
+fn flat(words: &[u32]) -> Result<FlatArray, OutOfMemory> {
+    let memory = |reason| OutOfMemory { megabytes: words.len() as u64 * 4 / 1_000_000, reason };
+    let mut array = FlatArray::filled(words.len(), NONE).map_err(memory)?;
+    array.copy_from_slice(words);
+    Ok(array)
+}

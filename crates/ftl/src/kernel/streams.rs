@@ -1,0 +1,145 @@
+//! Streams: classes of pages that share an active block, as coordinates.
+//!
+//! A mechanism names an axis, the classes by which it tells pages apart (host or copy, region). A stream is a class on
+//! each axis, and the kernel multiplies them. Pages of a map in flash have a stream of their own, behind these.
+
+/// The most streams that a domain can have: each may hold a block open, and a spare area names its stream.
+pub const MAX_STREAMS: usize = 64;
+
+/// How many axes there are.
+pub(crate) const AXES: usize = 2;
+
+/// How the blocks of a stream are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Density {
+    /// All pages.
+    Full,
+    /// LSB pages only: a block that is full waits aside, and is no victim.
+    LsbOnly,
+}
+
+/// The classes by which a mechanism tells pages apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Axis {
+    pub(crate) classes: usize,
+    /// The class whose blocks use LSB pages only.
+    pub(crate) lsb_only: Option<usize>,
+    /// Whether the pages of one victim may be copied to different classes.
+    pub(crate) splits: bool,
+}
+
+impl Axis {
+    /// No distinction.
+    pub(crate) const ONE: Axis = Axis { classes: 1, lsb_only: None, splits: false };
+}
+
+/// All streams of a domain.
+#[derive(Clone, Debug)]
+pub(crate) struct Streams {
+    strides: [usize; AXES],
+    /// Streams of data; that of the map, if it has one, is the next.
+    data: usize,
+    has_map: bool,
+    /// Whether the pages of one victim may be copied to different streams.
+    splits: bool,
+    /// A bit for each stream that uses LSB pages only.
+    lsb_only: u64,
+    /// By slot: the LSB page behind it; empty where no stream asks.
+    next_lsb: Vec<u16>,
+}
+
+impl Streams {
+    /// The product of the axes. `next_lsb` says of each slot which LSB page follows it.
+    ///
+    /// # Panics
+    /// If there are more than [`MAX_STREAMS`], which the configuration check refuses.
+    pub(crate) fn new(axes: [Axis; AXES], has_map: bool, next_lsb: impl FnOnce() -> Vec<u16>) -> Streams {
+        let mut strides = [1; AXES];
+        let mut data = 1;
+        for (stride, axis) in strides.iter_mut().zip(axes) {
+            *stride = data;
+            data *= axis.classes;
+        }
+        assert!(data + usize::from(has_map) <= MAX_STREAMS, "{data} streams are too many");
+        let uses_lsb_only = |stream: usize| {
+            strides.iter().zip(axes).any(|(stride, axis)| axis.lsb_only == Some(stream / stride % axis.classes))
+        };
+        let lsb_only = (0..data).filter(|&stream| uses_lsb_only(stream)).fold(0, |bits, stream| bits | 1 << stream);
+        let splits = axes.iter().any(|axis| axis.splits);
+        Streams { strides, data, has_map, splits, lsb_only, next_lsb: if lsb_only == 0 { Vec::new() } else { next_lsb() } }
+    }
+
+    /// How many there would be of data.
+    pub(crate) fn product(axes: [Axis; AXES]) -> usize {
+        axes.iter().map(|axis| axis.classes).product()
+    }
+
+    /// The stream of a class on each axis.
+    #[inline]
+    pub(crate) fn at(&self, classes: [usize; AXES]) -> usize {
+        classes.iter().zip(self.strides).map(|(class, stride)| class * stride).sum()
+    }
+
+    /// All of them.
+    #[inline]
+    pub(crate) fn count(&self) -> usize {
+        self.data + usize::from(self.has_map)
+    }
+
+    /// Those of data.
+    #[inline]
+    pub(crate) fn of_data(&self) -> usize {
+        self.data
+    }
+
+    /// Whether the pages of one victim may be copied to different streams.
+    #[inline]
+    pub(crate) fn split_victims(&self) -> bool {
+        self.splits
+    }
+
+    /// That of the map's pages.
+    ///
+    /// # Panics
+    /// If the map is not in flash.
+    #[inline]
+    pub(crate) fn of_map(&self) -> usize {
+        assert!(self.has_map, "the map is in flash");
+        self.data
+    }
+
+    /// Whether a stream is that of the map's pages.
+    #[inline]
+    pub(crate) fn is_map(&self, stream: usize) -> bool {
+        self.has_map && stream == self.data
+    }
+
+    /// How the blocks of a stream are used.
+    #[inline]
+    pub(crate) fn density(&self, stream: usize) -> Density {
+        if self.lsb_only >> stream & 1 == 0 { Density::Full } else { Density::LsbOnly }
+    }
+
+    /// The slot that a stream fills after a slot; the number of slots if there is none.
+    #[inline]
+    pub(crate) fn slot_after(&self, stream: usize, slot: u32) -> u32 {
+        if self.lsb_only >> stream & 1 == 0 { slot + 1 } else { u32::from(self.next_lsb[slot as usize]) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn streams_are_the_product_of_their_axes() {
+        let regions = Axis { classes: 3, lsb_only: None, splits: true };
+        let buffered = Axis { classes: 2, lsb_only: Some(0), splits: false };
+        let streams = Streams::new([regions, buffered], true, || vec![2, 2, 4, 4]);
+        assert_eq!((streams.count(), streams.of_data(), streams.of_map()), (7, 6, 6));
+        assert_eq!([[0, 0], [2, 0], [0, 1], [2, 1]].map(|classes| streams.at(classes)), [0, 2, 3, 5]);
+        let full: Vec<usize> = (0..7).filter(|&stream| streams.density(stream) == Density::Full).collect();
+        assert_eq!(full, [3, 4, 5, 6]);
+        assert_eq!((streams.slot_after(1, 0), streams.slot_after(4, 0)), (2, 1));
+    }
+}

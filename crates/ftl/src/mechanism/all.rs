@@ -1,0 +1,425 @@
+//! All mechanisms, in the order in which a line of the agenda asks them; and none.
+
+use std::ops::Range;
+
+use base::{Cause, Geometry, Instant, Lpn, Ppn};
+
+use super::dftl::Dftl;
+use super::paired::Paired;
+use super::separation::Separation;
+use super::twin::Twin;
+use super::wear::WearLeveling;
+use super::*;
+use crate::kernel::{Axis, Budget, Streams, Wordlines};
+
+/// No mechanism.
+pub(crate) struct Plain;
+
+impl Mechanism for Plain {}
+
+impl Mechanisms for Plain {
+    const IS_PLAIN: bool = true;
+
+    fn build(_: &mut Kernel, _: &Policies<'_>, _: &Allocation) -> Result<Plain, OutOfMemory> {
+        Ok(Plain)
+    }
+}
+
+/// Any mechanisms.
+pub(crate) struct All {
+    separation: Separation,
+    dftl: Option<Box<Dftl>>,
+    paired: Option<Box<Paired>>,
+    twin: Twin,
+    wear: WearLeveling,
+}
+
+/// Tells every mechanism in force.
+macro_rules! each {
+    ($self:ident, $it:ident => $told:expr) => {{
+        {
+            // Regions change before anybody looks at them.
+            let $it = &mut $self.separation;
+            $told;
+        }
+        if let Some($it) = &mut $self.dftl {
+            // Map entries change before what a protection makes of the page.
+            $told;
+        }
+        if let Some($it) = &mut $self.paired {
+            $told;
+        }
+        {
+            let $it = &mut $self.wear;
+            $told;
+        }
+    }};
+}
+
+/// The first answer of a mechanism that has one.
+macro_rules! first {
+    ($self:ident, $it:ident => $asked:expr) => {{
+        let mut answer = None;
+        if let Some($it) = &mut $self.dftl {
+            // What the map needs comes before what protects pages: a victim waits for both, a host page for the map first.
+            answer = $asked;
+        }
+        if answer.is_none()
+            && let Some($it) = &mut $self.paired
+        {
+            answer = $asked;
+        }
+        answer
+    }};
+}
+
+impl Mechanism for All {
+    #[inline]
+    fn is_pending(&self, domain: u32) -> bool {
+        self.dftl.as_ref().is_some_and(|it| it.is_pending(domain))
+            || self.paired.as_ref().is_some_and(|it| it.is_pending(domain))
+    }
+
+    fn is_cramped(&self, kernel: &Kernel, domain: u32) -> bool {
+        self.paired.as_ref().is_some_and(|it| it.is_cramped(kernel, domain))
+    }
+
+    fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<u32> {
+        self.paired.as_ref()?.erasable(kernel, domain)
+    }
+
+    fn erase_cause(&self, domain: u32, unit: u32) -> Option<Cause> {
+        self.paired.as_ref()?.erase_cause(domain, unit)
+    }
+
+    fn delays_erase(&self, kernel: &Kernel, domain: u32, unit: u32) -> bool {
+        self.dftl.as_ref().is_some_and(|it| it.delays_erase(kernel, domain, unit))
+    }
+
+    fn neighbours(&self, kernel: &Kernel, domain: u32) -> Range<u32> {
+        self.twin.neighbours(kernel, domain)
+    }
+
+    fn goes_along(&self, kernel: &Kernel, domain: u32) -> bool {
+        self.twin.goes_along(kernel, domain)
+    }
+
+    #[inline]
+    fn pick(&self, kernel: &Kernel, domain: u32, job: &mut Job, stream_of: &dyn Fn(Lpn) -> usize, group: &mut Group) {
+        self.twin.pick(kernel, domain, job, stream_of, group);
+    }
+
+    fn elsewhere(&self, domain: u32, page: Ppn) -> Option<Source> {
+        self.paired.as_ref()?.elsewhere(domain, page)
+    }
+
+    fn kept(&self, domain: u32, aside: &mut Vec<u32>, in_work: &mut Vec<u32>) {
+        self.dftl.iter().for_each(|it| it.kept(domain, aside, in_work));
+        self.paired.iter().for_each(|it| it.kept(domain, aside, in_work));
+    }
+
+    fn check(&self, kernel: &Kernel) -> Result<(), String> {
+        self.dftl.as_ref().map_or(Ok(()), |it| it.check(kernel))?;
+        self.paired.as_ref().map_or(Ok(()), |it| it.check(kernel))
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        self.separation.figures(figures);
+        self.dftl.iter().for_each(|it| it.figures(figures));
+        self.paired.iter().for_each(|it| it.figures(figures));
+    }
+
+    #[inline]
+    fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
+        each!(self, it => it.placed(kernel, page));
+    }
+
+    fn padded(&mut self, kernel: &Kernel, domain: u32, at: Ppn) {
+        each!(self, it => it.padded(kernel, domain, at));
+    }
+
+    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+        each!(self, it => it.filled(kernel, domain, unit));
+    }
+
+    fn trimmed(&mut self, kernel: &mut Kernel, lpn: Lpn) {
+        each!(self, it => it.trimmed(kernel, lpn));
+    }
+
+    #[inline]
+    fn read(&mut self, lpn: Lpn) {
+        each!(self, it => it.read(lpn));
+    }
+
+    fn erased(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, why: Option<Why>) -> bool {
+        let mut was_kept = false;
+        each!(self, it => was_kept |= it.erased(kernel, domain, unit, why));
+        was_kept
+    }
+
+    fn suspended(&mut self, domain: u32, is_for_erase: bool) {
+        each!(self, it => it.suspended(domain, is_for_erase));
+    }
+
+    fn settled(&mut self, domain: u32) {
+        each!(self, it => it.settled(domain));
+    }
+
+    fn committed(&mut self, kernel: &mut Kernel, domain: u32) {
+        each!(self, it => it.committed(kernel, domain));
+    }
+
+    fn renew(&mut self, kernel: &mut Kernel, policies: &Policies<'_>) {
+        each!(self, it => it.renew(kernel, policies));
+    }
+
+    fn pending(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool, group: &mut Group) -> Pending {
+        match &mut self.dftl {
+            Some(it) => it.pending(kernel, domain, has_room, group),
+            None => Pending::None,
+        }
+    }
+
+    fn take_up(&mut self, kernel: &mut Kernel, domain: u32) {
+        each!(self, it => it.take_up(kernel, domain));
+    }
+
+    fn before_copies(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> Option<Op> {
+        first!(self, it => it.before_copies(kernel, domain, group))
+    }
+
+    fn end(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> End {
+        let not_erase = |end: End| (end != End::Erase).then_some(end);
+        first!(self, it => not_erase(it.end(kernel, domain, group))).unwrap_or(End::Erase)
+    }
+
+    fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, group: &mut Group) -> End {
+        let not_erase = |end: End| (end != End::Erase).then_some(end);
+        first!(self, it => not_erase(it.before_erase(kernel, domain, unit, group))).unwrap_or(End::Erase)
+    }
+
+    fn before_page(&mut self, kernel: &mut Kernel, domain: u32, at: Ppn, group: &mut Group) -> Option<Op> {
+        first!(self, it => it.before_page(kernel, domain, at, group))
+    }
+
+    fn under(&mut self, kernel: &mut Kernel, domain: u32, stream: usize) -> Under {
+        self.paired.as_mut().map_or(Under::Nothing, |it| it.under(kernel, domain, stream))
+    }
+
+    fn room(&mut self, kernel: &mut Kernel, domain: u32, stream: usize, turn: Room) -> bool {
+        first!(self, it => it.room(kernel, domain, stream, turn).then_some(())).is_some()
+    }
+
+    fn may_begin(&mut self, kernel: &Kernel, domain: u32, why: Why) -> bool {
+        first!(self, it => (!it.may_begin(kernel, domain, why)).then_some(())).is_none()
+    }
+
+    fn due(&mut self, kernel: &Kernel, domain: u32) -> Option<(u32, Why)> {
+        self.wear.due(kernel, domain)
+    }
+
+    fn failed(&mut self, kernel: &Kernel, domain: u32, at: Ppn) -> bool {
+        first!(self, it => it.failed(kernel, domain, at).then_some(())).is_some()
+    }
+
+    fn sealed(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+        each!(self, it => it.sealed(kernel, domain, unit));
+    }
+
+    fn adopt_page(&mut self, lpn: Lpn, region: u8) {
+        each!(self, it => it.adopt_page(lpn, region));
+    }
+
+    fn adopt_open(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, next: u32) -> bool {
+        first!(self, it => it.adopt_open(kernel, domain, unit, next).then_some(())).is_some()
+    }
+
+    fn adopt_frontier(&mut self, kernel: &Kernel, domain: u32, unit: u32, next: u32, found: &Scanned) {
+        each!(self, it => it.adopt_frontier(kernel, domain, unit, next, found));
+    }
+
+    fn adopt_aside(&mut self, domain: u32, unit: u32) {
+        each!(self, it => it.adopt_aside(domain, unit));
+    }
+
+    fn reopen(&mut self, kernel: &mut Kernel) {
+        each!(self, it => it.reopen(kernel));
+    }
+
+    fn rescued(&self, kernel: &Kernel, scan: &[Scanned], at: Ppn, spare: &Spare) -> Option<Rescue> {
+        self.paired.as_ref()?.rescued(kernel, scan, at, spare)
+    }
+
+    fn may_rescue_to(&self, kernel: &Kernel, at: Ppn) -> bool {
+        self.paired.as_ref().is_none_or(|it| it.may_rescue_to(kernel, at))
+    }
+}
+
+impl Mechanisms for All {
+    const IS_PLAIN: bool = false;
+
+    fn build(kernel: &mut Kernel, policies: &Policies<'_>, allocation: &Allocation) -> Result<All, OutOfMemory> {
+        Ok(All {
+            separation: Separation::build(policies.separation, kernel.user_pages() as usize),
+            dftl: Dftl::build(kernel, policies, allocation)?.map(Box::new),
+            paired: Paired::build(kernel, policies).map(Box::new),
+            twin: Twin::new(policies.reclaim_unit),
+            wear: WearLeveling::build(policies.wear_leveling, crate::kernel::shape_of(kernel.geometry())),
+        })
+    }
+
+    #[inline]
+    fn host_stream(&self, kernel: &Kernel, lpn: Lpn, is_mapped: bool) -> usize {
+        let paired = self.paired.as_ref().map_or(0, |it| it.host_class(lpn, is_mapped));
+        kernel.streams().at([self.separation.host_class(lpn, is_mapped), paired])
+    }
+
+    #[inline]
+    fn copy_stream(&self, kernel: &Kernel, lpn: Lpn) -> usize {
+        let paired = self.paired.as_ref().map_or(0, |it| it.copy_class(lpn));
+        kernel.streams().at([self.separation.copy_class(lpn), paired])
+    }
+
+    #[inline]
+    fn region(&self, lpn: Lpn) -> u8 {
+        self.separation.region(lpn)
+    }
+
+    #[inline]
+    fn guards_pages(&self) -> bool {
+        self.paired.is_some()
+    }
+
+    #[inline]
+    fn tell(&mut self, kernel: &mut Kernel, now: Instant) -> Option<f64> {
+        let omega = self.separation.tell(now)?;
+        kernel.note_locality(Some(omega));
+        Some(omega)
+    }
+
+    #[inline]
+    fn holds_entry(&self, lpn: Lpn) -> bool {
+        self.dftl.as_ref().is_none_or(|it| it.holds_entry(lpn))
+    }
+
+    #[inline]
+    fn is_known(&self, kernel: &Kernel, lpn: Lpn) -> bool {
+        self.dftl.as_ref().is_none_or(|it| it.is_known(kernel, lpn))
+    }
+
+    fn want_entry(&mut self, kernel: &mut Kernel, lpn: Lpn, for_write: bool) -> u32 {
+        self.dftl.as_mut().expect("a map in flash").want(kernel, lpn, for_write)
+    }
+
+    #[inline]
+    fn has_owners(&self) -> bool {
+        self.dftl.as_ref().is_some_and(|it| it.has_owners())
+    }
+
+    #[inline]
+    fn owner_of(&self, lpn: Lpn) -> Option<u32> {
+        self.dftl.as_ref().map(|it| it.owner_of(lpn))
+    }
+
+    #[inline]
+    fn promised(&self, domain: u32) -> u32 {
+        self.dftl.as_ref().map_or(0, |it| it.unwritten(domain))
+    }
+
+    fn keep_contents(&mut self) {
+        self.dftl.iter_mut().for_each(|it| it.keep_contents());
+    }
+
+    fn combined_place(&mut self, kernel: &mut Kernel, domain: u32, cause: Cause) -> Ppn {
+        match (cause, &self.paired) {
+            (Cause::Backup, Some(paired)) => paired.next_backup_page(kernel, domain),
+            _ => kernel.next_place(domain, kernel.streams().of_map()),
+        }
+    }
+
+    fn combine(&mut self, kernel: &mut Kernel, domain: u32, cause: Cause, pages: &[Ppn]) -> Combined {
+        match (cause, &mut self.paired, &mut self.dftl) {
+            (Cause::Backup, Some(paired), _) => paired.back_up(kernel, domain, pages),
+            (_, _, Some(dftl)) => dftl.update(kernel, domain),
+            _ => unreachable!("nothing is combined"),
+        }
+    }
+
+    fn was_read(&mut self, kernel: &mut Kernel, domain: u32) -> Lpn {
+        self.dftl.as_mut().expect("a map in flash").fetched(kernel, domain)
+    }
+}
+
+/// How the space of a domain is shared among those who need of it, under the policies that were chosen.
+pub(crate) struct Plan {
+    free_blocks: u32,
+    axes: [Axis; 2],
+    needs: Needs,
+    has_map: bool,
+    is_dynamic: bool,
+    next_lsb: Vec<u16>,
+}
+
+impl Plan {
+    pub(crate) fn new(policies: &Policies<'_>, geometry: &Geometry) -> Plan {
+        let separation = Separation::needs(policies, geometry);
+        let paired = Paired::needs(policies, geometry);
+        let dftl = Dftl::needs(policies, geometry);
+        Plan {
+            free_blocks: policies.free_blocks(),
+            axes: [separation.axis, paired.axis],
+            needs: Needs::sum(&[separation, paired, dftl]),
+            has_map: policies.has_map(),
+            is_dynamic: crate::allocation::is_dynamic(policies.allocation.name),
+            next_lsb: Wordlines::new(policies.cell, policies.program_order, geometry).next_lsb_by_slot(),
+        }
+    }
+
+    /// Whether page mapping can do without any mechanism.
+    pub(crate) fn is_plain(policies: &Policies<'_>, geometry: &Geometry) -> bool {
+        geometry.unit_width == 1
+            && policies.mapping.name == "page"
+            && policies.separation.name == "none"
+            && policies.wear_leveling.name == "none"
+            && policies.gc_schedule.name == "threshold"
+            && !paired::keeps_track(policies.paired_page.name)
+    }
+
+    /// Whether room is made before each host page, instead of after an active block was filled.
+    pub(crate) fn on_demand(&self) -> bool {
+        self.needs.on_demand
+    }
+
+    /// Streams and budget of a domain.
+    pub(crate) fn shares(&self, geometry: &Geometry) -> (Streams, Budget) {
+        let streams = Streams::new(self.axes, self.has_map, || self.next_lsb.clone());
+        (streams, self.budget(geometry))
+    }
+
+    fn budget(&self, geometry: &Geometry) -> Budget {
+        Budget::new(geometry, self.free_blocks, self.axes, &self.needs, self.has_map)
+    }
+
+    /// Streams that a domain would have.
+    pub(crate) fn streams(&self) -> usize {
+        Streams::product(self.axes) + usize::from(self.has_map)
+    }
+
+    /// Pages of a map in flash beside so many of the host; none where the map is in DRAM.
+    pub(crate) fn map_pages(&self, geometry: &Geometry, user_pages: u64) -> u64 {
+        if self.has_map { dftl::translation_pages(geometry, user_pages) } else { 0 }
+    }
+
+    /// The largest user space, in pages, that can be kept writable for ever.
+    pub(crate) fn largest_user_pages(&self, geometry: &Geometry) -> u64 {
+        let valid = self.budget(geometry).max_valid;
+        let data = if self.has_map { dftl::most_data_pages(geometry, valid) } else { valid };
+        let all = data * u64::from(geometry.domains());
+        if self.is_dynamic {
+            // Some domain always has to accept the next page, also where a formula fixes the die.
+            all.saturating_sub(u64::from(geometry.dies_per_chip * geometry.planes_per_die))
+        } else {
+            all
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! What a domain does for its map, and what the map hears of writes, moves and trims.
+
+use base::{Lpn, Ppn};
+
+use super::{Combined, Dftl, Due, End, NONE, PATIENCE, Pending, Reason, Task, Wanted};
+use crate::group::Group;
+use crate::kernel::{Kernel, Why};
+use crate::ops::Op;
+use crate::victim::UnitState;
+
+// What is asked of entries.
+impl Dftl {
+    /// Whether the map entry of a page is in the cache.
+    #[inline]
+    pub(crate) fn holds_entry(&self, lpn: Lpn) -> bool {
+        self.cache.holds(lpn.0)
+    }
+
+    /// Whether the map entry of a page is at hand: in the cache, or on a translation page that was never written.
+    #[inline]
+    pub(crate) fn is_known(&self, kernel: &Kernel, lpn: Lpn) -> bool {
+        self.cache.holds(lpn.0) || !kernel.is_mapped(self.lpn_of(self.page_of(lpn)))
+    }
+
+    /// The map entry of a page was used to read it.
+    #[inline]
+    pub(super) fn used(&mut self, lpn: Lpn) {
+        self.figures.lookups += 1;
+        let slot = self.cache.slot(lpn.0);
+        if slot != NONE {
+            let domain = self.owner_of(lpn);
+            self.cache.touch(domain, slot);
+        }
+    }
+
+    /// The translation page of a fetch was read. Returns whose entry it was read for.
+    ///
+    /// # Panics
+    /// If there was no fetch.
+    pub(crate) fn fetched(&mut self, kernel: &mut Kernel, domain: u32) -> Lpn {
+        let instance = &mut self.instances[domain as usize];
+        assert!(matches!(instance.task, Some(Task::Fetch(_))), "a translation page is fetched when it was asked for");
+        instance.task = None;
+        let lpn = instance.wanted.expect("a translation page is fetched for an entry");
+        self.has_come(kernel, domain, lpn);
+        self.figures.fetches += 1;
+        lpn
+    }
+
+    /// Places the next version of the translation page in hand; with it all its entries in the cache are clean.
+    ///
+    /// # Panics
+    /// If there was no such task.
+    pub(crate) fn update(&mut self, kernel: &mut Kernel, domain: u32) -> Combined {
+        let Some(Task::Update(page, reason)) = self.instances[domain as usize].task.take() else {
+            panic!("a translation page is written when it was asked for");
+        };
+        let written = self.cache.clean(page);
+        self.due[page as usize] = Due::default();
+        match reason {
+            Reason::WriteBack => {
+                self.figures.write_backs += 1;
+                self.figures.entries_written_back += u64::from(written);
+            }
+            Reason::Moved => self.figures.gc_updates += 1,
+            Reason::Trimmed => self.figures.trim_updates += 1,
+        }
+        self.instances[domain as usize].in_flight = Some(page);
+        self.updates[page as usize].placed += 1;
+        if let Some(mut contents) = self.in_flash.take() {
+            for entry in self.entries_of(page) {
+                contents[entry.index()] = kernel.lookup(entry);
+            }
+            self.in_flash = Some(contents);
+        }
+        let lpn = self.lpn_of(page);
+        match kernel.lookup(lpn) {
+            None => self.instances[domain as usize].unwritten -= 1,
+            Some(old) => kernel.invalidate(old),
+        }
+        let place = kernel.place_new(domain, kernel.streams().of_map(), lpn, false);
+        Combined { place, lpn: Some(lpn) }
+    }
+}
+
+// What happens to pages.
+impl Dftl {
+    /// A page was written: its entry, which is in the cache, is dirty.
+    pub(super) fn entry_written(&mut self, kernel: &mut Kernel, lpn: Lpn) {
+        let (slot, page) = (self.cache.slot(lpn.0), self.page_of(lpn));
+        assert_ne!(slot, NONE, "a page is written when its entry is at hand");
+        self.figures.lookups += 1;
+        let owner = self.owner_of(lpn);
+        self.cache.touch(owner, slot);
+        self.cache.make_dirty(slot, page);
+        if self.instances[owner as usize].held == Some(lpn) {
+            self.instances[owner as usize].held = None;
+            self.want_next(kernel, owner);
+        }
+    }
+
+    /// A page was moved: its entry changes in the cache alone if it is there; else its translation page has to be
+    /// updated before the victim is erased.
+    pub(super) fn entry_moved(&mut self, domain: u32, lpn: u32) {
+        if self.is_translation(lpn) {
+            return;
+        }
+        let (slot, page) = (self.cache.slot(lpn), self.page_of(Lpn(lpn)));
+        if slot != NONE {
+            self.figures.moved_cached += 1;
+            self.cache.make_dirty(slot, page);
+            return;
+        }
+        self.figures.moved_uncached += 1;
+        let was_due = std::mem::replace(&mut self.due[page as usize].moved, true);
+        let moved = &mut self.instances[domain as usize].moved;
+        if !was_due || self.has_owners_elsewhere && !moved.contains(&page) {
+            moved.push(page);
+        }
+    }
+
+    /// A page that was mapped was trimmed.
+    pub(super) fn entry_trimmed(&mut self, kernel: &mut Kernel, lpn: Lpn) {
+        let (slot, page) = (self.cache.slot(lpn.0), self.page_of(lpn));
+        if slot != NONE {
+            self.cache.make_dirty(slot, page);
+        } else if !std::mem::replace(&mut self.due[page as usize].trimmed, true) {
+            let owner = self.owner_of(lpn);
+            self.instances[owner as usize].trimmed.push(page);
+            self.wake(kernel, owner);
+        }
+    }
+
+    /// A unit of translation pages is filled.
+    pub(super) fn note_filled(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+        let closed = &mut self.instances[domain as usize].closed;
+        closed.retain(|&other| other != unit && kernel.state_of(other) == UnitState::Closed && kernel.holds_map(other));
+        closed.push(unit);
+    }
+}
+
+// What a domain does next.
+impl Dftl {
+    /// The next operation that a domain does for its map, apart from those that belong to a collection.
+    pub(super) fn next_task(
+        &mut self,
+        kernel: &mut Kernel,
+        domain: u32,
+        has_room: bool,
+        group: &mut Group,
+    ) -> Pending {
+        if self.instances[domain as usize].task.is_none() {
+            let mut wanted = self.task_for_entry(kernel, domain, has_room);
+            if wanted == Wanted::Nothing {
+                wanted = self.task_for_others(kernel, domain, has_room);
+            }
+            if wanted == Wanted::Nothing {
+                wanted = self.task_for_trims(kernel, domain, has_room);
+            }
+            match wanted {
+                Wanted::Nothing => return Pending::None,
+                Wanted::Room => return Pending::Room,
+                Wanted::Task(task) => self.instances[domain as usize].task = Some(task),
+            }
+        }
+        match self.task_in_hand(kernel, domain, group) {
+            Some(op) => Pending::Act(op),
+            None => Pending::None,
+        }
+    }
+
+    /// What has to be done for the entry that is wanted; nothing if it could be had at once, or has to wait.
+    fn task_for_entry(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool) -> Wanted {
+        let Some(lpn) = self.instances[domain as usize].wanted else { return Wanted::Nothing };
+        if self.cache.is_full(domain) {
+            let mut slot = self.cache.order(domain).oldest;
+            if self.cache.entry(slot).is_dirty {
+                if kernel.job(domain).is_none() {
+                    let page = self.page_of(Lpn(self.cache.entry(slot).lpn));
+                    return self.with_room(kernel, domain, has_room, Task::Update(page, Reason::WriteBack));
+                }
+                match self.cache.oldest_clean(domain) {
+                    Some(clean) => slot = clean,
+                    None => return Wanted::Nothing,
+                }
+            }
+            self.cache.evict(domain, slot);
+        }
+        let page = self.page_of(lpn);
+        if kernel.is_mapped(self.lpn_of(page)) {
+            return Wanted::Task(Task::Fetch(page));
+        }
+        self.has_come(kernel, domain, lpn);
+        // A write in a shared queue may have waited for it.
+        self.wake(kernel, domain);
+        Wanted::Nothing
+    }
+
+    /// A translation page to update because of trims; not while the domain is collected, which needs the room.
+    fn task_for_trims(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool) -> Wanted {
+        if kernel.job(domain).is_some() {
+            return Wanted::Nothing;
+        }
+        while let Some(&page) = self.instances[domain as usize].trimmed.last() {
+            if self.due[page as usize].trimmed {
+                return self.with_room(kernel, domain, has_room, Task::Update(page, Reason::Trimmed));
+            }
+            self.instances[domain as usize].trimmed.pop();
+        }
+        Wanted::Nothing
+    }
+
+    /// A task, if a translation page can be placed now.
+    pub(super) fn with_room(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool, task: Task) -> Wanted {
+        if kernel.is_open(domain, kernel.streams().of_map()) {
+            return Wanted::Task(task);
+        }
+        if self.is_parked(domain) {
+            // Data would only park another victim; and without invalid translation pages the reserve is enough for the
+            // rest.
+            return if self.compact(kernel, domain, Why::Room) { Wanted::Nothing } else { Wanted::Task(task) };
+        }
+        if has_room { Wanted::Task(task) } else { Wanted::Room }
+    }
+
+    /// The next translation page to update before the victim of a domain is erased.
+    fn moved_update(&mut self, kernel: &Kernel, domain: u32, group: &mut Group) -> Option<Op> {
+        let instance = &mut self.instances[domain as usize];
+        while let Some(&page) = instance.moved.last() {
+            if self.due[page as usize].moved {
+                instance.task = Some(Task::Update(page, Reason::Moved));
+                return self.task_in_hand(kernel, domain, group);
+            }
+            instance.moved.pop();
+        }
+        None
+    }
+
+    /// The updates that come before the next copy of a collection: those that a collection before has left. Its victim
+    /// has been given back, so they are not needed for its erase yet; but they would pile up.
+    pub(super) fn carried_update(&mut self, kernel: &Kernel, domain: u32, group: &mut Group) -> Option<Op> {
+        let unit = kernel.job(domain)?.unit;
+        if !self.instances[domain as usize].carries || kernel.holds_map(unit) {
+            return None;
+        }
+        let op = self.moved_update(kernel, domain, group);
+        if op.is_none() {
+            self.instances[domain as usize].carries = false;
+        }
+        op
+    }
+
+    /// What comes before the erase of an empty victim: the updates for its pages.
+    pub(super) fn end_of_victim(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> End {
+        if kernel.job(domain).is_none_or(|job| kernel.holds_map(job.unit)) {
+            return End::Erase;
+        }
+        if self.park(kernel, domain) {
+            return End::Park;
+        }
+        self.moved_update(kernel, domain, group).map_or(End::Erase, End::Act)
+    }
+
+    /// Whether translation pages have to be updated before a victim is erased.
+    pub(super) fn awaits_updates(&self, domain: u32) -> bool {
+        self.instances[domain as usize].moved.iter().any(|&page| self.due[page as usize].moved)
+    }
+
+    /// The operation of the task in hand.
+    fn task_in_hand(&self, kernel: &Kernel, domain: u32, group: &mut Group) -> Option<Op> {
+        let task = self.instances[domain as usize].task?;
+        let (Task::Fetch(page) | Task::Update(page, _)) = task;
+        group.clear();
+        if let Some(at) = kernel.lookup(self.lpn_of(page)) {
+            group.push(at);
+        }
+        Some(if matches!(task, Task::Fetch(_)) { Op::Read } else { Op::Combine })
+    }
+
+    /// Collects translation pages whatever the victim policy says, because free units ran short: the emptiest closed unit
+    /// that has an invalid page. Collecting it takes no update of the map, so it gives room for sure.
+    ///
+    /// While there is room for another collection of data the policy is heard first, a few times: were translation pages
+    /// compacted after each, their units would never have more than a few invalid pages to gain.
+    pub(super) fn compact(&mut self, kernel: &mut Kernel, domain: u32, why: Why) -> bool {
+        let (free, clock) = (kernel.free(domain), kernel.clock(domain));
+        if free >= kernel.budget().reserve {
+            return false;
+        }
+        let instance = &mut self.instances[domain as usize];
+        if instance.heard_at != clock {
+            (instance.heard, instance.heard_at) = (0, clock);
+        }
+        if free >= kernel.budget().for_a_victim && instance.heard < PATIENCE {
+            instance.heard += 1;
+            return false;
+        }
+        let slots = kernel.geometry().unit_slots();
+        let is_closed = |unit: u32| kernel.state_of(unit) == UnitState::Closed && kernel.holds_map(unit);
+        let closed = instance.closed.iter().copied().filter(|&unit| is_closed(unit) && kernel.valid_of(unit) < slots);
+        let Some(unit) = closed.min_by_key(|&unit| (kernel.valid_of(unit), unit)) else { return false };
+        kernel.begin(domain, unit, why);
+        true
+    }
+
+    /// Keeps beside the map what the translation pages say.
+    pub(crate) fn keep_contents(&mut self) {
+        self.in_flash = Some(vec![None; self.user_pages as usize]);
+    }
+
+    /// A victim was erased.
+    ///
+    /// # Panics
+    /// If translation pages say of moved pages that they are still in it.
+    pub(super) fn check_contents(&self, kernel: &Kernel, unit: u32) {
+        let Some(contents) = &self.in_flash else { return };
+        let is_in_unit = |at: Option<Ppn>| at.is_some_and(|at| kernel.geometry().unit_of(at) == unit);
+        let lost = (0..self.user_pages).map(Lpn).find(|&lpn| {
+            let slot = self.cache.slot(lpn.0);
+            let is_newer = slot != NONE && self.cache.entry(slot).is_dirty;
+            is_in_unit(contents[lpn.index()]) && !is_newer && !self.due[self.page_of(lpn) as usize].trimmed
+        });
+        assert_eq!(lost, None, "translation pages name no page of an erased unit");
+    }
+}

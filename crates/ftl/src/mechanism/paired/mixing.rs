@@ -1,0 +1,86 @@
+//! GCMix: the valid pages of a victim under the pages that the host writes (GCMix, section 4).
+
+use super::{Mechanism as _, Paired, Scheme};
+use crate::kernel::{Kernel, Why};
+use crate::mechanism::Under;
+
+/// Whether there is room to empty any victim after the next host page, whichever streams its pages go to.
+///
+/// Where all copies go to one stream, or a unit holds pages of one stream, they open one unit at most, and the
+/// reserve has it. Where victims split and are mixed a victim's pages may open a unit in each stream.
+/// Emptying it fills no more slots than its erase gives back, so what counts is slots: as many as all frontiers can
+/// keep open, and those that the host page and the copies under it take.
+pub(super) fn can_empty_any_victim(kernel: &Kernel, domain: u32) -> bool {
+    let streams = kernel.streams().of_data() as u32;
+    let free = kernel.free(domain);
+    if !kernel.streams().split_victims() || free > streams {
+        return true;
+    }
+    let slots = kernel.geometry().unit_slots();
+    let frontiers = (0..kernel.streams().count()).filter_map(|stream| kernel.frontier(domain, stream));
+    let open: u32 = frontiers.map(|frontier| slots - frontier.slot).sum();
+    free * slots + open > streams * slots + kernel.wordlines().most_open()
+}
+
+impl Paired {
+    /// What goes under the next host page of a stream.
+    pub(super) fn page_under(&mut self, kernel: &mut Kernel, domain: u32, stream: usize) -> Under {
+        if self.scheme != Scheme::Mixing {
+            return Under::Nothing;
+        }
+        let slot = kernel.open_frontier(domain, stream).slot;
+        if kernel.wordlines().is_top(slot) {
+            return Under::Nothing;
+        }
+        if self.has_victim(kernel, domain) {
+            Under::Victim
+        } else if self.has_erasable(kernel, domain) {
+            Under::Erase
+        } else {
+            Under::Nothing
+        }
+    }
+
+    /// Turns mixing on or off by the watermarks and, if adaptive, by ω (GCMix, Algorithm 1).
+    fn update_mixing(&mut self, kernel: &Kernel, domain: u32) -> bool {
+        let Some(watermarks) = self.watermarks else { return false };
+        let free = kernel.free(domain);
+        let guard = &mut self.guards[domain as usize];
+        let is_local = watermarks.tau.is_some_and(|tau| kernel.locality().is_some_and(|omega| omega >= tau));
+        guard.is_mixing = !is_local && if guard.is_mixing { free < watermarks.high } else { free <= watermarks.low };
+        guard.is_mixing
+    }
+
+    /// Whether mixing is on and there is a victim with valid pages.
+    fn has_victim(&mut self, kernel: &mut Kernel, domain: u32) -> bool {
+        if !self.update_mixing(kernel, domain) {
+            return false;
+        }
+        loop {
+            if kernel.pairing(domain).is_none() {
+                let Some(unit) = kernel.choose(domain) else { return false };
+                let job = kernel.take_victim(domain, unit, Why::Pairing);
+                kernel.set_pairing(domain, Some(job));
+            }
+            if kernel.pairing(domain).is_some_and(|job| kernel.valid_of(job.unit) > 0) {
+                return true;
+            }
+            self.hold_victim(kernel, domain);
+            if self.has_erasable(kernel, domain) {
+                // It gives room, perhaps enough to suspend mixing: erased before another is chosen.
+                return false;
+            }
+        }
+    }
+
+    /// Puts an empty victim among the units that wait for their erase.
+    pub(super) fn hold_victim(&mut self, kernel: &mut Kernel, domain: u32) {
+        if let Some(job) = kernel.set_pairing(domain, None) {
+            self.guards[domain as usize].held.push(job.unit);
+        }
+    }
+
+    pub(super) fn has_erasable(&self, kernel: &Kernel, domain: u32) -> bool {
+        self.erasable(kernel, domain).is_some()
+    }
+}

@@ -1,0 +1,438 @@
+//! Protection of paired pages (GCMix, sections 3 and 4).
+//!
+//! The pages of a wordline share cells. While an upper page is programmed the lower pages of its wordline
+//! are at risk: should a power cut or a failure interrupt the program, their data are gone. Every scheme here
+//! comes down to one question, asked before an upper page is programmed: **is each valid lower page of its
+//! wordline covered**, that is, stored in a second place that stays until the program is done?
+//!
+//! | scheme | what covers a lower page |
+//! |---|---|
+//! | `lsb-backup` | a copy in a block of which only the LSB pages are used, made just before |
+//! | `parity-backup` | the exclusive-or of two LSB pages, in such a block; in `shadow` order it serves two programs |
+//! | `slc-buffer` | the buffer block the page is merged from, erased only when the wordline is complete |
+//! | `gcmix` | the victim that the page was copied from, whose erase is held back; else an LSB backup |
+//!
+//! `page-buffer` and `supercap` cost no flash operation: they decide what a fault destroys. A page that was
+//! copied by garbage collection is covered by its victim under every scheme that keeps track.
+
+mod guard;
+mod lowers;
+mod mixing;
+mod restart;
+
+use std::collections::{BTreeSet, VecDeque};
+
+use base::{Cause, Choice, Geometry, Param, ParamKind, Ppn, Seam};
+
+use super::{End, Mechanism, Origin, Placing, Under};
+use crate::agenda::Room;
+use crate::group::Group;
+use crate::kernel::{Axis, Frontier, Kernel, Needs, Spare, Why};
+use crate::ops::{Op, Source};
+use crate::recovery::{Rescue, Scanned};
+use crate::victim::UnitState;
+use crate::{Figures, Policies};
+use lowers::{Cover, Lowers};
+
+const LOW: Param = Param {
+    name: "low",
+    default: 1.0,
+    min: 0.0,
+    max: 65_536.0,
+    kind: ParamKind::Whole,
+    doc: "Mixing begins when at most `free_blocks` + this many blocks of a plane are free (F_low − F_min).",
+};
+const HIGH: Param = Param {
+    name: "high",
+    default: 10.0,
+    min: 2.0,
+    max: 65_536.0,
+    kind: ParamKind::Whole,
+    doc: "Mixing is suspended when this many blocks of a plane are free (F_high).",
+};
+const HOLD: Param = Param {
+    name: "hold",
+    default: 1.0,
+    min: 0.0,
+    max: 1.0,
+    kind: ParamKind::Whole,
+    doc: "1: a victim is erased only when every page copied from it is out of danger; 0: as soon as it is empty, which \
+          loses data on a power cut (to show why the erase is held back).",
+};
+
+static CHOICES: &[Choice] = &[
+    Choice { name: "none", doc: "No protection.", params: &[] },
+    Choice {
+        name: "lsb-backup",
+        doc: "A lower page is copied to an LSB-only block before the upper page of its wordline is programmed (Yu and \
+              Choi 2010; GCMix Figure 3a).",
+        params: &[],
+    },
+    Choice {
+        name: "parity-backup",
+        doc: "One page, the exclusive-or of two LSB pages, is written before the first of their MSB pages; MLC (Lee and \
+              Shin 2014). With `program_order = \"consecutive\"` it is a backup of each LSB page.",
+        params: &[],
+    },
+    Choice {
+        name: "slc-buffer",
+        doc: "Host writes go to LSB-only blocks and are merged into full blocks later (Roohparvar 2008; GCMix Figure 3b).",
+        params: &[Param {
+            name: "blocks",
+            default: 8.0,
+            min: 1.0,
+            max: 65_536.0,
+            kind: ParamKind::Whole,
+            doc: "Full buffer blocks of a plane at which the oldest is merged.",
+        }],
+    },
+    Choice {
+        name: "page-buffer",
+        doc: "The controller keeps lower pages in RAM until their wordline is complete: helps against program failures, \
+              not against power cuts (Yoon et al. 2011; GCMix Figure 3c).",
+        params: &[],
+    },
+    Choice {
+        name: "supercap",
+        doc: "A capacitor lets a program under way finish when the power goes: helps against power cuts, not against \
+              program failures (Kwon et al. 2011).",
+        params: &[],
+    },
+    Choice {
+        name: "gcmix",
+        doc: "Valid pages of a victim go to lower pages, host writes to the upper pages above them, and the victim is \
+              erased afterwards (GCMix section 4); LSB backup where nothing can be paired.",
+        params: &[LOW, HIGH, HOLD],
+    },
+    Choice {
+        name: "gcmix-adaptive",
+        doc: "`gcmix` while the workload's locality ω is below a threshold, LSB backup otherwise (GCMix section 4.4); \
+              needs `separation.dac`.",
+        params: &[
+            LOW,
+            HIGH,
+            HOLD,
+            Param {
+                name: "tau",
+                default: 10.0,
+                min: 0.0,
+                max: 1e12,
+                kind: ParamKind::Number,
+                doc: "The threshold τ of ω, which is taken every simulated second.",
+            },
+        ],
+    },
+];
+
+/// The seam, for the configuration reader.
+pub static SEAM: Seam = Seam { key: "paired_page", doc: "Protection of paired pages.", choices: CHOICES };
+
+/// Whether the protection of that name keeps track of lower pages, with blocks of its own.
+pub fn keeps_track(name: &str) -> bool {
+    Scheme::of(name).keeps_track()
+}
+
+/// How lower pages are kept safe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scheme {
+    /// Not at all.
+    None,
+    /// Copies in an LSB-only block.
+    LsbBackup,
+    /// Parities in an LSB-only block.
+    ParityBackup,
+    /// Host writes pass through LSB-only blocks.
+    SlcBuffer,
+    /// Copies in volatile memory.
+    PageBuffer,
+    /// Programs under way are finished on the power that is left.
+    Supercap,
+    /// Originals in victims whose erase is held back; copies where there is none.
+    Mixing,
+}
+
+impl Scheme {
+    fn of(name: &str) -> Scheme {
+        match name {
+            "none" => Scheme::None,
+            "lsb-backup" => Scheme::LsbBackup,
+            "parity-backup" => Scheme::ParityBackup,
+            "slc-buffer" => Scheme::SlcBuffer,
+            "page-buffer" => Scheme::PageBuffer,
+            "supercap" => Scheme::Supercap,
+            "gcmix" | "gcmix-adaptive" => Scheme::Mixing,
+            name => panic!("`{name}` is not a paired-page protection"),
+        }
+    }
+
+    /// Whether it keeps a block for backups.
+    fn keeps_backups(self) -> bool {
+        matches!(self, Scheme::LsbBackup | Scheme::ParityBackup | Scheme::Mixing)
+    }
+
+    /// Whether the FTL follows which lower pages are covered.
+    fn keeps_track(self) -> bool {
+        self.keeps_backups() || self == Scheme::SlcBuffer
+    }
+}
+
+/// When host writes are paired with the pages of a victim.
+#[derive(Clone, Copy, Debug)]
+struct Watermarks {
+    /// Free units at which mixing begins.
+    low: u32,
+    /// Free units at which it is suspended.
+    high: u32,
+    /// Whether victims are kept until nothing depends on them.
+    hold: bool,
+    /// The threshold of ω.
+    tau: Option<f64>,
+}
+
+/// What a protection knows of a domain.
+#[derive(Clone, Debug, Default)]
+struct Guard {
+    lowers: Lowers,
+    /// The backup unit and its next slot, where backups are made.
+    backup: Option<Frontier>,
+    is_mixing: bool,
+    /// Empty units whose erase is held back.
+    held: Vec<u32>,
+    /// Whether a held unit is to be erased before the next host page.
+    erases: bool,
+    /// Full buffer units, oldest first.
+    buffers: VecDeque<u32>,
+    /// Whether a collection for want of room began since the last host page.
+    was_short: bool,
+}
+
+/// A protection that keeps track of lower pages.
+pub(crate) struct Paired {
+    scheme: Scheme,
+    watermarks: Option<Watermarks>,
+    /// Full buffer units at which the oldest is merged.
+    buffer_units: u32,
+    /// By domain.
+    guards: Vec<Guard>,
+    paired_pages: u64,
+    host_pages: u64,
+}
+
+impl Paired {
+    /// The protection that was chosen, if it keeps track of lower pages.
+    pub(crate) fn build(kernel: &Kernel, policies: &Policies<'_>) -> Option<Paired> {
+        let selection = policies.paired_page;
+        let scheme = Scheme::of(selection.name);
+        if !scheme.keeps_track() {
+            return None;
+        }
+        let domains = kernel.geometry().domains();
+        let watermarks = (scheme == Scheme::Mixing).then(|| Watermarks {
+            low: kernel.budget().reserve + selection.get("low") as u32,
+            high: selection.get("high") as u32,
+            hold: selection.get("hold") == 1.0,
+            tau: (selection.name == "gcmix-adaptive").then(|| selection.get("tau")),
+        });
+        Some(Paired {
+            scheme,
+            watermarks,
+            buffer_units: if scheme == Scheme::SlcBuffer { selection.get("blocks") as u32 } else { 0 },
+            guards: vec![Guard::default(); domains as usize],
+            paired_pages: 0,
+            host_pages: 0,
+        })
+    }
+}
+
+impl Mechanism for Paired {
+    fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Needs {
+        let scheme = Scheme::of(policies.paired_page.name);
+        if !scheme.keeps_track() {
+            return Needs::NONE;
+        }
+        let wordlines = crate::kernel::Wordlines::new(policies.cell, policies.program_order, geometry);
+        let needs = Needs { on_demand: true, ..Needs::NONE };
+        match scheme {
+            Scheme::SlcBuffer => Needs {
+                axis: Axis { classes: 2, lsb_only: Some(0), splits: false },
+                aside: policies.paired_page.get("blocks") as u32 + wordlines.most_open(),
+                ..needs
+            },
+            _ => Needs { aside: 1, ..needs },
+        }
+    }
+
+    /// Copies go apart from the host's pages where these go to a buffer.
+    #[inline]
+    fn copy_class(&self, _: base::Lpn) -> usize {
+        usize::from(self.scheme == Scheme::SlcBuffer)
+    }
+
+    #[inline]
+    fn is_pending(&self, domain: u32) -> bool {
+        self.guards[domain as usize].erases
+    }
+
+    fn is_cramped(&self, kernel: &Kernel, domain: u32) -> bool {
+        self.scheme == Scheme::Mixing && !mixing::can_empty_any_victim(kernel, domain)
+    }
+
+    fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<u32> {
+        let guard = &self.guards[domain as usize];
+        let hold = self.watermarks.is_none_or(|watermarks| watermarks.hold);
+        guard.held.iter().copied().find(|&unit| !hold || !guard.lowers.lean_on(kernel, unit))
+    }
+
+    fn erase_cause(&self, domain: u32, unit: u32) -> Option<Cause> {
+        self.is_backup(domain, unit).then_some(Cause::Backup)
+    }
+
+    fn elsewhere(&self, domain: u32, page: Ppn) -> Option<Source> {
+        match self.guards[domain as usize].lowers.cover_of(page) {
+            Cover::None | Cover::Lost => None,
+            Cover::Copy(page) => Some(Source::Page(page)),
+            Cover::Parity { parity, other } => Some(Source::Parity(parity, other)),
+        }
+    }
+
+    fn kept(&self, domain: u32, aside: &mut Vec<u32>, in_work: &mut Vec<u32>) {
+        let guard = &self.guards[domain as usize];
+        aside.extend(guard.buffers.iter().copied());
+        aside.extend(guard.backup.map(|backup| backup.unit));
+        in_work.extend(guard.held.iter().copied());
+    }
+
+    fn check(&self, kernel: &Kernel) -> Result<(), String> {
+        for (domain, guard) in self.guards.iter().enumerate() {
+            let held: BTreeSet<u32> = guard.held.iter().copied().collect();
+            if let Some(unit) = held.iter().find(|&&unit| kernel.state_of(unit) != UnitState::Collecting) {
+                return Err(format!("domain {domain} holds unit {unit}, which is {:?}", kernel.state_of(*unit)));
+            }
+        }
+        Ok(())
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        figures.protection = Some((self.paired_pages, self.host_pages));
+    }
+
+    fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
+        let cover = match page.origin {
+            Origin::Host { .. } | Origin::Map => Cover::None,
+            Origin::Copy(from) | Origin::Anew(Source::Page(from)) => Cover::Copy(from),
+            Origin::Anew(_) => Cover::None,
+        };
+        self.note_program(kernel, page.domain, page.at, cover);
+        if let Origin::Host { .. } = page.origin {
+            self.host_page_placed(kernel, page.domain);
+        }
+    }
+
+    fn padded(&mut self, kernel: &Kernel, domain: u32, at: Ppn) {
+        self.note_program(kernel, domain, at, Cover::None);
+    }
+
+    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+        if kernel.state_of(unit) == UnitState::Aside {
+            self.guards[domain as usize].buffers.push_back(unit);
+        }
+    }
+
+    fn erased(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, _: Option<Why>) -> bool {
+        if self.is_backup(domain, unit) {
+            self.guards[domain as usize].lowers.uncover(kernel, unit);
+            self.guards[domain as usize].backup = Some(kernel.set_aside(domain));
+            return true;
+        }
+        let held = &mut self.guards[domain as usize].held;
+        let before = held.len();
+        held.retain(|&held| held != unit);
+        held.len() < before
+    }
+
+    fn settled(&mut self, domain: u32) {
+        self.guards[domain as usize].erases = false;
+    }
+
+    /// Forgets figures, not what is on flash.
+    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
+        (self.paired_pages, self.host_pages) = (0, 0);
+        self.guards.iter_mut().for_each(|guard| guard.is_mixing = false);
+    }
+
+    fn end(&mut self, kernel: &mut Kernel, domain: u32, _: &mut Group) -> End {
+        self.end_of_victim(kernel, domain)
+    }
+
+    fn before_page(&mut self, kernel: &mut Kernel, domain: u32, at: Ppn, group: &mut Group) -> Option<Op> {
+        self.protect(kernel, domain, at, group)
+    }
+
+    fn under(&mut self, kernel: &mut Kernel, domain: u32, stream: usize) -> Under {
+        self.page_under(kernel, domain, stream)
+    }
+
+    fn room(&mut self, kernel: &mut Kernel, domain: u32, stream: usize, turn: Room) -> bool {
+        match turn {
+            Room::Early => self.merge_full_buffer(kernel, domain, stream),
+            Room::Kept => self.give_up_kept(kernel, domain),
+            Room::Forced => false,
+            Room::Buffered => self.merge_if_short_again(kernel, domain),
+            Room::LastResort => self.merge_oldest_buffer(kernel, domain),
+        }
+    }
+
+    /// A failed backup covers nothing, and will be made again.
+    fn failed(&mut self, kernel: &Kernel, domain: u32, at: Ppn) -> bool {
+        let is_backup = self.is_backup(domain, kernel.geometry().unit_of(at));
+        if is_backup {
+            self.guards[domain as usize].lowers.uncover_page(at);
+        }
+        is_backup
+    }
+
+    fn sealed(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+        self.guards[domain as usize].lowers.forget(kernel, unit);
+    }
+
+    fn adopt_open(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, next: u32) -> bool {
+        self.adopt_open_unit(kernel, domain, unit, next)
+    }
+
+    fn adopt_frontier(&mut self, kernel: &Kernel, domain: u32, unit: u32, next: u32, found: &Scanned) {
+        self.adopt_lowers(kernel, domain, unit, next, found);
+    }
+
+    fn adopt_aside(&mut self, domain: u32, unit: u32) {
+        if self.scheme == Scheme::SlcBuffer {
+            self.guards[domain as usize].buffers.push_back(unit);
+        }
+    }
+
+    /// Gives every domain a unit for backups, where the protection keeps one.
+    fn reopen(&mut self, kernel: &mut Kernel) {
+        if self.scheme.keeps_backups() {
+            for domain in 0..kernel.geometry().domains() {
+                let backup = &mut self.guards[domain as usize].backup;
+                if backup.is_none() {
+                    *backup = Some(kernel.set_aside(domain));
+                }
+            }
+        }
+    }
+
+    fn rescued(&self, kernel: &Kernel, scan: &[Scanned], at: Ppn, spare: &Spare) -> Option<Rescue> {
+        restart::rescued(kernel, scan, at, spare)
+    }
+
+    fn may_rescue_to(&self, kernel: &Kernel, at: Ppn) -> bool {
+        // Nothing that is unprotected is put at risk while the only copy of something else is a backup.
+        kernel.wordlines().is_lsb(kernel.geometry().unit_and_slot(at).1)
+    }
+}
+
+impl Paired {
+    fn is_backup(&self, domain: u32, unit: u32) -> bool {
+        self.guards[domain as usize].backup.is_some_and(|backup| backup.unit == unit)
+    }
+}

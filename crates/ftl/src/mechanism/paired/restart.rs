@@ -1,0 +1,82 @@
+//! What a protection finds after a power cut.
+
+use base::{Lpn, Ppn};
+
+use super::{Cover, Paired, Scheme};
+use crate::kernel::{Frontier, Kernel, Kind, Spare, parity_home};
+use crate::recovery::{Rescue, Scanned, Slot};
+use crate::victim::UnitState;
+
+/// The page that a backup or a parity page brings back, if it is lost.
+pub(super) fn rescued(kernel: &Kernel, scan: &[Scanned], at: Ppn, spare: &Spare) -> Option<Rescue> {
+    match spare.kind {
+        Kind::Backup => Some(Rescue {
+            lpn: Lpn(spare.lpn),
+            sources: vec![at],
+            write: spare.write,
+            region: spare.region,
+            stream: spare.stream,
+        }),
+        Kind::Parity => undo_parity(kernel, scan, at, spare),
+        Kind::Data | Kind::Dummy => None,
+    }
+}
+
+/// The page that a parity page brings back: one of its two is lost, and they are the ones it was made of.
+fn undo_parity(kernel: &Kernel, scan: &[Scanned], at: Ppn, parity: &Spare) -> Option<Rescue> {
+    let geometry = kernel.geometry();
+    let first = Ppn(parity.order as u32);
+    let (unit, slot) = geometry.unit_and_slot(first);
+    let scanned = scan.get(unit as usize)?;
+    if parity_home(first, scanned.erases) != parity.order {
+        return None;
+    }
+    let second = kernel.wordlines().next_lsb_of_block(slot);
+    let pages = [slot, second].map(|slot| scanned.slots.get(slot as usize).copied());
+    let (other, bits) = match pages {
+        [Some(Slot::Lost), Some(Slot::Holds(bits))] => (second, bits),
+        [Some(Slot::Holds(bits)), Some(Slot::Lost)] => (slot, bits),
+        _ => return None,
+    };
+    let other_spare = Spare::unpack(bits)?;
+    Some(Rescue {
+        lpn: Lpn(parity.lpn ^ other_spare.lpn),
+        sources: vec![at, geometry.ppn(unit, other)],
+        write: parity.write ^ other_spare.write,
+        region: parity.region ^ other_spare.region,
+        stream: other_spare.stream,
+    })
+}
+
+impl Paired {
+    /// A unit was being filled up to a slot. One that holds backups goes on doing so, and what was merged last may lean on
+    /// units that are not held any more: it is left as it is.
+    pub(super) fn adopt_open_unit(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, next: u32) -> bool {
+        let lsb_only = kernel.is_lsb_only(unit);
+        if lsb_only && self.scheme.keeps_backups() {
+            self.guards[domain as usize].backup = Some(Frontier { unit, slot: next });
+            kernel.adopt_state(unit, UnitState::Aside);
+            return true;
+        }
+        self.scheme == Scheme::SlcBuffer && !lsb_only
+    }
+
+    /// The lower pages of an active block's incomplete wordlines: unprotected, unless a backup is found.
+    pub(super) fn adopt_lowers(&mut self, kernel: &Kernel, domain: u32, unit: u32, next: u32, found: &Scanned) {
+        if found.lsb_only {
+            return;
+        }
+        let wordlines = kernel.wordlines();
+        for lower in (0..next).filter(|&lower| !wordlines.is_top(lower)) {
+            let is_complete = (lower..next).any(|upper| wordlines.is_top(upper) && wordlines.share(lower, upper));
+            if is_complete {
+                continue;
+            }
+            let cover = match found.slots[lower as usize] {
+                Slot::Holds(bits) if Spare::unpack(bits).is_some() => Cover::None,
+                _ => Cover::Lost,
+            };
+            self.guards[domain as usize].lowers.adopt(kernel.geometry().ppn(unit, lower), cover);
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Twin blocks: the blocks of one offset on all planes of a die as one reclaim unit (TBM, section 5).
+//!
+//! Slots of such a unit run through the planes first, so an active block is the paper's "write-frontier TBU" with
+//! its current page index (slot / planes) and its round robin over the planes (slot mod planes). What is
+//! particular is how a collection picks pages: valid pages of one offset in several planes ("same index")
+//! go to one offset again, so that they can still be read by one multi-plane command.
+
+use std::ops::Range;
+
+use base::{Lpn, Ppn, Selection};
+
+use super::Mechanism;
+use crate::group::Group;
+use crate::kernel::{Job, Kernel};
+
+/// A victim with fewer invalid pages, in multiples of its width, is never padded: room must be gained.
+const PAD_MIN_INVALID_ROWS: u32 = 4;
+
+/// The parameters of the reclaim unit.
+pub(crate) struct Twin {
+    /// Whether a collection ends with dummy pages up to the next page offset.
+    pad: bool,
+    /// How near its threshold, as a fraction of it, another die of the chip is collected along.
+    neighbours: f64,
+}
+
+impl Twin {
+    pub(crate) fn new(reclaim_unit: &Selection) -> Twin {
+        if reclaim_unit.name == "twin" {
+            Twin { pad: reclaim_unit.get("pad") == 1.0, neighbours: reclaim_unit.get("neighbours") }
+        } else {
+            Twin { pad: false, neighbours: 0.0 }
+        }
+    }
+}
+
+impl Mechanism for Twin {
+    /// The dies of the chip (TBM section 5.2).
+    fn neighbours(&self, kernel: &Kernel, domain: u32) -> Range<u32> {
+        if kernel.geometry().unit_width == 1 || self.neighbours == 0.0 {
+            return 0..0;
+        }
+        let dies = kernel.geometry().dies_per_chip;
+        let first = domain / dies * dies;
+        first..first + dies
+    }
+
+    fn goes_along(&self, kernel: &Kernel, domain: u32) -> bool {
+        let slots = kernel.geometry().unit_slots();
+        let threshold = f64::from(kernel.budget().reserve * slots);
+        let open = kernel.frontier(domain, 0).map_or(0, |frontier| slots - frontier.slot);
+        let free_pages = f64::from(kernel.free(domain) * slots + open);
+        free_pages <= threshold * (1.0 + self.neighbours)
+    }
+
+    /// The next pages to move of a victim that has any.
+    ///
+    /// With the frontier at the first plane of an offset: the next offset of the victim with two or more
+    /// valid pages, as it is; when none is left, lone pages, gathered up to a full offset. With the frontier
+    /// between planes: lone pages that fill the offset up; failing these, as many pages of the next offset
+    /// as fit, which are then out of step. Pages of a group share a stream: that of the victim's next page.
+    #[inline]
+    fn pick(&self, kernel: &Kernel, domain: u32, job: &mut Job, stream_of: &dyn Fn(Lpn) -> usize, group: &mut Group) {
+        if kernel.geometry().unit_width > 1 {
+            Pick::new(kernel, domain, job, stream_of).into_group(self.pad, job, group);
+        }
+    }
+}
+
+/// The choice of a group.
+struct Pick<'a> {
+    kernel: &'a Kernel,
+    unit: u32,
+    /// The stream of the pages, and what tells it; nothing where copies have but one.
+    stream: Option<(usize, &'a dyn Fn(Lpn) -> usize)>,
+    /// The plane at which the stream's active block stands.
+    lane: u32,
+}
+
+impl<'a> Pick<'a> {
+    fn new(kernel: &'a Kernel, domain: u32, job: &Job, stream_of: &'a dyn Fn(Lpn) -> usize) -> Pick<'a> {
+        let width = kernel.geometry().unit_width;
+        let splits = kernel.streams().split_victims() && !kernel.holds_map(job.unit);
+        let stream = if kernel.holds_map(job.unit) {
+            kernel.streams().of_map()
+        } else if splits {
+            let next = kernel.next_valid(job.unit, job.cursor * width).or_else(|| kernel.next_valid(job.unit, 0));
+            let next = next.and_then(|slot| kernel.lpn_at(kernel.geometry().ppn(job.unit, slot)));
+            next.map_or(0, stream_of)
+        } else {
+            // All pages of data go to one, whichever is asked for.
+            stream_of(Lpn(0))
+        };
+        let lane = kernel.frontier(domain, stream).map_or(0, |frontier| frontier.slot % width);
+        Pick { kernel, unit: job.unit, stream: splits.then_some((stream, stream_of)), lane }
+    }
+
+    fn into_group(self, pad: bool, job: &mut Job, group: &mut Group) {
+        let width = self.kernel.geometry().unit_width;
+        let room = (width - self.lane) as usize;
+        if self.lane == 0 {
+            self.take_offset(job, room, group);
+        }
+        if group.pages().is_empty() {
+            self.take_lone_pages(job, room, group);
+        }
+        if group.pages().is_empty() {
+            self.take_offset(job, room, group);
+        }
+        if group.pages().is_empty() {
+            // What is left lies behind the cursors: pages of offsets that lost a page or were split.
+            (job.cursor, job.lone_cursor) = (0, 0);
+            self.take_lone_pages(job, room, group);
+            if group.pages().is_empty() {
+                self.take_offset(job, room, group);
+            }
+        }
+        self.add_pads(pad, job, group);
+    }
+
+    /// Up to `room` pages of the next offset that has two or more valid ones.
+    fn take_offset(&self, job: &mut Job, room: usize, group: &mut Group) {
+        for offset in job.cursor..self.kernel.geometry().pages_per_block {
+            let valid = self.valid_at(offset);
+            if valid.pages().len() >= 2 {
+                valid.pages().iter().take(room).for_each(|&page| group.push(page));
+                job.cursor = offset;
+                return;
+            }
+        }
+        job.cursor = self.kernel.geometry().pages_per_block;
+    }
+
+    /// Up to `room` pages that are the only valid one of their offset.
+    fn take_lone_pages(&self, job: &mut Job, room: usize, group: &mut Group) {
+        let mut first = None;
+        for offset in job.lone_cursor..self.kernel.geometry().pages_per_block {
+            let valid = self.valid_at(offset);
+            if let [page] = valid.pages() {
+                group.push(*page);
+                first.get_or_insert(offset);
+                if group.pages().len() == room {
+                    break;
+                }
+            }
+        }
+        job.lone_cursor = first.unwrap_or(self.kernel.geometry().pages_per_block);
+    }
+
+    /// The valid pages of one offset of the victim, of the stream.
+    fn valid_at(&self, offset: u32) -> Group {
+        let width = self.kernel.geometry().unit_width;
+        let mut valid = Group::EMPTY;
+        for lane in 0..width {
+            let page = self.kernel.geometry().ppn(self.unit, offset * width + lane);
+            if self.is_wanted(page) {
+                valid.push(page);
+            }
+        }
+        valid
+    }
+
+    #[inline]
+    fn is_wanted(&self, page: Ppn) -> bool {
+        match self.stream {
+            None => self.kernel.is_valid(page),
+            Some((stream, of)) => self.kernel.lpn_at(page).is_some_and(|lpn| of(lpn) == stream),
+        }
+    }
+
+    /// Fills the offset up behind the last pages of a victim.
+    fn add_pads(&self, pad: bool, job: &Job, group: &mut Group) {
+        let len = group.pages().len() as u32;
+        let width = self.kernel.geometry().unit_width;
+        let invalid_enough = job.gain >= PAD_MIN_INVALID_ROWS * width;
+        if pad && self.kernel.valid_of(self.unit) == len && invalid_enough {
+            group.pads = ((width - (self.lane + len) % width) % width) as u8;
+        }
+    }
+}

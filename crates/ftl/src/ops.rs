@@ -1,0 +1,182 @@
+//! What the FTL has the array do. Why it is done is the FTL's business: executors see operations, and the cause under which
+//! each is counted.
+
+use base::{Cause, Lpn, Ppn};
+
+use crate::group::Group;
+
+/// What a domain does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Read the pages of the group, then place and program each, and behind them as many dummy pages as [`Group::pads`]
+    /// says ([`Ftl::place`](crate::Ftl::place)).
+    Move,
+    /// Read the pages of the group, if there are any, then place and program one page that is made of them.
+    Combine,
+    /// Read the page of the group, then say so ([`Ftl::finish`](crate::Ftl::finish)).
+    Read,
+    /// Place and program a dummy page.
+    Pad,
+    /// Erase this unit, in which nothing is valid, then say so.
+    Erase(u32),
+}
+
+/// An operation, with the cause under which it is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What is done with the pages of the group.
+    pub op: Op,
+    /// For whom.
+    pub cause: Cause,
+}
+
+impl Step {
+    pub(crate) fn new(op: Op, cause: Cause) -> Step {
+        Step { op, cause }
+    }
+}
+
+/// What a page holds that was placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holds {
+    /// The data of this logical page: what was read, or what the host sent.
+    Data(Lpn),
+    /// The exclusive-or of the pages that were read; of a single page: its copy.
+    Parity,
+    /// The next version of this page of the map, behind those of the host.
+    Map(Lpn),
+    /// Nothing.
+    Nothing,
+}
+
+/// A page that was placed, to be programmed now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// Where.
+    pub at: Ppn,
+    /// What.
+    pub holds: Holds,
+    /// Its spare area: whole for what the host wrote, dummies and the map; for copies and backups all but the identity
+    /// ([`crate::IDENTITY`]), which goes on with the data. 0 where pages have none.
+    pub tag: u128,
+    /// Whether it is the first page of a unit of which only LSB pages are used.
+    pub begins_lsb_only: bool,
+}
+
+/// Where the data of a page come from that is written anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// From the controller, which has not let go of them: the page whose program failed.
+    Controller,
+    /// From the controller's page buffer, if it has one: a lower page, by its place.
+    PageBuffer(Ppn),
+    /// From another page.
+    Page(Ppn),
+    /// From a parity page and the other page of the parity.
+    Parity(Ppn, Ppn),
+}
+
+/// What the erase of a unit means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Erasure {
+    /// The unit.
+    pub unit: u32,
+    /// Garbage collection, wear leveling, or a full backup block.
+    pub cause: Cause,
+    /// Whether the collection was ahead of need.
+    pub forward: bool,
+    /// Whether a collection ends with it; a merge erases further units.
+    pub ends: bool,
+}
+
+/// Where map entries are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MapPlace {
+    /// All in DRAM.
+    Dram,
+    /// In flash, each in the domain of its page.
+    Flash,
+    /// In flash, each in the domain that owns it, wherever its page is.
+    WithOwners,
+}
+
+/// What is needed of the maps soon.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coming {
+    /// A page will be looked up or written.
+    Lookup(Lpn),
+    /// A page will be written. Best said some time after [`Coming::Lookup`].
+    Overwrite(Lpn),
+    /// A page will be moved from there.
+    Copy(Ppn),
+}
+
+/// Whose place is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Peek {
+    /// The host's page.
+    Host(Lpn),
+    /// The copy of this page.
+    Copy(Ppn),
+    /// What is combined under this cause.
+    Combined(Cause),
+    /// A dummy page.
+    Dummy,
+}
+
+/// What is placed.
+#[derive(Clone, Copy, Debug)]
+pub enum Put<'a> {
+    /// This page, which was read.
+    Copy(Ppn),
+    /// What is made under this cause of pages that were read.
+    Combined(Cause, &'a Group),
+    /// A dummy page.
+    Dummy,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Done {
+    /// The page of [`Op::Read`] was read.
+    Read,
+    /// A page of the map is in flash.
+    Committed,
+    /// The unit of [`Op::Erase`] was erased. The next collection of the domain may begin at once.
+    Erased(u32),
+}
+
+/// What that means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finished {
+    /// Nothing to the executor.
+    Nothing,
+    /// The map entry of this page came.
+    Entry(Lpn),
+    /// What the erase was.
+    Erased(Erasure),
+}
+
+/// How a collection ahead of need goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// With the copy of a page or, under hybrid mapping, of a logical block.
+    Copy,
+    /// With the erase of an emptied unit.
+    Erase,
+}
+
+/// Carries out operations at once, for executors without time.
+pub trait Array {
+    /// A valid page is moved. Returns whether the program succeeded, as the next two do.
+    fn moved(&mut self, cause: Cause, from: Ppn, to: Placed) -> bool;
+    /// A page is made of the pages of a group, or of none.
+    fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool;
+    /// After a failed program, a page is to be read and programmed anew. Returns whether its data were still
+    /// there.
+    fn rewritten(&mut self, cause: Cause, source: Source, to: Placed) -> bool;
+    /// A page is read, and nothing is programmed.
+    fn read(&mut self, cause: Cause, from: Ppn);
+    /// A unit is to be erased.
+    fn erased(&mut self, erasure: Erasure);
+}

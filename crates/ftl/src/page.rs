@@ -1,0 +1,646 @@
+//! Page mapping: the kernel, the mechanisms in force, and what a page's way through both is.
+//!
+//! It is compiled twice: [`Plain`](crate::mechanism::Plain) without any mechanism, so that what is not in force costs
+//! nothing, and with all of them ([`All`](crate::mechanism::All)).
+
+use base::{Cause, Geometry, Instant, Lpn, Ppn};
+
+use crate::allocation::Allocation;
+use crate::group::Group;
+use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Why};
+use crate::mechanism::{Mechanisms, Origin, Placing};
+use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Peek, Placed, Put, Step};
+use crate::turns::Turns;
+use crate::victim::UnitState;
+use crate::{Figures, OutOfMemory, Policies};
+
+/// What a domain does next, as the agenda decided.
+#[derive(Clone, Copy, Debug)]
+struct Decided {
+    step: Option<Step>,
+    /// The stream of the pages that it programs.
+    stream: u8,
+    group: Group,
+}
+
+impl Decided {
+    const NOTHING: Decided = Decided { step: None, stream: 0, group: Group::EMPTY };
+}
+
+/// Page mapping with the mechanisms `M`.
+pub(crate) struct Page<M> {
+    pub(crate) kernel: Kernel,
+    pub(crate) mechanisms: M,
+    pub(crate) allocation: Allocation,
+    pub(crate) turns: Turns,
+    /// Whether room is made before each host page; else a collection begins after the page that fills the active block.
+    pub(crate) on_demand: bool,
+    /// By domain: the stream of a host page that waits for what has to come before it.
+    pub(crate) waiting: Vec<Option<u8>>,
+    /// By domain: what comes next.
+    next: Vec<Decided>,
+    /// Domains whose collection began along with another's, until the executor takes note.
+    pub(crate) early: Vec<u32>,
+}
+
+// Set-up, and what is asked.
+impl<M: Mechanisms> Page<M> {
+    /// Page mapping over a pristine array. `seed` is the run's.
+    ///
+    /// # Errors
+    /// When the maps do not fit in memory.
+    ///
+    /// # Panics
+    /// If the user space is larger than [`crate::largest_user_pages`], which the configuration check refuses.
+    pub(crate) fn new(
+        geometry: Geometry,
+        user_pages: u64,
+        policies: &Policies<'_>,
+        seed: u64,
+        keeps_spares: bool,
+    ) -> Result<Page<M>, OutOfMemory> {
+        let mut page: Page<M> = Page::over(geometry, user_pages, policies, seed)?;
+        if keeps_spares {
+            page.kernel.keep_spares();
+            page.mechanisms.keep_contents();
+        }
+        page.mechanisms.reopen(&mut page.kernel);
+        Ok(page)
+    }
+
+    /// The same before mechanisms have set units aside.
+    pub(crate) fn over(
+        geometry: Geometry,
+        user_pages: u64,
+        policies: &Policies<'_>,
+        seed: u64,
+    ) -> Result<Page<M>, OutOfMemory> {
+        let most = crate::largest_user_pages(&geometry, policies);
+        assert!(user_pages <= most, "user space too large for the spare space");
+        let plan = crate::mechanism::Plan::new(policies, &geometry);
+        let of_map = plan.map_pages(&geometry, user_pages);
+        let allocation = Allocation::build(policies.allocation, &geometry);
+        let on_demand = plan.on_demand();
+        let mut kernel = Kernel::new(geometry, user_pages, of_map, plan.shares(&geometry), policies, seed)?;
+        let mechanisms = M::build(&mut kernel, policies, &allocation)?;
+        let domains = if M::IS_PLAIN { 0 } else { geometry.domains() as usize };
+        Ok(Page {
+            turns: Turns::new(&geometry, &allocation),
+            kernel,
+            mechanisms,
+            allocation,
+            on_demand,
+            waiting: vec![None; domains],
+            next: vec![Decided::NOTHING; domains],
+            early: Vec::new(),
+        })
+    }
+
+    /// Whether a domain has something to do before it takes host pages: a collection, or what is pending besides.
+    #[inline]
+    pub(crate) fn is_busy(&self, domain: u32) -> bool {
+        self.kernel.job(domain).is_some() || !M::IS_PLAIN && self.on_demand && self.is_pending(domain)
+    }
+
+    /// Whether something is pending in a domain besides a collection.
+    pub(crate) fn is_pending(&self, domain: u32) -> bool {
+        self.waiting[domain as usize].is_some() || self.mechanisms.is_pending(domain)
+    }
+
+    /// Whether a dynamic allocation may give a page to a domain now.
+    #[inline]
+    pub(crate) fn accepts(&self, domain: u32) -> bool {
+        let valid = self.kernel.valid(domain) + if M::IS_PLAIN { 0 } else { self.mechanisms.promised(domain) };
+        u64::from(valid) < self.kernel.budget().max_valid && !self.is_busy(domain)
+    }
+
+    /// Why a domain is collected, if it is.
+    #[inline]
+    pub(crate) fn why(&self, domain: u32) -> Option<Why> {
+        self.kernel.job(domain).map(|job| job.why)
+    }
+
+    /// What the erase of a unit means.
+    pub(crate) fn erasure(&self, domain: u32, unit: u32) -> Erasure {
+        match self.kernel.job(domain) {
+            Some(job) if job.unit == unit => {
+                Erasure { unit, cause: job.cause, forward: job.why == Why::Ahead, ends: true }
+            }
+            _ => {
+                let cause = self.mechanisms.erase_cause(domain, unit).unwrap_or(Cause::Gc);
+                Erasure { unit, cause, forward: false, ends: true }
+            }
+        }
+    }
+
+    /// The stream of a page that the host is about to write.
+    #[inline]
+    fn host_stream(&self, lpn: Lpn, is_mapped: bool) -> usize {
+        if M::IS_PLAIN { 0 } else { self.mechanisms.host_stream(&self.kernel, lpn, is_mapped) }
+    }
+
+    /// The stream of a logical page that is about to be copied.
+    #[inline]
+    pub(crate) fn copy_stream(&self, lpn: Lpn) -> usize {
+        if M::IS_PLAIN {
+            0
+        } else if lpn.0 >= self.kernel.user_pages() {
+            self.kernel.streams().of_map()
+        } else {
+            self.mechanisms.copy_stream(&self.kernel, lpn)
+        }
+    }
+
+    /// The stream that the data of a page are about to be copied to: that of the host page that they go under, or their
+    /// own.
+    #[inline]
+    pub(crate) fn stream_of_copy(&self, domain: u32, from: Ppn) -> usize {
+        if M::IS_PLAIN {
+            return 0;
+        }
+        match self.waiting[domain as usize] {
+            Some(stream) if self.kernel.job(domain).is_none() => usize::from(stream),
+            _ => self.kernel.lpn_at(from).map_or(0, |lpn| self.copy_stream(lpn)),
+        }
+    }
+}
+
+// Host pages.
+impl<M: Mechanisms> Page<M> {
+    /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written.
+    #[inline]
+    pub(crate) fn prepare(&mut self, domain: u32, lpn: Lpn) -> bool {
+        M::IS_PLAIN || !self.on_demand || self.prepare_on_demand(domain, lpn)
+    }
+
+    fn prepare_on_demand(&mut self, domain: u32, lpn: Lpn) -> bool {
+        if self.is_busy(domain) || !self.prepare_entry(lpn) {
+            return false;
+        }
+        let stream = self.host_stream(lpn, self.kernel.is_mapped(lpn));
+        let needs_room = !self.kernel.is_open(domain, stream) || self.mechanisms.is_cramped(&self.kernel, domain);
+        if needs_room && self.make_room(domain, stream) {
+            return false;
+        }
+        if !self.mechanisms.guards_pages() {
+            return true;
+        }
+        self.waiting[domain as usize] = Some(stream as u8);
+        self.decide(domain, &mut Group::EMPTY.clone()).is_none()
+    }
+
+    /// Gets the map entry of a page that is to be written, if that takes no operation. Returns whether it is at hand; if
+    /// not, its owner has something to do first.
+    #[inline]
+    pub(crate) fn prepare_entry(&mut self, lpn: Lpn) -> bool {
+        M::IS_PLAIN || self.mechanisms.holds_entry(lpn) || self.want_entry(lpn)
+    }
+
+    fn want_entry(&mut self, lpn: Lpn) -> bool {
+        let owner = self.mechanisms.want_entry(&mut self.kernel, lpn, true);
+        let has_step = self.pending(owner, &mut Group::EMPTY.clone()).is_some();
+        if self.mechanisms.has_owners() {
+            self.mechanisms.holds_entry(lpn)
+        } else {
+            !has_step && !self.is_busy(owner)
+        }
+    }
+
+    /// Has the owner of a map entry get it for a read. Returns whether it is at hand.
+    pub(crate) fn prepare_read(&mut self, lpn: Lpn) -> bool {
+        let is_known = self.mechanisms.is_known(&self.kernel, lpn);
+        if !is_known {
+            self.mechanisms.want_entry(&mut self.kernel, lpn, false);
+        }
+        is_known
+    }
+
+    /// Where the next page of a domain goes; opens a unit if none is open.
+    ///
+    /// # Panics
+    /// For a host page, if the domain is busy.
+    #[inline]
+    pub(crate) fn peek(&mut self, domain: u32, whose: Peek) -> Ppn {
+        let stream = match whose {
+            Peek::Host(lpn) => {
+                assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
+                self.host_stream(lpn, self.kernel.is_mapped(lpn))
+            }
+            Peek::Copy(_) | Peek::Dummy => self.stream_in_hand(domain),
+            Peek::Combined(cause) => return self.mechanisms.combined_place(&mut self.kernel, domain, cause),
+        };
+        self.kernel.next_place(domain, stream)
+    }
+
+    /// Places a page that the host writes, and makes its old version invalid.
+    ///
+    /// A collection may begin ([`Page::is_busy`]): it has to end before the domain takes another host page.
+    ///
+    /// # Panics
+    /// If the domain is busy, or there is no such page.
+    #[inline]
+    pub(crate) fn write(&mut self, domain: u32, lpn: Lpn) -> Placed {
+        assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
+        let old = self.kernel.lookup(lpn);
+        let stream = self.host_stream(lpn, old.is_some());
+        if let Some(old) = old {
+            self.kernel.invalidate(old);
+        }
+        let place = self.kernel.place_new(domain, stream, lpn, true);
+        if !M::IS_PLAIN {
+            self.note_placed(domain, lpn, place, Origin::Host { was_mapped: old.is_some() });
+        }
+        if (M::IS_PLAIN || !self.on_demand) && place.filled.is_some() {
+            self.collect_if_needed(domain);
+        }
+        let region = || if M::IS_PLAIN { 0 } else { self.mechanisms.region(lpn) };
+        let tag = self.kernel.host_spare(lpn, region, place.at);
+        self.announced(place.at, Holds::Data(lpn), tag)
+    }
+
+    /// Begins a collection if the host's active block is full and the domain is down to its reserve.
+    pub(crate) fn collect_if_needed(&mut self, domain: u32) {
+        if self.kernel.job(domain).is_none() && !self.kernel.is_open(domain, 0) && self.kernel.is_short(domain) {
+            self.collect_for_room(domain, 0);
+        }
+    }
+
+    /// Forgets a logical page. Returns whether it was mapped.
+    pub(crate) fn trim(&mut self, lpn: Lpn) -> bool {
+        if !self.kernel.is_mapped(lpn) {
+            return false;
+        }
+        self.mechanisms.trimmed(&mut self.kernel, lpn);
+        self.kernel.forget(lpn);
+        true
+    }
+
+    #[inline]
+    pub(crate) fn note_placed(&mut self, domain: u32, lpn: Lpn, place: Place, origin: Origin) {
+        if let Some(unit) = place.filled {
+            self.mechanisms.filled(&self.kernel, domain, unit);
+        }
+        self.mechanisms.placed(&mut self.kernel, &Placing { domain, lpn, at: place.at, origin });
+    }
+
+    /// What is to be programmed.
+    #[inline]
+    pub(crate) fn announced(&self, at: Ppn, holds: Holds, tag: u128) -> Placed {
+        Placed { at, holds, tag, begins_lsb_only: !M::IS_PLAIN && self.begins_lsb_only(at) }
+    }
+
+    fn begins_lsb_only(&self, at: Ppn) -> bool {
+        let (unit, slot) = self.kernel.geometry().unit_and_slot(at);
+        slot == 0 && self.kernel.is_lsb_only(unit)
+    }
+}
+
+// Operations.
+impl<M: Mechanisms> Page<M> {
+    /// Begins and ends what is due in a domain, so that [`Page::op`] has an answer.
+    #[inline]
+    pub(crate) fn advance(&mut self, domain: u32) {
+        if M::IS_PLAIN {
+            self.advance_cursor(domain);
+        } else {
+            self.advance_agenda(domain);
+        }
+    }
+
+    #[inline]
+    fn advance_cursor(&mut self, domain: u32) {
+        let Some(&job) = self.kernel.job(domain) else { return };
+        if let Some(cursor) = self.kernel.next_valid(job.unit, job.cursor)
+            && let Some(own) = self.kernel.job_mut(domain)
+        {
+            own.cursor = cursor;
+        }
+    }
+
+    fn advance_agenda(&mut self, domain: u32) {
+        let mut group = Group::EMPTY;
+        let step = self.take_in_hand(domain, &mut group);
+        let next = &mut self.next[domain as usize];
+        (next.step, next.group) = (step, group);
+    }
+
+    /// Decides what a domain does next.
+    fn take_in_hand(&mut self, domain: u32, group: &mut Group) -> Option<Step> {
+        let step = if self.on_demand { self.decide(domain, group) } else { self.decide_job(domain, group) };
+        self.next[domain as usize].stream = group.stream;
+        step
+    }
+
+    /// What a domain does next, and with which pages. Asking changes nothing; [`Page::advance`] comes first.
+    #[inline]
+    pub(crate) fn op(&self, domain: u32, group: &mut Group) -> Option<Step> {
+        if !M::IS_PLAIN {
+            let next = &self.next[domain as usize];
+            *group = next.group;
+            return next.step;
+        }
+        group.clear();
+        let job = self.kernel.job(domain)?;
+        if self.kernel.valid_of(job.unit) == 0 {
+            return Some(Step::new(Op::Erase(job.unit), job.cause));
+        }
+        group.push(self.kernel.geometry().ppn(job.unit, job.cursor));
+        Some(Step::new(Op::Move, job.cause))
+    }
+
+    /// Moves a page that was read for a collection: its new place, or `None` if it was overwritten or trimmed since and
+    /// there is nothing to move.
+    #[inline]
+    fn copy(&mut self, domain: u32, from: Ppn) -> Option<Placed> {
+        let unit = self.kernel.geometry().unit_of(from);
+        let placed = self.copy_from(domain, self.stream_in_hand(domain), unit, from)?;
+        if !M::IS_PLAIN && self.on_demand {
+            self.settle(domain);
+        }
+        Some(placed)
+    }
+
+    /// Moves a page of a unit.
+    #[inline(always)] // Once per page of a collection: a call would pass its result through memory.
+    fn copy_from(&mut self, domain: u32, stream: usize, unit: u32, from: Ppn) -> Option<Placed> {
+        let lpn = self.kernel.detach(unit, from)?;
+        let place = self.kernel.place(domain, stream, lpn);
+        if !M::IS_PLAIN {
+            self.note_placed(domain, lpn, place, Origin::Copy(from));
+        }
+        let tag = self.data_tag(lpn, place.at);
+        Some(self.announced(place.at, Holds::Data(lpn), tag))
+    }
+
+    /// The spare area of a page of data that was placed last, but for its identity.
+    #[inline]
+    pub(crate) fn data_tag(&mut self, lpn: Lpn, at: Ppn) -> u128 {
+        let region = || if M::IS_PLAIN { 0 } else { self.mechanisms.region(lpn) };
+        self.kernel.tag(Kind::Data, region, at)
+    }
+
+    /// The stream of the pages that the operation in hand programs.
+    #[inline]
+    fn stream_in_hand(&self, domain: u32) -> usize {
+        if M::IS_PLAIN { 0 } else { usize::from(self.next[domain as usize].stream) }
+    }
+
+    /// The place of a dummy page, which [`Group::pads`] or [`Op::Pad`] asked for.
+    fn pad(&mut self, domain: u32) -> Placed {
+        let stream = self.stream_in_hand(domain);
+        let place = self.kernel.place_dummy(domain, stream);
+        if let Some(unit) = place.filled {
+            self.mechanisms.filled(&self.kernel, domain, unit);
+        }
+        self.mechanisms.padded(&self.kernel, domain, place.at);
+        let tag = self.kernel.tag(Kind::Dummy, || 0, place.at);
+        self.settle(domain);
+        self.announced(place.at, Holds::Nothing, tag)
+    }
+
+    /// Places what is combined of the pages of a group, for [`Op::Combine`] under that cause.
+    fn combine(&mut self, domain: u32, cause: Cause, pages: &[Ppn]) -> Placed {
+        let combined = self.mechanisms.combine(&mut self.kernel, domain, cause, pages);
+        let at = combined.place.at;
+        let (holds, tag) = match combined.lpn {
+            Some(lpn) => {
+                self.note_placed(domain, lpn, combined.place, Origin::Map);
+                (Holds::Map(lpn), self.data_tag(lpn, at))
+            }
+            None => (Holds::Parity, self.backup_tag(pages)),
+        };
+        if holds == Holds::Parity {
+            self.settle(domain);
+        }
+        self.announced(at, holds, tag)
+    }
+
+    fn backup_tag(&mut self, pages: &[Ppn]) -> u128 {
+        let region = |page: &Ppn| self.kernel.lpn_at(*page).map_or(0, |lpn| self.mechanisms.region(lpn));
+        let regions = if self.kernel.keeps_spares() { pages.iter().fold(0, |all, page| all ^ region(page)) } else { 0 };
+        self.kernel.backup_tag(pages, || regions)
+    }
+
+    /// Places a page of the operation in hand. `None` if it was to be copied, and was overwritten or trimmed since.
+    #[inline]
+    pub(crate) fn place(&mut self, domain: u32, put: Put<'_>) -> Option<Placed> {
+        match put {
+            Put::Copy(from) => self.copy(domain, from),
+            Put::Dummy => Some(self.pad(domain)),
+            Put::Combined(cause, group) => Some(self.combine(domain, cause, group.pages())),
+        }
+    }
+
+    /// Something that was asked for is done.
+    pub(crate) fn finish(&mut self, domain: u32, done: Done) -> Finished {
+        match done {
+            Done::Read => Finished::Entry(self.mechanisms.was_read(&mut self.kernel, domain)),
+            Done::Committed => {
+                self.mechanisms.committed(&mut self.kernel, domain);
+                Finished::Nothing
+            }
+            Done::Erased(unit) => {
+                let erasure = self.erasure(domain, unit);
+                self.erased(domain, unit);
+                Finished::Erased(erasure)
+            }
+        }
+    }
+
+    /// A unit was erased. The next collection of the domain may begin at once.
+    ///
+    /// # Panics
+    /// If the unit was not to be erased or still holds valid pages.
+    fn erased(&mut self, domain: u32, unit: u32) {
+        let why = self.kernel.job(domain).filter(|job| job.unit == unit).map(|job| job.why);
+        if why.is_some() {
+            self.kernel.take_job(domain);
+        }
+        if M::IS_PLAIN {
+            assert!(why.is_some(), "only units that were to be erased are erased");
+            self.kernel.free_unit(domain, unit);
+            self.collect_if_needed(domain);
+            return;
+        }
+        let is_delayed = why.is_some() && self.mechanisms.delays_erase(&self.kernel, domain, unit);
+        assert!(!is_delayed, "what comes before an erase is done");
+        // What a mechanism kept was a victim once, unless it says otherwise.
+        let of_kept = self.mechanisms.erase_cause(domain, unit).is_none().then_some(Why::Pairing);
+        self.kernel.free_unit(domain, unit);
+        let was_kept = self.mechanisms.erased(&mut self.kernel, domain, unit, why.or(of_kept));
+        let Some(why) = why else {
+            assert!(was_kept, "only units that were to be erased are erased");
+            self.settle(domain);
+            return;
+        };
+        if !self.on_demand {
+            self.collect_if_needed(domain);
+        }
+        self.begin_what_is_due(domain, why);
+    }
+
+    /// Begins what is due between two collections, unless the last one was of that kind.
+    fn begin_what_is_due(&mut self, domain: u32, last: Why) {
+        if last != Why::Level
+            && !self.is_busy(domain)
+            && self.mechanisms.may_begin(&self.kernel, domain, Why::Level)
+            && let Some((unit, why)) = self.mechanisms.due(&self.kernel, domain)
+        {
+            self.kernel.begin(domain, unit, why);
+        }
+    }
+
+    /// What a domain without anything on demand does next: the job in hand.
+    fn decide_job(&mut self, domain: u32, group: &mut Group) -> Option<Step> {
+        group.clear();
+        let job = *self.kernel.job(domain)?;
+        if self.kernel.valid_of(job.unit) == 0 {
+            return Some(Step::new(Op::Erase(job.unit), job.cause));
+        }
+        Some(self.next_move(domain, job, group))
+    }
+
+    /// Ends what has nothing left to do.
+    pub(crate) fn settle(&mut self, domain: u32) {
+        if self.on_demand && self.kernel.job(domain).is_none() && self.is_pending(domain) {
+            self.decide(domain, &mut Group::EMPTY.clone());
+        }
+    }
+
+    /// Makes every policy anew; see [`crate::Ftl::renew_policies`].
+    pub(crate) fn renew_policies(&mut self, policies: &Policies<'_>, seed: u64) {
+        self.kernel.renew_policies(policies, seed);
+        self.mechanisms.renew(&mut self.kernel, policies);
+        self.turns.restart();
+    }
+
+    /// What was done since preconditioning.
+    pub(crate) fn figures(&self) -> Figures {
+        let mut figures = Figures { lost_pages: self.kernel.lost_pages(), ..Figures::default() };
+        self.mechanisms.figures(&mut figures);
+        figures
+    }
+
+    /// Checks the whole state.
+    ///
+    /// # Errors
+    /// A sentence that names the first disagreement.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.kernel.check()?;
+        (0..self.kernel.geometry().domains()).try_for_each(|domain| self.check_keepers(domain))?;
+        self.mechanisms.check(&self.kernel)
+    }
+
+    /// Units that are set aside or in work are just those that somebody knows of.
+    fn check_keepers(&self, domain: u32) -> Result<(), String> {
+        let (mut aside, mut in_work) = (Vec::new(), Vec::new());
+        self.mechanisms.kept(domain, &mut aside, &mut in_work);
+        in_work.extend(self.kernel.job(domain).map(|job| job.unit));
+        in_work.extend(self.kernel.pairing(domain).map(|job| job.unit));
+        in_work.extend(self.kernel.deferred(domain));
+        for (state, mut known) in [(UnitState::Aside, aside), (UnitState::Collecting, in_work)] {
+            known.sort_unstable();
+            let found: Vec<u32> = self.kernel.scan(domain).in_state(state).collect();
+            if found != known {
+                return Err(format!("domain {domain} has units {found:?} that are {state:?} and knows of {known:?}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells the time. Returns a sample of the workload's locality, where one is taken and due.
+    #[inline]
+    pub(crate) fn tell_time(&mut self, now: Instant) -> Option<f64> {
+        if M::IS_PLAIN { None } else { self.mechanisms.tell(&mut self.kernel, now) }
+    }
+}
+
+// Without time.
+impl<M: Mechanisms> Page<M> {
+    /// Carries out whatever collections a domain needs, at once.
+    pub(crate) fn collect(&mut self, domain: u32, array: &mut impl Array) {
+        if M::IS_PLAIN || !self.on_demand && self.kernel.geometry().unit_width == 1 {
+            while let Some(&job) = self.kernel.job(domain) {
+                self.empty(domain, job, array);
+                array.erased(self.erasure(domain, job.unit));
+                self.erased(domain, job.unit);
+            }
+            return;
+        }
+        self.carry_out(domain, array);
+        while let Some(woken) = self.kernel.take_woken() {
+            self.carry_out(woken, array);
+        }
+    }
+
+    /// Moves every valid page of a job's unit.
+    fn empty(&mut self, domain: u32, job: crate::kernel::Job, array: &mut impl Array) {
+        let slots = self.kernel.geometry().unit_slots();
+        let first = job.unit * slots;
+        for slot in job.cursor..(job.cursor + PREFETCH_DISTANCE).min(slots) {
+            self.kernel.prefetch_copy(Ppn(first + slot));
+        }
+        for slot in job.cursor..slots {
+            if slot + PREFETCH_DISTANCE < slots {
+                self.kernel.prefetch_copy(Ppn(first + slot + PREFETCH_DISTANCE));
+            }
+            let from = Ppn(first + slot);
+            let stream = self.stream_of_copy(domain, from);
+            let Some(placed) = self.copy_from(domain, stream, job.unit, from) else { continue };
+            if !array.moved(job.cause, from, placed) {
+                self.repair(placed.at, Some(from), array);
+            }
+        }
+    }
+
+    /// Does what a domain has to do, one operation after the other.
+    fn carry_out(&mut self, domain: u32, array: &mut impl Array) {
+        let mut steps = 0u64;
+        let mut group = Group::EMPTY;
+        loop {
+            let Some(Step { op, cause }) = self.take_in_hand(domain, &mut group) else { return };
+            steps += 1;
+            debug_assert!(steps < 1_000_000, "room is made in so many steps");
+            match op {
+                Op::Move => self.move_group(domain, cause, &group, array),
+                Op::Combine => {
+                    let placed = self.combine(domain, cause, group.pages());
+                    if !array.combined(cause, &group, placed) {
+                        self.repair(placed.at, None, array);
+                    }
+                    self.finish(domain, Done::Committed);
+                }
+                Op::Pad => self.fill_up(domain, cause, array),
+                Op::Read => {
+                    array.read(cause, group.pages()[0]);
+                    self.finish(domain, Done::Read);
+                }
+                Op::Erase(unit) => {
+                    array.erased(self.erasure(domain, unit));
+                    self.erased(domain, unit);
+                }
+            }
+        }
+    }
+
+    /// Moves the pages of a group, and fills up behind them.
+    fn move_group(&mut self, domain: u32, cause: Cause, group: &Group, array: &mut impl Array) {
+        for &from in group.pages() {
+            let placed = self.copy(domain, from).expect("nothing changes in between");
+            if !array.moved(cause, from, placed) {
+                self.repair(placed.at, Some(from), array);
+            }
+        }
+        for _ in 0..group.pads {
+            self.fill_up(domain, cause, array);
+        }
+    }
+
+    /// Programs a dummy page.
+    fn fill_up(&mut self, domain: u32, cause: Cause, array: &mut impl Array) {
+        let placed = self.pad(domain);
+        if !array.combined(cause, &Group::EMPTY, placed) {
+            self.repair(placed.at, None, array);
+        }
+    }
+}

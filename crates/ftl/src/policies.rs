@@ -1,0 +1,73 @@
+//! What was chosen at the FTL's seams, what it did, and what it could not have.
+
+use base::{Cell, ProgramOrder, Selection};
+
+use crate::{dftl, fast};
+
+/// The maps do not fit in memory.
+#[derive(Debug, thiserror::Error)]
+#[error("the maps of this device need {megabytes} MB of memory, which the operating system refuses: {reason}")]
+pub struct OutOfMemory {
+    /// What was asked for.
+    pub megabytes: u64,
+    /// What the operating system said.
+    pub reason: std::io::Error,
+}
+
+/// The choices made at the FTL's seams.
+pub struct Policies<'a> {
+    /// Mapping.
+    pub mapping: &'a Selection,
+    /// Plane allocation.
+    pub allocation: &'a Selection,
+    /// Block allocation.
+    pub block_allocation: &'a Selection,
+    /// Victim policy.
+    pub victim: &'a Selection,
+    /// Reclaim unit.
+    pub reclaim_unit: &'a Selection,
+    /// GC schedule.
+    pub gc_schedule: &'a Selection,
+    /// Data separation.
+    pub separation: &'a Selection,
+    /// Paired-page protection.
+    pub paired_page: &'a Selection,
+    /// Wear leveling.
+    pub wear_leveling: &'a Selection,
+    /// Bits per cell.
+    pub cell: Cell,
+    /// The order in which the pages of a block are programmed.
+    pub program_order: ProgramOrder,
+}
+
+impl Policies<'_> {
+    /// Units that a domain holds free while collection keeps up, by choice.
+    pub(crate) fn free_blocks(&self) -> u32 {
+        self.gc_schedule.get("free_blocks") as u32
+    }
+
+    /// Whether the map is in flash.
+    pub(crate) fn has_map(&self) -> bool {
+        self.mapping.name == dftl::CHOICE.name
+    }
+
+    /// Whether mapping is hybrid.
+    pub(crate) fn is_hybrid(&self) -> bool {
+        self.mapping.name == fast::CHOICE.name
+    }
+}
+
+/// What mapping and mechanisms did since preconditioning; nothing of what is not in force.
+#[derive(Clone, Debug, Default)]
+pub struct Figures {
+    /// Pages whose data failed programs destroyed.
+    pub lost_pages: u64,
+    /// Valid pages by region, coldest first; empty without regions.
+    pub valid_by_region: Vec<u64>,
+    /// Under a protection of paired pages: host pages written above a page copied for that purpose, and host pages.
+    pub protection: Option<(u64, u64)>,
+    /// Under a map in flash: what it did, and the entries that all domains can cache and their translation pages.
+    pub dftl: Option<(dftl::Figures, (u64, u64))>,
+    /// Under hybrid mapping: what merges did, and the log blocks of a domain.
+    pub merges: Option<(fast::Merges, u32)>,
+}

@@ -1,0 +1,51 @@
+//! A program that failed: its page and the lower pages of its wordline are written elsewhere.
+//!
+//! The unit takes no more pages. It is emptied like any other and used again: a failure is taken as
+//! transient, blocks are not retired.
+
+use base::{Cause, Lpn, Ppn};
+
+use crate::mechanism::Mechanisms;
+use crate::ops::{Array, Source};
+use crate::page::Page;
+
+impl<M: Mechanisms> Page<M> {
+    /// Deals with the failed program of a page: of a host page, or of a copy of another page.
+    pub(crate) fn repair(&mut self, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) {
+        let unit = self.kernel.geometry().unit_of(at);
+        let domain = self.kernel.geometry().domain_of_unit(unit);
+        if self.mechanisms.failed(&self.kernel, domain, at) {
+            return;
+        }
+        let mut hurt = self.hurt_below(domain, at);
+        if let Some(lpn) = self.kernel.lpn_at(at) {
+            hurt.push((lpn, copied_from.map_or(Source::Controller, Source::Page)));
+        }
+        let stream = self.kernel.stream_of(unit);
+        if self.kernel.frontier(domain, stream).is_some_and(|frontier| frontier.unit == unit) {
+            self.seal(domain, stream);
+        } else {
+            self.mechanisms.sealed(&self.kernel, domain, unit);
+        }
+        for (lpn, source) in hurt {
+            let placed = self.rewrite(domain, stream, lpn, source);
+            if !array.rewritten(Cause::Backup, source, placed) {
+                self.mechanisms.trimmed(&mut self.kernel, lpn);
+                self.kernel.lose(lpn);
+            }
+        }
+    }
+
+    /// The valid lower pages of a page's wordline, and where their data are left.
+    fn hurt_below(&self, domain: u32, at: Ppn) -> Vec<(Lpn, Source)> {
+        let (unit, slot) = self.kernel.geometry().unit_and_slot(at);
+        let below = (0..slot).filter(|&lower| self.kernel.wordlines().share(lower, slot));
+        let pages = below.map(|lower| self.kernel.geometry().ppn(unit, lower));
+        pages
+            .filter_map(|page| {
+                let lpn = self.kernel.lpn_at(page)?;
+                Some((lpn, self.mechanisms.elsewhere(domain, page).unwrap_or(Source::PageBuffer(page))))
+            })
+            .collect()
+    }
+}
