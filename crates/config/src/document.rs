@@ -68,11 +68,12 @@ pub(crate) fn parse(origin: &Arc<Origin>) -> Result<Vec<Entry>, Vec<Diagnostic>>
     let mut errors: Vec<_> = errors.iter().map(|error| (error.span(), error.message().to_owned())).collect();
     errors.sort_by_key(|(span, _)| span.as_ref().map(|span| span.start));
     // What follows the first error of a line is most often its echo.
-    let line = |span: &Option<std::ops::Range<usize>>| {
-        let before = span.as_ref().and_then(|span| text.get(..span.start));
-        before.map(|before| before.bytes().filter(|byte| *byte == b'\n').count())
-    };
-    errors.dedup_by_key(|(span, _)| line(span));
+    errors.dedup_by(|(later, _), (earlier, _)| match (earlier, later) {
+        (Some(earlier), Some(later)) => {
+            text.get(earlier.start..later.start).is_none_or(|between| !between.contains('\n'))
+        }
+        (earlier, later) => earlier == later,
+    });
     errors.truncate(SYNTAX_ERRORS_MAX);
     Err(errors.into_iter().map(|(span, message)| syntax_error(origin, span, &message)).collect())
 }
