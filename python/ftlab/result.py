@@ -105,6 +105,7 @@ class Result:
 
         Raises:
             InputError: the directory cannot be written, or a file of that name is there that is not ftlab's.
+            RunError: the files cannot be written, on a full disk for example; the directory is as it was.
         """
         from ftlab.output import OutputDirectory
 
@@ -140,7 +141,9 @@ class Result:
             if name in OPTIONAL_TABLES and not file.exists():
                 continue
             try:
-                tables[name] = _from_arrow(pq.read_table(file))
+                # A file that is open: names such as `s3:x` or `d=4` mean something to Arrow.
+                with file.open("rb") as table:
+                    tables[name] = _from_arrow(pq.read_table(table))
             except (OSError, pa.ArrowException) as error:
                 raise InputError(f"error: {file} cannot be read: {error}") from None
         return cls(summary, tables)

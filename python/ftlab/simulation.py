@@ -12,12 +12,12 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from decimal import Decimal
 from os import PathLike, fspath
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
 from ftlab import _core, output
-from ftlab._core import ConfigError, InputError
+from ftlab._core import ConfigError, InputError, RunError
 from ftlab.comparison import Comparison
 from ftlab.configs import Config, Sets, Source, set_list
 from ftlab.result import Result
@@ -65,25 +65,32 @@ def run(
         timeline: a file for what channels, dies and planes did, which the Perfetto UI opens.
         timeline_window: the simulated time to record, for example `("0s", "200ms")`; all of the run if not given.
         save_state: a file for the device's state after preconditioning, which
-            `run.precondition.state = "file"` starts from.
+            `run.precondition.state = "file"` starts from. Of the files that are there, only states and timelines are
+            overwritten.
         progress: called about ten times a second; an exception that it raises stops the run.
 
     Raises:
         ConfigError: the configuration cannot be used.
         InputError: a trace, state file, output directory or file cannot be used.
         RunError: the run failed.
+        OutputError: the run is over, but not all of its output could be written; the error has the result.
     """
     source = Source.of(config)
     job = Job(source.name, source, set_list(sets), None if trace is None else fspath(trace))
     directory = None if out is None else output.OutputDirectory(out)
     for file in (timeline, save_state):
         if file is not None:
-            output.writable_file(file)
-    result = job.run(
+            output.check_writable(file)
+    result, problems = job.simulate(
         progress, timeline=timeline, timeline_window_ns=_window(timeline_window), save_state=save_state
     )
-    if directory is not None:
-        directory.write_result(result)
+    try:
+        if directory is not None:
+            directory.write_result(result)
+    except RunError as error:
+        problems.append(str(error))
+    if problems:
+        raise output.OutputError(problems, result)
     return result
 
 
@@ -112,20 +119,22 @@ def compare(
         ConfigError: a configuration cannot be used; found before any simulation starts.
         InputError: a trace, state file or output directory cannot be used.
         RunError: a run failed; the others are stopped.
+        OutputError: the runs are over, but their output could not be written; the error has the comparison.
     """
     everything = plan(configs, vary=vary, sets=sets, trace=trace)
     if jobs is not None and jobs < 1:
         raise ConfigError(f"error: `jobs` is {jobs}; expected at least 1")
     for job in everything:
         job.resolve()
-    writers = _writers(out, everything)
+    writer = _writer(out, everything)
     results = _run_all(everything, jobs or os.cpu_count() or 1, progress)
     comparison = Comparison(results, {job.label: job.origin for job in everything})
-    if writers is not None:
-        whole, each = writers
-        for label, directory in each.items():
-            directory.write_result(results[label])
-        whole.write_comparison(comparison.to_json(), comparison.markdown(), results)
+    if writer is not None:
+        directory, names = writer
+        try:
+            directory.write_comparison(comparison.to_json(), comparison.markdown(), results, names)
+        except RunError as error:
+            raise output.OutputError([str(error)], comparison) from None
     return comparison
 
 
@@ -175,10 +184,17 @@ class Job:
         resolved: dict[str, Any] = json.loads(text)
         return resolved
 
-    def run(self, progress: Callable[[Progress], object] | None, **files: Any) -> Result:
+    def run(self, progress: Callable[[Progress], object] | None) -> Result:
         """Runs it on this thread."""
+        result, _ = self.simulate(progress)
+        return result
+
+    def simulate(
+        self, progress: Callable[[Progress], object] | None, **files: Any
+    ) -> tuple[Result, list[str]]:
+        """Runs it on this thread; the result, and why which of the files could not be written."""
         tell = None if progress is None else (lambda *now: progress(Progress(*now)))
-        summary, tables = _core.run(
+        summary, tables, unwritten = _core.run(
             self.source.kind, self.source.text, self.sets, self.trace, progress=tell, **files
         )
         columns = {
@@ -188,7 +204,7 @@ class Job:
             for key, values in table.items():
                 if values.size == 0 and key in TEXT_COLUMNS:
                     table[key] = values.astype(np.str_)
-        return Result(json.loads(summary), columns)
+        return Result(json.loads(summary), columns), [f"error: {problem}" for problem in unwritten]
 
 
 TEXT_COLUMNS = ("axis", "kind", "resource")
@@ -270,13 +286,14 @@ def _told_apart(jobs: list[Job]) -> list[Job]:
     return result
 
 
-def _writers(
+def _writer(
     out: PathText | None, jobs: Sequence[Job]
-) -> tuple[output.OutputDirectory, dict[str, output.OutputDirectory]] | None:
+) -> tuple[output.OutputDirectory, dict[str, str]] | None:
+    """The directory of a comparison, and the names of those of its runs by label."""
     if out is None:
         return None
     whole = output.OutputDirectory(out, output.COMPARISON_FILES)
-    each: dict[str, output.OutputDirectory] = {}
+    each: dict[str, str] = {}
     names: set[str] = set()
     for job in jobs:
         stem = name = re.sub(r"[^A-Za-z0-9._=+-]+", "-", job.label).strip(".-") or "run"
@@ -285,28 +302,20 @@ def _writers(
                 break
             name = f"{stem}-{i}"
         names.add(name)
-        each[job.label] = output.OutputDirectory(whole.path / name)
+        output.OutputDirectory(whole.path / name)
+        each[job.label] = name
     return whole, each
-
-
-class _Stopped(Exception):
-    """Another run failed, or the user asked to stop."""
 
 
 def _run_all(
     jobs: Sequence[Job], at_once: int, progress: Callable[[str, Progress], object] | None
 ) -> dict[str, Result]:
-    stop = threading.Event()
-
-    def one(job: Job) -> Result:
+    def one(job: Job, go_on: Callable[[], None]) -> Result:
         def tell(now: Progress) -> None:
-            if stop.is_set():
-                raise _Stopped
+            go_on()
             if progress is not None:
                 progress(job.label, now)
 
-        if stop.is_set():
-            raise _Stopped
         result = job.run(tell)
         if progress is not None:
             host = result.summary["host"]
@@ -316,20 +325,48 @@ def _run_all(
             )
         return result
 
-    with ThreadPoolExecutor(min(at_once, len(jobs))) as pool:
-        futures = [pool.submit(one, job) for job in jobs]
+    results = in_threads(one, jobs, at_once)
+    return {job.label: result for job, result in zip(jobs, results, strict=True)}
+
+
+class _Stopped(Exception):
+    """Another thread failed, or the user asked to stop."""
+
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+def in_threads(
+    work: Callable[[Item, Callable[[], None]], Made], items: Sequence[Item], at_once: int
+) -> list[Made]:
+    """What `work` makes of each item, in threads. It calls its second argument now and then, which raises when another
+    item failed or the user asked to stop.
+    """
+    stop = threading.Event()
+
+    def go_on() -> None:
+        if stop.is_set():
+            raise _Stopped
+
+    def one(item: Item) -> Made:
+        go_on()
+        return work(item, go_on)
+
+    with ThreadPoolExecutor(max(1, min(at_once, len(items)))) as pool:
+        futures = [pool.submit(one, item) for item in items]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
-            # Also when Ctrl-C interrupts the wait. A run in progress notices within a tenth of a second.
+            # Also when Ctrl-C interrupts the wait. The engine notices within a tenth of a second.
             stop.set()
             for future in futures:
                 future.cancel()
     _raise_first(futures)
-    return {job.label: future.result() for job, future in zip(jobs, futures, strict=True)}
+    return [future.result() for future in futures]
 
 
-def _raise_first(futures: Sequence[Future[Result]]) -> None:
+def _raise_first(futures: Sequence[Future[Any]]) -> None:
     """Raises the first failure that is not the consequence of another."""
     for future in futures:
         if not future.cancelled() and (error := future.exception()) and not isinstance(error, _Stopped):

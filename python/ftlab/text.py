@@ -184,6 +184,10 @@ def _host(result: Result) -> str:
         text += f"\n  {figure(host['simulated_s'], 4)} s simulated"
         if host["iops"] is not None:
             text += f": {count(host['iops'])} IOPS, {figure(host['throughput_mb_s'])} MB/s"
+    if split := result.summary.get("workload", {}).get("split"):
+        text += (
+            f"\n  {count(split)} requests of the workload straddled the end of the device: two requests each"
+        )
     if host["unmapped_reads"]:
         text += (
             f"\n  {count(host['unmapped_reads'])} page reads of never-written pages, answered without flash"

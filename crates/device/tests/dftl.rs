@@ -6,6 +6,7 @@ use common::*;
 use config::Config;
 use config::model::*;
 use device::{Options, RunError};
+use files::Interrupt;
 use serde_json::Value;
 
 /// Bytes of a cached mapping table with so many entries for each of so many planes.
@@ -358,6 +359,6 @@ fn no_state_is_saved() {
 #[test]
 fn faults_are_refused() {
     let trouble = device::survival::Trouble::PowerCut;
-    let error = device::survival::try_everywhere(&small(), trouble, 1, 1).expect_err("refused");
+    let error = device::survival::try_everywhere(&small(), trouble, 1, 1, &Interrupt::default()).expect_err("refused");
     assert!(matches!(&error, RunError::Input(text) if text.contains("neither repaired")), "{error}");
 }

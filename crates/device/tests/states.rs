@@ -208,7 +208,7 @@ fn no_state_file_is_written_where_none_can_be() {
     let mut options =
         Options { save_state: Some(PathBuf::from("/no/such/directory/aged.state")), ..Options::default() };
     let error = device::simulate(&aged(1), &mut options).expect_err("no such directory");
-    assert!(matches!(&error, RunError::Failed(text) if text.contains("/no/such/directory/aged.state")), "{error}");
+    assert!(matches!(&error, RunError::Input(text) if text.contains("/no/such/directory/aged.state")), "{error}");
 }
 
 #[test]

@@ -14,6 +14,6 @@ mod wait;
 
 pub use input::Input;
 pub use interrupt::Interrupt;
-pub use output::Output;
+pub use output::{Output, is_other};
 pub use remedy::remedy;
 pub use unfinished::{Staging, discard_unfinished};

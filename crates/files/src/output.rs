@@ -1,7 +1,7 @@
 //! Writing.
 
 use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -77,11 +77,25 @@ impl Output {
     ///
     /// # Errors
     /// When the system fails, as on a full disk, which it may notice only now; what was there before is still there.
-    pub fn finish(self) -> io::Result<()> {
-        let Some(Whole { partial, target }) = self.whole else { return Ok(()) };
+    pub fn finish(&mut self) -> io::Result<()> {
+        let Some(Whole { partial, target }) = self.whole.take() else { return Ok(()) };
         self.interrupt.check()?;
         self.file.sync_all()?;
         partial.rename(&target)
+    }
+}
+
+/// Whether a file is there, not empty, that does not begin like those of a kind.
+pub fn is_other(path: &Path, beginning: &[u8]) -> bool {
+    // Pipes and devices hold nothing, and to open one might wait for ever.
+    if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {
+        return false;
+    }
+    let mut found = vec![0; beginning.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut found));
+    match read {
+        Ok(()) => found != beginning,
+        Err(error) => error.kind() == ErrorKind::UnexpectedEof,
     }
 }
 
@@ -102,7 +116,7 @@ impl Write for Output {
 /// Follows links to where a file is or would be.
 fn place_of(path: &Path) -> io::Result<Place> {
     match fs::metadata(path) {
-        Ok(found) if found.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+        Ok(found) if found.is_dir() => return Err(io::Error::from_raw_os_error(libc::EISDIR)),
         Ok(found) if found.file_type().is_block_device() => {
             return Err(io::Error::new(ErrorKind::InvalidInput, "it is a disk; expected a file"));
         }

@@ -140,8 +140,10 @@ fn devices_and_pipes_stay_what_they_are() {
     write(&link, "nothing").unwrap();
     assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
     assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
-    let full = write(Path::new("/dev/full"), "nothing").unwrap_err();
-    assert_eq!(full.kind(), ErrorKind::StorageFull);
+    // By a link, so that no fault can take the device's place.
+    let full = scratch.0.join("full");
+    symlink("/dev/full", &full).unwrap();
+    assert_eq!(write(&full, "nothing").unwrap_err().kind(), ErrorKind::StorageFull);
     let pipe = scratch.pipe("pipe");
     let reader = thread::spawn({
         let pipe = pipe.clone();
@@ -151,7 +153,7 @@ fn devices_and_pipes_stay_what_they_are() {
     write(&pipe, &text).unwrap();
     assert_eq!(reader.join().unwrap(), text);
     assert!(fs::metadata(&pipe).unwrap().file_type().is_fifo());
-    assert_eq!(scratch.names(), ["null", "pipe"]);
+    assert_eq!(scratch.names(), ["full", "null", "pipe"]);
 }
 
 #[test]

@@ -4,17 +4,25 @@ use std::path::PathBuf;
 
 use base::{Choice, Param, ParamKind};
 use config::{Base, Loaded};
+use files::Interrupt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 
+use crate::caller::Caller;
 use crate::{errors, guard};
 
 /// What messages call a configuration that is no file.
 const UNNAMED: &str = "config";
 
-/// Reads and checks a configuration, of which `kind` says what `source` is.
-pub(crate) fn load(kind: &str, source: &str, sets: &[String], trace: Option<&str>) -> PyResult<Loaded> {
+/// Reads and checks a configuration, of which `kind` says what `source` is; `interrupt` may stop the reading.
+pub(crate) fn load(
+    kind: &str,
+    source: &str,
+    sets: &[String],
+    trace: Option<&str>,
+    interrupt: &Interrupt,
+) -> PyResult<Loaded> {
     let base = match kind {
         "argument" => Base::argument(source),
         "file" => Base::File(PathBuf::from(source)),
@@ -22,6 +30,7 @@ pub(crate) fn load(kind: &str, source: &str, sets: &[String], trace: Option<&str
         "json" => Base::Object { name: UNNAMED.into(), object: object(source)? },
         _ => return Err(PyValueError::new_err(format!("unknown kind of configuration `{kind}`"))),
     };
+    let base = base.read(interrupt).map_err(errors::config)?;
     let loaded = config::load(&base, sets, trace, &device::registry()).map_err(errors::config)?;
     match device::check(&loaded.config) {
         Ok(()) => Ok(loaded),
@@ -37,6 +46,7 @@ fn object(source: &str) -> PyResult<Map<String, Value>> {
 #[pyfunction]
 #[pyo3(signature = (kind, source, sets, trace=None))]
 pub(crate) fn resolve(
+    py: Python<'_>,
     kind: &str,
     source: &str,
     sets: Vec<String>,
@@ -45,7 +55,9 @@ pub(crate) fn resolve(
     guard::run(
         || format!("a {kind} configuration"),
         || {
-            let loaded = load(kind, source, &sets, trace.as_deref())?;
+            let caller = Caller::new(None);
+            let loaded = py.detach(|| load(kind, source, &sets, trace.as_deref(), &caller.interrupt()));
+            let loaded = caller.result(loaded, |error| error)?;
             Ok((loaded.to_toml(), loaded.to_json().to_string()))
         },
     )

@@ -4,8 +4,10 @@
 //! exceptions with the text that a user reads. It makes no decision and has no default of its own. Simulations
 //! run with the interpreter released, so that several run in parallel threads.
 
+mod caller;
 mod configs;
 mod errors;
+mod files;
 mod guard;
 mod run;
 mod survival;
@@ -21,6 +23,8 @@ mod _core {
     use super::configs::{presets, registry, resolve};
     #[pymodule_export]
     use super::errors::{ConfigError, Error, InputError, RunError};
+    #[pymodule_export]
+    use super::files::{Staging, check_writable, discard_unfinished, remedy};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]

@@ -2,6 +2,9 @@
 //! be right.
 
 use std::io;
+use std::path::Path;
+
+use files::Interrupt;
 use thiserror::Error;
 
 /// A trace that cannot be read.
@@ -16,6 +19,12 @@ pub enum TraceError {
         what: &'static str,
         /// Why it failed.
         source: io::Error,
+    },
+    /// Somebody wanted to stop.
+    #[error("{path}: stopped before the end")]
+    Stopped {
+        /// The file.
+        path: String,
     },
     /// The path names a directory.
     #[error("{path}: is a directory; expected a trace file")]
@@ -75,6 +84,24 @@ pub enum TraceError {
         /// Lines so far.
         lines: u64,
     },
+    /// Bad lines are skipped, but this one has no end.
+    #[error("{path}:{line}: a line of more than 64 MiB ({format}); expected a text of lines")]
+    Endless {
+        /// The file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// The format's name.
+        format: &'static str,
+    },
+    /// Much was read, and nothing of it was a request.
+    #[error("{path}: no request in the first 4 GiB ({format}); expected a trace")]
+    NothingYet {
+        /// The file.
+        path: String,
+        /// The format's name.
+        format: &'static str,
+    },
     /// The file is in order but holds no request.
     #[error(
         "{path}: no request among its {lines} lines ({format}); expected at least one read, write, discard or flush"
@@ -116,6 +143,32 @@ pub enum TraceError {
         /// The names of the formats that can be written.
         known: String,
     },
+    /// A conversion that cannot be written.
+    #[error("{path} cannot be written: {source}\nhint: {}", files::remedy(source))]
+    NotWritten {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl TraceError {
+    /// What became of reading a file.
+    pub(crate) fn reading(path: &Path, what: &'static str, source: io::Error) -> TraceError {
+        let path = path.display().to_string();
+        if Interrupt::is_behind(&source) { TraceError::Stopped { path } } else { TraceError::Io { path, what, source } }
+    }
+
+    /// What became of writing a file.
+    pub(crate) fn writing(path: &Path, source: io::Error) -> TraceError {
+        let path = path.display().to_string();
+        if Interrupt::is_behind(&source) {
+            TraceError::Stopped { path }
+        } else {
+            TraceError::NotWritten { path, source }
+        }
+    }
 }
 
 /// A workload that cannot be made or cannot go on.

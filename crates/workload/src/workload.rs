@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use base::{Instant, Request, RequestKind, Selection};
 use config::model::{self, BackwardsTime, OutOfRange};
+use files::Interrupt;
 
 use crate::error::WorkloadError;
 use crate::synthetic::{self, Batches, SourceParameters};
@@ -37,6 +38,8 @@ pub struct Tally {
     pub stray_times: u64,
     /// Requests moved by `out_of_range = "wrap"`.
     pub wrapped: u64,
+    /// Those of them that straddled the end: two requests each.
+    pub split: u64,
     /// Requests cut short by `out_of_range = "clamp"`.
     pub clamped: u64,
     /// Requests wholly past the end, dropped by `out_of_range = "clamp"`.
@@ -69,7 +72,7 @@ enum Source {
 }
 
 impl Workload {
-    /// A workload as the config describes it.
+    /// A workload as the config describes it; `interrupt` may stop the reading of its trace.
     ///
     /// # Errors
     /// When the trace cannot be opened, or the generator does not fit the device.
@@ -78,6 +81,7 @@ impl Workload {
         host: &model::Host,
         user_capacity: u64,
         seed: u64,
+        interrupt: &Interrupt,
     ) -> Result<Workload, WorkloadError> {
         let mut end = config.end.clone();
         let source = match &config.source {
@@ -85,7 +89,7 @@ impl Workload {
                 if end == model::End::default() {
                     end.rounds = Some(1);
                 }
-                Source::Trace(Box::new(Replay::open(path, config, &end, host, user_capacity)?))
+                Source::Trace(Box::new(Replay::open(path, config, &end, host, user_capacity, interrupt)?))
             }
             model::Source::Generator(generator) => {
                 let mut generator = generator.clone();
@@ -285,6 +289,7 @@ impl Bounds {
         let first = size.min(self.capacity - offset);
         push(Request { offset, size: first, ..request });
         if first < size {
+            tally.split += 1;
             push(Request { offset: 0, size: size - first, ..request });
         }
     }
@@ -400,11 +405,13 @@ impl Replay {
         end: &model::End,
         host: &model::Host,
         capacity: u64,
+        interrupt: &Interrupt,
     ) -> Result<Replay, WorkloadError> {
         let options = TraceOptions {
             format: config.trace_format.map(str::to_owned),
             skip_bad: config.skip_bad,
             reject_backwards: config.backwards_time == BackwardsTime::Reject,
+            interrupt: interrupt.clone(),
             ..TraceOptions::default()
         };
         Ok(Replay {

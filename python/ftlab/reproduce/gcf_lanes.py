@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.output import scratch
 from ftlab.reproduce.experiment import Run
 from ftlab.simulation import run as simulate
 
@@ -71,8 +71,8 @@ def record(run: Run, window_ms: tuple[float, float], directory: Path) -> list[La
         kept = json.loads(place.read_text(encoding="utf-8"))
         return [Lane(lane["channel"], [Operation(*o) for o in lane["operations"]]) for lane in kept]
     directory.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=directory) as beside:
-        file = Path(beside) / "timeline.json"
+    with scratch(directory) as beside:
+        file = beside / "timeline.json"
         trace = None if run.trace is None else str(run.trace)
         simulate(
             run.preset, sets=run.sets, trace=trace, timeline=file,

@@ -7,8 +7,8 @@ use config::model::Replay;
 
 use super::Timed;
 use super::queues::{Transaction, Work};
-use crate::RunError;
 use crate::pages::{Share, Span};
+use crate::{RunError, work_of};
 
 /// Requests drawn from the workload at once.
 const BATCH: usize = 64;
@@ -143,7 +143,7 @@ impl Timed<'_, '_> {
             self.host.incoming.pop_front();
             self.enter(&request, span);
             let progress = || self.workload.progress();
-            self.watch.report(self.now, &self.device.recorder.counters, progress)?;
+            self.watch.report(work_of(&request), self.now, &self.device.recorder.counters, progress)?;
         }
         Ok(())
     }

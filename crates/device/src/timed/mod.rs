@@ -135,6 +135,8 @@ impl Timed<'_, '_> {
     /// The machine: let requests in, let free dies take work, go to the next event.
     fn run(&mut self) -> Result<(), RunError> {
         loop {
+            let progress = || self.workload.progress();
+            self.watch.report(1, self.now, &self.device.recorder.counters, progress)?;
             self.admit()?;
             self.begin_flushing();
             let completed = self.host.completions;
