@@ -5,21 +5,18 @@ import os
 import sys
 import warnings
 
-from ftlab.signals import Ended, ending
+from ftlab.signals import ending
 
 
 def entry_point() -> None:
     """Runs the command line and exits."""
     _open_streams()
     _hush()
-    try:
-        with ending():
-            # Here, since it takes a moment, in which Ctrl-C may come.
-            from ftlab.cli import main
+    with ending():
+        # Here, since it takes a moment, in which Ctrl-C may come.
+        from ftlab.cli import main
 
-            code = main(sys.argv[1:])
-    except Ended as ended:
-        code = 128 + ended.number
+        code = main(sys.argv[1:])
     sys.exit(code)
 
 

@@ -1,7 +1,7 @@
 """The command `ftlab`: arguments in, text and exit codes out.
 
-0: fine. 1: the run failed, or its output could not be written. 2: usage, configuration or input. 130: interrupted, or
-128 and the number of another signal. With `--json` stdout holds exactly one JSON object; all else is on stderr.
+0: fine. 1: the run failed, or its output could not be written. 2: usage, configuration or input. 128 and
+its number: a signal, such as 130: Ctrl-C. With `--json` stdout holds exactly one JSON object; all else is on stderr.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import argparse
 import json
 import os
 import shutil
-import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -36,10 +35,6 @@ def main(argv: Sequence[str]) -> int:
         # Whoever read the output has seen enough.
         _give_up(sys.stdout)
         return 141
-    except KeyboardInterrupt as interrupt:
-        _give_up(sys.stdout)
-        _say("interrupted")
-        return 128 + getattr(interrupt, "number", signal.SIGINT)
     except (ConfigError, InputError) as error:
         _say(str(error))
         return 2

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from ftlab import _core
@@ -31,10 +32,10 @@ class Ended(KeyboardInterrupt):
 
 @contextmanager
 def ending() -> Iterator[None]:
-    """While the block lasts, the first of these signals raises :class:`Ended`.
+    """While the block lasts, the first of these signals raises :class:`Ended` in it, and ends the process.
 
     The engine and whatever runs Python hear of that within a tenth of a second. Nothing else does, a large allocation
-    for example; then the process is ended without further ado, which loses no more than a power cut would.
+    for example; then the process is ended all the same, which loses no more than a power cut would.
     """
     over = threading.Event()
     reader, writer = os.pipe()
@@ -48,14 +49,17 @@ def ending() -> Iterator[None]:
             raised = True
             raise Ended(number)
 
-    for number in ENDING:
-        # What a shell or `nohup` made it ignore, it ignores.
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, end)
-    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
-    threading.Thread(target=_last_resort, args=(reader, over), daemon=True).start()
     try:
+        for number in ENDING:
+            # What a shell or `nohup` made it ignore, it ignores.
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, end)
+        signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+        threading.Thread(target=_last_resort, args=(reader, over), daemon=True).start()
         yield
+    except Ended as ended:
+        # Not by way of Python, which would wait for threads that did not hear of it, and for who does not read.
+        _leave(ended.number)
     finally:
         over.set()
         signal.set_wakeup_fd(-1)
@@ -69,6 +73,13 @@ def _last_resort(reader: int, over: threading.Event) -> None:
     while (number := os.read(reader, 1)[0]) not in ENDING:
         pass
     if not over.wait(GRACE_S):
-        _core.discard_unfinished()
-        os.write(2, (SHOW_CURSOR if os.isatty(2) else b"") + b"interrupted\n")
-        os._exit(128 + number)
+        _leave(number, SHOW_CURSOR if os.isatty(2) else b"")
+
+
+def _leave(number: int, first: bytes = b"") -> None:
+    _core.discard_unfinished()
+    # Whoever reads messages may have gone, or not read on.
+    with suppress(OSError):
+        if select.select([], [2], [], 0.1)[1]:
+            os.write(2, first + b"interrupted\n")
+    os._exit(128 + number)

@@ -354,8 +354,9 @@ def in_threads(
         return work(item, go_on)
 
     with ThreadPoolExecutor(max(1, min(at_once, len(items)))) as pool:
-        futures = [pool.submit(one, item) for item in items]
+        futures: list[Future[Made]] = []
         try:
+            futures.extend(pool.submit(one, item) for item in items)
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
             # Also when Ctrl-C interrupts the wait. The engine notices within a tenth of a second.

@@ -10,7 +10,7 @@ import pytest
 import samples
 
 from ftlab import InputError, Result, RunError
-from ftlab.output import MANIFEST, OutputDirectory
+from ftlab.output import COMPARISON_FILES, MANIFEST, OutputDirectory
 
 
 def test_a_result_survives_saving_and_loading(tmp_path: Path) -> None:
@@ -117,3 +117,65 @@ def test_any_name_is_the_name_of_a_directory(
     assert {table: list(columns) for table, columns in loaded.tables.items()} == {
         table: list(columns) for table, columns in result.tables.items()
     }
+
+
+def compare(out: Path, *labels: str) -> None:
+    """Writes a comparison of such runs."""
+    directory = OutputDirectory(out, COMPARISON_FILES)
+    results = dict.fromkeys(labels, samples.result())
+    directory.write_comparison(
+        {"runs": list(labels)}, "# Comparison", results, {label: label for label in labels}, plots=False
+    )
+
+
+def tree(directory: Path) -> dict[str, bytes]:
+    """All files below a directory."""
+    return {
+        str(path.relative_to(directory)): path.read_bytes() for path in directory.rglob("*") if path.is_file()
+    }
+
+
+def test_an_earlier_comparison_does_not_remain(tmp_path: Path) -> None:
+    compare(tmp_path, "greedy", "fifo", "random", "rga", "linked")
+    (tmp_path / "notes.txt").write_text("mine", encoding="utf-8")
+    (tmp_path / "random" / "notes.txt").write_text("mine", encoding="utf-8")
+    # Runs of the user's own: in what was a directory of the comparison, in one that never was, and one moved away.
+    samples.result().save(tmp_path / "rga", plots=False)
+    samples.result().save(tmp_path / "own", plots=False)
+    (tmp_path / "linked").rename(tmp_path / "moved")
+    (tmp_path / "linked").symlink_to("moved")
+
+    def of_the_user() -> dict[str, bytes]:
+        own = ("rga/", "own/", "moved/", "notes.txt", "random/notes.txt")
+        return {name: data for name, data in tree(tmp_path).items() if name.startswith(own)}
+
+    before = of_the_user()
+    compare(tmp_path, "greedy", "cost-benefit")
+    assert of_the_user() == before
+    files = {"summary.json", MANIFEST, *(f"{table}.parquet" for table in samples.result().tables)}
+    written = {"comparison.json", "comparison.md", MANIFEST}
+    written |= {f"{run}/{file}" for run in ("greedy", "cost-benefit") for file in files}
+    assert tree(tmp_path).keys() == written | before.keys()
+    assert not (tmp_path / "fifo").exists()
+    # A single run takes the place of a comparison, too.
+    samples.result().save(tmp_path, plots=False)
+    assert tree(tmp_path).keys() == files | before.keys()
+    assert of_the_user() == before
+
+
+def test_a_comparison_appears_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compare(tmp_path, "greedy", "fifo")
+    before = tree(tmp_path)
+    written = []
+
+    def fail(*arguments: object) -> str:
+        written.append(arguments)
+        if len(written) == 3:
+            raise OSError(28, "No space left on device")
+        return "{}"
+
+    monkeypatch.setattr("ftlab.output.json_text", fail)
+    with pytest.raises(RunError, match="No space left on device"):
+        compare(tmp_path, "greedy", "fifo", "random")
+    monkeypatch.undo()
+    assert tree(tmp_path) == before

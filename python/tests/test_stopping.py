@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import resource
+import select
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import samples
 from conftest import TINY
 
 LONG = ("--set", "workload.requests=4000000000")
@@ -79,6 +81,25 @@ class Command:
         return self.process.returncode, stdout, stderr
 
 
+Start = Callable[..., Command]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Starts commands, none of which outlives the test."""
+    started = []
+
+    def run(*arguments: str | Path, **how: tuple[str, ...]) -> Command:
+        started.append(Command(tmp_path, *arguments, **how))
+        return started[-1]
+
+    yield run
+    for command in started:
+        if command.process.poll() is None:
+            command.process.kill()
+            command.process.communicate()
+
+
 @pytest.fixture
 def pipe(tmp_path: Path) -> Path:
     """A pipe that nobody has open."""
@@ -125,9 +146,9 @@ def endless(pipe: Path) -> Iterator[Path]:
     ],
 )
 def test_a_command_that_waits_for_a_pipe_ends(
-    tmp_path: Path, tiny: Path, trace: Path, pipe: Path, arguments: tuple[str, ...]
+    start: Start, tmp_path: Path, tiny: Path, trace: Path, pipe: Path, arguments: tuple[str, ...]
 ) -> None:
-    command = Command(tmp_path, *arguments)
+    command = start(*arguments)
     if arguments[-1] == "pipe" and arguments[1] == "convert":
         # A pipe without a reader cannot be opened.
         command.wait_until(lambda: command.has_open(trace))
@@ -147,18 +168,20 @@ def test_a_command_that_waits_for_a_pipe_ends(
         ("convert", "out.csv.zst"),
     ],
 )
-def test_a_trace_without_end_ends(tmp_path: Path, endless: Path, arguments: tuple[str, ...]) -> None:
+def test_a_trace_without_end_ends(
+    start: Start, tmp_path: Path, endless: Path, arguments: tuple[str, ...]
+) -> None:
     action, *rest = arguments
-    out = tmp_path / "out" / rest[0]
-    if action == "convert":
+    out = tmp_path / "out" / rest[0] if action == "convert" else None
+    if out is not None:
         out.parent.mkdir()
         out.write_text("old", encoding="utf-8")
         rest = [str(out)]
-    command = Command(tmp_path, "trace", action, endless, *rest)
+    command = start("trace", action, endless, *rest)
     command.wait_until(lambda: command.has_open(endless))
     time.sleep(0.7)
     assert command.end() == (130, "", "interrupted\n")
-    if action == "convert":
+    if out is not None:
         assert [file.name for file in out.parent.iterdir()] == [out.name]
         assert out.read_text(encoding="utf-8") == "old"
 
@@ -166,11 +189,11 @@ def test_a_trace_without_end_ends(tmp_path: Path, endless: Path, arguments: tupl
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
 )
-def test_signals_stop_a_run(tmp_path: Path, tiny: Path, number: int, code: int) -> None:
+def test_signals_stop_a_run(start: Start, tmp_path: Path, tiny: Path, number: int, code: int) -> None:
     out, state = tmp_path / "out", tmp_path / "states" / "aged.state"
     state.parent.mkdir()
-    command = Command(
-        tmp_path, "run", tiny, *LONG, "--out", out, "--save-state", state, "--timeline", tmp_path / "t.json"
+    command = start(
+        "run", tiny, *LONG, "--out", out, "--save-state", state, "--timeline", tmp_path / "t.json"
     )
     command.wait_until(state.exists)
     time.sleep(0.3)
@@ -179,24 +202,25 @@ def test_signals_stop_a_run(tmp_path: Path, tiny: Path, number: int, code: int) 
     assert [file.name for file in state.parent.iterdir()] == [state.name]
 
 
-def test_signals_stop_what_reproduces_a_paper(tmp_path: Path) -> None:
-    command = Command(tmp_path, "reproduce", "gcmix", "--only", "survival", "--out", "out")
+def test_signals_stop_what_reproduces_a_paper(start: Start, tmp_path: Path) -> None:
+    command = start("reproduce", "gcmix", "--only", "survival", "--out", "out")
     command.wait_until((tmp_path / "out").exists)
     time.sleep(2)
     assert command.end(signal.SIGTERM) == (143, "", "interrupted\n")
 
 
-def test_a_command_ends_whose_reader_does_not_read(tmp_path: Path, trace: Path) -> None:
-    command = Command(tmp_path, "trace", "head", trace, "-n", "3000", "--json")
-    command.wait_until(lambda: command.has_open(trace))
-    time.sleep(1)
+def test_a_command_ends_whose_reader_does_not_read(start: Start, tmp_path: Path, trace: Path) -> None:
+    command = start("trace", "head", trace, "-n", "3000", "--json")
+    assert command.process.stdout is not None
+    select.select([command.process.stdout], [], [], 60)
+    time.sleep(0.3)
     code, _, stderr = command.end()
     assert (code, stderr) == (130, "interrupted\n")
 
 
-def test_at_any_moment_there_is_no_traceback(tmp_path: Path, tiny: Path) -> None:
+def test_at_any_moment_there_is_no_traceback(start: Start, tmp_path: Path, tiny: Path) -> None:
     for step in range(14):
-        command = Command(tmp_path, "run", tiny, "--out", "out")
+        command = start("run", tiny, "--out", "out")
         command.wait_until(command.hears_signals)
         time.sleep(step * 0.06)
         code, stdout, stderr = command.end()
@@ -222,16 +246,16 @@ __main__.entry_point()
 """
 
 
-def test_what_hears_nothing_ends_all_the_same(tmp_path: Path) -> None:
-    command = Command(tmp_path, python=("-c", DEAF))
+def test_what_hears_nothing_ends_all_the_same(start: Start, tmp_path: Path) -> None:
+    command = start(python=("-c", DEAF))
     command.wait_until(lambda: any(tmp_path.iterdir()))
     assert command.end() == (130, "", "interrupted\n")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_has_no_end_is_refused(tmp_path: Path, tiny: Path) -> None:
+def test_what_has_no_end_is_refused(start: Start, tmp_path: Path, tiny: Path) -> None:
     def refused(*arguments: str) -> str:
-        command = Command(tmp_path, *arguments)
+        command = start(*arguments)
         stdout, stderr = command.process.communicate(timeout=60)
         assert (command.process.returncode, stdout) == (2, "")
         return stderr
@@ -258,7 +282,7 @@ with output.scratch(Path(sys.argv[1])) as staging:
 """
 
 
-def test_what_killed_runs_left_is_cleared_away(tmp_path: Path, tiny: Path) -> None:
+def test_what_killed_runs_left_is_cleared_away(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     mine = out / ".ftlab-notes.staging"
@@ -273,10 +297,7 @@ def test_what_killed_runs_left_is_cleared_away(tmp_path: Path, tiny: Path) -> No
     assert process.stdout.readline() == "ready\n"
 
     def left() -> list[str]:
-        subprocess.run(
-            [sys.executable, "-m", "ftlab", "run", str(tiny), "--out", str(out)],
-            capture_output=True, check=True, timeout=60,
-        )  # fmt: skip
+        samples.result().save(out, plots=False)
         return [file.name for file in out.glob(".ftlab-*.staging") if file != mine]
 
     assert len(left()) == 1, "its owner lives"
@@ -286,17 +307,19 @@ def test_what_killed_runs_left_is_cleared_away(tmp_path: Path, tiny: Path) -> No
     assert mine.exists()
 
 
-def test_what_a_killed_conversion_left_is_cleared_away(tmp_path: Path, trace: Path, endless: Path) -> None:
+def test_what_a_killed_conversion_left_is_cleared_away(
+    start: Start, tmp_path: Path, trace: Path, endless: Path
+) -> None:
     out = tmp_path / "out"
     out.mkdir()
     mine = out / ".converted.csv.partial"
     mine.write_text("mine", encoding="utf-8")
-    command = Command(tmp_path, "trace", "convert", endless, out / "converted.csv")
+    command = start("trace", "convert", endless, out / "converted.csv")
     command.wait_until(lambda: command.has_open(out))
     command.process.kill()
     command.process.communicate()
     assert len(list(out.iterdir())) == 2, "the half of the conversion"
-    done = Command(tmp_path, "trace", "convert", trace, out / "other.csv").process
+    done = start("trace", "convert", trace, out / "other.csv").process
     assert done.communicate(timeout=60)[1] == ""
     assert {file.name for file in out.iterdir()} == {"other.csv", mine.name}
 
@@ -319,8 +342,8 @@ def test_a_conversion_that_finds_no_room_leaves_nothing(tmp_path: Path, trace: P
     assert list(out.iterdir()) == []
 
 
-def test_a_configuration_may_come_from_a_pipe(tmp_path: Path, pipe: Path) -> None:
-    command = Command(tmp_path, "run", pipe, "--json")
+def test_a_configuration_may_come_from_a_pipe(start: Start, tmp_path: Path, pipe: Path) -> None:
+    command = start("run", pipe, "--json")
     pipe.write_text(TINY, encoding="utf-8")
     assert command.process.communicate(timeout=60)[1] == ""
     assert command.process.returncode == 0
