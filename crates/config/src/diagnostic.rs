@@ -189,15 +189,23 @@ impl std::error::Error for Diagnostics {}
 /// What the user wrote, made safe to print in one line: no control characters, and not without end.
 pub(crate) fn clean(text: &str) -> String {
     const LENGTH_MAX: usize = 60;
-    let mut out: String = text.chars().take(LENGTH_MAX).flat_map(printable).collect();
+    let cut: String = text.chars().take(LENGTH_MAX).collect();
+    let mut out = printable(&cut, &[]);
     if text.chars().count() > LENGTH_MAX {
         out.push('…');
     }
     out
 }
 
-fn printable(c: char) -> Vec<char> {
-    if c.is_control() { c.escape_default().collect() } else { vec![c] }
+/// A text without what a terminal would act on: control characters, but for those in `kept`, and marks that change the
+/// direction of writing, which can make a line read as another one.
+pub fn printable(text: &str, kept: &[char]) -> String {
+    let acts = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let escaped =
+        |c: char| -> Vec<char> { if acts(c) && !kept.contains(&c) { c.escape_default().collect() } else { vec![c] } };
+    text.chars().flat_map(escaped).collect()
 }
 
 /// The name most like `word`, if any is like it at all.

@@ -55,6 +55,12 @@ impl Node {
     }
 }
 
+/// Names in a path at most; `ftl.victim.rga.d` has four.
+const DEPTH_MAX: usize = 8;
+
+/// What would be right in place of a nest of tables.
+const DEEPEST: &str = "no table deeper than a choice's parameters, such as `[ftl.victim.rga]`";
+
 /// Syntax errors printed before giving up.
 const SYNTAX_ERRORS_MAX: usize = 10;
 
@@ -82,6 +88,9 @@ fn syntax_error(origin: &Arc<Origin>, span: Option<std::ops::Range<usize>>, mess
     let (what, expected) = message.split_once(", expected ").unwrap_or((message, ""));
     // The parser's words, where they would mislead: to it, a value that is none is a text without quotes.
     let (title, expected) = match (what, expected) {
+        ("recursion limit" | "cannot recurse further; max recursion depth met", _) => {
+            ("the config is nested too deeply".to_owned(), DEEPEST)
+        }
         ("duplicate key", _) => ("a key or table is given twice".to_owned(), "each once"),
         ("string values must be quoted", _) if missing => ("not valid TOML: a value is missing".to_owned(), "a value"),
         ("string values must be quoted", _) => {
@@ -165,6 +174,10 @@ pub(crate) fn parse_set(set: &str) -> Result<Entry, Diagnostic> {
     if segments.iter().any(|segment| segment.is_empty()) {
         let label = "expected a path of names, for example `device.timing.read`";
         return Err(Diagnostic::new(format!("`{}` is not a key", clean(path))).at(&place).label(label));
+    }
+    if segments.len() > DEPTH_MAX {
+        let title = format!("`{}` is not a key: {} names are too many", clean(path), segments.len());
+        return Err(Diagnostic::new(title).at(&place).label(format!("expected {DEEPEST}")));
     }
     let mut node = Node { place: place.clone(), value: set_value(text, &place) };
     for segment in segments[1..].iter().rev() {

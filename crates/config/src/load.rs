@@ -44,10 +44,11 @@ pub enum Base {
 impl Base {
     /// What a command-line argument means: the preset of that name, otherwise a file. A file that is called
     /// like a preset is reached as `./NAME`.
-    pub fn argument(argument: &str) -> Base {
-        match preset(argument) {
+    pub fn argument(argument: impl Into<PathBuf>) -> Base {
+        let path = argument.into();
+        match path.to_str().and_then(preset) {
             Some(preset) => Base::Preset(preset.name.to_owned()),
-            None => Base::File(PathBuf::from(argument)),
+            None => Base::File(path),
         }
     }
 

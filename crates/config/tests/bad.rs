@@ -74,6 +74,22 @@ fn syntax() {
 }
 
 #[test]
+fn depth() {
+    let path = vec!["a"; 100_000].join(".");
+    let array = format!("[ftl]\nvictim = {}{}\n", "[".repeat(200), "]".repeat(200));
+    let tables = format!("[ftl]\nvictim = {}1{}\n", "{a = ".repeat(200), "}".repeat(200));
+    let mut out = texts(&[&format!("[ftl]\n{path} = 1\n"), &format!("[{path}]\nb = 1\n"), &array, &tables]);
+    out += &sets(&[&[&format!("ftl.victim.{path}=1")], &["ftl.victim.a.b.c.d.e.f=1"], &["ftl.victim.a.b.c.d.e.f.g=1"]]);
+    check("depth", &out);
+}
+
+#[test]
+fn printable_text_has_nothing_a_terminal_acts_on() {
+    assert_eq!(config::printable("a\u{1b}[31m\nb\u{202e}µ", &['\n']), "a\\u{1b}[31m\nb\\u{202e}µ");
+    assert_eq!(config::printable("a\n\t\u{9b}", &[]), "a\\n\\t\\u{9b}");
+}
+
+#[test]
 fn names() {
     check(
         "names",
