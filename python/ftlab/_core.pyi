@@ -50,6 +50,12 @@ def restart_cost(kind: Kind, source: str, sets: Sequence[str]) -> str:
 def resolve(kind: Kind, source: str, sets: Sequence[str], trace: str | None = None) -> tuple[str, str]:
     """The resolved configuration as TOML and as JSON text."""
 
+def memory_needed(kind: Kind, source: str, sets: Sequence[str], trace: str | None = None) -> int:
+    """Bytes of memory that a run needs, about; refused if there are not as many."""
+
+def memory_room() -> tuple[int, str] | None:
+    """Bytes of memory that this process can still take, and what limits it, where the system says so."""
+
 def presets() -> list[tuple[str, str, str]]:
     """Name, one line, and TOML text of every preset."""
 

@@ -42,6 +42,11 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
+    /// Bytes for a user space, with the promise of a flush.
+    pub(crate) fn bytes(user_pages: u64) -> u64 {
+        user_pages * 4 * 4
+    }
+
     fn new(user_pages: u32) -> Oracle {
         let none = vec![0; user_pages as usize];
         Oracle { newest: none.clone(), completed: none.clone(), programmed: none, versions: 0, promises: Vec::new() }
@@ -74,6 +79,17 @@ impl Oracle {
     }
 }
 
+/// What figures need to know of the device.
+pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metrics::Shape {
+    metrics::Shape {
+        channels: geometry.channels,
+        dies: geometry.dies(),
+        timed,
+        capacity_bytes: config.device.user_capacity,
+        in_step: config.in_step(),
+    }
+}
+
 impl Device {
     pub(crate) fn new(config: &Config, timed: bool) -> Result<Device, OutOfMemory> {
         let geometry = geometry(config);
@@ -83,13 +99,7 @@ impl Device {
         if payload {
             ftl.keep_spares();
         }
-        let shape = metrics::Shape {
-            channels: geometry.channels,
-            dies: geometry.dies(),
-            timed,
-            capacity_bytes: config.device.user_capacity,
-            in_step: config.in_step(),
-        };
+        let shape = shape(config, &geometry, timed);
         Ok(Device {
             map_in_flash: ftl.dftl_figures().is_some(),
             entries_apart: ftl.is_apart(),

@@ -10,6 +10,7 @@ mod dftl;
 mod flash;
 mod gang;
 mod hybrid;
+pub mod memory;
 mod pages;
 mod paired;
 mod policy;
@@ -63,6 +64,12 @@ pub struct Refusal {
     pub message: String,
     /// What would be right.
     pub help: String,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}`: {}\nhint: {}", self.key, self.message, self.help)
+    }
 }
 
 /// A timeline to record.
@@ -207,9 +214,8 @@ fn check_twin(config: &Config) -> Result<(), Refusal> {
 /// # Panics
 /// When the FTL breaks a rule of the flash or loses data, which is a fault of this program.
 pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, RunError> {
-    if let Err(refusal) = check(config) {
-        return Err(RunError::Input(format!("{}: {} ({})", refusal.key, refusal.message, refusal.help)));
-    }
+    check(config).map_err(|refusal| RunError::Input(refusal.to_string()))?;
+    memory::check(config, options.save_state.is_some()).map_err(|refusal| RunError::Input(refusal.to_string()))?;
     if options.save_state.is_some() {
         paired::check_saved(config)?;
         hybrid::check_saved(config)?;

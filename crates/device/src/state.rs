@@ -20,6 +20,18 @@ use crate::flash::Stamp;
 const MAGIC: &[u8; 8] = b"ftlabst2";
 const NONE: u32 = u32::MAX;
 
+/// Bytes that a save takes beside the device: what the array remembers, as words.
+pub(crate) fn bytes_to_save(geometry: &Geometry, payload: bool) -> u64 {
+    let stored = if payload { geometry.pages() * (8 + 16) } else { 0 };
+    u64::from(geometry.blocks()) * 16 + stored
+}
+
+/// Bytes that a load takes beside the device: a map twice, and what the array remembers as words and once more.
+pub(crate) fn bytes_to_load(geometry: &Geometry, payload: bool) -> u64 {
+    let blocks = u64::from(geometry.blocks()) * (16 + size_of::<Block>() as u64);
+    geometry.pages() * 4 + blocks + 2 * (bytes_to_save(geometry, payload) - u64::from(geometry.blocks()) * 16)
+}
+
 /// What a state fits: settings that decide where data may lie.
 #[derive(Serialize, Deserialize)]
 struct Header {
@@ -124,7 +136,11 @@ pub(crate) fn load(device: &mut Device, config: &Config, path: &str) -> Result<(
         return Err(refuse("was saved by another version of ftlab; save the state again with this one".into()));
     }
     if !complete || &magic != MAGIC {
-        return Err(refuse("is not a device state that `--save-state` wrote".into()));
+        return Err(refuse(
+            "is not a device state\nhint: save one with `ftlab run CONFIG --save-state FILE`, and name it in \
+             `run.precondition.state`"
+                .into(),
+        ));
     }
     let damaged = |what: &str| refuse(format!("is damaged ({what}); save the state again"));
     let mut input = zstd::Decoder::with_buffer(file).map_err(|_| damaged("compression"))?;

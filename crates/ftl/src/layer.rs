@@ -37,6 +37,21 @@ pub struct OutOfMemory {
     pub reason: std::io::Error,
 }
 
+/// What the parts of an FTL take, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bytes {
+    /// Map and reverse map.
+    pub maps: u64,
+    /// With a map in flash: the cached mapping table, and what is known of translation pages.
+    pub cached_map: u64,
+    /// What is known of reclaim units and of domains, with the policies' own structures.
+    pub blocks: u64,
+    /// Regions of logical pages.
+    pub regions: u64,
+    /// What comes besides when preconditioning ends: policies made anew beside the old ones.
+    pub renewed: u64,
+}
+
 /// The choices made at the FTL's seams.
 pub struct Policies<'a> {
     /// Mapping.
@@ -210,6 +225,34 @@ pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
 }
 
 impl Ftl {
+    /// What its parts take; `keeps_spares`: where pages have spare areas.
+    pub(crate) fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keeps_spares: bool) -> Bytes {
+        let shape = shape_of(geometry);
+        let (units, domains) = (u64::from(shape.units()), u64::from(shape.domains));
+        let of_map = if policies.is_dftl() { dftl::translation_pages(geometry, user_pages) } else { 0 };
+        let cached_map = if policies.is_dftl() {
+            let cache = policies.mapping.get("cache") as u64;
+            let is_apart = crate::allocation::is_dynamic(policies.allocation.name);
+            Dftl::bytes(geometry, user_pages, cache, is_apart, keeps_spares)
+        } else {
+            0
+        };
+        let chosen = AnyPool::bytes(policies.block_allocation, shape)
+            + AnyVictim::bytes(policies.victim, shape)
+            + WearLeveling::bytes(policies.wear_leveling, shape);
+        let of_unit = (size_of::<Unit>() + 2 * size_of::<u32>() + size_of::<u8>()) as u64;
+        let of_domain = (size_of::<Domain>() + size_of::<Vec<Job>>() + 2 * size_of::<u32>()) as u64;
+        let regions = Separation::bytes(policies.separation, user_pages);
+        Bytes {
+            maps: FlatArray::bytes(user_pages + of_map) + FlatArray::bytes(geometry.pages()),
+            cached_map,
+            blocks: units * of_unit + domains * of_domain + Protection::bytes(policies.paired_page, domains) + chosen,
+            regions,
+            // With a list of the closed units.
+            renewed: chosen + regions + units * 4,
+        }
+    }
+
     /// An FTL over a pristine array. `seed` is the run's.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::collection::{Erasure, GcSink, GcStep};
 use crate::dftl;
 use crate::fast::{self, Fast, Merges};
 use crate::group::Group;
-use crate::layer::{self, OutOfMemory, Policies};
+use crate::layer::{self, Bytes, OutOfMemory, Policies};
 use crate::paired::Figures;
 use crate::recovery::{Recovery, Rescue, Scanned};
 use crate::saved::Saved;
@@ -48,6 +48,16 @@ pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
         fast::largest_user_pages(geometry, policies.mapping.get("log_blocks") as u32, policies.reserve())
     } else {
         layer::largest_user_pages(geometry, policies)
+    }
+}
+
+/// What the parts of an FTL take; `keeps_spares`: where pages have spare areas.
+pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keeps_spares: bool) -> Bytes {
+    if policies.mapping.name == fast::CHOICE.name {
+        let options = fast::Options::new(policies.mapping, policies.reserve(), geometry, user_pages);
+        Fast::bytes(geometry, user_pages, options, policies.block_allocation)
+    } else {
+        layer::Ftl::bytes(geometry, user_pages, policies, keeps_spares)
     }
 }
 

@@ -9,9 +9,10 @@ create_exception!(ftlab, ConfigError, Error, "A configuration that cannot be use
 create_exception!(ftlab, InputError, Error, "A trace, state file or output that cannot be used (exit code 2).");
 create_exception!(ftlab, RunError, Error, "A run that failed (exit code 1).");
 
-/// The message with the mark that every error begins with.
+/// The message with the mark that every error begins with, and nothing in it that a terminal would act on: file names
+/// may hold anything.
 pub(crate) fn marked(text: impl std::fmt::Display) -> String {
-    let text = text.to_string();
+    let text = config::printable(&text.to_string(), &['\n']);
     let text = text.trim_end();
     if text.starts_with("error") { text.to_owned() } else { format!("error: {text}") }
 }

@@ -9,6 +9,7 @@ use metrics::Progress;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::configs::Given;
 use crate::{configs, errors, guard, tables};
 
 /// Time between two calls of the progress function, and between two looks for Ctrl-C.
@@ -26,7 +27,7 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 pub(crate) fn run<'py>(
     py: Python<'py>,
     kind: &str,
-    source: &str,
+    source: Given,
     sets: Vec<String>,
     trace: Option<String>,
     timeline: Option<PathBuf>,
@@ -34,9 +35,9 @@ pub(crate) fn run<'py>(
     save_state: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, Bound<'py, PyDict>)> {
-    let replay = || replay_line(kind, source, &sets, trace.as_deref());
+    let replay = || replay_line(kind, &source, &sets, trace.as_deref());
     let outcome = guard::run(replay, || {
-        let config = configs::load(kind, source, &sets, trace.as_deref())?.config;
+        let config = configs::load_to_run(kind, &source, &sets, trace.as_deref(), save_state.is_some())?.config;
         let timeline = timeline.map(|path| {
             let (from, to) = timeline_window_ns.unwrap_or((0, u64::MAX));
             TimelineSpec { path, window: SimulatedInstant(from)..SimulatedInstant(to) }
@@ -82,11 +83,11 @@ fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, now: &Progress) -> PyResul
 }
 
 /// The command that repeats a run.
-fn replay_line(kind: &str, source: &str, sets: &[String], trace: Option<&str>) -> String {
+fn replay_line(kind: &str, source: &Given, sets: &[String], trace: Option<&str>) -> String {
     let mut line = String::from("ftlab run ");
     line.push_str(&match kind {
-        "file" | "argument" => quoted(source),
-        _ => quoted(&format!("<{kind} of {} bytes>", source.len())),
+        "file" | "argument" => quoted(&source.path().to_string_lossy()),
+        _ => quoted(&format!("<{kind} of {} bytes>", source.path().as_os_str().len())),
     });
     for set in sets {
         line.push_str(&format!(" --set {}", quoted(set)));

@@ -4,15 +4,16 @@ use device::survival::{Trouble, try_everywhere};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::configs::Given;
 use crate::{configs, errors, guard};
 
 /// Ages a device, cuts its power, restarts it; what the restart costs as JSON text.
 #[pyfunction]
-pub(crate) fn restart_cost(py: Python<'_>, kind: &str, source: &str, sets: Vec<String>) -> PyResult<String> {
+pub(crate) fn restart_cost(py: Python<'_>, kind: &str, source: Given, sets: Vec<String>) -> PyResult<String> {
     guard::run(
         || format!("restart of a {kind} configuration"),
         || {
-            let config = configs::load(kind, source, &sets, None)?.config;
+            let config = configs::load_to_run(kind, &source, &sets, None, false)?.config;
             match py.detach(|| device::survival::restart_cost(&config)) {
                 Ok(cost) => Ok(cost.to_string()),
                 Err(device::RunError::Input(text)) => Err(errors::input(text)),
@@ -28,7 +29,7 @@ pub(crate) fn restart_cost(py: Python<'_>, kind: &str, source: &str, sets: Vec<S
 pub(crate) fn survival(
     py: Python<'_>,
     kind: &str,
-    source: &str,
+    source: Given,
     sets: Vec<String>,
     trouble: &str,
     seeds: u64,
@@ -40,7 +41,7 @@ pub(crate) fn survival(
     guard::run(
         || format!("survival of a {kind} configuration"),
         || {
-            let config = configs::load(kind, source, &sets, None)?.config;
+            let config = configs::load_to_run(kind, &source, &sets, None, false)?.config;
             match py.detach(|| try_everywhere(&config, trouble, seeds, stride)) {
                 Ok(tally) => Ok(tally.to_json().to_string()),
                 Err(device::RunError::Input(text)) => Err(errors::input(text)),

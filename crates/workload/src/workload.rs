@@ -69,6 +69,17 @@ enum Source {
 }
 
 impl Workload {
+    /// Bytes that its source holds at most.
+    pub fn bytes(config: &model::Workload) -> u64 {
+        match &config.source {
+            model::Source::Generator(_) => 0,
+            model::Source::Trace { .. } => {
+                let once = config.end.rounds == Some(1) || config.end == model::End::default();
+                Trace::BYTES + Rounds::bytes(!once)
+            }
+        }
+    }
+
     /// A workload as the config describes it.
     ///
     /// # Errors
@@ -381,6 +392,8 @@ struct Replay {
     last_ns: u64,
     /// Requests read in this round.
     round_records: u64,
+    /// Where the lowest of them begins on the device.
+    lowest: u64,
     /// Requests handed on in this round, and whether one of them wrote.
     round_requests: u64,
     round_wrote: bool,
@@ -415,6 +428,7 @@ impl Replay {
             round_start_ns: 0,
             last_ns: 0,
             round_records: 0,
+            lowest: u64::MAX,
             round_requests: 0,
             round_wrote: false,
             written: 0,
@@ -468,6 +482,8 @@ impl Replay {
             return Err(WorkloadError::NothingLeft {
                 path: path(),
                 dropped: self.round_records,
+                lowest: self.lowest,
+                address_offset: self.bounds.offset,
                 capacity: self.bounds.capacity,
             });
         }
@@ -503,6 +519,7 @@ impl Replay {
         let at = self.time(record)?;
         let request = Request { at, offset: record.offset, size: record.size, kind: record.kind, fua: record.fua };
         let bounds = self.bounds;
+        self.lowest = self.lowest.min(record.offset + bounds.offset);
         let placed = bounds.place(request, tally, &mut |request| self.push(request, full, out));
         placed.map_err(|Outside(request)| WorkloadError::OutOfRange {
             path: self.path.clone(),

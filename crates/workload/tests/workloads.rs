@@ -117,9 +117,28 @@ fn ends_that_are_never_reached_are_refused() {
     let rounds = End { requests: Some(10), ..End::default() };
     let error = run(&far.config(rounds, OutOfRange::Clamp), 1 << 20).unwrap_err().to_string();
     assert!(
-        error.contains("no request of the trace lies inside the device (1 dropped past its end at 1048576 bytes)"),
+        error.contains("no request of the trace lies inside the device (1 dropped past its end at 1048576 bytes"),
         "{error}"
     );
+}
+
+#[test]
+fn what_would_bring_a_request_into_the_device_is_said_and_does() {
+    let far = Scratch::new("near", "0,80000,4096,W,1.0\n0,2000,4096,W,1.0\n");
+    let with = |capacity: u64, offset: u64, out_of_range| {
+        let mut config = far.config(End { requests: Some(10), ..End::default() }, out_of_range);
+        config.address_offset = offset;
+        run(&config, capacity).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let error = with(1 << 19, 0, OutOfRange::Clamp).unwrap_err();
+    assert!(error.contains("the lowest begins at 1024000)\nhint: set `workload.out_of_range` to \"wrap\""), "{error}");
+    assert!(error.ends_with("or `device.user_capacity` to more than 1024000 bytes"), "{error}");
+    assert_eq!(with(1_024_000 + 512, 0, OutOfRange::Clamp), Ok(()));
+    assert_eq!(with(1 << 19, 0, OutOfRange::Wrap), Ok(()));
+    let error = with(2_000_384, 1 << 20, OutOfRange::Clamp).unwrap_err();
+    assert!(error.ends_with("2072576 bytes, or `workload.address_offset` to less than 976384 bytes"), "{error}");
+    assert!(with(2_000_384, 976_384, OutOfRange::Clamp).is_err());
+    assert_eq!(with(2_000_384, 976_384 - 512, OutOfRange::Clamp), Ok(()));
 }
 
 #[test]

@@ -67,6 +67,10 @@ pub(super) struct Host {
 }
 
 impl Host {
+    /// Bytes for each request that the device takes in.
+    pub(super) const BYTES_OF_REQUEST: u64 =
+        (size_of::<Active>() + size_of::<Buffered>() + 2 * size_of::<u32>()) as u64;
+
     pub(super) fn new(replay: Replay, queue_depth: u32) -> Host {
         let idle = Active {
             kind: RequestKind::Flush,
@@ -140,6 +144,7 @@ impl Timed<'_, '_> {
             if request.kind == RequestKind::Trim && waits_outside && self.host.writes_overlap(span) {
                 return Ok(());
             }
+            self.pool.make_room(span.len())?;
             self.host.incoming.pop_front();
             self.enter(&request, span);
             let progress = || self.workload.progress();

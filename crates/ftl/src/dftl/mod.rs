@@ -240,7 +240,30 @@ pub(crate) fn translation_pages(geometry: &Geometry, user_pages: u64) -> u64 {
     pages_for(geometry, user_pages.div_ceil(domains)) * domains
 }
 
+/// Entries of a domain's cache of so many bytes in all: those that a domain has pages for at most.
+fn capacity(geometry: &Geometry, user_pages: u64, bytes: u64) -> u64 {
+    let of_domain = user_pages.div_ceil(u64::from(geometry.domains()));
+    cached_entries(geometry, bytes).min(of_domain).max(u64::from(LEAST_ENTRIES))
+}
+
+/// Translation pages that one collection asks to be updated at most.
+fn most_moved(geometry: &Geometry, pages: u64, is_apart: bool) -> usize {
+    let slots = u64::from(geometry.unit_slots());
+    (if is_apart { slots } else { slots.min(pages) }) as usize
+}
+
 impl Dftl {
+    /// Bytes for a user space, with a cached mapping table of `bytes` as the controller would have it.
+    pub(crate) fn bytes(geometry: &Geometry, user_pages: u64, bytes: u64, is_apart: bool, keeps_contents: bool) -> u64 {
+        let domains = u64::from(geometry.domains());
+        let all = translation_pages(geometry, user_pages);
+        let cache = Cache::bytes(capacity(geometry, user_pages, bytes), domains, user_pages, all);
+        let lists = most_moved(geometry, all / domains, is_apart) as u64 + u64::from(geometry.units_per_domain());
+        let instances = domains * (size_of::<Instance>() as u64 + (lists + 2) * 4);
+        let in_flash = if keeps_contents { user_pages * 4 } else { 0 };
+        cache + instances + all * (size_of::<Updates>() + size_of::<Due>()) as u64 + in_flash
+    }
+
     pub(crate) fn new(
         geometry: &Geometry,
         user_pages: u64,
@@ -251,14 +274,14 @@ impl Dftl {
         let domains = geometry.domains();
         let of_domain = user_pages.div_ceil(u64::from(domains));
         let pages = pages_for(geometry, of_domain) as u32;
-        let capacity = cached_entries(geometry, bytes).min(of_domain).max(u64::from(LEAST_ENTRIES)) as u32;
+        let capacity = capacity(geometry, user_pages, bytes) as u32;
         let domain_at: Vec<u32> =
             (0..domains).map(|at| if is_apart { at } else { allocation.queue_of(Lpn(at)) }).collect();
         let mut position = vec![0; domains as usize];
         for (at, &domain) in domain_at.iter().enumerate() {
             position[domain as usize] = at as u32;
         }
-        let most_moved = if is_apart { geometry.unit_slots() } else { geometry.unit_slots().min(pages) } as usize;
+        let most_moved = most_moved(geometry, u64::from(pages), is_apart);
         let instance = || Instance {
             wanted: None,
             for_write: false,

@@ -248,6 +248,11 @@ pub struct Figures {
 }
 
 impl Protection {
+    /// Bytes of what is known of so many domains.
+    pub(crate) fn bytes(selection: &Selection, domains: u64) -> u64 {
+        if Scheme::of(selection.name).keeps_track() { domains * size_of::<Guard>() as u64 } else { 0 }
+    }
+
     pub(crate) fn new(selection: &Selection, reserve: u32, domains: u32, wordlines: Wordlines) -> Protection {
         let scheme = Scheme::of(selection.name);
         let watermarks = (scheme == Scheme::Mixing).then(|| Watermarks {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::detect::Sample;
-use super::parser::{BlockParser, Counts, Format, Record, Sink};
+use super::parser::{BlockParser, Counts, Format, Record, Sink, WINDOW_LARGE};
 use super::source::{Compression, Source};
 use super::window::Window;
 use super::{FORMATS, format_names};
@@ -63,6 +63,9 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Bytes of a reader: its buffer and its window, and those of a decoder.
+    pub(crate) const BYTES: u64 = (BUFFER + 2 * WINDOW_LARGE * size_of::<Record>() + (8 << 20)) as u64;
+
     /// Opens a trace, finds its compression and its format.
     ///
     /// # Errors
@@ -278,7 +281,8 @@ impl Trace {
 
     fn all_bad(&self) -> TraceError {
         let Counts { bad_lines: bad, lines, .. } = self.sink.counts;
-        TraceError::AllBad { path: self.path.display().to_string(), format: self.format.name, bad, lines }
+        let Format { name: format, expected, .. } = self.format;
+        TraceError::AllBad { path: self.path.display().to_string(), format, bad, lines, expected }
     }
 
     /// At the end: a file without any request is an error.
@@ -371,11 +375,12 @@ fn excerpt(line: &[u8]) -> String {
 }
 
 fn decode_error(path: &Path, compression: Compression, source: std::io::Error) -> TraceError {
-    let what = match compression {
-        Compression::None => "cannot be read",
-        Compression::Gzip => "gzip data are damaged or cut short",
-        Compression::Zstd => "zstd data are damaged or cut short",
-        Compression::Xz => "xz data are damaged or cut short",
+    let path = path.display().to_string();
+    let packer = match compression {
+        Compression::None => return TraceError::Io { path, what: "cannot be read", source },
+        Compression::Gzip => "gzip",
+        Compression::Zstd => "zstd",
+        Compression::Xz => "xz",
     };
-    TraceError::Io { path: path.display().to_string(), what, source }
+    TraceError::Damaged { path, packer, source }
 }
