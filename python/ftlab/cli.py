@@ -9,19 +9,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from ftlab import _core, output, text, traces
+from ftlab import _core, escape, output, text, traces
 from ftlab._core import ConfigError, InputError, RunError
 from ftlab.configs import Raw
 from ftlab.live import Live
 from ftlab.reproduce import cli as reproduce
 from ftlab.simulation import compare, nanoseconds, run
-from ftlab.usage import Parser, nearest, one_of, pointed
+from ftlab.usage import Parser, nearest, one_of, plain, pointed
 
 
 def entry_point() -> None:
@@ -31,6 +32,8 @@ def entry_point() -> None:
 
 def main(argv: Sequence[str]) -> int:
     """Runs a command line; the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        escape.speak(stream)
     try:
         code = _main(argv)
         sys.stdout.flush()
@@ -55,7 +58,7 @@ def main(argv: Sequence[str]) -> int:
         _say(
             f"error: internal error: {type(error).__name__}: {error}\n"
             "This is a fault of ftlab, not of the input; please report it with the line below.\n"
-            f"replay: ftlab {' '.join(argv)}  # ftlab {_core.__version__}"
+            f"replay: ftlab {shlex.join(argv)}  # ftlab {_core.__version__}"
         )
         if os.environ.get("FTLAB_TRACEBACK"):
             raise
@@ -65,6 +68,8 @@ def main(argv: Sequence[str]) -> int:
 def _main(argv: Sequence[str]) -> int:
     Parser.argv = argv
     options = parser().parse_args(argv)
+    if getattr(options, "json", False):
+        escape.speak_json()
     command: Callable[[argparse.Namespace], None] = options.command
     command(options)
     return 0
@@ -98,7 +103,7 @@ def _add(commands: Any, name: str, help_line: str, command: Callable[[argparse.N
 
 def _add_common(command: Parser) -> None:
     command.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", dest="sets",
+        "--set", type=plain, action="append", default=[], metavar="KEY=VALUE", dest="sets",
         help="override a setting, for example ftl.victim=rga or ftl.victim.rga.d=4; may be repeated",
     )  # fmt: skip
     command.add_argument(
@@ -118,7 +123,10 @@ def _add_run(commands: Any) -> None:
         "--timeline", metavar="FILE", help="record what channels, dies and planes did, for Perfetto"
     )
     command.add_argument(
-        "--timeline-window", metavar="FROM..TO", help="the simulated time to record, for example 0s..200ms"
+        "--timeline-window",
+        type=plain,
+        metavar="FROM..TO",
+        help="the simulated time to record, for example 0s..200ms",
     )
     command.add_argument(
         "--save-state", metavar="FILE", help="save the preconditioned device, for later runs"
@@ -131,7 +139,7 @@ def _add_compare(commands: Any) -> None:
     )
     command.add_argument("configs", metavar="CONFIG", nargs="+", help="TOML files or names of presets")
     command.add_argument(
-        "--vary", action="append", default=[], metavar="KEY=A,B,...",
+        "--vary", type=plain, action="append", default=[], metavar="KEY=A,B,...",
         help="run each configuration with each of these values, for example ftl.victim=greedy,rga,fifo; "
         "several --vary are combined",
     )  # fmt: skip
@@ -155,7 +163,7 @@ def _add_trace(commands: Any) -> None:
             "file", metavar="FILE", help="the trace, plain or compressed; its format is detected"
         )
         action.add_argument(
-            "--format", metavar="NAME", help=f"in place of detection: {_names(formats['read'])}"
+            "--format", type=plain, metavar="NAME", help=f"in place of detection: {_names(formats['read'])}"
         )
         action.add_argument(
             "--skip-bad", action="store_true", help="count lines that cannot be read and go on"
@@ -164,14 +172,18 @@ def _add_trace(commands: Any) -> None:
     head.add_argument("-n", "--requests", type=int, default=10, metavar="N", help="how many (default 10)")
     convert.add_argument("out", metavar="OUT", help="the file to write; .gz, .zst and .xz are compressed")
     convert.add_argument(
-        "--to", metavar="NAME", default="msr", help=f"{_names(formats['written'])} (default msr)"
+        "--to", type=plain, metavar="NAME", default="msr", help=f"{_names(formats['written'])} (default msr)"
     )
 
 
 def _add_presets(commands: Any) -> None:
     command = _add(commands, "presets", "list the built-in configurations, or print one", _presets)
-    command.add_argument("name", metavar="NAME", nargs="?", help="the preset to print as TOML")
+    command.add_argument("name", type=plain, metavar="NAME", nargs="?", help="the preset to print as TOML")
     command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+
+
+HEAD_MAX = 1_000_000
+"""Requests that `head` shows at most: they are in memory until they are printed."""
 
 
 def _names(formats: Sequence[dict[str, str]]) -> str:
@@ -233,10 +245,10 @@ def _trace_info(options: argparse.Namespace) -> None:
 
 
 def _trace_head(options: argparse.Namespace) -> None:
-    if options.requests < 1:
-        raise pointed(
-            Parser.argv, _at(str(options.requests)), f"`-n` is {options.requests}", "expected at least 1"
-        )
+    if not 1 <= options.requests <= HEAD_MAX:
+        raise pointed(Parser.argv, _at(str(options.requests)), f"`-n` is {options.requests}",
+                      f"expected at least 1 and at most {HEAD_MAX:,}",
+                      "`ftlab trace convert` writes a whole trace")  # fmt: skip
     found = json.loads(
         _core.trace_head(options.file, options.requests, format=options.format, skip_bad=options.skip_bad)
     )
@@ -247,9 +259,13 @@ def _trace_head(options: argparse.Namespace) -> None:
 
 
 def _trace_convert(options: argparse.Namespace) -> None:
-    if Path(options.out).exists() and Path(options.out).samefile(options.file):
-        raise pointed(Parser.argv, _at(options.out), "OUT is the trace itself", "expected another file")
     output.writable_file(options.out)
+    if (
+        Path(options.out).exists()
+        and Path(options.file).exists()
+        and Path(options.out).samefile(options.file)
+    ):
+        raise pointed(Parser.argv, _at(options.out), "OUT is the trace itself", "expected another file")
     done = json.loads(
         _core.trace_convert(
             options.file, options.out, options.to, format=options.format, skip_bad=options.skip_bad
@@ -263,7 +279,9 @@ def _trace_convert(options: argparse.Namespace) -> None:
         if done["left_out"]
         else ""
     )
-    sys.stdout.write(f"{options.out}: {text.count(done['requests'])} requests as {options.to}{left_out}\n")
+    sys.stdout.write(
+        f"{escape.terminal(options.out)}: {text.count(done['requests'])} requests as {options.to}{left_out}\n"
+    )
 
 
 def _presets(options: argparse.Namespace) -> None:
@@ -353,6 +371,6 @@ def _tell_files(options: argparse.Namespace) -> None:
 def _say(message: str) -> None:
     sys.stdout.flush()
     try:
-        print(message, file=sys.stderr, flush=True)
+        print(escape.terminal(message, keep="\n"), file=sys.stderr, flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

@@ -8,6 +8,7 @@ and only those.
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,7 +47,9 @@ COMPARISON_FILES = ("comparison.json", "comparison.md", *_plot_files(COMPARISON_
 
 def json_text(value: Any) -> str:
     """One JSON object as every file and `--json` write it: indented, in the order of its keys."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    # Bytes of a file name that are no UTF-8: what Python makes of them no encoding has.
+    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class OutputDirectory:
@@ -163,9 +166,9 @@ def writable_file(path: str | PathLike[str]) -> None:
         InputError: it is a directory, or its directory is missing or not writable.
     """
     path = Path(path)
-    if path.is_dir():
-        raise InputError(f"error: cannot write {path}: it is a directory; expected a file name")
     try:
+        if path.is_dir():
+            raise InputError(f"error: cannot write {path}: it is a directory; expected a file name")
         with tempfile.TemporaryFile(dir=path.parent):
             pass
         if path.exists():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab import arguments, escape
 from ftlab._core import InputError
 
 if TYPE_CHECKING:
@@ -108,7 +109,7 @@ class Result:
         """
         from ftlab.output import OutputDirectory
 
-        return OutputDirectory(directory).write_result(self, plots=plots)
+        return OutputDirectory(arguments.file_name(directory, "directory")).write_result(self, plots=plots)
 
     @classmethod
     def load(cls, directory: str | PathLike[str]) -> Result:
@@ -120,7 +121,7 @@ class Result:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        directory = Path(directory)
+        directory = Path(arguments.file_name(directory, "directory"))
         path = directory / "summary.json"
         try:
             summary = json.loads(path.read_text(encoding="utf-8"))
@@ -130,10 +131,12 @@ class Result:
                 "hint: expected a directory that `ftlab run --out` wrote"
             ) from None
         except ValueError as error:
-            raise InputError(f"error: {path} is not JSON: {error}") from None
+            raise _damaged(path, f"is not JSON: {error}") from None
         if not isinstance(summary, dict) or summary.get("schema") != SCHEMA:
             found = summary.get("schema") if isinstance(summary, dict) else type(summary).__name__
-            raise InputError(f"error: {path} is not a summary: its schema is `{found}`; expected `{SCHEMA}`")
+            raise InputError(
+                f"error: {path} is not a summary: its schema is `{escape.terminal(str(found))}`; expected `{SCHEMA}`"
+            )
         tables = {}
         for name in (*TABLES, *OPTIONAL_TABLES):
             file = directory / f"{name}.parquet"
@@ -142,7 +145,7 @@ class Result:
             try:
                 tables[name] = _from_arrow(pq.read_table(file))
             except (OSError, pa.ArrowException) as error:
-                raise InputError(f"error: {file} cannot be read: {error}") from None
+                raise _damaged(file, f"cannot be read: {error}") from None
         return cls(summary, tables)
 
     def __repr__(self) -> str:
@@ -151,6 +154,12 @@ class Result:
             f"Result(waf={self.summary.get('waf')}, iops={host.get('iops')}, "
             f"requests={host.get('reads', 0) + host.get('writes', 0)})"
         )
+
+
+def _damaged(file: Path, what: str) -> InputError:
+    return InputError(
+        f"error: {escape.terminal(str(file))} {escape.terminal(what)}\nhint: run the simulation again to write it anew"
+    )
 
 
 def _arrow_column(values: NDArray[Any]) -> pa.Array:
