@@ -77,8 +77,9 @@ bench: ## the benchmark of record, single thread
 	cargo run --release --quiet -p ftlab-bench
 
 .PHONY: evidence
-evidence: setup ## the engine against theory and formulas, at length, into docs/evidence
+evidence: setup ## the engine against theory, formulas and bad input, at length, into docs/evidence
 	$(PY) -m ftlab.analysis.evidence --out docs/evidence
+	$(PY) -m ftlab.analysis.battery --out docs/evidence
 	$(BIN)/ftlab reproduce gcmix --only survival --scale paper --out out/survival
 	cp out/survival/report.md docs/evidence/gcmix-survival.md
 
