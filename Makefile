@@ -80,8 +80,9 @@ bench: ## the benchmark of record, single thread
 	cargo run --release --quiet -p ftlab-bench
 
 .PHONY: evidence
-evidence: setup ## the engine against theory and formulas, and every pair of choices, at length, into docs/evidence
+evidence: setup ## the engine against theory, formulas, bad input and every pair of choices, at length, into docs/evidence
 	$(PY) -m ftlab.analysis.evidence --out docs/evidence
+	$(PY) -m ftlab.analysis.battery --out docs/evidence
 	FTLAB_PAIRWISE_SECONDS=$(PAIRWISE_SECONDS) FTLAB_PAIRWISE_REPORT=$(CURDIR)/docs/evidence/pairwise.md \
 		cargo test --quiet -p ftlab-device --test pairwise -- --nocapture
 	$(BIN)/ftlab reproduce gcmix --only survival --scale paper --out out/survival

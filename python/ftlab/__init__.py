@@ -9,16 +9,25 @@ NumPy or Arrow tables. :func:`presets` are the built-in configurations and :func
 one. All simulation is in the compiled engine, which releases the interpreter.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from ftlab._core import ConfigError, Error, InputError, RunError, __version__
-from ftlab.comparison import Comparison
-from ftlab.result import Result
-from ftlab.simulation import Progress, compare, presets, registry, resolve, run
+
+if TYPE_CHECKING:
+    from ftlab.comparison import Comparison
+    from ftlab.output import OutputError
+    from ftlab.result import Result
+    from ftlab.simulation import Progress, compare, presets, registry, resolve, run
 
 __all__ = [
     "Comparison",
     "ConfigError",
     "Error",
     "InputError",
+    "OutputError",
     "Progress",
     "Result",
     "RunError",
@@ -29,3 +38,22 @@ __all__ = [
     "resolve",
     "run",
 ]
+
+_FROM = {
+    "Comparison": "comparison",
+    "OutputError": "output",
+    "Result": "result",
+    **dict.fromkeys(("Progress", "compare", "presets", "registry", "resolve", "run"), "simulation"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """What takes long to import is imported when it is asked for, so that the command line can begin at once."""
+    if name not in _FROM:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"ftlab.{_FROM[name]}"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,5 +1,41 @@
-"""`python -m ftlab` is the command `ftlab`."""
+"""The command `ftlab`, also as `python -m ftlab`."""
 
-from ftlab.cli import entry_point
+import logging
+import os
+import sys
+import warnings
 
-entry_point()
+from ftlab.signals import Ended, ending
+
+
+def entry_point() -> None:
+    """Runs the command line and exits."""
+    _open_streams()
+    _hush()
+    try:
+        with ending():
+            # Here, since it takes a moment, in which Ctrl-C may come.
+            from ftlab.cli import main
+
+            code = main(sys.argv[1:])
+    except Ended as ended:
+        code = 128 + ended.number
+    sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Something to write to in place of streams that the shell closed (`2>&-`)."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+
+
+def _hush() -> None:
+    """Warnings of the libraries for plots and tables are for programmers: with `python -W` they are heard."""
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+        logging.getLogger("matplotlib").addHandler(logging.NullHandler())
+
+
+if __name__ == "__main__":
+    entry_point()

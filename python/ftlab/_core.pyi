@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 __version__: str
@@ -30,8 +31,10 @@ def run(
     timeline_window_ns: tuple[int, int] | None = None,
     save_state: str | PathLike[str] | None = None,
     progress: Callable[[str, float, int, int, float | None], object] | None = None,
-) -> tuple[str, dict[str, dict[str, Any]]]:
-    """Runs one simulation; the summary as JSON text, and the tables as columns."""
+) -> tuple[str, dict[str, dict[str, Any]], list[str]]:
+    """Runs one simulation; the summary as JSON text, the tables as columns, and why which of the files could not be
+    written.
+    """
 
 def survival(
     kind: Kind,
@@ -41,6 +44,7 @@ def survival(
     *,
     seeds: int,
     stride: int,
+    progress: Callable[[str, float, int, int, float | None], object] | None = None,
 ) -> str:
     """Puts a fault at every `stride`-th operation of `seeds` short lives; the tally as JSON text."""
 
@@ -49,6 +53,12 @@ def restart_cost(kind: Kind, source: str, sets: Sequence[str]) -> str:
 
 def resolve(kind: Kind, source: str, sets: Sequence[str], trace: str | None = None) -> tuple[str, str]:
     """The resolved configuration as TOML and as JSON text."""
+
+def memory_needed(kind: Kind, source: str, sets: Sequence[str], trace: str | None = None) -> int:
+    """Bytes of memory that a run needs, about; refused if there are not as many."""
+
+def memory_room() -> tuple[int, str] | None:
+    """Bytes of memory that this process can still take, and what limits it, where the system says so."""
 
 def presets() -> list[tuple[str, str, str]]:
     """Name, one line, and TOML text of every preset."""
@@ -61,8 +71,8 @@ def trace_info(path: str | PathLike[str], *, format: str | None = None, skip_bad
 
 def trace_head(
     path: str | PathLike[str], requests: int, *, format: str | None = None, skip_bad: bool = False
-) -> str:
-    """The first requests of a trace, as JSON text."""
+) -> list[str]:
+    """The first requests of a trace, as pieces of JSON text: an array each."""
 
 def trace_convert(
     path: str | PathLike[str],
@@ -76,3 +86,23 @@ def trace_convert(
 
 def trace_formats() -> str:
     """The formats that are read and those that can be written, as JSON text."""
+
+class Staging:
+    """A directory for what is not finished; what killed processes left beside it is cleared away."""
+
+    def __init__(self, parent: str | PathLike[str]) -> None: ...
+    @property
+    def path(self) -> Path:
+        """Where it is."""
+
+    def close(self) -> None:
+        """Removes it."""
+
+def check_writable(path: str | PathLike[str]) -> None:
+    """Whether a file can be written there, as an `OSError` if not; leaves nothing behind."""
+
+def remedy(errno: int) -> str:
+    """What would help against a system's error in writing."""
+
+def discard_unfinished() -> None:
+    """Removes what this process has not finished, when it is about to end without further ado."""

@@ -1,7 +1,7 @@
 """The command `ftlab`: arguments in, text and exit codes out.
 
-0: fine. 1: the run failed. 2: usage, configuration or input. 130: interrupted. With `--json` stdout holds exactly one
-JSON object; all else is on stderr.
+0: fine. 1: the run failed, or its output could not be written. 2: usage, configuration or input. 130: interrupted, or
+128 and the number of another signal. With `--json` stdout holds exactly one JSON object; all else is on stderr.
 """
 
 from __future__ import annotations
@@ -9,39 +9,40 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shlex
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
-from ftlab import _core, output, text, traces
+from ftlab import _core, escape, output, text, traces
 from ftlab._core import ConfigError, InputError, RunError
 from ftlab.configs import Raw
 from ftlab.live import Live
+from ftlab.output import OutputError
 from ftlab.reproduce import cli as reproduce
 from ftlab.simulation import compare, nanoseconds, run
-from ftlab.usage import Parser, nearest, one_of, pointed
-
-
-def entry_point() -> None:
-    """Runs the command line and exits."""
-    sys.exit(main(sys.argv[1:]))
+from ftlab.usage import Parser, nearest, one_of, plain, pointed
 
 
 def main(argv: Sequence[str]) -> int:
     """Runs a command line; the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        escape.speak(stream)
     try:
         code = _main(argv)
         sys.stdout.flush()
         return code
     except BrokenPipeError:
-        # Whoever read the output has seen enough. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # Whoever read the output has seen enough.
+        _give_up(sys.stdout)
         return 141
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
+        _give_up(sys.stdout)
         _say("interrupted")
-        return 130
+        return 128 + getattr(interrupt, "number", signal.SIGINT)
     except (ConfigError, InputError) as error:
         _say(str(error))
         return 2
@@ -51,20 +52,32 @@ def main(argv: Sequence[str]) -> int:
     except MemoryError:
         _say("error: not enough memory for this device\nhint: choose a smaller one, or fewer --jobs")
         return 1
+    except OSError as error:
+        # Of files the commands tell themselves; what is left is the output.
+        _give_up(sys.stdout)
+        _say(f"error: the output cannot be written: {error.strerror or error}")
+        return 1
     except Exception as error:  # No traceback reaches a user.
         _say(
             f"error: internal error: {type(error).__name__}: {error}\n"
             "This is a fault of ftlab, not of the input; please report it with the line below.\n"
-            f"replay: ftlab {' '.join(argv)}  # ftlab {_core.__version__}"
+            f"replay: ftlab {shlex.join(argv)}  # ftlab {_core.__version__}"
         )
         if os.environ.get("FTLAB_TRACEBACK"):
             raise
         return 1
 
 
+def _give_up(stream: TextIO) -> None:
+    """Leaves what was not written yet unwritten: Python would try once more, and complain, at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def _main(argv: Sequence[str]) -> int:
     Parser.argv = argv
     options = parser().parse_args(argv)
+    if getattr(options, "json", False):
+        escape.speak_json()
     command: Callable[[argparse.Namespace], None] = options.command
     command(options)
     return 0
@@ -98,7 +111,7 @@ def _add(commands: Any, name: str, help_line: str, command: Callable[[argparse.N
 
 def _add_common(command: Parser) -> None:
     command.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", dest="sets",
+        "--set", type=plain, action="append", default=[], metavar="KEY=VALUE", dest="sets",
         help="override a setting, for example ftl.victim=rga or ftl.victim.rga.d=4; may be repeated",
     )  # fmt: skip
     command.add_argument(
@@ -118,7 +131,10 @@ def _add_run(commands: Any) -> None:
         "--timeline", metavar="FILE", help="record what channels, dies and planes did, for Perfetto"
     )
     command.add_argument(
-        "--timeline-window", metavar="FROM..TO", help="the simulated time to record, for example 0s..200ms"
+        "--timeline-window",
+        type=plain,
+        metavar="FROM..TO",
+        help="the simulated time to record, for example 0s..200ms",
     )
     command.add_argument(
         "--save-state", metavar="FILE", help="save the preconditioned device, for later runs"
@@ -131,7 +147,7 @@ def _add_compare(commands: Any) -> None:
     )
     command.add_argument("configs", metavar="CONFIG", nargs="+", help="TOML files or names of presets")
     command.add_argument(
-        "--vary", action="append", default=[], metavar="KEY=A,B,...",
+        "--vary", type=plain, action="append", default=[], metavar="KEY=A,B,...",
         help="run each configuration with each of these values, for example ftl.victim=greedy,rga,fifo; "
         "several --vary are combined",
     )  # fmt: skip
@@ -155,7 +171,7 @@ def _add_trace(commands: Any) -> None:
             "file", metavar="FILE", help="the trace, plain or compressed; its format is detected"
         )
         action.add_argument(
-            "--format", metavar="NAME", help=f"in place of detection: {_names(formats['read'])}"
+            "--format", type=plain, metavar="NAME", help=f"in place of detection: {_names(formats['read'])}"
         )
         action.add_argument(
             "--skip-bad", action="store_true", help="count lines that cannot be read and go on"
@@ -164,14 +180,18 @@ def _add_trace(commands: Any) -> None:
     head.add_argument("-n", "--requests", type=int, default=10, metavar="N", help="how many (default 10)")
     convert.add_argument("out", metavar="OUT", help="the file to write; .gz, .zst and .xz are compressed")
     convert.add_argument(
-        "--to", metavar="NAME", default="msr", help=f"{_names(formats['written'])} (default msr)"
+        "--to", type=plain, metavar="NAME", default="msr", help=f"{_names(formats['written'])} (default msr)"
     )
 
 
 def _add_presets(commands: Any) -> None:
     command = _add(commands, "presets", "list the built-in configurations, or print one", _presets)
-    command.add_argument("name", metavar="NAME", nargs="?", help="the preset to print as TOML")
+    command.add_argument("name", type=plain, metavar="NAME", nargs="?", help="the preset to print as TOML")
     command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+
+
+HEAD_MAX = 1_000_000
+"""Requests that `head` shows at most: they are in memory until they are printed."""
 
 
 def _names(formats: Sequence[dict[str, str]]) -> str:
@@ -183,22 +203,26 @@ def _run(options: argparse.Namespace) -> None:
     if window is not None and options.timeline is None:
         raise pointed(Parser.argv, _at("--timeline-window"), "`--timeline-window` without `--timeline`",
                       "expected `--timeline FILE` as well")  # fmt: skip
-    with Live(sys.stderr) as tell:
-        result = run(
-            _config(options.config),
-            sets=options.sets,
-            trace=options.trace,
-            out=options.out,
-            timeline=options.timeline,
-            timeline_window=window,
-            save_state=options.save_state,
-            progress=None if tell is None else (lambda now: tell("", now)),
-        )
+    unwritten: OutputError | None = None
+    try:
+        with Live(sys.stderr) as tell:
+            result = run(
+                _config(options.config),
+                sets=options.sets,
+                trace=options.trace,
+                out=options.out,
+                timeline=options.timeline,
+                timeline_window=window,
+                save_state=options.save_state,
+                progress=None if tell is None else (lambda now: tell("", now)),
+            )
+    except OutputError as error:
+        result, unwritten = error.result, error
     if options.json:
         sys.stdout.write(output.json_text(result.summary))
     else:
         sys.stdout.write(text.run_summary(result, _title(options.config)))
-    _tell_files(options)
+    _tell_files(options, unwritten)
 
 
 def _compare(options: argparse.Namespace) -> None:
@@ -211,11 +235,15 @@ def _compare(options: argparse.Namespace) -> None:
     if len(configs) == 1 and not vary:
         raise pointed(Parser.argv, None, "one configuration and nothing to compare it with",
                       "expected a second CONFIG, or `--vary KEY=A,B`")  # fmt: skip
-    with Live(sys.stderr) as tell:
-        comparison = compare(
-            configs, vary=vary, sets=options.sets, trace=options.trace, out=options.out, jobs=options.jobs,
-            progress=tell,
-        )  # fmt: skip
+    unwritten: OutputError | None = None
+    try:
+        with Live(sys.stderr) as tell:
+            comparison = compare(
+                configs, vary=vary, sets=options.sets, trace=options.trace, out=options.out, jobs=options.jobs,
+                progress=tell,
+            )  # fmt: skip
+    except OutputError as error:
+        comparison, unwritten = error.result, error
     if options.json:
         sys.stdout.write(output.json_text(comparison.to_json()))
     else:
@@ -224,7 +252,7 @@ def _compare(options: argparse.Namespace) -> None:
         sys.stdout.write("\nwhy\n" + text.listed(comparison.reasons, width))
         for note in comparison.notes:
             sys.stdout.write(f"note: {note}\n")
-    _tell_files(options)
+    _tell_files(options, unwritten)
 
 
 def _trace_info(options: argparse.Namespace) -> None:
@@ -233,13 +261,14 @@ def _trace_info(options: argparse.Namespace) -> None:
 
 
 def _trace_head(options: argparse.Namespace) -> None:
-    if options.requests < 1:
-        raise pointed(
-            Parser.argv, _at(str(options.requests)), f"`-n` is {options.requests}", "expected at least 1"
-        )
-    found = json.loads(
-        _core.trace_head(options.file, options.requests, format=options.format, skip_bad=options.skip_bad)
+    if not 1 <= options.requests <= HEAD_MAX:
+        raise pointed(Parser.argv, _at(str(options.requests)), f"`-n` is {options.requests}",
+                      f"expected at least 1 and at most {HEAD_MAX:,}",
+                      "`ftlab trace convert` writes a whole trace")  # fmt: skip
+    pieces = _core.trace_head(
+        options.file, options.requests, format=options.format, skip_bad=options.skip_bad
     )
+    found = [record for piece in pieces for record in json.loads(piece)]
     if options.json:
         sys.stdout.write(output.json_text({"path": options.file, "requests": found}))
     else:
@@ -247,23 +276,38 @@ def _trace_head(options: argparse.Namespace) -> None:
 
 
 def _trace_convert(options: argparse.Namespace) -> None:
-    if Path(options.out).exists() and Path(options.out).samefile(options.file):
+    output.check_writable(options.out)
+    if (
+        Path(options.out).exists()
+        and Path(options.file).exists()
+        and Path(options.out).samefile(options.file)
+    ):
         raise pointed(Parser.argv, _at(options.out), "OUT is the trace itself", "expected another file")
-    output.writable_file(options.out)
     done = json.loads(
         _core.trace_convert(
             options.file, options.out, options.to, format=options.format, skip_bad=options.skip_bad
         )
     )
+    # What was written to stdout is a trace, and to be nothing else.
+    report = sys.stderr if _is_stdout(options.out) else sys.stdout
     if options.json:
-        sys.stdout.write(output.json_text({"path": options.out, "format": options.to, **done}))
+        report.write(output.json_text({"path": options.out, "format": options.to, **done}))
         return
     left_out = (
         f"; {text.count(done['left_out'])} left out, which {options.to} cannot express"
         if done["left_out"]
         else ""
     )
-    sys.stdout.write(f"{options.out}: {text.count(done['requests'])} requests as {options.to}{left_out}\n")
+    report.write(
+        f"{escape.terminal(options.out)}: {text.count(done['requests'])} requests as {options.to}{left_out}\n"
+    )
+
+
+def _is_stdout(path: str) -> bool:
+    try:
+        return os.path.samestat(Path(path).stat(), os.fstat(sys.stdout.fileno()))
+    except OSError:
+        return False
 
 
 def _presets(options: argparse.Namespace) -> None:
@@ -339,8 +383,14 @@ def _title(config: str) -> str:
     return Path(config).stem if config.endswith(".toml") else config
 
 
-def _tell_files(options: argparse.Namespace) -> None:
-    """Where the output lies; on stderr, since it is no result."""
+def _tell_files(options: argparse.Namespace, unwritten: OutputError | None) -> None:
+    """Where the output lies; on stderr, since it is no result.
+
+    Raises:
+        OutputError: not all of it could be written, as was caught before the result was printed.
+    """
+    if unwritten is not None:
+        raise unwritten
     if options.out is not None:
         report = Path(options.out) / ("comparison.md" if hasattr(options, "configs") else "summary.json")
         _say(f"written to {options.out}: {report.name}, tables and plots")
@@ -353,6 +403,6 @@ def _tell_files(options: argparse.Namespace) -> None:
 def _say(message: str) -> None:
     sys.stdout.flush()
     try:
-        print(message, file=sys.stderr, flush=True)
+        print(escape.terminal(message, keep="\n"), file=sys.stderr, flush=True)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())

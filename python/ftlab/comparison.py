@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ftlab import text
+from ftlab import escape, text
 from ftlab._core import __version__
 from ftlab.figures import Figures
 from ftlab.reasons import reasons
@@ -62,7 +62,7 @@ class Comparison:
     def table(self, width: int = 100) -> str:
         """The figures side by side, in as many blocks of columns as `width` characters ask for."""
         rows = _rows(list(self.figures.values()))
-        head = ["", *self.results]
+        head = ["", *map(escape.terminal, self.results)]
         first = max(len(row[0]) for row in rows)
         blocks = []
         start = 1
@@ -86,13 +86,16 @@ class Comparison:
             "",
             f"{text.device_line(first)}, {text.quantity(first['device']['user_capacity'])} for the user.",
             "",
-            "| | " + " | ".join(self.results) + " |",
+            "| | " + " | ".join(map(escape.markdown, self.results)) + " |",
             "|---|" + "---:|" * len(self.results),
             *("| " + " | ".join(row) + " |" for row in rows),
             "",
             "## Why",
             "",
-            *(f"- **{label}**: {why}" for label, why in self.reasons.items()),
+            *(
+                f"- **{escape.markdown(label)}**: {escape.markdown(why)}"
+                for label, why in self.reasons.items()
+            ),
             *(f"- Note: {note}" for note in self.notes),
             "",
             "## Plots",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ftlab import _core
+from ftlab import _core, arguments
 from ftlab._core import ConfigError
 
 Config: TypeAlias = str | PathLike[str] | Mapping[str, Any]
@@ -44,16 +45,20 @@ class Source:
         """The source of a configuration.
 
         Raises:
-            ConfigError: a dictionary holds what a configuration cannot.
+            ConfigError: it is none, or a dictionary holds what a configuration cannot.
+            InputError: it is no name of a file.
         """
         if isinstance(config, Mapping):
             return cls("json", _json(config))
-        text = fspath(config)
-        if not isinstance(config, str):
-            return cls("file", text)
-        if "\n" in text or "=" in text:
-            return cls("text", text)
-        return cls("argument", text)
+        if isinstance(config, str) and ("\n" in config or "=" in config):
+            return cls("text", arguments.text(config, "the configuration"))
+        if not isinstance(config, str | PathLike):
+            raise ConfigError(
+                f"error: the configuration is {arguments.kind_of(config)}; expected a path, the name of a preset, "
+                "TOML text or a dictionary"
+            )
+        name = arguments.file_name(config, "config")
+        return cls("argument" if isinstance(config, str) else "file", name)
 
     @property
     def name(self) -> str:
@@ -61,36 +66,73 @@ class Source:
         return Path(self.text).stem if self.kind in ("file", "argument") else "config"
 
 
+DEPTH_MAX = 32
+"""Dictionaries and lists inside each other; no key of a configuration is as deep."""
+
+
 def set_list(sets: Sets) -> list[str]:
     """Settings as `key=value`, values as TOML."""
     if isinstance(sets, str):
         raise ConfigError("error: `sets` is one string; expected a list of `key=value`, or a dictionary")
     if isinstance(sets, Mapping):
-        return [f"{key}={_value(value, key)}" for key, value in sets.items()]
-    return list(sets)
+        pairs = [(arguments.text(key, "a key of `sets`"), value) for key, value in sets.items()]
+        sets = [f"{key}={_value(plain(value, f'`{key}`'), key)}" for key, value in pairs]
+    return [arguments.text(word, "a setting of `sets`") for word in arguments.listed(sets, "`sets`")]
 
 
 def _json(tree: Mapping[str, Any]) -> str:
-    def plain(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return dict(value)
-        if isinstance(value, PathLike):
-            return fspath(value)
-        if hasattr(value, "item"):
-            # A NumPy scalar.
-            return value.item()
-        raise TypeError(f"a {type(value).__name__} is no value of a configuration")
-
     try:
-        return json.dumps(dict(tree), default=plain, allow_nan=False, ensure_ascii=False)
+        text = json.dumps(plain(tree, "the dictionary"), allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise ConfigError(
             f"error: the dictionary is no configuration: {error}\n"
             "hint: expected strings, numbers, booleans, lists and dictionaries with strings as keys"
         ) from None
+    return arguments.text(text, "the dictionary")
 
 
-def _value(value: object, where: str) -> str:
+def plain(value: object, where: str, depth: int = 0) -> Any:
+    """A value of a configuration in Python's own types.
+
+    Raises:
+        ConfigError: it is none, or holds one that is none.
+    """
+    if depth > DEPTH_MAX:
+        raise ConfigError(
+            f"error: {where} is nested more than {DEPTH_MAX} levels deep; expected nothing deeper than the parameters "
+            "of a choice, such as {'victim': {'rga': {'d': 4}}}"
+        )
+    if value is None or isinstance(value, bool | Raw):
+        return value
+    # Subclasses, such as enumerations and NumPy's scalars, print as something else.
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        if value.bit_length() > 127:
+            raise ConfigError(
+                f"error: {where} holds a number of {value.bit_length()} bits; expected a smaller one"
+            )
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    if isinstance(value, PathLike):
+        return arguments.text(fspath(value), f"a path in {where}")
+    if isinstance(value, Mapping):
+        return {key: plain(inner, where, depth + 1) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(inner, where, depth + 1) for inner in value]
+    if hasattr(value, "item"):
+        with contextlib.suppress(TypeError, ValueError):
+            # A NumPy scalar.
+            return plain(value.item(), where, depth + 1)
+    raise ConfigError(
+        f"error: {where} holds {arguments.kind_of(value)}, which is no value of a configuration; expected a string, "
+        "number, boolean, list or dictionary"
+    )
+
+
+def _value(value: Any, key: str) -> str:
+    """A plain value as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -99,16 +141,10 @@ def _value(value: object, where: str) -> str:
         return repr(value) if math.isfinite(value) else str(value)
     if isinstance(value, Raw):
         return str(value)
-    if isinstance(value, str | PathLike):
-        return json.dumps(fspath(value), ensure_ascii=False)
-    if isinstance(value, Mapping):
-        inner = ", ".join(f"{json.dumps(str(k))} = {_value(v, f'{where}.{k}')}" for k, v in value.items())
-        return f"{{ {inner} }}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_value(item, where) for item in value)}]"
-    if hasattr(value, "item"):
-        # A NumPy scalar.
-        return _value(value.item(), where)
-    raise ConfigError(
-        f"error: `{where}` is a {type(value).__name__}; expected a string, number, boolean, list or dictionary"
-    )
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{json.dumps(str(k))} = {_value(v, key)}' for k, v in value.items())} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(_value(item, key) for item in value)}]"
+    raise ConfigError(f"error: `{key}` is None; expected a string, number, boolean, list or dictionary")

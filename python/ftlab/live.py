@@ -8,6 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import IO, Any
 
+from ftlab import escape
 from ftlab.simulation import DONE, Progress
 
 Tell = Callable[[str, Progress], None]
@@ -103,6 +104,6 @@ def _clock(seconds: float) -> str:
 
 
 def _escaped(label: str) -> str:
-    from rich.markup import escape
+    from rich.markup import escape as markup
 
-    return escape(label)
+    return markup(escape.terminal(label))

@@ -1,26 +1,32 @@
 """Output directories: complete or untouched, and never at the cost of somebody else's files.
 
 A directory is checked before the simulation starts. Everything is first written beside its place and then moved
-into it; `.ftlab-files.json` lists which files in the directory are ftlab's, so that a later run may replace those,
-and only those.
+into it; `.ftlab-files.json` lists which files in the directory, and which directories of a comparison's runs, are
+ftlab's, so that a later run may replace those, and only those.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ftlab._core import InputError
+from ftlab import _core
+from ftlab._core import InputError, RunError
 from ftlab.result import OPTIONAL_TABLES, TABLES, Result
 
 MANIFEST = ".ftlab-files.json"
 """Which files in an output directory are ftlab's."""
+
+OWNER = ".owner"
+"""The engine's own file in a staging directory."""
+
+PART = "part_of_comparison"
+"""In the manifest of a run's directory: the comparison in the directory above wrote it."""
 
 RESULT_PLOTS = ("latency", "series", "wear", "utilisation")
 """The plots of one result."""
@@ -46,7 +52,20 @@ COMPARISON_FILES = ("comparison.json", "comparison.md", *_plot_files(COMPARISON_
 
 def json_text(value: Any) -> str:
     """One JSON object as every file and `--json` write it: indented, in the order of its keys."""
-    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    # Bytes of a file name that are no UTF-8: what Python makes of them no encoding has.
+    return re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+class OutputError(RunError):
+    """A simulation that is over, and of whose output not all could be written, on a full disk for example (exit code
+    1).
+    """
+
+    def __init__(self, problems: Sequence[str], result: Any) -> None:
+        super().__init__("\n".join(problems))
+        self.result = result
+        """The :class:`Result` or :class:`Comparison`: nothing of it is lost."""
 
 
 class OutputDirectory:
@@ -71,35 +90,22 @@ class OutputDirectory:
     def _check_writable(self) -> None:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=self.path):
-                pass
+            _core.Staging(self.path).close()
         except FileExistsError:
             raise InputError(
                 f"error: cannot write to {self.path}: it is a file; expected a directory"
             ) from None
         except OSError as error:
-            raise InputError(f"error: cannot write to {self.path}: {error.strerror}") from None
+            raise InputError(f"error: cannot write to {self.path}: {_reason(error)}") from None
 
-    def _listed(self) -> set[str]:
-        try:
-            manifest = json.loads((self.path / MANIFEST).read_text(encoding="utf-8"))
-            # Names only: whatever else stands there, nothing outside the directory is touched.
-            return {name for name in map(str, manifest["files"]) if name == Path(name).name}
-        except (OSError, ValueError, KeyError, TypeError):
-            return set()
+    def _listed(self, kind: str = "files") -> set[str]:
+        """What is ftlab's here, by its manifest."""
+        return _names(_manifest(self.path), kind)
 
     def write_result(self, result: Result, *, plots: bool = True) -> list[Path]:
         """Writes one result; see :meth:`ftlab.Result.save`."""
-        import pyarrow.parquet as pq
-
         with self._staged() as staging:
-            (staging / "summary.json").write_text(json_text(result.summary), encoding="utf-8")
-            for name in result.tables:
-                pq.write_table(result.arrow(name), staging / f"{name}.parquet", compression="zstd")
-            if plots:
-                from ftlab import plot
-
-                plot.save(plot.figures({"": result}), staging)
+            _write_result(result, staging, plots=plots)
         return self._files()
 
     def write_comparison(
@@ -107,11 +113,17 @@ class OutputDirectory:
         comparison: Mapping[str, Any],
         markdown: str,
         results: Mapping[str, Result],
+        directories: Mapping[str, str],
         *,
         plots: bool = True,
     ) -> list[Path]:
-        """Writes the figures side by side; the single results go to directories of their own."""
+        """Writes the figures side by side, and each result to the directory of its label. Directories of an earlier
+        comparison that are none of this one's go.
+        """
         with self._staged() as staging:
+            for label, name in directories.items():
+                (staging / name).mkdir()
+                _write_result(results[label], staging / name, plots=plots)
             (staging / "comparison.json").write_text(json_text(comparison), encoding="utf-8")
             (staging / "comparison.md").write_text(markdown, encoding="utf-8")
             if plots:
@@ -125,51 +137,121 @@ class OutputDirectory:
 
     @contextmanager
     def _staged(self) -> Iterator[Path]:
-        """A directory beside the final places, whose files are moved there if all went well."""
-        try:
-            staging = Path(tempfile.mkdtemp(prefix=".ftlab-", dir=self.path))
-        except OSError as error:
-            raise InputError(f"error: cannot write to {self.path}: {error.strerror}") from None
-        try:
-            yield staging
-            self._publish(staging)
-        except OSError as error:
-            raise InputError(f"error: cannot write to {self.path}: {error.strerror or error}") from None
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
+        """A directory beside the final places, whose files are moved there if all went well.
 
-    def _publish(self, staging: Path) -> None:
-        new = sorted(file.name for file in staging.iterdir())
-        old = self._listed()
+        Raises:
+            RunError: they cannot be written, or not be moved.
+        """
+        try:
+            with scratch(self.path) as staging:
+                yield staging
+                self._publish(staging)
+        except OSError as error:
+            raise RunError(f"error: the results cannot be written to {self.path}: {_reason(error)}") from None
+
+    def _publish(self, staging: Path, *, part: bool = False) -> None:
+        new = {file.name: file.is_dir() for file in staging.iterdir() if file.name != OWNER}
+        files = {name for name, is_directory in new.items() if not is_directory}
+        directories = new.keys() - files
+        old, old_directories = self._listed(), self._listed("directories")
         # Listed before they are there: an interruption leaves files that the next run may replace.
-        self._list(staging, old | set(new))
-        for name in new:
+        self._list(staging, old | files, old_directories | directories, part=part)
+        for name in sorted(directories):
+            (self.path / name).mkdir(exist_ok=True)
+            OutputDirectory(self.path / name)._publish(staging / name, part=True)
+        for name in sorted(files):
             (staging / name).replace(self.path / name)
         # What an earlier run left and this one does not have would be read as part of this one.
-        for name in old - set(new):
+        for name in old - files:
             (self.path / name).unlink(missing_ok=True)
-        self._list(staging, set(new))
+        for name in old_directories - directories:
+            self._clear(name)
+        self._list(staging, files, directories, part=part)
 
-    def _list(self, staging: Path, names: set[str]) -> None:
+    def _list(self, staging: Path, files: set[str], directories: set[str], *, part: bool) -> None:
         manifest = staging / MANIFEST
-        manifest.write_text(json_text({"schema": "ftlab.files/1", "files": sorted(names)}), encoding="utf-8")
+        about: dict[str, Any] = {"schema": "ftlab.files/1", "files": sorted(files)}
+        if directories:
+            about["directories"] = sorted(directories)
+        if part:
+            about[PART] = True
+        manifest.write_text(json_text(about), encoding="utf-8")
         manifest.replace(self.path / MANIFEST)
 
+    def _clear(self, name: str) -> None:
+        """Removes a run of an earlier comparison: its files, and the directory if nothing else is in it.
 
-def writable_file(path: str | PathLike[str]) -> None:
+        A result that somebody wrote there since then is no part of a comparison, and stays.
+        """
+        place = self.path / name
+        manifest = _manifest(place)
+        if place.is_symlink() or manifest.get(PART) is not True:
+            return
+        for file in (*_names(manifest, "files"), MANIFEST):
+            (place / file).unlink(missing_ok=True)
+        with suppress(OSError):
+            place.rmdir()
+
+
+def _manifest(directory: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return manifest if isinstance(manifest, dict) else {}
+
+
+def _names(manifest: Mapping[str, Any], kind: str) -> set[str]:
+    """Names only: whatever else stands there, nothing outside the directory is touched."""
+    listed = manifest.get(kind)
+    names = map(str, listed) if isinstance(listed, list) else ()
+    return {name for name in names if name == Path(name).name}
+
+
+@contextmanager
+def scratch(parent: Path) -> Iterator[Path]:
+    """A directory in `parent` for what is not finished, which is gone afterwards; also, in time, if the process dies.
+
+    Raises:
+        OSError: it cannot be made.
+    """
+    staging = _core.Staging(parent)
+    try:
+        yield Path(staging.path)
+    finally:
+        staging.close()
+
+
+def _write_result(result: Result, directory: Path, *, plots: bool) -> None:
+    import pyarrow.parquet as pq
+
+    (directory / "summary.json").write_text(json_text(result.summary), encoding="utf-8")
+    for name in result.tables:
+        # A file that is open: in a name such as `s3:x` Arrow sees another kind of storage.
+        with (directory / f"{name}.parquet").open("wb") as file:
+            pq.write_table(result.arrow(name), file, compression="zstd")
+    if plots:
+        from ftlab import plot
+
+        plot.save(plot.figures({"": result}), directory)
+
+
+def check_writable(path: str | PathLike[str]) -> None:
     """Checks, before a simulation, that a file can be written at its end.
 
     Raises:
-        InputError: it is a directory, or its directory is missing or not writable.
+        InputError: it is a directory or a disk, or its directory is missing or not writable.
     """
-    path = Path(path)
-    if path.is_dir():
-        raise InputError(f"error: cannot write {path}: it is a directory; expected a file name")
     try:
-        with tempfile.TemporaryFile(dir=path.parent):
-            pass
-        if path.exists():
-            with path.open("ab"):
-                pass
+        _core.check_writable(path)
+    except IsADirectoryError:
+        raise InputError(f"error: cannot write {path}: it is a directory; expected a file name") from None
     except OSError as error:
-        raise InputError(f"error: cannot write {path}: {error.strerror}") from None
+        raise InputError(f"error: cannot write {path}: {_reason(error)}") from None
+
+
+def _reason(error: OSError) -> str:
+    """What the system said, and what would help."""
+    if error.errno is None:
+        return str(error)
+    return f"{error.strerror}\nhint: {_core.remedy(error.errno)}"

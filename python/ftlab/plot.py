@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab import escape
 from ftlab.result import Columns, Result
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def latency(results: Results) -> Figure | None:
     for (cdf, tail), (name, curves) in zip(panels, rows.items(), strict=True):
         curves = {label: curve for label, curve in curves.items() if curve.requests}
         for i, (label, curve) in enumerate(curves.items()):
-            look = {**_look(i), "label": label}
+            look = {**_look(i), "label": escape.plot(label)}
             cdf.step(
                 curve.bounds[[0, *range(curve.bounds.size)]], [0, *(100 * curve.below)], where="post", **look
             )
@@ -137,7 +138,7 @@ def series(results: Results) -> Figure | None:
         for panel, (name, label) in zip(panels[:, column], rows, strict=True):
             for i, (run_label, run) in enumerate(binned[axis].items()):
                 if run is not None:
-                    panel.plot(run[key], run[name], **_look(i), label=run_label)
+                    panel.plot(run[key], run[name], **_look(i), label=escape.plot(run_label))
             panel.set_ylabel(label[axis == "volume"] if isinstance(label, tuple) else label)
             if name == "latency_mean_us":
                 panel.yaxis.set_major_formatter(lambda us, _: _duration(us))
@@ -174,7 +175,7 @@ def wear(results: Results) -> Figure | None:
         counts, _ = np.histogram(result.wear["erases"], edges)
         look = _look(i)
         left.stairs(counts, edges, fill=len(results) == 1, color=look["color"], linestyle=look["linestyle"],
-                    linewidth=1.4, label=label)  # fmt: skip
+                    linewidth=1.4, label=escape.plot(label))  # fmt: skip
     _title(left, "distribution of wear")
     left.set(xlabel="erases of a block", ylabel="blocks")
     left.xaxis.get_major_locator().set_params(integer=True)
@@ -183,7 +184,7 @@ def wear(results: Results) -> Figure | None:
     else:
         for i, (label, result) in enumerate(results.items()):
             worn = np.sort(result.wear["erases"])
-            right.plot(np.linspace(0, 100, worn.size), worn, **_look(i), label=label)
+            right.plot(np.linspace(0, 100, worn.size), worn, **_look(i), label=escape.plot(label))
         _title(right, "blocks in order of wear")
         right.set(xlabel="blocks, least worn first (%)", ylabel="erases")
         right.yaxis.get_major_locator().set_params(integer=True)
@@ -198,7 +199,7 @@ def utilisation(results: Results) -> Figure | None:
     if len(results) == 1:
         return _utilisation_of_one(next(iter(results.values())).utilisation)
     figure, panels = _panels(1, 2, height=1.4 + 0.3 * len(results), width=11)
-    labels = list(results)
+    labels = [escape.plot(label) for label in results]
     for panel, resource, colours in zip(
         panels[0], ("channel", "die"), (CAUSE_COLOURS, KIND_COLOURS), strict=True
     ):
@@ -226,12 +227,13 @@ def overview(results: Results) -> Figure | None:
         return None
     figure, panels = _panels(1, len(shown), height=1.1 + 0.3 * len(results), width=3.0 * len(shown) + 1.2)
     places = np.arange(len(results))
+    labels = [escape.plot(label) for label in results]
     for i, (panel, (title, unit, values)) in enumerate(zip(panels[0], shown, strict=True)):
         numbers = [0.0 if value is None else value for value in values]
         bars = panel.barh(places, numbers, color=[_look(j)["color"] for j in range(len(values))], height=0.66)
         panel.bar_label(bars, [_short(value) for value in values], padding=3, fontsize=8)
         _title(panel, f"{title}{f' ({unit})' if unit else ''}")
-        panel.set_yticks(places, list(results) if i == 0 else [""] * len(results))
+        panel.set_yticks(places, labels if i == 0 else [""] * len(results))
         panel.invert_yaxis()
         panel.margins(x=0.24)
         panel.xaxis.set_visible(False)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab import arguments, escape
 from ftlab._core import InputError
 
 if TYPE_CHECKING:
@@ -105,10 +106,11 @@ class Result:
 
         Raises:
             InputError: the directory cannot be written, or a file of that name is there that is not ftlab's.
+            RunError: the files cannot be written, on a full disk for example; the directory is as it was.
         """
         from ftlab.output import OutputDirectory
 
-        return OutputDirectory(directory).write_result(self, plots=plots)
+        return OutputDirectory(arguments.file_name(directory, "directory")).write_result(self, plots=plots)
 
     @classmethod
     def load(cls, directory: str | PathLike[str]) -> Result:
@@ -120,7 +122,7 @@ class Result:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        directory = Path(directory)
+        directory = Path(arguments.file_name(directory, "directory"))
         path = directory / "summary.json"
         try:
             summary = json.loads(path.read_text(encoding="utf-8"))
@@ -130,19 +132,23 @@ class Result:
                 "hint: expected a directory that `ftlab run --out` wrote"
             ) from None
         except ValueError as error:
-            raise InputError(f"error: {path} is not JSON: {error}") from None
+            raise _damaged(path, f"is not JSON: {error}") from None
         if not isinstance(summary, dict) or summary.get("schema") != SCHEMA:
             found = summary.get("schema") if isinstance(summary, dict) else type(summary).__name__
-            raise InputError(f"error: {path} is not a summary: its schema is `{found}`; expected `{SCHEMA}`")
+            raise InputError(
+                f"error: {path} is not a summary: its schema is `{escape.terminal(str(found))}`; expected `{SCHEMA}`"
+            )
         tables = {}
         for name in (*TABLES, *OPTIONAL_TABLES):
             file = directory / f"{name}.parquet"
             if name in OPTIONAL_TABLES and not file.exists():
                 continue
             try:
-                tables[name] = _from_arrow(pq.read_table(file))
+                # A file that is open: names such as `s3:x` or `d=4` mean something to Arrow.
+                with file.open("rb") as table:
+                    tables[name] = _from_arrow(pq.read_table(table))
             except (OSError, pa.ArrowException) as error:
-                raise InputError(f"error: {file} cannot be read: {error}") from None
+                raise _damaged(file, f"cannot be read: {error}") from None
         return cls(summary, tables)
 
     def __repr__(self) -> str:
@@ -151,6 +157,12 @@ class Result:
             f"Result(waf={self.summary.get('waf')}, iops={host.get('iops')}, "
             f"requests={host.get('reads', 0) + host.get('writes', 0)})"
         )
+
+
+def _damaged(file: Path, what: str) -> InputError:
+    return InputError(
+        f"error: {escape.terminal(str(file))} {escape.terminal(what)}\nhint: run the simulation again to write it anew"
+    )
 
 
 def _arrow_column(values: NDArray[Any]) -> pa.Array:

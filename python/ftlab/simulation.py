@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 import os
 import re
 import threading
@@ -11,15 +12,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from decimal import Decimal
-from os import PathLike, fspath
-from typing import Any, NamedTuple, TypeAlias
+from os import PathLike
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
-from ftlab import _core, output
-from ftlab._core import ConfigError, InputError
+from ftlab import _core, arguments, output, text
+from ftlab._core import ConfigError, InputError, RunError
 from ftlab.comparison import Comparison
-from ftlab.configs import Config, Sets, Source, set_list
+from ftlab.configs import Config, Sets, Source, plain, set_list
 from ftlab.result import Result
 
 PathText: TypeAlias = str | PathLike[str]
@@ -65,25 +66,35 @@ def run(
         timeline: a file for what channels, dies and planes did, which the Perfetto UI opens.
         timeline_window: the simulated time to record, for example `("0s", "200ms")`; all of the run if not given.
         save_state: a file for the device's state after preconditioning, which
-            `run.precondition.state = "file"` starts from.
+            `run.precondition.state = "file"` starts from. Of the files that are there, only states and timelines are
+            overwritten.
         progress: called about ten times a second; an exception that it raises stops the run.
 
     Raises:
         ConfigError: the configuration cannot be used.
         InputError: a trace, state file, output directory or file cannot be used.
         RunError: the run failed.
+        OutputError: the run is over, but not all of its output could be written; the error has the result.
     """
-    source = Source.of(config)
-    job = Job(source.name, source, set_list(sets), None if trace is None else fspath(trace))
-    directory = None if out is None else output.OutputDirectory(out)
-    for file in (timeline, save_state):
+    job = Job.of(config, sets, trace)
+    tell = arguments.function(progress, "progress")
+    window = _window(timeline_window)
+    files = {
+        what: None if file is None else arguments.file_name(file, what)
+        for what, file in {"timeline": timeline, "save_state": save_state}.items()
+    }
+    directory = None if out is None else output.OutputDirectory(arguments.file_name(out, "out"))
+    for file in files.values():
         if file is not None:
-            output.writable_file(file)
-    result = job.run(
-        progress, timeline=timeline, timeline_window_ns=_window(timeline_window), save_state=save_state
-    )
-    if directory is not None:
-        directory.write_result(result)
+            output.check_writable(file)
+    result, problems = job.simulate(tell, timeline_window_ns=window, **files)
+    try:
+        if directory is not None:
+            directory.write_result(result)
+    except RunError as error:
+        problems.append(str(error))
+    if problems:
+        raise output.OutputError(problems, result)
     return result
 
 
@@ -105,27 +116,27 @@ def compare(
         sets: settings for all runs.
         trace: a trace file for all runs.
         out: a directory for the comparison, with a directory for each run in it.
-        jobs: runs at once; by default as many as there are processors.
+        jobs: runs at once; by default as many as there are processors, and memory for.
         progress: called with the label of a run, from the run's thread.
 
     Raises:
         ConfigError: a configuration cannot be used; found before any simulation starts.
         InputError: a trace, state file or output directory cannot be used.
         RunError: a run failed; the others are stopped.
+        OutputError: the runs are over, but their output could not be written; the error has the comparison.
     """
+    tell = arguments.function(progress, "progress")
     everything = plan(configs, vary=vary, sets=sets, trace=trace)
-    if jobs is not None and jobs < 1:
-        raise ConfigError(f"error: `jobs` is {jobs}; expected at least 1")
-    for job in everything:
-        job.resolve()
-    writers = _writers(out, everything)
-    results = _run_all(everything, jobs or os.cpu_count() or 1, progress)
+    at_once = _at_once(everything, jobs)
+    writer = _writer(None if out is None else arguments.file_name(out, "out"), everything)
+    results = _run_all(everything, at_once, tell)
     comparison = Comparison(results, {job.label: job.origin for job in everything})
-    if writers is not None:
-        whole, each = writers
-        for label, directory in each.items():
-            directory.write_result(results[label])
-        whole.write_comparison(comparison.to_json(), comparison.markdown(), results)
+    if writer is not None:
+        directory, names = writer
+        try:
+            directory.write_comparison(comparison.to_json(), comparison.markdown(), results, names)
+        except RunError as error:
+            raise output.OutputError([str(error)], comparison) from None
     return comparison
 
 
@@ -140,8 +151,7 @@ def resolve(config: Config, *, sets: Sets = (), trace: PathText | None = None) -
     Raises:
         ConfigError: the configuration cannot be used.
     """
-    source = Source.of(config)
-    return Job(source.name, source, set_list(sets), None if trace is None else fspath(trace)).resolve()
+    return Job.of(config, sets, trace).resolve()
 
 
 def registry() -> dict[str, Any]:
@@ -163,6 +173,17 @@ class Job:
     trace: str | None
     """A trace in place of the configuration's workload source."""
 
+    @classmethod
+    def of(cls, config: Config, sets: Sets, trace: PathText | None) -> Job:
+        """The run of one configuration.
+
+        Raises:
+            ConfigError: something given is no configuration or no setting.
+            InputError: something given is no name of a file.
+        """
+        source = Source.of(config)
+        return cls(source.name, source, set_list(sets), _trace(trace))
+
     @property
     def origin(self) -> dict[str, Any]:
         """How to repeat it."""
@@ -175,10 +196,25 @@ class Job:
         resolved: dict[str, Any] = json.loads(text)
         return resolved
 
-    def run(self, progress: Callable[[Progress], object] | None, **files: Any) -> Result:
+    def memory(self) -> int:
+        """Bytes of memory that it needs, about.
+
+        Raises:
+            ConfigError: the configuration cannot be used, or there is not as much memory.
+        """
+        return _core.memory_needed(self.source.kind, self.source.text, self.sets, self.trace)
+
+    def run(self, progress: Callable[[Progress], object] | None) -> Result:
         """Runs it on this thread."""
+        result, _ = self.simulate(progress)
+        return result
+
+    def simulate(
+        self, progress: Callable[[Progress], object] | None, **files: Any
+    ) -> tuple[Result, list[str]]:
+        """Runs it on this thread; the result, and why which of the files could not be written."""
         tell = None if progress is None else (lambda *now: progress(Progress(*now)))
-        summary, tables = _core.run(
+        summary, tables, unwritten = _core.run(
             self.source.kind, self.source.text, self.sets, self.trace, progress=tell, **files
         )
         columns = {
@@ -188,7 +224,7 @@ class Job:
             for key, values in table.items():
                 if values.size == 0 and key in TEXT_COLUMNS:
                     table[key] = values.astype(np.str_)
-        return Result(json.loads(summary), columns)
+        return Result(json.loads(summary), columns), [f"error: {problem}" for problem in unwritten]
 
 
 TEXT_COLUMNS = ("axis", "kind", "resource")
@@ -210,11 +246,13 @@ def plan(
     if isinstance(configs, str | PathLike):
         configs = [configs]
     named: Iterable[tuple[str | None, Config]] = (
-        configs.items() if isinstance(configs, Mapping) else ((None, config) for config in configs)
+        [(arguments.text(label, "a label of `configs`"), config) for label, config in configs.items()]
+        if isinstance(configs, Mapping)
+        else [(None, config) for config in arguments.listed(configs, "`configs`")]
     )
     base = set_list(sets)
-    variants = _variants(vary or {})
-    trace = None if trace is None else fspath(trace)
+    variants = _variants({} if vary is None else vary)
+    trace = _trace(trace)
     found = [(name, Source.of(config)) for name, config in named]
     if not found:
         raise ConfigError("error: nothing to compare; expected at least one configuration")
@@ -226,18 +264,35 @@ def plan(
     return _told_apart(jobs)
 
 
+def _trace(trace: PathText | None) -> str | None:
+    return None if trace is None else arguments.trace_name(trace)
+
+
+COMBINATIONS_MAX = 100_000
+"""Runs of a comparison at most; the settings of many more would fill the memory before the first begins."""
+
+
 def _variants(vary: Mapping[str, Sequence[Any]]) -> list[tuple[list[str], list[str]]]:
     """The combinations: words for the label, and settings."""
+    if not isinstance(vary, Mapping):
+        raise ConfigError(
+            f"error: `vary` is {arguments.kind_of(vary)}; expected a dictionary of lists of values by key"
+        )
     axes = []
-    for key, values in vary.items():
-        if isinstance(values, str) or not values:
-            raise ConfigError(f"error: `{key}` varies over {values!r}; expected a list of values")
-        axes.append([(key, value) for value in values])
     # A word such as `greedy` says itself what it is; a number needs its key.
-    spoken = {
-        key: all(isinstance(value, str) and value[:1].isalpha() for value in values)
-        for key, values in vary.items()
-    }
+    spoken = {}
+    for key, given in vary.items():
+        key = arguments.text(key, "a key of `vary`")
+        values = [plain(value, f"`{key}`") for value in arguments.listed(given, f"`{key}` of `vary`")]
+        if not values:
+            raise ConfigError(f"error: `{key}` varies over nothing; expected a list of values")
+        axes.append([(key, value) for value in values])
+        spoken[key] = all(isinstance(value, str) and value[:1].isalpha() for value in values)
+    if math.prod(map(len, axes)) > COMBINATIONS_MAX:
+        raise ConfigError(
+            f"error: `vary` has {math.prod(map(len, axes)):,} combinations of values; expected at most "
+            f"{COMBINATIONS_MAX:,}"
+        )
     combinations = []
     for combination in itertools.product(*axes):
         words = [
@@ -270,43 +325,55 @@ def _told_apart(jobs: list[Job]) -> list[Job]:
     return result
 
 
-def _writers(
+def _at_once(jobs: Sequence[Job], wanted: int | None) -> int:
+    """How many runs go on at once: as many as there is memory for, unless the caller wants a number."""
+    most = os.cpu_count() or 1 if wanted is None else arguments.count(wanted, "jobs")
+    most = min(most, len(jobs))
+    needs = sorted((job.memory() for job in jobs), reverse=True)
+    room = _core.memory_room()
+    if room is None:
+        return most
+    there, limit = room
+    fitting = sum(total <= there for total in itertools.accumulate(needs[:most]))
+    if fitting < most and wanted is not None:
+        needed = text.size(sum(needs[:most]))
+        raise ConfigError(
+            f"error: `jobs` is {wanted}, and {most} runs at once need {needed} of memory, where there are "
+            f"{text.size(there)}\nhint: expected at most {max(1, fitting)}; limited by {limit}"
+        )
+    return max(1, fitting)
+
+
+def _writer(
     out: PathText | None, jobs: Sequence[Job]
-) -> tuple[output.OutputDirectory, dict[str, output.OutputDirectory]] | None:
+) -> tuple[output.OutputDirectory, dict[str, str]] | None:
+    """The directory of a comparison, and the names of those of its runs by label."""
     if out is None:
         return None
     whole = output.OutputDirectory(out, output.COMPARISON_FILES)
-    each: dict[str, output.OutputDirectory] = {}
+    each: dict[str, str] = {}
     names: set[str] = set()
     for job in jobs:
-        stem = name = re.sub(r"[^A-Za-z0-9._=+-]+", "-", job.label).strip(".-") or "run"
+        stem = name = re.sub(r"[^A-Za-z0-9._=+-]+", "-", job.label).strip(".-")[:80] or "run"
         for i in itertools.count(2):
             if name not in names:
                 break
             name = f"{stem}-{i}"
         names.add(name)
-        each[job.label] = output.OutputDirectory(whole.path / name)
+        output.OutputDirectory(whole.path / name)
+        each[job.label] = name
     return whole, each
-
-
-class _Stopped(Exception):
-    """Another run failed, or the user asked to stop."""
 
 
 def _run_all(
     jobs: Sequence[Job], at_once: int, progress: Callable[[str, Progress], object] | None
 ) -> dict[str, Result]:
-    stop = threading.Event()
-
-    def one(job: Job) -> Result:
+    def one(job: Job, go_on: Callable[[], None]) -> Result:
         def tell(now: Progress) -> None:
-            if stop.is_set():
-                raise _Stopped
+            go_on()
             if progress is not None:
                 progress(job.label, now)
 
-        if stop.is_set():
-            raise _Stopped
         result = job.run(tell)
         if progress is not None:
             host = result.summary["host"]
@@ -316,20 +383,48 @@ def _run_all(
             )
         return result
 
-    with ThreadPoolExecutor(min(at_once, len(jobs))) as pool:
-        futures = [pool.submit(one, job) for job in jobs]
+    results = in_threads(one, jobs, at_once)
+    return {job.label: result for job, result in zip(jobs, results, strict=True)}
+
+
+class _Stopped(Exception):
+    """Another thread failed, or the user asked to stop."""
+
+
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+def in_threads(
+    work: Callable[[Item, Callable[[], None]], Made], items: Sequence[Item], at_once: int
+) -> list[Made]:
+    """What `work` makes of each item, in threads. It calls its second argument now and then, which raises when another
+    item failed or the user asked to stop.
+    """
+    stop = threading.Event()
+
+    def go_on() -> None:
+        if stop.is_set():
+            raise _Stopped
+
+    def one(item: Item) -> Made:
+        go_on()
+        return work(item, go_on)
+
+    with ThreadPoolExecutor(max(1, min(at_once, len(items)))) as pool:
+        futures = [pool.submit(one, item) for item in items]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
-            # Also when Ctrl-C interrupts the wait. A run in progress notices within a tenth of a second.
+            # Also when Ctrl-C interrupts the wait. The engine notices within a tenth of a second.
             stop.set()
             for future in futures:
                 future.cancel()
     _raise_first(futures)
-    return {job.label: future.result() for job, future in zip(jobs, futures, strict=True)}
+    return [future.result() for future in futures]
 
 
-def _raise_first(futures: Sequence[Future[Result]]) -> None:
+def _raise_first(futures: Sequence[Future[Any]]) -> None:
     """Raises the first failure that is not the consequence of another."""
     for future in futures:
         if not future.cancelled() and (error := future.exception()) and not isinstance(error, _Stopped):
@@ -339,7 +434,11 @@ def _raise_first(futures: Sequence[Future[Result]]) -> None:
 def _window(window: tuple[str, str] | None) -> tuple[int, int] | None:
     if window is None:
         return None
-    start, end = (nanoseconds(text) for text in window)
+    if not isinstance(window, tuple | list) or len(window) != 2:
+        raise InputError(
+            'error: `timeline_window` is no pair of times; expected, for example, `("0s", "200ms")`'
+        )
+    start, end = (nanoseconds(arguments.text(time, "a time of `timeline_window`")) for time in window)
     if start >= end:
         raise InputError(
             f"error: the window {window[0]}..{window[1]} is empty; expected a start before its end"

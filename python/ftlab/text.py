@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ftlab import escape
 from ftlab.figures import Figures
 from ftlab.result import Result
 
@@ -70,6 +71,7 @@ def in_bytes(text: str) -> int:
 def columns(rows: Sequence[Sequence[str]], align: str = "", gap: str = "  ", indent: str = "") -> str:
     """Rows of cells in columns. `align` has `<` or `>` for each column; the last letter goes on."""
     align = align or "<"
+    rows = [[escape.terminal(cell) for cell in row] for row in rows]
     widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(max(map(len, rows)))]
     lines = []
     for row in rows:
@@ -88,6 +90,7 @@ def markdown_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]
 
 def listed(entries: Mapping[str, str], width: int) -> str:
     """Entries under their names, wrapped at `width` characters behind a column of names."""
+    entries = {escape.terminal(name): escape.terminal(entry) for name, entry in entries.items()}
     indent = min(24, max(map(len, entries)) + 2)
     lines = []
     for name, entry in entries.items():
@@ -149,7 +152,7 @@ def _title(result: Result, name: str) -> str:
         *zip(["FTL", *[""] * 9], textwrap.wrap(policy_line(config), 100), strict=False),
         ["run", f"executor {run['executor']}, seed {run['seed']}, {_aged(result)}"],
     ]
-    return f"{name}\n{columns(rows, indent='  ')}"
+    return f"{escape.terminal(name)}\n{columns(rows, indent='  ')}"
 
 
 def _aged(result: Result) -> str:
@@ -184,6 +187,10 @@ def _host(result: Result) -> str:
         text += f"\n  {figure(host['simulated_s'], 4)} s simulated"
         if host["iops"] is not None:
             text += f": {count(host['iops'])} IOPS, {figure(host['throughput_mb_s'])} MB/s"
+    if split := result.summary.get("workload", {}).get("split"):
+        text += (
+            f"\n  {count(split)} requests of the workload straddled the end of the device: two requests each"
+        )
     if host["unmapped_reads"]:
         text += (
             f"\n  {count(host['unmapped_reads'])} page reads of never-written pages, answered without flash"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ftlab import text
+from ftlab import escape, text
 
 
 def info_text(info: dict[str, Any]) -> str:
     """The figures of a trace on one screen."""
     packed = "" if info["compression"] in ("none", "plain", None) else f", {info['compression']}"
-    head = f"{info['path']}: {info['format']}{packed}\n"
+    head = f"{escape.terminal(info['path'])}: {info['format']}{packed}\n"
     kinds = [
         ["", "requests", "bytes", "mean size"],
         ["reads", text.count(info["reads"]), text.size(info["bytes_read"]), _kib(info["read_kib_mean"])],

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import os
 import re
 import shlex
 from collections.abc import Iterable, Sequence
 from typing import NoReturn
 
+from ftlab import escape
 from ftlab._core import ConfigError
 
 
@@ -20,7 +22,7 @@ def pointed(
     argv: Sequence[str], at: int | None, message: str, expected: str = "", hint: str = ""
 ) -> UsageError:
     """An error that shows the command line and points at its argument `at`; `None`: behind the last."""
-    words = ["ftlab", *(shlex.quote(word) for word in argv)]
+    words = ["ftlab", *(escape.terminal(shlex.quote(word)) for word in argv)]
     line = " ".join(words)
     place = len(words) if at is None else at + 1
     column = len(" ".join(words[:place])) + 1
@@ -30,15 +32,29 @@ def pointed(
         line, column = ("..." if cut else "") + line[cut:][:120], column - cut + (3 if cut else 0)
     mark = "^" * (1 if at is None else max(1, min(len(words[place]), 60)))
     text = [
-        f"error: {message}",
+        f"error: {escape.terminal(message)}",
         f" --> command line, argument {place}",
         "  |",
         f"  | {line}",
-        f"  | {' ' * column}{mark} {expected}".rstrip(),
+        f"  | {' ' * column}{mark} {escape.terminal(expected)}".rstrip(),
     ]
     if hint:
-        text.append(f"hint: {hint}")
+        text.append(f"hint: {escape.terminal(hint)}")
     return UsageError("\n".join(text))
+
+
+def plain(word: str) -> str:
+    """An argument that is text, whatever the locale took it for: for the option of an `argparse` parser.
+
+    Raises:
+        UsageError: it is not UTF-8.
+    """
+    try:
+        return os.fsencode(word).decode("utf-8")
+    except UnicodeError:
+        raise pointed(
+            Parser.argv, _index(Parser.argv, word), f"`{word}` is not UTF-8", "expected text in UTF-8"
+        ) from None
 
 
 def one_of(names: Iterable[str]) -> str:
@@ -81,10 +97,18 @@ def _translated(parser: Parser, message: str) -> UsageError:
     if found := re.match(r"argument (.+?): invalid (?:\w+) value: '(.*)'", message, re.DOTALL):
         option = found[1].split("/")[0]
         return pointed(
-            argv, _index(argv, found[2]), f"`{option}` cannot be `{found[2]}`", "expected a whole number"
+            argv,
+            _index(argv, found[2]),
+            f"`{option}` cannot be `{_short(found[2])}`",
+            "expected a whole number",
         )
     if found := re.match(r"argument (.+?): ignored explicit argument '(.*)'", message):
-        return pointed(argv, _index(argv, found[1]), f"`{found[1]}` takes no value", f"found `{found[2]}`")
+        return pointed(
+            argv,
+            _index(argv, found[1]),
+            f"`{found[1]}` takes no value, found `{_short(found[2])}`",
+            "expected it alone",
+        )
     if found := re.match(r"argument (.+?): not allowed with argument (.+)", message):
         return pointed(argv, _index(argv, found[1]), f"`{found[1]}` cannot be used with `{found[2]}`", "")
     if found := re.match(r"the following arguments are required: (.*)", message):
@@ -117,6 +141,10 @@ def _names_in_force(parser: Parser, argv: Sequence[str]) -> list[str]:
                 if word in action.choices:
                     return _names_in_force(action.choices[word], argv[i + 1 :])
     return [name for action in parser._actions for name in action.option_strings if name.startswith("--")]
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= 60 else f"{word[:60]}…"
 
 
 def _commands(parser: Parser) -> list[str]:

@@ -68,7 +68,8 @@ def ftlab(tmp_path: Path) -> Ftlab:
 
     def run(*arguments: str | Path, code: int = 0) -> subprocess.CompletedProcess[str]:
         done = subprocess.run(
-            [sys.executable, "-m", "ftlab", *map(str, arguments)],
+            # Warnings, which a user does not see, are faults here.
+            [sys.executable, "-W", "error", "-m", "ftlab", *map(str, arguments)],
             cwd=tmp_path,
             capture_output=True,
             encoding="utf-8",

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import samples
 
-from ftlab import InputError, Result
+from ftlab import InputError, Result, RunError
 from ftlab.output import MANIFEST, OutputDirectory
 
 
@@ -53,7 +53,7 @@ def test_a_failure_while_writing_leaves_the_directory_as_it_was(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("ftlab.plot.save", fail)
-    with pytest.raises(InputError, match="No space left on device"):
+    with pytest.raises(RunError, match="No space left on device\nhint: free some space on that disk"):
         directory.write_result(samples.result(waf=3.0))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -101,3 +101,19 @@ def test_the_same_result_gives_the_same_bytes(tmp_path: Path) -> None:
         samples.result().save(tmp_path / name)
     for file in (tmp_path / "a").iterdir():
         assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes(), file.name
+
+
+@pytest.mark.parametrize("name", ["s3:x", "c:x", "http:x", "file:x", "gs:x", "d=4"])
+def test_any_name_is_the_name_of_a_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = samples.result()
+    result.save(name, plots=False)
+    assert {path.name for path in (tmp_path / name).iterdir()} == {
+        "summary.json", MANIFEST, *(f"{table}.parquet" for table in result.tables)
+    }  # fmt: skip
+    loaded = Result.load(name)
+    assert {table: list(columns) for table, columns in loaded.tables.items()} == {
+        table: list(columns) for table, columns in result.tables.items()
+    }

@@ -131,15 +131,55 @@ impl fmt::Display for Diagnostic {
 /// Longer lines are cut around the place, so that a one-line file is still readable.
 const WIDTH: usize = 140;
 
-/// Every problem that was found, in the order of the text. Never empty.
+/// Problems that are worded and shown. Each takes time, and who has many mends the first and comes back.
+const SHOWN_MAX: usize = 20;
+
+/// Problems as they are found.
+#[derive(Debug, Default)]
+pub(crate) struct Problems {
+    shown: Vec<Diagnostic>,
+    /// How many came after those.
+    more: usize,
+}
+
+impl Problems {
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        if !self.pass_over() {
+            self.shown.push(diagnostic);
+        }
+    }
+
+    /// Whether there are so many that the next one need not be worded: it is counted.
+    pub(crate) fn pass_over(&mut self) -> bool {
+        let full = self.shown.len() == SHOWN_MAX;
+        self.more += usize::from(full);
+        full
+    }
+
+    pub(crate) fn extend(&mut self, diagnostics: Vec<Diagnostic>) {
+        diagnostics.into_iter().for_each(|diagnostic| self.push(diagnostic));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.shown.len() + self.more
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.shown.is_empty()
+    }
+}
+
+/// The problems that were found, in the order of the text; of very many the first. Never empty.
 #[derive(Clone, Debug)]
 pub struct Diagnostics {
     list: Vec<Diagnostic>,
+    more: usize,
 }
 
 impl Diagnostics {
     /// Problems in the order of the text, those of the command line last; `base` is the place of the others.
-    pub(crate) fn sorted(mut list: Vec<Diagnostic>, base: &Place) -> Diagnostics {
+    pub(crate) fn sorted(problems: Problems, base: &Place) -> Diagnostics {
+        let Problems { shown: mut list, more } = problems;
         for diagnostic in &mut list {
             diagnostic.place.get_or_insert_with(|| base.clone());
         }
@@ -147,17 +187,17 @@ impl Diagnostics {
             let start = diagnostic.place.as_ref().and_then(|place| place.span.as_ref().map(|span| span.start));
             (start.is_none(), start)
         });
-        Diagnostics { list }
+        Diagnostics { list, more }
     }
 
-    /// The problems.
+    /// The problems that are shown.
     pub fn iter(&self) -> impl Iterator<Item = &Diagnostic> {
         self.list.iter()
     }
 
     /// How many.
     pub fn len(&self) -> usize {
-        self.list.len()
+        self.list.len() + self.more
     }
 
     /// Whether there are none.
@@ -168,7 +208,7 @@ impl Diagnostics {
 
 impl From<Diagnostic> for Diagnostics {
     fn from(diagnostic: Diagnostic) -> Diagnostics {
-        Diagnostics { list: vec![diagnostic] }
+        Diagnostics { list: vec![diagnostic], more: 0 }
     }
 }
 
@@ -180,7 +220,11 @@ impl fmt::Display for Diagnostics {
             }
             write!(f, "{diagnostic}")?;
         }
-        Ok(())
+        match self.more {
+            0 => Ok(()),
+            1 => f.write_str("\n\nerror: one more problem is not shown"),
+            more => write!(f, "\n\nerror: {more} more problems are not shown"),
+        }
     }
 }
 
@@ -189,15 +233,23 @@ impl std::error::Error for Diagnostics {}
 /// What the user wrote, made safe to print in one line: no control characters, and not without end.
 pub(crate) fn clean(text: &str) -> String {
     const LENGTH_MAX: usize = 60;
-    let mut out: String = text.chars().take(LENGTH_MAX).flat_map(printable).collect();
+    let cut: String = text.chars().take(LENGTH_MAX).collect();
+    let mut out = printable(&cut, &[]);
     if text.chars().count() > LENGTH_MAX {
         out.push('…');
     }
     out
 }
 
-fn printable(c: char) -> Vec<char> {
-    if c.is_control() { c.escape_default().collect() } else { vec![c] }
+/// A text without what a terminal would act on: control characters, but for those in `kept`, and marks that change the
+/// direction of writing, which can make a line read as another one.
+pub fn printable(text: &str, kept: &[char]) -> String {
+    let acts = |c: char| {
+        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let escaped =
+        |c: char| -> Vec<char> { if acts(c) && !kept.contains(&c) { c.escape_default().collect() } else { vec![c] } };
+    text.chars().flat_map(escaped).collect()
 }
 
 /// The name most like `word`, if any is like it at all.

@@ -55,6 +55,12 @@ impl Node {
     }
 }
 
+/// Names in a path at most; `ftl.victim.rga.d` has four.
+const DEPTH_MAX: usize = 8;
+
+/// What would be right in place of a nest of tables.
+const DEEPEST: &str = "no table deeper than a choice's parameters, such as `[ftl.victim.rga]`";
+
 /// Syntax errors printed before giving up.
 const SYNTAX_ERRORS_MAX: usize = 10;
 
@@ -68,11 +74,12 @@ pub(crate) fn parse(origin: &Arc<Origin>) -> Result<Vec<Entry>, Vec<Diagnostic>>
     let mut errors: Vec<_> = errors.iter().map(|error| (error.span(), error.message().to_owned())).collect();
     errors.sort_by_key(|(span, _)| span.as_ref().map(|span| span.start));
     // What follows the first error of a line is most often its echo.
-    let line = |span: &Option<std::ops::Range<usize>>| {
-        let before = span.as_ref().and_then(|span| text.get(..span.start));
-        before.map(|before| before.bytes().filter(|byte| *byte == b'\n').count())
-    };
-    errors.dedup_by_key(|(span, _)| line(span));
+    errors.dedup_by(|(later, _), (earlier, _)| match (earlier, later) {
+        (Some(earlier), Some(later)) => {
+            text.get(earlier.start..later.start).is_none_or(|between| !between.contains('\n'))
+        }
+        (earlier, later) => earlier == later,
+    });
     errors.truncate(SYNTAX_ERRORS_MAX);
     Err(errors.into_iter().map(|(span, message)| syntax_error(origin, span, &message)).collect())
 }
@@ -82,6 +89,9 @@ fn syntax_error(origin: &Arc<Origin>, span: Option<std::ops::Range<usize>>, mess
     let (what, expected) = message.split_once(", expected ").unwrap_or((message, ""));
     // The parser's words, where they would mislead: to it, a value that is none is a text without quotes.
     let (title, expected) = match (what, expected) {
+        ("recursion limit" | "cannot recurse further; max recursion depth met", _) => {
+            ("the config is nested too deeply".to_owned(), DEEPEST)
+        }
         ("duplicate key", _) => ("a key or table is given twice".to_owned(), "each once"),
         ("string values must be quoted", _) if missing => ("not valid TOML: a value is missing".to_owned(), "a value"),
         ("string values must be quoted", _) => {
@@ -165,6 +175,10 @@ pub(crate) fn parse_set(set: &str) -> Result<Entry, Diagnostic> {
     if segments.iter().any(|segment| segment.is_empty()) {
         let label = "expected a path of names, for example `device.timing.read`";
         return Err(Diagnostic::new(format!("`{}` is not a key", clean(path))).at(&place).label(label));
+    }
+    if segments.len() > DEPTH_MAX {
+        let title = format!("`{}` is not a key: {} names are too many", clean(path), segments.len());
+        return Err(Diagnostic::new(title).at(&place).label(format!("expected {DEEPEST}")));
     }
     let mut node = Node { place: place.clone(), value: set_value(text, &place) };
     for segment in segments[1..].iter().rev() {

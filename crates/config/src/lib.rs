@@ -18,7 +18,7 @@ mod resolve;
 mod tree;
 mod units;
 
-pub use diagnostic::{Diagnostic, Diagnostics};
+pub use diagnostic::{Diagnostic, Diagnostics, printable};
 pub use load::{Base, Loaded, load};
 pub use model::Config;
 pub use presets::{PRESETS, Preset, preset};

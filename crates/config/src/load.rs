@@ -4,7 +4,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::diagnostic::{Diagnostic, Diagnostics, Origin, Place, clean, did_you_mean};
+use files::{Input, Interrupt};
+
+use crate::diagnostic::{Diagnostic, Diagnostics, Origin, Place, Problems, clean, did_you_mean};
 use crate::document::{self, Entry, Node, Value};
 use crate::keys::{Key, keys};
 use crate::model::Config;
@@ -44,10 +46,25 @@ pub enum Base {
 impl Base {
     /// What a command-line argument means: the preset of that name, otherwise a file. A file that is called
     /// like a preset is reached as `./NAME`.
-    pub fn argument(argument: &str) -> Base {
-        match preset(argument) {
+    pub fn argument(argument: impl Into<PathBuf>) -> Base {
+        let path = argument.into();
+        match path.to_str().and_then(preset) {
             Some(preset) => Base::Preset(preset.name.to_owned()),
-            None => Base::File(PathBuf::from(argument)),
+            None => Base::File(path),
+        }
+    }
+
+    /// The base with its file read, if it is one; `interrupt` may stop that.
+    ///
+    /// # Errors
+    /// When the file is no config.
+    pub fn read(self, interrupt: &Interrupt) -> Result<Base, Diagnostics> {
+        match &self {
+            Base::File(path) => match read(path, interrupt) {
+                Ok(text) => Ok(Base::Text { name: clean(&path.to_string_lossy()), text }),
+                Err(problem) => Err(problem.into()),
+            },
+            _ => Ok(self),
         }
     }
 
@@ -59,7 +76,7 @@ impl Base {
                 None => Err(vec![unknown_preset(name)]),
             },
             Base::File(path) => {
-                let text = read(path).map_err(|error| vec![error])?;
+                let text = read(path, &Interrupt::default()).map_err(|error| vec![error])?;
                 document::parse(&Arc::new(Origin::Text { name: clean(&path.to_string_lossy()), text }))
             }
             Base::Text { name, text } => {
@@ -91,15 +108,15 @@ fn unknown_preset(name: &str) -> Diagnostic {
 }
 
 /// The text of a file.
-fn read(path: &Path) -> Result<String, Diagnostic> {
+fn read(path: &Path, interrupt: &Interrupt) -> Result<String, Diagnostic> {
     let place = Place::named(clean(&path.to_string_lossy()));
     let refuse = |title: String, label: &str| Diagnostic::new(title).at(&place).label(label);
     let cannot = |error: std::io::Error| unreadable(path, &error).at(&place);
-    if std::fs::metadata(path).map_err(cannot)?.is_dir() {
+    let file = Input::open(path, interrupt).map_err(cannot)?;
+    if file.metadata().is_dir() {
         return Err(refuse("the config is a directory".into(), "expected a TOML file"));
     }
     let mut bytes = Vec::new();
-    let file = std::fs::File::open(path).map_err(cannot)?;
     file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(cannot)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(refuse(
@@ -170,7 +187,7 @@ impl Loaded {
 /// Every problem that was found.
 pub fn load(base: &Base, sets: &[String], trace: Option<&str>, registry: &Registry) -> Result<Loaded, Diagnostics> {
     let keys = keys(registry);
-    let mut problems = Vec::new();
+    let mut problems = Problems::default();
     let mut tree = base_layers(base, &keys, &mut problems);
     let command_line = command_line(sets, trace, &keys, &mut problems);
     if let Some(tree) = &mut tree {
@@ -188,7 +205,7 @@ pub fn load(base: &Base, sets: &[String], trace: Option<&str>, registry: &Regist
 }
 
 /// The base's keys over those of the preset it names; `None` when it cannot be read at all.
-fn base_layers(base: &Base, keys: &[Key], problems: &mut Vec<Diagnostic>) -> Option<Tree> {
+fn base_layers(base: &Base, keys: &[Key], problems: &mut Problems) -> Option<Tree> {
     let mut entries = match base.entries() {
         Ok(entries) => entries,
         Err(errors) => {
@@ -205,7 +222,7 @@ fn base_layers(base: &Base, keys: &[Key], problems: &mut Vec<Diagnostic>) -> Opt
     Some(tree)
 }
 
-fn named_preset(node: &Node, keys: &[Key], problems: &mut Vec<Diagnostic>) -> Option<Tree> {
+fn named_preset(node: &Node, keys: &[Key], problems: &mut Problems) -> Option<Tree> {
     let Value::String(name) = &node.value else {
         let names = list(PRESETS.iter().map(|preset| preset.name));
         let label = format!("found {}; expected one of {names}", node.found());
@@ -225,7 +242,7 @@ fn named_preset(node: &Node, keys: &[Key], problems: &mut Vec<Diagnostic>) -> Op
     }
 }
 
-fn command_line(sets: &[String], trace: Option<&str>, keys: &[Key], problems: &mut Vec<Diagnostic>) -> Tree {
+fn command_line(sets: &[String], trace: Option<&str>, keys: &[Key], problems: &mut Problems) -> Tree {
     let mut tree = Tree::default();
     for set in sets {
         match document::parse_set(set) {

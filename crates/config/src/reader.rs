@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::{Choice, Duration, Param, ParamKind, Selection};
 
-use crate::diagnostic::{Diagnostic, Origin, Place, clean, did_you_mean};
+use crate::diagnostic::{Diagnostic, Origin, Place, Problems, clean, did_you_mean};
 use crate::document::{self, Entry, Node, Value};
 use crate::keys::{Key, Kind, Word};
 use crate::print::parameter;
@@ -15,8 +15,11 @@ use crate::units::{self, UnitError, list};
 pub(crate) struct Reader<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) keys: &'a [Key],
-    pub(crate) problems: Vec<Diagnostic>,
+    pub(crate) problems: Problems,
 }
+
+/// Names of the user that a message repeats.
+const NAMES_MAX: usize = 8;
 
 /// The range of a key in words, for messages and for the reference page.
 pub(crate) fn expected(kind: Kind) -> String {
@@ -436,8 +439,9 @@ impl<'a> Reader<'a> {
             self.problem(&node.place, title, format!("expected {}", expected(Kind::Choice(choices))));
             return;
         };
-        let names = list(entries.iter().map(|entry| clean(&entry.key)));
-        let title = format!("`{path}` makes {} choices at once: {names}", entries.len());
+        let names = list(entries.iter().take(NAMES_MAX).map(|entry| clean(&entry.key)));
+        let more = if entries.len() > NAMES_MAX { ", …" } else { "" };
+        let title = format!("`{path}` makes {} choices at once: {names}{more}", entries.len());
         let example = choices.iter().find(|choice| !choice.params.is_empty());
         let example = example.map(|choice| format!(", as in {}", parameters(path, choice))).unwrap_or_default();
         self.problem(&second.place, title, format!("expected one name, with its parameters under it{example}"));
@@ -446,6 +450,9 @@ impl<'a> Reader<'a> {
     fn parameter(&mut self, path: &str, choice: &'static Choice, entry: &Entry) -> Option<(&'static str, f64)> {
         let full = format!("{path}.{}", choice.name);
         let Some(param) = choice.params.iter().find(|param| param.name == entry.key) else {
+            if self.problems.pass_over() {
+                return None;
+            }
             let names = || choice.params.iter().map(|param| param.name);
             let label = match choice.params {
                 [] => format!("`{}` takes no parameters", choice.name),

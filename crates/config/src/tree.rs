@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnostic::{Diagnostic, Place, clean, did_you_mean, nearest};
+use crate::diagnostic::{Diagnostic, Place, Problems, clean, did_you_mean, nearest};
 use crate::document::{Entry, Node, Value};
 use crate::keys::{ENDS, GENERATOR_ONLY, Key, Kind, SECTIONS, TRACE_ONLY};
 use crate::units::list;
@@ -118,7 +118,7 @@ fn join(old: &mut Node, new: &Node) -> bool {
 /// Sorts what was written into keys, and reports what is none.
 pub(crate) struct Sorter<'a> {
     pub(crate) keys: &'a [Key],
-    pub(crate) problems: &'a mut Vec<Diagnostic>,
+    pub(crate) problems: &'a mut Problems,
 }
 
 impl Sorter<'_> {
@@ -138,7 +138,7 @@ impl Sorter<'_> {
                     Value::Table(inner) => self.table(inner, &path, tree),
                     _ => self.problems.push(not_a_table(&path, &entry.node)),
                 }
-            } else if let Some(key) = self.keys.iter().find(|key| key.path() == path) {
+            } else if let Some(key) = self.keys.iter().find(|key| key.section == prefix && key.name == entry.key) {
                 tree.put(path, Leaf { place: entry.place, node: entry.node, layer: 0 }, key.kind);
             } else {
                 self.unknown(prefix, &entry);
@@ -147,6 +147,9 @@ impl Sorter<'_> {
     }
 
     fn unknown(&mut self, prefix: &str, entry: &Entry) {
+        if self.problems.pass_over() {
+            return;
+        }
         let name = clean(&entry.key);
         let children = self.children(prefix);
         let is_table = matches!(entry.node.value, Value::Table(_));

@@ -86,6 +86,16 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
     Ok(())
 }
 
+/// Bytes of the write buffer of a configuration.
+pub(crate) fn bytes(config: &Config, user_pages: u64, planes: u32) -> u64 {
+    let selection = config.ftl.get("write_buffer");
+    if selection.name == "none" {
+        return 0;
+    }
+    let places = selection.get("size") as u64 / crate::gang::page_size(config) + u64::from(planes);
+    places * (size_of::<Page>() + size_of::<u32>()) as u64 + FlatArray::bytes(user_pages)
+}
+
 /// The write buffer of a configuration, if it has one; the figures hear of it.
 pub(crate) fn build(config: &Config, device: &mut Device) -> Result<Option<Buffer>, RunError> {
     let selection = config.ftl.get("write_buffer");

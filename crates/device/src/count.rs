@@ -11,7 +11,7 @@ use workload::Workload;
 use crate::buffer::{self, Buffer};
 use crate::device::Device;
 use crate::pages::Span;
-use crate::{RunError, Watch};
+use crate::{RunError, Watch, work_of};
 
 /// Requests drawn at once; enough to cover a memory access, few enough to stay in the cache.
 const BATCH: usize = 64;
@@ -45,8 +45,8 @@ pub(crate) fn run(
             device.tell_time(now);
             carry_out(device, buffer.as_deref_mut(), request);
             device.recorder.completed(request.kind, now, now, request.size);
+            watch.report(work_of(request), now, &device.recorder.counters, || workload.progress())?;
         }
-        watch.report(now, &device.recorder.counters, || workload.progress())?;
     }
 }
 

@@ -3,9 +3,7 @@
 use base::{Cause, Geometry, Instant, Lpn, OpKind, Ppn};
 use config::Config;
 use config::model::{Checks, Payload};
-use ftl::{
-    Array, Erasure, Ftl, Group, Holds, MapPlace, OutOfMemory, Placed, Policies, Source,
-};
+use ftl::{Array, Erasure, Ftl, Group, Holds, MapPlace, OutOfMemory, Placed, Policies, Source};
 use metrics::{Locality, Recorder};
 
 use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
@@ -44,6 +42,11 @@ pub(crate) struct Oracle {
 }
 
 impl Oracle {
+    /// Bytes for a user space, with the promise of a flush.
+    pub(crate) fn bytes(user_pages: u64) -> u64 {
+        user_pages * 4 * 4
+    }
+
     fn new(user_pages: u32) -> Oracle {
         let none = vec![0; user_pages as usize];
         Oracle { newest: none.clone(), completed: none.clone(), programmed: none, versions: 0, promises: Vec::new() }
@@ -76,19 +79,24 @@ impl Oracle {
     }
 }
 
+/// What figures need to know of the device.
+pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metrics::Shape {
+    metrics::Shape {
+        channels: geometry.channels,
+        dies: geometry.dies(),
+        timed,
+        capacity_bytes: config.device.user_capacity,
+        in_step: config.in_step(),
+    }
+}
+
 impl Device {
     pub(crate) fn new(config: &Config, timed: bool) -> Result<Device, OutOfMemory> {
         let geometry = geometry(config);
         let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
         let payload = config.run.payload == Payload::Stamp;
         let ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
-        let shape = metrics::Shape {
-            channels: geometry.channels,
-            dies: geometry.dies(),
-            timed,
-            capacity_bytes: config.device.user_capacity,
-            in_step: config.in_step(),
-        };
+        let shape = shape(config, &geometry, timed);
         Ok(Device {
             map_in_flash: ftl.map_place() != MapPlace::Dram,
             has_owners: ftl.map_place() == MapPlace::WithOwners,
@@ -339,7 +347,7 @@ impl Device {
     }
 
     /// What is programmed of a page that was placed, made of `data`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn content_of(&self, placed: Placed, data: Content) -> Content {
         if self.oracle.is_none() {
             return Content::EMPTY;
@@ -348,7 +356,7 @@ impl Device {
     }
 
     /// Programs a page that was placed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn program_placed(&mut self, placed: Placed, content: Content) -> Programmed {
         program(&mut self.flash, placed, content)
     }

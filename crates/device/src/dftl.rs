@@ -63,15 +63,6 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         }
         _ => {}
     }
-    let separation = config.ftl.get("separation");
-    let most = ftl::MAX_STREAMS - 1;
-    if separation.name == "dac" && separation.get("regions") > most as f64 {
-        return Err(Refusal {
-            key: "ftl.separation",
-            message: format!("with `dftl` translation pages take one of the {} streams of a plane", ftl::MAX_STREAMS),
-            help: format!("set `separation.dac.regions` to {most} or less"),
-        });
-    }
     if matches!(config.run.precondition, Precondition::State { .. }) {
         return refuse(NO_STATES, "age the device by `sequential`, `random` or `steady`");
     }

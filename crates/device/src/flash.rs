@@ -193,22 +193,31 @@ impl Stamp {
     }
 }
 
+/// What the array's rules need to know of the device.
+fn shape(geometry: &Geometry, device: &config::model::Device) -> Shape {
+    Shape {
+        planes: geometry.planes(),
+        planes_per_die: geometry.planes_per_die,
+        blocks_per_plane: geometry.blocks_per_plane,
+        pages_per_block: geometry.pages_per_block,
+        multiplane: device.multiplane,
+        cell: device.cell,
+        program_order: device.program_order,
+    }
+}
+
 impl Flash {
+    /// Bytes of an array.
+    pub(crate) fn bytes(geometry: &Geometry, device: &config::model::Device, payload: bool) -> u64 {
+        Nand::bytes(&shape(geometry, device), payload)
+    }
+
     /// A pristine array. Where there is a supercap, a program that the power is cut during is still completed.
     pub(crate) fn new(geometry: Geometry, device: &config::model::Device, payload: bool, aid: Aid) -> Flash {
         let multiplane = device.multiplane;
-        let shape = Shape {
-            planes: geometry.planes(),
-            planes_per_die: geometry.planes_per_die,
-            blocks_per_plane: geometry.blocks_per_plane,
-            pages_per_block: geometry.pages_per_block,
-            multiplane,
-            cell: device.cell,
-            program_order: device.program_order,
-        };
         Flash {
             geometry,
-            nand: Nand::new(shape, payload),
+            nand: Nand::new(shape(&geometry, device), payload),
             block_address_constraint: multiplane == Multiplane::Bac,
             multiplane: multiplane != Multiplane::Off,
             planes_are_independent: multiplane == Multiplane::Any,

@@ -10,6 +10,7 @@ mod dftl;
 mod flash;
 mod gang;
 mod hybrid;
+pub mod memory;
 mod pages;
 mod paired;
 mod policy;
@@ -21,15 +22,17 @@ mod state;
 pub mod survival;
 mod timed;
 
+use std::io;
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use base::{Instant, Seam};
+use base::{Instant, Request, Seam};
 use config::model::Executor;
 use config::{Config, Diagnostics, Loaded};
+use files::{Interrupt, Output};
 use metrics::{Counters, Locality, Progress, Report, Stopwatch, Table, Timeline, Wear};
 use serde_json::{Value, json};
-use workload::{Workload, WorkloadError};
+use workload::{TraceError, Workload, WorkloadError};
 
 use crate::device::Device;
 
@@ -43,7 +46,7 @@ pub enum RunError {
     /// The run itself failed: no memory, a file that cannot be written.
     #[error("{0}")]
     Failed(String),
-    /// The caller's progress function asked to stop.
+    /// The caller asked to stop.
     #[error("stopped before the end")]
     Stopped,
 }
@@ -56,7 +59,10 @@ impl From<ftl::OutOfMemory> for RunError {
 
 impl From<WorkloadError> for RunError {
     fn from(error: WorkloadError) -> RunError {
-        RunError::Input(error.to_string())
+        match error {
+            WorkloadError::Trace(TraceError::Stopped { .. }) => RunError::Stopped,
+            error => RunError::Input(error.to_string()),
+        }
     }
 }
 
@@ -69,6 +75,12 @@ pub struct Refusal {
     pub message: String,
     /// What would be right.
     pub help: String,
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}`: {}\nhint: {}", self.key, self.message, self.help)
+    }
 }
 
 /// A timeline to record.
@@ -85,6 +97,8 @@ pub struct TimelineSpec {
 pub struct Options<'a> {
     /// Called now and then; `false` stops the run.
     pub progress: Option<&'a mut dyn FnMut(&Progress) -> bool>,
+    /// Asked now and then, also while a file is read or written.
+    pub interrupt: Interrupt,
     /// Records what channels, dies and planes did (executor `timed`).
     pub timeline: Option<TimelineSpec>,
     /// Saves the device's state after preconditioning to this file.
@@ -98,6 +112,8 @@ pub struct Outcome {
     pub summary: Value,
     /// `series`, `latency`, `wear`, `utilisation`.
     pub tables: Vec<Table>,
+    /// What should have been written besides and could not be, on a full disk for example: a text for the user each.
+    pub unwritten: Vec<String>,
 }
 
 /// Every seam of the FTL, the write buffer and the scheduler, in the order of the data flow.
@@ -213,49 +229,84 @@ fn check_twin(config: &Config) -> Result<(), Refusal> {
 /// # Panics
 /// When the FTL breaks a rule of the flash or loses data, which is a fault of this program.
 pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, RunError> {
-    if let Err(refusal) = check(config) {
-        return Err(RunError::Input(format!("{}: {} ({})", refusal.key, refusal.message, refusal.help)));
-    }
+    check(config).map_err(|refusal| RunError::Input(refusal.to_string()))?;
+    memory::check(config, options.save_state.is_some()).map_err(|refusal| RunError::Input(refusal.to_string()))?;
     if options.save_state.is_some() {
         paired::check_saved(config)?;
         hybrid::check_saved(config)?;
         dftl::check_saved(config)?;
     }
+    check_places(options)?;
     let timed = config.run.executor == Executor::Timed;
     let mut device = Device::new(config, timed).map_err(|error| RunError::Failed(error.to_string()))?;
     // Opened before anything else, so that a missing trace is not found out after minutes of preconditioning.
-    let mut workload = Workload::open(&config.workload, &config.host, config.device.user_capacity, config.run.seed)?;
-    let mut watch = Watch::new(options.progress.take());
+    let (capacity, seed, interrupt) = (config.device.user_capacity, config.run.seed, &options.interrupt);
+    let mut workload = Workload::open(&config.workload, &config.host, capacity, seed, interrupt)?;
+    let mut watch = Watch::new(options.progress.take(), interrupt.clone());
     let aged = precondition::age(&mut device, config, &mut watch)?;
-    if let Some(path) = &options.save_state {
-        state::save(&device, config, path)?;
+    let mut unwritten = Vec::new();
+    if let Some(path) = &options.save_state
+        && let Err(error) = state::save(&device, config, path, interrupt)
+    {
+        unwritten.push(not_written("device state", path, &error, interrupt)?);
     }
     watch.phase("run");
     let stopwatch = Stopwatch::start();
-    let timeline = open_timeline(&device, timed, options.timeline.as_ref())?;
+    let timeline = open_timeline(&device, timed, options.timeline.as_ref(), interrupt)?;
     match config.run.executor {
         Executor::Count => count::run(&mut device, &mut workload, config, &mut watch)?,
         Executor::Timed => {
             let timeline = timed::run(&mut device, &mut workload, config, &mut watch, timeline)?;
-            if let Some(timeline) = timeline {
-                timeline
-                    .finish()
-                    .map_err(|error| RunError::Failed(format!("the timeline cannot be written: {error}")))?;
+            if let (Some(timeline), Some(spec)) = (timeline, &options.timeline)
+                && let Err(error) = timeline.finish()
+            {
+                unwritten.push(not_written("timeline", &spec.path, &error, interrupt)?);
             }
         }
     }
     let usage = stopwatch.usage();
     device.check_data();
-    Ok(report(config, &device, &workload, aged, usage))
+    Ok(Outcome { unwritten, ..report(config, &device, &workload, aged, usage) })
 }
 
-fn open_timeline(device: &Device, timed: bool, spec: Option<&TimelineSpec>) -> Result<Option<Timeline>, RunError> {
+/// Refuses, before anything is simulated, what cannot be written, and what would take the place of something else.
+fn check_places(options: &Options<'_>) -> Result<(), RunError> {
+    let state = options.save_state.as_deref().map(|path| (path, "device state", state::BEGINNING));
+    let timeline = options.timeline.as_ref().map(|spec| (&*spec.path, "timeline", metrics::timeline::BEGINNING));
+    for (path, kind, beginning) in state.into_iter().chain(timeline) {
+        let cannot = |error: io::Error| {
+            let remedy = files::remedy(&error);
+            RunError::Input(format!("the {kind} {} cannot be written: {error}\nhint: {remedy}", path.display()))
+        };
+        Output::check(path).map_err(cannot)?;
+        if files::is_other(path, beginning) {
+            return Err(RunError::Input(format!(
+                "{} is there and is no {kind}, so it is not overwritten\nhint: name another file, or move that one away",
+                path.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// What is told of a file that could not be written, once the run is over.
+fn not_written(what: &str, path: &Path, error: &io::Error, interrupt: &Interrupt) -> Result<String, RunError> {
+    interrupt.check().map_err(|_| RunError::Stopped)?;
+    Ok(format!("the {what} {} cannot be written: {error}\nhint: {}", path.display(), files::remedy(error)))
+}
+
+fn open_timeline(
+    device: &Device,
+    timed: bool,
+    spec: Option<&TimelineSpec>,
+    interrupt: &Interrupt,
+) -> Result<Option<Timeline>, RunError> {
     let Some(spec) = spec else { return Ok(None) };
     if !timed {
         return Err(RunError::Input("a timeline needs `run.executor = \"timed\"`: `count` has no time".into()));
     }
     let in_step = device.recorder.shape().in_step;
-    Timeline::create(&spec.path, device.ftl.geometry(), in_step, spec.window.clone())
+    Timeline::create(&spec.path, device.ftl.geometry(), in_step, spec.window.clone(), interrupt)
         .map(Some)
         .map_err(|error| RunError::Input(format!("the timeline {} cannot be written: {error}", spec.path.display())))
 }
@@ -293,7 +344,7 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
         object.insert("precondition".into(), aged);
         object.insert("workload".into(), tally(workload));
     }
-    Outcome { summary, tables }
+    Outcome { summary, tables, unwritten: Vec::new() }
 }
 
 fn tally(workload: &Workload) -> Value {
@@ -303,40 +354,51 @@ fn tally(workload: &Workload) -> Value {
 /// Tells the caller how far the run is, and hears whether to go on.
 pub(crate) struct Watch<'a> {
     progress: Option<&'a mut dyn FnMut(&Progress) -> bool>,
+    pub(crate) interrupt: Interrupt,
     phase: &'static str,
-    calls: u32,
+    /// Work since the last report.
+    work: u64,
+}
+
+/// Work between two reports: pages or events, some 0.1 ms.
+const REPORT_EVERY: u64 = 1024;
+
+/// About how much work a request is, beside the page or event that everything is.
+#[inline]
+pub(crate) fn work_of(request: &Request) -> u64 {
+    1 + (request.size >> 12)
 }
 
 impl<'a> Watch<'a> {
-    fn new(progress: Option<&'a mut dyn FnMut(&Progress) -> bool>) -> Watch<'a> {
-        Watch { progress, phase: "run", calls: 0 }
+    fn new(progress: Option<&'a mut dyn FnMut(&Progress) -> bool>, interrupt: Interrupt) -> Watch<'a> {
+        Watch { progress, interrupt, phase: "run", work: 0 }
     }
 
     fn phase(&mut self, phase: &'static str) {
         self.phase = phase;
-        self.calls = 0;
+        self.work = 0;
     }
 
-    /// Reports every so many calls; between them it costs a comparison.
+    /// Reports after so much work; otherwise it costs a comparison.
     #[inline]
     pub(crate) fn report(
         &mut self,
+        work: u64,
         now: Instant,
         counters: &Counters,
         fraction: impl FnOnce() -> Option<f64>,
     ) -> Result<(), RunError> {
-        if self.progress.is_none() {
+        self.work += work;
+        if self.work < REPORT_EVERY {
             return Ok(());
         }
-        self.calls = self.calls.wrapping_add(1);
-        if !self.calls.is_multiple_of(64) {
-            return Ok(());
-        }
+        self.work = 0;
         self.report_now(now, counters, fraction())
     }
 
     #[cold]
     fn report_now(&mut self, now: Instant, counters: &Counters, fraction: Option<f64>) -> Result<(), RunError> {
+        self.interrupt.check().map_err(|_| RunError::Stopped)?;
         let Some(progress) = &mut self.progress else { return Ok(()) };
         let moment = Progress {
             phase: self.phase,

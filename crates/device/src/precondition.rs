@@ -3,14 +3,14 @@
 use base::{Instant, Lpn, Request};
 use config::Config;
 use config::model::Precondition;
-use ftl::Coming;
 use engine::Stream;
+use ftl::Coming;
 use metrics::Counters;
 use serde_json::{Value, json};
 use workload::Workload;
 
 use crate::device::Device;
-use crate::{RunError, Watch, state};
+use crate::{RunError, Watch, state, work_of};
 
 /// Windows after which an unsettled device is taken as it is, in user capacities.
 const MAX_WINDOWS: usize = 60;
@@ -47,7 +47,7 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
         }
         Precondition::Steady => settle(device, config, watch)?,
         Precondition::State { path } => {
-            state::load(device, config, path)?;
+            state::load(device, config, path, &watch.interrupt)?;
             json!({ "kind": "state", "path": path })
         }
     };
@@ -111,7 +111,7 @@ fn write_pages(
         done += count as u64;
         let written = device.recorder.counters.bytes_written / device.page_size;
         let fraction = (of_total > 0).then(|| (written as f64 / of_total as f64).min(1.0));
-        watch.report(Instant::ZERO, &device.recorder.counters, || fraction)?;
+        watch.report(count as u64, Instant::ZERO, &device.recorder.counters, || fraction)?;
     }
     Ok(())
 }
@@ -141,8 +141,8 @@ fn write_requests(
             }
             done += u64::from(span.len());
             device.recorder.counters.bytes_written += request.size;
+            watch.report(work_of(request), Instant::ZERO, &device.recorder.counters, || None)?;
         }
-        watch.report(Instant::ZERO, &device.recorder.counters, || None)?;
     }
     Ok(())
 }

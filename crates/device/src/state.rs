@@ -3,12 +3,12 @@
 //! A file is a magic word, then one zstd stream (with checksum): a JSON header that names what the state
 //! fits, and the arrays as little-endian words. A state is read as untrusted input.
 
-use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 use base::{Geometry, Lpn};
 use config::Config;
+use files::{Input, Interrupt, Output};
 use ftl::Saved;
 use nand::Block;
 use serde::{Deserialize, Serialize};
@@ -18,7 +18,22 @@ use crate::device::{Device, policies};
 use crate::flash::Stamp;
 
 const MAGIC: &[u8; 8] = b"ftlabst3";
+
+/// What states of all versions begin with.
+pub(crate) const BEGINNING: &[u8] = b"ftlabst";
 const NONE: u32 = u32::MAX;
+
+/// Bytes that a save takes beside the device: what the array remembers, as words.
+pub(crate) fn bytes_to_save(geometry: &Geometry, payload: bool) -> u64 {
+    let stored = if payload { geometry.pages() * (8 + 16) } else { 0 };
+    u64::from(geometry.blocks()) * 16 + stored
+}
+
+/// Bytes that a load takes beside the device: a map twice, and what the array remembers as words and once more.
+pub(crate) fn bytes_to_load(geometry: &Geometry, payload: bool) -> u64 {
+    let blocks = u64::from(geometry.blocks()) * (16 + size_of::<Block>() as u64);
+    geometry.pages() * 4 + blocks + 2 * (bytes_to_save(geometry, payload) - u64::from(geometry.blocks()) * 16)
+}
 
 /// What a state fits: settings that decide where data may lie.
 #[derive(Serialize, Deserialize)]
@@ -62,21 +77,8 @@ fn reclaim_unit(config: &Config) -> (String, String) {
 }
 
 /// Saves the state of a device with nothing in flight. The file appears whole or not at all.
-pub(crate) fn save(device: &Device, config: &Config, path: &Path) -> Result<(), RunError> {
-    let failed = |error: std::io::Error| {
-        RunError::Failed(format!("the state file {} cannot be written: {error}", path.display()))
-    };
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".partial");
-    let result = write(device, config, Path::new(&partial)).and_then(|()| std::fs::rename(&partial, path));
-    result.map_err(|error| {
-        let _ = std::fs::remove_file(&partial);
-        failed(error)
-    })
-}
-
-fn write(device: &Device, config: &Config, path: &Path) -> std::io::Result<()> {
-    let mut file = BufWriter::new(File::create(path)?);
+pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &Interrupt) -> io::Result<()> {
+    let mut file = BufWriter::with_capacity(1 << 18, Output::create(path, interrupt)?);
     file.write_all(MAGIC)?;
     let mut out = zstd::Encoder::new(file, 1)?;
     out.include_checksum(true)?;
@@ -102,10 +104,10 @@ fn write(device: &Device, config: &Config, path: &Path) -> std::io::Result<()> {
         out.write_all(&(array.len() as u64).to_le_bytes())?;
         write_words(&mut out, array)?;
     }
-    out.finish()?.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()
+    out.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
 }
 
-fn write_words(out: &mut impl Write, words: &[u32]) -> std::io::Result<()> {
+fn write_words(out: &mut impl Write, words: &[u32]) -> io::Result<()> {
     if cfg!(target_endian = "little") {
         return out.write_all(bytemuck::cast_slice(words));
     }
@@ -113,17 +115,27 @@ fn write_words(out: &mut impl Write, words: &[u32]) -> std::io::Result<()> {
 }
 
 /// Loads a state into a pristine device of the same shape.
-pub(crate) fn load(device: &mut Device, config: &Config, path: &str) -> Result<(), RunError> {
+pub(crate) fn load(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt) -> Result<(), RunError> {
+    let result = read(device, config, path, interrupt);
+    // Whatever was read until then, it is not the file's fault.
+    if result.is_err() && interrupt.check().is_err() { Err(RunError::Stopped) } else { result }
+}
+
+fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt) -> Result<(), RunError> {
     let refuse = |text: String| RunError::Input(format!("the state file {path} {text}"));
-    let file = File::open(path).map_err(|error| refuse(format!("cannot be opened: {error}")))?;
+    let file = Input::open(Path::new(path), interrupt).map_err(|error| refuse(format!("cannot be opened: {error}")))?;
     let mut file = BufReader::new(file);
     let mut magic = [0; 8];
     let complete = file.read_exact(&mut magic).is_ok();
-    if complete && &magic != MAGIC && magic.starts_with(b"ftlabst") {
+    if complete && &magic != MAGIC && magic.starts_with(BEGINNING) {
         return Err(refuse("was saved by another version of ftlab; save the state again with this one".into()));
     }
     if !complete || &magic != MAGIC {
-        return Err(refuse("is not a device state that `--save-state` wrote".into()));
+        return Err(refuse(
+            "is not a device state\nhint: save one with `ftlab run CONFIG --save-state FILE`, and name it in \
+             `run.precondition.state`"
+                .into(),
+        ));
     }
     let damaged = |what: &str| refuse(format!("is damaged ({what}); save the state again"));
     let mut input = zstd::Decoder::with_buffer(file).map_err(|_| damaged("compression"))?;
@@ -387,9 +399,9 @@ mod tests {
     /// The device that is made from a saved state of this one.
     fn saved_and_loaded(device: &Device, config: &Config) -> Result<Device, RunError> {
         let path = path();
-        save(device, config, &path).unwrap();
+        save(device, config, &path, &Interrupt::default()).unwrap();
         let mut loaded = Device::new(config, false).unwrap();
-        let result = load(&mut loaded, config, path.to_str().unwrap());
+        let result = load(&mut loaded, config, path.to_str().unwrap(), &Interrupt::default());
         std::fs::remove_file(path).unwrap();
         result.map(|()| loaded)
     }

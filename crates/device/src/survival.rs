@@ -9,6 +9,7 @@
 use base::{Instant, Lpn, Request, RequestKind};
 use config::Config;
 use engine::Stream;
+use files::Interrupt;
 use serde_json::{Value, json};
 
 use crate::buffer::{self, Buffer};
@@ -104,8 +105,8 @@ impl Tally {
 /// no transfers), `spare_bytes_per_page`, and `wall_s` of this program.
 ///
 /// # Errors
-/// When the configuration cannot be used (it has to have stamped pages), or memory runs out.
-pub fn restart_cost(config: &Config) -> Result<Value, RunError> {
+/// When the configuration cannot be used (it has to have stamped pages), memory runs out, or somebody wants to stop.
+pub fn restart_cost(config: &Config, interrupt: &Interrupt) -> Result<Value, RunError> {
     hybrid::check_faults(config)?;
     dftl::check_faults(config)?;
     if config.run.payload != config::model::Payload::Stamp {
@@ -113,7 +114,7 @@ pub fn restart_cost(config: &Config) -> Result<Value, RunError> {
     }
     let failed = |error: ftl::OutOfMemory| RunError::Failed(error.to_string());
     let mut device = Device::new(config, false).map_err(failed)?;
-    precondition::age(&mut device, config, &mut Watch::new(None))?;
+    precondition::age(&mut device, config, &mut Watch::new(None, interrupt.clone()))?;
     device.flash.arm(Fault::PowerCut { at: 0, during: false });
     device.write_now(Lpn(0), device.lanes.whole());
     device.flash.power_on();
@@ -165,8 +166,14 @@ struct Life<'a> {
 /// Puts a fault at every operation of a number of lives, `stride` apart.
 ///
 /// # Errors
-/// When the configuration cannot be used (it has to have stamped pages), or memory runs out.
-pub fn try_everywhere(config: &Config, trouble: Trouble, seeds: u64, stride: u64) -> Result<Tally, RunError> {
+/// When the configuration cannot be used (it has to have stamped pages), memory runs out, or somebody wants to stop.
+pub fn try_everywhere(
+    config: &Config,
+    trouble: Trouble,
+    seeds: u64,
+    stride: u64,
+    interrupt: &Interrupt,
+) -> Result<Tally, RunError> {
     if config.run.payload != config::model::Payload::Stamp {
         return Err(RunError::Input(
             "faults need `run.payload = \"stamp\"`: there is nothing to lose otherwise".into(),
@@ -186,6 +193,7 @@ pub fn try_everywhere(config: &Config, trouble: Trouble, seeds: u64, stride: u64
                 if trouble == Trouble::ProgramFailure && !during {
                     continue;
                 }
+                interrupt.check().map_err(|_| RunError::Stopped)?;
                 tally.runs += 1;
                 let mut life = Life::new(config, seed)?;
                 let loss = life.suffer(trouble, at, during)?;

@@ -67,6 +67,7 @@ fn nobody_who_watches_moves_a_number() {
             progress: Some(&mut progress),
             timeline: timed.then(|| TimelineSpec { path: path.clone(), window }),
             save_state: is_savable(config).then(|| temporary("state")),
+            ..Options::default()
         };
         let watched = fingerprint(&device::simulate(config, &mut options).expect("a run"));
         assert_eq!(path.exists(), timed, "the timeline was written");

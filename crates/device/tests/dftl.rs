@@ -6,6 +6,7 @@ use common::*;
 use config::Config;
 use config::model::*;
 use device::{Options, RunError};
+use files::Interrupt;
 use serde_json::Value;
 
 /// Bytes of a cached mapping table with so many entries for each of so many planes.
@@ -321,8 +322,6 @@ fn what_makes_no_sense_is_refused() {
     let mut config = small();
     choose(&mut config.ftl, "separation", "dac", &[("regions", 8.0)]);
     choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 8.0)]);
-    assert_refused(&config, "ftl.separation", "one of the 8 streams");
-    choose(&mut config.ftl, "separation", "dac", &[("regions", 7.0)]);
     config.device.user_capacity /= 2;
     assert!(device::check(&config).is_ok());
     let mut config = small();
@@ -358,6 +357,6 @@ fn no_state_is_saved() {
 #[test]
 fn faults_are_refused() {
     let trouble = device::survival::Trouble::PowerCut;
-    let error = device::survival::try_everywhere(&small(), trouble, 1, 1).expect_err("refused");
+    let error = device::survival::try_everywhere(&small(), trouble, 1, 1, &Interrupt::default()).expect_err("refused");
     assert!(matches!(&error, RunError::Input(text) if text.contains("neither repaired")), "{error}");
 }

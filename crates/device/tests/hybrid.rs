@@ -6,6 +6,7 @@ use common::*;
 use config::Config;
 use config::model::*;
 use device::{Options, RunError};
+use files::Interrupt;
 
 /// Four channels of one plane: 40 logical blocks, 8 log blocks and 2 free blocks each, of 32 pages.
 fn hybrid(params: &[(&str, f64)]) -> Config {
@@ -146,6 +147,7 @@ fn no_state_is_saved() {
 #[test]
 fn faults_are_refused() {
     let trouble = device::survival::Trouble::PowerCut;
-    let error = device::survival::try_everywhere(&hybrid(&[]), trouble, 1, 1).expect_err("refused");
+    let error =
+        device::survival::try_everywhere(&hybrid(&[]), trouble, 1, 1, &Interrupt::default()).expect_err("refused");
     assert!(matches!(&error, RunError::Input(text) if text.contains("hybrid mapping is neither repaired")), "{error}");
 }

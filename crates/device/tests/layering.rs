@@ -8,15 +8,16 @@ use serde_json::Value;
 /// By crate: what its sources may use. Tests of a crate may use more; these are its own dependencies.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("base", &[]),
+    ("files", &[]),
     ("engine", &["base"]),
-    ("config", &["base"]),
-    ("workload", &["base", "engine", "config"]),
+    ("config", &["base", "files"]),
+    ("workload", &["base", "files", "engine", "config"]),
     ("ftl", &["base", "engine"]),
     ("nand", &["base"]),
-    ("metrics", &["base"]),
-    ("device", &["base", "engine", "config", "workload", "ftl", "nand", "metrics"]),
+    ("metrics", &["base", "files"]),
+    ("device", &["base", "files", "engine", "config", "workload", "ftl", "nand", "metrics"]),
     ("bench", &["base", "engine", "config", "workload", "metrics", "device"]),
-    ("py", &["base", "config", "workload", "metrics", "device"]),
+    ("py", &["base", "files", "config", "workload", "metrics", "device"]),
 ];
 
 fn metadata() -> Value {

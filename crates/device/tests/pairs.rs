@@ -20,6 +20,7 @@ use config::Config;
 use config::model::*;
 use device::survival::{self, Trouble};
 use device::{Options, RunError};
+use files::Interrupt;
 use serde_json::Value;
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pairs.txt");
@@ -261,7 +262,8 @@ impl Pair {
         if self.has(Mechanism::SavedState) {
             return restart_from_state(config, self.has(Mechanism::PowerCut));
         }
-        let tallies = troubles.iter().map(|&trouble| survival::try_everywhere(config, trouble, 1, 131));
+        let tallies =
+            troubles.iter().map(|&trouble| survival::try_everywhere(config, trouble, 1, 131, &Interrupt::default()));
         let tallies = tallies.collect::<Result<Vec<_>, RunError>>()?;
         assert!(tallies.iter().all(|tally| tally.runs > 5), "{tallies:?}");
         let loss = tallies.iter().find_map(|tally| tally.first.clone());
@@ -321,7 +323,7 @@ fn restart_from_state(config: &Config, is_cut: bool) -> Result<Outcome, RunError
     if !is_cut {
         return Err(RunError::Input("lives in which a program fails begin with an empty device".into()));
     }
-    let cost = survival::restart_cost(config)?;
+    let cost = survival::restart_cost(config, &Interrupt::default())?;
     assert!(figure(&cost, "pages_read") > 0.0, "{cost}");
     Ok(Outcome::Runs)
 }

@@ -182,7 +182,7 @@ fn what_is_no_state_is_refused() {
     let missing = refusal(&from_state(&config, Path::new("/no/such/directory/aged.state")));
     assert!(missing.contains("the state file /no/such/directory/aged.state cannot be opened"), "{missing}");
     let directory = refusal(&from_state(&config, &std::env::temp_dir()));
-    assert!(directory.contains("is not a device state"), "{directory}");
+    assert!(directory.contains("is not a device state\nhint: save one with"), "{directory}");
     let cases: [(&[u8], &str); 6] = [
         (b"", "is not a device state"),
         (b"ftlab", "is not a device state"),
@@ -208,7 +208,7 @@ fn no_state_file_is_written_where_none_can_be() {
     let mut options =
         Options { save_state: Some(PathBuf::from("/no/such/directory/aged.state")), ..Options::default() };
     let error = device::simulate(&aged(1), &mut options).expect_err("no such directory");
-    assert!(matches!(&error, RunError::Failed(text) if text.contains("/no/such/directory/aged.state")), "{error}");
+    assert!(matches!(&error, RunError::Input(text) if text.contains("/no/such/directory/aged.state")), "{error}");
 }
 
 #[test]

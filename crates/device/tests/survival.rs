@@ -4,6 +4,7 @@ use std::panic::catch_unwind;
 
 use config::Config;
 use device::survival::{Tally, Trouble, try_everywhere};
+use files::Interrupt;
 
 /// A device of one plane of 20 small blocks under a protection.
 fn config(protection: &str, cell: &str, order: &str, separation: &str) -> Config {
@@ -42,7 +43,9 @@ fn outcome(protection: &str, cell: &str, order: &str, separation: &str, trouble:
     // Every fifth operation of two lives; of every life a fifth of its own. `FTLAB_LIVES=n` asks for all of n lives.
     let lives = std::env::var("FTLAB_LIVES").ok().and_then(|lives| lives.parse().ok());
     let (seeds, stride) = lives.map_or((2, 5), |lives| (lives, 1));
-    let tally = try_everywhere(&config(protection, cell, order, separation), trouble, seeds, stride).unwrap();
+    let tally =
+        try_everywhere(&config(protection, cell, order, separation), trouble, seeds, stride, &Interrupt::default())
+            .unwrap();
     assert!(tally.runs > 50, "{} runs", tally.runs);
     tally
 }
@@ -127,7 +130,7 @@ fn a_victim_erased_too_early_is_caught() {
 fn a_restart_reads_every_programmed_page_once() {
     let mut config = config("paired_page=\"lsb-backup\"", "mlc", "consecutive", NONE);
     config.run.precondition = config::model::Precondition::Sequential { volume: config.device.user_capacity };
-    let cost = device::survival::restart_cost(&config).unwrap();
+    let cost = device::survival::restart_cost(&config, &Interrupt::default()).unwrap();
     // 64 host pages in 8 blocks, and of the backups of their 32 LSB pages those that the backup block holds now.
     assert_eq!((cost["pages_read"].as_u64(), cost["rescued_pages"].as_u64()), (Some(68), Some(0)));
     // LSB pages take 50 us, MSB pages 100 us.

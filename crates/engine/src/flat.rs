@@ -13,6 +13,11 @@ pub struct FlatArray {
 }
 
 impl FlatArray {
+    /// Bytes of an array of `length` words.
+    pub fn bytes(length: u64) -> u64 {
+        (length * 4).max(4)
+    }
+
     /// An array of `length` words, each `value`.
     ///
     /// # Errors

@@ -1,9 +1,10 @@
-//! What any discrete-event simulation needs: pending timers, random streams with names, and large flat
-//! arrays.
+//! What any discrete-event simulation needs: pending timers, random streams with names, large flat arrays, and how
+//! much memory there is for them.
 //!
 //! This crate does not know what an SSD is.
 
 pub mod flat;
+pub mod memory;
 pub mod random;
 pub mod timers;
 

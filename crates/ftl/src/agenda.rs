@@ -62,17 +62,22 @@ pub(crate) enum Room {
 const ROOM: [(Option<Room>, &str); 5] = [
     (Some(Room::Kept), "It is room already, or nearly."),
     (Some(Room::Forced), "The policy was heard, and gained too little."),
-    (Some(Room::Buffered), "Merged at once it would hold pages that are about to be overwritten; but the policy may offer \
-                            full units only."),
+    (
+        Some(Room::Buffered),
+        "Merged at once it would hold pages that are about to be overwritten; but the policy may offer \
+                            full units only.",
+    ),
     (None, "The victim policy chooses."),
     (Some(Room::LastResort), "No unit is closed."),
 ];
 
 impl<M: Mechanisms> Page<M> {
-    /// What the tables say, for the documentation: line, and reason.
-    pub(crate) fn tables() -> Vec<(String, &'static str)> {
+    /// What the tables say: line, and reason.
+    #[cfg(test)]
+    fn tables() -> Vec<(String, &'static str)> {
         let lines = AGENDA.iter().map(|(line, reason)| (format!("{line:?}"), *reason));
-        let room = ROOM.iter().map(|(turn, reason)| (turn.map_or("Policy".into(), |turn| format!("{turn:?}")), *reason));
+        let room =
+            ROOM.iter().map(|(turn, reason)| (turn.map_or("Policy".into(), |turn| format!("{turn:?}")), *reason));
         lines.chain(room).collect()
     }
 
@@ -199,13 +204,16 @@ impl<M: Mechanisms> Page<M> {
         if let Some(own) = self.kernel.job_mut(domain) {
             (own.cursor, own.lone_cursor) = (job.cursor, job.lone_cursor);
         }
-        let (picked, stream) = (*group, self.stream_of_copy(domain, group.pages()[0]));
-        group.clear();
-        if let Some(first) = self.before_row(domain, stream, group) {
-            return first;
-        }
-        *group = picked;
+        let stream = self.stream_of_copy(domain, group.pages()[0]);
         group.stream = stream as u8;
+        if self.mechanisms.guards_pages() {
+            let picked = *group;
+            group.clear();
+            if let Some(first) = self.before_row(domain, stream, group) {
+                return first;
+            }
+            *group = picked;
+        }
         Step::new(Op::Move, job.cause)
     }
 
@@ -295,4 +303,22 @@ enum Said {
     Nothing,
     Step(Step),
     FromTheTop,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::mechanism::Plain;
+
+    #[test]
+    fn every_line_is_asked_once_and_has_a_reason() {
+        let tables = Page::<Plain>::tables();
+        let names: BTreeSet<&str> = tables.iter().map(|(line, _)| line.as_str()).collect();
+        assert_eq!(names.len(), AGENDA.len() + ROOM.len(), "{tables:?}");
+        for (line, reason) in &tables {
+            assert!(reason.len() > 10 && reason.ends_with('.'), "{line}: {reason:?}");
+        }
+    }
 }

@@ -52,7 +52,8 @@ impl<M: Mechanisms> Page<M> {
         if width == 1 {
             return true;
         }
-        let stream = self.kernel.job(domain).map_or(0, |job| self.stream_of_victim(domain, job.unit, job.cursor * width));
+        let stream =
+            self.kernel.job(domain).map_or(0, |job| self.stream_of_victim(domain, job.unit, job.cursor * width));
         self.kernel.frontier(domain, stream).is_none_or(|frontier| frontier.slot % width == 0)
     }
 

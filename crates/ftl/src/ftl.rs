@@ -12,7 +12,7 @@ use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl};
 use crate::ops::{Array, Coming, Done, Finished, MapPlace, Peek, Placed, Put, Step, Turn};
 use crate::page::Page;
 use crate::recovery::{Recovery, Scanned};
-use crate::{Figures, OutOfMemory, Policies};
+use crate::{Bytes, Figures, OutOfMemory, Policies};
 
 /// The seam, for the configuration reader.
 pub static SEAM: Seam = Seam {
@@ -55,6 +55,22 @@ pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
 /// Active blocks that a domain may have at once under these policies, as [`Saved`] has them.
 pub fn streams(geometry: &Geometry, policies: &Policies<'_>) -> usize {
     Plan::new(policies, geometry).streams()
+}
+
+/// What the parts of an FTL take; `keeps_spares`: where pages have spare areas.
+pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keeps_spares: bool) -> Bytes {
+    if policies.is_hybrid() {
+        let options = fast::Options::new(policies.mapping, policies.free_blocks(), geometry, user_pages);
+        return Fast::bytes(geometry, user_pages, options, policies.block_allocation);
+    }
+    let mut bytes = Plan::new(policies, geometry).bytes(geometry, user_pages, policies, keeps_spares);
+    let allocation = Allocation::build(policies.allocation, geometry);
+    bytes.blocks += if Plan::is_plain(policies, geometry) {
+        Page::<Plain>::bytes(geometry, &allocation)
+    } else {
+        Page::<All>::bytes(geometry, &allocation)
+    };
+    bytes
 }
 
 /// Calls the mapping in force.
@@ -195,7 +211,8 @@ impl Ftl {
     /// A sentence that names the first disagreement.
     pub fn check(&self, is_programmed: &dyn Fn(Ppn) -> bool) -> Result<(), String> {
         forward!(&self.mapping, ftl => ftl.check())?;
-        let logical_pages = forward!(&self.mapping, page ftl => ftl.kernel.logical_pages(), fast ftl => ftl.user_pages());
+        let logical_pages =
+            forward!(&self.mapping, page ftl => ftl.kernel.logical_pages(), fast ftl => ftl.user_pages());
         let astray = (0..logical_pages).map(Lpn).find_map(|lpn| {
             let at = self.lookup(lpn).filter(|&at| !is_programmed(at))?;
             Some(format!("LPN {} maps to PPN {}, which is not programmed", lpn.0, at.0))
@@ -313,7 +330,7 @@ impl Ftl {
 
     /// What a domain does next, and with which pages, which are put into `group`. [`Ftl::advance`] comes first: it begins
     /// and ends what is due.
-    #[inline]
+    #[inline(always)]
     pub fn op(&self, domain: u32, group: &mut Group) -> Option<Step> {
         forward!(&self.mapping, ftl => ftl.op(domain, group))
     }
@@ -395,7 +412,7 @@ impl Ftl {
 // Operations.
 impl Ftl {
     /// Begins and ends what is due in a domain, so that [`Ftl::op`] has an answer.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, domain: u32) {
         forward!(&mut self.mapping, ftl => ftl.advance(domain));
     }
@@ -410,7 +427,7 @@ impl Ftl {
     }
 
     /// Places a page of the operation in hand. `None` if it was to be copied, and was overwritten or trimmed since.
-    #[inline]
+    #[inline(always)]
     pub fn place(&mut self, domain: u32, put: Put<'_>) -> Option<Placed> {
         forward!(&mut self.mapping, ftl => ftl.place(domain, put))
     }

@@ -39,6 +39,14 @@ impl Group {
         (self.len, self.pads) = (0, 0);
     }
 
+    /// Takes over another group; what lies behind its pages stays what it was.
+    #[inline]
+    pub fn assign(&mut self, other: &Group) {
+        (self.len, self.pads, self.stream) = (other.len, other.pads, other.stream);
+        let len = usize::from(other.len);
+        self.pages[..len].copy_from_slice(&other.pages[..len]);
+    }
+
     /// Takes out the page at a position; the order of the others stays.
     pub fn remove(&mut self, at: usize) {
         self.pages.copy_within(at + 1..usize::from(self.len), at);

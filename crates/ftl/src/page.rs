@@ -45,6 +45,13 @@ pub(crate) struct Page<M> {
 
 // Set-up, and what is asked.
 impl<M: Mechanisms> Page<M> {
+    /// Bytes of what is known of domains besides kernel and mechanisms.
+    pub(crate) fn bytes(geometry: &Geometry, allocation: &Allocation) -> u64 {
+        let of_domain = (size_of::<Option<u8>>() + size_of::<Decided>()) as u64;
+        let domains = if M::IS_PLAIN { 0 } else { u64::from(geometry.domains()) };
+        domains * of_domain + Turns::bytes(geometry, allocation)
+    }
+
     /// Page mapping over a pristine array. `seed` is the run's.
     ///
     /// # Errors
@@ -199,11 +206,7 @@ impl<M: Mechanisms> Page<M> {
     fn want_entry(&mut self, lpn: Lpn) -> bool {
         let owner = self.mechanisms.want_entry(&mut self.kernel, lpn, true);
         let has_step = self.pending(owner, &mut Group::EMPTY.clone()).is_some();
-        if self.mechanisms.has_owners() {
-            self.mechanisms.holds_entry(lpn)
-        } else {
-            !has_step && !self.is_busy(owner)
-        }
+        if self.mechanisms.has_owners() { self.mechanisms.holds_entry(lpn) } else { !has_step && !self.is_busy(owner) }
     }
 
     /// Has the owner of a map entry get it for a read. Returns whether it is at hand.
@@ -286,7 +289,8 @@ impl<M: Mechanisms> Page<M> {
     /// What is to be programmed.
     #[inline]
     pub(crate) fn announced(&self, at: Ppn, holds: Holds, tag: u128) -> Placed {
-        Placed { at, holds, tag, begins_lsb_only: !M::IS_PLAIN && self.begins_lsb_only(at) }
+        let begins_lsb_only = !M::IS_PLAIN && self.mechanisms.guards_pages() && self.begins_lsb_only(at);
+        Placed { at, holds, tag, begins_lsb_only }
     }
 
     fn begins_lsb_only(&self, at: Ppn) -> bool {
@@ -298,7 +302,7 @@ impl<M: Mechanisms> Page<M> {
 // Operations.
 impl<M: Mechanisms> Page<M> {
     /// Begins and ends what is due in a domain, so that [`Page::op`] has an answer.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn advance(&mut self, domain: u32) {
         if M::IS_PLAIN {
             self.advance_cursor(domain);
@@ -321,7 +325,8 @@ impl<M: Mechanisms> Page<M> {
         let mut group = Group::EMPTY;
         let step = self.take_in_hand(domain, &mut group);
         let next = &mut self.next[domain as usize];
-        (next.step, next.group) = (step, group);
+        next.step = step;
+        next.group.assign(&group);
     }
 
     /// Decides what a domain does next.
@@ -332,11 +337,11 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// What a domain does next, and with which pages. Asking changes nothing; [`Page::advance`] comes first.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn op(&self, domain: u32, group: &mut Group) -> Option<Step> {
         if !M::IS_PLAIN {
             let next = &self.next[domain as usize];
-            *group = next.group;
+            group.assign(&next.group);
             return next.step;
         }
         group.clear();
@@ -350,7 +355,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// Moves a page that was read for a collection: its new place, or `None` if it was overwritten or trimmed since and
     /// there is nothing to move.
-    #[inline]
+    #[inline(always)]
     fn copy(&mut self, domain: u32, from: Ppn) -> Option<Placed> {
         let unit = self.kernel.geometry().unit_of(from);
         let placed = self.copy_from(domain, self.stream_in_hand(domain), unit, from)?;
@@ -422,7 +427,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Places a page of the operation in hand. `None` if it was to be copied, and was overwritten or trimmed since.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn place(&mut self, domain: u32, put: Put<'_>) -> Option<Placed> {
         match put {
             Put::Copy(from) => self.copy(domain, from),

@@ -14,6 +14,21 @@ pub struct OutOfMemory {
     pub reason: std::io::Error,
 }
 
+/// What the parts of an FTL take, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bytes {
+    /// Map and reverse map.
+    pub maps: u64,
+    /// With a map in flash: the cached mapping table, and what is known of translation pages.
+    pub cached_map: u64,
+    /// What is known of reclaim units and of domains, with the policies' own structures.
+    pub blocks: u64,
+    /// Regions of logical pages.
+    pub regions: u64,
+    /// What comes besides when preconditioning ends: policies made anew beside the old ones.
+    pub renewed: u64,
+}
+
 /// The choices made at the FTL's seams.
 pub struct Policies<'a> {
     /// Mapping.

@@ -239,9 +239,8 @@ impl<M: Mechanisms> Page<M> {
     /// Units that hold nothing: those whose erase was interrupted, and closed ones without a valid page.
     fn units_to_erase(&self, scan: &[Scanned], rescues: &[Rescue]) -> Vec<u32> {
         let geometry = self.kernel.geometry();
-        let is_source = |unit: u32| {
-            rescues.iter().flat_map(|rescue| &rescue.sources).any(|&page| geometry.unit_of(page) == unit)
-        };
+        let is_source =
+            |unit: u32| rescues.iter().flat_map(|rescue| &rescue.sources).any(|&page| geometry.unit_of(page) == unit);
         let is_kept = |unit: u32| {
             let (mut aside, mut in_work) = (Vec::new(), Vec::new());
             self.mechanisms.kept(geometry.domain_of_unit(unit), &mut aside, &mut in_work);

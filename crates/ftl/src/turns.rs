@@ -17,13 +17,14 @@ pub(crate) struct Turns {
 }
 
 impl Turns {
+    /// Bytes for a device.
+    pub(crate) fn bytes(geometry: &Geometry, allocation: &Allocation) -> u64 {
+        (2 * u64::from(allocation.queues()) + u64::from(geometry.dies())) * 4
+    }
+
     pub(crate) fn new(geometry: &Geometry, allocation: &Allocation) -> Turns {
         let queues = allocation.queues() as usize;
-        Turns {
-            next_die: vec![0; queues],
-            burst_left: vec![0; queues],
-            next_domain: vec![0; geometry.dies() as usize],
-        }
+        Turns { next_die: vec![0; queues], burst_left: vec![0; queues], next_domain: vec![0; geometry.dies() as usize] }
     }
 
     /// Begins anew.

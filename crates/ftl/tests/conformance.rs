@@ -273,7 +273,6 @@ impl Bench {
         if let Err(problem) = self.ftl.check(&|_| true) {
             panic!("{problem}");
         }
-
     }
 
     /// Every logical page is where its newest version is, and nothing else is mapped.
@@ -472,7 +471,7 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies);
         let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
-                bench.check();
+        bench.check();
         bench.drive(1, 600);
         assert!(bench.collections > 20, "only {} collections", bench.collections);
         let (figures, (entries, _)) = bench.ftl.figures().dftl.expect("a map in flash");
@@ -587,7 +586,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 };
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
                 let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
-                                (0..pages as u32).for_each(|lpn| bench.write(lpn));
+                (0..pages as u32).for_each(|lpn| bench.write(lpn));
                 let mut random = Stream::new(case as u64, "ahead");
                 for _ in 0..600 {
                     match random.below(8) {

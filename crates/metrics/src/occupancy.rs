@@ -57,6 +57,12 @@ pub struct Occupancy {
 }
 
 impl Occupancy {
+    /// Bytes for so many channels.
+    pub(crate) fn bytes(channels: u64) -> u64 {
+        channels * (size_of::<Level>() + MAX_ROWS * size_of::<u128>()) as u64
+            + (MAX_ROWS * size_of::<(u64, u64)>()) as u64
+    }
+
     pub(crate) fn new(capacity: u32, channels: usize, in_step: u32, start: Instant) -> Occupancy {
         Occupancy {
             capacity,

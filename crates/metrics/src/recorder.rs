@@ -52,6 +52,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
+    /// Bytes of a recorder, with the figures of a write buffer.
+    pub fn bytes(shape: &Shape) -> u64 {
+        let channels = u64::from(shape.channels);
+        let lanes = channels * size_of::<Lane<7>>() as u64 + u64::from(shape.dies) * size_of::<Lane<3>>() as u64;
+        lanes + Occupancy::bytes(channels) + 3_000_000
+    }
+
     /// A recorder that starts at time zero, with all its memory allocated (about 3 MB).
     pub fn new(shape: Shape) -> Recorder {
         Recorder {

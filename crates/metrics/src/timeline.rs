@@ -1,19 +1,22 @@
 //! What channels, dies and planes did, as a Chrome trace that the Perfetto UI opens.
 //!
 //! A process per channel; in it a thread for the bus, and for each die one for the die and one for each
-//! plane. The file is written as the run goes and is closed whatever way the run ends. Time stamps are
+//! plane. The file is written as the run goes and is closed whatever way the run ends; then it has its name. Time stamps are
 //! simulated microseconds with three decimals, so that nothing below the nanosecond is lost.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 
 use base::{Cause, Geometry, InStep, Instant};
+use files::{Interrupt, Output};
 use serde_json::Value;
 
 /// Spans after which a timeline stops to record: about 300 MB of file, and near what a browser can show.
 pub const MAX_SPANS: u64 = 2_000_000;
+
+/// What every timeline begins with.
+pub const BEGINNING: &[u8] = b"{\"displayTimeUnit\"";
 
 /// A row of the picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +40,7 @@ pub struct TimelineEnd {
 
 /// A timeline being written.
 pub struct Timeline {
-    out: BufWriter<File>,
+    out: BufWriter<Output>,
     window: Range<Instant>,
     channels: u32,
     planes_per_die: u32,
@@ -55,24 +58,31 @@ impl Timeline {
     /// first [`MAX_SPANS`]. What is in step has one track, with the name of all of it.
     ///
     /// # Errors
-    /// If the file cannot be created or written.
-    pub fn create(path: &Path, geometry: &Geometry, in_step: InStep, window: Range<Instant>) -> io::Result<Timeline> {
-        Timeline::with_limit(path, geometry, in_step, window, MAX_SPANS)
+    /// If the file cannot be created, or `interrupt` stops that.
+    pub fn create(
+        path: &Path,
+        geometry: &Geometry,
+        in_step: InStep,
+        window: Range<Instant>,
+        interrupt: &Interrupt,
+    ) -> io::Result<Timeline> {
+        Timeline::with_limit(path, geometry, in_step, window, interrupt, MAX_SPANS)
     }
 
     /// As [`Timeline::create`], with a limit on the number of spans.
     ///
     /// # Errors
-    /// If the file cannot be created or written.
+    /// As those of [`Timeline::create`].
     pub fn with_limit(
         path: &Path,
         geometry: &Geometry,
         in_step: InStep,
         window: Range<Instant>,
+        interrupt: &Interrupt,
         limit: u64,
     ) -> io::Result<Timeline> {
         let mut timeline = Timeline {
-            out: BufWriter::with_capacity(1 << 18, File::create(path)?),
+            out: BufWriter::with_capacity(1 << 18, Output::create(path, interrupt)?),
             window,
             channels: geometry.channels,
             planes_per_die: geometry.planes_per_die,
@@ -83,7 +93,8 @@ impl Timeline {
             failed: None,
             closed: false,
         };
-        timeline.name_tracks(geometry, in_step)?;
+        let named = timeline.name_tracks(geometry, in_step);
+        timeline.note(named);
         Ok(timeline)
     }
 
@@ -138,7 +149,8 @@ impl Timeline {
         }
         let (spans, dropped) = (self.spans, self.dropped);
         write!(self.out, "\n],\"otherData\":{{\"time\":\"simulated\",\"spans\":{spans},\"dropped\":{dropped}}}}}\n")?;
-        self.out.flush()
+        self.out.flush()?;
+        self.out.get_mut().finish()
     }
 
     fn note(&mut self, result: io::Result<()>) {
@@ -242,7 +254,8 @@ impl Timeline {
 
 impl Drop for Timeline {
     fn drop(&mut self) {
-        // A run that was cut short has nobody left to report a failed write to.
+        // A run that was cut short, or stopped, has nobody left to report a failed write to.
+        self.out.get_mut().go_on_regardless();
         let _ = self.close();
     }
 }
@@ -332,6 +345,10 @@ mod tests {
         Geometry::new(2, 2, 1, 2, 4, 4, 4096, 1)
     }
 
+    fn never() -> Interrupt {
+        Interrupt::default()
+    }
+
     const ALWAYS: Range<Instant> = Instant::ZERO..Instant::NEVER;
 
     fn of_phase<'a>(trace: &'a Value, phase: &str) -> Vec<&'a Value> {
@@ -342,7 +359,7 @@ mod tests {
     fn what_is_in_step_has_one_track_with_the_name_of_all() {
         let names = |geometry: &Geometry, in_step| {
             let file = Temporary::new("step");
-            Timeline::create(&file.0, geometry, in_step, ALWAYS).unwrap().finish().unwrap();
+            Timeline::create(&file.0, geometry, in_step, ALWAYS, &never()).unwrap().finish().unwrap();
             let trace = file.json();
             let names = of_phase(&trace, "M").into_iter().filter_map(|meta| meta["args"]["name"].as_str());
             names.map(str::to_string).collect::<Vec<String>>()
@@ -360,7 +377,7 @@ mod tests {
     #[test]
     fn spans_land_on_named_tracks_with_exact_times() {
         let file = Temporary::new("spans");
-        let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, ALWAYS).unwrap();
+        let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, ALWAYS, &never()).unwrap();
         let args = [("ppn", 7), ("pages", 1)];
         timeline.span(Track::Plane(5), "program", Cause::Gc, Instant(1_234_567), Instant(2_000_000), &args);
         timeline.span(Track::Channel(1), "data in", Cause::Host, Instant(5), Instant(30), &[]);
@@ -394,7 +411,7 @@ mod tests {
     fn every_track_has_a_thread_of_its_own() {
         let file = Temporary::new("tracks");
         let g = geometry();
-        let mut timeline = Timeline::create(&file.0, &g, InStep::NONE, ALWAYS).unwrap();
+        let mut timeline = Timeline::create(&file.0, &g, InStep::NONE, ALWAYS, &never()).unwrap();
         let tracks = (0..g.channels)
             .map(Track::Channel)
             .chain((0..g.dies()).map(Track::Die))
@@ -417,7 +434,7 @@ mod tests {
     #[test]
     fn a_cut_run_leaves_valid_json() {
         let file = Temporary::new("cut");
-        let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, ALWAYS).unwrap();
+        let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, ALWAYS, &never()).unwrap();
         timeline.span(Track::Die(0), "erase", Cause::Gc, Instant(0), Instant(10), &[]);
         drop(timeline);
         assert_eq!(check(&file.text()), Ok(1));
@@ -427,7 +444,7 @@ mod tests {
     #[test]
     fn a_full_timeline_says_so() {
         let file = Temporary::new("full");
-        let mut timeline = Timeline::with_limit(&file.0, &geometry(), InStep::NONE, ALWAYS, 3).unwrap();
+        let mut timeline = Timeline::with_limit(&file.0, &geometry(), InStep::NONE, ALWAYS, &never(), 3).unwrap();
         for i in 0..5 {
             timeline.span(Track::Die(0), "read", Cause::Host, Instant(10 * i), Instant(10 * i + 10), &[]);
         }
@@ -444,7 +461,7 @@ mod tests {
     fn only_the_window_is_recorded() {
         let file = Temporary::new("window");
         let window = Instant(100)..Instant(200);
-        let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, window).unwrap();
+        let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, window, &never()).unwrap();
         for (from, to) in [(50, 100), (90, 101), (150, 160), (199, 300), (200, 210)] {
             timeline.span(Track::Die(0), "read", Cause::Host, Instant(from), Instant(to), &[]);
         }
@@ -454,7 +471,7 @@ mod tests {
     #[test]
     fn the_check_finds_overlaps() {
         let file = Temporary::new("overlap");
-        let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, ALWAYS).unwrap();
+        let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, ALWAYS, &never()).unwrap();
         timeline.span(Track::Die(1), "read", Cause::Host, Instant(20), Instant(30), &[]);
         timeline.span(Track::Die(1), "read", Cause::Host, Instant(10), Instant(21), &[]);
         timeline.finish().unwrap();
@@ -466,6 +483,6 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_created_is_an_error() {
         let path = Path::new("no-such-directory").join("timeline.json");
-        assert!(Timeline::create(&path, &geometry(), InStep::NONE, ALWAYS).is_err());
+        assert!(Timeline::create(&path, &geometry(), InStep::NONE, ALWAYS, &never()).is_err());
     }
 }

@@ -19,6 +19,12 @@ pub struct Wear<'a> {
 }
 
 impl Wear<'_> {
+    /// Bytes of the table of so many blocks.
+    pub fn table_bytes(blocks: u64) -> u64 {
+        const COLUMNS: u64 = 9;
+        blocks * COLUMNS * 8
+    }
+
     /// `{min, mean, max, stddev}` of the erases.
     pub fn erases_json(&self) -> Value {
         let n = self.erases.len() as u128;

@@ -72,6 +72,13 @@ impl Nand {
         }
     }
 
+    /// Bytes of an array.
+    pub fn bytes(shape: &Shape, payload: bool) -> u64 {
+        let blocks = u64::from(shape.planes) * u64::from(shape.blocks_per_plane);
+        let stored = if payload { blocks * u64::from(shape.pages_per_block) } else { 0 };
+        blocks * size_of::<Block>() as u64 + stored * (size_of::<u64>() + size_of::<u128>()) as u64
+    }
+
     /// Reads a page. A page whose content was lost is read like any other: ask [`Nand::is_lost`].
     ///
     /// # Errors

@@ -4,24 +4,56 @@ use std::path::PathBuf;
 
 use base::{Choice, Param, ParamKind};
 use config::{Base, Loaded};
+use files::Interrupt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 
+use crate::caller::Caller;
 use crate::{errors, guard};
 
 /// What messages call a configuration that is no file.
 const UNNAMED: &str = "config";
 
-/// Reads and checks a configuration, of which `kind` says what `source` is.
-pub(crate) fn load(kind: &str, source: &str, sets: &[String], trace: Option<&str>) -> PyResult<Loaded> {
+/// A configuration as Python gives it: text, or a name that may be no text to a file system that asks for none.
+#[derive(FromPyObject)]
+pub(crate) enum Given {
+    Text(String),
+    Path(PathBuf),
+}
+
+impl Given {
+    pub(crate) fn path(&self) -> PathBuf {
+        match self {
+            Given::Text(name) => PathBuf::from(name),
+            Given::Path(path) => path.clone(),
+        }
+    }
+
+    fn text(&self) -> PyResult<&str> {
+        match self {
+            Given::Text(text) => Ok(text),
+            Given::Path(_) => Err(errors::config("the configuration is not UTF-8 text; expected TOML")),
+        }
+    }
+}
+
+/// Reads and checks a configuration, of which `kind` says what `source` is; `interrupt` may stop the reading.
+pub(crate) fn load(
+    kind: &str,
+    source: &Given,
+    sets: &[String],
+    trace: Option<&str>,
+    interrupt: &Interrupt,
+) -> PyResult<Loaded> {
     let base = match kind {
-        "argument" => Base::argument(source),
-        "file" => Base::File(PathBuf::from(source)),
-        "text" => Base::Text { name: UNNAMED.into(), text: source.into() },
-        "json" => Base::Object { name: UNNAMED.into(), object: object(source)? },
+        "argument" => Base::argument(source.path()),
+        "file" => Base::File(source.path()),
+        "text" => Base::Text { name: UNNAMED.into(), text: source.text()?.into() },
+        "json" => Base::Object { name: UNNAMED.into(), object: object(source.text()?)? },
         _ => return Err(PyValueError::new_err(format!("unknown kind of configuration `{kind}`"))),
     };
+    let base = base.read(interrupt).map_err(errors::config)?;
     let loaded = config::load(&base, sets, trace, &device::registry()).map_err(errors::config)?;
     match device::check(&loaded.config) {
         Ok(()) => Ok(loaded),
@@ -29,23 +61,71 @@ pub(crate) fn load(kind: &str, source: &str, sets: &[String], trace: Option<&str
     }
 }
 
+/// As [`load`]; also refuses what needs more memory than there is.
+pub(crate) fn load_to_run(
+    kind: &str,
+    source: &Given,
+    sets: &[String],
+    trace: Option<&str>,
+    saves_state: bool,
+    interrupt: &Interrupt,
+) -> PyResult<Loaded> {
+    let loaded = load(kind, source, sets, trace, interrupt)?;
+    match device::memory::check(&loaded.config, saves_state) {
+        Ok(()) => Ok(loaded),
+        Err(refusal) => Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help))),
+    }
+}
+
 fn object(source: &str) -> PyResult<Map<String, Value>> {
-    serde_json::from_str(source).map_err(|error| PyValueError::new_err(format!("not a JSON object: {error}")))
+    serde_json::from_str(source).map_err(|error| {
+        errors::config(format!("the configuration is not a JSON object: {error}\nhint: expected keys and values"))
+    })
+}
+
+/// Bytes of memory that a run needs at most at one time, about; refused if there are not as many.
+#[pyfunction]
+#[pyo3(signature = (kind, source, sets, trace=None))]
+pub(crate) fn memory_needed(
+    py: Python<'_>,
+    kind: &str,
+    source: Given,
+    sets: Vec<String>,
+    trace: Option<String>,
+) -> PyResult<u64> {
+    guard::run(
+        || format!("memory of a {kind} configuration"),
+        || {
+            let caller = Caller::new(None);
+            let loaded = py.detach(|| load_to_run(kind, &source, &sets, trace.as_deref(), false, &caller.interrupt()));
+            let loaded = caller.result(loaded, |error| error)?;
+            Ok(device::memory::needed(&loaded.config, false))
+        },
+    )
+}
+
+/// Bytes of memory that this process can still take, and what limits it; nothing where the system does not say.
+#[pyfunction]
+pub(crate) fn memory_room() -> Option<(u64, String)> {
+    device::memory::room().map(|room| (room.bytes, room.limit.to_string()))
 }
 
 /// The resolved configuration as TOML and as JSON text.
 #[pyfunction]
 #[pyo3(signature = (kind, source, sets, trace=None))]
 pub(crate) fn resolve(
+    py: Python<'_>,
     kind: &str,
-    source: &str,
+    source: Given,
     sets: Vec<String>,
     trace: Option<String>,
 ) -> PyResult<(String, String)> {
     guard::run(
         || format!("a {kind} configuration"),
         || {
-            let loaded = load(kind, source, &sets, trace.as_deref())?;
+            let caller = Caller::new(None);
+            let loaded = py.detach(|| load(kind, &source, &sets, trace.as_deref(), &caller.interrupt()));
+            let loaded = caller.result(loaded, |error| error)?;
             Ok((loaded.to_toml(), loaded.to_json().to_string()))
         },
     )

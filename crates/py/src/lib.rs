@@ -4,8 +4,10 @@
 //! exceptions with the text that a user reads. It makes no decision and has no default of its own. Simulations
 //! run with the interpreter released, so that several run in parallel threads.
 
+mod caller;
 mod configs;
 mod errors;
+mod files;
 mod guard;
 mod run;
 mod survival;
@@ -18,9 +20,11 @@ use pyo3::prelude::*;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use super::configs::{presets, registry, resolve};
+    use super::configs::{memory_needed, memory_room, presets, registry, resolve};
     #[pymodule_export]
     use super::errors::{ConfigError, Error, InputError, RunError};
+    #[pymodule_export]
+    use super::files::{Staging, check_writable, discard_unfinished, remedy};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]

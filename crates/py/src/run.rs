@@ -1,7 +1,7 @@
 //! One simulation.
 
+use std::cell::Cell;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use base::Instant as SimulatedInstant;
 use device::{Options, Outcome, TimelineSpec};
@@ -9,12 +9,12 @@ use metrics::Progress;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::caller::Caller;
+use crate::configs::Given;
 use crate::{configs, errors, guard, tables};
 
-/// Time between two calls of the progress function, and between two looks for Ctrl-C.
-const PROGRESS_EVERY: Duration = Duration::from_millis(100);
-
-/// Runs one simulation with the interpreter released; returns the summary as JSON text and the tables.
+/// Runs one simulation with the interpreter released; returns the summary as JSON text, the tables, and what of its
+/// files could not be written.
 ///
 /// `progress(phase, simulated_s, requests, bytes_written, fraction)` is called about ten times a second. An
 /// exception that it raises, or Ctrl-C on the main thread, stops the run and is raised here.
@@ -26,67 +26,43 @@ const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 pub(crate) fn run<'py>(
     py: Python<'py>,
     kind: &str,
-    source: &str,
+    source: Given,
     sets: Vec<String>,
     trace: Option<String>,
     timeline: Option<PathBuf>,
     timeline_window_ns: Option<(u64, u64)>,
     save_state: Option<PathBuf>,
     progress: Option<Py<PyAny>>,
-) -> PyResult<(String, Bound<'py, PyDict>)> {
-    let replay = || replay_line(kind, source, &sets, trace.as_deref());
+) -> PyResult<(String, Bound<'py, PyDict>, Vec<String>)> {
+    let seed = Cell::new(None);
+    let replay = || replay_line(kind, &source, &sets, trace.as_deref(), seed.get());
     let outcome = guard::run(replay, || {
-        let config = configs::load(kind, source, &sets, trace.as_deref())?.config;
+        let caller = Caller::new(progress);
+        let (trace, saves_state) = (trace.as_deref(), save_state.is_some());
+        let loaded = py.detach(|| configs::load_to_run(kind, &source, &sets, trace, saves_state, &caller.interrupt()));
+        let config = caller.result(loaded, |error| error)?.config;
+        seed.set(Some(config.run.seed));
         let timeline = timeline.map(|path| {
             let (from, to) = timeline_window_ns.unwrap_or((0, u64::MAX));
             TimelineSpec { path, window: SimulatedInstant(from)..SimulatedInstant(to) }
         });
-        py.detach(|| simulate(&config, timeline, save_state, progress))
+        let result = py.detach(|| {
+            let mut tell = |now: &Progress| caller.tell(now);
+            let interrupt = caller.interrupt();
+            device::simulate(&config, &mut Options { progress: Some(&mut tell), interrupt, timeline, save_state })
+        });
+        caller.result(result, errors::run)
     })?;
-    Ok((outcome.summary.to_string(), tables::to_python(py, outcome.tables)?))
-}
-
-fn simulate(
-    config: &config::Config,
-    timeline: Option<TimelineSpec>,
-    save_state: Option<PathBuf>,
-    progress: Option<Py<PyAny>>,
-) -> PyResult<Outcome> {
-    let mut raised = None;
-    let mut due = Instant::now() + PROGRESS_EVERY;
-    let mut watch = |now: &Progress| {
-        if Instant::now() < due {
-            return true;
-        }
-        let told = Python::attach(|py| tell(py, progress.as_ref(), now));
-        due = Instant::now() + PROGRESS_EVERY;
-        told.map_err(|error| raised = Some(error)).is_ok()
-    };
-    let mut options = Options { progress: Some(&mut watch), timeline, save_state };
-    let result = device::simulate(config, &mut options);
-    match (raised, result) {
-        (Some(error), _) => Err(error),
-        (None, Ok(outcome)) => Ok(outcome),
-        (None, Err(device::RunError::Input(text))) => Err(errors::input(text)),
-        (None, Err(error)) => Err(errors::failed(error)),
-    }
-}
-
-fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, now: &Progress) -> PyResult<()> {
-    py.check_signals()?;
-    if let Some(progress) = progress {
-        let arguments = (now.phase, now.simulated.seconds(), now.requests, now.bytes_written, now.fraction);
-        progress.call1(py, arguments)?;
-    }
-    Ok(())
+    let Outcome { summary, tables, unwritten } = outcome;
+    Ok((summary.to_string(), tables::to_python(py, tables)?, unwritten))
 }
 
 /// The command that repeats a run.
-fn replay_line(kind: &str, source: &str, sets: &[String], trace: Option<&str>) -> String {
+fn replay_line(kind: &str, source: &Given, sets: &[String], trace: Option<&str>, seed: Option<u64>) -> String {
     let mut line = String::from("ftlab run ");
     line.push_str(&match kind {
-        "file" | "argument" => quoted(source),
-        _ => quoted(&format!("<{kind} of {} bytes>", source.len())),
+        "file" | "argument" => quoted(&source.path().to_string_lossy()),
+        _ => quoted(&format!("<{kind} of {} bytes>", source.path().as_os_str().len())),
     });
     for set in sets {
         line.push_str(&format!(" --set {}", quoted(set)));
@@ -94,10 +70,9 @@ fn replay_line(kind: &str, source: &str, sets: &[String], trace: Option<&str>) -
     if let Some(trace) = trace {
         line.push_str(&format!(" --trace {}", quoted(trace)));
     }
-    let seed = configs::load(kind, source, sets, trace).map(|loaded| loaded.config.run.seed);
     match seed {
-        Ok(seed) => line.push_str(&format!("  # seed {seed}, ftlab {}", env!("CARGO_PKG_VERSION"))),
-        Err(_) => line.push_str(&format!("  # ftlab {}", env!("CARGO_PKG_VERSION"))),
+        Some(seed) => line.push_str(&format!("  # seed {seed}, ftlab {}", env!("CARGO_PKG_VERSION"))),
+        None => line.push_str(&format!("  # ftlab {}", env!("CARGO_PKG_VERSION"))),
     }
     line
 }

@@ -4,35 +4,39 @@ use device::survival::{Trouble, try_everywhere};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::caller::Caller;
+use crate::configs::Given;
 use crate::{configs, errors, guard};
 
 /// Ages a device, cuts its power, restarts it; what the restart costs as JSON text.
 #[pyfunction]
-pub(crate) fn restart_cost(py: Python<'_>, kind: &str, source: &str, sets: Vec<String>) -> PyResult<String> {
+pub(crate) fn restart_cost(py: Python<'_>, kind: &str, source: Given, sets: Vec<String>) -> PyResult<String> {
     guard::run(
         || format!("restart of a {kind} configuration"),
         || {
-            let config = configs::load(kind, source, &sets, None)?.config;
-            match py.detach(|| device::survival::restart_cost(&config)) {
-                Ok(cost) => Ok(cost.to_string()),
-                Err(device::RunError::Input(text)) => Err(errors::input(text)),
-                Err(error) => Err(errors::failed(error)),
-            }
+            let caller = Caller::new(None);
+            let interrupt = caller.interrupt();
+            let config = configs::load_to_run(kind, &source, &sets, None, false, &interrupt)?.config;
+            let cost = py.detach(|| device::survival::restart_cost(&config, &interrupt));
+            Ok(caller.result(cost, errors::run)?.to_string())
         },
     )
 }
 
-/// Puts a fault at every `stride`-th operation of so many seeded lives; returns the tally as JSON text.
+/// Puts a fault at every `stride`-th operation of so many seeded lives; returns the tally as JSON text. `progress` is
+/// called as that of a run; an exception that it raises stops this.
 #[pyfunction]
-#[pyo3(signature = (kind, source, sets, trouble, *, seeds, stride))]
+#[pyo3(signature = (kind, source, sets, trouble, *, seeds, stride, progress=None))]
+#[allow(clippy::too_many_arguments)] // The Python signature, the last three by keyword.
 pub(crate) fn survival(
     py: Python<'_>,
     kind: &str,
-    source: &str,
+    source: Given,
     sets: Vec<String>,
     trouble: &str,
     seeds: u64,
     stride: u64,
+    progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
     let trouble =
         Trouble::named(trouble).ok_or_else(|| PyValueError::new_err(format!("unknown trouble `{trouble}`")))?;
@@ -40,12 +44,11 @@ pub(crate) fn survival(
     guard::run(
         || format!("survival of a {kind} configuration"),
         || {
-            let config = configs::load(kind, source, &sets, None)?.config;
-            match py.detach(|| try_everywhere(&config, trouble, seeds, stride)) {
-                Ok(tally) => Ok(tally.to_json().to_string()),
-                Err(device::RunError::Input(text)) => Err(errors::input(text)),
-                Err(error) => Err(errors::failed(error)),
-            }
+            let caller = Caller::new(progress);
+            let interrupt = caller.interrupt();
+            let config = configs::load_to_run(kind, &source, &sets, None, false, &interrupt)?.config;
+            let tally = py.detach(|| try_everywhere(&config, trouble, seeds, stride, &interrupt));
+            Ok(caller.result(tally, errors::run)?.to_json().to_string())
         },
     )
 }

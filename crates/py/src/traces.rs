@@ -1,25 +1,32 @@
 //! What traces hold.
 
-use std::path::PathBuf;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 
 use base::RequestKind;
+use files::Interrupt;
+use pyo3::exceptions::PyBrokenPipeError;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
-use workload::{Record, TraceOptions};
+use workload::{Record, TraceError, TraceOptions};
 
+use crate::caller::Caller;
 use crate::{errors, guard};
+
+/// Requests in a piece of text.
+const PIECE: usize = 4096;
 
 /// What a trace holds, as JSON text.
 #[pyfunction]
 #[pyo3(signature = (path, *, format=None, skip_bad=false))]
 pub(crate) fn trace_info(py: Python<'_>, path: PathBuf, format: Option<String>, skip_bad: bool) -> PyResult<String> {
-    guarded(py, "info", &path, || {
-        let info = workload::info(&path, &options(format, skip_bad))?;
-        Ok(serde_json::to_value(info).expect("plain figures"))
+    guarded(py, "info", &path, |interrupt| {
+        let info = workload::info(&path, &options(format, skip_bad, interrupt))?;
+        Ok(serde_json::to_string(&info).expect("plain figures"))
     })
 }
 
-/// The first requests of a trace, as JSON text.
+/// The first requests of a trace, as pieces of JSON text: an array each, so that whoever reads them can be stopped.
 #[pyfunction]
 #[pyo3(signature = (path, requests, *, format=None, skip_bad=false))]
 pub(crate) fn trace_head(
@@ -28,10 +35,15 @@ pub(crate) fn trace_head(
     requests: usize,
     format: Option<String>,
     skip_bad: bool,
-) -> PyResult<String> {
-    guarded(py, "head", &path, || {
-        let records = workload::head(&path, &options(format, skip_bad), requests)?;
-        Ok(Value::from(records.iter().map(record).collect::<Vec<_>>()))
+) -> PyResult<Vec<String>> {
+    guarded(py, "head", &path, |interrupt| {
+        let records = workload::head(&path, &options(format, skip_bad, interrupt.clone()), requests)?;
+        let piece = |records: &[Record]| {
+            let stopped = |_| TraceError::Stopped { path: path.display().to_string() };
+            interrupt.check().map_err(stopped)?;
+            Ok(Value::from(records.iter().map(record).collect::<Vec<_>>()).to_string())
+        };
+        records.chunks(PIECE).map(piece).collect()
     })
 }
 
@@ -46,9 +58,9 @@ pub(crate) fn trace_convert(
     format: Option<String>,
     skip_bad: bool,
 ) -> PyResult<String> {
-    guarded(py, "convert", &path, || {
-        let done = workload::convert(&path, &options(format, skip_bad), &to, &target)?;
-        Ok(serde_json::to_value(done).expect("plain figures"))
+    guarded(py, "convert", &path, |interrupt| {
+        let done = workload::convert(&path, &options(format, skip_bad, interrupt), &to, &target)?;
+        Ok(serde_json::to_string(&done).expect("plain figures"))
     })
 }
 
@@ -60,8 +72,8 @@ pub(crate) fn trace_formats() -> String {
     json!({ "read": read, "written": written }).to_string()
 }
 
-fn options(format: Option<String>, skip_bad: bool) -> TraceOptions {
-    TraceOptions { format, skip_bad, ..TraceOptions::default() }
+fn options(format: Option<String>, skip_bad: bool, interrupt: Interrupt) -> TraceOptions {
+    TraceOptions { format, skip_bad, interrupt, ..TraceOptions::default() }
 }
 
 fn record(record: &Record) -> Value {
@@ -85,14 +97,28 @@ fn kind(kind: RequestKind) -> &'static str {
     }
 }
 
-fn guarded(
+fn guarded<T: Send>(
     py: Python<'_>,
     command: &str,
-    path: &std::path::Path,
-    work: impl FnOnce() -> Result<Value, workload::TraceError> + Send,
-) -> PyResult<String> {
+    path: &Path,
+    work: impl FnOnce(Interrupt) -> Result<T, TraceError> + Send,
+) -> PyResult<T> {
     guard::run(
         || format!("ftlab trace {command} {}", path.display()),
-        || py.detach(work).map(|value| value.to_string()).map_err(errors::input),
+        || {
+            let caller = Caller::new(None);
+            caller.result(py.detach(|| work(caller.interrupt())), raised)
+        },
     )
+}
+
+fn raised(error: TraceError) -> PyErr {
+    match error {
+        // Whoever reads what is converted has seen enough.
+        TraceError::NotWritten { source, .. } if source.kind() == ErrorKind::BrokenPipe => {
+            PyBrokenPipeError::new_err(source.to_string())
+        }
+        TraceError::NotWritten { .. } => errors::failed(error),
+        _ => errors::input(error),
+    }
 }

@@ -1,13 +1,16 @@
 //! Writing traces in another format, and showing how they begin.
 
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base::RequestKind;
+use files::{Interrupt, Output};
 
 use crate::error::TraceError;
 use crate::trace::{Record, Trace, TraceOptions};
+
+/// Requests converted at a time.
+const BATCH: usize = 4096;
 
 /// A format that can be written.
 pub struct Target {
@@ -62,14 +65,22 @@ pub struct Converted {
 /// As [`Trace::open`] and [`Trace::fill`].
 pub fn head(path: impl AsRef<Path>, options: &TraceOptions, n: usize) -> Result<Vec<Record>, TraceError> {
     let mut records = Vec::new();
-    Trace::open(path, options)?.fill(&mut records, n)?;
+    let mut trace = Trace::open(path, options)?;
+    // What ends a trace too early is told once all before it was given out.
+    let mut left = n;
+    while left > 0 {
+        match trace.fill(&mut records, left)? {
+            0 => break,
+            given => left -= given,
+        }
+    }
     Ok(records)
 }
 
 /// Rewrites a trace in another format, request by request.
 ///
 /// The output is packed as its name ends: `.gz`, `.zst`, `.xz`, or plain. It appears under its name only
-/// when it is complete.
+/// when it is complete, as [`Output`] does.
 ///
 /// # Errors
 /// When the trace cannot be read, the target is unknown, or the output cannot be written.
@@ -85,35 +96,14 @@ pub fn convert(
         known: TARGETS.iter().map(|known| format!("`{}`", known.name)).collect::<Vec<_>>().join(", "),
     })?;
     let mut trace = Trace::open(from, options)?;
-    let temporary = beside(to);
-    let result = write(&mut trace, &temporary, to, target)
-        .and_then(|done| fs::rename(&temporary, to).map(|()| done).map_err(|source| cannot_write(to, source)));
-    if result.is_err() {
-        // The error that matters is the first one; a file that was never made cannot be removed.
-        let _ = fs::remove_file(&temporary);
-    }
-    result
-}
-
-/// The name under which the output grows: in the same directory, so that the rename is atomic.
-fn beside(to: &Path) -> PathBuf {
-    let mut name = std::ffi::OsString::from(".");
-    name.push(to.file_name().unwrap_or_default());
-    name.push(format!(".{}.partial", std::process::id()));
-    to.with_file_name(name)
-}
-
-fn cannot_write(path: &Path, source: io::Error) -> TraceError {
-    TraceError::Io { path: path.display().to_string(), what: "cannot be written", source }
-}
-
-fn write(trace: &mut Trace, temporary: &Path, to: &Path, target: &Target) -> Result<Converted, TraceError> {
-    let fail = |source| cannot_write(to, source);
-    let mut output = Output::create(temporary, to).map_err(fail)?;
+    let fail = |source| TraceError::writing(to, source);
+    let mut output = Packed::create(to, &options.interrupt).map_err(fail)?;
     output.write_all(target.head.as_bytes()).map_err(fail)?;
     let mut done = Converted { requests: 0, left_out: 0 };
-    let mut batch = Vec::with_capacity(4096);
-    while trace.fill(&mut batch, 4096)? > 0 {
+    let mut batch = Vec::with_capacity(BATCH);
+    while trace.fill(&mut batch, BATCH)? > 0 {
+        // To pack a buffer of the reader may take a second.
+        options.interrupt.check().map_err(fail)?;
         for record in &batch {
             if (target.line)(&mut output, record).map_err(fail)? {
                 done.requests += 1;
@@ -128,52 +118,52 @@ fn write(trace: &mut Trace, temporary: &Path, to: &Path, target: &Target) -> Res
 }
 
 /// A file, packed as its name ends.
-enum Output {
-    Plain(BufWriter<File>),
-    Gzip(flate2::write::GzEncoder<BufWriter<File>>),
-    Zstd(zstd::stream::write::Encoder<'static, BufWriter<File>>),
-    Xz(liblzma::write::XzEncoder<BufWriter<File>>),
+enum Packed {
+    Plain(BufWriter<Output>),
+    Gzip(flate2::write::GzEncoder<BufWriter<Output>>),
+    Zstd(zstd::stream::write::Encoder<'static, BufWriter<Output>>),
+    Xz(liblzma::write::XzEncoder<BufWriter<Output>>),
 }
 
-impl Output {
-    fn create(path: &Path, named: &Path) -> io::Result<Output> {
-        let file = BufWriter::with_capacity(1 << 18, File::create(path)?);
-        let extension = named.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+impl Packed {
+    fn create(path: &Path, interrupt: &Interrupt) -> io::Result<Packed> {
+        let file = BufWriter::with_capacity(1 << 18, Output::create(path, interrupt)?);
+        let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
         Ok(match extension {
-            "gz" => Output::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
-            "zst" => Output::Zstd(zstd::stream::write::Encoder::new(file, 9)?),
-            "xz" => Output::Xz(liblzma::write::XzEncoder::new(file, 6)),
-            _ => Output::Plain(file),
+            "gz" => Packed::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
+            "zst" => Packed::Zstd(zstd::stream::write::Encoder::new(file, 9)?),
+            "xz" => Packed::Xz(liblzma::write::XzEncoder::new(file, 6)),
+            _ => Packed::Plain(file),
         })
     }
 
     fn finish(self) -> io::Result<()> {
-        let mut file = match self {
-            Output::Plain(file) => file,
-            Output::Gzip(encoder) => encoder.finish()?,
-            Output::Zstd(encoder) => encoder.finish()?,
-            Output::Xz(encoder) => encoder.finish()?,
+        let file = match self {
+            Packed::Plain(file) => file,
+            Packed::Gzip(encoder) => encoder.finish()?,
+            Packed::Zstd(encoder) => encoder.finish()?,
+            Packed::Xz(encoder) => encoder.finish()?,
         };
-        file.flush()
+        file.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
     }
 }
 
-impl Write for Output {
+impl Write for Packed {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Output::Plain(file) => file.write(bytes),
-            Output::Gzip(encoder) => encoder.write(bytes),
-            Output::Zstd(encoder) => encoder.write(bytes),
-            Output::Xz(encoder) => encoder.write(bytes),
+            Packed::Plain(file) => file.write(bytes),
+            Packed::Gzip(encoder) => encoder.write(bytes),
+            Packed::Zstd(encoder) => encoder.write(bytes),
+            Packed::Xz(encoder) => encoder.write(bytes),
         }
     }
 
     fn flush(&mut self) -> io::Result<()> {
         match self {
-            Output::Plain(file) => file.flush(),
-            Output::Gzip(encoder) => encoder.flush(),
-            Output::Zstd(encoder) => encoder.flush(),
-            Output::Xz(encoder) => encoder.flush(),
+            Packed::Plain(file) => file.flush(),
+            Packed::Gzip(encoder) => encoder.flush(),
+            Packed::Zstd(encoder) => encoder.flush(),
+            Packed::Xz(encoder) => encoder.flush(),
         }
     }
 }

@@ -2,18 +2,40 @@
 //! be right.
 
 use std::io;
+use std::path::Path;
+
+use engine::memory::{Room, in_words};
+use files::Interrupt;
 use thiserror::Error;
 
 /// A trace that cannot be read.
 #[derive(Debug, Error)]
 pub enum TraceError {
-    /// The file system or a decoder refused.
+    /// The file system refused.
     #[error("{path}: {what}: {source}")]
     Io {
         /// The file.
         path: String,
         /// What was being done.
         what: &'static str,
+        /// Why it failed.
+        source: io::Error,
+    },
+    /// Somebody wanted to stop.
+    #[error("{path}: stopped before the end")]
+    Stopped {
+        /// The file.
+        path: String,
+    },
+    /// A decoder refused.
+    #[error(
+        "{path}: {packer} data are damaged or cut short: {source}\nhint: get the file again; `{packer} -t` tests it"
+    )]
+    Damaged {
+        /// The file.
+        path: String,
+        /// What it is packed with.
+        packer: &'static str,
         /// Why it failed.
         source: io::Error,
     },
@@ -64,7 +86,10 @@ pub enum TraceError {
         expected: &'static str,
     },
     /// Bad lines are skipped, but there is nothing else.
-    #[error("{path}: not a {format} trace: {bad} bad lines and no request among the first {lines} lines")]
+    #[error(
+        "{path}: not a trace in the format `{format}`: {bad} bad lines and no request among the first {lines} lines; expected \
+         {expected}"
+    )]
     AllBad {
         /// The file.
         path: String,
@@ -74,6 +99,26 @@ pub enum TraceError {
         bad: u64,
         /// Lines so far.
         lines: u64,
+        /// What a line of this format looks like.
+        expected: &'static str,
+    },
+    /// Bad lines are skipped, but this one has no end.
+    #[error("{path}:{line}: a line of more than 64 MiB ({format}); expected a text of lines")]
+    Endless {
+        /// The file.
+        path: String,
+        /// Line number, from 1.
+        line: u64,
+        /// The format's name.
+        format: &'static str,
+    },
+    /// Much was read, and nothing of it was a request.
+    #[error("{path}: no request in the first 4 GiB ({format}); expected a trace")]
+    NothingYet {
+        /// The file.
+        path: String,
+        /// The format's name.
+        format: &'static str,
     },
     /// The file is in order but holds no request.
     #[error(
@@ -108,6 +153,22 @@ pub enum TraceError {
         /// The file.
         path: String,
     },
+    /// What is known of a trace does not fit in memory.
+    #[error(
+        "{path}:{line}: the pages touched so far need {} of memory to go on, and there are {}, limited by {}\n\
+         hint: convert a part of the trace, or use a machine with more memory",
+        in_words(*.needed), in_words(.room.bytes), .room.limit
+    )]
+    Memory {
+        /// The file.
+        path: String,
+        /// Lines read so far.
+        line: u64,
+        /// Bytes.
+        needed: u64,
+        /// What there is.
+        room: Room,
+    },
     /// A conversion to a format that cannot be written.
     #[error("cannot write trace format `{name}`; expected one of {known}")]
     NoSuchTarget {
@@ -116,6 +177,32 @@ pub enum TraceError {
         /// The names of the formats that can be written.
         known: String,
     },
+    /// A conversion that cannot be written.
+    #[error("{path} cannot be written: {source}\nhint: {}", files::remedy(source))]
+    NotWritten {
+        /// The file.
+        path: String,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl TraceError {
+    /// What became of reading a file.
+    pub(crate) fn reading(path: &Path, what: &'static str, source: io::Error) -> TraceError {
+        let path = path.display().to_string();
+        if Interrupt::is_behind(&source) { TraceError::Stopped { path } } else { TraceError::Io { path, what, source } }
+    }
+
+    /// What became of writing a file.
+    pub(crate) fn writing(path: &Path, source: io::Error) -> TraceError {
+        let path = path.display().to_string();
+        if Interrupt::is_behind(&source) {
+            TraceError::Stopped { path }
+        } else {
+            TraceError::NotWritten { path, source }
+        }
+    }
 }
 
 /// A workload that cannot be made or cannot go on.
@@ -127,7 +214,7 @@ pub enum WorkloadError {
     /// A request reaches past the end of the device and the config says to stop at that.
     #[error(
         "{path}:{line}: request of {size} bytes at {offset} reaches past the end of the device at {capacity}; expected a \
-         larger `device.user_capacity`, or `out_of_range = \"wrap\"` or `\"clamp\"`"
+         larger `device.user_capacity` (at least {} bytes), or `out_of_range = \"wrap\"` or `\"clamp\"`", .offset + .size
     )]
     OutOfRange {
         /// The file.
@@ -154,13 +241,19 @@ pub enum WorkloadError {
     },
     /// A round of the trace left nothing to replay.
     #[error(
-        "{path}: no request of the trace lies inside the device ({dropped} dropped past its end at {capacity} bytes)"
+        "{path}: no request of the trace lies inside the device ({dropped} dropped past its end at {capacity} bytes; the \
+         lowest begins at {lowest})\nhint: set `workload.out_of_range` to \"wrap\", or `device.user_capacity` to more than \
+         {lowest} bytes{}", smaller_offset(*.lowest, *.capacity, *.address_offset)
     )]
     NothingLeft {
         /// The file.
         path: String,
         /// Requests dropped in the round.
         dropped: u64,
+        /// Where the lowest of them begins, behind the address offset.
+        lowest: u64,
+        /// Bytes added to every address.
+        address_offset: u64,
         /// Bytes that the host may address.
         capacity: u64,
     },
@@ -184,4 +277,12 @@ pub enum WorkloadError {
         /// What would be right.
         expected: String,
     },
+}
+
+/// The address offset with which the lowest request would lie inside the device, if there is one.
+fn smaller_offset(lowest: u64, capacity: u64, address_offset: u64) -> String {
+    match capacity.checked_sub(lowest - address_offset) {
+        Some(most) if most > 0 => format!(", or `workload.address_offset` to less than {most} bytes"),
+        _ => String::new(),
+    }
 }

@@ -1,12 +1,14 @@
 //! What a trace holds, in one streaming pass.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use base::RequestKind;
+use engine::memory::Room;
 use serde::Serialize;
 
 use crate::error::TraceError;
+use crate::footprint::Pages;
 use crate::trace::{Compression, Counts, Record, Trace, TraceOptions};
 
 /// The figures of a trace. Fractions are 0..1; data requests are reads and writes.
@@ -67,11 +69,11 @@ pub struct Info {
 
 /// Reads a whole trace and adds it up.
 ///
-/// Memory grows with the address space that the trace touches (64 bytes for each MiB touched, in pieces of
-/// 16 MiB), not with the trace.
+/// Memory grows with what the trace touches (some 60 bytes for each MiB, in pieces of 2 MiB), not with its length nor
+/// with its address space.
 ///
 /// # Errors
-/// As [`Trace::open`] and [`Trace::fill`].
+/// As [`Trace::open`] and [`Trace::fill`]; and when there is not memory enough for the footprint.
 pub fn info(path: impl AsRef<Path>, options: &TraceOptions) -> Result<Info, TraceError> {
     let mut trace = Trace::open(path, options)?;
     let mut sums = Sums::default();
@@ -79,6 +81,12 @@ pub fn info(path: impl AsRef<Path>, options: &TraceOptions) -> Result<Info, Trac
     while trace.fill(&mut batch, 4096)? > 0 {
         batch.iter().for_each(|record| sums.add(record));
         batch.clear();
+        sums.make_room().map_err(|(needed, room)| TraceError::Memory {
+            path: trace.path().display().to_string(),
+            line: trace.counts().lines,
+            needed,
+            room,
+        })?;
     }
     Ok(sums.conclude(&trace))
 }
@@ -129,6 +137,11 @@ impl Sums {
         }
     }
 
+    fn make_room(&mut self) -> Result<(), (u64, Room)> {
+        self.touched.make_room()?;
+        self.written.make_room()
+    }
+
     fn data(&mut self, record: &Record) {
         self.touched.mark(record);
         self.first_ns.get_or_insert(record.time_ns);
@@ -171,85 +184,4 @@ impl Sums {
 
 fn ratio(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
-}
-
-/// Pages of 4 KiB in a piece of the bitmap: 16 MiB.
-const PIECE: u64 = 4096;
-const WORDS: usize = (PIECE / 64) as usize;
-
-/// A set of 4 KiB pages, in pieces that exist once they are touched.
-#[derive(Default)]
-struct Pages {
-    index: HashMap<(u32, u64), usize>,
-    pieces: Vec<[u64; WORDS]>,
-    /// The piece last used: neighbours follow each other.
-    last: Option<((u32, u64), usize)>,
-}
-
-impl Pages {
-    fn mark(&mut self, record: &Record) {
-        let end = (record.offset + record.size - 1) / 4096;
-        let mut page = record.offset / 4096;
-        while page <= end {
-            let stop = end.min(page | (PIECE - 1));
-            let piece = self.piece((record.device, page / PIECE));
-            fill(piece, page % PIECE, stop % PIECE);
-            page = stop + 1;
-        }
-    }
-
-    fn piece(&mut self, key: (u32, u64)) -> &mut [u64; WORDS] {
-        let at = match self.last {
-            Some((last, at)) if last == key => at,
-            _ => *self.index.entry(key).or_insert_with(|| {
-                self.pieces.push([0; WORDS]);
-                self.pieces.len() - 1
-            }),
-        };
-        self.last = Some((key, at));
-        &mut self.pieces[at]
-    }
-
-    fn count(&self) -> u64 {
-        self.pieces.iter().flatten().map(|word| u64::from(word.count_ones())).sum()
-    }
-}
-
-/// Sets the bits `first..=last`.
-fn fill(words: &mut [u64; WORDS], first: u64, last: u64) {
-    for word in first / 64..=last / 64 {
-        let low = if word == first / 64 { first % 64 } else { 0 };
-        let high = if word == last / 64 { last % 64 } else { 63 };
-        words[word as usize] |= (u64::MAX >> (63 - high)) & (u64::MAX << low);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pages_are_counted_once() {
-        let mut pages = Pages::default();
-        let mut record =
-            Record { time_ns: 0, offset: 4095, size: 2, line: 1, device: 0, kind: RequestKind::Read, fua: false };
-        pages.mark(&record);
-        assert_eq!(pages.count(), 2);
-        record.size = 64 << 20;
-        pages.mark(&record);
-        assert_eq!(pages.count(), (64 << 20) / 4096 + 1);
-        record.device = 1;
-        record.size = 1;
-        pages.mark(&record);
-        assert_eq!(pages.count(), (64 << 20) / 4096 + 2);
-        let mut plain = std::collections::HashSet::new();
-        let mut pages = Pages::default();
-        for step in 0..2000u64 {
-            record.offset = step * step * 7919 % (1 << 27);
-            record.size = 1 + step * 37 % 300_000;
-            pages.mark(&record);
-            plain.extend(record.offset / 4096..=(record.offset + record.size - 1) / 4096);
-            assert_eq!(pages.count(), plain.len() as u64);
-        }
-    }
 }

@@ -6,6 +6,7 @@
 
 pub mod convert;
 pub mod error;
+mod footprint;
 pub mod info;
 pub mod synthetic;
 pub mod trace;

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use base::{Instant, Request, RequestKind, Selection};
 use config::model::{self, BackwardsTime, OutOfRange};
+use files::Interrupt;
 
 use crate::error::WorkloadError;
 use crate::synthetic::{self, Batches, SourceParameters};
@@ -37,6 +38,8 @@ pub struct Tally {
     pub stray_times: u64,
     /// Requests moved by `out_of_range = "wrap"`.
     pub wrapped: u64,
+    /// Those of them that straddled the end: two requests each.
+    pub split: u64,
     /// Requests cut short by `out_of_range = "clamp"`.
     pub clamped: u64,
     /// Requests wholly past the end, dropped by `out_of_range = "clamp"`.
@@ -69,7 +72,18 @@ enum Source {
 }
 
 impl Workload {
-    /// A workload as the config describes it.
+    /// Bytes that its source holds at most.
+    pub fn bytes(config: &model::Workload) -> u64 {
+        match &config.source {
+            model::Source::Generator(_) => 0,
+            model::Source::Trace { .. } => {
+                let once = config.end.rounds == Some(1) || config.end == model::End::default();
+                Trace::BYTES + Rounds::bytes(!once)
+            }
+        }
+    }
+
+    /// A workload as the config describes it; `interrupt` may stop the reading of its trace.
     ///
     /// # Errors
     /// When the trace cannot be opened, or the generator does not fit the device.
@@ -78,6 +92,7 @@ impl Workload {
         host: &model::Host,
         user_capacity: u64,
         seed: u64,
+        interrupt: &Interrupt,
     ) -> Result<Workload, WorkloadError> {
         let mut end = config.end.clone();
         let source = match &config.source {
@@ -85,7 +100,7 @@ impl Workload {
                 if end == model::End::default() {
                     end.rounds = Some(1);
                 }
-                Source::Trace(Box::new(Replay::open(path, config, &end, host, user_capacity)?))
+                Source::Trace(Box::new(Replay::open(path, config, &end, host, user_capacity, interrupt)?))
             }
             model::Source::Generator(generator) => {
                 let mut generator = generator.clone();
@@ -292,6 +307,7 @@ impl Bounds {
         let first = size.min(self.capacity - offset);
         push(Request { offset, size: first, ..request });
         if first < size {
+            tally.split += 1;
             push(Request { offset: 0, size: size - first, ..request });
         }
     }
@@ -388,6 +404,8 @@ struct Replay {
     last_ns: u64,
     /// Requests read in this round.
     round_records: u64,
+    /// Where the lowest of them begins on the device.
+    lowest: u64,
     /// Requests handed on in this round, and whether one of them wrote.
     round_requests: u64,
     round_wrote: bool,
@@ -407,11 +425,13 @@ impl Replay {
         end: &model::End,
         host: &model::Host,
         capacity: u64,
+        interrupt: &Interrupt,
     ) -> Result<Replay, WorkloadError> {
         let options = TraceOptions {
             format: config.trace_format.map(str::to_owned),
             skip_bad: config.skip_bad,
             reject_backwards: config.backwards_time == BackwardsTime::Reject,
+            interrupt: interrupt.clone(),
             ..TraceOptions::default()
         };
         Ok(Replay {
@@ -422,6 +442,7 @@ impl Replay {
             round_start_ns: 0,
             last_ns: 0,
             round_records: 0,
+            lowest: u64::MAX,
             round_requests: 0,
             round_wrote: false,
             written: 0,
@@ -475,6 +496,8 @@ impl Replay {
             return Err(WorkloadError::NothingLeft {
                 path: path(),
                 dropped: self.round_records,
+                lowest: self.lowest,
+                address_offset: self.bounds.offset,
                 capacity: self.bounds.capacity,
             });
         }
@@ -509,6 +532,7 @@ impl Replay {
         let at = self.time(record)?;
         let request = Request { at, offset: record.offset, size: record.size, kind: record.kind, fua: record.fua };
         let bounds = self.bounds;
+        self.lowest = self.lowest.min(record.offset + bounds.offset);
         let placed = bounds.place(request, tally, &mut |request| self.push(request, full, out));
         placed.map_err(|Outside(request)| WorkloadError::OutOfRange {
             path: self.path.clone(),

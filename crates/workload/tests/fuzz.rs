@@ -2,8 +2,10 @@
 //! can be run again.
 
 use base::RequestKind;
+use config::model::{self, BackwardsTime, OutOfRange};
 use engine::Stream;
-use workload::{FORMATS, Trace, TraceError, TraceOptions};
+use files::Interrupt;
+use workload::{FORMATS, Trace, TraceError, TraceOptions, Workload};
 
 /// A few valid lines of each format.
 const VALID: &[&str] = &[
@@ -119,6 +121,50 @@ fn read_all(content: &[u8], path: &std::path::Path) -> u32 {
 
 fn scratch(name: &str) -> std::path::PathBuf {
     std::env::temp_dir().join(format!("ftlab-fuzz-{}-{name}", std::process::id()))
+}
+
+/// A replay of all of a trace on a device of so many bytes.
+fn replay(path: &std::path::Path, out_of_range: OutOfRange, capacity: u64) -> workload::Tally {
+    let config = model::Workload {
+        source: model::Source::Trace { path: path.display().to_string() },
+        end: model::End::default(),
+        trace_format: None,
+        address_offset: 0,
+        out_of_range,
+        backwards_time: BackwardsTime::Clamp,
+        skip_bad: true,
+    };
+    let host = model::Host { replay: model::Replay::Open, queue_depth: 1, time_scale: 1.0 };
+    let mut workload = Workload::open(&config, &host, capacity, 1, &Interrupt::default()).unwrap();
+    let mut requests = Vec::new();
+    while {
+        requests.clear();
+        // All of it may lie past the end.
+        workload.fill(&mut requests, 100).is_ok() && !requests.is_empty()
+    } {}
+    workload.tally()
+}
+
+#[test]
+fn a_replay_counts_as_info_does_but_for_what_it_says() {
+    let path = scratch("counts");
+    let mut stream = Stream::new(3, "counts");
+    let (mut split, mut dropped) = (0, 0);
+    for case in 0..2000 {
+        let mut text = VALID[case % VALID.len()].repeat(20).into_bytes();
+        mutate(&mut text, &mut stream);
+        std::fs::write(&path, &text).unwrap();
+        let options = TraceOptions { skip_bad: true, ..TraceOptions::default() };
+        let Ok(info) = workload::info(&path, &options) else { continue };
+        let capacity = 4096 * (1 + stream.below(1 << 20));
+        let wrapped = replay(&path, OutOfRange::Wrap, capacity);
+        assert_eq!(wrapped.requests, info.requests + wrapped.split, "case {case}");
+        let clamped = replay(&path, OutOfRange::Clamp, capacity);
+        assert_eq!(clamped.requests, info.requests - clamped.dropped_past_end, "case {case}");
+        (split, dropped) = (split + wrapped.split, dropped + clamped.dropped_past_end);
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert!(split > 20 && dropped > 1000, "{split} {dropped}");
 }
 
 #[test]

@@ -311,6 +311,10 @@ fn bad_lines_say_where_and_what() {
     assert_eq!((records.len(), trace.counts().bad_lines, trace.counts().lines), (3, 1, 4));
     // What stands before the bad line is given out first.
     assert_eq!(head(&scratch.0, &TraceOptions::default(), 2).unwrap().len(), 2);
+    let bad = Scratch::new("head-bad", b"0,8,512,W,0.5\n0,8,512,W,0.6\nnonsense\n");
+    assert_eq!(head(&bad.0, &TraceOptions::default(), 2).unwrap().len(), 2);
+    let error = head(&bad.0, &TraceOptions::default(), 3).unwrap_err().to_string();
+    assert!(error.contains(":3: bad spc line"), "{error}");
 }
 
 #[test]
@@ -369,9 +373,13 @@ fn missing_files_and_directories() {
 fn with_skip_bad_a_file_of_bad_lines_is_no_trace() {
     let options = TraceOptions { format: Some("msr".into()), skip_bad: true, ..TraceOptions::default() };
     let error = refused("all-bad", "nonsense\n".repeat(5000).as_bytes(), &options);
-    assert_eq!(error, "FILE: not a msr trace: 1000 bad lines and no request among the first 1001 lines");
+    assert_eq!(
+        error,
+        "FILE: not a trace in the format `msr`: 1000 bad lines and no request among the first 1001 lines; expected \
+         `timestamp,host,disk,Read|Write|Flush|Discard,offset,size,response[,flags]`"
+    );
     let error = refused("few-bad", b"x\n1\n2\n", &options);
-    assert_eq!(error, "FILE: not a msr trace: 2 bad lines and no request among the first 3 lines");
+    assert!(error.contains("2 bad lines and no request among the first 3 lines; expected"), "{error}");
     let error = refused("zero", b"1,h,0,Read,0,0,0\n", &TraceOptions::default());
     assert_eq!(error, "FILE: no request among its 1 lines (msr); expected at least one read, write, discard or flush");
 }
@@ -387,6 +395,78 @@ fn lines_longer_than_any_trace_has() {
     let (trace, records) = read(&scratch.0, &TraceOptions { skip_bad: true, ..TraceOptions::default() }).unwrap();
     assert_eq!((records.len(), trace.counts().bad_lines, trace.counts().lines), (11, 1, 12));
     assert_eq!(records[10].time_ns, 100_000_000);
+}
+
+#[test]
+fn what_has_no_end_is_no_trace() {
+    let options = TraceOptions { format: Some("msr".into()), skip_bad: true, ..TraceOptions::default() };
+    let error = read(&"/dev/zero".into(), &options).err().unwrap().to_string();
+    assert_eq!(error, "/dev/zero:1: a line of more than 64 MiB (msr); expected a text of lines");
+    let after_a_request = [b"0,8,8192,W,0.5\n".repeat(3), vec![b'9'; 70 << 20]].concat();
+    let error = refused("no-line-end", &after_a_request, &TraceOptions { skip_bad: true, ..TraceOptions::default() });
+    assert_eq!(error, "FILE:4: a line of more than 64 MiB (spc); expected a text of lines");
+    let error = refused("comments", &squeezed(comments(5 << 30)), &options);
+    assert_eq!(error, "FILE: no request in the first 4 GiB (msr); expected a trace");
+}
+
+/// That many bytes of comments.
+fn comments(bytes: u64) -> impl std::io::Read {
+    let line = [vec![b'#'; 60_000], vec![b'\n']].concat();
+    let mut at = 0;
+    let endless = Generated(move |buffer: &mut [u8]| {
+        let n = buffer.len().min(line.len() - at);
+        buffer[..n].copy_from_slice(&line[at..at + n]);
+        at = (at + n) % line.len();
+        n
+    });
+    std::io::Read::take(endless, bytes)
+}
+
+struct Generated<F>(F);
+
+impl<F: FnMut(&mut [u8]) -> usize> std::io::Read for Generated<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        Ok((self.0)(buffer))
+    }
+}
+
+fn squeezed(source: impl std::io::Read) -> Vec<u8> {
+    zstd::stream::encode_all(source, 1).unwrap()
+}
+
+#[test]
+fn reading_and_converting_can_be_stopped() {
+    use std::time::{Duration, Instant};
+    let bomb = Scratch::new("stop-bomb", &squeezed(comments(2 << 30)));
+    let mut members = Vec::new();
+    for _ in 0..2_000_000 {
+        members.extend_from_slice(b"\x1f\x8b\x08\0\0\0\0\0\0\x03\x03\0\0\0\0\0\0\0\0\0");
+    }
+    let members = Scratch::new("stop-members", &members);
+    let line = |i: u64| format!("{i},h,0,Write,{},4096,0\n", i * 7919 % 1_000_000);
+    let long = Scratch::new("stop-long", (0..1_000_000).map(line).collect::<String>().as_bytes());
+    let directory = Scratch(std::env::temp_dir().join(format!("ftlab-{}-stop", std::process::id())));
+    std::fs::create_dir(&directory.0).unwrap();
+    let to = directory.0.join("to.xz");
+    std::fs::write(&to, "old").unwrap();
+    let stopped = |what: &str, path: &PathBuf, work: &dyn Fn(&TraceOptions) -> Result<(), TraceError>| {
+        let begun = Instant::now();
+        let interrupt = files::Interrupt::new(move || begun.elapsed() < Duration::from_millis(100));
+        let options = TraceOptions { format: Some("msr".into()), interrupt, ..TraceOptions::default() };
+        let error = work(&options).expect_err(what);
+        assert!(
+            matches!(&error, TraceError::Stopped { path: at } if *at == path.display().to_string()),
+            "{what}: {error}"
+        );
+        assert!(begun.elapsed() < Duration::from_millis(900), "{what}: {:?}", begun.elapsed());
+    };
+    stopped("a bomb", &bomb.0, &|options| info(&bomb.0, options).map(|_| ()));
+    stopped("empty members", &members.0, &|options| info(&members.0, options).map(|_| ()));
+    stopped("head", &long.0, &|options| head(&long.0, options, usize::MAX).map(|_| ()));
+    stopped("packing", &to, &|options| convert(&long.0, options, &to, "msr").map(|_| ()));
+    assert_eq!(std::fs::read_to_string(&to).unwrap(), "old");
+    assert_eq!(std::fs::read_dir(&directory.0).unwrap().count(), 1);
+    std::fs::remove_dir_all(&directory.0).unwrap();
 }
 
 #[test]
@@ -519,14 +599,25 @@ fn conversions_come_back_as_they_went() {
 #[test]
 fn a_conversion_that_fails_leaves_nothing() {
     let from = Scratch::new("convert-bad", b"0,8,512,W,0.5\n0,8,512,W,0.6\nnonsense\n");
-    let to = from.0.with_extension("never");
+    let directory = from.0.with_extension("directory");
+    std::fs::create_dir(&directory).unwrap();
+    let to = directory.join("never");
     let error = convert(&from.0, &TraceOptions::default(), &to, "msr").unwrap_err().to_string();
     assert!(error.contains(":3: bad spc line"), "{error}");
     let error = convert(&from.0, &TraceOptions::default(), &to, "csv").unwrap_err().to_string();
     assert_eq!(error, "cannot write trace format `csv`; expected one of `msr`, `ssdsim`, `disksim`, `iolog`");
-    let name = to.file_name().unwrap().to_str().unwrap().to_owned();
-    let left = std::fs::read_dir(to.parent().unwrap()).unwrap();
-    assert!(left.flatten().all(|entry| !entry.file_name().to_string_lossy().contains(&name)));
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
+    std::fs::remove_dir(&directory).unwrap();
+    // By a link, so that no fault can take the device's place.
+    let full = Scratch(from.0.with_extension("full"));
+    std::os::unix::fs::symlink("/dev/full", &full.0).unwrap();
+    let options = TraceOptions { skip_bad: true, ..TraceOptions::default() };
+    let error = convert(&from.0, &options, &full.0, "msr").unwrap_err().to_string();
+    assert_eq!(
+        error.replace(&full.0.display().to_string(), "FILE"),
+        "FILE cannot be written: No space left on device (os error 28)\n\
+         hint: free some space on that disk, or name a place on another one"
+    );
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use base::{Duration, Instant, Request, RequestKind, Selection};
 use config::model::{self, BackwardsTime, End, Generator, Host, OutOfRange, Replay, Source};
+use files::Interrupt;
 use workload::{GENERATORS, Tally, Workload, WorkloadError};
 
 struct Scratch(PathBuf);
@@ -51,11 +52,15 @@ fn drain(workload: &mut Workload, batch: usize) -> Result<Vec<Request>, Workload
     }
 }
 
+fn open(config: &model::Workload, time_scale: f64, capacity: u64, seed: u64) -> Result<Workload, WorkloadError> {
+    Workload::open(config, &host(time_scale), capacity, seed, &Interrupt::default())
+}
+
 fn run(config: &model::Workload, capacity: u64) -> Result<(Vec<Request>, Tally), WorkloadError> {
-    let mut workload = Workload::open(config, &host(1.0), capacity, 1)?;
+    let mut workload = open(config, 1.0, capacity, 1)?;
     let requests = drain(&mut workload, 3)?;
     // The size of the batches makes no difference.
-    let mut again = Workload::open(config, &host(1.0), capacity, 1)?;
+    let mut again = open(config, 1.0, capacity, 1)?;
     assert_eq!(drain(&mut again, 1000)?, requests);
     assert_eq!(again.tally(), workload.tally());
     Ok((requests, workload.tally()))
@@ -80,7 +85,7 @@ fn rounds_follow_each_other_after_a_mean_gap() {
     let times: Vec<u64> = requests.iter().map(|request| request.at.ns() / 1_000_000_000).collect();
     assert_eq!(times, [0, 1, 4, 6, 7, 10, 12, 13, 16]);
     assert_eq!((tally.rounds, tally.lines), (3, 9));
-    let mut halved = Workload::open(&scratch.config(end, OutOfRange::Reject), &host(0.5), 1 << 20, 1).unwrap();
+    let mut halved = open(&scratch.config(end, OutOfRange::Reject), 0.5, 1 << 20, 1).unwrap();
     let halved = drain(&mut halved, 100).unwrap();
     assert!(requests.iter().zip(&halved).all(|(whole, half)| half.at.ns() * 2 == whole.at.ns()));
 }
@@ -147,9 +152,28 @@ fn ends_that_are_never_reached_are_refused() {
     let rounds = End { requests: Some(10), ..End::default() };
     let error = run(&far.config(rounds, OutOfRange::Clamp), 1 << 20).unwrap_err().to_string();
     assert!(
-        error.contains("no request of the trace lies inside the device (1 dropped past its end at 1048576 bytes)"),
+        error.contains("no request of the trace lies inside the device (1 dropped past its end at 1048576 bytes"),
         "{error}"
     );
+}
+
+#[test]
+fn what_would_bring_a_request_into_the_device_is_said_and_does() {
+    let far = Scratch::new("near", "0,80000,4096,W,1.0\n0,2000,4096,W,1.0\n");
+    let with = |capacity: u64, offset: u64, out_of_range| {
+        let mut config = far.config(End { requests: Some(10), ..End::default() }, out_of_range);
+        config.address_offset = offset;
+        run(&config, capacity).map(|_| ()).map_err(|error| error.to_string())
+    };
+    let error = with(1 << 19, 0, OutOfRange::Clamp).unwrap_err();
+    assert!(error.contains("the lowest begins at 1024000)\nhint: set `workload.out_of_range` to \"wrap\""), "{error}");
+    assert!(error.ends_with("or `device.user_capacity` to more than 1024000 bytes"), "{error}");
+    assert_eq!(with(1_024_000 + 512, 0, OutOfRange::Clamp), Ok(()));
+    assert_eq!(with(1 << 19, 0, OutOfRange::Wrap), Ok(()));
+    let error = with(2_000_384, 1 << 20, OutOfRange::Clamp).unwrap_err();
+    assert!(error.ends_with("2072576 bytes, or `workload.address_offset` to less than 976384 bytes"), "{error}");
+    assert!(with(2_000_384, 976_384, OutOfRange::Clamp).is_err());
+    assert_eq!(with(2_000_384, 976_384 - 512, OutOfRange::Clamp), Ok(()));
 }
 
 #[test]
@@ -160,14 +184,14 @@ fn requests_past_the_end() {
         let (requests, tally) = run(&scratch.config(End::default(), out_of_range), 16 * 512).unwrap();
         let ranges: Vec<(u64, u64)> =
             requests.iter().map(|request| (request.offset / 512, request.size / 512)).collect();
-        (ranges, [tally.wrapped, tally.clamped, tally.dropped_past_end])
+        (ranges, [tally.wrapped, tally.split, tally.clamped, tally.dropped_past_end])
     };
     let (wrapped, counts) = ranges(OutOfRange::Wrap);
     assert_eq!(wrapped, [(0, 1), (12, 4), (0, 4), (4, 1), (15, 1), (0, 1)]);
-    assert_eq!(counts, [3, 0, 0]);
+    assert_eq!(counts, [3, 2, 0, 0]);
     let (clamped, counts) = ranges(OutOfRange::Clamp);
     assert_eq!(clamped, [(0, 1), (12, 4)]);
-    assert_eq!(counts, [0, 1, 2]);
+    assert_eq!(counts, [0, 0, 1, 2]);
     let error = run(&scratch.config(End::default(), OutOfRange::Reject), 16 * 512).unwrap_err().to_string();
     assert!(error.contains(":2: request of 4096 bytes at 6144 reaches past the end of the device at 8192"), "{error}");
 }
@@ -270,7 +294,7 @@ fn a_request_larger_than_the_device_covers_it_once() {
 fn progress_goes_from_none_to_all() {
     let scratch = Scratch::new("progress", TRACE);
     let end = End { rounds: Some(4), volume: Some(1 << 30), ..End::default() };
-    let mut workload = Workload::open(&scratch.config(end, OutOfRange::Reject), &host(1.0), 1 << 20, 1).unwrap();
+    let mut workload = open(&scratch.config(end, OutOfRange::Reject), 1.0, 1 << 20, 1).unwrap();
     let mut last = 0.0;
     let mut out = Vec::new();
     for _ in 0..12 {
@@ -316,7 +340,7 @@ fn generated(generator: Generator, n: u64) -> Vec<Request> {
         backwards_time: BackwardsTime::Reject,
         skip_bad: false,
     };
-    let mut workload = Workload::open(&config, &host(1.0), 1 << 40, 7).unwrap();
+    let mut workload = open(&config, 1.0, 1 << 40, 7).unwrap();
     drain(&mut workload, 512).unwrap()
 }
 

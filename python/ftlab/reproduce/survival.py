@@ -6,11 +6,11 @@ import json
 import os
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from ftlab import _core, text
+from ftlab.simulation import in_threads
 
 Trouble = Literal["program-failure", "power-cut", "second-cut"]
 
@@ -174,21 +174,24 @@ def matrix(
         for trouble in TROUBLES
     ]
 
-    def attempt(case: tuple[str, str, Trouble]) -> Trial:
-        trial = _attempt(*case, effort)
+    def attempt(case: tuple[str, str, Trouble], go_on: Callable[[], None]) -> Trial:
+        trial = _attempt(*case, effort, go_on)
         if tell is not None:
             tell(f"{trial.protection}, {trial.cell}, {TROUBLES[trial.trouble]}: {_verdict(trial)}")
         return trial
 
-    with ThreadPoolExecutor(jobs or os.cpu_count() or 1) as pool:
-        return list(pool.map(attempt, cases))
+    return in_threads(attempt, cases, jobs or os.cpu_count() or 1)
 
 
-def _attempt(protection: str, cell: str, trouble: Trouble, effort: Effort) -> Trial:
+def _attempt(
+    protection: str, cell: str, trouble: Trouble, effort: Effort, go_on: Callable[[], None]
+) -> Trial:
     def tally(*, large: bool, seeds: int, stride: int) -> dict[str, Any]:
         source = json.dumps(config(protection, cell, large=large))
         result: dict[str, Any] = json.loads(
-            _core.survival("json", source, [], trouble, seeds=seeds, stride=stride)
+            _core.survival(
+                "json", source, [], trouble, seeds=seeds, stride=stride, progress=lambda *_: go_on()
+            )
         )
         return result
 

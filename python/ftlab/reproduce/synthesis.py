@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.output import scratch
+
 KIB = 1024
 PAGE = 8 * KIB
 CHUNK = 64 * KIB
@@ -174,13 +176,15 @@ def write_msr_parts(
     names = ("time", "host", "disk", "type", "offset", "size", "response")
     schema = pa.schema([(name, pa.string() if name in ("host", "type") else pa.int64()) for name in names])
     options = csv.WriteOptions(include_header=False, quoting_style="none")
-    beside = path.with_name(f".{path.name}.part")
-    with (
-        pa.CompressedOutputStream(str(beside), "zstd") as out,
-        csv.CSVWriter(out, schema, write_options=options) as writer,
-    ):
-        for times, writes, offsets, sizes in parts:
-            none = np.zeros(times.size, np.int64)
-            host, kinds = np.full(times.size, "trace"), np.where(writes, "Write", "Read")
-            writer.write(pa.table([times, host, none, kinds, offsets, sizes, none], schema=schema))
-    beside.replace(path)
+    with scratch(path.parent) as directory:
+        beside = directory / path.name
+        with (
+            beside.open("wb") as file,
+            pa.CompressedOutputStream(file, "zstd") as out,
+            csv.CSVWriter(out, schema, write_options=options) as writer,
+        ):
+            for times, writes, offsets, sizes in parts:
+                none = np.zeros(times.size, np.int64)
+                host, kinds = np.full(times.size, "trace"), np.where(writes, "Write", "Read")
+                writer.write(pa.table([times, host, none, kinds, offsets, sizes, none], schema=schema))
+        beside.replace(path)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ftlab import _core, text
 from ftlab._core import InputError
+from ftlab.output import scratch
 from ftlab.reproduce.claims import Kind
 from ftlab.reproduce.synthesis import write_msr
 
@@ -282,8 +283,8 @@ def requests_of(
     """All reads and writes of a trace, as columns: times in 100 ns, which are writes, offsets and sizes in bytes."""
     from pyarrow import csv
 
-    plain = beside.with_name(f".{beside.name}.plain.csv")
-    try:
+    with scratch(beside.parent) as directory:
+        plain = directory / "plain.csv"
         _core.trace_convert(file, plain, "msr", format=form)
         names = ["time", "host", "disk", "type", "offset", "size", "response", "flags"]
         table = csv.read_csv(
@@ -291,8 +292,6 @@ def requests_of(
             read_options=csv.ReadOptions(column_names=names),
             convert_options=csv.ConvertOptions(include_columns=["time", "type", "offset", "size"]),
         )
-    finally:
-        plain.unlink(missing_ok=True)
     kinds = np.array(table["type"].to_pylist())
     chosen = (kinds == "Write") | (kinds == "Read")
     numbers = [np.asarray(table[key].to_numpy(), np.int64)[chosen] for key in ("time", "offset", "size")]

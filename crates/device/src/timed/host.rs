@@ -8,8 +8,8 @@ use ftl::Coming;
 
 use super::Timed;
 use super::queues::{Transaction, Work};
-use crate::RunError;
 use crate::pages::{Share, Span};
+use crate::{RunError, work_of};
 
 /// Requests drawn from the workload at once.
 const BATCH: usize = 64;
@@ -68,6 +68,10 @@ pub(super) struct Host {
 }
 
 impl Host {
+    /// Bytes for each request that the device takes in.
+    pub(super) const BYTES_OF_REQUEST: u64 =
+        (size_of::<Active>() + size_of::<Buffered>() + 2 * size_of::<u32>()) as u64;
+
     pub(super) fn new(replay: Replay, queue_depth: u32) -> Host {
         let idle = Active {
             kind: RequestKind::Flush,
@@ -141,10 +145,11 @@ impl Timed<'_, '_> {
             if request.kind == RequestKind::Trim && waits_outside && self.host.writes_overlap(span) {
                 return Ok(());
             }
+            self.pool.make_room(span.len())?;
             self.host.incoming.pop_front();
             self.enter(&request, span);
             let progress = || self.workload.progress();
-            self.watch.report(self.now, &self.device.recorder.counters, progress)?;
+            self.watch.report(work_of(&request), self.now, &self.device.recorder.counters, progress)?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ mod schedule;
 
 use std::collections::VecDeque;
 
-use base::{Instant, PageLayout};
+use base::{Geometry, Instant, PageLayout};
 use config::Config;
 use engine::{Due, Timers};
 use metrics::Timeline;
@@ -82,6 +82,16 @@ pub(super) struct Timed<'a, 'w> {
     draining: bool,
 }
 
+/// Bytes of the executor: what it has for each part of the device, and for requests of so many pages.
+pub(crate) fn bytes(geometry: &Geometry, host: &config::model::Host, pages: u64) -> (u64, u64) {
+    let (dies, domains) = (u64::from(geometry.dies()), u64::from(geometry.domains()));
+    let of_die = size_of::<Die>() + size_of::<Due>() + 3 * size_of::<u32>();
+    let of_domain = size_of::<Collection>() + size_of::<List>() + size_of::<u64>();
+    let channels = u64::from(geometry.channels) * size_of::<Channel>() as u64;
+    let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels;
+    (of_device, u64::from(host.queue_depth) * (Host::BYTES_OF_REQUEST + Pool::bytes(pages)))
+}
+
 /// Runs a workload to its end; returns the timeline, if one was recorded.
 pub(crate) fn run(
     device: &mut Device,
@@ -111,7 +121,7 @@ pub(crate) fn run(
         timing,
         host: Host::new(config.host.replay, config.host.queue_depth),
         buffer,
-        pool: Pool::default(),
+        pool: Pool::new(),
         ages: 0,
         collections_begun: 0,
         idle,
@@ -135,9 +145,10 @@ impl Timed<'_, '_> {
     /// The machine: let requests in, let free dies take work, go to the next event.
     fn run(&mut self) -> Result<(), RunError> {
         loop {
-            self.admit()?;
             // Between two requests there may be minutes of collections.
-            self.watch.report(self.now, &self.device.recorder.counters, || self.workload.progress())?;
+            let progress = || self.workload.progress();
+            self.watch.report(1, self.now, &self.device.recorder.counters, progress)?;
+            self.admit()?;
             self.begin_flushing();
             let completed = self.host.completions;
             let paused = std::mem::take(&mut self.host.paused);

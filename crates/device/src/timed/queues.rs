@@ -1,7 +1,9 @@
 //! Waiting pages: a pool of transactions that grows to the most ever in flight, and lists through it.
 
 use base::Lpn;
+use engine::memory::in_words;
 
+use crate::RunError;
 use crate::pages::Share;
 
 /// "No transaction" in a link.
@@ -55,13 +57,54 @@ impl Transaction {
 }
 
 /// All transactions; slots are reused.
-#[derive(Default)]
 pub(super) struct Pool {
     slots: Vec<Transaction>,
     free: Vec<u32>,
+    /// As many have memory to spare.
+    granted: usize,
 }
 
+/// As many transactions as any device may have.
+const FREELY: usize = 1 << 20;
+
 impl Pool {
+    pub(super) fn new() -> Pool {
+        Pool { slots: Vec::new(), free: Vec::new(), granted: FREELY }
+    }
+
+    /// Bytes of so many transactions.
+    pub(super) fn bytes(transactions: u64) -> u64 {
+        transactions * (size_of::<Transaction>() + size_of::<u32>()) as u64
+    }
+
+    /// Makes sure of memory for the pages of one more request. How many a trace asks for at once is not known before.
+    ///
+    /// # Errors
+    /// When there is not as much.
+    #[inline]
+    pub(super) fn make_room(&mut self, pages: u32) -> Result<(), RunError> {
+        let wanted = self.slots.len() - self.free.len() + pages as usize;
+        if wanted <= self.granted { Ok(()) } else { self.grant(wanted) }
+    }
+
+    #[cold]
+    fn grant(&mut self, wanted: usize) -> Result<(), RunError> {
+        // A vector grows to twice its length, and is there twice meanwhile.
+        let needed = Pool::bytes(3 * wanted as u64);
+        if let Some(room) = engine::memory::room()
+            && room.bytes < needed
+        {
+            let (needed, there) = (in_words(needed), in_words(room.bytes));
+            return Err(RunError::Failed(format!(
+                "the requests in the device have {wanted} pages, which need {needed} of memory, and there are {there}, \
+                 limited by {}\nhint: set a smaller `host.queue_depth`, or use smaller requests",
+                room.limit
+            )));
+        }
+        self.granted = 2 * wanted;
+        Ok(())
+    }
+
     #[inline]
     pub(super) fn insert(&mut self, transaction: Transaction) -> u32 {
         match self.free.pop() {
@@ -184,7 +227,7 @@ mod tests {
 
     #[test]
     fn lists_keep_order_through_removals() {
-        let mut pool = Pool::default();
+        let mut pool = Pool::new();
         let mut list = List::EMPTY;
         let slots: Vec<u32> = (0..4)
             .map(|age| pool.insert(Transaction::new(age, Lpn(0), 0, 0, Work::Read, Share { touched: 1, old: 0 })))

@@ -39,13 +39,13 @@ use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Selection};
 use engine::FlatArray;
 
 use crate::allocation::Allocation;
-use crate::OutOfMemory;
 use crate::kernel::shape_of;
 use crate::ops::{Holds, Peek, Placed};
 use crate::pool::{AnyPool, FreePool};
+use crate::{Bytes, OutOfMemory};
 
-use merge::{MergeKind, placed};
 pub use merge::Merges;
+use merge::{MergeKind, placed};
 
 /// "No page" in the maps, "no unit" in tables of units.
 const NONE: u32 = u32::MAX;
@@ -297,6 +297,21 @@ pub fn largest_user_pages(geometry: &Geometry, log_blocks: u32, reserve: u32) ->
 
 // What the host sees.
 impl Fast {
+    /// What its parts take.
+    pub(crate) fn bytes(geometry: &Geometry, user_pages: u64, options: Options, block_allocation: &Selection) -> Bytes {
+        let shape = shape_of(geometry);
+        let (units, domains) = (u64::from(shape.units()), u64::from(shape.domains));
+        let blocks = logical_blocks(geometry, user_pages) + u64::from(options.log_blocks);
+        let of_unit = (size_of::<Role>() + 2 * size_of::<u16>() + size_of::<u32>()) as u64;
+        let of_domain = size_of::<Domain>() as u64 + (1 + blocks) * 4;
+        Bytes {
+            maps: FlatArray::bytes(user_pages) + FlatArray::bytes(geometry.pages()),
+            blocks: units * of_unit + domains * of_domain + AnyPool::bytes(block_allocation, shape),
+            renewed: AnyPool::bytes(block_allocation, shape),
+            ..Bytes::default()
+        }
+    }
+
     /// An FTL over a pristine array, under a static allocation.
     ///
     /// # Errors

@@ -96,7 +96,10 @@ impl Kernel {
     pub(crate) fn free_unit(&mut self, domain: u32, unit: u32) {
         let Unit { valid, state, .. } = self.units[unit as usize];
         assert_eq!(valid, 0, "a unit is erased only when nothing in it is valid");
-        assert!(matches!(state, UnitState::Collecting | UnitState::Aside), "only units that were to be erased are erased");
+        assert!(
+            matches!(state, UnitState::Collecting | UnitState::Aside),
+            "only units that were to be erased are erased"
+        );
         self.units[unit as usize] = Unit { valid: 0, state: UnitState::Free, lsb_only: false };
         self.erases[unit as usize] += 1;
         self.closed_at[unit as usize] = 0;

@@ -21,7 +21,7 @@ use engine::FlatArray;
 
 use crate::pool::AnyPool;
 use crate::victim::{AnyVictim, Shape, Unit, UnitState, chance_by_domain};
-use crate::{OutOfMemory, Policies};
+use crate::{Bytes, OutOfMemory, Policies};
 
 pub(crate) use blocks::Scan;
 pub(crate) use budget::{Budget, Needs};
@@ -33,7 +33,6 @@ pub use spare::IDENTITY;
 pub(crate) use spare::{Kind, Spare, parity_home};
 pub(crate) use streams::{Axis, Density, Streams};
 pub(crate) use wordlines::Wordlines;
-pub use streams::MAX_STREAMS;
 
 /// "No page" in the maps and "no unit" in a frontier; it does not leave the kernel.
 const NONE: u32 = u32::MAX;
@@ -95,6 +94,25 @@ pub(crate) struct Kernel {
 }
 
 impl Kernel {
+    /// What it takes, with so many logical pages of host and map and so many streams in a domain.
+    pub(crate) fn bytes(geometry: &Geometry, logical_pages: u64, streams: u64, policies: &Policies<'_>) -> Bytes {
+        let shape = shape_of(geometry);
+        let (units, domains) = (u64::from(shape.units()), u64::from(shape.domains));
+        let chosen = AnyPool::bytes(policies.block_allocation, shape) + AnyVictim::bytes(policies.victim, shape);
+        // Erases and times of closing; the streams that filled them last.
+        let of_unit = (size_of::<Unit>() + 2 * size_of::<u32>() + size_of::<u8>()) as u64;
+        let of_others = (streams - 1) * size_of::<Frontier>() as u64;
+        // The victim whose pages go under host pages, and empty units whose erase is left for later.
+        let of_domain = (size_of::<Domain>() + size_of::<Option<Job>>() + size_of::<Vec<Job>>()) as u64 + of_others;
+        Bytes {
+            maps: FlatArray::bytes(logical_pages) + FlatArray::bytes(geometry.pages()),
+            blocks: units * of_unit + domains * of_domain + chosen,
+            // With a list of the closed units.
+            renewed: chosen + units * 4,
+            ..Bytes::default()
+        }
+    }
+
     /// The state over a pristine array, with so many logical pages behind the host's.
     ///
     /// # Errors

@@ -46,8 +46,7 @@ impl Kernel {
         assert!(self.domains.iter().all(|domain| domain.job.is_none()), "saved between collections only");
         let streams = 0..self.streams.count();
         let domains = 0..self.geometry.domains();
-        let frontiers =
-            domains.flat_map(|domain| streams.clone().map(move |stream| self.raw_frontier(domain, stream)));
+        let frontiers = domains.flat_map(|domain| streams.clone().map(move |stream| self.raw_frontier(domain, stream)));
         Saved {
             map: Cow::Borrowed(&self.map),
             reverse: Cow::Borrowed(&self.reverse),

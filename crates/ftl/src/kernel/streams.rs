@@ -4,7 +4,7 @@
 //! each axis, and the kernel multiplies them. Pages of a map in flash have a stream of their own, behind these.
 
 /// The most streams that a domain can have: each may hold a block open, and a spare area names its stream.
-pub const MAX_STREAMS: usize = 64;
+const MAX_STREAMS: usize = 64;
 
 /// How many axes there are.
 pub(crate) const AXES: usize = 2;
@@ -52,7 +52,7 @@ impl Streams {
     /// The product of the axes. `next_lsb` says of each slot which LSB page follows it.
     ///
     /// # Panics
-    /// If there are more than [`MAX_STREAMS`], which the configuration check refuses.
+    /// If there are more than [`MAX_STREAMS`], which the choices there are do not come near.
     pub(crate) fn new(axes: [Axis; AXES], has_map: bool, next_lsb: impl FnOnce() -> Vec<u16>) -> Streams {
         let mut strides = [1; AXES];
         let mut data = 1;
@@ -66,7 +66,14 @@ impl Streams {
         };
         let lsb_only = (0..data).filter(|&stream| uses_lsb_only(stream)).fold(0, |bits, stream| bits | 1 << stream);
         let splits = axes.iter().any(|axis| axis.splits);
-        Streams { strides, data, has_map, splits, lsb_only, next_lsb: if lsb_only == 0 { Vec::new() } else { next_lsb() } }
+        Streams {
+            strides,
+            data,
+            has_map,
+            splits,
+            lsb_only,
+            next_lsb: if lsb_only == 0 { Vec::new() } else { next_lsb() },
+        }
     }
 
     /// How many there would be of data.

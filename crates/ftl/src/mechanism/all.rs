@@ -10,6 +10,7 @@ use super::separation::Separation;
 use super::twin::Twin;
 use super::wear::WearLeveling;
 use super::*;
+use crate::Bytes;
 use crate::kernel::{Axis, Budget, Streams, Wordlines};
 
 /// No mechanism.
@@ -32,6 +33,8 @@ pub(crate) struct All {
     paired: Option<Box<Paired>>,
     twin: Twin,
     wear: WearLeveling,
+    /// Whether anybody wants to hear of every page that is placed.
+    hears_of_pages: bool,
 }
 
 /// Tells every mechanism in force.
@@ -131,7 +134,9 @@ impl Mechanism for All {
 
     #[inline]
     fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
-        each!(self, it => it.placed(kernel, page));
+        if self.hears_of_pages {
+            self.tell_of_page(kernel, page);
+        }
     }
 
     fn padded(&mut self, kernel: &Kernel, domain: u32, at: Ppn) {
@@ -255,14 +260,25 @@ impl Mechanism for All {
     }
 }
 
+impl All {
+    #[inline(never)]
+    fn tell_of_page(&mut self, kernel: &mut Kernel, page: &Placing) {
+        each!(self, it => it.placed(kernel, page));
+    }
+}
+
 impl Mechanisms for All {
     const IS_PLAIN: bool = false;
 
     fn build(kernel: &mut Kernel, policies: &Policies<'_>, allocation: &Allocation) -> Result<All, OutOfMemory> {
+        let separation = Separation::build(policies.separation, kernel.user_pages() as usize);
+        let dftl = Dftl::build(kernel, policies, allocation)?.map(Box::new);
+        let paired = Paired::build(kernel, policies).map(Box::new);
         Ok(All {
-            separation: Separation::build(policies.separation, kernel.user_pages() as usize),
-            dftl: Dftl::build(kernel, policies, allocation)?.map(Box::new),
-            paired: Paired::build(kernel, policies).map(Box::new),
+            hears_of_pages: matches!(separation, Separation::Dac(_)) || dftl.is_some() || paired.is_some(),
+            separation,
+            dftl,
+            paired,
             twin: Twin::new(policies.reclaim_unit),
             wear: WearLeveling::build(policies.wear_leveling, crate::kernel::shape_of(kernel.geometry())),
         })
@@ -408,6 +424,28 @@ impl Plan {
     /// Pages of a map in flash beside so many of the host; none where the map is in DRAM.
     pub(crate) fn map_pages(&self, geometry: &Geometry, user_pages: u64) -> u64 {
         if self.has_map { dftl::translation_pages(geometry, user_pages) } else { 0 }
+    }
+
+    /// What the kernel and the mechanisms take.
+    pub(crate) fn bytes(
+        &self,
+        geometry: &Geometry,
+        user_pages: u64,
+        policies: &Policies<'_>,
+        keeps_spares: bool,
+    ) -> Bytes {
+        let logical_pages = user_pages + self.map_pages(geometry, user_pages);
+        let kernel = Kernel::bytes(geometry, logical_pages, self.streams() as u64, policies);
+        let wear = WearLeveling::bytes(policies.wear_leveling, crate::kernel::shape_of(geometry));
+        let guards = Paired::bytes(policies, u64::from(geometry.domains()));
+        let regions = Separation::bytes(policies.separation, user_pages);
+        Bytes {
+            maps: kernel.maps,
+            cached_map: Dftl::bytes(geometry, user_pages, policies, keeps_spares),
+            blocks: kernel.blocks + guards + wear,
+            regions,
+            renewed: kernel.renewed + wear + regions,
+        }
     }
 
     /// The largest user space, in pages, that can be kept writable for ever.

@@ -22,6 +22,10 @@ impl FirstFit {
         params: &[],
     };
 
+    pub(super) fn bytes(shape: Shape) -> u64 {
+        u64::from(shape.domains) * (u64::from(shape.units_per_domain.div_ceil(64)) * 8 + 4)
+    }
+
     pub(super) fn new(shape: Shape) -> FirstFit {
         let words = shape.units_per_domain.div_ceil(64);
         FirstFit {

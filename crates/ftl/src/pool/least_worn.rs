@@ -20,6 +20,11 @@ impl LeastWorn {
         params: &[],
     };
 
+    pub(super) fn bytes(shape: Shape) -> u64 {
+        let heap = size_of::<BinaryHeap<Reverse<(u32, u32)>>>() as u64;
+        u64::from(shape.domains) * (heap + u64::from(shape.units_per_domain) * size_of::<(u32, u32)>() as u64)
+    }
+
     pub(super) fn new(shape: Shape) -> LeastWorn {
         let empty = || BinaryHeap::with_capacity(shape.units_per_domain as usize);
         LeastWorn { free: (0..shape.domains).map(|_| empty()).collect() }

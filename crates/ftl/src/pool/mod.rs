@@ -32,6 +32,18 @@ pub static SEAM: Seam =
     Seam { key: "block_allocation", doc: "Which free reclaim unit a frontier opens next.", choices: CHOICES };
 
 impl AnyPool {
+    /// Bytes of the pool that was chosen.
+    ///
+    /// # Panics
+    /// If the selection is not from this registry.
+    pub fn bytes(selection: &Selection, shape: Shape) -> u64 {
+        match selection.name {
+            name if name == FirstFit::CHOICE.name => FirstFit::bytes(shape),
+            name if name == LeastWorn::CHOICE.name => LeastWorn::bytes(shape),
+            name => panic!("`{name}` is not a block allocation"),
+        }
+    }
+
     /// The pool that was chosen, empty.
     ///
     /// # Panics

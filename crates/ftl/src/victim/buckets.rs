@@ -15,6 +15,11 @@ pub(super) struct Buckets {
 }
 
 impl Buckets {
+    /// Bytes of so many lists.
+    pub(super) fn bytes(domains: u32, rows: u32, units: u32) -> u64 {
+        (u64::from(domains) * u64::from(rows) + 2 * u64::from(units)) * 4
+    }
+
     /// `rows` empty lists for each of `domains`, over `units` units.
     pub(super) fn new(domains: u32, rows: u32, units: u32) -> Buckets {
         Buckets {

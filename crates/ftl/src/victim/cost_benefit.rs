@@ -40,6 +40,15 @@ impl CostBenefit {
         )],
     };
 
+    pub(super) fn bytes(selection: &Selection, shape: Shape) -> u64 {
+        let rows = shape.slots + 1;
+        let by_valid = match selection.get("age") == 0.0 {
+            true => Buckets::bytes(shape.domains, rows, shape.units()),
+            false => Ranks::bytes(shape.domains, rows, shape.units_per_domain),
+        };
+        by_valid + u64::from(shape.units()) * 8
+    }
+
     pub(super) fn build(selection: &Selection, shape: Shape, _random: Vec<Stream>) -> CostBenefit {
         let units = shape.domains * shape.units_per_domain;
         let rows = shape.slots + 1;

@@ -15,6 +15,10 @@ impl Fifo {
     pub(super) const CHOICE: Choice =
         Choice { name: "fifo", doc: "The unit filled first, whatever it holds (a circular log).", params: &[] };
 
+    pub(super) fn bytes(_selection: &Selection, shape: Shape) -> u64 {
+        Buckets::bytes(shape.domains, 1, shape.units())
+    }
+
     pub(super) fn build(_selection: &Selection, shape: Shape, _random: Vec<Stream>) -> Fifo {
         Fifo { in_order: Buckets::new(shape.domains, 1, shape.domains * shape.units_per_domain) }
     }

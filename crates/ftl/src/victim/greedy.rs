@@ -23,6 +23,10 @@ impl Greedy {
         params: &[],
     };
 
+    pub(super) fn bytes(_selection: &Selection, shape: Shape) -> u64 {
+        Buckets::bytes(shape.domains, shape.slots + 1, shape.units()) + u64::from(shape.domains) * 4
+    }
+
     pub(super) fn build(_selection: &Selection, shape: Shape, _random: Vec<Stream>) -> Greedy {
         Greedy {
             by_valid: Buckets::new(shape.domains, shape.slots + 1, shape.domains * shape.units_per_domain),

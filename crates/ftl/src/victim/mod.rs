@@ -71,6 +71,13 @@ pub struct Shape {
     pub slots: u32,
 }
 
+impl Shape {
+    /// Units of the device.
+    pub fn units(self) -> u32 {
+        self.domains * self.units_per_domain
+    }
+}
+
 /// A victim policy.
 pub trait VictimPolicy {
     /// The unit to collect among the closed ones of `view.domain`; `None` if none is closed.
@@ -99,6 +106,18 @@ macro_rules! victims {
         static CHOICES: &[Choice] = &[$($variant::CHOICE),+];
 
         impl AnyVictim {
+            /// Bytes of the policy that was chosen.
+            ///
+            /// # Panics
+            /// If the selection is not from this registry.
+            pub fn bytes(selection: &Selection, shape: Shape) -> u64 {
+                let streams = u64::from(shape.domains) * size_of::<Stream>() as u64;
+                streams + match selection.name {
+                    $(name if name == $variant::CHOICE.name => $variant::bytes(selection, shape),)+
+                    name => panic!("`{name}` is not a victim policy"),
+                }
+            }
+
             /// The policy that was chosen; `random` has a stream for each domain.
             ///
             /// # Panics

@@ -17,6 +17,10 @@ impl Random {
     pub(super) const CHOICE: Choice =
         Choice { name: "random", doc: "Any closed unit, each equally likely.", params: &[] };
 
+    pub(super) fn bytes(_selection: &Selection, shape: Shape) -> u64 {
+        ClosedSets::bytes(shape)
+    }
+
     pub(super) fn build(_selection: &Selection, shape: Shape, random: Vec<Stream>) -> Random {
         Random { closed: ClosedSets::new(shape), random }
     }

@@ -28,6 +28,14 @@ pub(super) struct Ranks {
 }
 
 impl Ranks {
+    /// Bytes of so many rows.
+    pub(super) fn bytes(domains: u32, rows: u32, units_per_domain: u32) -> u64 {
+        let ranks = (2 * u64::from(units_per_domain)).next_multiple_of(4096);
+        let words = u64::from(rows) * (ranks / 64);
+        let of_domain = u64::from(units_per_domain) * (4 + 2) + ranks * 4 + 4 + (words + words / 64) * 8;
+        u64::from(domains) * of_domain
+    }
+
     /// Empty rows for each of `domains`.
     pub(super) fn new(domains: u32, rows: u32, units_per_domain: u32) -> Ranks {
         let ranks = (2 * units_per_domain).next_multiple_of(4096);

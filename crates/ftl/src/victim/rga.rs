@@ -28,6 +28,10 @@ impl Rga {
         }],
     };
 
+    pub(super) fn bytes(_selection: &Selection, shape: Shape) -> u64 {
+        ClosedSets::bytes(shape)
+    }
+
     pub(super) fn build(selection: &Selection, shape: Shape, random: Vec<Stream>) -> Rga {
         Rga { draws: selection.get("d") as u32, closed: ClosedSets::new(shape), random }
     }
@@ -66,6 +70,10 @@ pub(super) struct ClosedSets {
 }
 
 impl ClosedSets {
+    pub(super) fn bytes(shape: Shape) -> u64 {
+        (2 * u64::from(shape.units()) + u64::from(shape.domains)) * 4
+    }
+
     pub(super) fn new(shape: Shape) -> ClosedSets {
         let units = (shape.domains * shape.units_per_domain) as usize;
         ClosedSets {

@@ -2,8 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use files::Interrupt;
+
 use super::detect::Sample;
-use super::parser::{BlockParser, Counts, Format, Record, Sink};
+use super::parser::{BlockParser, Counts, Format, Record, Sink, WINDOW_LARGE};
 use super::source::{Compression, Source};
 use super::window::Window;
 use super::{FORMATS, format_names};
@@ -15,6 +17,10 @@ const BUFFER: usize = 1 << 20;
 const SAMPLE: usize = 1 << 16;
 /// A longer line is bad.
 const LINE_MAX: usize = 1 << 16;
+/// A line that is passed over, and still no end of it: no text has such lines, and `/dev/zero` is one of them.
+const LINE_ENDLESS: u64 = 64 << 20;
+/// So much without any request is no trace.
+const BYTES_FIRST: u64 = 4 << 30;
 /// With `skip_bad`, so many bad lines without any request before them are no trace.
 const BAD_FIRST: u64 = 1000;
 
@@ -31,6 +37,8 @@ pub struct TraceOptions {
     pub device: Option<u32>,
     /// Requests of the reordering window; `None`: as the format suggests.
     pub window: Option<usize>,
+    /// Who may stop the reading.
+    pub interrupt: Interrupt,
 }
 
 /// A trace being read: requests in order of time, the first at zero.
@@ -47,6 +55,10 @@ pub struct Trace {
     drained: bool,
     /// Inside a line that is too long: its rest is passed over.
     overlong: bool,
+    /// Bytes of it that were passed over.
+    passed_over: u64,
+    /// Bytes read, unpacked.
+    read: u64,
     /// The row of column names was seen.
     headed: bool,
     parser: Box<dyn BlockParser>,
@@ -63,13 +75,16 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Bytes of a reader: its buffer and its window, and those of a decoder.
+    pub(crate) const BYTES: u64 = (BUFFER + 2 * WINDOW_LARGE * size_of::<Record>() + (8 << 20)) as u64;
+
     /// Opens a trace, finds its compression and its format.
     ///
     /// # Errors
     /// When the file cannot be read, is empty, a directory, or in no known format.
     pub fn open(path: impl AsRef<Path>, options: &TraceOptions) -> Result<Trace, TraceError> {
         let path = path.as_ref();
-        let mut source = Source::open(path)?;
+        let mut source = Source::open(path, &options.interrupt)?;
         let mut buffer = vec![0; BUFFER];
         let end =
             source.read_full(&mut buffer[..SAMPLE]).map_err(|error| decode_error(path, source.compression, error))?;
@@ -96,6 +111,8 @@ impl Trace {
             end,
             drained,
             overlong: false,
+            passed_over: 0,
+            read: end as u64,
             headed: false,
             parser,
             sink: Sink::new(options.device),
@@ -222,6 +239,10 @@ impl Trace {
             .map_err(|error| decode_error(&self.path, self.source.compression, error))?;
         self.drained = self.end + read < self.buffer.len();
         self.end += read;
+        self.read += read as u64;
+        if self.read > BYTES_FIRST && self.is_without_request() {
+            return Err(TraceError::NothingYet { path: self.path.display().to_string(), format: self.format.name });
+        }
         Ok(())
     }
 
@@ -229,7 +250,7 @@ impl Trace {
     fn too_long(&mut self) -> Result<(), TraceError> {
         self.sink.counts.lines += 1;
         let begin = self.start;
-        self.overlong = true;
+        (self.overlong, self.passed_over) = (true, 0);
         self.bad_line("line is longer than 65536 bytes", begin, 200)
     }
 
@@ -241,6 +262,11 @@ impl Trace {
                 Ok(())
             }
             None => {
+                self.passed_over += (self.end - self.start) as u64;
+                if self.passed_over > LINE_ENDLESS {
+                    let path = self.path.display().to_string();
+                    return Err(TraceError::Endless { path, line: self.sink.counts.lines, format: self.format.name });
+                }
                 self.start = self.end;
                 self.overlong = !self.drained;
                 self.more()
@@ -272,19 +298,24 @@ impl Trace {
                 expected: self.format.expected,
             });
         }
-        let none_yet = self.sink.records.is_empty() && self.epoch_ns.is_none();
-        if none_yet && counts.bad_lines >= BAD_FIRST { Err(self.all_bad()) } else { Ok(()) }
+        let many = counts.bad_lines >= BAD_FIRST;
+        if many && self.is_without_request() { Err(self.all_bad()) } else { Ok(()) }
+    }
+
+    fn is_without_request(&self) -> bool {
+        self.sink.records.is_empty() && self.epoch_ns.is_none()
     }
 
     fn all_bad(&self) -> TraceError {
         let Counts { bad_lines: bad, lines, .. } = self.sink.counts;
-        TraceError::AllBad { path: self.path.display().to_string(), format: self.format.name, bad, lines }
+        let Format { name: format, expected, .. } = self.format;
+        TraceError::AllBad { path: self.path.display().to_string(), format, bad, lines, expected }
     }
 
     /// At the end: a file without any request is an error.
     fn conclude(&mut self) -> Result<(), TraceError> {
         let counts = self.sink.counts;
-        if self.epoch_ns.is_some() || !self.sink.records.is_empty() {
+        if !self.is_without_request() {
             return Ok(());
         }
         if counts.bad_lines > 0 {
@@ -371,11 +402,14 @@ fn excerpt(line: &[u8]) -> String {
 }
 
 fn decode_error(path: &Path, compression: Compression, source: std::io::Error) -> TraceError {
-    let what = match compression {
-        Compression::None => "cannot be read",
-        Compression::Gzip => "gzip data are damaged or cut short",
-        Compression::Zstd => "zstd data are damaged or cut short",
-        Compression::Xz => "xz data are damaged or cut short",
+    let packer = match compression {
+        Compression::Gzip => "gzip",
+        Compression::Zstd => "zstd",
+        Compression::Xz => "xz",
+        Compression::None => return TraceError::reading(path, "cannot be read", source),
     };
-    TraceError::Io { path: path.display().to_string(), what, source }
+    if Interrupt::is_behind(&source) {
+        return TraceError::reading(path, "cannot be read", source);
+    }
+    TraceError::Damaged { path: path.display().to_string(), packer, source }
 }

@@ -24,6 +24,11 @@ enum Kept {
 }
 
 impl Rounds {
+    /// Bytes that are kept at most; a list that grows is there twice for a moment.
+    pub fn bytes(again: bool) -> u64 {
+        if again { (2 * KEPT_MAX * size_of::<Record>()) as u64 } else { 0 }
+    }
+
     /// A trace at its beginning; `again`: whether more than one round may follow.
     pub fn new(trace: Trace, again: bool) -> Rounds {
         let kept = if again && trace.can_rewind() { Kept::First(Vec::new()) } else { Kept::None };

@@ -1,10 +1,11 @@
 //! The bytes of a trace: a file, decompressed by what its first bytes say.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use files::{Input, Interrupt};
 
 use crate::error::TraceError;
 
@@ -54,17 +55,18 @@ pub(crate) struct Source {
     bytes: Arc<AtomicU64>,
     /// Bytes of the file; 0 where it has no length (a pipe).
     length: u64,
+    interrupt: Interrupt,
     pub compression: Compression,
     /// Whether it can be opened again.
     pub regular: bool,
 }
 
 impl Source {
-    pub fn open(path: &Path) -> Result<Source, TraceError> {
+    pub fn open(path: &Path, interrupt: &Interrupt) -> Result<Source, TraceError> {
         let name = || path.display().to_string();
-        let fail = |what, source| TraceError::Io { path: name(), what, source };
-        let mut file = File::open(path).map_err(|source| fail("cannot be opened", source))?;
-        let metadata = file.metadata().map_err(|source| fail("cannot be examined", source))?;
+        let fail = |what, source| TraceError::reading(path, what, source);
+        let mut file = Input::open(path, interrupt).map_err(|source| fail("cannot be opened", source))?;
+        let metadata = file.metadata().clone();
         if metadata.is_dir() {
             return Err(TraceError::Directory { path: name() });
         }
@@ -86,13 +88,16 @@ impl Source {
             ),
             Compression::Xz => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(buffered(whole))),
         };
-        Ok(Source { reader, bytes, length: metadata.len(), compression, regular: metadata.is_file() })
+        let (length, regular) = (metadata.len(), metadata.is_file());
+        Ok(Source { reader, bytes, length, interrupt: interrupt.clone(), compression, regular })
     }
 
     /// Reads until `buffer` is full or the end; returns how much.
     pub fn read_full(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut filled = 0;
         while filled < buffer.len() {
+            // A decoder may make gigabytes of what it has read already.
+            self.interrupt.check()?;
             match self.reader.read(&mut buffer[filled..]) {
                 Ok(0) => break,
                 Ok(n) => filled += n,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.output import scratch
 from ftlab.reproduce.experiment import Run, Tell
 from ftlab.reproduce.kept import Store
 from ftlab.simulation import run as simulate
@@ -93,8 +93,8 @@ def _load(place: Path) -> list[Lane]:
 
 
 def _recorded(run: Run, window_ms: tuple[float, float], directory: Path) -> list[Lane]:
-    with tempfile.TemporaryDirectory(dir=directory) as beside:
-        file = Path(beside) / "timeline.json"
+    with scratch(directory) as beside:
+        file = beside / "timeline.json"
         trace = None if run.trace is None else str(run.trace)
         simulate(
             run.preset, sets=run.sets, trace=trace, timeline=file,

@@ -395,7 +395,7 @@ impl Timed<'_, '_> {
     }
 
     /// Programs a page that a domain placed, made of `data`.
-    #[inline]
+    #[inline(always)]
     fn add_program(&mut self, die: u32, domain: u32, placed: Placed, data: Content) {
         let content = self.device.content_of(placed, data);
         self.device.program_placed(placed, content).expect_done();

@@ -257,7 +257,8 @@ pub(super) struct Collection {
 }
 
 impl Collection {
-    pub(super) const NONE: Collection = Collection { step: Step { op: Op::Move, cause: Cause::Gc }, read: 0, correcting: 0, group: Group::EMPTY };
+    pub(super) const NONE: Collection =
+        Collection { step: Step { op: Op::Move, cause: Cause::Gc }, read: 0, correcting: 0, group: Group::EMPTY };
 
     /// Whether nothing was read that is not programmed.
     pub(super) fn is_between_groups(&self) -> bool {

@@ -49,6 +49,12 @@ pub(super) struct Cache {
 }
 
 impl Cache {
+    /// Bytes of the tables.
+    pub(super) fn bytes(capacity: u64, domains: u64, user_pages: u64, pages: u64) -> u64 {
+        let of_domain = capacity * size_of::<Entry>() as u64 + size_of::<Order>() as u64;
+        domains * of_domain + FlatArray::bytes(user_pages) + pages * 4
+    }
+
     pub(super) fn new(capacity: u32, domains: u32, user_pages: usize, pages: usize) -> std::io::Result<Cache> {
         let entry = Entry { lpn: NONE, older: NONE, newer: NONE, next_dirty: NONE, is_dirty: false };
         Ok(Cache {

@@ -249,7 +249,37 @@ pub(crate) fn translation_pages(geometry: &Geometry, user_pages: u64) -> u64 {
     pages_for(geometry, user_pages.div_ceil(domains)) * domains
 }
 
+/// Entries of a domain's cache of so many bytes in all: those that a domain has pages for at most.
+fn capacity(geometry: &Geometry, user_pages: u64, bytes: u64) -> u64 {
+    let of_domain = user_pages.div_ceil(u64::from(geometry.domains()));
+    cached_entries(geometry, bytes).min(of_domain).max(u64::from(LEAST_ENTRIES))
+}
+
+/// Translation pages that one collection asks to be updated at most.
+fn most_moved(geometry: &Geometry, pages: u64, has_owners_elsewhere: bool) -> usize {
+    let slots = u64::from(geometry.unit_slots());
+    (if has_owners_elsewhere { slots } else { slots.min(pages) }) as usize
+}
+
 impl Dftl {
+    /// Bytes for a user space, if the map is in flash.
+    pub(crate) fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keeps_contents: bool) -> u64 {
+        if !policies.has_map() {
+            return 0;
+        }
+        let domains = u64::from(geometry.domains());
+        let all = translation_pages(geometry, user_pages);
+        let of_cache = policies.mapping.get("cache") as u64;
+        let cache = Cache::bytes(capacity(geometry, user_pages, of_cache), domains, user_pages, all);
+        let has_owners_elsewhere = crate::allocation::is_dynamic(policies.allocation.name);
+        let moved = most_moved(geometry, all / domains, has_owners_elsewhere) as u64;
+        let lists = moved + u64::from(geometry.units_per_domain());
+        // With its place in a stripe, and the domain of that place.
+        let instances = domains * (size_of::<Instance>() as u64 + (lists + 2) * 4);
+        let in_flash = if keeps_contents { user_pages * size_of::<Option<base::Ppn>>() as u64 } else { 0 };
+        cache + instances + all * (size_of::<Updates>() + size_of::<Due>()) as u64 + in_flash
+    }
+
     /// The map in flash, if that is the mapping that was chosen.
     ///
     /// # Errors
@@ -268,24 +298,19 @@ impl Dftl {
         Dftl::new(kernel.geometry(), pages, bytes, allocation).map(Some).map_err(memory)
     }
 
-    fn new(
-        geometry: &Geometry,
-        user_pages: u64,
-        bytes: u64,
-        allocation: &Allocation,
-    ) -> std::io::Result<Dftl> {
+    fn new(geometry: &Geometry, user_pages: u64, bytes: u64, allocation: &Allocation) -> std::io::Result<Dftl> {
         let has_owners_elsewhere = allocation.dynamic().is_some();
         let domains = geometry.domains();
         let of_domain = user_pages.div_ceil(u64::from(domains));
         let pages = pages_for(geometry, of_domain) as u32;
-        let capacity = cached_entries(geometry, bytes).min(of_domain).max(u64::from(LEAST_ENTRIES)) as u32;
+        let capacity = capacity(geometry, user_pages, bytes) as u32;
         let domain_at: Vec<u32> =
             (0..domains).map(|at| if has_owners_elsewhere { at } else { allocation.queue_of(Lpn(at)) }).collect();
         let mut position = vec![0; domains as usize];
         for (at, &domain) in domain_at.iter().enumerate() {
             position[domain as usize] = at as u32;
         }
-        let most_moved = if has_owners_elsewhere { geometry.unit_slots() } else { geometry.unit_slots().min(pages) } as usize;
+        let most_moved = most_moved(geometry, u64::from(pages), has_owners_elsewhere);
         let instance = || Instance {
             wanted: None,
             for_write: false,

@@ -142,13 +142,7 @@ impl Dftl {
 // What a domain does next.
 impl Dftl {
     /// The next operation that a domain does for its map, apart from those that belong to a collection.
-    pub(super) fn next_task(
-        &mut self,
-        kernel: &mut Kernel,
-        domain: u32,
-        has_room: bool,
-        group: &mut Group,
-    ) -> Pending {
+    pub(super) fn next_task(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool, group: &mut Group) -> Pending {
         if self.instances[domain as usize].task.is_none() {
             let mut wanted = self.task_for_entry(kernel, domain, has_room);
             if wanted == Wanted::Nothing {

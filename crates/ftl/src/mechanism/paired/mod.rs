@@ -219,6 +219,11 @@ pub(crate) struct Paired {
 }
 
 impl Paired {
+    /// Bytes of what is known of so many domains.
+    pub(crate) fn bytes(policies: &Policies<'_>, domains: u64) -> u64 {
+        if keeps_track(policies.paired_page.name) { domains * size_of::<Guard>() as u64 } else { 0 }
+    }
+
     /// The protection that was chosen, if it keeps track of lower pages.
     pub(crate) fn build(kernel: &Kernel, policies: &Policies<'_>) -> Option<Paired> {
         let selection = policies.paired_page;

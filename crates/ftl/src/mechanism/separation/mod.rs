@@ -61,6 +61,11 @@ pub(crate) struct Dac {
 }
 
 impl Separation {
+    /// Bytes that are kept by logical page.
+    pub(crate) fn bytes(selection: &Selection, user_pages: u64) -> u64 {
+        if selection.name == "dac" { user_pages } else { 0 }
+    }
+
     /// # Panics
     /// If the selection is not from this registry.
     pub(crate) fn build(selection: &Selection, user_pages: usize) -> Separation {

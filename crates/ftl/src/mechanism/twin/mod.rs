@@ -120,24 +120,28 @@ impl<'a> Pick<'a> {
 
     /// Up to `room` pages of the next offset that has two or more valid ones.
     fn take_offset(&self, job: &mut Job, room: usize, group: &mut Group) {
-        for offset in job.cursor..self.kernel.geometry().pages_per_block {
-            let valid = self.valid_at(offset);
-            if valid.pages().len() >= 2 {
-                valid.pages().iter().take(room).for_each(|&page| group.push(page));
-                job.cursor = offset;
-                return;
-            }
+        let offsets = job.cursor..self.kernel.geometry().pages_per_block;
+        let found = offsets.into_iter().map(|offset| (offset, self.lanes_at(offset)));
+        let Some((offset, lanes)) = found.into_iter().find(|(_, lanes)| lanes.count_ones() >= 2) else {
+            job.cursor = self.kernel.geometry().pages_per_block;
+            return;
+        };
+        job.cursor = offset;
+        let first = self.page_at(offset, 0);
+        let mut left = lanes;
+        while left != 0 && group.pages().len() < room {
+            group.push(Ppn(first.0 + left.trailing_zeros()));
+            left &= left - 1;
         }
-        job.cursor = self.kernel.geometry().pages_per_block;
     }
 
     /// Up to `room` pages that are the only valid one of their offset.
     fn take_lone_pages(&self, job: &mut Job, room: usize, group: &mut Group) {
         let mut first = None;
         for offset in job.lone_cursor..self.kernel.geometry().pages_per_block {
-            let valid = self.valid_at(offset);
-            if let [page] = valid.pages() {
-                group.push(*page);
+            let lanes = self.lanes_at(offset);
+            if lanes.count_ones() == 1 {
+                group.push(self.page_at(offset, lanes.trailing_zeros()));
                 first.get_or_insert(offset);
                 if group.pages().len() == room {
                     break;
@@ -147,17 +151,17 @@ impl<'a> Pick<'a> {
         job.lone_cursor = first.unwrap_or(self.kernel.geometry().pages_per_block);
     }
 
-    /// The valid pages of one offset of the victim, of the stream.
-    fn valid_at(&self, offset: u32) -> Group {
-        let width = self.kernel.geometry().unit_width;
-        let mut valid = Group::EMPTY;
-        for lane in 0..width {
-            let page = self.kernel.geometry().ppn(self.unit, offset * width + lane);
-            if self.is_wanted(page) {
-                valid.push(page);
-            }
-        }
-        valid
+    #[inline]
+    fn page_at(&self, offset: u32, lane: u32) -> Ppn {
+        self.kernel.geometry().ppn(self.unit, offset * self.kernel.geometry().unit_width + lane)
+    }
+
+    /// The planes on which the victim has a valid page of the stream at an offset, as bits.
+    #[inline]
+    fn lanes_at(&self, offset: u32) -> u32 {
+        let first = self.page_at(offset, 0);
+        (0..self.kernel.geometry().unit_width)
+            .fold(0, |lanes, lane| lanes | u32::from(self.is_wanted(Ppn(first.0 + lane))) << lane)
     }
 
     #[inline]

@@ -46,6 +46,11 @@ pub(crate) struct Static {
 }
 
 impl WearLeveling {
+    /// Bytes of the wear leveling that was chosen.
+    pub fn bytes(selection: &Selection, shape: Shape) -> u64 {
+        if selection.name == "none" { 0 } else { u64::from(shape.domains) * 4 }
+    }
+
     /// The wear leveling that was chosen.
     ///
     /// # Panics

@@ -1,0 +1,273 @@
+//! How much memory a configuration takes, and whether there is as much: said before anything is allocated. The figures
+//! are those of the parts themselves, each beside its allocation.
+
+use base::Geometry;
+use config::Config;
+use config::model::{Executor, Payload, Precondition, Source};
+pub use engine::memory::room;
+use engine::memory::{Room, in_words};
+use metrics::{Recorder, Wear};
+use workload::Workload;
+
+use crate::device::{Oracle, geometry, policies};
+use crate::flash::Flash;
+use crate::{Refusal, buffer, gang, state, timed};
+
+/// What every run takes, whatever its device: code and data of the first use, the summary's text, some buffers.
+const ALWAYS: u64 = 8 << 20;
+
+/// A part of what a run allocates.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    what: &'static str,
+    bytes: u64,
+    /// What it grows with.
+    key: Key,
+}
+
+/// The settings that memory follows from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Size,
+    Payload,
+    Cache,
+    Buffer,
+    Queue,
+}
+
+/// Bytes that a run allocates at most at one time, about.
+pub fn needed(config: &Config, saves_state: bool) -> u64 {
+    total(&parts(config, saves_state))
+}
+
+fn total(parts: &[Part]) -> u64 {
+    ALWAYS + parts.iter().map(|part| part.bytes).sum::<u64>()
+}
+
+fn parts(config: &Config, saves_state: bool) -> Vec<Part> {
+    let geometry = geometry(config);
+    let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
+    let payload = config.run.payload == Payload::Stamp;
+    let ftl = ftl::bytes(&geometry, user_pages, &policies(config), payload);
+    let stored = Flash::bytes(&geometry, &config.device, payload) - Flash::bytes(&geometry, &config.device, false);
+    let blocks = ftl.blocks + Flash::bytes(&geometry, &config.device, false);
+    // One after the other.
+    let passing = of_report(config, &geometry).max(ftl.renewed).max(of_states(config, &geometry, saves_state));
+    let (of_executor, of_requests) = of_executor(config, &geometry);
+    let of_buffer = buffer::bytes(config, user_pages, geometry.planes());
+    let part = |what, bytes, key| Part { what, bytes, key };
+    vec![
+        part("the maps", ftl.maps, Key::Size),
+        part("the cached mapping table", ftl.cached_map, Key::Cache),
+        part("what is known of blocks", blocks + of_executor, Key::Size),
+        part("regions of pages", ftl.regions, Key::Size),
+        part("stamps of pages", stored + if payload { Oracle::bytes(user_pages) } else { 0 }, Key::Payload),
+        part("the write buffer", of_buffer, Key::Buffer),
+        part("requests", of_requests + Workload::bytes(&config.workload), Key::Queue),
+        part("tables, states and policies made anew", passing, Key::Size),
+    ]
+}
+
+/// The summary and the tables: wear, by block of the device as it is built.
+fn of_report(config: &Config, geometry: &Geometry) -> u64 {
+    let shape = crate::device::shape(config, geometry, config.run.executor == Executor::Timed);
+    let blocks = u64::from(gang::physical(config).blocks());
+    let known = 2 * 4 * (blocks + u64::from(geometry.blocks()));
+    Recorder::bytes(&shape) + known + Wear::table_bytes(blocks)
+}
+
+fn of_executor(config: &Config, geometry: &Geometry) -> (u64, u64) {
+    if config.run.executor == Executor::Count {
+        return (0, 0);
+    }
+    let pages = match &config.workload.source {
+        Source::Generator(generator) => generator.request_size / u64::from(geometry.page_size) + 1,
+        // Nothing is known before it is read; the executor looks again when a request comes.
+        Source::Trace { .. } => 1,
+    };
+    timed::bytes(geometry, &config.host, pages)
+}
+
+fn of_states(config: &Config, geometry: &Geometry, saves_state: bool) -> u64 {
+    let payload = config.run.payload == Payload::Stamp;
+    let saved = if saves_state { state::bytes_to_save(geometry, payload) } else { 0 };
+    match config.run.precondition {
+        Precondition::State { .. } => saved.max(state::bytes_to_load(geometry, payload)),
+        _ => saved,
+    }
+}
+
+/// Refuses what needs more memory than there is, with the figures.
+///
+/// # Errors
+/// Where the system says how much there is, and that is less than [`needed`].
+pub fn check(config: &Config, saves_state: bool) -> Result<(), Refusal> {
+    match room() {
+        Some(room) => check_in(config, saves_state, &room),
+        None => Ok(()),
+    }
+}
+
+fn check_in(config: &Config, saves_state: bool, room: &Room) -> Result<(), Refusal> {
+    let mut parts = parts(config, saves_state);
+    let needed = total(&parts);
+    if needed <= room.bytes {
+        return Ok(());
+    }
+    parts.sort_by_key(|part| std::cmp::Reverse(part.bytes));
+    let largest = parts[0];
+    let named: Vec<String> = parts
+        .iter()
+        .filter(|part| part.bytes > needed / 20)
+        .map(|part| format!("{} for {}", in_words(part.bytes), part.what))
+        .collect();
+    let remedy = remedy(config, largest.key, |config| self::needed(config, saves_state) <= room.bytes);
+    Err(Refusal {
+        key: largest.key.path(),
+        message: format!("a run needs {} of memory, and there are {}", in_words(needed), in_words(room.bytes)),
+        help: format!("{} ({}); limited by {}", remedy, named.join(", "), room.limit),
+    })
+}
+
+impl Key {
+    fn path(self) -> &'static str {
+        match self {
+            Key::Size => "device.blocks_per_plane",
+            Key::Payload => "run.payload",
+            Key::Cache => "ftl.mapping",
+            Key::Buffer => "ftl.write_buffer",
+            Key::Queue => "host.queue_depth",
+        }
+    }
+}
+
+/// What would fit: the largest value of the key for which the rest can stay.
+fn remedy(config: &Config, key: Key, fits: impl Fn(&Config) -> bool) -> String {
+    let changed = |change: &dyn Fn(&mut Config)| {
+        let mut config = config.clone();
+        change(&mut config);
+        config
+    };
+    let size = |bytes: u64| config::print_size(bytes);
+    match key {
+        Key::Payload if fits(&changed(&|config| config.run.payload = Payload::None)) => {
+            "set `run.payload` to \"none\"".into()
+        }
+        Key::Cache => {
+            let most = most(config.ftl.get("mapping").get("cache") as u64, |cache| {
+                fits(&changed(&|config| set(config, "mapping", "cache", cache)))
+            });
+            most.map_or_else(smaller, |cache| format!("`mapping.dftl.cache` can be at most {}", size(cache)))
+        }
+        Key::Buffer => {
+            let page = gang::page_size(config);
+            let most = most(config.ftl.get("write_buffer").get("size") as u64 / page, |pages| {
+                fits(&changed(&|config| set(config, "write_buffer", "size", pages * page)))
+            });
+            most.map_or_else(smaller, |pages| format!("the write buffer can have at most {}", size(pages * page)))
+        }
+        Key::Queue => {
+            let most = most(config.host.queue_depth.into(), |depth| {
+                fits(&changed(&|config| config.host.queue_depth = depth as u32))
+            });
+            most.map_or_else(smaller, |depth| format!("`queue_depth` can be at most {depth}, or requests smaller"))
+        }
+        Key::Size | Key::Payload => {
+            let most = most(config.device.blocks_per_plane.into(), |blocks| fits(&smaller_device(config, blocks)));
+            most.filter(|blocks| *blocks >= 4).map_or_else(smaller, |blocks| {
+                format!("with the same over-provisioning `blocks_per_plane` can be at most {blocks}")
+            })
+        }
+    }
+}
+
+fn smaller() -> String {
+    "use a smaller device".into()
+}
+
+fn set(config: &mut Config, seam: &str, param: &str, value: u64) {
+    let seam = config.ftl.seams.iter_mut().find(|(key, _)| *key == seam);
+    let params = seam.into_iter().flat_map(|(_, selection)| &mut selection.params);
+    params.filter(|(name, _)| *name == param).for_each(|(_, old)| *old = value as f64);
+}
+
+/// The device with so many blocks per plane.
+fn smaller_device(config: &Config, blocks: u64) -> Config {
+    let mut smaller = config.clone();
+    let device = &mut smaller.device;
+    let pages = u128::from(device.user_capacity / u64::from(device.page_size));
+    device.user_capacity =
+        (pages * u128::from(blocks) / u128::from(device.blocks_per_plane)) as u64 * u64::from(device.page_size);
+    device.blocks_per_plane = blocks as u32;
+    smaller
+}
+
+/// The largest number from 1 to below `refused` that fits.
+fn most(refused: u64, fits: impl Fn(u64) -> bool) -> Option<u64> {
+    let (mut below, mut above) = (0, refused);
+    while below + 1 < above {
+        let middle = below + (above - below) / 2;
+        if fits(middle) { below = middle } else { above = middle }
+    }
+    (below > 0).then_some(below)
+}
+
+#[cfg(test)]
+mod tests {
+    use engine::memory::Limit;
+
+    use super::*;
+
+    fn config(sets: &[&str]) -> Config {
+        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+        let base = config::Base::Preset("tbm".into());
+        crate::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config
+    }
+
+    fn refusal(config: &Config, bytes: u64) -> Refusal {
+        check_in(config, false, &Room { bytes, limit: Limit::AddressSpace }).expect_err("more than there is")
+    }
+
+    #[test]
+    fn what_fits_is_not_refused() {
+        let config = config(&[]);
+        let needed = needed(&config, false);
+        let room = |bytes| Room { bytes, limit: Limit::Machine };
+        assert!(check_in(&config, false, &room(needed)).is_ok());
+        assert!(check_in(&config, false, &room(needed - 1)).is_err());
+        assert!(check_in(&config, true, &room(needed)).is_err(), "a state takes memory when it is saved");
+    }
+
+    #[test]
+    fn a_refusal_says_what_would_fit() {
+        let config = config(&["device.blocks_per_plane=20000", "device.over_provisioning=0.07"]);
+        let refusal = refusal(&config, 1 << 30);
+        assert_eq!(refusal.key, "device.blocks_per_plane");
+        assert!(refusal.message.starts_with("a run needs 2.7 GB of memory, and there are 1.1 GB"), "{refusal:?}");
+        assert!(refusal.help.contains("`ulimit -v`") && refusal.help.contains("for the maps"), "{refusal:?}");
+        let (_, rest) = refusal.help.split_once("at most ").unwrap();
+        let blocks: u64 = rest.split(' ').next().unwrap().parse().unwrap();
+        assert!(needed(&smaller_device(&config, blocks), false) <= 1 << 30);
+        assert!(needed(&smaller_device(&config, blocks + 1), false) > 1 << 30);
+    }
+
+    #[test]
+    fn the_key_is_that_of_the_largest_part() {
+        let cases = [
+            (
+                &["ftl.mapping.dftl.cache=\"1GiB\"", "ftl.allocation=\"CWDP\""][..],
+                "ftl.mapping",
+                "`mapping.dftl.cache`",
+            ),
+            (&["ftl.write_buffer.fifo.size=\"100GiB\""], "ftl.write_buffer", "the write buffer can have"),
+            (&["run.payload=\"stamp\""], "run.payload", "\"none\""),
+            (&["host.queue_depth=65536", "workload.request_size=\"64MiB\""], "host.queue_depth", "`queue_depth`"),
+        ];
+        for (sets, key, words) in cases {
+            let config = config(sets);
+            let refusal = refusal(&config, 600 << 20);
+            assert_eq!(refusal.key, key, "{refusal:?}");
+            assert!(refusal.help.contains(words), "{refusal:?}");
+        }
+    }
+}

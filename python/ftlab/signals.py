@@ -1,0 +1,74 @@
+"""Ctrl-C, SIGTERM and SIGHUP end a command: in good order where it listens, within a second whatever it is doing."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from ftlab import _core
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""What asks a command to end."""
+
+GRACE_S = 0.7
+"""How long a command may take to end by itself."""
+
+SHOW_CURSOR = b"\x1b[?25h\r\n"
+"""For a terminal whose progress line hid it."""
+
+
+class Ended(KeyboardInterrupt):
+    """A signal asks the command to end."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+@contextmanager
+def ending() -> Iterator[None]:
+    """While the block lasts, the first of these signals raises :class:`Ended`.
+
+    The engine and whatever runs Python hear of that within a tenth of a second. Nothing else does, a large allocation
+    for example; then the process is ended without further ado, which loses no more than a power cut would.
+    """
+    over = threading.Event()
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    raised = False
+
+    def end(number: int, frame: FrameType | None) -> None:
+        nonlocal raised
+        # Once only: another one would interrupt the tidying up.
+        if not raised:
+            raised = True
+            raise Ended(number)
+
+    for number in ENDING:
+        # What a shell or `nohup` made it ignore, it ignores.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, end)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    threading.Thread(target=_last_resort, args=(reader, over), daemon=True).start()
+    try:
+        yield
+    finally:
+        over.set()
+        signal.set_wakeup_fd(-1)
+        for number in ENDING:
+            if signal.getsignal(number) is end:
+                signal.signal(number, signal.SIG_DFL)
+
+
+def _last_resort(reader: int, over: threading.Event) -> None:
+    """Ends the process when a signal came and nothing came of it. The main thread may be anywhere."""
+    while (number := os.read(reader, 1)[0]) not in ENDING:
+        pass
+    if not over.wait(GRACE_S):
+        _core.discard_unfinished()
+        os.write(2, (SHOW_CURSOR if os.isatty(2) else b"") + b"interrupted\n")
+        os._exit(128 + number)
