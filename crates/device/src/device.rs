@@ -517,11 +517,11 @@ fn content_of(placed: Placed, data: Content) -> Content {
     }
 }
 
-/// Programs a page that was placed, after it was said if its unit uses LSB pages only.
+/// Programs a page that was placed, after it was said if its block uses LSB pages only.
 #[inline(always)] // Twice per page of a collection: a call would pass its arguments through memory.
 fn program(flash: &mut Flash, placed: Placed, content: Content) -> Programmed {
     if placed.begins_lsb_only {
-        flash.use_lsb_only(flash.unit_of(placed.at));
+        flash.use_lsb_only(placed.at);
     }
     flash.program(placed.at, content)
 }

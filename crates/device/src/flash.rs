@@ -246,12 +246,6 @@ impl Flash {
         }
     }
 
-    /// The unit of a page.
-    #[inline]
-    pub(crate) fn unit_of(&self, ppn: Ppn) -> u32 {
-        self.geometry.unit_of(ppn)
-    }
-
     /// The page offset of a page in its block.
     #[inline]
     pub(crate) fn page_offset(&self, ppn: Ppn) -> u32 {
@@ -423,12 +417,11 @@ impl Flash {
         !self.supply.is_off && self.nand.is_lost(block, page)
     }
 
-    /// Has the blocks of an erased unit use their LSB pages only, until its next erase.
-    pub(crate) fn use_lsb_only(&mut self, unit: u32) {
+    /// Has the erased block of a page use its LSB pages only, until its next erase.
+    pub(crate) fn use_lsb_only(&mut self, first: Ppn) {
         if !self.supply.is_off {
-            for lane in 0..self.geometry.unit_width {
-                obey(self.nand.use_lsb_only(self.geometry.block_of(unit, lane)));
-            }
+            let (block, _) = self.address(first);
+            obey(self.nand.use_lsb_only(block));
         }
     }
 
@@ -644,7 +637,7 @@ mod tests {
         flash.program(first, Content { stamp: 9, spare: 9 }).expect_done();
         assert_eq!(flash.read(first), Content::EMPTY);
         assert_eq!(flash.read(second), Content::EMPTY);
-        flash.use_lsb_only(0);
+        flash.use_lsb_only(flash.geometry.ppn(0, 0));
         flash.erase(0);
         assert!(!flash.is_lost(first));
         assert_eq!((flash.nand.save(), flash.operations()), (before, 0));
@@ -692,7 +685,7 @@ mod tests {
         assert!(flash.is_lost(failing) && flash.is_lost(page(&flash, 0, 0)) && !flash.is_lost(page(&flash, 0, 1)));
         assert_eq!(flash.read(failing), Content::EMPTY);
 
-        flash.use_lsb_only(1);
+        flash.use_lsb_only(flash.geometry.ppn(1, 0));
         for (slot, spare) in [(0, 1), (1, 2), (4, 3)] {
             flash.program(page(&flash, 1, slot), Content { stamp: 0, spare }).expect_done();
         }
@@ -720,6 +713,6 @@ mod tests {
         let mut flash = flash(false);
         let first = flash.geometry.ppn(0, 0);
         flash.program(first, Content::EMPTY).expect_done();
-        flash.use_lsb_only(0);
+        flash.use_lsb_only(flash.geometry.ppn(0, 0));
     }
 }

@@ -25,12 +25,6 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
     if !ftl::paired::keeps_track(scheme) {
         return Ok(());
     }
-    if config.ftl.get("reclaim_unit").name == "twin" {
-        return refuse(
-            "follows the wordlines of one block, and `reclaim_unit = \"twin\"` fills several at once".into(),
-            "use `reclaim_unit = \"block\"`, or a protection without backups: `page-buffer` or `supercap`",
-        );
-    }
     if matches!(config.run.precondition, Precondition::State { .. }) {
         return refuse(
             "keeps blocks of its own, which a saved state does not hold".into(),
@@ -117,13 +111,6 @@ fn check_regions(config: &Config) -> Result<(), Refusal> {
         return Ok(());
     }
     let refuse = |key: &'static str, message: String, help: String| Err(Refusal { key, message, help });
-    if config.ftl.get("reclaim_unit").name == "twin" {
-        return refuse(
-            "ftl.separation",
-            "`dac` places every copy by its own region, and `reclaim_unit = \"twin\"` moves pages in groups".into(),
-            "use `reclaim_unit = \"block\"`, or `separation = \"host-gc\"`".into(),
-        );
-    }
     let (regions, free) = (separation.get("regions"), config.ftl.get("gc_schedule").get("free_blocks"));
     if free < regions {
         return refuse(

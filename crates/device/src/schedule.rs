@@ -20,11 +20,5 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
             "set `run.executor = \"timed\"`, or `ftl.gc_schedule = \"threshold\"`",
         );
     }
-    if ["gcmix", "gcmix-adaptive"].contains(&config.ftl.get("paired_page").name) {
-        return refuse(
-            "empties victims by itself, and `paired_page = \"gcmix\"` needs their pages to put under the host's",
-            "set `ftl.gc_schedule = \"threshold\"`, or use another protection of paired pages",
-        );
-    }
     Ok(())
 }

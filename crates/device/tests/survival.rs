@@ -40,9 +40,14 @@ const NONE: &str = "separation=\"none\"";
 const DAC: &str = "separation.dac.regions=3";
 
 fn outcome(protection: &str, cell: &str, order: &str, separation: &str, trouble: Trouble) -> Tally {
-    // Every fifth operation of two lives; of every life a fifth of its own. `FTLAB_LIVES=n` asks for all of n lives.
+    // Every fifth operation of two lives; of every life a fifth of its own.
+    sample(protection, cell, order, separation, trouble, (2, 5))
+}
+
+/// So many lives, of each operations so far apart; `FTLAB_LIVES=n` asks for all of n lives.
+fn sample(protection: &str, cell: &str, order: &str, separation: &str, trouble: Trouble, few: (u64, u64)) -> Tally {
     let lives = std::env::var("FTLAB_LIVES").ok().and_then(|lives| lives.parse().ok());
-    let (seeds, stride) = lives.map_or((2, 5), |lives| (lives, 1));
+    let (seeds, stride) = lives.map_or(few, |lives| (lives, 1));
     let tally =
         try_everywhere(&config(protection, cell, order, separation), trouble, seeds, stride, &Interrupt::default())
             .unwrap();
@@ -115,6 +120,33 @@ fn a_page_buffer_helps_twin_blocks_too() {
     let twins = "paired_page=\"page-buffer\"\ndevice.planes_per_die=2\nftl.allocation=\"F\"\nftl.reclaim_unit=\"twin\"";
     let tally = outcome(twins, "mlc", "shadow", NONE, Trouble::ProgramFailure);
     assert_eq!(tally.losing, 0, "{:?}", tally.first);
+}
+
+/// Twin blocks under every protection: each plane has wordlines of its own, and one command may put both at risk.
+#[test]
+fn protections_keep_what_twin_blocks_hold() {
+    let twins =
+        "device.planes_per_die=2\ndevice.blocks_per_plane=40\nftl.allocation=\"CWDP\"\nftl.reclaim_unit=\"twin\"";
+    for (cell, order) in [("mlc", "consecutive"), ("mlc", "shadow"), ("tlc", "shadow")] {
+        for separation in [NONE, DAC] {
+            for protection in [
+                "paired_page=\"lsb-backup\"",
+                "paired_page=\"parity-backup\"",
+                "paired_page.slc-buffer.blocks=2",
+                "paired_page={gcmix={high=6}}",
+            ] {
+                if protection.contains("parity") && cell != "mlc" || protection.contains("slc") && separation == DAC {
+                    continue;
+                }
+                for trouble in [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut] {
+                    let twin = format!("{protection}\n{twins}");
+                    let tally = sample(&twin, cell, order, separation, trouble, (1, 23));
+                    let case = format!("{protection} {cell} {order} {separation} {trouble:?}");
+                    assert_eq!(tally.losing, 0, "{case}: {:?}", tally.first);
+                }
+            }
+        }
+    }
 }
 
 #[test]

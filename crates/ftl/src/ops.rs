@@ -59,7 +59,7 @@ pub struct Placed {
     /// Its spare area: whole for what the host wrote, dummies and the map; for copies and backups all but the identity
     /// ([`crate::IDENTITY`]), which goes on with the data. 0 where pages have none.
     pub tag: u128,
-    /// Whether it is the first page of a unit of which only LSB pages are used.
+    /// Whether it is the first page of a block of which only LSB pages are used.
     pub begins_lsb_only: bool,
 }
 

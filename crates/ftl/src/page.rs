@@ -295,7 +295,7 @@ impl<M: Mechanisms> Page<M> {
 
     fn begins_lsb_only(&self, at: Ppn) -> bool {
         let (unit, slot) = self.kernel.geometry().unit_and_slot(at);
-        slot == 0 && self.kernel.is_lsb_only(unit)
+        self.kernel.geometry().page_of_slot(slot) == 0 && self.kernel.is_lsb_only(unit)
     }
 }
 

@@ -324,7 +324,7 @@ fn every_combination_of_registered_policies() {
                     for wear_leveling in seam("wear_leveling").choices {
                         for reclaim_unit in seam("reclaim_unit").choices {
                             let is_plain_to_the_ftl = reclaim_unit.name == "superblock";
-                            if is_plain_to_the_ftl || separation.name == "dac" && reclaim_unit.name == "twin" {
+                            if is_plain_to_the_ftl {
                                 continue;
                             }
                             combinations += 1;
@@ -354,7 +354,9 @@ fn every_protection_of_paired_pages() {
                         combinations += 1;
                         let block_allocation = &seam("block_allocation").choices[combinations % 2];
                         let policies = [allocation, block_allocation, victim, separation, wear_leveling, paired_page];
-                        one_combination(policies, &seam("reclaim_unit").choices[0]);
+                        for unit in ["block", "twin"] {
+                            one_combination(policies, seam("reclaim_unit").find(unit).expect("a unit"));
+                        }
                     }
                 }
             }
@@ -390,7 +392,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
         let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
         bench.check();
-        bench.drive(1, if geometry.blocks_per_plane == 6 { 200 } else { 2 * pages as u32 });
+        bench.drive(1, if geometry.blocks_per_plane == 6 { 200 } else { (geometry.unit_width + 1) * pages as u32 });
         assert!(bench.collections > 20, "only {} collections", bench.collections);
         if keeps_track {
             return;
