@@ -213,7 +213,7 @@ def change(tree: dict[str, Any], random: Random) -> None:
         case 4:
             table[f"{key}{random.choice(('', 's', '_', ' ', '.', 'é', chr(0)))}"] = evil(random)
         case 5:
-            table[key[:-1] + random.choice("aes_")] = table.pop(key)
+            table[str(key)[:-1] + random.choice("aes_")] = table.pop(key)
 
 
 def run(config: Any, **options: Any) -> ftlab.Result:
