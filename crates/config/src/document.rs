@@ -103,7 +103,7 @@ fn syntax_error(origin: &Arc<Origin>, span: Option<std::ops::Range<usize>>, mess
     };
     let diagnostic = Diagnostic::new(title).at(&Place { origin: origin.clone(), span });
     match expected {
-        "" => diagnostic,
+        "" => diagnostic.label("expected TOML: `key = value`, one on a line"),
         expected => diagnostic.label(format!("expected {expected}")),
     }
 }

@@ -158,8 +158,8 @@ fn quantity(text: &str, dimension: &Dimension) -> Result<u64, UnitError> {
     };
     match decimal.times(factor) {
         Some((value, true)) => Ok(value),
-        Some((_, false)) => error(format!("not a whole number of {}", dimension.base), None),
-        None => error(format!("too large; 64 bits hold {} {}", u64::MAX, dimension.base), None),
+        Some((_, false)) => error(format!("expected a whole number of {}", dimension.base), None),
+        None => error(format!("expected at most {} {}, which 64 bits hold", u64::MAX, dimension.base), None),
     }
 }
 
@@ -218,7 +218,7 @@ fn part(text: &str, capacity: u64, divisor: u64) -> Result<u64, UnitError> {
     let decimal = number(text, &SIZE)?;
     match decimal.times(capacity) {
         Some((bytes, _)) => Ok(bytes / divisor),
-        None => error(format!("too large; 64 bits hold {} bytes", u64::MAX), None),
+        None => error(format!("expected at most {} bytes, which 64 bits hold", u64::MAX), None),
     }
 }
 

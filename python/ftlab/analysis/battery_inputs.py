@@ -93,6 +93,11 @@ TOKENS = (
 """What mutations like to insert."""
 
 
+SEAMS: dict[str, list[dict[str, Any]]] = {seam["key"]: seam["choices"] for seam in ftlab.registry()["seams"]}
+SEAMS["generator"] = ftlab.registry()["generators"]
+"""What can be chosen, by key."""
+
+
 def evil(random: Random) -> Any:
     """A value that hardly any key takes."""
     plain: tuple[Any, ...] = (
@@ -111,6 +116,45 @@ def evil(random: Random) -> Any:
     if choice == len(plain) + 1:
         return nested(random.choice((3, 40, 200, 5000)), random.choice(("list", "dict")))
     return random.uniform(-10, 10) * 10.0 ** random.randrange(-30, 30)
+
+
+def near(value: Any, key: str, random: Random) -> Any:
+    """Another value that the key may well take."""
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int):
+        return random.choice((value + 1, value - 1, value * 2, value // 2, value * 3, value * 100, 1))
+    if isinstance(value, float):
+        return value * random.choice((0.1, 0.5, 0.99, 1.01, 2, 10))
+    choices = SEAMS.get(key)
+    if choices:
+        choice = random.choice(choices)
+        params = random.sample(choice["params"], min(len(choice["params"]), random.randrange(3)))
+        return (
+            {choice["name"]: {param["name"]: _param(param, random) for param in params}}
+            if params
+            else choice["name"]
+        )
+    if isinstance(value, str):
+        return random.choice(
+            (value * 2, f"{random.randrange(1, 100)}{value.lstrip('0123456789.')}", value[:-1])
+        )
+    return value
+
+
+def _param(param: dict[str, Any], random: Random) -> Any:
+    if param["words"]:
+        return random.choice(param["words"])
+    ends = (
+        param["min"],
+        param["max"],
+        param["default"],
+        param["default"] * 2,
+        param["max"] * 2,
+        param["min"] - 1,
+    )
+    value = random.choice(ends)
+    return int(value) if param["kind"] in ("whole", "size") and abs(value) < 2**62 else value
 
 
 def nested(depth: int, of: str) -> Any:
@@ -143,8 +187,8 @@ def mutated(content: bytes, random: Random, changes: int = 6) -> bytes:
 
 
 def paths(tree: Any, at: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    """The paths of all keys of a configuration."""
-    if not isinstance(tree, dict):
+    """The paths of all keys of a configuration, as deep as a configuration is."""
+    if not isinstance(tree, dict) or len(at) > 5:
         return []
     found = []
     for key, value in tree.items():
@@ -159,15 +203,17 @@ def change(tree: dict[str, Any], random: Random) -> None:
     for key in path[:-1]:
         table = table[key]
     key = path[-1]
-    match random.randrange(6):
+    match random.randrange(8):
         case 0 | 1 | 2:
             table[key] = evil(random)
+        case 6 | 7:
+            table[key] = near(table[key], key, random)
         case 3:
             del table[key]
         case 4:
             table[f"{key}{random.choice(('', 's', '_', ' ', '.', 'é', chr(0)))}"] = evil(random)
         case 5:
-            table[key[:-1] + random.choice("aes_")] = table.pop(key)
+            table[str(key)[:-1] + random.choice("aes_")] = table.pop(key)
 
 
 def run(config: Any, **options: Any) -> ftlab.Result:

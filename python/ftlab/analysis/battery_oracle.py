@@ -126,15 +126,17 @@ def attempt(call: Callable[[], object]) -> str:
     Raises:
         Fault: the error's text is not as it should be.
     """
-    try:
-        with time_limit():
+    with time_limit() as limit:
+        try:
             call()
-    except ftlab.Error as error:
-        check_message(str(error))
-        return type(error).__name__
-    except Enough:
-        return "stopped"
-    return "success"
+        except ftlab.Error as error:
+            check_message(str(error))
+            return type(error).__name__
+        except BaseException:
+            # Libraries may make something else of what stops them.
+            if not limit.is_over:
+                raise
+    return "stopped" if limit.is_over else "success"
 
 
 def command(arguments: Sequence[str]) -> str:
@@ -144,13 +146,13 @@ def command(arguments: Sequence[str]) -> str:
         Fault: exit code or output are not as they should be.
     """
     out, err = io.StringIO(), io.StringIO()
-    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), time_limit():
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), time_limit() as limit:
         try:
             code = cli.main(list(arguments))
         except SystemExit as error:
             # `--help` and `--version`.
             code = int(error.code or 0)
-    if code == 130 and err.getvalue().endswith("interrupted\n"):
+    if limit.is_over:
         return "stopped"
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return outcome(code, out.getvalue(), err.getvalue(), "--json" in options)
@@ -198,17 +200,27 @@ def check_message(text: str) -> None:
         raise Fault(f"an error that does not say where: {text[:400]}")
 
 
+@dataclass(slots=True)
+class Limit:
+    """A limit of time."""
+
+    is_over: bool = False
+
+
 @contextlib.contextmanager
-def time_limit(seconds: float = LONG_S) -> Iterator[None]:
+def time_limit(seconds: float = LONG_S) -> Iterator[Limit]:
     """Stops what goes on for longer, as Ctrl-C does."""
+    limit = Limit()
 
     def stop(*_: object) -> None:
+        limit.is_over = True
         raise Enough
 
     before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, seconds)
+    signal.setitimer(signal.ITIMER_REAL, seconds, 6 * seconds)
     try:
-        yield
+        with contextlib.suppress(Enough):
+            yield limit
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
