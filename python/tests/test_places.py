@@ -85,6 +85,34 @@ def test_two_runs_may_save_one_state(ftlab: Ftlab, tiny: Path, tmp_path: Path) -
     assert {file.name for file in tmp_path.iterdir()} == {tiny.name, state.name}
 
 
+def test_an_earlier_comparison_does_not_remain(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    short = (*FEW_PLOTS, "--out")
+
+    def compare(victims: str) -> None:
+        ftlab("compare", tiny, "--vary", f"ftl.victim={victims}", *short, out)
+
+    compare("greedy,fifo,random,rga")
+    (out / "notes.txt").write_text("mine", encoding="utf-8")
+    (out / "random" / "notes.txt").write_text("mine", encoding="utf-8")
+    # A run of the user's own, in what was a directory of the comparison; and one that never was.
+    ftlab("run", tiny, *short, out / "rga")
+    ftlab("run", tiny, *short, out / "own")
+    kept = {name: data for name, data in tree(out).items() if name.startswith(("rga/", "own/"))}
+    compare("greedy,cost-benefit")
+    assert {path.name for path in out.iterdir() if path.is_dir()} == {
+        "greedy", "cost-benefit", "random", "rga", "own",
+    }  # fmt: skip
+    assert tree(out / "random") == {"notes.txt": b"mine"}
+    assert {name: data for name, data in tree(out).items() if name.startswith(("rga/", "own/"))} == kept
+    assert (out / "notes.txt").read_text(encoding="utf-8") == "mine"
+    # A single run takes the place of a comparison, too.
+    ftlab("run", tiny, *short, out)
+    assert {path.name for path in out.iterdir() if path.is_dir()} == {"random", "rga", "own"}
+    assert not (out / "comparison.md").exists()
+    assert (out / "notes.txt").exists()
+
+
 def test_a_comparison_that_cannot_be_written_leaves_the_earlier_one(
     ftlab: Ftlab, tiny: Path, tmp_path: Path
 ) -> None:
