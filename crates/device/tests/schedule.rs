@@ -228,9 +228,19 @@ fn what_makes_no_sense_is_refused() {
     let refusal = device::check(&config).expect_err("no time");
     assert_eq!(refusal.key, "ftl.gc_schedule");
     assert!(refusal.message.contains("under `count` no time passes"), "{refusal:?}");
-    config.run.executor = Executor::Timed;
-    choose(&mut config.ftl, "paired_page", "gcmix", &[]);
+}
+
+/// A victim that GCMix empties page by page is one job; what a channel collects ahead of need is another.
+#[test]
+fn forwarding_goes_with_gcmix() {
+    let mut config = channels(2, 1, "page");
     config.device.cell = base::Cell::Mlc;
-    let refusal = device::check(&config).expect_err("two masters of one victim");
-    assert!(refusal.message.contains("empties victims by itself"), "{refusal:?}");
+    choose(&mut config.ftl, "paired_page", "gcmix", &[]);
+    let alone = under(&config, "threshold", &[]);
+    let both = under(&config, "forwarding", &[]);
+    assert_eq!(figure(&alone, "gc.forward"), 0.0);
+    assert!(figure(&both, "gc.forward") > 0.0);
+    for summary in [&alone, &both] {
+        assert!(summary["policy"]["gcmix.paired_pages"].as_u64() > Some(0), "{summary}");
+    }
 }
