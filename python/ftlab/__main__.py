@@ -19,6 +19,8 @@ def entry_point() -> None:
 
             code = main(sys.argv[1:])
     except Ended as ended:
+        # Before the command line could say so.
+        os.write(2, b"interrupted\n")
         code = 128 + ended.number
     sys.exit(code)
 
