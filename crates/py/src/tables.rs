@@ -7,6 +7,8 @@ use pyo3::types::{PyDict, PyList};
 
 /// `{name: {column: array}}`; text columns are lists, since NumPy's text is fixed in width.
 pub(crate) fn to_python<'py>(py: Python<'py>, tables: Vec<Table>) -> PyResult<Bound<'py, PyDict>> {
+    // A signal may interrupt this import, and the crate would panic.
+    py.import("numpy")?;
     let result = PyDict::new(py);
     for table in tables {
         let columns = PyDict::new(py);
