@@ -1,7 +1,7 @@
 //! Plane allocation: which planes may take a host page.
 //!
 //! Pages wait in *queues*. A static order has one queue per domain, and a formula of the LPN names it. The
-//! dynamic allocations share queues: a die that is free takes the next page, so a busy die is passed over
+//! dynamic allocations share queues: a die that is free takes the next page, so a busy die is skipped
 //! by construction (the "busy-aware round robin" of SSDSim and TBM), and what they look at is time.
 
 mod dynamic;

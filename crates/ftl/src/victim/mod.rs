@@ -85,7 +85,7 @@ pub trait VictimPolicy {
     /// A unit was filled; it may be chosen from now on.
     fn on_closed(&mut self, _domain: u32, _unit: u32, _valid: u32, _now: u64) {}
     /// A unit that was chosen, of which `valid` pages are left, is closed again as if it had never been chosen: its
-    /// collection was put down.
+    /// collection was suspended.
     fn on_returned(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
         self.on_closed(domain, unit, valid, now);
     }
