@@ -48,20 +48,19 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
             "use a static allocation order, for instance `ftl.allocation = \"CWDP\"`, or `ftl.gc_schedule = \"threshold\"`",
         );
     }
-    match chosen("paired_page") {
+    let besides = match chosen("paired_page") {
+        _ if !ftl::allocation::is_dynamic(chosen("allocation")) => None,
         "gcmix" | "gcmix-adaptive" => {
-            return refuse(
-                "updates the map in flash when a victim is empty, and GCMix empties it page by page over many host writes",
-                "use another `ftl.paired_page`, for instance `lsb-backup`, or `ftl.mapping = \"page\"`",
-            );
+            Some("a victim of GCMix is emptied over many host writes, which would all wait with it")
         }
-        "slc-buffer" => {
-            return refuse(
-                "has no room for the updates of translation pages while an SLC buffer is merged",
-                "use another `ftl.paired_page`, for instance `lsb-backup`, or `ftl.mapping = \"page\"`",
-            );
-        }
-        _ => {}
+        "slc-buffer" => Some("a merged SLC buffer is held besides: there is no room for both"),
+        _ => None,
+    };
+    if let Some(reason) = besides {
+        return refuse(
+            &format!("has collections wait for map entries on other planes under a dynamic allocation, and {reason}"),
+            "use a static allocation order, for instance `ftl.allocation = \"CWDP\"`, or another `ftl.paired_page`",
+        );
     }
     if matches!(config.run.precondition, Precondition::State { .. }) {
         return refuse(NO_STATES, "age the device by `sequential`, `random` or `steady`");
@@ -87,8 +86,11 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
 
 /// What a plane holds besides user data and free blocks, for the text about user spaces that are too large.
 pub(crate) fn in_words(config: &Config) -> String {
+    if !is_dftl(config) {
+        return String::new();
+    }
+    let free = config.ftl.get("gc_schedule").get("free_blocks") as u32;
     // One is being filled with translation pages.
-    let apart = ftl::allocation::is_dynamic(config.ftl.get("allocation").name);
-    let more = ftl::dftl::RESERVE + 1 + if apart { ftl::dftl::RESERVE_APART } else { 0 };
-    if is_dftl(config) { format!(", and {more} more and the translation pages,") } else { String::new() }
+    let more = ftl::reserve(&device::geometry(config), &device::policies(config)) - free + 1;
+    format!(", and {more} more and the translation pages,")
 }

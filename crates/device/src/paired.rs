@@ -4,7 +4,7 @@ use base::Cell;
 use config::Config;
 use config::model::{Executor, Precondition, Source};
 
-use crate::{Refusal, RunError};
+use crate::{Refusal, RunError, device};
 
 /// Refuses what cannot work together, with the reason.
 pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
@@ -44,14 +44,14 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
             "pairs the LSB pages of cells of two bits".into(),
             "set `device.cell = \"mlc\"`, or use `lsb-backup`",
         ),
-        "slc-buffer" if config.ftl.get("separation").name != "none" => {
+        "slc-buffer" if config.ftl.get("separation").name == "host-gc" => {
             refuse("separates host writes from copies by itself".into(), "set `separation = \"none\"`")
         }
         "slc-buffer" if free < 2.0 => refuse(
             "merges its buffer while a plane has as few as `free_blocks` free blocks, and needs two".into(),
             "set `free_blocks` of `ftl.gc_schedule` to 2 or more",
         ),
-        "gcmix" | "gcmix-adaptive" => check_mixing(config, scheme, free),
+        "gcmix" | "gcmix-adaptive" => check_mixing(config, scheme),
         _ => Ok(()),
     }
 }
@@ -68,9 +68,10 @@ pub(crate) fn check_saved(config: &Config) -> Result<(), RunError> {
     Ok(())
 }
 
-fn check_mixing(config: &Config, scheme: &str, free: f64) -> Result<(), Refusal> {
+fn check_mixing(config: &Config, scheme: &str) -> Result<(), Refusal> {
     let selection = config.ftl.get("paired_page");
-    let (low, high) = (free + selection.get("low"), selection.get("high"));
+    let reserve = ftl::reserve(&device::geometry(config), &device::policies(config));
+    let (low, high) = (f64::from(reserve) + selection.get("low"), selection.get("high"));
     let refuse = |key: &'static str, message: String, help: String| Err(Refusal { key, message, help });
     if high <= low {
         return refuse(

@@ -290,6 +290,7 @@ fn params(choice: &str) -> &'static [(&'static str, f64)] {
     match choice {
         "dac" => &[("regions", 3.0)],
         "slc-buffer" => &[("blocks", 2.0)],
+        "gcmix" | "gcmix-adaptive" => &[("high", 12.0)],
         "static" => &[("threshold", 1.0)],
         "fifo" | "lru" => &[("size", 8192.0)],
         _ => &[],

@@ -7,7 +7,8 @@
 //! (`UPDATE_PAIRWISE=1` writes that table anew; read what is new in it). So no pair goes missing in silence.
 //!
 //! `FTLAB_PAIRWISE_SECONDS=3600` goes on with new draws for so long, and `FTLAB_PAIRWISE_REPORT=FILE` writes down how
-//! many there were. A case that fails prints a line that repeats it.
+//! many there were. `FTLAB_PAIRWISE_OF="mapping=dftl with paired_page=gcmix, …"` draws these pairs only. A case that fails
+//! prints a line that repeats it.
 
 mod common;
 
@@ -236,7 +237,8 @@ fn number(param: &Param, numbers: &Numbers, domains: u32, page: u64, r: &mut Str
     let drawn = match param.name {
         "free_blocks" => free,
         "low" => f64::from(numbers.low),
-        "high" => free + f64::from(numbers.low) + 1.0 + r.below(4) as f64,
+        // Beside those of a map in flash.
+        "high" => free + f64::from(numbers.low) + 1.0 + r.below(8) as f64,
         "regions" => 2.0 + r.below(u64::from(numbers.free_blocks.max(2)) - 1) as f64,
         "spare_blocks" => *pick(r, &[1.0, 2.0, 3.0, 4.0, 200.0, 200.0, 200.0]),
         "cache" => {
@@ -656,7 +658,13 @@ fn every_pair_of_choices_runs_or_is_refused_with_a_reason() {
     let table = sweep.table();
     let long = Duration::from_secs(seconds("FTLAB_PAIRWISE_SECONDS"));
     let runs = |pair: &Pair| !sweep.refused.contains_key(pair) && !sweep.implied.contains(pair);
-    let pairs: BTreeSet<Pair> = sweep.space.pairs().into_iter().filter(runs).collect();
+    let of = std::env::var("FTLAB_PAIRWISE_OF").unwrap_or_default();
+    let is_asked_for = |pair: &Pair| {
+        let name = format!("{} with {}", sweep.space.name(pair.0), sweep.space.name(pair.1));
+        of.is_empty() || of.split(", ").any(|asked| asked == name)
+    };
+    let pairs: BTreeSet<Pair> =
+        sweep.space.pairs().into_iter().filter(|pair| runs(pair) && is_asked_for(pair)).collect();
     while begin.elapsed() < long {
         sweep.cover(nth(pairs.iter(), seed).expect("pairs that run"), seed);
         seed += 1;

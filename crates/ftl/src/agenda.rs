@@ -239,6 +239,7 @@ impl<M: Mechanisms> Page<M> {
         match self.mechanisms.under(&mut self.kernel, domain, usize::from(stream)) {
             Under::Nothing => Said::Nothing,
             Under::Erase => self.erase_kept(domain, group),
+            Under::Collection => Said::FromTheTop,
             Under::Victim => {
                 let Some(mut job) = self.kernel.pairing(domain).copied() else { return Said::Nothing };
                 self.pick(domain, &mut job, &|_| usize::from(stream), group);

@@ -381,10 +381,14 @@ impl Plan {
         let separation = Separation::needs(policies, geometry);
         let paired = Paired::needs(policies, geometry);
         let dftl = Dftl::needs(policies, geometry);
+        let mut needs = Needs::sum(&[separation, paired, dftl]);
+        if policies.has_map() && needs.beside {
+            needs.reserve += dftl::RESERVE_BESIDE;
+        }
         Plan {
             free_blocks: policies.free_blocks(),
             axes: [separation.axis, paired.axis],
-            needs: Needs::sum(&[separation, paired, dftl]),
+            needs,
             has_map: policies.has_map(),
             is_dynamic: crate::allocation::is_dynamic(policies.allocation.name),
             next_lsb: Wordlines::new(policies.cell, policies.program_order, geometry).next_lsb_by_slot(),
@@ -414,6 +418,11 @@ impl Plan {
 
     fn budget(&self, geometry: &Geometry) -> Budget {
         Budget::new(geometry, self.free_blocks, self.axes, &self.needs, self.has_map)
+    }
+
+    /// Units that a domain holds free while collection keeps up.
+    pub(crate) fn reserve(&self) -> u32 {
+        self.free_blocks + self.needs.reserve
     }
 
     /// Streams that a domain would have.

@@ -85,6 +85,8 @@ pub(crate) enum Under {
     Victim,
     /// A unit is erased first, which may make it needless.
     Erase,
+    /// A collection that began comes first.
+    Collection,
 }
 
 /// A page that a mechanism made.

@@ -68,6 +68,10 @@ const PATIENCE: u32 = 8;
 /// that it updates for others while its own victim waits.
 pub const RESERVE_APART: u32 = 1;
 
+/// Units that a domain holds free besides, where victims are emptied beside collections: the updates for such a victim come
+/// before those of a collection, and may open two.
+pub(crate) const RESERVE_BESIDE: u32 = 2;
+
 /// The mapping, for the configuration reader.
 pub(crate) const CHOICE: Choice = Choice {
     name: "dftl",
@@ -151,6 +155,8 @@ struct Instance {
     moved: Vec<u32>,
     /// Whether some of them were moved by a collection before, which was put down: they are updated first.
     carries: bool,
+    /// Whether some were moved under pages of the host.
+    is_paired: bool,
     /// Translation pages to update, of pages that were trimmed.
     trimmed: Vec<u32>,
     /// Translation pages that collections elsewhere wait for.
@@ -319,6 +325,7 @@ impl Dftl {
             task: None,
             moved: Vec::with_capacity(most_moved),
             carries: false,
+            is_paired: false,
             trimmed: Vec::new(),
             requested: Vec::new(),
             parked: None,
@@ -437,7 +444,13 @@ impl Mechanism for Dftl {
     fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
         match page.origin {
             Origin::Host { .. } => self.entry_written(kernel, page.lpn),
-            Origin::Copy(_) => self.entry_moved(page.domain, page.lpn.0),
+            Origin::Copy(_) => {
+                self.entry_moved(page.domain, page.lpn.0);
+                if kernel.job(page.domain).is_none() {
+                    let instance = &mut self.instances[page.domain as usize];
+                    (instance.carries, instance.is_paired) = (true, true);
+                }
+            }
             Origin::Map | Origin::Anew(_) => {}
         }
     }
@@ -494,6 +507,13 @@ impl Mechanism for Dftl {
 
     fn end(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> End {
         self.end_of_victim(kernel, domain, group)
+    }
+
+    fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, group: &mut Group) -> End {
+        if kernel.holds_map(unit) {
+            return End::Erase;
+        }
+        self.moved_update(kernel, domain, group).map_or(End::Erase, End::Act)
     }
 
     fn room(&mut self, kernel: &mut Kernel, domain: u32, _: usize, turn: Room) -> bool {

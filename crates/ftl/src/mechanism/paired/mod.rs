@@ -263,7 +263,7 @@ impl Mechanism for Paired {
                 aside: policies.paired_page.get("blocks") as u32 + wordlines.most_open(),
                 ..needs
             },
-            _ => Needs { aside: 1, ..needs },
+            _ => Needs { aside: 1, beside: scheme == Scheme::Mixing, ..needs },
         }
     }
 
