@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use base::{Cause, Cell, Choice, Geometry, Lpn, PageLayout, Ppn, ProgramOrder, Seam, Selection};
+use base::{Cause, Cell, Choice, Dimensions, Geometry, Lpn, PageLayout, Ppn, ProgramOrder, Seam, Selection};
 use engine::Stream;
 use ftl::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View};
 use ftl::{Done, Finished, Ftl, Group, Holds, Op, OutOfMemory, Peek, Placed, Policies, Put, Step, Turn};
@@ -310,7 +310,15 @@ impl Bench {
 /// Two channels, two dies, two planes of six blocks of four pages: small enough to be checked as a whole after
 /// every step.
 fn geometry(reclaim_unit: &Choice, blocks: u32) -> Geometry {
-    Geometry::new(2, 1, 2, 2, blocks, 4, 4096, if reclaim_unit.name == "twin" { 2 } else { 1 })
+    Geometry::new(Dimensions {
+        channels: 2,
+        dies_per_chip: 2,
+        planes_per_die: 2,
+        blocks_per_plane: blocks,
+        pages_per_block: 4,
+        unit_width: if reclaim_unit.name == "twin" { 2 } else { 1 },
+        ..Dimensions::ONE_PAGE
+    })
 }
 
 #[test]
@@ -450,7 +458,16 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
     let name = choices.map(|choice| choice.name).join(", ");
     // Two planes of sixteen blocks of four pages of 4 or 16 entries; several dies where entries lie elsewhere.
     let (channels, dies) = if ftl::allocation::is_dynamic(choices[0].name) { (2, 2) } else { (1, 1) };
-    let geometry = Geometry::new(channels, 1, dies, 2, 16, 4, page_size, unit_width);
+    let geometry = Geometry::new(Dimensions {
+        channels,
+        dies_per_chip: dies,
+        planes_per_die: 2,
+        blocks_per_plane: 16,
+        pages_per_block: 4,
+        page_size,
+        unit_width,
+        ..Dimensions::ONE_PAGE
+    });
     let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
     let regions = if separation.name == "dac" { separation.get("regions") } else { 1.0 };
@@ -583,7 +600,16 @@ fn collections_ahead_of_need_leave_the_map_whole() {
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
             let run = || {
                 let geometry = match mapping {
-                    "dftl" => Geometry::new(2, 1, 2, 2, 16, 4, 16, if unit == "twin" { 2 } else { 1 }),
+                    "dftl" => Geometry::new(Dimensions {
+                        channels: 2,
+                        dies_per_chip: 2,
+                        planes_per_die: 2,
+                        blocks_per_plane: 16,
+                        pages_per_block: 4,
+                        page_size: 16,
+                        unit_width: if unit == "twin" { 2 } else { 1 },
+                        ..Dimensions::ONE_PAGE
+                    }),
                     _ => geometry(reclaim_unit.choice, 12),
                 };
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
@@ -749,7 +775,7 @@ fn a_domain_under_collection_takes_no_host_page() {
         cell: Cell::Slc,
         program_order: ProgramOrder::Consecutive,
     };
-    let geometry = Geometry::new(1, 1, 1, 1, 4, 4, 4096, 1);
+    let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
     let mut lpns = (0..8).cycle();
     while !ftl.is_busy(0) {

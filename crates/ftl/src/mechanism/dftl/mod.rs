@@ -515,12 +515,17 @@ impl Mechanism for Dftl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Selection;
+    use base::{Dimensions, Selection};
 
     #[test]
     fn data_and_translation_pages_share_the_space() {
         for page_size in [4, 16, 4096] {
-            let geometry = Geometry::new(1, 1, 1, 1, 8, 8, page_size, 1);
+            let geometry = Geometry::new(Dimensions {
+                blocks_per_plane: 8,
+                pages_per_block: 8,
+                page_size,
+                ..Dimensions::ONE_PAGE
+            });
             for valid in 0..200 {
                 let data = most_data_pages(&geometry, valid);
                 let entries = u64::from(entries_per_page(&geometry));
@@ -533,7 +538,14 @@ mod tests {
     #[test]
     fn a_translation_page_holds_the_entries_of_its_domain_in_order() {
         // Four domains, pages of four entries.
-        let geometry = Geometry::new(2, 1, 1, 2, 8, 8, 16, 1);
+        let geometry = Geometry::new(Dimensions {
+            channels: 2,
+            planes_per_die: 2,
+            blocks_per_plane: 8,
+            pages_per_block: 8,
+            page_size: 16,
+            ..Dimensions::ONE_PAGE
+        });
         let selection = Selection::default_of(crate::allocation::SEAM.find("PCWD").unwrap());
         let dftl = Dftl::new(&geometry, 42, 1000, &Allocation::build(&selection, &geometry)).unwrap();
         assert_eq!((dftl.pages, dftl.cache.capacity), (3, 11));
