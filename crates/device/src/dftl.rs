@@ -67,7 +67,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         return refuse(NO_STATES, "age the device by `sequential`, `random` or `steady`");
     }
     let geometry = device::geometry(config);
-    let bytes = config.ftl.get("mapping").get("cache") as u64;
+    let bytes = config.ftl.get("mapping").size("cache");
     if ftl::dftl::cached_entries(&geometry, bytes) < u64::from(ftl::dftl::LEAST_ENTRIES) {
         let (domains, entry) = (geometry.domains(), ftl::dftl::CACHED_ENTRY_BYTES);
         let parts = if geometry.unit_width > 1 { "dies" } else { "planes" };

@@ -94,7 +94,7 @@ fn entries_elsewhere_than_pages_lose_nothing() {
             continue;
         }
         choose(&mut config.ftl, "allocation", ["F", "D", "F2"][seed as usize % 3], &[]);
-        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 1.0)]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 1.into())]);
         if device::check(&config).is_err() {
             continue;
         }

@@ -344,7 +344,7 @@ fn collecting(config: &Config, planes: u64, cold: u64) -> Value {
     let hot = 12;
     config.device.user_capacity = (cold + hot) * planes * 8192;
     choose(&mut config.ftl, "victim", "fifo", &[]);
-    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 1.0)]);
+    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 1.into())]);
     device::check(&config).expect("room for a collection");
     let stripe = planes * 8192;
     let mut rows: Vec<_> = (0..36u64)

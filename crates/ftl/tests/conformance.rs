@@ -5,7 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use base::{Cause, Cell, Choice, Dimensions, Geometry, Lpn, PageLayout, Ppn, ProgramOrder, Seam, Selection};
+use base::{
+    Cause, Cell, Choice, Dimensions, Geometry, Lpn, PageLayout, ParamValue, Ppn, ProgramOrder, Seam, Selection,
+};
 use engine::Stream;
 use ftl::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View};
 use ftl::{Done, Finished, Ftl, Group, Holds, Op, OutOfMemory, Peek, Placed, Policies, Put, Step, Turn};
@@ -17,12 +19,11 @@ fn seam(key: &str) -> &'static Seam {
 /// A choice with parameters at which a small device has something to do.
 fn selection(choice: &'static Choice) -> Selection {
     let mut selection = Selection::default_of(choice);
-    for (name, value) in &mut selection.params {
-        match *name {
-            "d" => *value = 3.0,
-            "threshold" => *value = 2.0,
-            "free_blocks" => *value = 1.0,
-            "regions" | "blocks" => *value = 2.0,
+    for param in choice.params {
+        match param.name {
+            "d" => selection.set("d", 3.into()),
+            "free_blocks" => selection.set("free_blocks", 1.into()),
+            "threshold" | "regions" | "blocks" => selection.set(param.name, 2.into()),
             _ => {}
         }
     }
@@ -381,7 +382,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
     let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
     if separation.name == "dac" {
-        gc_schedule.params[0].1 = separation.get("regions");
+        gc_schedule.set("free_blocks", separation.value("regions"));
     }
     let policies = Policies {
         mapping: &selection(&seam("mapping").choices[0]),
@@ -431,7 +432,7 @@ fn a_map_in_flash_under_every_policy() {
         for separation in names("separation", &[]) {
             for wear_leveling in names("wear_leveling", &[]) {
                 for paired_page in names("paired_page", &["slc-buffer", "gcmix", "gcmix-adaptive"]) {
-                    for free_blocks in [1.0, 2.0] {
+                    for free_blocks in [1, 2] {
                         combinations += 1;
                         let allocation = match combinations % 5 {
                             0 | 1 => dynamic[combinations / 5 % dynamic.len()],
@@ -454,7 +455,7 @@ fn a_map_in_flash_under_every_policy() {
 }
 
 /// With units of a block of one plane, or of both.
-fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks: f64, cache: u32, page_size: u32) {
+fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks: u32, cache: u32, page_size: u32) {
     let name = choices.map(|choice| choice.name).join(", ");
     // Two planes of sixteen blocks of four pages of 4 or 16 entries; several dies where entries lie elsewhere.
     let (channels, dies) = if ftl::allocation::is_dynamic(choices[0].name) { (2, 2) } else { (1, 1) };
@@ -470,10 +471,10 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
     });
     let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
-    let regions = if separation.name == "dac" { separation.get("regions") } else { 1.0 };
-    gc_schedule.params[0].1 = free_blocks.max(regions);
+    let regions = if separation.name == "dac" { separation.integer("regions") } else { 1 };
+    gc_schedule.set("free_blocks", free_blocks.max(regions).into());
     let mut mapping = selection(seam("mapping").find("dftl").expect("a map in flash"));
-    mapping.params = vec![("cache", f64::from(cache * 2 * ftl::dftl::CACHED_ENTRY_BYTES))];
+    mapping.set("cache", ParamValue::Size(u64::from(cache * 2 * ftl::dftl::CACHED_ENTRY_BYTES)));
     let policies = Policies {
         mapping: &mapping,
         allocation: &allocation,
@@ -519,10 +520,14 @@ fn hybrid_mapping_under_every_static_order() {
         }
         for block_allocation in seam("block_allocation").choices {
             for case in 0..12 {
-                let (broken, start, gather) = (f64::from(case % 3), f64::from(case / 3 % 2), f64::from(case / 6));
+                let broken = ["merge", "fill", "waste"][case % 3];
+                let (start, gather) = (["always", "if-spare"][case / 3 % 2], ["all", "victim"][case / 6]);
                 combinations += 1;
                 let mut mapping = selection(seam("mapping").find("fast").expect("hybrid mapping"));
-                mapping.params = vec![("log_blocks", 3.0), ("broken", broken), ("start", start), ("gather", gather)];
+                mapping.set("log_blocks", 3.into());
+                for (name, word) in [("broken", broken), ("start", start), ("gather", gather)] {
+                    mapping.set(name, word.into());
+                }
                 let policies = Policies {
                     mapping: &mapping,
                     allocation: &selection(allocation),
@@ -575,12 +580,13 @@ fn collections_ahead_of_need_leave_the_map_whole() {
         for victim in seam("victim").choices {
             let chosen = |key: &str, name| selection(seam(key).find(name).expect("a choice"));
             let mut gc_schedule = gc_schedule.clone();
-            gc_schedule.params[0].1 = 1.0 + f64::from(u8::from(separation == "dac" || paired_page == "slc-buffer"));
+            let more = u32::from(separation == "dac" || paired_page == "slc-buffer");
+            gc_schedule.set("free_blocks", (1 + more).into());
             let mut mapped = chosen("mapping", mapping);
             match mapping {
-                "fast" => mapped.params[0].1 = 4.0,
+                "fast" => mapped.set("log_blocks", 4.into()),
                 // Five entries for each of eight planes.
-                "dftl" => mapped.params[0].1 = 320.0,
+                "dftl" => mapped.set("cache", ParamValue::Size(320)),
                 _ => {}
             }
             let reclaim_unit = chosen("reclaim_unit", unit);

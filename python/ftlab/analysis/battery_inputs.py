@@ -143,8 +143,10 @@ def near(value: Any, key: str, random: Random) -> Any:
 
 
 def _param(param: dict[str, Any], random: Random) -> Any:
-    if param["words"]:
+    if param["kind"] == "word":
         return random.choice(param["words"])
+    if param["kind"] == "flag":
+        return random.choice((True, False, 0, 1))
     ends = (
         param["min"],
         param["max"],
@@ -154,7 +156,7 @@ def _param(param: dict[str, Any], random: Random) -> Any:
         param["min"] - 1,
     )
     value = random.choice(ends)
-    return int(value) if param["kind"] in ("whole", "size") and abs(value) < 2**62 else value
+    return int(value) if param["kind"] in ("integer", "size") and abs(value) < 2**62 else value
 
 
 def nested(depth: int, of: str) -> Any:

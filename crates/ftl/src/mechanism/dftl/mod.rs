@@ -74,10 +74,7 @@ pub(crate) const CHOICE: Choice = Choice {
     doc: "Page mapping with the map in flash (DFTL): translation pages, and a cached mapping table in DRAM.",
     params: &[Param {
         name: "cache",
-        default: 65_536.0,
-        min: 1.0,
-        max: 1e12,
-        kind: ParamKind::Size,
+        kind: ParamKind::Size { default: 65_536, min: 1, max: 1_000_000_000_000 },
         doc: "The cached mapping table of the whole device, 8 bytes per entry, divided evenly among the planes (with twin \
               blocks: the dies).",
     }],
@@ -269,7 +266,7 @@ impl Dftl {
         }
         let domains = u64::from(geometry.domains());
         let all = translation_pages(geometry, user_pages);
-        let of_cache = policies.mapping.get("cache") as u64;
+        let of_cache = policies.mapping.size("cache");
         let cache = Cache::bytes(capacity(geometry, user_pages, of_cache), domains, user_pages, all);
         let has_owners_elsewhere = crate::allocation::is_dynamic(policies.allocation.name);
         let moved = most_moved(geometry, all / domains, has_owners_elsewhere) as u64;
@@ -292,7 +289,7 @@ impl Dftl {
         if !policies.has_map() {
             return Ok(None);
         }
-        let bytes = policies.mapping.get("cache") as u64;
+        let bytes = policies.mapping.size("cache");
         let pages = u64::from(kernel.user_pages());
         let memory = |reason| OutOfMemory { megabytes: pages * 4 / 1_000_000, reason };
         Dftl::new(kernel.geometry(), pages, bytes, allocation).map(Some).map_err(memory)
