@@ -781,7 +781,8 @@ mod tests {
                 ("order", ["channel", "global"][(seed / 2 % 2) as usize].into()),
                 ("release", ["programmed", "transferred"][(seed % 2) as usize].into()),
             ];
-            let mut model = Model::new(["fifo", "lru"][(seed / 4 % 2) as usize], params);
+            let policies = &SEAM.choices[1..];
+            let mut model = Model::new(policies[seed as usize / 4 % policies.len()].name, params);
             for _ in 0..400 {
                 model.step(&mut random);
                 model.check();

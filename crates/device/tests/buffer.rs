@@ -257,9 +257,10 @@ fn what_is_in_the_chip_is_read_from_the_buffer_and_is_not_durable() {
 #[test]
 fn two_writes_of_a_page_are_never_lost_or_exchanged() {
     let (mut seen, mut early) = (0.0, 0);
+    let buffers = names("write_buffer", &["none"]);
     for seed in 0..160 {
         let mut config = random_config(seed + 9_000_000);
-        let policy = ["fifo", "lru"][seed as usize % 2];
+        let policy = buffers[seed as usize % buffers.len()];
         let order = ["channel", "global"][(seed / 2 % 2) as usize];
         let release = ["programmed", "transferred"][(seed / 4 % 2) as usize];
         let page = page_size(&config);
@@ -333,9 +334,10 @@ fn dirty_pages_are_told_by_channel() {
 
 #[test]
 fn what_is_written_is_merged_dropped_or_programmed() {
+    let buffers = names("write_buffer", &["none"]);
     for seed in 0..200 {
         let mut config = random_config(seed + 5_000_000);
-        let buffer = ["fifo", "lru"][seed as usize % 2];
+        let buffer = buffers[seed as usize % buffers.len()];
         let page = page_size(&config);
         let size = page * (1 + seed % 5).min(config.device.user_capacity / page);
         choose(

@@ -156,7 +156,7 @@ fn twin_blocks_keep_planes_in_step_with_the_map_in_flash() {
 /// Where a page lies says nothing about its entry: hits and write-backs are those of pages that lie at home.
 #[test]
 fn a_dynamic_allocation_keeps_the_closed_form() {
-    for allocation in ["F", "D", "F2"] {
+    for allocation in dynamic_allocations() {
         let mut config = plain(2, 1, 1, 1, 1024, 128);
         choose(&mut config.ftl, "allocation", allocation, &[]);
         config.device.page_size = 512;
@@ -184,7 +184,7 @@ fn a_dynamic_allocation_keeps_the_closed_form() {
 /// the other; in time those that wait together share updates, so somewhat less is written.
 #[test]
 fn collections_that_wait_for_updates_elsewhere_share_them() {
-    for (allocation, unit) in [("F", "block"), ("D", "twin"), ("F2", "twin")] {
+    for (allocation, unit) in dynamic_allocations().into_iter().zip(["block", "twin", "twin"].into_iter().cycle()) {
         let mut config = plain(2, 1, 2, 2, 64, 32);
         config.device.page_size = 512;
         config.device.user_capacity = 8 * 48 * 32 * 512;

@@ -126,7 +126,7 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
     choose(&mut config.ftl, "reclaim_unit", "twin", &[]);
     choose(&mut config.ftl, "scheduler", "paq", &[]);
     all.push(("twin blocks, map in flash".into(), config));
-    for allocation in ["CWDP", "PCWD", "F", "D", "F2"] {
+    for allocation in [vec!["CWDP", "PCWD"], dynamic_allocations()].concat() {
         let mut config = reference(executor);
         let footprint = config.device.user_capacity;
         config.workload.source = Source::Generator(generator("uniform", 16_384, 0.3, footprint));
@@ -138,7 +138,7 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         all.push((format!("{allocation} paq, two pages, fresh"), config));
     }
     for (name, multiplane) in [("off", Multiplane::Off), ("pac", Multiplane::Pac), ("bac", Multiplane::Bac)] {
-        for scheduler in ["fifo", "paq"] {
+        for scheduler in names("scheduler", &[]) {
             let mut config = reference(executor);
             config.device.multiplane = multiplane;
             choose(&mut config.ftl, "scheduler", scheduler, &[]);
@@ -151,7 +151,7 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
     let mut config = reference(executor);
     config.device.program_order = ProgramOrder::Shadow;
     all.push(("program_order=shadow".into(), config));
-    for scheduler in ["fifo", "paq"] {
+    for scheduler in names("scheduler", &[]) {
         let mut config = reference(executor);
         config.device.timing.command_overhead = base::Duration(700);
         config.device.timing.dram_bandwidth = Some(250_000_000);

@@ -56,7 +56,7 @@ fn idle(summary: &Value) -> f64 {
 /// With independent channels one collects while the buffer fills with its pages, and the others are idle.
 #[test]
 fn idle_time_of_channels_is_filled() {
-    for mapping in ["page", "dftl", "fast"] {
+    for mapping in names("mapping", &[]) {
         let config = channels(4, 1, mapping);
         let alone = under(&config, "threshold", &[]);
         assert_eq!(figure(&alone, "gc.forward"), 0.0);
@@ -171,7 +171,7 @@ fn the_trigger_decides_how_much_is_merged_early() {
 
 #[test]
 fn without_preemption_nothing_is_put_down() {
-    for mapping in ["page", "dftl", "fast"] {
+    for mapping in names("mapping", &[]) {
         let config = channels(4, 1, mapping);
         for schedule in ["forwarding", "cycle-filling", "background"] {
             let summary = under(&config, schedule, &[("preempt", "off".into())]);
@@ -186,7 +186,7 @@ fn without_preemption_nothing_is_put_down() {
 /// Requests come in bursts, with pauses in between. What is collected in these, no write waits for.
 #[test]
 fn background_collection_uses_pauses() {
-    for mapping in ["page", "dftl", "fast"] {
+    for mapping in names("mapping", &[]) {
         let mut config = channels(2, 1, mapping);
         choose(&mut config.ftl, "write_buffer", "none", &[]);
         config.host.replay = Replay::Open;

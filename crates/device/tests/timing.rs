@@ -179,7 +179,7 @@ fn part_of_a_page_is_read_in_part_at_the_price_of_the_whole() {
 fn commands_of_several_planes() {
     for planes in [2u64, 4] {
         for multiplane in [Multiplane::Off, Multiplane::Any, Multiplane::Pac, Multiplane::Bac] {
-            for scheduler in ["fifo", "paq"] {
+            for scheduler in names("scheduler", &[]) {
                 for variant in variants() {
                     let mut config = cells(Cell::Tlc, ProgramOrder::Consecutive, planes as u32);
                     config.device.multiplane = multiplane;
@@ -441,7 +441,7 @@ fn a_saturated_channel() {
         config.host.queue_depth = 128;
         let carried = rate(&config, 1, times.command + times.bus);
         // Commands go ahead of data, so no array stands still while the channel carries.
-        for scheduler in ["fifo", "paq"] {
+        for scheduler in names("scheduler", &[]) {
             choose(&mut config.ftl, "scheduler", scheduler, &[]);
             within_a_percent(bandwidth(&config, "sequential", false, 12_000), carried, "channel, programs");
             let reads = bandwidth(&config, "sequential", true, 12_000);

@@ -9,6 +9,7 @@ use base::{
     Cause, Cell, Choice, Dimensions, Geometry, Lpn, PageLayout, ParamValue, Ppn, ProgramOrder, Seam, Selection,
 };
 use engine::Stream;
+use ftl::allocation::is_dynamic;
 use ftl::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View};
 use ftl::{Done, Finished, Ftl, Group, Holds, Op, OutOfMemory, Peek, Placed, Policies, Put, Step, Turn};
 
@@ -322,6 +323,11 @@ fn geometry(reclaim_unit: &Choice, blocks: u32) -> Geometry {
     })
 }
 
+/// Reclaim units; a superblock is a plain block of wider pages to the FTL.
+fn units_of_the_ftl() -> impl Iterator<Item = &'static Choice> {
+    seam("reclaim_unit").choices.iter().filter(|unit| unit.name != "superblock")
+}
+
 #[test]
 fn every_combination_of_registered_policies() {
     let mut combinations = 0;
@@ -331,11 +337,7 @@ fn every_combination_of_registered_policies() {
             for victim in seam("victim").choices {
                 for separation in seam("separation").choices {
                     for wear_leveling in seam("wear_leveling").choices {
-                        for reclaim_unit in seam("reclaim_unit").choices {
-                            let is_plain_to_the_ftl = reclaim_unit.name == "superblock";
-                            if is_plain_to_the_ftl {
-                                continue;
-                            }
+                        for reclaim_unit in units_of_the_ftl() {
                             combinations += 1;
                             let policies =
                                 [allocation, block_allocation, victim, separation, wear_leveling, unprotected];
@@ -352,7 +354,9 @@ fn every_combination_of_registered_policies() {
 #[test]
 fn every_protection_of_paired_pages() {
     let mut combinations = 0;
-    for allocation in ["CWDP", "F"].map(|name| seam("allocation").find(name).expect("an allocation")) {
+    // A static order, and a dynamic allocation.
+    let orders = seam("allocation").choices.chunk_by(|a, b| is_dynamic(a.name) == is_dynamic(b.name));
+    for allocation in orders.map(|alike| &alike[0]) {
         for victim in seam("victim").choices {
             for separation in seam("separation").choices {
                 for wear_leveling in seam("wear_leveling").choices {
@@ -426,7 +430,7 @@ fn a_map_in_flash_under_every_policy() {
         seam(key).choices.iter().filter(|choice| !except.contains(&choice.name)).collect()
     };
     let (dynamic, orders): (Vec<_>, Vec<_>) =
-        seam("allocation").choices.iter().partition(|order| ftl::allocation::is_dynamic(order.name));
+        seam("allocation").choices.iter().partition(|order| is_dynamic(order.name));
     let mut combinations = 0;
     for victim in names("victim", &[]) {
         for separation in names("separation", &[]) {
@@ -458,7 +462,7 @@ fn a_map_in_flash_under_every_policy() {
 fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks: u32, cache: u32, page_size: u32) {
     let name = choices.map(|choice| choice.name).join(", ");
     // Two planes of sixteen blocks of four pages of 4 or 16 entries; several dies where entries lie elsewhere.
-    let (channels, dies) = if ftl::allocation::is_dynamic(choices[0].name) { (2, 2) } else { (1, 1) };
+    let (channels, dies) = if is_dynamic(choices[0].name) { (2, 2) } else { (1, 1) };
     let geometry = Geometry::new(Dimensions {
         channels,
         dies_per_chip: dies,
@@ -515,7 +519,7 @@ fn hybrid_mapping_under_every_static_order() {
     let first = |key| selection(&seam(key).choices[0]);
     let mut combinations = 0;
     for allocation in seam("allocation").choices {
-        if ftl::allocation::is_dynamic(allocation.name) {
+        if is_dynamic(allocation.name) {
             continue;
         }
         for block_allocation in seam("block_allocation").choices {
@@ -560,9 +564,9 @@ fn collections_ahead_of_need_leave_the_map_whole() {
     let first = |key| selection(&seam(key).choices[0]);
     let gc_schedule = selection(seam("gc_schedule").find("background").expect("a schedule"));
     let mut kinds = Vec::new();
-    for mapping in ["page", "dftl", "fast"] {
-        for unit in ["block", "twin"] {
-            for separation in ["none", "host-gc", "dac"] {
+    for mapping in seam("mapping").choices.iter().map(|mapping| mapping.name) {
+        for unit in units_of_the_ftl().map(|unit| unit.name) {
+            for separation in seam("separation").choices.iter().map(|separation| separation.name) {
                 for paired_page in ["none", "lsb-backup", "slc-buffer"] {
                     kinds.push((mapping, unit, separation, paired_page));
                 }

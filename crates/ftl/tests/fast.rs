@@ -256,8 +256,10 @@ fn random_machine(seed: u64) -> (Machine, Mixed, Stream) {
         start: [Start::Always, Start::IfSpare][random.below(2) as usize],
         gather: GATHER[random.below(2) as usize],
     };
-    let order = ["CWDP", "PDWC", "DPCW"][random.below(3) as usize];
-    let pool = ["first-fit", "least-worn"][random.below(2) as usize];
+    let orders: Vec<_> = allocation::SEAM.choices.iter().filter(|order| !allocation::is_dynamic(order.name)).collect();
+    let order = orders[random.below(orders.len() as u64) as usize].name;
+    let pools = ftl::pool::SEAM.choices;
+    let pool = pools[random.below(pools.len() as u64) as usize].name;
     let mixed = Mixed {
         random: Stream::new(seed, "fast workload"),
         pages: user_pages as u32,

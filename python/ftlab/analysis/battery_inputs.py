@@ -641,13 +641,17 @@ def _requests(s: Scratch, count: int) -> tuple[str, dict[str, int]]:
     return "\n".join(lines) + "\n", totals
 
 
+def _names(seam: str) -> list[str]:
+    return [choice["name"] for choice in SEAMS[seam]]
+
+
 POLICIES: dict[str, Sequence[Any]] = {
-    "ftl.victim": ("greedy", {"rga": {"d": 3}}, "fifo", "random", "cost-benefit"),
-    "ftl.allocation": ("CWDP", "PDWC", "F", "D"),
-    "ftl.block_allocation": ("first-fit", "least-worn"),
+    "ftl.victim": (*_names("victim"), {"rga": {"d": 3}}),
+    "ftl.allocation": _names("allocation"),
+    "ftl.block_allocation": _names("block_allocation"),
     "ftl.write_buffer": ("none", {"fifo": {"size": "64KiB"}}, {"lru": {"size": "128KiB"}}),
-    "ftl.scheduler": ("fifo", "paq"),
-    "ftl.wear_leveling": ("none", "static"),
+    "ftl.scheduler": _names("scheduler"),
+    "ftl.wear_leveling": _names("wear_leveling"),
     "host.replay": ("open", "closed", "batch"),
     "run.payload": ("none", "stamp"),
     "run.checks": ("fast", "full"),

@@ -24,6 +24,25 @@ pub fn choose(ftl: &mut Ftl, seam: &str, name: &str, params: &[(&str, ParamValue
     ftl.seams.iter_mut().find(|(key, _)| *key == seam).expect("a seam").1 = selection;
 }
 
+/// The names that a seam offers, but for some.
+pub fn names(seam: &str, except: &[&str]) -> Vec<&'static str> {
+    let registered = device::seams().into_iter().find(|s| s.key == seam).expect("a seam");
+    registered.choices.iter().map(|choice| choice.name).filter(|name| !except.contains(name)).collect()
+}
+
+/// The allocations that give a page to whichever die is free.
+pub fn dynamic_allocations() -> Vec<&'static str> {
+    names("allocation", &[]).into_iter().filter(|name| ftl::allocation::is_dynamic(name)).collect()
+}
+
+/// Whether a policy looks at time: then the executors need not agree.
+pub fn looks_at_time(config: &Config) -> bool {
+    let unit = config.ftl.get("reclaim_unit");
+    ftl::allocation::is_dynamic(config.ftl.get("allocation").name)
+        || unit.name == "twin" && unit.number("neighbours") > 0.0
+        || config.ftl.get("paired_page").name == "gcmix-adaptive"
+}
+
 /// A parameter with one of its words, or with yes or no.
 pub fn either(r: &mut Stream, seam: &str, choice: &str, name: &'static str) -> (&'static str, ParamValue) {
     let registered = device::seams().into_iter().find(|s| s.key == seam).and_then(|seam| seam.find(choice));
@@ -257,13 +276,14 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
         choose(ftl, "mapping", "page", &[]);
     }
     if ftl.get("mapping").name == "dftl" {
-        let order = *pick::<&str>(r, &["CWDP", "PDWC", "DPCW", "WCPD", "F", "D", "F2"]);
+        let order = *pick(r, &[vec!["CWDP", "PDWC", "DPCW", "WCPD"], dynamic_allocations()].concat());
         choose(ftl, "allocation", order, &[]);
-        let scheme = *pick::<&str>(r, &["none", "none", "lsb-backup", "parity-backup", "page-buffer"]);
+        let protections = names("paired_page", &["slc-buffer", "gcmix", "gcmix-adaptive"]);
+        let scheme = *pick(r, &[vec!["none"], protections].concat());
         choose(ftl, "paired_page", scheme, &[]);
     } else if r.below(2) == 0 {
-        // Dynamic allocations are three of 27: give them half of the cases.
-        let dynamic = *pick::<&str>(r, &["F", "D", "F2"]);
+        // Dynamic allocations are a few among many static orders: give them half of the cases.
+        let dynamic = *pick(r, &dynamic_allocations());
         choose(ftl, "allocation", dynamic, &[]);
     }
     if ftl.get("reclaim_unit").name == "twin" {
