@@ -11,8 +11,8 @@ pub mod request;
 pub mod units;
 
 pub use cause::{Cause, OpKind};
-pub use choice::{Choice, Param, ParamKind, Seam, Selection};
-pub use geometry::{Cell, FastDiv, Geometry, InStep, Multiplane, PageLayout, PageType, ProgramOrder};
+pub use choice::{Choice, Param, ParamKind, ParamValue, Seam, Selection};
+pub use geometry::{Cell, Dimensions, FastDiv, Geometry, InStep, Multiplane, PageLayout, PageType, ProgramOrder};
 pub use ids::{Lpn, Ppn};
 pub use request::{Request, RequestKind};
 pub use units::{Duration, Instant};

@@ -66,7 +66,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         return refuse(NO_STATES, "age the device by `sequential`, `random` or `steady`");
     }
     let geometry = device::geometry(config);
-    let bytes = config.ftl.get("mapping").get("cache") as u64;
+    let bytes = config.ftl.get("mapping").size("cache");
     if ftl::dftl::cached_entries(&geometry, bytes) < u64::from(ftl::dftl::LEAST_ENTRIES) {
         let (domains, entry) = (geometry.domains(), ftl::dftl::CACHED_ENTRY_BYTES);
         let parts = if geometry.unit_width > 1 { "dies" } else { "planes" };
@@ -89,7 +89,7 @@ pub(crate) fn in_words(config: &Config) -> String {
     if !is_dftl(config) {
         return String::new();
     }
-    let free = config.ftl.get("gc_schedule").get("free_blocks") as u32;
+    let free = config.ftl.get("gc_schedule").integer("free_blocks");
     // One is being filled with translation pages.
     let more = ftl::reserve(&device::geometry(config), &device::policies(config)) - free + 1;
     format!(", and {more} more and the translation pages,")

@@ -82,9 +82,9 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
 
 /// What a plane holds besides user data and free blocks, for the text about user spaces that are too large.
 pub(crate) fn log_in_words(config: &Config) -> String {
-    let log = f64::from(ftl::fast::LEAST_LOG_BLOCKS);
+    let log = ftl::fast::LEAST_LOG_BLOCKS;
     if is_hybrid(config) {
-        format!(" and {} log blocks", config.ftl.get("mapping").get("log_blocks").max(log))
+        format!(" and {} log blocks", config.ftl.get("mapping").integer("log_blocks").max(log))
     } else {
         String::new()
     }
@@ -92,19 +92,20 @@ pub(crate) fn log_in_words(config: &Config) -> String {
 
 /// The log has to fit beside the user space.
 fn check_log(config: &Config) -> Result<(), Refusal> {
-    let (log, free) = (config.ftl.get("mapping").get("log_blocks"), config.ftl.get("gc_schedule").get("free_blocks"));
+    let (log, free) =
+        (config.ftl.get("mapping").integer("log_blocks"), config.ftl.get("gc_schedule").integer("free_blocks"));
     let user_pages = config.device.user_capacity / crate::gang::page_size(config);
-    let most = ftl::fast::most_log_blocks(&device::geometry(config), user_pages, free as u32);
+    let most = ftl::fast::most_log_blocks(&device::geometry(config), user_pages, free);
     let least = ftl::fast::LEAST_LOG_BLOCKS;
     let refuse = |message: String, help: String| Err(Refusal { key: "ftl.mapping", message, help });
-    if log > 0.0 && log < f64::from(least) {
+    if log > 0 && log < least {
         return refuse(
             format!("{log} log block in each plane is too few: one takes sequential writes, one or more random writes"),
             format!("set `mapping.fast.log_blocks` to {least} or more, or to 0 for all spare blocks"),
         );
     }
     // Without room for the fewest log blocks the user space is at fault.
-    if most >= least && log > f64::from(most) {
+    if most >= least && log > most {
         return refuse(
             format!(
                 "{log} log blocks in each plane do not fit: beside the user space and {free} blocks held free there is \

@@ -158,7 +158,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     if capacity <= largest {
         return Ok(());
     }
-    let free = config.ftl.get("gc_schedule").get("free_blocks");
+    let free = config.ftl.get("gc_schedule").integer("free_blocks");
     if largest == 0 {
         return Err(Refusal {
             key: "ftl.gc_schedule",

@@ -1,7 +1,7 @@
 //! How much memory a configuration takes, and whether there is as much: said before anything is allocated. The figures
 //! are those of the parts themselves, each beside its allocation.
 
-use base::Geometry;
+use base::{Geometry, ParamValue};
 use config::Config;
 use config::model::{Executor, Payload, Precondition, Source};
 pub use engine::memory::room;
@@ -154,14 +154,14 @@ fn remedy(config: &Config, key: Key, fits: impl Fn(&Config) -> bool) -> String {
             "set `run.payload` to \"none\"".into()
         }
         Key::Cache => {
-            let most = most(config.ftl.get("mapping").get("cache") as u64, |cache| {
+            let most = most(config.ftl.get("mapping").size("cache"), |cache| {
                 fits(&changed(&|config| set(config, "mapping", "cache", cache)))
             });
             most.map_or_else(smaller, |cache| format!("`mapping.dftl.cache` can be at most {}", size(cache)))
         }
         Key::Buffer => {
             let page = gang::page_size(config);
-            let most = most(config.ftl.get("write_buffer").get("size") as u64 / page, |pages| {
+            let most = most(config.ftl.get("write_buffer").size("size") / page, |pages| {
                 fits(&changed(&|config| set(config, "write_buffer", "size", pages * page)))
             });
             most.map_or_else(smaller, |pages| format!("the write buffer can have at most {}", size(pages * page)))
@@ -187,8 +187,7 @@ fn smaller() -> String {
 
 fn set(config: &mut Config, seam: &str, param: &str, value: u64) {
     let seam = config.ftl.seams.iter_mut().find(|(key, _)| *key == seam);
-    let params = seam.into_iter().flat_map(|(_, selection)| &mut selection.params);
-    params.filter(|(name, _)| *name == param).for_each(|(_, old)| *old = value as f64);
+    seam.into_iter().for_each(|(_, selection)| selection.set(param, ParamValue::Size(value)));
 }
 
 /// The device with so many blocks per plane.

@@ -31,7 +31,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
             "age the device by `sequential`, `random` or `steady`",
         );
     }
-    let free = config.ftl.get("gc_schedule").get("free_blocks");
+    let free = config.ftl.get("gc_schedule").integer("free_blocks");
     let (bits, wordlines) = (config.device.cell.bits(), config.device.pages_per_block / config.device.cell.bits());
     if wordlines < bits {
         return refuse(
@@ -47,7 +47,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         "slc-buffer" if config.ftl.get("separation").name == "host-gc" => {
             refuse("separates host writes from copies by itself".into(), "set `separation = \"none\"`")
         }
-        "slc-buffer" if free < 2.0 => refuse(
+        "slc-buffer" if free < 2 => refuse(
             "merges its buffer while a plane has as few as `free_blocks` free blocks, and needs two".into(),
             "set `free_blocks` of `ftl.gc_schedule` to 2 or more",
         ),
@@ -71,7 +71,7 @@ pub(crate) fn check_saved(config: &Config) -> Result<(), RunError> {
 fn check_mixing(config: &Config, scheme: &str) -> Result<(), Refusal> {
     let selection = config.ftl.get("paired_page");
     let reserve = ftl::reserve(&device::geometry(config), &device::policies(config));
-    let (low, high) = (f64::from(reserve) + selection.get("low"), selection.get("high"));
+    let (low, high) = (reserve + selection.integer("low"), selection.integer("high"));
     let refuse = |key: &'static str, message: String, help: String| Err(Refusal { key, message, help });
     if high <= low {
         return refuse(
@@ -112,7 +112,7 @@ fn check_regions(config: &Config) -> Result<(), Refusal> {
         return Ok(());
     }
     let refuse = |key: &'static str, message: String, help: String| Err(Refusal { key, message, help });
-    let (regions, free) = (separation.get("regions"), config.ftl.get("gc_schedule").get("free_blocks"));
+    let (regions, free) = (separation.integer("regions"), config.ftl.get("gc_schedule").integer("free_blocks"));
     if free < regions {
         return refuse(
             "ftl.gc_schedule",

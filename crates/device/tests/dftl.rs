@@ -2,6 +2,7 @@
 
 mod common;
 
+use base::ParamValue;
 use common::*;
 use config::Config;
 use config::model::*;
@@ -11,7 +12,7 @@ use serde_json::Value;
 
 /// Bytes of a cached mapping table with so many entries for each of so many planes.
 fn cache(config: &mut Config, planes: u32, entries: u32) {
-    choose(&mut config.ftl, "mapping", "dftl", &[("cache", f64::from(planes * entries * 8))]);
+    choose(&mut config.ftl, "mapping", "dftl", &[("cache", ParamValue::Size(u64::from(planes * entries * 8)))]);
 }
 
 /// A figure of the mapping.
@@ -108,9 +109,9 @@ fn a_cache_as_large_as_the_map_is_page_mapping() {
         config.run.executor = Executor::Count;
         choose(&mut config.ftl, "victim", victim, &[]);
         write(&mut config, "uniform", 3);
-        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 5.0)]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 5.into())]);
         let page = run(&config);
-        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 2.0)]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 2.into())]);
         cache(&mut config, 4, 52 * 32);
         let dftl_run = run(&config);
         assert_eq!((mapping(&dftl_run, "reads"), mapping(&dftl_run, "programs")), (0.0, 0.0));
@@ -155,7 +156,7 @@ fn twin_blocks_keep_planes_in_step_with_the_map_in_flash() {
 /// Where a page lies says nothing about its entry: hits and write-backs are those of pages that lie at home.
 #[test]
 fn a_dynamic_allocation_keeps_the_closed_form() {
-    for allocation in ["F", "D", "F2"] {
+    for allocation in dynamic_allocations() {
         let mut config = plain(2, 1, 1, 1, 1024, 128);
         choose(&mut config.ftl, "allocation", allocation, &[]);
         config.device.page_size = 512;
@@ -183,7 +184,7 @@ fn a_dynamic_allocation_keeps_the_closed_form() {
 /// the other; in time those that wait together share updates, so somewhat less is written.
 #[test]
 fn collections_that_wait_for_updates_elsewhere_share_them() {
-    for (allocation, unit) in [("F", "block"), ("D", "twin"), ("F2", "twin")] {
+    for (allocation, unit) in dynamic_allocations().into_iter().zip(["block", "twin", "twin"].into_iter().cycle()) {
         let mut config = plain(2, 1, 2, 2, 64, 32);
         config.device.page_size = 512;
         config.device.user_capacity = 8 * 48 * 32 * 512;
@@ -320,8 +321,8 @@ fn what_makes_no_sense_is_refused() {
     choose(&mut config.ftl, "gc_schedule", "forwarding", &[]);
     assert_refused(&config, "ftl.mapping", "wait for map entries on other planes");
     let mut config = small();
-    choose(&mut config.ftl, "separation", "dac", &[("regions", 8.0)]);
-    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 8.0)]);
+    choose(&mut config.ftl, "separation", "dac", &[("regions", 8.into())]);
+    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 8.into())]);
     config.device.user_capacity /= 2;
     assert!(device::check(&config).is_ok());
     let mut config = small();

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::{Cell, Duration};
+use base::{Cell, Duration, ParamValue};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -179,7 +179,7 @@ impl Pair {
 
     fn set_choices(&self, config: &mut Config) {
         let ftl = &mut config.ftl;
-        let cache = [("cache", 4.0 * 16.0 * 8.0)];
+        let cache = [("cache", ParamValue::Size(4 * 16 * 8))];
         choose(ftl, "mapping", self.mapping, if self.mapping == "dftl" { &cache } else { &[] });
         choose(ftl, "allocation", "CWDP", &[]);
         choose(ftl, "scheduler", "paq", &[]);
@@ -200,9 +200,9 @@ impl Pair {
     /// So many blocks are held free that a collection can open one in each of three regions. Preemption is of collections
     /// ahead of need.
     fn set_schedule(&self, ftl: &mut Ftl) {
-        let free = ("free_blocks", 3.0);
+        let free = ("free_blocks", 3.into());
         let preempts = self.has(Mechanism::Preemption);
-        let preempt = ("preempt", if preempts { 0.0 } else { 1.0 });
+        let preempt = ("preempt", if preempts { "on" } else { "off" }.into());
         match self.chosen("gc_schedule") {
             Some(name) => choose(ftl, "gc_schedule", name, &[free, preempt]),
             None if preempts => choose(ftl, "gc_schedule", "background", &[free, preempt]),
@@ -286,13 +286,13 @@ impl Pair {
 }
 
 /// Parameters for a small device.
-fn params(choice: &str) -> &'static [(&'static str, f64)] {
+fn params(choice: &str) -> &'static [(&'static str, ParamValue)] {
     match choice {
-        "dac" => &[("regions", 3.0)],
-        "slc-buffer" => &[("blocks", 2.0)],
-        "gcmix" | "gcmix-adaptive" => &[("high", 12.0)],
-        "static" => &[("threshold", 1.0)],
-        "fifo" | "lru" => &[("size", 8192.0)],
+        "dac" => &[("regions", ParamValue::Integer(3))],
+        "slc-buffer" => &[("blocks", ParamValue::Integer(2))],
+        "gcmix" | "gcmix-adaptive" => &[("high", ParamValue::Integer(12))],
+        "static" => &[("threshold", ParamValue::Integer(1))],
+        "fifo" | "lru" => &[("size", ParamValue::Size(8192))],
         _ => &[],
     }
 }

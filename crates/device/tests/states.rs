@@ -112,9 +112,9 @@ fn a_state_can_be_used_under_every_other_policy() {
                 let mut other = from_state(&config, &file.0);
                 choose(&mut other.ftl, seam, choice.name, &[]);
                 if seam == "gc_schedule" {
-                    let free_blocks = config.ftl.get(seam).get("free_blocks");
-                    let fewer = if config.ftl.get("separation").name == "dac" { free_blocks } else { 1.0 };
-                    choose(&mut other.ftl, seam, choice.name, &[("free_blocks", fewer)]);
+                    let free_blocks = config.ftl.get(seam).integer("free_blocks");
+                    let fewer = if config.ftl.get("separation").name == "dac" { free_blocks } else { 1 };
+                    choose(&mut other.ftl, seam, choice.name, &[("free_blocks", fewer.into())]);
                 }
                 other.run.executor = executor;
                 other.run.seed = 99;
@@ -164,9 +164,9 @@ fn a_state_that_does_not_fit_is_refused_with_the_key_and_both_values() {
     refused("device.program_order", "consecutive", "shadow", &|c| c.device.program_order = ProgramOrder::Shadow);
     refused("device.user_capacity", &user.to_string(), &(user - 8192).to_string(), &|c| c.device.user_capacity -= 8192);
     refused("ftl.allocation", "CWDP", "F2", &|c| choose(&mut c.ftl, "allocation", "F2", &[]));
-    for (over, name) in [(0.0, "channels"), (1.0, "planes"), (2.0, "channels-and-planes")] {
-        refused("ftl.reclaim_unit", "block", &format!("superblock over {name}"), &|c| {
-            choose(&mut c.ftl, "reclaim_unit", "superblock", &[("over", over)]);
+    for over in ["channels", "planes", "channels-and-planes"] {
+        refused("ftl.reclaim_unit", "block", &format!("superblock over {over}"), &|c| {
+            choose(&mut c.ftl, "reclaim_unit", "superblock", &[("over", over.into())]);
         });
     }
     refused("ftl.separation", "none", "host-gc", &|c| choose(&mut c.ftl, "separation", "host-gc", &[]));

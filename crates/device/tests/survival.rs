@@ -153,7 +153,7 @@ fn protections_keep_what_twin_blocks_hold() {
 
 #[test]
 fn a_victim_erased_too_early_is_caught() {
-    let broken = "paired_page={gcmix={high=6,hold=0}}";
+    let broken = "paired_page={gcmix={high=6,hold=false}}";
     for (cell, order) in [("mlc", "shadow"), ("tlc", "consecutive"), ("tlc", "shadow")] {
         assert!(outcome(broken, cell, order, NONE, Trouble::PowerCut).losing > 0);
         assert!(outcome(broken, cell, order, NONE, Trouble::ProgramFailure).losing > 0);

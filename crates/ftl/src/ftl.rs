@@ -46,7 +46,7 @@ enum Mapping {
 /// The largest user space, in pages, that the FTL can keep writable for ever under these policies.
 pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
     if policies.is_hybrid() {
-        fast::largest_user_pages(geometry, policies.mapping.get("log_blocks") as u32, policies.free_blocks())
+        fast::largest_user_pages(geometry, policies.mapping.integer("log_blocks"), policies.free_blocks())
     } else {
         Plan::new(policies, geometry).largest_user_pages(geometry)
     }

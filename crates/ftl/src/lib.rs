@@ -57,19 +57,13 @@ pub static RECLAIM_UNIT: Seam = Seam {
             params: &[
                 Param {
                     name: "pad",
-                    default: 1.0,
-                    min: 0.0,
-                    max: 1.0,
-                    kind: ParamKind::Whole,
-                    doc: "1: a collection that ends between two planes fills the page offset with a dummy page, so that \
-                          the next pages start in step; 0: they start out of step.",
+                    kind: ParamKind::Flag { default: true },
+                    doc: "`true`: a collection that ends between two planes fills the page offset with a dummy page, so that \
+                          the next pages start in step; `false`: they start out of step.",
                 },
                 Param {
                     name: "neighbours",
-                    default: 0.05,
-                    min: 0.0,
-                    max: 100.0,
-                    kind: ParamKind::Number,
+                    kind: ParamKind::Number { default: 0.05, min: 0.0, max: 100.0 },
                     doc: "Other dies of the chip are collected along when their free pages exceed the threshold by at most \
                           this fraction of it; 0: never.",
                 },

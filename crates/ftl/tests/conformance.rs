@@ -5,8 +5,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use base::{Cause, Cell, Choice, Geometry, Lpn, PageLayout, Ppn, ProgramOrder, Seam, Selection};
+use base::{
+    Cause, Cell, Choice, Dimensions, Geometry, Lpn, PageLayout, ParamValue, Ppn, ProgramOrder, Seam, Selection,
+};
 use engine::Stream;
+use ftl::allocation::is_dynamic;
 use ftl::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View};
 use ftl::{Done, Finished, Ftl, Group, Holds, Op, OutOfMemory, Peek, Placed, Policies, Put, Step, Turn};
 
@@ -17,12 +20,11 @@ fn seam(key: &str) -> &'static Seam {
 /// A choice with parameters at which a small device has something to do.
 fn selection(choice: &'static Choice) -> Selection {
     let mut selection = Selection::default_of(choice);
-    for (name, value) in &mut selection.params {
-        match *name {
-            "d" => *value = 3.0,
-            "threshold" => *value = 2.0,
-            "free_blocks" => *value = 1.0,
-            "regions" | "blocks" => *value = 2.0,
+    for param in choice.params {
+        match param.name {
+            "d" => selection.set("d", 3.into()),
+            "free_blocks" => selection.set("free_blocks", 1.into()),
+            "threshold" | "regions" | "blocks" => selection.set(param.name, 2.into()),
             _ => {}
         }
     }
@@ -310,7 +312,20 @@ impl Bench {
 /// Two channels, two dies, two planes of six blocks of four pages: small enough to be checked as a whole after
 /// every step.
 fn geometry(reclaim_unit: &Choice, blocks: u32) -> Geometry {
-    Geometry::new(2, 1, 2, 2, blocks, 4, 4096, if reclaim_unit.name == "twin" { 2 } else { 1 })
+    Geometry::new(Dimensions {
+        channels: 2,
+        dies_per_chip: 2,
+        planes_per_die: 2,
+        blocks_per_plane: blocks,
+        pages_per_block: 4,
+        unit_width: if reclaim_unit.name == "twin" { 2 } else { 1 },
+        ..Dimensions::ONE_PAGE
+    })
+}
+
+/// Reclaim units; a superblock is a plain block of wider pages to the FTL.
+fn units_of_the_ftl() -> impl Iterator<Item = &'static Choice> {
+    seam("reclaim_unit").choices.iter().filter(|unit| unit.name != "superblock")
 }
 
 #[test]
@@ -322,11 +337,7 @@ fn every_combination_of_registered_policies() {
             for victim in seam("victim").choices {
                 for separation in seam("separation").choices {
                     for wear_leveling in seam("wear_leveling").choices {
-                        for reclaim_unit in seam("reclaim_unit").choices {
-                            let is_plain_to_the_ftl = reclaim_unit.name == "superblock";
-                            if is_plain_to_the_ftl {
-                                continue;
-                            }
+                        for reclaim_unit in units_of_the_ftl() {
                             combinations += 1;
                             let policies =
                                 [allocation, block_allocation, victim, separation, wear_leveling, unprotected];
@@ -343,7 +354,9 @@ fn every_combination_of_registered_policies() {
 #[test]
 fn every_protection_of_paired_pages() {
     let mut combinations = 0;
-    for allocation in ["CWDP", "F"].map(|name| seam("allocation").find(name).expect("an allocation")) {
+    // A static order, and a dynamic allocation.
+    let orders = seam("allocation").choices.chunk_by(|a, b| is_dynamic(a.name) == is_dynamic(b.name));
+    for allocation in orders.map(|alike| &alike[0]) {
         for victim in seam("victim").choices {
             for separation in seam("separation").choices {
                 for wear_leveling in seam("wear_leveling").choices {
@@ -379,7 +392,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
     let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
     if separation.name == "dac" {
-        gc_schedule.params[0].1 = separation.get("regions");
+        gc_schedule.set("free_blocks", separation.value("regions"));
     }
     let policies = Policies {
         mapping: &selection(&seam("mapping").choices[0]),
@@ -423,7 +436,7 @@ fn a_map_in_flash_under_every_policy() {
         seam(key).choices.iter().filter(|choice| !except.contains(&choice.name)).collect()
     };
     let (dynamic, orders): (Vec<_>, Vec<_>) =
-        seam("allocation").choices.iter().partition(|order| ftl::allocation::is_dynamic(order.name));
+        seam("allocation").choices.iter().partition(|order| is_dynamic(order.name));
     // Under a dynamic allocation these are refused with a map in flash.
     let waits_for_room = |name: &str| name == "slc-buffer" || name.starts_with("gcmix");
     let mut combinations = 0;
@@ -431,7 +444,7 @@ fn a_map_in_flash_under_every_policy() {
         for separation in names("separation", &[]) {
             for wear_leveling in names("wear_leveling", &[]) {
                 for paired_page in names("paired_page", &[]) {
-                    for free_blocks in [1.0, 2.0] {
+                    for free_blocks in [1, 2] {
                         if paired_page.name == "slc-buffer" && separation.name == "host-gc" {
                             continue;
                         }
@@ -457,17 +470,26 @@ fn a_map_in_flash_under_every_policy() {
 }
 
 /// With units of a block of one plane, or of both.
-fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks: f64, cache: u32, page_size: u32) {
+fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks: u32, cache: u32, page_size: u32) {
     let name = choices.map(|choice| choice.name).join(", ");
     // Two planes of sixteen blocks of four pages of 4 or 16 entries; several dies where entries lie elsewhere.
-    let (channels, dies) = if ftl::allocation::is_dynamic(choices[0].name) { (2, 2) } else { (1, 1) };
-    let geometry = Geometry::new(channels, 1, dies, 2, 16, 4, page_size, unit_width);
+    let (channels, dies) = if is_dynamic(choices[0].name) { (2, 2) } else { (1, 1) };
+    let geometry = Geometry::new(Dimensions {
+        channels,
+        dies_per_chip: dies,
+        planes_per_die: 2,
+        blocks_per_plane: 16,
+        pages_per_block: 4,
+        page_size,
+        unit_width,
+        ..Dimensions::ONE_PAGE
+    });
     let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
-    let regions = if separation.name == "dac" { separation.get("regions") } else { 1.0 };
-    gc_schedule.params[0].1 = free_blocks.max(regions);
+    let regions = if separation.name == "dac" { separation.integer("regions") } else { 1 };
+    gc_schedule.set("free_blocks", free_blocks.max(regions).into());
     let mut mapping = selection(seam("mapping").find("dftl").expect("a map in flash"));
-    mapping.params = vec![("cache", f64::from(cache * 2 * ftl::dftl::CACHED_ENTRY_BYTES))];
+    mapping.set("cache", ParamValue::Size(u64::from(cache * 2 * ftl::dftl::CACHED_ENTRY_BYTES)));
     let policies = Policies {
         mapping: &mapping,
         allocation: &allocation,
@@ -508,15 +530,19 @@ fn hybrid_mapping_under_every_static_order() {
     let first = |key| selection(&seam(key).choices[0]);
     let mut combinations = 0;
     for allocation in seam("allocation").choices {
-        if ftl::allocation::is_dynamic(allocation.name) {
+        if is_dynamic(allocation.name) {
             continue;
         }
         for block_allocation in seam("block_allocation").choices {
             for case in 0..12 {
-                let (broken, start, gather) = (f64::from(case % 3), f64::from(case / 3 % 2), f64::from(case / 6));
+                let broken = ["merge", "fill", "waste"][case % 3];
+                let (start, gather) = (["always", "if-spare"][case / 3 % 2], ["all", "victim"][case / 6]);
                 combinations += 1;
                 let mut mapping = selection(seam("mapping").find("fast").expect("hybrid mapping"));
-                mapping.params = vec![("log_blocks", 3.0), ("broken", broken), ("start", start), ("gather", gather)];
+                mapping.set("log_blocks", 3.into());
+                for (name, word) in [("broken", broken), ("start", start), ("gather", gather)] {
+                    mapping.set(name, word.into());
+                }
                 let policies = Policies {
                     mapping: &mapping,
                     allocation: &selection(allocation),
@@ -549,9 +575,9 @@ fn collections_ahead_of_need_leave_the_map_whole() {
     let first = |key| selection(&seam(key).choices[0]);
     let gc_schedule = selection(seam("gc_schedule").find("background").expect("a schedule"));
     let mut kinds = Vec::new();
-    for mapping in ["page", "dftl", "fast"] {
-        for unit in ["block", "twin"] {
-            for separation in ["none", "host-gc", "dac"] {
+    for mapping in seam("mapping").choices.iter().map(|mapping| mapping.name) {
+        for unit in units_of_the_ftl().map(|unit| unit.name) {
+            for separation in seam("separation").choices.iter().map(|separation| separation.name) {
                 for paired_page in ["none", "lsb-backup", "slc-buffer"] {
                     kinds.push((mapping, unit, separation, paired_page));
                 }
@@ -569,12 +595,13 @@ fn collections_ahead_of_need_leave_the_map_whole() {
         for victim in seam("victim").choices {
             let chosen = |key: &str, name| selection(seam(key).find(name).expect("a choice"));
             let mut gc_schedule = gc_schedule.clone();
-            gc_schedule.params[0].1 = 1.0 + f64::from(u8::from(separation == "dac" || paired_page == "slc-buffer"));
+            let more = u32::from(separation == "dac" || paired_page == "slc-buffer");
+            gc_schedule.set("free_blocks", (1 + more).into());
             let mut mapped = chosen("mapping", mapping);
             match mapping {
-                "fast" => mapped.params[0].1 = 4.0,
+                "fast" => mapped.set("log_blocks", 4.into()),
                 // Five entries for each of eight planes.
-                "dftl" => mapped.params[0].1 = 320.0,
+                "dftl" => mapped.set("cache", ParamValue::Size(320)),
                 _ => {}
             }
             let reclaim_unit = chosen("reclaim_unit", unit);
@@ -594,7 +621,16 @@ fn collections_ahead_of_need_leave_the_map_whole() {
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
             let run = || {
                 let geometry = match mapping {
-                    "dftl" => Geometry::new(2, 1, 2, 2, 16, 4, 16, if unit == "twin" { 2 } else { 1 }),
+                    "dftl" => Geometry::new(Dimensions {
+                        channels: 2,
+                        dies_per_chip: 2,
+                        planes_per_die: 2,
+                        blocks_per_plane: 16,
+                        pages_per_block: 4,
+                        page_size: 16,
+                        unit_width: if unit == "twin" { 2 } else { 1 },
+                        ..Dimensions::ONE_PAGE
+                    }),
                     _ => geometry(reclaim_unit.choice, 12),
                 };
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
@@ -760,7 +796,7 @@ fn a_domain_under_collection_takes_no_host_page() {
         cell: Cell::Slc,
         program_order: ProgramOrder::Consecutive,
     };
-    let geometry = Geometry::new(1, 1, 1, 1, 4, 4, 4096, 1);
+    let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
     let mut lpns = (0..8).cycle();
     while !ftl.is_busy(0) {

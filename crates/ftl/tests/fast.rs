@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use base::{Cause, Cell, Geometry, Lpn, Multiplane, Ppn, ProgramOrder, Selection};
+use base::{Cause, Cell, Dimensions, Geometry, Lpn, Multiplane, Ppn, ProgramOrder, Selection};
 use engine::Stream;
 use ftl::allocation::{self, Allocation};
 use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, Merges, Options, Start, most_log_blocks};
@@ -118,7 +118,11 @@ impl Machine {
     }
 
     fn plane_with(blocks: u32, pages: u32, options: Options) -> Machine {
-        let geometry = Geometry::new(1, 1, 1, 1, blocks + options.log_blocks + options.reserve, pages, 4096, 1);
+        let geometry = Geometry::new(Dimensions {
+            blocks_per_plane: blocks + options.log_blocks + options.reserve,
+            pages_per_block: pages,
+            ..Dimensions::ONE_PAGE
+        });
         let user_pages = u64::from(blocks * pages);
         Machine::new(geometry, user_pages, options, "CWDP", "first-fit")
     }
@@ -231,8 +235,15 @@ fn random_machine(seed: u64) -> (Machine, Mixed, Stream) {
     let blocks = 5 + random.below_u32(20);
     let planes = 1 + random.below_u32(2);
     let width = if random.below(4) == 0 { planes } else { 1 };
-    let geometry =
-        Geometry::new(1 + random.below_u32(2), 1, 1 + random.below_u32(2), planes, blocks, pages, 4096, width);
+    let geometry = Geometry::new(Dimensions {
+        channels: 1 + random.below_u32(2),
+        dies_per_chip: 1 + random.below_u32(2),
+        planes_per_die: planes,
+        blocks_per_plane: blocks,
+        pages_per_block: pages,
+        unit_width: width,
+        ..Dimensions::ONE_PAGE
+    });
     let slots = u64::from(geometry.unit_slots());
     let reserve = 1 + random.below_u32(2);
     let largest = ftl::fast::largest_user_pages(&geometry, LEAST_LOG_BLOCKS, reserve);
@@ -245,8 +256,10 @@ fn random_machine(seed: u64) -> (Machine, Mixed, Stream) {
         start: [Start::Always, Start::IfSpare][random.below(2) as usize],
         gather: GATHER[random.below(2) as usize],
     };
-    let order = ["CWDP", "PDWC", "DPCW"][random.below(3) as usize];
-    let pool = ["first-fit", "least-worn"][random.below(2) as usize];
+    let orders: Vec<_> = allocation::SEAM.choices.iter().filter(|order| !allocation::is_dynamic(order.name)).collect();
+    let order = orders[random.below(orders.len() as u64) as usize].name;
+    let pools = ftl::pool::SEAM.choices;
+    let pool = pools[random.below(pools.len() as u64) as usize].name;
     let mixed = Mixed {
         random: Stream::new(seed, "fast workload"),
         pages: user_pages as u32,
@@ -653,7 +666,8 @@ fn table_3_with_pages_left_in_other_log_blocks() {
 
 #[test]
 fn sizes_add_up() {
-    let geometry = Geometry::new(2, 1, 1, 1, 10, 4, 4096, 1);
+    let geometry =
+        Geometry::new(Dimensions { channels: 2, blocks_per_plane: 10, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     assert_eq!(ftl::fast::largest_user_pages(&geometry, 3, 1), 2 * 6 * 4);
     assert_eq!(most_log_blocks(&geometry, 48, 1), 3);
     assert_eq!(most_log_blocks(&geometry, 49, 1), 2, "one page more takes a block of each domain");

@@ -143,8 +143,10 @@ def near(value: Any, key: str, random: Random) -> Any:
 
 
 def _param(param: dict[str, Any], random: Random) -> Any:
-    if param["words"]:
+    if param["kind"] == "word":
         return random.choice(param["words"])
+    if param["kind"] == "flag":
+        return random.choice((True, False, 0, 1))
     ends = (
         param["min"],
         param["max"],
@@ -154,7 +156,7 @@ def _param(param: dict[str, Any], random: Random) -> Any:
         param["min"] - 1,
     )
     value = random.choice(ends)
-    return int(value) if param["kind"] in ("whole", "size") and abs(value) < 2**62 else value
+    return int(value) if param["kind"] in ("integer", "size") and abs(value) < 2**62 else value
 
 
 def nested(depth: int, of: str) -> Any:
@@ -639,13 +641,17 @@ def _requests(s: Scratch, count: int) -> tuple[str, dict[str, int]]:
     return "\n".join(lines) + "\n", totals
 
 
+def _names(seam: str) -> list[str]:
+    return [choice["name"] for choice in SEAMS[seam]]
+
+
 POLICIES: dict[str, Sequence[Any]] = {
-    "ftl.victim": ("greedy", {"rga": {"d": 3}}, "fifo", "random", "cost-benefit"),
-    "ftl.allocation": ("CWDP", "PDWC", "F", "D"),
-    "ftl.block_allocation": ("first-fit", "least-worn"),
+    "ftl.victim": (*_names("victim"), {"rga": {"d": 3}}),
+    "ftl.allocation": _names("allocation"),
+    "ftl.block_allocation": _names("block_allocation"),
     "ftl.write_buffer": ("none", {"fifo": {"size": "64KiB"}}, {"lru": {"size": "128KiB"}}),
-    "ftl.scheduler": ("fifo", "paq"),
-    "ftl.wear_leveling": ("none", "static"),
+    "ftl.scheduler": _names("scheduler"),
+    "ftl.wear_leveling": _names("wear_leveling"),
     "host.replay": ("open", "closed", "batch"),
     "run.payload": ("none", "stamp"),
     "run.checks": ("fast", "full"),

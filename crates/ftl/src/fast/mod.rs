@@ -108,10 +108,7 @@ pub(crate) const CHOICE: Choice = Choice {
     params: &[
         Param {
             name: "log_blocks",
-            default: 0.0,
-            min: 0.0,
-            max: 16_777_216.0,
-            kind: ParamKind::Whole,
+            kind: ParamKind::Integer { default: 0, min: 0, max: 16_777_216 },
             doc: "Log blocks of each plane, with the sequential-write log block; 0: all spare blocks but `free_blocks`.",
         },
         Param::word(
@@ -139,7 +136,7 @@ pub(crate) const CHOICE: Choice = Choice {
 impl Options {
     /// The parameters under a selection of this mapping, beside a user space.
     pub fn new(mapping: &Selection, reserve: u32, geometry: &Geometry, user_pages: u64) -> Options {
-        let log_blocks = match mapping.get("log_blocks") as u32 {
+        let log_blocks = match mapping.integer("log_blocks") {
             0 => most_log_blocks(geometry, user_pages, reserve),
             some => some,
         };

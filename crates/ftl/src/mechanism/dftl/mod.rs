@@ -78,10 +78,7 @@ pub(crate) const CHOICE: Choice = Choice {
     doc: "Page mapping with the map in flash (DFTL): translation pages, and a cached mapping table in DRAM.",
     params: &[Param {
         name: "cache",
-        default: 65_536.0,
-        min: 1.0,
-        max: 1e12,
-        kind: ParamKind::Size,
+        kind: ParamKind::Size { default: 65_536, min: 1, max: 1_000_000_000_000 },
         doc: "The cached mapping table of the whole device, 8 bytes per entry, divided evenly among the planes (with twin \
               blocks: the dies).",
     }],
@@ -275,7 +272,7 @@ impl Dftl {
         }
         let domains = u64::from(geometry.domains());
         let all = translation_pages(geometry, user_pages);
-        let of_cache = policies.mapping.get("cache") as u64;
+        let of_cache = policies.mapping.size("cache");
         let cache = Cache::bytes(capacity(geometry, user_pages, of_cache), domains, user_pages, all);
         let has_owners_elsewhere = crate::allocation::is_dynamic(policies.allocation.name);
         let moved = most_moved(geometry, all / domains, has_owners_elsewhere) as u64;
@@ -298,7 +295,7 @@ impl Dftl {
         if !policies.has_map() {
             return Ok(None);
         }
-        let bytes = policies.mapping.get("cache") as u64;
+        let bytes = policies.mapping.size("cache");
         let pages = u64::from(kernel.user_pages());
         let memory = |reason| OutOfMemory { megabytes: pages * 4 / 1_000_000, reason };
         Dftl::new(kernel.geometry(), pages, bytes, allocation).map(Some).map_err(memory)
@@ -535,12 +532,17 @@ impl Mechanism for Dftl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Selection;
+    use base::{Dimensions, Selection};
 
     #[test]
     fn data_and_translation_pages_share_the_space() {
         for page_size in [4, 16, 4096] {
-            let geometry = Geometry::new(1, 1, 1, 1, 8, 8, page_size, 1);
+            let geometry = Geometry::new(Dimensions {
+                blocks_per_plane: 8,
+                pages_per_block: 8,
+                page_size,
+                ..Dimensions::ONE_PAGE
+            });
             for valid in 0..200 {
                 let data = most_data_pages(&geometry, valid);
                 let entries = u64::from(entries_per_page(&geometry));
@@ -553,7 +555,14 @@ mod tests {
     #[test]
     fn a_translation_page_holds_the_entries_of_its_domain_in_order() {
         // Four domains, pages of four entries.
-        let geometry = Geometry::new(2, 1, 1, 2, 8, 8, 16, 1);
+        let geometry = Geometry::new(Dimensions {
+            channels: 2,
+            planes_per_die: 2,
+            blocks_per_plane: 8,
+            pages_per_block: 8,
+            page_size: 16,
+            ..Dimensions::ONE_PAGE
+        });
         let selection = Selection::default_of(crate::allocation::SEAM.find("PCWD").unwrap());
         let dftl = Dftl::new(&geometry, 42, 1000, &Allocation::build(&selection, &geometry)).unwrap();
         assert_eq!((dftl.pages, dftl.cache.capacity), (3, 11));

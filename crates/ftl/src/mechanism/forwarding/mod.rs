@@ -8,20 +8,14 @@ use base::{Choice, Duration, Param, ParamKind, Seam, Selection};
 
 const FREE_BLOCKS: Param = Param {
     name: "free_blocks",
-    default: 2.0,
-    min: 1.0,
-    max: 65_536.0,
-    kind: ParamKind::Whole,
+    kind: ParamKind::Integer { default: 2, min: 1, max: 65_536 },
     doc: "Blocks held free in every plane while garbage collection keeps up.",
 };
 
-const fn spare_blocks(default: f64) -> Param {
+const fn spare_blocks(default: u32) -> Param {
     Param {
         name: "spare_blocks",
-        default,
-        min: 1.0,
-        max: 16_777_216.0,
-        kind: ParamKind::Whole,
+        kind: ParamKind::Integer { default, min: 1, max: 16_777_216 },
         doc: "Forward GC begins only in a plane with at most so many spare blocks (N_s of GC forwarding): free ones or, \
               under hybrid mapping, log blocks that are not in use.",
     }
@@ -50,7 +44,7 @@ pub static SEAM: Seam = Seam {
                   suspended when pages arrive.",
             params: &[
                 FREE_BLOCKS,
-                spare_blocks(200.0),
+                spare_blocks(200),
                 Param::word(
                     "trigger",
                     &["congestion", "empty"],
@@ -72,7 +66,7 @@ pub static SEAM: Seam = Seam {
                   when that one ends.",
             params: &[
                 FREE_BLOCKS,
-                spare_blocks(200.0),
+                spare_blocks(200),
                 Param::word(
                     "pace",
                     &["initiator", "own"],
@@ -87,13 +81,14 @@ pub static SEAM: Seam = Seam {
             doc: "Also forward GC when a die has been idle for a while; suspended when the host writes.",
             params: &[
                 FREE_BLOCKS,
-                spare_blocks(16.0),
+                spare_blocks(16),
                 Param {
                     name: "idle",
-                    default: 1_000_000.0,
-                    min: 0.0,
-                    max: 3_600_000_000_000.0,
-                    kind: ParamKind::Time,
+                    kind: ParamKind::Time {
+                        default: Duration(1_000_000),
+                        min: Duration(0),
+                        max: Duration(3_600_000_000_000),
+                    },
                     doc: "How long a die has to be idle first.",
                 },
                 PREEMPT,
@@ -146,14 +141,10 @@ impl Schedule {
                 by_die: selection.word("scope") == "die",
             },
             "cycle-filling" => Kind::CycleFilling { in_step: selection.word("pace") == "initiator" },
-            "background" => Kind::Background { idle: Duration(selection.get("idle") as u64) },
+            "background" => Kind::Background { idle: selection.time("idle") },
             _ => return Schedule { kind: Kind::Threshold, spare_units: 0, preempts: false },
         };
-        Schedule {
-            kind,
-            spare_units: selection.get("spare_blocks") as u32,
-            preempts: selection.word("preempt") == "on",
-        }
+        Schedule { kind, spare_units: selection.integer("spare_blocks"), preempts: selection.word("preempt") == "on" }
     }
 
     /// Whether there is no forward GC.

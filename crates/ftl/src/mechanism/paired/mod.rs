@@ -36,27 +36,18 @@ use lowers::{Cover, Lowers};
 
 const LOW: Param = Param {
     name: "low",
-    default: 1.0,
-    min: 0.0,
-    max: 65_536.0,
-    kind: ParamKind::Whole,
+    kind: ParamKind::Integer { default: 1, min: 0, max: 65_536 },
     doc: "Mixing begins when at most `free_blocks` + this many blocks of a plane are free (F_low − F_min).",
 };
 const HIGH: Param = Param {
     name: "high",
-    default: 10.0,
-    min: 2.0,
-    max: 65_536.0,
-    kind: ParamKind::Whole,
+    kind: ParamKind::Integer { default: 10, min: 2, max: 65_536 },
     doc: "Mixing is suspended when this many blocks of a plane are free (F_high).",
 };
 const HOLD: Param = Param {
     name: "hold",
-    default: 1.0,
-    min: 0.0,
-    max: 1.0,
-    kind: ParamKind::Whole,
-    doc: "1: a victim is erased only when every page copied from it is out of danger; 0: as soon as it is empty, which \
+    kind: ParamKind::Flag { default: true },
+    doc: "`true`: a victim is erased only when every page copied from it is out of danger; `false`: as soon as it is empty, which \
           loses data on a power cut (to show why the erase is held back).",
 };
 
@@ -79,10 +70,7 @@ static CHOICES: &[Choice] = &[
         doc: "Host writes go to LSB-only blocks and are merged into full blocks later (Roohparvar 2008; GCMix Figure 3b).",
         params: &[Param {
             name: "blocks",
-            default: 8.0,
-            min: 1.0,
-            max: 65_536.0,
-            kind: ParamKind::Whole,
+            kind: ParamKind::Integer { default: 8, min: 1, max: 65_536 },
             doc: "Full buffer blocks of a plane at which the oldest is merged.",
         }],
     },
@@ -114,10 +102,7 @@ static CHOICES: &[Choice] = &[
             HOLD,
             Param {
                 name: "tau",
-                default: 10.0,
-                min: 0.0,
-                max: 1e12,
-                kind: ParamKind::Number,
+                kind: ParamKind::Number { default: 10.0, min: 0.0, max: 1e12 },
                 doc: "The threshold τ of ω, which is taken every simulated second.",
             },
         ],
@@ -233,15 +218,15 @@ impl Paired {
         }
         let domains = kernel.geometry().domains();
         let watermarks = (scheme == Scheme::Mixing).then(|| Watermarks {
-            low: kernel.budget().reserve + selection.get("low") as u32,
-            high: selection.get("high") as u32,
-            hold: selection.get("hold") == 1.0,
-            tau: (selection.name == "gcmix-adaptive").then(|| selection.get("tau")),
+            low: kernel.budget().reserve + selection.integer("low"),
+            high: selection.integer("high"),
+            hold: selection.flag("hold"),
+            tau: (selection.name == "gcmix-adaptive").then(|| selection.number("tau")),
         });
         Some(Paired {
             scheme,
             watermarks,
-            buffer_units: if scheme == Scheme::SlcBuffer { selection.get("blocks") as u32 } else { 0 },
+            buffer_units: if scheme == Scheme::SlcBuffer { selection.integer("blocks") } else { 0 },
             guards: vec![Guard::default(); domains as usize],
             paired_pages: 0,
             host_pages: 0,
@@ -260,7 +245,7 @@ impl Mechanism for Paired {
         match scheme {
             Scheme::SlcBuffer => Needs {
                 axis: Axis { classes: 2, lsb_only: Some(0), splits: false },
-                aside: policies.paired_page.get("blocks") as u32 + wordlines.most_open(),
+                aside: policies.paired_page.integer("blocks") + wordlines.most_open(),
                 ..needs
             },
             _ => Needs { aside: 1, beside: scheme == Scheme::Mixing, ..needs },

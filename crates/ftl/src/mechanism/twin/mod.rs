@@ -27,7 +27,7 @@ pub(crate) struct Twin {
 impl Twin {
     pub(crate) fn new(reclaim_unit: &Selection) -> Twin {
         if reclaim_unit.name == "twin" {
-            Twin { pad: reclaim_unit.get("pad") == 1.0, neighbours: reclaim_unit.get("neighbours") }
+            Twin { pad: reclaim_unit.flag("pad"), neighbours: reclaim_unit.number("neighbours") }
         } else {
             Twin { pad: false, neighbours: 0.0 }
         }
