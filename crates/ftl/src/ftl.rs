@@ -9,7 +9,7 @@ use crate::fast::{self, Fast};
 use crate::group::Group;
 use crate::kernel::{Saved, Why};
 use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl};
-use crate::ops::{Array, Coming, Done, Finished, MapPlace, Peek, Placed, Put, Step, Turn};
+use crate::ops::{Array, Coming, Done, Finished, MapPlace, Placed, Put, Step, Turn};
 use crate::page::Page;
 use crate::recovery::{Recovery, Scanned};
 use crate::{Bytes, Figures, OutOfMemory, Policies};
@@ -390,6 +390,13 @@ impl Ftl {
         forward!(&mut self.mapping, ftl => ftl.write(domain, lpn))
     }
 
+    /// The same, if the place that the page would get suits. It is asked for once, and a unit is open for it then, whether
+    /// it suits or not.
+    #[inline]
+    pub fn write_if(&mut self, domain: u32, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+        forward!(&mut self.mapping, ftl => ftl.write_if(domain, lpn, suits))
+    }
+
     /// Forgets a logical page. Returns whether it was mapped.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         forward!(&mut self.mapping, ftl => ftl.trim(lpn))
@@ -408,9 +415,9 @@ impl Ftl {
         forward!(&mut self.mapping, page ftl => ftl.next_die_of(queue, idle), fast _ => None)
     }
 
-    /// Takes the turn of [`Ftl::peek_domain_of`].
-    pub fn next_domain_of(&mut self, die: u32) -> Option<u32> {
-        forward!(&mut self.mapping, page ftl => ftl.next_domain_of(die), fast _ => None)
+    /// A domain of a die gets a page: the round robin of [`Ftl::peek_domain_of`] goes on behind it.
+    pub fn rotate(&mut self, die: u32, domain: u32) {
+        forward!(&mut self.mapping, page ftl => ftl.rotate(die, domain), fast _ => {});
     }
 }
 
@@ -422,19 +429,17 @@ impl Ftl {
         forward!(&mut self.mapping, ftl => ftl.advance(domain));
     }
 
-    /// Where the next page goes; opens a unit if none is open.
-    ///
-    /// # Panics
-    /// For a host page, if the domain is busy.
-    #[inline]
-    pub fn peek(&mut self, domain: u32, whose: Peek) -> Ppn {
-        forward!(&mut self.mapping, ftl => ftl.peek(domain, whose))
-    }
-
     /// Places a page of the operation in hand. `None` if it was to be copied, and was overwritten or trimmed since.
     #[inline(always)]
     pub fn place(&mut self, domain: u32, put: Put<'_>) -> Option<Placed> {
         forward!(&mut self.mapping, ftl => ftl.place(domain, put))
+    }
+
+    /// The same, if the place that the page would get suits. It is asked for once, and a unit is open for it then, whether
+    /// it suits or not.
+    #[inline]
+    pub fn place_if(&mut self, domain: u32, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+        forward!(&mut self.mapping, ftl => ftl.place_if(domain, put, suits))
     }
 
     /// Something that the FTL asked for is done.

@@ -26,9 +26,7 @@ pub use crate::ftl::{Ftl, bytes, largest_user_pages, reserve, streams};
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Saved, Why};
 pub use crate::mechanism::{dftl, forwarding as schedule, paired};
-pub use crate::ops::{
-    Array, Coming, Done, Erasure, Finished, Holds, MapPlace, Op, Peek, Placed, Put, Source, Step, Turn,
-};
+pub use crate::ops::{Array, Coming, Done, Erasure, Finished, Holds, MapPlace, Op, Placed, Put, Source, Step, Turn};
 pub use crate::policies::{Bytes, Figures, OutOfMemory, Policies};
 pub use crate::recovery::{Recovery, Scanned, Slot};
 

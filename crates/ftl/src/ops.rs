@@ -111,19 +111,6 @@ pub enum Coming {
     Copy(Ppn),
 }
 
-/// Whose place is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peek {
-    /// The host's page.
-    Host(Lpn),
-    /// The copy of this page.
-    Copy(Ppn),
-    /// What is combined under this cause.
-    Combined(Cause),
-    /// A dummy page.
-    Dummy,
-}
-
 /// What is placed.
 #[derive(Clone, Copy, Debug)]
 pub enum Put<'a> {

@@ -9,7 +9,7 @@ use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Why};
 use crate::mechanism::{Mechanisms, Origin, Placing};
-use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Peek, Placed, Put, Step};
+use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Placed, Put, Step};
 use crate::turns::Turns;
 use crate::victim::UnitState;
 use crate::{Figures, OutOfMemory, Policies};
@@ -218,23 +218,6 @@ impl<M: Mechanisms> Page<M> {
         is_known
     }
 
-    /// Where the next page of a domain goes; opens a unit if none is open.
-    ///
-    /// # Panics
-    /// For a host page, if the domain is busy.
-    #[inline]
-    pub(crate) fn peek(&mut self, domain: u32, whose: Peek) -> Ppn {
-        let stream = match whose {
-            Peek::Host(lpn) => {
-                assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
-                self.host_stream(lpn, self.kernel.is_mapped(lpn))
-            }
-            Peek::Copy(_) | Peek::Dummy => self.stream_in_hand(domain),
-            Peek::Combined(cause) => return self.mechanisms.combined_place(&mut self.kernel, domain, cause),
-        };
-        self.kernel.next_place(domain, stream)
-    }
-
     /// Places a page that the host writes, and makes its old version invalid.
     ///
     /// A collection may begin ([`Page::is_busy`]): it has to end before the domain takes another host page.
@@ -246,6 +229,20 @@ impl<M: Mechanisms> Page<M> {
         assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
         let old = self.kernel.lookup(lpn);
         let stream = self.host_stream(lpn, old.is_some());
+        self.write_to(domain, stream, lpn, old)
+    }
+
+    /// The same, if the place of the page suits.
+    #[inline]
+    pub(crate) fn write_if(&mut self, domain: u32, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+        assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
+        let old = self.kernel.lookup(lpn);
+        let stream = self.host_stream(lpn, old.is_some());
+        suits(self.kernel.next_place(domain, stream)).then(|| self.write_to(domain, stream, lpn, old))
+    }
+
+    #[inline(always)]
+    fn write_to(&mut self, domain: u32, stream: usize, lpn: Lpn, old: Option<Ppn>) -> Placed {
         if let Some(old) = old {
             self.kernel.invalidate(old);
         }
@@ -434,6 +431,16 @@ impl<M: Mechanisms> Page<M> {
             Put::Dummy => Some(self.pad(domain)),
             Put::Combined(cause, group) => Some(self.combine(domain, cause, group.pages())),
         }
+    }
+
+    /// The same, if the place of the page suits; opens a unit if none is open.
+    #[inline]
+    pub(crate) fn place_if(&mut self, domain: u32, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+        let at = match put {
+            Put::Copy(_) | Put::Dummy => self.kernel.next_place(domain, self.stream_in_hand(domain)),
+            Put::Combined(cause, _) => self.mechanisms.combined_place(&mut self.kernel, domain, cause),
+        };
+        if suits(at) { self.place(domain, put) } else { None }
     }
 
     /// Something that was asked for is done.

@@ -53,7 +53,8 @@ impl<M: Mechanisms> Page<M> {
                 *left -= 1;
                 let turn = self.turns.next_die[queue as usize];
                 let die = self.allocation.dynamic().expect("checked").dies(queue)[turn as usize];
-                if let Some(domain) = self.next_domain_of(die) {
+                if let Some(domain) = self.peek_domain_of(die) {
+                    self.rotate(die, domain);
                     return domain;
                 }
             }
@@ -99,11 +100,9 @@ impl<M: Mechanisms> Page<M> {
         (0..count).map(|offset| die * count + (start + offset) % count).find(|&domain| self.accepts(domain))
     }
 
-    /// Takes the turn of [`Page::peek_domain_of`].
-    pub(crate) fn next_domain_of(&mut self, die: u32) -> Option<u32> {
-        let domain = self.peek_domain_of(die)?;
+    /// Goes on behind a domain of a die.
+    pub(crate) fn rotate(&mut self, die: u32, domain: u32) {
         let count = self.kernel.geometry().domains_per_die();
         self.turns.next_domain[die as usize] = (domain - die * count + 1) % count;
-        Some(domain)
     }
 }

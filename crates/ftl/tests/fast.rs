@@ -6,7 +6,7 @@ use base::{Cause, Cell, Dimensions, Geometry, Lpn, Multiplane, Ppn, ProgramOrder
 use engine::Stream;
 use ftl::allocation::{self, Allocation};
 use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, Merges, Options, Start, most_log_blocks};
-use ftl::{Done, Erasure, Finished, Group, Op, Peek, Placed, Put, Source, Step};
+use ftl::{Done, Erasure, Finished, Group, Op, Placed, Put, Source, Step};
 use nand::{Nand, Shape};
 
 const BROKEN: [Broken; 3] = [Broken::Fill, Broken::Merge, Broken::Waste];
@@ -130,9 +130,10 @@ impl Machine {
     /// Writes a page, and leaves the merges that this calls for.
     fn place(&mut self, lpn: Lpn) {
         let domain = self.fast.domain_of(lpn);
-        let announced = self.fast.peek(domain, Peek::Host(lpn));
+        let mut announced = None;
+        assert_eq!(self.fast.write_if(domain, lpn, |at| announced.replace(at).is_some()), None);
         let ppn = self.fast.write(domain, lpn).at;
-        assert_eq!(ppn, announced, "the place of LPN {} was announced", lpn.0);
+        assert_eq!(Some(ppn), announced, "the place of LPN {} was announced", lpn.0);
         self.versions += 1;
         self.newest[lpn.index()] = self.versions;
         self.array.program(ppn, self.versions);
@@ -163,9 +164,10 @@ impl Machine {
                     assert!(is_over || self.fast.place(domain, Put::Copy(from)).is_none());
                     return true;
                 }
-                let announced = self.fast.peek(domain, Peek::Copy(from));
+                let mut announced = None;
+                assert_eq!(self.fast.place_if(domain, Put::Copy(from), |at| announced.replace(at).is_some()), None);
                 let placed = self.fast.place(domain, Put::Copy(from)).unwrap();
-                assert_eq!(placed.at, announced);
+                assert_eq!(Some(placed.at), announced);
                 self.array.program(placed.at, stamp);
             }
             Op::Pad => {

@@ -284,6 +284,11 @@ impl Fast {
         }
     }
 
+    /// The same, if the place of the page suits.
+    pub fn place_if(&mut self, domain: u32, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+        if suits(self.next_copy_page(domain)) { self.place(domain, put) } else { None }
+    }
+
     /// Something that was asked for is done.
     pub fn finish(&mut self, domain: u32, done: Done) -> Finished {
         match done {

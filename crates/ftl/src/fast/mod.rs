@@ -40,7 +40,7 @@ use engine::FlatArray;
 
 use crate::allocation::Allocation;
 use crate::kernel::shape_of;
-use crate::ops::{Holds, Peek, Placed};
+use crate::ops::{Holds, Placed};
 use crate::pool::{AnyPool, FreePool};
 use crate::{Bytes, OutOfMemory};
 
@@ -428,18 +428,10 @@ impl Fast {
         self.options.log_blocks - self.domains[domain as usize].log_blocks()
     }
 
-    /// Where the next page of a domain goes.
+    /// Where the next host page of a domain goes.
     ///
     /// # Panics
-    /// For a host page, if the domain is busy with a merge; for others, if it is not.
-    #[inline]
-    pub fn peek(&mut self, domain: u32, whose: Peek) -> Ppn {
-        match whose {
-            Peek::Host(lpn) => self.next_host_page(domain, lpn),
-            Peek::Copy(_) | Peek::Combined(_) | Peek::Dummy => self.next_copy_page(domain),
-        }
-    }
-
+    /// If the domain is busy with a merge.
     fn next_host_page(&mut self, domain: u32, lpn: Lpn) -> Ppn {
         assert!(!self.is_busy(domain), "a domain takes no host pages while it merges");
         let (block, offset) = self.block_and_offset(lpn);
@@ -490,6 +482,11 @@ impl Fast {
         let at = self.place_at(unit, slot, lpn);
         self.settle(domain);
         placed(at, Holds::Data(lpn))
+    }
+
+    /// The same, if the place of the page suits.
+    pub fn write_if(&mut self, domain: u32, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+        suits(self.next_host_page(domain, lpn)).then(|| self.write(domain, lpn))
     }
 
     /// Forgets a logical page. Returns whether it was mapped.
