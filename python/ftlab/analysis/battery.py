@@ -2,7 +2,8 @@
 
 ``python -m ftlab.analysis.battery --cases 10000 --seed 1 --out docs/evidence`` makes mutated configurations, traces and
 device states, odd names and arguments, calls with values of wrong types, outputs that cannot be written, and processes
-that are interrupted and killed (:mod:`ftlab.analysis.battery_inputs`, :mod:`ftlab.analysis.battery_processes`). Allowed
+that are interrupted and killed (:mod:`ftlab.analysis.battery_inputs`, :mod:`ftlab.analysis.battery_results`,
+:mod:`ftlab.analysis.battery_processes`). Allowed
 is success, or an error of ftlab whose text says where and what would be right. Never another exception, a panic, a
 traceback, the death of the process, an exit code but 0, 1 and 2, a temporary file left behind, or a change to a file of
 the user's. It writes ``battery.md``, and the exit code is 1 if any case fails, with a line that repeats it.
@@ -31,10 +32,12 @@ from pathlib import Path
 from random import Random
 
 import ftlab
-from ftlab.analysis import battery_inputs, battery_processes
+from ftlab.analysis import battery_inputs, battery_processes, battery_results
 from ftlab.analysis.battery_oracle import Enough, Fault, Kind, Scratch
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (*battery_inputs.KINDS, *battery_processes.KINDS)}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (*battery_inputs.KINDS, *battery_results.KINDS, *battery_processes.KINDS)
+}
 """Every kind of case by name."""
 
 PATIENCE_S = 300.0

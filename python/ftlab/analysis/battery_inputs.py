@@ -10,7 +10,7 @@ import gzip
 import json
 import lzma
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -323,7 +323,7 @@ def varied(s: Scratch) -> str:
     return attempt(lambda: ftlab.compare(TINY, vary=vary, sets={"workload.requests": 30}, jobs=1))
 
 
-def _trace(s: Scratch) -> bytes:
+def trace_text(s: Scratch) -> bytes:
     lines = TRACES[s.one(tuple(TRACES))].encode()
     if s.chance(0.5):
         head, _, rest = lines.partition(b"\n")
@@ -342,7 +342,7 @@ def _packed(content: bytes, s: Scratch) -> bytes:
 
 def traces(s: Scratch) -> str:
     """A trace of every format with bytes changed, cut, packed and packed badly; read, shown, rewritten and replayed."""
-    content = _trace(s)
+    content = trace_text(s)
     if s.chance(0.25):
         content = _packed(content, s)
     elif s.chance(0.03):
@@ -585,22 +585,6 @@ def calls(s: Scratch) -> str:
             return attempt(lambda: result.save(value, plots=False))
 
 
-def results(s: Scratch) -> str:
-    """Results that were saved, with a file damaged, and loaded."""
-    place = s.shared / "result"
-    if not (place / "summary.json").exists():
-        ftlab.run(TINY).save(place, plots=False)
-    name = s.one(sorted(file.name for file in place.iterdir()))
-    for file in place.iterdir():
-        content = file.read_bytes()
-        s.file(f"result/{file.name}", mutated(content, s.random) if file.name == name else content)
-    if s.chance(0.2):
-        gone = s.path / "result" / name
-        gone.unlink()
-        del s.theirs[gone]
-    return attempt(lambda: ftlab.Result.load(s.path / "result"))
-
-
 def outputs(s: Scratch) -> str:
     """Outputs that are somebody else's files, directories, links, or nowhere."""
     config = s.file("tiny.toml", TINY)
@@ -624,56 +608,9 @@ def outputs(s: Scratch) -> str:
     return command(["run", str(config), *quick, option, place])
 
 
-def _requests(s: Scratch, count: int) -> tuple[str, dict[str, int]]:
-    """Lines of a trace inside the device, and what they add up to."""
-    totals = dict.fromkeys(("reads", "writes", "discards", "flushes", "bytes_read", "bytes_written"), 0)
-    lines = []
-    for i in range(count):
-        action = s.random.choices(("Read", "Write", "Discard", "Flush"), (3, 5, 0.5, 0.3))[0]
-        size = 0 if action == "Flush" else 512 * s.random.randrange(1, 65)
-        offset = 0 if action == "Flush" else 512 * s.random.randrange((CAPACITY - size) // 512)
-        totals[{"Read": "reads", "Write": "writes", "Discard": "discards", "Flush": "flushes"}[action]] += 1
-        if action in ("Read", "Write"):
-            totals["bytes_read" if action == "Read" else "bytes_written"] += size
-        lines.append(f"{10**15 + i * s.random.randrange(1, 50_000)},h,0,{action},{offset},{size},1,-")
-    return "\n".join(lines) + "\n", totals
-
-
-POLICIES: dict[str, Sequence[Any]] = {
-    "ftl.victim": ("greedy", {"rga": {"d": 3}}, "fifo", "random", "cost-benefit"),
-    "ftl.allocation": ("CWDP", "PDWC", "F", "D"),
-    "ftl.block_allocation": ("first-fit", "least-worn"),
-    "ftl.write_buffer": ("none", {"fifo": {"size": "64KiB"}}, {"lru": {"size": "128KiB"}}),
-    "ftl.scheduler": ("fifo", "paq"),
-    "ftl.wear_leveling": ("none", "static"),
-    "host.replay": ("open", "closed", "batch"),
-    "run.payload": ("none", "stamp"),
-    "run.checks": ("fast", "full"),
-}
-"""What small valid runs vary."""
-
-
-def valid(s: Scratch) -> str:
-    """A valid trace on a small device under random policies: its requests arrive, in both executors and in `info`."""
-    text, totals = _requests(s, s.random.randrange(1, 400))
-    file = s.file("trace.csv", text)
-    info = json.loads(_core.trace_info(file))
-    sets = {key: s.one(values) for key, values in POLICIES.items() if s.chance(0.5)}
-    summaries = [
-        ftlab.run(TINY, trace=file, sets={**sets, "run.executor": executor}).summary
-        for executor in ("count", "timed")
-    ]
-    for summary in summaries:
-        host = {**summary["host"], "discards": summary["host"]["trims"]}
-        for key, expected in totals.items():
-            if not host[key] == info[key] == expected:
-                raise Fault(f"{key}: {expected} in the trace, {info[key]} in `info`, {host[key]} in the run")
-    return "success"
-
-
 SHARES: dict[Run, float] = {
-    configurations: 19, texts: 13, settings: 12, varied: 2, traces: 22, states: 6, names: 6, labels: 0.6, arguments: 7,
-    calls: 5, results: 1.5, outputs: 1.5, valid: 2.5,
+    configurations: 19, texts: 13, settings: 12, varied: 2, traces: 20, states: 6, names: 6, labels: 0.6, arguments: 7,
+    calls: 5, outputs: 1.5,
 }  # fmt: skip
 """How many of a hundred cases are of each kind."""
 
