@@ -114,6 +114,14 @@ def test_ends_of_processes(code: int, out: str, err: str, fault: str | None) -> 
             battery_oracle.outcome(code, out, err, wants_json=True)
 
 
+def test_a_command_that_computes_for_long_is_stopped(
+    monkeypatch: pytest.MonkeyPatch, scratch: Scratch
+) -> None:
+    monkeypatch.setattr(battery_oracle, "LONG_S", 0.3)
+    file = scratch.file("tiny.toml", battery_inputs.TINY)
+    assert battery_oracle.command(["run", str(file), "--set", "workload.requests=4000000000"]) == "stopped"
+
+
 def test_any_other_exception_is_a_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def broken(_: Scratch) -> str:
         raise OSError("from inside")

@@ -34,6 +34,7 @@ from random import Random
 import ftlab
 from ftlab.analysis import battery_inputs, battery_processes, battery_results
 from ftlab.analysis.battery_oracle import Enough, Fault, Kind, Scratch
+from ftlab.signals import exit_with
 
 KINDS: dict[str, Kind] = {
     kind.name: kind for kind in (*battery_inputs.KINDS, *battery_results.KINDS, *battery_processes.KINDS)
@@ -283,4 +284,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    exit_with(main)
