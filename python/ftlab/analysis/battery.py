@@ -16,6 +16,7 @@ import contextlib
 import importlib
 import json
 import os
+import platform
 import queue
 import resource
 import select
@@ -34,6 +35,7 @@ from random import Random
 import ftlab
 from ftlab.analysis import battery_inputs, battery_processes, battery_results
 from ftlab.analysis.battery_oracle import Enough, Fault, Kind, Scratch
+from ftlab.reproduce.experiment import engine_digest
 from ftlab.signals import exit_with
 
 KINDS: dict[str, Kind] = {
@@ -180,12 +182,39 @@ class Worker:
         self.errors.close()
 
 
-def judge_all(cases: Sequence[Case], seed: int, jobs: int) -> list[Verdict]:
-    """The verdicts on all cases, in their order; `jobs` workers at once."""
+class Kept:
+    """Verdicts in a file, one a line, so that a battery that was interrupted goes on where it was.
+
+    A case with a fault is judged again, and so is every case after a change of the engine.
+    """
+
+    def __init__(self, file: Path | None, seed: int) -> None:
+        self.about = {"seed": seed, "engine": engine_digest()}
+        self.file = file
+        self.verdicts: dict[Case, Verdict] = {}
+        if file is not None and file.exists():
+            for line in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+                verdict = Verdict(**line.pop("verdict"))
+                if line == self.about and not verdict.fault:
+                    self.verdicts[Case(verdict.kind, verdict.number)] = verdict
+
+    def add(self, verdict: Verdict) -> None:
+        """Keeps a verdict."""
+        if self.file is not None:
+            with self.file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({**self.about, "verdict": asdict(verdict)}) + "\n")
+
+
+def judge_all(cases: Sequence[Case], seed: int, jobs: int, file: Path | None = None) -> list[Verdict]:
+    """The verdicts on all cases, in their order; `jobs` workers at once. Those in the file are not judged again."""
+    kept = Kept(file, seed)
+    verdicts = {i: kept.verdicts[case] for i, case in enumerate(cases) if case in kept.verdicts}
+    missing = [i for i in range(len(cases)) if i not in verdicts]
+    # Mixed, so that a part says something of every kind.
+    Random(seed).shuffle(missing)
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for i in range(len(cases)):
+    for i in missing:
         waiting.put(i)
-    verdicts: dict[int, Verdict] = {}
 
     def work() -> None:
         worker = Worker(seed)
@@ -193,6 +222,7 @@ def judge_all(cases: Sequence[Case], seed: int, jobs: int) -> list[Verdict]:
             while True:
                 i = waiting.get_nowait()
                 verdicts[i] = worker.judge(cases[i])
+                kept.add(verdicts[i])
                 if verdicts[i].fault:
                     print(f"{cases[i]}: {verdicts[i].fault}", file=sys.stderr, flush=True)
                 if sys.stderr.isatty():
@@ -215,9 +245,10 @@ def replay(case: Case | Verdict, seed: int) -> str:
     return f"python -m ftlab.analysis.battery --seed {seed} --case {case.kind}:{case.number}"
 
 
-def markdown(verdicts: Sequence[Verdict], seed: int, seconds: float, jobs: int) -> str:
+def markdown(verdicts: Sequence[Verdict], seed: int, asked: int) -> str:
     """The page of the evidence: kinds of case and what became of them."""
     faults = [verdict for verdict in verdicts if verdict.fault]
+    minutes = sum(verdict.seconds for verdict in verdicts) / 60
     lines = [
         "# Adversarial cases",
         "",
@@ -227,11 +258,12 @@ def markdown(verdicts: Sequence[Verdict], seed: int, seconds: float, jobs: int) 
         "panic, a traceback, the death of the process, no answer, an error without a remedy, a control character on "
         "the terminal, a temporary file left behind, a file of the user's that was changed.",
         "",
-        f"**{len(verdicts):,} cases, {len(faults):,} faults**; seed {seed}, {seconds / 60:.0f} minutes with {jobs} "
-        f"{'process' if jobs == 1 else 'processes'} at work, ftlab {ftlab.__version__}.",
+        f"**{len(verdicts):,} cases, {len(faults):,} faults**; `--cases {asked} --seed {seed}`, {minutes:.0f} "
+        f"minutes of one worker, ftlab {ftlab.__version__}, Python {platform.python_version()}, "
+        f"{platform.system()} {platform.machine()}.",
         "",
-        "| kind | what | cases | outcomes | faults |",
-        "|---|---|--:|---|--:|",
+        "| kind | what | cases | outcomes | faults | seconds |",
+        "|---|---|--:|---|--:|--:|",
     ]
     for name in KINDS:
         mine = [verdict for verdict in verdicts if verdict.kind == name]
@@ -239,7 +271,10 @@ def markdown(verdicts: Sequence[Verdict], seed: int, seconds: float, jobs: int) 
             counts = Counter(verdict.outcome for verdict in mine if not verdict.fault)
             outcomes = ", ".join(f"{outcome} {count:,}" for outcome, count in sorted(counts.items()))
             faulty = sum(verdict.fault is not None for verdict in mine)
-            lines.append(f"| {name} | {KINDS[name].doc} | {len(mine):,} | {outcomes} | {faulty} |")
+            took = sum(verdict.seconds for verdict in mine)
+            lines.append(
+                f"| {name} | {KINDS[name].doc} | {len(mine):,} | {outcomes} | {faulty} | {took:.0f} |"
+            )
     if faults:
         lines += ["", "Faults:", "", *(f"- `{replay(verdict, seed)}`" for verdict in faults)]
     return "\n".join(lines) + "\n"
@@ -254,6 +289,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kind", action="append", help="only cases of this kind; may be repeated")
     parser.add_argument("--case", help="one case, such as traces:17")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="workers (%(default)s)")
+    parser.add_argument(
+        "--kept", type=Path, metavar="FILE", help="verdicts, to be taken up again after an interruption"
+    )
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.serve:
@@ -266,12 +304,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name, _, number = options.case.rpartition(":")
         cases = [Case(name, int(number))]
     begun = time.monotonic()
-    verdicts = judge_all(cases, options.seed, options.jobs)
+    verdicts = judge_all(cases, options.seed, options.jobs, options.kept)
     seconds = time.monotonic() - begun
     faults = [verdict for verdict in verdicts if verdict.fault]
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
-        page = markdown(verdicts, options.seed, seconds, options.jobs)
+        page = markdown(verdicts, options.seed, options.cases)
         (options.out / "battery.md").write_text(page, encoding="utf-8")
     for outcome, count in sorted(Counter(f"{v.kind}: {v.outcome}" for v in verdicts).items()):
         print(f"{count:6} {outcome}")

@@ -10,7 +10,7 @@ import gzip
 import json
 import lzma
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 import ftlab
-from ftlab import _core
+from ftlab import _core, plot
 from ftlab.analysis.battery_oracle import Fault, Run, Scratch, attempt, command, kinds
 from ftlab.configs import Raw
 
@@ -461,6 +461,18 @@ def _named(s: Scratch, name: str, content: str) -> bool:
     return True
 
 
+@contextlib.contextmanager
+def few_plots(s: Scratch) -> Iterator[None]:
+    """Plots are drawn in one case of eight: they would take most of the time."""
+    drawn = plot.figures
+    if not s.chance(1 / 8):
+        plot.figures = lambda results: {}
+    try:
+        yield
+    finally:
+        plot.figures = drawn
+
+
 def names(s: Scratch) -> str:
     """Files, directories, presets and labels with odd names, on the command line and from Python."""
     name = s.one(NAMES) if s.chance(0.7) else s.one(NAMES) + s.one(NAMES)
@@ -487,9 +499,10 @@ def names(s: Scratch) -> str:
             return command(["run", safe, *quick, f"--timeline={shown}", f"--save-state={shown}2"])
         case 5:
             s.outputs |= {s.path / shown, s.path}
-            return attempt(
-                lambda: run(TINY, out=name, sets={"workload.requests": 50, "run.executor": "count"})
-            )
+            with few_plots(s):
+                return attempt(
+                    lambda: run(TINY, out=name, sets={"workload.requests": 50, "run.executor": "count"})
+                )
         case 6:
             return command(["presets", "--", shown])
         case 7:
@@ -503,8 +516,6 @@ def names(s: Scratch) -> str:
 
 def labels(s: Scratch) -> str:
     """A comparison under odd labels: its tables keep their columns, its plots are drawn, their SVG is XML."""
-    from ftlab import plot
-
     name = s.one(NAMES).replace("\0", "") + s.one(NAMES).replace("\0", "")
     with contextlib.suppress(UnicodeEncodeError):
         name.encode()
@@ -601,7 +612,8 @@ def outputs(s: Scratch) -> str:
     option = s.one(("--out", "--timeline", "--save-state", "convert"))
     if option == "--out":
         s.outputs.add(s.path / "no")
-        return command(["run", str(config), *quick, "--out", s.one((place, "theirs.txt", "link"))])
+        with few_plots(s):
+            return command(["run", str(config), *quick, "--out", s.one((place, "theirs.txt", "link"))])
     if option == "convert":
         trace = s.file("t.csv", TRACES["msr"] * 50)
         return command(["trace", "convert", str(trace), place])
@@ -609,7 +621,7 @@ def outputs(s: Scratch) -> str:
 
 
 SHARES: dict[Run, float] = {
-    configurations: 19, texts: 13, settings: 12, varied: 2, traces: 20, states: 6, names: 6, labels: 0.6, arguments: 7,
+    configurations: 19, texts: 13, settings: 12, varied: 2, traces: 20, states: 6, names: 6, labels: 0.3, arguments: 7,
     calls: 5, outputs: 1.5,
 }  # fmt: skip
 """How many of a hundred cases are of each kind."""

@@ -357,7 +357,7 @@ def kills(s: Scratch) -> str:
     return _ended(_start(s, again))
 
 
-SHARES: dict[Run, float] = {locales: 1.2, limits: 0.6, full: 0.5, disks: 0.6, interrupts: 1, kills: 0.5}
+SHARES: dict[Run, float] = {locales: 0.5, limits: 0.3, full: 0.3, disks: 0.3, interrupts: 0.6, kills: 0.3}
 """How many of a hundred cases are of each kind."""
 
 KINDS = kinds(SHARES)
