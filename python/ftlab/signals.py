@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import NoReturn
 
 from ftlab import _core
 
@@ -84,6 +86,18 @@ def _is_importing(frame: FrameType | None) -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+def exit_with(main: Callable[[], int]) -> NoReturn:
+    """Runs a program and exits with its code; one of these signals ends it within a second, whatever it is doing."""
+    try:
+        with ending():
+            code = main()
+    except Ended as ended:
+        with suppress(OSError):
+            os.write(2, b"interrupted\n")
+        code = 128 + ended.number
+    sys.exit(code)
 
 
 def _last_resort(reader: int, over: threading.Event) -> None:

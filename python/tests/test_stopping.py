@@ -24,6 +24,14 @@ SECOND = 1.5
 """A second, and what a busy machine adds."""
 
 
+def slowed() -> float:
+    """How much slower than by itself this process runs: others compute too."""
+    begun, computed = time.monotonic(), time.process_time()
+    while time.process_time() - computed < 0.1:
+        pass
+    return (time.monotonic() - begun) / 0.1
+
+
 def listening() -> None:
     """Takes back what a shell or `nohup` made the tests ignore."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -83,7 +91,8 @@ class Command:
         passed = time.monotonic() - sent
         stdout, stderr = self.process.communicate()
         assert "Traceback" not in stderr, stderr
-        assert passed < within, f"it took {passed:.2f} s"
+        # The longer way only if it is needed: it takes a moment.
+        assert passed < within or passed < within * slowed(), f"it took {passed:.2f} s"
         return self.process.returncode, stdout, stderr
 
 
@@ -190,6 +199,18 @@ def test_signals_stop_what_reproduces_a_paper(tmp_path: Path) -> None:
     command.wait_until((tmp_path / "out").exists)
     time.sleep(2)
     assert command.end(signal.SIGTERM) == (143, "", "interrupted\n")
+
+
+@pytest.mark.parametrize(
+    "program", [("evidence", "--out", "out"), ("battery", "--kind", "configurations", "--jobs", "1")]
+)
+def test_signals_stop_what_makes_the_evidence(tmp_path: Path, program: tuple[str, ...]) -> None:
+    module, *arguments = program
+    command = Command(tmp_path, *arguments, python=("-m", f"ftlab.analysis.{module}"))
+    command.wait_until(command.hears_signals)
+    time.sleep(1)
+    code, _, stderr = command.end()
+    assert (code, stderr) == (130, "interrupted\n")
 
 
 def test_a_command_ends_whose_reader_does_not_read(tmp_path: Path, trace: Path) -> None:

@@ -307,12 +307,13 @@ fn small() -> Config {
 fn what_makes_no_sense_is_refused() {
     assert!(device::check(&small()).is_ok());
     for (seam, choice, expected) in [
-        ("paired_page", "gcmix", "page by page over many host writes"),
-        ("paired_page", "slc-buffer", "while an SLC buffer is merged"),
+        ("paired_page", "gcmix", "emptied over many host writes"),
+        ("paired_page", "slc-buffer", "a merged SLC buffer is held besides"),
     ] {
         let mut config = small();
         config.device.cell = base::Cell::Mlc;
         choose(&mut config.ftl, seam, choice, &[]);
+        choose(&mut config.ftl, "allocation", "F", &[]);
         assert_refused(&config, "ftl.mapping", expected);
     }
     let mut config = small();
