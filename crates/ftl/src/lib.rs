@@ -19,6 +19,8 @@ mod policies;
 pub mod pool;
 mod recovery;
 mod repair;
+#[cfg(test)]
+mod sample;
 mod turns;
 pub mod victim;
 
