@@ -638,11 +638,11 @@ mod canary {
 
     /// The whole state, maps and all.
     fn saved(device: &Device) -> ftl::Saved<'static> {
-        device.ftl.save().into_owned()
+        device.ftl.save().expect("page mapping").into_owned()
     }
 
     fn restore(config: &Config, device: &mut Device, saved: ftl::Saved<'static>) {
-        device.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies(config), config.run.seed).unwrap();
+        device.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies(config), config.run.seed).unwrap().unwrap();
     }
 
     /// Changes the FTL's saved state behind its back.

@@ -1,23 +1,11 @@
 //! Which devices and policies a map in flash (DFTL) can have.
 
 use config::Config;
-use config::model::Precondition;
 
 use crate::{Refusal, RunError, device};
 
-/// Why a state cannot be saved or loaded.
-const NO_STATES: &str = "keeps a cached mapping table that a device state does not hold";
-
 fn is_dftl(config: &Config) -> bool {
     config.ftl.get("mapping").name == "dftl"
-}
-
-/// Refuses to save a state that would not be whole.
-pub(crate) fn check_saved(config: &Config) -> Result<(), RunError> {
-    if !is_dftl(config) {
-        return Ok(());
-    }
-    Err(RunError::Input(format!("no state can be saved under `ftl.mapping = \"dftl\"`, which {NO_STATES}")))
 }
 
 /// Refuses faults, from which this mapping cannot recover.
@@ -61,9 +49,6 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
             &format!("has collections wait for map entries on other planes under a dynamic allocation, and {reason}"),
             "use a static allocation order, for instance `ftl.allocation = \"CWDP\"`, or another `ftl.paired_page`",
         );
-    }
-    if matches!(config.run.precondition, Precondition::State { .. }) {
-        return refuse(NO_STATES, "age the device by `sequential`, `random` or `steady`");
     }
     let geometry = device::geometry(config);
     let bytes = config.ftl.get("mapping").size("cache");

@@ -234,7 +234,6 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     if options.save_state.is_some() {
         paired::check_saved(config)?;
         hybrid::check_saved(config)?;
-        dftl::check_saved(config)?;
     }
     check_places(options)?;
     let timed = config.run.executor == Executor::Timed;

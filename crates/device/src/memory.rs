@@ -90,9 +90,11 @@ fn of_executor(config: &Config, geometry: &Geometry) -> (u64, u64) {
 
 fn of_states(config: &Config, geometry: &Geometry, saves_state: bool) -> u64 {
     let payload = config.run.payload == Payload::Stamp;
-    let saved = if saves_state { state::bytes_to_save(geometry, payload) } else { 0 };
+    let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
+    let of_ftl = u64::from(geometry.units()) * 4 + ftl::bytes_of_state(geometry, user_pages, &policies(config));
+    let saved = if saves_state { of_ftl + state::bytes_to_save(geometry, payload) } else { 0 };
     match config.run.precondition {
-        Precondition::State { .. } => saved.max(state::bytes_to_load(geometry, payload)),
+        Precondition::State { .. } => saved.max(of_ftl + state::bytes_to_load(geometry, payload)),
         _ => saved,
     }
 }

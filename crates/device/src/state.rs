@@ -17,7 +17,7 @@ use crate::RunError;
 use crate::device::{Device, policies};
 use crate::flash::Stamp;
 
-const MAGIC: &[u8; 8] = b"ftlabst3";
+const MAGIC: &[u8; 8] = b"ftlabst4";
 
 /// What states of all versions begin with.
 pub(crate) const BEGINNING: &[u8] = b"ftlabst";
@@ -58,12 +58,22 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         number("user_capacity", device.user_capacity),
         ("device.cell".into(), format!("{:?}", device.cell).to_lowercase()),
         ("device.program_order".into(), format!("{:?}", device.program_order).to_lowercase()),
-        choice("mapping"),
+        mapping(config),
         choice("allocation"),
         reclaim_unit(config),
         choice("separation"),
         ("run.payload".into(), format!("{:?}", config.run.payload).to_lowercase()),
     ]
+}
+
+/// The mapping, with the size of what a map in flash has in DRAM.
+fn mapping(config: &Config) -> (String, String) {
+    let mapping = config.ftl.get("mapping");
+    let value = match mapping.name {
+        "dftl" => format!("dftl with a cache of {}", config::print_size(mapping.get("cache") as u64)),
+        name => name.into(),
+    };
+    ("ftl.mapping".into(), value)
 }
 
 /// The reclaim unit, with what is in step: that decides what a page is.
@@ -82,7 +92,7 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
     file.write_all(MAGIC)?;
     let mut out = zstd::Encoder::new(file, 1)?;
     out.include_checksum(true)?;
-    let saved = device.ftl.save();
+    let saved = device.ftl.save().ok_or_else(|| io::Error::other("this mapping has no states"))?;
     let header = Header { ftlab_version: env!("CARGO_PKG_VERSION").into(), fits: fits(config) };
     let header = serde_json::to_vec(&header)?;
     out.write_all(&(header.len() as u32).to_le_bytes())?;
@@ -99,7 +109,15 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
     let stamps: Vec<u32> = nand.stamps().iter().flat_map(|stamp| [(stamp >> 32) as u32, *stamp as u32]).collect();
     let spares: Vec<u32> =
         nand.spares().iter().flat_map(|spare| [96, 64, 32, 0].map(|shift| (spare >> shift) as u32)).collect();
-    let of_ftl = [&*saved.map, &*saved.reverse, &*saved.erases, &*saved.closed_at, &*frontiers];
+    let of_ftl = [
+        &*saved.map,
+        &*saved.reverse,
+        &*saved.erases,
+        &*saved.closed_at,
+        &saved.filled_by,
+        &*frontiers,
+        &saved.of_mechanisms,
+    ];
     for array in of_ftl.into_iter().chain([&*blocks, &reprogrammed, &lost, &stamps, &spares]) {
         out.write_all(&(array.len() as u64).to_le_bytes())?;
         write_words(&mut out, array)?;
@@ -154,9 +172,11 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         }
     }
     let geometry = *device.ftl.geometry();
+    let user_pages = u64::from(device.ftl.user_pages());
     let shape = Shape {
         geometry,
-        user_pages: device.ftl.user_pages() as usize,
+        logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies(config))) as usize,
+        of_mechanisms: ftl::bytes_of_state(&geometry, user_pages, &policies(config)) / 4,
         streams: ftl::streams(&geometry, &policies(config)),
         stamps: device.flash.nand().stamps().len(),
         spares: device.flash.nand().spares().len(),
@@ -177,11 +197,12 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         of_array = Some(array);
         Ok(saved)
     };
-    device.ftl.restore(read, &policies(config), config.run.seed)?;
+    let restored = device.ftl.restore(read, &policies(config), config.run.seed)?;
+    restored.map_err(|problem| damaged(&problem))?;
     device.flash.nand_mut().restore(of_array.expect("read with the rest")).map_err(damaged)?;
     // What is programmed was compared above.
     device.ftl.check(&|_| true).map_err(|problem| damaged(&problem))?;
-    if !in_place(device) {
+    if !in_place(device) || !translation_pages_in_place(device, &shape) {
         return Err(damaged("a page that is not its own"));
     }
     device.trust_array();
@@ -191,7 +212,10 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
 /// What the arrays of a state have to fit.
 struct Shape {
     geometry: Geometry,
-    user_pages: usize,
+    /// Those of the host, and behind them those of a map in flash.
+    logical_pages: usize,
+    /// The most words that mechanisms have of their own.
+    of_mechanisms: u64,
     streams: usize,
     stamps: usize,
     spares: usize,
@@ -210,19 +234,21 @@ fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, 
     let geometry = &shape.geometry;
     let units = geometry.units() as usize;
     let saved = Saved {
-        map: read_words(input, shape.user_pages)?.into(),
+        map: read_words(input, shape.logical_pages)?.into(),
         reverse: read_words(input, geometry.pages() as usize)?.into(),
         erases: read_words(input, units)?.into(),
         closed_at: read_words(input, units)?.into(),
+        filled_by: read_words(input, units)?,
         frontiers: pairs(&read_words(input, geometry.domains() as usize * shape.streams * 2)?),
+        of_mechanisms: read_words_up_to(input, shape.of_mechanisms)?,
     };
     let blocks = read_words(input, geometry.blocks() as usize * 4)?
         .chunks_exact(4)
         .map(|words| Block::from_saved(words[0], words[1], u16::try_from(words[2]).ok()?, u8::try_from(words[3]).ok()?))
         .collect::<Option<Vec<Block>>>()?;
     let pages = geometry.pages();
-    let reprogrammed = pairs(&read_words_up_to(input, pages * 2)?);
-    let lost = pairs(&read_words_up_to(input, pages * 2)?);
+    let reprogrammed = pairs_up_to(input, pages * 2)?;
+    let lost = pairs_up_to(input, pages * 2)?;
     let stamps = read_words(input, shape.stamps * 2)?;
     let stamps = pairs(&stamps).iter().map(|&(high, low)| u64::from(high) << 32 | u64::from(low)).collect();
     let spares = read_words(input, shape.spares * 4)?;
@@ -248,10 +274,16 @@ fn read_words(input: &mut impl Read, length: usize) -> Option<Vec<u32>> {
     Some(words)
 }
 
-/// An array of pairs, of whatever length is announced; memory is taken for what is there, not for what is announced.
+/// An array of pairs, as [`read_words_up_to`] reads one of words.
+fn pairs_up_to(input: &mut impl Read, most: u64) -> Option<Vec<(u32, u32)>> {
+    let words = read_words_up_to(input, most)?;
+    words.len().is_multiple_of(2).then(|| pairs(&words))
+}
+
+/// An array of whatever length is announced; memory is taken for what is there, not for what is announced.
 fn read_words_up_to(input: &mut impl Read, most: u64) -> Option<Vec<u32>> {
     let length = read_length(input)?;
-    if length > most || !length.is_multiple_of(2) {
+    if length > most {
         return None;
     }
     let mut bytes = Vec::new();
@@ -280,7 +312,10 @@ fn plausible(saved: &Saved<'_>, shape: &Shape) -> bool {
                 && saved.closed_at[unit as usize] == 0
                 && open.insert(unit)
     });
-    below(&saved.map, geometry.pages()) && below(&saved.reverse, saved.map.len() as u64) && frontiers
+    below(&saved.map, geometry.pages())
+        && below(&saved.reverse, saved.map.len() as u64)
+        && frontiers
+        && saved.filled_by.iter().all(|&stream| (stream as usize) < streams)
 }
 
 /// Whether the array is filled as the FTL thinks, with counts that a device can reach, and free units where
@@ -330,6 +365,15 @@ fn in_place(device: &Device) -> bool {
         allowed
             && nand.holds_data(place.block, place.page)
             && stored.is_none_or(|stamp| stamp.lpn == lpn && (1..u32::MAX / 2).contains(&stamp.version))
+    })
+}
+
+/// Whether every page of a map in flash can be read.
+fn translation_pages_in_place(device: &Device, shape: &Shape) -> bool {
+    let (ftl, nand) = (&device.ftl, device.flash.nand());
+    (ftl.user_pages()..shape.logical_pages as u32).filter_map(|lpn| ftl.lookup(Lpn(lpn))).all(|at| {
+        let place = ftl.geometry().place(at);
+        nand.holds_data(place.block, place.page)
     })
 }
 

@@ -86,6 +86,41 @@ fn a_run_from_a_state_equals_the_run_that_aged_the_device() {
     }
 }
 
+/// Random devices with a map in flash.
+fn with_map_in_flash() -> impl Iterator<Item = Config> {
+    (0..).map(aged).filter(|config| config.ftl.get("mapping").name == "dftl")
+}
+
+/// Caches are saved in their order of use: what is evicted next is the same.
+#[test]
+fn a_map_in_flash_is_saved_with_its_cache() {
+    let mut dynamic = 0;
+    for (number, config) in with_map_in_flash().take(40).enumerate() {
+        let file = File::new();
+        let aged_here = saving(&config, &file.0);
+        let outcome = loaded(&from_state(&config, &file.0)).unwrap_or_else(|error| panic!("case {number}: {error}"));
+        assert_eq!(fingerprint(&outcome), aged_here, "case {number}: {config:#?}");
+        dynamic += u32::from(ftl::allocation::is_dynamic(config.ftl.get("allocation").name));
+        let again = File::new();
+        saving(&from_state(&config, &file.0), &again.0);
+        assert_eq!(std::fs::read(&file.0).unwrap(), std::fs::read(&again.0).unwrap(), "case {number}");
+    }
+    assert!(dynamic > 5, "{dynamic} cases of entries elsewhere than their pages");
+}
+
+#[test]
+fn a_map_in_flash_keeps_the_size_of_its_cache() {
+    let config = with_map_in_flash().next().expect("a device");
+    let file = File::new();
+    saving(&config, &file.0);
+    let mut other = from_state(&config, &file.0);
+    let cache = config.ftl.get("mapping").get("cache");
+    choose(&mut other.ftl, "mapping", "dftl", &[("cache", 1_048_576.0)]);
+    let text = refusal(&other);
+    let saved = format!("`ftl.mapping` = dftl with a cache of {}", config::print_size(cache as u64));
+    assert!(text.contains(&saved) && text.contains("has dftl with a cache of 1MiB"), "{text}");
+}
+
 #[test]
 fn a_state_saved_from_a_loaded_state_is_the_same_file() {
     let config = aged(1);
@@ -98,6 +133,8 @@ fn a_state_saved_from_a_loaded_state_is_the_same_file() {
 #[test]
 fn a_state_can_be_used_under_every_other_policy() {
     let mut config = aged(1);
+    // Not every policy runs with a map in flash.
+    choose(&mut config.ftl, "mapping", "page", &[]);
     // Regions want more free blocks than the default GC schedule holds.
     choose(&mut config.ftl, "separation", "none", &[]);
     let file = File::new();
@@ -260,8 +297,8 @@ fn pack(state: &[u8], content: &[u8]) -> Vec<u8> {
 #[test]
 fn content_that_lies_is_refused_or_harmless() {
     let mut refused = 0;
-    for seed in 0..6 {
-        let mut config = aged(3 * seed + 1);
+    let configs = (0..6).map(|seed| aged(3 * seed + 1)).chain(with_map_in_flash().take(6));
+    for (seed, mut config) in (0..).zip(configs) {
         config.run.checks = Checks::Full;
         let good = File::new();
         saving(&config, &good.0);
@@ -298,7 +335,7 @@ fn content_that_lies_is_refused_or_harmless() {
             }
         }
     }
-    assert!(refused > 300, "only {refused} lies were seen");
+    assert!(refused > 600, "only {refused} lies were seen");
 }
 
 #[test]

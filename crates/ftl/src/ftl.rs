@@ -62,6 +62,17 @@ pub fn streams(geometry: &Geometry, policies: &Policies<'_>) -> usize {
     Plan::new(policies, geometry).streams()
 }
 
+/// Logical pages of a map in flash beside so many of the host under these policies, as [`Saved`] has them; none where the map
+/// is in DRAM.
+pub fn map_pages(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
+    Plan::new(policies, geometry).map_pages(geometry, user_pages)
+}
+
+/// Bytes of what mechanisms have of their own in a [`Saved`].
+pub fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
+    if policies.has_map() { dftl::bytes_of_state(geometry, user_pages, policies) } else { 0 }
+}
+
 /// What the parts of an FTL take; `keeps_spares`: where pages have spare areas.
 pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keeps_spares: bool) -> Bytes {
     if policies.is_hybrid() {
@@ -165,34 +176,32 @@ impl Ftl {
             fast _ => panic!("hybrid mapping is not exposed to faults"));
     }
 
-    /// What is where, and how worn, for a state file.
+    /// What is where, and how worn, for a state file. Nothing under hybrid mapping, which has no states.
     ///
     /// # Panics
-    /// If a collection is in progress, or under hybrid mapping, where states are refused.
-    pub fn save(&self) -> Saved<'_> {
-        forward!(&self.mapping, page ftl => ftl.kernel.save(), fast _ => panic!("hybrid mapping has no state files"))
+    /// If a collection is in progress.
+    pub fn save(&self) -> Option<Saved<'_>> {
+        forward!(&self.mapping, page ftl => Some(ftl.save()), fast _ => None)
     }
 
     /// Takes over the saved state that `read` gives, then makes all policies anew as [`Ftl::renew_policies`] does. The maps'
     /// memory is let go of first, so that a large device is not in memory twice.
     ///
     /// # Errors
-    /// What `read` says, which leaves the FTL without maps; or when the maps do not fit in memory.
+    /// What `read` says, or that the maps do not fit in memory: either leaves the FTL without maps. Inside: what of the
+    /// mechanisms' own part is not theirs, or that hybrid mapping has no states.
     ///
     /// # Panics
-    /// If the state is of another shape; the reader of state files checks that first.
+    /// If the state is of another shape; the reader of state files checks that first. Under a map in flash, if this is not
+    /// as new.
     pub fn restore<E: From<OutOfMemory>>(
         &mut self,
         read: impl FnOnce() -> Result<Saved<'static>, E>,
         policies: &Policies<'_>,
         seed: u64,
-    ) -> Result<(), E> {
-        forward!(&mut self.mapping, page ftl => {
-            ftl.kernel.release_maps()?;
-            ftl.kernel.restore(read()?)?;
-            ftl.renew_policies(policies, seed);
-            Ok(())
-        }, fast _ => panic!("hybrid mapping has no state files"))
+    ) -> Result<Result<(), String>, E> {
+        forward!(&mut self.mapping, page ftl => ftl.restore(read, policies, seed),
+            fast _ => Ok(Err("hybrid mapping, which has no states".into())))
     }
 
     /// Makes every policy anew and forgets figures: preconditioning ends with this, whether it was run or loaded from a

@@ -19,10 +19,12 @@ mod policies;
 pub mod pool;
 mod recovery;
 mod repair;
+#[cfg(test)]
+mod sample;
 mod turns;
 pub mod victim;
 
-pub use crate::ftl::{Ftl, bytes, largest_user_pages, reserve, streams};
+pub use crate::ftl::{Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, reserve, streams};
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Saved, Why};
 pub use crate::mechanism::{dftl, forwarding as schedule, paired};

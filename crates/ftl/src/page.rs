@@ -7,7 +7,7 @@ use base::{Cause, Geometry, Instant, Lpn, Ppn};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Why};
+use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Why};
 use crate::mechanism::{Mechanisms, Origin, Placing};
 use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Placed, Put, Step};
 use crate::turns::Turns;
@@ -524,6 +524,28 @@ impl<M: Mechanisms> Page<M> {
         self.kernel.renew_policies(policies, seed);
         self.mechanisms.renew(&mut self.kernel, policies);
         self.turns.restart();
+    }
+
+    /// What outlives a run.
+    pub(crate) fn save(&self) -> Saved<'_> {
+        let mut saved = self.kernel.save();
+        self.mechanisms.save(&mut saved.of_mechanisms);
+        saved
+    }
+
+    /// Takes over what outlived a run; see [`crate::Ftl::restore`].
+    pub(crate) fn restore<E: From<OutOfMemory>>(
+        &mut self,
+        read: impl FnOnce() -> Result<Saved<'static>, E>,
+        policies: &Policies<'_>,
+        seed: u64,
+    ) -> Result<Result<(), String>, E> {
+        self.kernel.release_maps()?;
+        let mut saved = read()?;
+        self.kernel.restore(&mut saved)?;
+        let result = self.mechanisms.restore(&self.kernel, &saved.of_mechanisms);
+        self.renew_policies(policies, seed);
+        Ok(result)
     }
 
     /// What was done since preconditioning.

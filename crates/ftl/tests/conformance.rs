@@ -425,8 +425,8 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
             return;
         }
         // A saved state is the same state, and goes on under policies made anew.
-        let saved = bench.ftl.save().into_owned();
-        bench.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory");
+        let saved = bench.ftl.save().expect("page mapping").into_owned();
+        bench.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory").expect("a state");
         bench.check();
         bench.check_data();
         bench.drive(2, 20);
@@ -523,6 +523,14 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
         // between, which only ask for theirs, may miss them all.
         let is_usual = figures.misses <= figures.lookups && figures.moved_cached > 0;
         assert!(is_usual || cache <= 8, "{figures:?}");
+        if !ftl::paired::keeps_track(paired_page.name) {
+            // A saved state is the same state.
+            let saved = bench.ftl.save().expect("page mapping").into_owned();
+            bench.ftl = Ftl::new(geometry, pages, &policies, 1, true).expect("memory");
+            bench.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory").expect("a state");
+            bench.check();
+            bench.check_data();
+        }
         bench.ftl.renew_policies(&policies, 2);
         bench.drive(2, 50);
     };

@@ -19,8 +19,12 @@ pub struct Saved<'a> {
     pub erases: Cow<'a, [u32]>,
     /// When each unit was filled, in filled units.
     pub closed_at: Cow<'a, [u32]>,
+    /// The stream that filled each unit last.
+    pub filled_by: Vec<u32>,
     /// By domain and stream: unit and slot of the active block.
     pub frontiers: Vec<(u32, u32)>,
+    /// What mechanisms have of their own.
+    pub of_mechanisms: Vec<u32>,
 }
 
 impl Saved<'_> {
@@ -32,7 +36,9 @@ impl Saved<'_> {
             reverse: own(self.reverse),
             erases: own(self.erases),
             closed_at: own(self.closed_at),
+            filled_by: self.filled_by,
             frontiers: self.frontiers,
+            of_mechanisms: self.of_mechanisms,
         }
     }
 }
@@ -52,7 +58,9 @@ impl Kernel {
             reverse: Cow::Borrowed(&self.reverse),
             erases: Cow::Borrowed(&self.erases),
             closed_at: Cow::Borrowed(&self.closed_at),
+            filled_by: self.filled_by.iter().copied().map(u32::from).collect(),
             frontiers: frontiers.map(|frontier| (frontier.unit, frontier.slot)).collect(),
+            of_mechanisms: Vec::new(),
         }
     }
 
@@ -66,20 +74,21 @@ impl Kernel {
         Ok(())
     }
 
-    /// Takes over a saved state, all but what policies know.
+    /// Takes over a saved state, all but what policies and mechanisms know.
     ///
     /// # Panics
     /// If the state is of another shape; the reader of state files checks that first.
     ///
     /// # Errors
     /// When the maps do not fit in memory.
-    pub(crate) fn restore(&mut self, mut saved: Saved<'_>) -> Result<(), OutOfMemory> {
+    pub(crate) fn restore(&mut self, saved: &mut Saved<'_>) -> Result<(), OutOfMemory> {
         // One map after the other, so that a large device is not in memory twice.
         self.map = flat(&std::mem::take(&mut saved.map))?;
         self.reverse = flat(&std::mem::take(&mut saved.reverse))?;
         self.erases.copy_from_slice(&saved.erases);
         self.closed_at.copy_from_slice(&saved.closed_at);
         self.closings = saved.closed_at.iter().copied().max().unwrap_or(0);
+        self.filled_by = saved.filled_by.iter().map(|&stream| stream as u8).collect();
         let streams = self.streams.count();
         for (index, &(unit, slot)) in saved.frontiers.iter().enumerate() {
             let (domain, stream) = ((index / streams) as u32, index % streams);
@@ -88,7 +97,7 @@ impl Kernel {
                 self.filled_by[unit as usize] = stream as u8;
             }
         }
-        self.recount(&saved);
+        self.recount(saved);
         Ok(())
     }
 

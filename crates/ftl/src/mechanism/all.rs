@@ -126,6 +126,17 @@ impl Mechanism for All {
         self.paired.as_ref().map_or(Ok(()), |it| it.check(kernel))
     }
 
+    fn save(&self, words: &mut Vec<u32>) {
+        self.dftl.iter().for_each(|it| it.save(words));
+    }
+
+    fn restore(&mut self, kernel: &Kernel, words: &[u32]) -> Result<(), String> {
+        match &mut self.dftl {
+            Some(it) => it.restore(kernel, words),
+            None => Plain.restore(kernel, words),
+        }
+    }
+
     fn figures(&self, figures: &mut Figures) {
         self.separation.figures(figures);
         self.dftl.iter().for_each(|it| it.figures(figures));

@@ -171,6 +171,17 @@ pub(crate) trait Mechanism {
         Ok(())
     }
 
+    /// Adds what a device state holds of it.
+    fn save(&self, words: &mut Vec<u32>) {}
+
+    /// Takes over what a device state holds of it, once the kernel has its own; it is as new.
+    ///
+    /// # Errors
+    /// What is no such state.
+    fn restore(&mut self, kernel: &Kernel, words: &[u32]) -> Result<(), String> {
+        if words.is_empty() { Ok(()) } else { Err("what no mechanism knows".into()) }
+    }
+
     /// Adds what it did since preconditioning.
     fn figures(&self, figures: &mut Figures) {}
 

@@ -32,6 +32,7 @@
 mod cache;
 mod check;
 mod owners;
+mod saved;
 mod tasks;
 
 use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind};
@@ -244,6 +245,13 @@ pub(crate) struct Dftl {
     figures: Figures,
     /// What the translation pages in flash say, by LPN; kept where pages have payloads, to check the rest against.
     in_flash: Option<Vec<Option<base::Ppn>>>,
+}
+
+/// Bytes of what a device state holds besides the maps.
+pub(crate) fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
+    let domains = u64::from(geometry.domains());
+    let entries = capacity(geometry, user_pages, policies.mapping.get("cache") as u64) * domains;
+    saved::bytes(entries, domains) + translation_pages(geometry, user_pages) * 4
 }
 
 /// Translation pages of a device, all domains together.
@@ -504,6 +512,14 @@ impl Mechanism for Dftl {
 
     fn end(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> End {
         self.end_of_victim(kernel, domain, group)
+    }
+
+    fn save(&self, words: &mut Vec<u32>) {
+        words.extend(self.words());
+    }
+
+    fn restore(&mut self, kernel: &Kernel, words: &[u32]) -> Result<(), String> {
+        self.adopt_words(kernel, words)
     }
 
     fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, group: &mut Group) -> End {

@@ -426,3 +426,98 @@ impl Paired {
         self.guards[domain as usize].backup.is_some_and(|backup| backup.unit == unit)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use base::{Cell, Lpn};
+
+    use super::*;
+    use crate::sample;
+
+    /// A kernel of one plane of MLC blocks, whose pages 0 and 1, 2 and 3 share cells, and a protection.
+    fn protected(scheme: &str) -> (Kernel, Paired) {
+        let policies = sample::policies(&[("paired_page", scheme, &[])], Cell::Mlc);
+        let (mut kernel, _) = sample::kernel(Geometry::new(1, 1, 1, 1, 16, 8, 4096, 1), 8, &policies);
+        let mut paired = Paired::build(&kernel, &policies).expect("a protection that keeps track");
+        paired.reopen(&mut kernel);
+        (kernel, paired)
+    }
+
+    /// Writes pages of the host without asking what comes before them.
+    fn write(kernel: &mut Kernel, paired: &mut Paired, lpns: std::ops::Range<u32>) -> Vec<Ppn> {
+        let pages = sample::write(kernel, 0, lpns);
+        pages.iter().for_each(|&at| paired.note_program(kernel, 0, at, Cover::None));
+        pages
+    }
+
+    /// What comes before the next page.
+    fn before(kernel: &mut Kernel, paired: &mut Paired, group: &mut Group) -> Option<Op> {
+        let at = kernel.next_place(0, 0);
+        group.clear();
+        paired.before_page(kernel, 0, at, group)
+    }
+
+    #[test]
+    fn a_lower_page_is_backed_up_before_its_wordline_goes_on_if_it_is_worth_it() {
+        let (mut kernel, mut paired) = protected("lsb-backup");
+        let mut group = Group::EMPTY;
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "a first page puts nothing at risk");
+        let lower = write(&mut kernel, &mut paired, 0..1)[0];
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), Some(Op::Combine));
+        assert_eq!(group.pages(), [lower]);
+        let backup = paired.back_up(&kernel, 0, &[lower]).place.at;
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "it is covered");
+        assert_eq!(paired.elsewhere(0, lower), Some(Source::Page(backup)));
+        write(&mut kernel, &mut paired, 1..3);
+        kernel.forget(Lpn(2));
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "what is stale needs no backup");
+    }
+
+    #[test]
+    fn a_full_backup_block_is_erased_and_covers_nothing_then() {
+        let (mut kernel, mut paired) = protected("lsb-backup");
+        let lower = write(&mut kernel, &mut paired, 0..1)[0];
+        let unit = kernel.geometry().unit_of(paired.back_up(&kernel, 0, &[lower]).place.at);
+        for _ in 1..4 {
+            paired.back_up(&kernel, 0, &[lower]);
+        }
+        paired.guards[0].lowers.uncover(&kernel, unit);
+        let mut group = Group::EMPTY;
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), Some(Op::Erase(unit)));
+        kernel.free_unit(0, unit);
+        assert!(paired.erased(&mut kernel, 0, unit, None), "it was this one's");
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), Some(Op::Combine));
+    }
+
+    #[test]
+    fn a_victim_is_held_while_a_page_leans_on_it() {
+        let (mut kernel, mut paired) = protected("gcmix");
+        let pages = write(&mut kernel, &mut paired, 0..8);
+        let unit = kernel.geometry().unit_of(pages[0]);
+        let job = kernel.take_victim(0, unit, Why::Pairing);
+        let lpn = kernel.detach(unit, pages[0]).expect("a valid page");
+        let at = kernel.place(0, 0, lpn).at;
+        paired.note_program(&kernel, 0, at, Cover::Copy(pages[0]));
+        (1..8).for_each(|lpn| assert!(kernel.forget(Lpn(lpn)).is_some()));
+        kernel.set_pairing(0, Some(job));
+        paired.hold_victim(&mut kernel, 0);
+        assert_eq!(paired.erasable(&kernel, 0), None, "the copy is a lower page, and this its only cover");
+        let mut group = Group::EMPTY;
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "so that it needs no backup");
+        write(&mut kernel, &mut paired, 1..2);
+        assert_eq!(paired.erasable(&kernel, 0), Some(unit), "its wordline is complete");
+    }
+
+    #[test]
+    fn one_parity_covers_two_pages() {
+        let (mut kernel, mut paired) = protected("parity-backup");
+        let lower = write(&mut kernel, &mut paired, 0..1)[0];
+        let other = Ppn(lower.0 + 2);
+        paired.guards[0].lowers.adopt(other, Cover::None);
+        let parity = paired.back_up(&kernel, 0, &[lower, other]).place.at;
+        assert_eq!(paired.elsewhere(0, lower), Some(Source::Parity(parity, other)));
+        assert_eq!(paired.elsewhere(0, other), Some(Source::Parity(parity, lower)));
+        assert!(paired.failed(&kernel, 0, parity), "the program of a backup is its own affair");
+        assert_eq!(paired.elsewhere(0, lower), None);
+    }
+}

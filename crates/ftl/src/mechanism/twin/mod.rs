@@ -182,3 +182,52 @@ impl<'a> Pick<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use base::{Cell, Geometry};
+
+    use super::*;
+    use crate::kernel::Why;
+    use crate::mechanism::All;
+    use crate::sample;
+
+    /// Slots of a victim of a die of two planes, as they move: all but some of its pages are valid. Behind each group the
+    /// number of dummy pages.
+    fn moved(pages: u32, invalid: &[u32], params: &[(&'static str, f64)]) -> Vec<(Vec<u32>, u8)> {
+        let policies = sample::policies(&[("reclaim_unit", "twin", params)], Cell::Slc);
+        let (mut kernel, all): (Kernel, All) =
+            sample::kernel(Geometry::new(1, 1, 1, 2, 8, pages, 4096, 2), 32, &policies);
+        let slots = 2 * pages;
+        let first = sample::write(&mut kernel, 0, 0..slots)[0];
+        let unit = kernel.geometry().unit_of(first);
+        invalid.iter().for_each(|&lpn| assert!(kernel.forget(Lpn(lpn)).is_some()));
+        let mut job = kernel.take_victim(0, unit, Why::Room);
+        let mut groups = Vec::new();
+        while kernel.valid_of(unit) > 0 {
+            let mut group = Group::EMPTY;
+            all.pick(&kernel, 0, &mut job, &|_| 0, &mut group);
+            for &page in group.pages() {
+                let lpn = kernel.detach(unit, page).expect("a valid page");
+                kernel.place(0, 0, lpn);
+            }
+            groups.push((group.pages().iter().map(|page| page.0 - first.0).collect(), group.pads));
+        }
+        groups
+    }
+
+    #[test]
+    fn pages_of_one_offset_move_together_and_lone_pages_behind_them() {
+        assert_eq!(moved(4, &[], &[]), [0, 2, 4, 6].map(|slot| (vec![slot, slot + 1], 0)));
+        assert_eq!(moved(4, &[3, 6], &[]), [(vec![0, 1], 0), (vec![4, 5], 0), (vec![2, 7], 0)]);
+        assert_eq!(moved(4, &[1, 3, 5, 7], &[]), [(vec![0, 2], 0), (vec![4, 6], 0)], "lone pages of one plane");
+    }
+
+    #[test]
+    fn only_a_victim_that_gains_enough_is_filled_up() {
+        let all_but_one: Vec<u32> = (1..16).collect();
+        assert_eq!(moved(8, &all_but_one, &[]), [(vec![0], 1)]);
+        assert_eq!(moved(8, &all_but_one, &[("pad", 0.0)]), [(vec![0], 0)]);
+        assert_eq!(moved(8, &[3], &[]).last(), Some(&(vec![2], 0)), "a dummy page would cost all that is gained");
+    }
+}
