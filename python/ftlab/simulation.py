@@ -360,7 +360,9 @@ def _writer(
                 break
             name = f"{stem}-{i}"
         names.add(name)
-        output.OutputDirectory(whole.path / name)
+        # Made when there is something to write.
+        if os.path.lexists(whole.path / name):
+            output.OutputDirectory(whole.path / name)
         each[job.label] = name
     return whole, each
 

@@ -16,6 +16,7 @@ import pytest
 from conftest import Ftlab
 
 import ftlab as package
+from ftlab import simulation
 
 FEW_PLOTS = ("--set", "run.executor=count", "--set", "workload.requests=2000")
 """Most of the time goes into plots, and without time there are fewer."""
@@ -111,6 +112,23 @@ def test_an_earlier_comparison_does_not_remain(ftlab: Ftlab, tiny: Path, tmp_pat
     assert {path.name for path in out.iterdir() if path.is_dir()} == {"random", "rga", "own"}
     assert not (out / "comparison.md").exists()
     assert (out / "notes.txt").exists()
+
+
+def test_a_comparison_that_does_not_end_leaves_no_directories(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulation, "_run_all", stop)
+    with pytest.raises(KeyboardInterrupt):
+        package.compare(tiny, vary={"ftl.victim": ["greedy", "fifo"]}, out=tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+    # What is there is looked at beforehand all the same.
+    (tmp_path / "out" / "fifo").mkdir()
+    (tmp_path / "out" / "fifo" / "summary.json").write_text("mine", encoding="utf-8")
+    with pytest.raises(package.InputError, match=r"was not written by ftlab"):
+        package.compare(tiny, vary={"ftl.victim": ["greedy", "fifo"]}, out=tmp_path / "out")
 
 
 def test_a_comparison_that_cannot_be_written_leaves_the_earlier_one(

@@ -237,8 +237,16 @@ def disks(s: Scratch) -> str:
     return f"{how}: {found}"
 
 
-READY = "import sys, ftlab.cli; print('ready', flush=True); sys.exit(ftlab.cli.main(sys.argv[1:]))"
-"""The command line, once everything is imported: before that, Ctrl-C is Python's."""
+READY = """\
+from ftlab import __main__, cli
+main = cli.main
+def ready(argv):
+    print("ready", flush=True)
+    return main(argv)
+cli.main = ready
+__main__.entry_point()
+"""
+"""The command as users start it, which says when everything is imported: before that, Ctrl-C is Python's."""
 
 
 def _long(s: Scratch) -> list[str]:
