@@ -70,7 +70,7 @@ fn fits(config: &Config) -> Vec<(String, String)> {
 fn mapping(config: &Config) -> (String, String) {
     let mapping = config.ftl.get("mapping");
     let value = match mapping.name {
-        "dftl" => format!("dftl with a cache of {}", config::print_size(mapping.get("cache") as u64)),
+        "dftl" => format!("dftl with a cache of {}", config::print_size(mapping.size("cache"))),
         name => name.into(),
     };
     ("ftl.mapping".into(), value)

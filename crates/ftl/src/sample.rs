@@ -1,6 +1,6 @@
 //! Small kernels for the unit tests of mechanisms.
 
-use base::{Cell, Geometry, Lpn, Ppn, ProgramOrder, Selection};
+use base::{Cell, Geometry, Lpn, ParamValue, Ppn, ProgramOrder, Selection};
 
 use crate::Policies;
 use crate::allocation::Allocation;
@@ -8,14 +8,14 @@ use crate::kernel::Kernel;
 use crate::mechanism::{All, Mechanisms as _, Plan};
 
 /// The first choice of every seam, or those that are named.
-pub(crate) fn policies(choices: &[(&str, &str, &[(&'static str, f64)])], cell: Cell) -> Policies<'static> {
+pub(crate) fn policies(choices: &[(&str, &str, &[(&'static str, ParamValue)])], cell: Cell) -> Policies<'static> {
     let selection = |key: &str| -> &'static Selection {
         let seam = crate::seams().into_iter().find(|seam| seam.key == key).expect("a seam");
         let chosen = choices.iter().find(|(seam, _, _)| *seam == key);
         let choice = chosen.map_or(&seam.choices[0], |(_, name, _)| seam.find(name).expect("a choice"));
         let mut selection = Selection::default_of(choice);
         for (name, value) in chosen.map_or(&[][..], |(_, _, params)| params) {
-            selection.params.iter_mut().find(|(param, _)| param == name).expect("a parameter").1 = *value;
+            selection.set(name, *value);
         }
         Box::leak(Box::new(selection))
     };

@@ -250,7 +250,7 @@ pub(crate) struct Dftl {
 /// Bytes of what a device state holds besides the maps.
 pub(crate) fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
     let domains = u64::from(geometry.domains());
-    let entries = capacity(geometry, user_pages, policies.mapping.get("cache") as u64) * domains;
+    let entries = capacity(geometry, user_pages, policies.mapping.size("cache")) * domains;
     saved::bytes(entries, domains) + translation_pages(geometry, user_pages) * 4
 }
 

@@ -108,14 +108,20 @@ fn halves(word: u64) -> [u32; 2] {
 
 #[cfg(test)]
 mod tests {
-    use base::{Geometry, Selection};
+    use base::{Dimensions, Geometry, Selection};
 
     use super::*;
     use crate::allocation::{Allocation, SEAM};
 
     /// A cache of three entries in each of two planes.
     fn dftl() -> Dftl {
-        let geometry = Geometry::new(1, 1, 1, 2, 8, 8, 16, 1);
+        let geometry = Geometry::new(Dimensions {
+            planes_per_die: 2,
+            blocks_per_plane: 8,
+            pages_per_block: 8,
+            page_size: 16,
+            ..Dimensions::ONE_PAGE
+        });
         let selection = Selection::default_of(SEAM.find("PCWD").unwrap());
         Dftl::new(&geometry, 42, 48, &Allocation::build(&selection, &geometry)).unwrap()
     }

@@ -155,31 +155,33 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use base::ParamValue;
+
     use super::*;
 
     #[test]
     fn a_choice_says_what_begins_a_collection_ahead_of_need() {
-        let schedule = |name: &str, params: &[(&str, f64)]| {
+        let schedule = |name: &str, params: &[(&str, ParamValue)]| {
             let mut selection = Selection::default_of(SEAM.find(name).expect("a schedule"));
             for (param, value) in params {
-                selection.params.iter_mut().find(|(name, _)| name == param).expect("a parameter").1 = *value;
+                selection.set(param, *value);
             }
             Schedule::new(&selection)
         };
         assert!(schedule("threshold", &[]).is_threshold() && !schedule("threshold", &[]).preempts);
         let forwarding =
-            schedule("forwarding", &[("trigger", 1.0), ("scope", 1.0), ("preempt", 1.0), ("spare_blocks", 7.0)]);
-        let first = schedule("forwarding", &[("trigger", 0.0), ("scope", 0.0), ("preempt", 0.0)]);
-        let (Kind::Forwarding { congestion, by_die }, Kind::Forwarding { congestion: other, by_die: by_channel }) =
-            (forwarding.kind, first.kind)
-        else {
-            panic!("{forwarding:?} {first:?}");
-        };
-        assert!(congestion != other && by_die && !by_channel && forwarding.preempts != first.preempts);
-        assert_eq!(forwarding.spare_units, 7);
-        assert_eq!(schedule("cycle-filling", &[("pace", 0.0)]).kind, Kind::CycleFilling { in_step: true });
-        assert_eq!(schedule("cycle-filling", &[("pace", 1.0)]).kind, Kind::CycleFilling { in_step: false });
+            schedule("forwarding", &[("trigger", "empty".into()), ("scope", "die".into()), ("spare_blocks", 7.into())]);
+        assert_eq!(forwarding.kind, Kind::Forwarding { congestion: false, by_die: true });
+        assert!(forwarding.preempts && forwarding.spare_units == 7);
+        let by_channel = schedule("forwarding", &[("scope", "channel".into()), ("preempt", "off".into())]);
+        assert_eq!(by_channel.kind, Kind::Forwarding { congestion: true, by_die: false });
+        assert!(!by_channel.preempts);
+        assert_eq!(
+            schedule("cycle-filling", &[("pace", "initiator".into())]).kind,
+            Kind::CycleFilling { in_step: true }
+        );
+        assert_eq!(schedule("cycle-filling", &[("pace", "own".into())]).kind, Kind::CycleFilling { in_step: false });
         let idle = Kind::Background { idle: Duration(5) };
-        assert_eq!(schedule("background", &[("idle", 5.0)]).kind, idle);
+        assert_eq!(schedule("background", &[("idle", Duration(5).into())]).kind, idle);
     }
 }

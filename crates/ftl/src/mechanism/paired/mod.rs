@@ -429,7 +429,7 @@ impl Paired {
 
 #[cfg(test)]
 mod tests {
-    use base::{Cell, Lpn};
+    use base::{Cell, Dimensions, Lpn};
 
     use super::*;
     use crate::sample;
@@ -437,7 +437,8 @@ mod tests {
     /// A kernel of one plane of MLC blocks, whose pages 0 and 1, 2 and 3 share cells, and a protection.
     fn protected(scheme: &str) -> (Kernel, Paired) {
         let policies = sample::policies(&[("paired_page", scheme, &[])], Cell::Mlc);
-        let (mut kernel, _) = sample::kernel(Geometry::new(1, 1, 1, 1, 16, 8, 4096, 1), 8, &policies);
+        let plane = Geometry::new(Dimensions { blocks_per_plane: 16, pages_per_block: 8, ..Dimensions::ONE_PAGE });
+        let (mut kernel, _) = sample::kernel(plane, 8, &policies);
         let mut paired = Paired::build(&kernel, &policies).expect("a protection that keeps track");
         paired.reopen(&mut kernel);
         (kernel, paired)

@@ -185,19 +185,28 @@ impl<'a> Pick<'a> {
 
 #[cfg(test)]
 mod tests {
-    use base::{Cell, Geometry};
+    use base::{Cell, Dimensions, Geometry, ParamValue};
 
     use super::*;
     use crate::kernel::Why;
     use crate::mechanism::All;
     use crate::sample;
 
+    fn die_of_two_planes(pages: u32) -> Geometry {
+        Geometry::new(Dimensions {
+            planes_per_die: 2,
+            blocks_per_plane: 8,
+            pages_per_block: pages,
+            unit_width: 2,
+            ..Dimensions::ONE_PAGE
+        })
+    }
+
     /// Slots of a victim of a die of two planes, as they move: all but some of its pages are valid. Behind each group the
     /// number of dummy pages.
-    fn moved(pages: u32, invalid: &[u32], params: &[(&'static str, f64)]) -> Vec<(Vec<u32>, u8)> {
+    fn moved(pages: u32, invalid: &[u32], params: &[(&'static str, ParamValue)]) -> Vec<(Vec<u32>, u8)> {
         let policies = sample::policies(&[("reclaim_unit", "twin", params)], Cell::Slc);
-        let (mut kernel, all): (Kernel, All) =
-            sample::kernel(Geometry::new(1, 1, 1, 2, 8, pages, 4096, 2), 32, &policies);
+        let (mut kernel, all): (Kernel, All) = sample::kernel(die_of_two_planes(pages), 32, &policies);
         let slots = 2 * pages;
         let first = sample::write(&mut kernel, 0, 0..slots)[0];
         let unit = kernel.geometry().unit_of(first);
@@ -227,7 +236,7 @@ mod tests {
     fn only_a_victim_that_gains_enough_is_filled_up() {
         let all_but_one: Vec<u32> = (1..16).collect();
         assert_eq!(moved(8, &all_but_one, &[]), [(vec![0], 1)]);
-        assert_eq!(moved(8, &all_but_one, &[("pad", 0.0)]), [(vec![0], 0)]);
+        assert_eq!(moved(8, &all_but_one, &[("pad", false.into())]), [(vec![0], 0)]);
         assert_eq!(moved(8, &[3], &[]).last(), Some(&(vec![2], 0)), "a dummy page would cost all that is gained");
     }
 }
