@@ -30,6 +30,7 @@ fn with(seam: &str, name: &str) -> Config {
     choose(&mut config.ftl, seam, name, &[]);
     match name {
         "superblock" => config.device.user_capacity -= config.device.user_capacity % page_size(&config),
+        "fast" => choose(&mut config.ftl, "victim", "fifo", &[]),
         "gcmix-adaptive" => choose(&mut config.ftl, "separation", "dac", &[]),
         _ => {}
     }
