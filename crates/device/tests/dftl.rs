@@ -6,7 +6,7 @@ use base::ParamValue;
 use common::*;
 use config::Config;
 use config::model::*;
-use device::{Options, RunError};
+use device::RunError;
 use files::Interrupt;
 use serde_json::Value;
 
@@ -313,6 +313,7 @@ fn what_makes_no_sense_is_refused() {
         let mut config = small();
         config.device.cell = base::Cell::Mlc;
         choose(&mut config.ftl, seam, choice, &[]);
+        assert!(device::check(&config).map_or_else(|refusal| refusal.key != "ftl.mapping", |()| true));
         choose(&mut config.ftl, "allocation", "F", &[]);
         assert_refused(&config, "ftl.mapping", expected);
     }
@@ -331,9 +332,6 @@ fn what_makes_no_sense_is_refused() {
     assert_refused(&config, "ftl.mapping", "has not 2 entries of 8 bytes for each of 4 planes");
     assert_eq!(device::check(&config).expect_err("refused").help, "set `mapping.dftl.cache` to \"64B\" or more");
     let mut config = small();
-    config.run.precondition = Precondition::State { path: "some.state".into() };
-    assert_refused(&config, "ftl.mapping", "a device state does not hold");
-    let mut config = small();
     // 50 blocks: two and three more are free, and one is being filled with translation pages; one page of each plane is
     // one, and one is invalid.
     config.device.user_capacity = 4 * (44 * 32 - 1) * u64::from(config.device.page_size);
@@ -342,18 +340,6 @@ fn what_makes_no_sense_is_refused() {
     assert!(help.contains("with 2 blocks held free, and 4 more and the translation pages, in each plane"), "{help}");
     config.device.user_capacity = 4 * (44 * 32 - 2) * u64::from(config.device.page_size);
     assert!(device::check(&config).is_ok());
-}
-
-#[test]
-fn no_state_is_saved() {
-    let path = temporary("state");
-    let mut options = Options { save_state: Some(path.clone()), ..Options::default() };
-    let error = device::simulate(&small(), &mut options).expect_err("refused");
-    assert!(
-        matches!(error, RunError::Input(_)) && error.to_string().contains("a device state does not hold"),
-        "{error}"
-    );
-    assert!(!path.exists());
 }
 
 #[test]

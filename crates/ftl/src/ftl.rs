@@ -52,11 +52,6 @@ pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
     }
 }
 
-/// Units that a domain holds free while collection keeps up, under these policies.
-pub fn reserve(geometry: &Geometry, policies: &Policies<'_>) -> u32 {
-    Plan::new(policies, geometry).reserve()
-}
-
 /// Active blocks that a domain may have at once under these policies, as [`Saved`] has them.
 pub fn streams(geometry: &Geometry, policies: &Policies<'_>) -> usize {
     Plan::new(policies, geometry).streams()

@@ -7,8 +7,11 @@ use crate::allocation::Allocation;
 use crate::kernel::Kernel;
 use crate::mechanism::{All, Mechanisms as _, Plan};
 
+/// A seam, its choice, and parameters of that.
+pub(crate) type Chosen<'a> = (&'a str, &'a str, &'a [(&'static str, ParamValue)]);
+
 /// The first choice of every seam, or those that are named.
-pub(crate) fn policies(choices: &[(&str, &str, &[(&'static str, ParamValue)])], cell: Cell) -> Policies<'static> {
+pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> {
     let selection = |key: &str| -> &'static Selection {
         let seam = crate::seams().into_iter().find(|seam| seam.key == key).expect("a seam");
         let chosen = choices.iter().find(|(seam, _, _)| *seam == key);

@@ -13,7 +13,8 @@ const LEAVES: [&str; 5] = ["victim", "pool", "allocation", "group", "ops"];
 const ABOVE: [&str; 9] = ["mechanism", "agenda", "page", "fast", "ftl", "ahead", "recovery", "repair", "policies"];
 
 /// Files that may name single mechanisms, and why.
-const TABLES: [(&str, &str); 4] = [
+const TABLES: [(&str, &str); 5] = [
+    ("refusals.rs", "asks each for what it refuses"),
     ("mechanism/all.rs", "the table of them"),
     ("lib.rs", "their seams"),
     ("ftl.rs", "the choices of the mapping are page mapping, DFTL and FAST"),
@@ -53,7 +54,7 @@ fn mechanisms(sources: &[Source]) -> BTreeSet<String> {
 
 /// The code of a source: no comments, and no tests, which come last.
 fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod ").next().unwrap_or_default();
+    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     lines.collect::<Vec<_>>().join("\n")
 }

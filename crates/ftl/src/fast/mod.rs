@@ -34,9 +34,13 @@
 
 mod invariants;
 mod merge;
+mod refusals;
 
 use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Selection};
 use engine::FlatArray;
+
+pub use refusals::NO_STATES;
+pub(crate) use refusals::{check, in_words};
 
 use crate::allocation::Allocation;
 use crate::kernel::shape_of;

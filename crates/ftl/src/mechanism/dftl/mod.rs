@@ -32,6 +32,7 @@
 mod cache;
 mod check;
 mod owners;
+mod refusals;
 mod saved;
 mod tasks;
 
@@ -45,6 +46,7 @@ use crate::kernel::{Job, Kernel, Needs, Why};
 use crate::ops::Op;
 use crate::{OutOfMemory, Policies};
 use cache::{Cache, NONE};
+pub(crate) use refusals::{check, in_words};
 
 /// Bytes of an entry in a translation page: a physical page number, its place being the logical one.
 pub const ENTRY_BYTES: u32 = 4;

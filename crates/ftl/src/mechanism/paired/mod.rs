@@ -18,6 +18,7 @@
 mod guard;
 mod lowers;
 mod mixing;
+mod refusals;
 mod restart;
 
 use std::collections::{BTreeSet, VecDeque};
@@ -33,6 +34,7 @@ use crate::recovery::{Rescue, Scanned};
 use crate::victim::UnitState;
 use crate::{Figures, Policies};
 use lowers::{Cover, Lowers};
+pub(crate) use refusals::check;
 
 const LOW: Param = Param {
     name: "low",

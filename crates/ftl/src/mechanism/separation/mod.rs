@@ -1,8 +1,12 @@
 //! Data separation: which stream a page belongs to, and so which pages share a frontier.
 
+mod refusals;
+
 use base::{Choice, Geometry, Instant, Lpn, Param, ParamKind, Seam, Selection};
 
 use super::{Mechanism, Origin, Placing};
+pub(crate) use refusals::check;
+
 use crate::kernel::{Axis, Kernel, Needs};
 use crate::{Figures, Policies};
 
