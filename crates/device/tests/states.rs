@@ -114,10 +114,10 @@ fn a_map_in_flash_keeps_the_size_of_its_cache() {
     let file = File::new();
     saving(&config, &file.0);
     let mut other = from_state(&config, &file.0);
-    let cache = config.ftl.get("mapping").get("cache");
-    choose(&mut other.ftl, "mapping", "dftl", &[("cache", 1_048_576.0)]);
+    let cache = config.ftl.get("mapping").size("cache");
+    choose(&mut other.ftl, "mapping", "dftl", &[("cache", base::ParamValue::Size(1 << 20))]);
     let text = refusal(&other);
-    let saved = format!("`ftl.mapping` = dftl with a cache of {}", config::print_size(cache as u64));
+    let saved = format!("`ftl.mapping` = dftl with a cache of {}", config::print_size(cache));
     assert!(text.contains(&saved) && text.contains("has dftl with a cache of 1MiB"), "{text}");
 }
 
