@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::Ppn;
+use crate::ids::{Ppn, Unit};
 
 /// Bits stored per cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -356,26 +356,38 @@ impl Geometry {
 
     /// The reclaim unit and the slot in it of a page.
     #[inline]
-    pub fn unit_and_slot(&self, ppn: Ppn) -> (u32, u32) {
-        self.unit_slots.split(ppn.0)
+    pub fn unit_and_slot(&self, ppn: Ppn) -> (Unit, u32) {
+        let (unit, slot) = self.unit_slots.split(ppn.0);
+        (Unit::new(unit), slot)
     }
 
     /// The reclaim unit of a page.
     #[inline]
-    pub fn unit_of(&self, ppn: Ppn) -> u32 {
-        self.unit_slots.quotient(ppn.0)
+    pub fn unit_of(&self, ppn: Ppn) -> Unit {
+        Unit::new(self.unit_slots.quotient(ppn.0))
     }
 
     /// The page at a slot of a reclaim unit.
     #[inline]
-    pub fn ppn(&self, unit: u32, slot: u32) -> Ppn {
-        Ppn(unit * self.unit_slots() + slot)
+    pub fn ppn(&self, unit: Unit, slot: u32) -> Ppn {
+        Ppn(unit.number() * self.unit_slots() + slot)
     }
 
     /// The domain of a reclaim unit.
     #[inline]
-    pub fn domain_of_unit(&self, unit: u32) -> u32 {
-        self.units_per_domain.quotient(unit)
+    pub fn domain_of_unit(&self, unit: Unit) -> u32 {
+        self.units_per_domain.quotient(unit.number())
+    }
+
+    /// All units of the device.
+    pub fn all_units(&self) -> impl Iterator<Item = Unit> + Clone + use<> {
+        (0..self.units()).map(Unit::new)
+    }
+
+    /// The units of a domain.
+    pub fn units_of_domain(&self, domain: u32) -> impl Iterator<Item = Unit> + Clone + use<> {
+        let count = self.units_per_domain();
+        (domain * count..(domain + 1) * count).map(Unit::new)
     }
 
     /// The die of a domain.
@@ -398,9 +410,9 @@ impl Geometry {
 
     /// The global block number (plane-major) of the block of `unit` that holds `slot`.
     #[inline]
-    pub fn block_of(&self, unit: u32, slot: u32) -> u32 {
-        let (domain, offset) = self.units_per_domain.split(unit);
-        let lane = self.width.split(slot).1;
+    pub fn block_of(&self, unit: Unit, slot: u32) -> u32 {
+        let (domain, offset) = self.units_per_domain.split(unit.number());
+        let lane = self.lane_of_slot(slot);
         (domain * self.unit_width + lane) * self.blocks_per_plane + offset
     }
 
@@ -410,11 +422,17 @@ impl Geometry {
         self.width.quotient(slot)
     }
 
+    /// Which block of its unit, counted by plane, a slot lies in.
+    #[inline]
+    pub fn lane_of_slot(&self, slot: u32) -> u32 {
+        self.width.split(slot).1
+    }
+
     /// Where a page is.
     #[inline]
     pub fn place(&self, ppn: Ppn) -> Place {
         let (unit, slot) = self.unit_and_slot(ppn);
-        let (domain, block_offset) = self.units_per_domain.split(unit);
+        let (domain, block_offset) = self.units_per_domain.split(unit.number());
         let (page, lane) = self.width.split(slot);
         let plane = domain * self.unit_width + lane;
         Place { plane, block: plane * self.blocks_per_plane + block_offset, page }

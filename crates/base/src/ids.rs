@@ -1,4 +1,6 @@
-//! Page numbers. Four bytes each, and so is their absence, so that the maps stay flat and small.
+//! Numbers of pages and of reclaim units. Four bytes each, and so is their absence in flat arrays, which stay small.
+
+use std::fmt;
 
 /// A logical page number: the host's address divided by the flash page size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -25,5 +27,69 @@ impl Ppn {
     #[inline]
     pub fn index(self) -> usize {
         self.0 as usize
+    }
+}
+
+/// A reclaim unit, counted over the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Unit(u32);
+
+impl Unit {
+    /// The word for no unit in files and flat arrays.
+    const ABSENT: u32 = u32::MAX;
+
+    /// The unit of that number, which is less than the units of the device.
+    #[inline]
+    pub const fn new(number: u32) -> Unit {
+        Unit(number)
+    }
+
+    /// The unit that a word of a file or of a flat array names; `u32::MAX` names none.
+    #[inline]
+    pub const fn from_word(word: u32) -> Option<Unit> {
+        if word == Unit::ABSENT { None } else { Some(Unit(word)) }
+    }
+
+    /// The word of a file or of a flat array for a unit or for none: `Option<Unit>` takes twice the room.
+    #[inline]
+    pub const fn to_word(unit: Option<Unit>) -> u32 {
+        match unit {
+            Some(Unit(number)) => number,
+            None => Unit::ABSENT,
+        }
+    }
+
+    /// The number.
+    #[inline]
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The number as an index into an array by unit.
+    #[inline]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_names_a_unit_or_none() {
+        assert_eq!((Unit::from_word(u32::MAX), Unit::to_word(None)), (None, u32::MAX));
+        for number in [0, 1, u32::MAX - 1] {
+            let unit = Unit::new(number);
+            assert_eq!((unit.number(), unit.index(), unit.to_string()), (number, number as usize, number.to_string()));
+            assert_eq!((Unit::from_word(number), Unit::to_word(Some(unit))), (Some(unit), number));
+        }
     }
 }

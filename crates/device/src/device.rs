@@ -769,8 +769,8 @@ mod canary {
         for separation in ["none", "host-gc"] {
             let (config, mut device) = aged(separation);
             tamper(&config, &mut device, |saved| {
-                let open = saved.frontiers.iter_mut().find(|(unit, slot)| *unit != u32::MAX && *slot > 0).unwrap();
-                open.1 = 0;
+                let (_, slot) = saved.frontiers.iter_mut().flatten().find(|(_, slot)| *slot > 0).unwrap();
+                *slot = 0;
             });
             let mut lpns = 0..device.ftl.user_pages();
             // Either the sweep sees a valid page ahead of the frontier, or the array refuses to program again.

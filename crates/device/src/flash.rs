@@ -4,7 +4,7 @@
 //! the flash itself are armed, happen at the operation they are armed for, and are looked for only where pages
 //! have payloads.
 
-use base::{Geometry, Lpn, Multiplane, OpKind, Ppn};
+use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, Unit};
 use nand::{Nand, Shape, Violation};
 
 /// The array and its addressing.
@@ -239,7 +239,8 @@ impl Flash {
     fn address(&self, ppn: Ppn) -> (u32, u32) {
         if self.geometry.unit_width == 1 {
             // Units are blocks and slots are pages, so two of the three divisions fall away.
-            self.geometry.unit_and_slot(ppn)
+            let (unit, slot) = self.geometry.unit_and_slot(ppn);
+            (unit.number(), slot)
         } else {
             let place = self.geometry.place(ppn);
             (place.block, place.page)
@@ -275,7 +276,7 @@ impl Flash {
     }
 
     /// Erases the blocks of a reclaim unit; returns how many they are.
-    pub(crate) fn erase(&mut self, unit: u32) -> u64 {
+    pub(crate) fn erase(&mut self, unit: Unit) -> u64 {
         let fate = if self.nand.has_payload() { self.supply.next(OpKind::Erase) } else { Fate::Completes };
         for lane in 0..self.geometry.unit_width {
             let block = self.geometry.block_of(unit, lane);
@@ -357,7 +358,7 @@ impl Flash {
     }
 
     /// Whether two blocks may go into one multi-plane erase, given that their planes are distinct.
-    pub(crate) fn may_share_erase(&self, first_unit: u32, second_unit: u32) -> bool {
+    pub(crate) fn may_share_erase(&self, first_unit: Unit, second_unit: Unit) -> bool {
         let blocks = (self.geometry.block_of(first_unit, 0), self.geometry.block_of(second_unit, 0));
         self.multiplane && self.same_block_offset(blocks.0, blocks.1)
     }
@@ -426,14 +427,14 @@ impl Flash {
     }
 
     /// Whether the erase of a unit was interrupted: it has to be erased again before it is used.
-    pub(crate) fn is_torn(&self, unit: u32) -> bool {
+    pub(crate) fn is_torn(&self, unit: Unit) -> bool {
         (0..self.geometry.unit_width)
             .any(|lane| self.nand.blocks()[self.geometry.block_of(unit, lane) as usize].is_torn())
     }
 
     /// What is in the slots of a unit, in order. Reading a spare area takes a page read, which is counted by
     /// whoever scans: nothing is counted and no fault happens here.
-    pub(crate) fn scan(&self, unit: u32) -> impl Iterator<Item = Found> {
+    pub(crate) fn scan(&self, unit: Unit) -> impl Iterator<Item = Found> {
         assert!(!self.supply.is_off, "nothing is found with the power off");
         (0..self.geometry.unit_slots()).map(move |slot| {
             let (block, page) = (self.geometry.block_of(unit, slot), self.geometry.page_of_slot(slot));
@@ -500,7 +501,7 @@ mod tests {
     enum Command {
         Read(Ppn),
         Program(Ppn, Content),
-        Erase(u32),
+        Erase(Unit),
     }
 
     /// Carries a command out; what it returned.
@@ -521,8 +522,8 @@ mod tests {
         let geometry = flash(false).geometry;
         let (mut filled, mut commands) = ([0u32; 3], Vec::new());
         for _ in 0..120 {
-            let unit = random.below_u32(3);
-            let slots = &mut filled[unit as usize];
+            let unit = Unit::new(random.below_u32(3));
+            let slots = &mut filled[unit.index()];
             if *slots == geometry.unit_slots() || random.below(40) == 0 {
                 *slots = 0;
                 commands.push(Command::Erase(unit));
@@ -629,7 +630,7 @@ mod tests {
     #[test]
     fn with_the_power_off_nothing_happens_and_nothing_is_refused() {
         let mut flash = flash(false);
-        let [first, second] = [0, 1].map(|slot| flash.geometry.ppn(0, slot));
+        let [first, second] = [0, 1].map(|slot| flash.geometry.ppn(Unit::new(0), slot));
         flash.program(first, Content { stamp: 5, spare: 6 }).expect_done();
         flash.arm(Fault::PowerCut { at: 0, during: false });
         flash.program(second, Content { stamp: 7, spare: 8 }).expect_done();
@@ -637,8 +638,8 @@ mod tests {
         flash.program(first, Content { stamp: 9, spare: 9 }).expect_done();
         assert_eq!(flash.read(first), Content::EMPTY);
         assert_eq!(flash.read(second), Content::EMPTY);
-        flash.use_lsb_only(flash.geometry.ppn(0, 0));
-        flash.erase(0);
+        flash.use_lsb_only(flash.geometry.ppn(Unit::new(0), 0));
+        flash.erase(Unit::new(0));
         assert!(!flash.is_lost(first));
         assert_eq!((flash.nand.save(), flash.operations()), (before, 0));
         flash.power_on();
@@ -649,16 +650,16 @@ mod tests {
     #[test]
     fn faults_come_one_after_the_other() {
         let mut flash = flash(false);
-        let page = |flash: &Flash, slot| flash.geometry.ppn(1, slot);
+        let page = |flash: &Flash, slot| flash.geometry.ppn(Unit::new(1), slot);
         flash.arm(Fault::ProgramFailure { at: 3 });
         flash.arm(Fault::PowerCut { at: 0, during: true });
-        flash.erase(1);
-        assert!(flash.is_off() && flash.is_torn(1) && !flash.is_torn(0));
+        flash.erase(Unit::new(1));
+        assert!(flash.is_off() && flash.is_torn(Unit::new(1)) && !flash.is_torn(Unit::new(0)));
         // A cut during the recovery is armed before the power is back.
         flash.arm(Fault::PowerCut { at: 1, during: false });
         flash.power_on();
-        flash.erase(1);
-        assert!(!flash.is_torn(1) && !flash.is_off());
+        flash.erase(Unit::new(1));
+        assert!(!flash.is_torn(Unit::new(1)) && !flash.is_off());
         flash.program(page(&flash, 0), Content::EMPTY).expect_done();
         assert!(flash.is_off());
         flash.power_on();
@@ -672,8 +673,8 @@ mod tests {
     fn a_scan_finds_what_is_there() {
         use Found::{Lost, Programmed as Holds, Torn, Unprogrammed};
         let mut flash = flash(false);
-        let page = |flash: &Flash, unit, slot| flash.geometry.ppn(unit, slot);
-        let found = |flash: &Flash, unit| -> Vec<Found> { flash.scan(unit).take(6).collect() };
+        let page = |flash: &Flash, unit, slot| flash.geometry.ppn(Unit::new(unit), slot);
+        let found = |flash: &Flash, unit| -> Vec<Found> { flash.scan(Unit::new(unit)).take(6).collect() };
         // Slots 0 and 1 are page 0 (LSB) of the two blocks, 2 and 3 page 1 (MSB), and so on.
         for slot in 0..2 {
             flash.program(page(&flash, 0, slot), Content { stamp: 1, spare: 10 + u128::from(slot) }).expect_done();
@@ -685,7 +686,7 @@ mod tests {
         assert!(flash.is_lost(failing) && flash.is_lost(page(&flash, 0, 0)) && !flash.is_lost(page(&flash, 0, 1)));
         assert_eq!(flash.read(failing), Content::EMPTY);
 
-        flash.use_lsb_only(flash.geometry.ppn(1, 0));
+        flash.use_lsb_only(flash.geometry.ppn(Unit::new(1), 0));
         for (slot, spare) in [(0, 1), (1, 2), (4, 3)] {
             flash.program(page(&flash, 1, slot), Content { stamp: 0, spare }).expect_done();
         }
@@ -693,12 +694,12 @@ mod tests {
         assert_eq!(found(&flash, 1), [lsb[0], lsb[1], Unprogrammed, Unprogrammed, Holds { spare: 3 }, Unprogrammed]);
 
         flash.arm(Fault::PowerCut { at: 0, during: true });
-        flash.erase(1);
+        flash.erase(Unit::new(1));
         flash.power_on();
         assert_eq!(found(&flash, 1), [Torn; 6]);
-        flash.erase(1);
+        flash.erase(Unit::new(1));
         assert_eq!(found(&flash, 1), [Unprogrammed; 6]);
-        assert_eq!(flash.scan(1).count(), 16);
+        assert_eq!(flash.scan(Unit::new(1)).count(), 16);
     }
 
     #[test]
@@ -711,8 +712,8 @@ mod tests {
     #[should_panic = "the flash array refused a command of the FTL: change of block 0 to LSB pages only"]
     fn a_mode_is_chosen_before_the_first_program() {
         let mut flash = flash(false);
-        let first = flash.geometry.ppn(0, 0);
+        let first = flash.geometry.ppn(Unit::new(0), 0);
         flash.program(first, Content::EMPTY).expect_done();
-        flash.use_lsb_only(flash.geometry.ppn(0, 0));
+        flash.use_lsb_only(flash.geometry.ppn(Unit::new(0), 0));
     }
 }

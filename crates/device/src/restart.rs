@@ -1,5 +1,6 @@
 //! The device after a power cut: everything but the array is gone.
 
+use base::Unit;
 use config::Config;
 use ftl::{Ftl, OutOfMemory, Scanned, Slot};
 
@@ -26,7 +27,7 @@ impl Device {
     /// When the maps do not fit in memory.
     pub(crate) fn restart(&mut self, config: &Config) -> Result<Restart, OutOfMemory> {
         let geometry = *self.ftl.geometry();
-        let scan: Vec<Scanned> = (0..geometry.units()).map(|unit| self.scan(unit)).collect();
+        let scan: Vec<Scanned> = geometry.all_units().map(|unit| self.scan(unit)).collect();
         let user_pages = u64::from(self.ftl.user_pages());
         let (ftl, recovery) = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan)?;
         self.ftl = ftl;
@@ -41,7 +42,7 @@ impl Device {
         })
     }
 
-    fn scan(&self, unit: u32) -> Scanned {
+    fn scan(&self, unit: Unit) -> Scanned {
         let block = self.ftl.geometry().block_of(unit, 0);
         let slots = self.flash.scan(unit).map(|found| match found {
             Found::Unprogrammed | Found::Torn => Slot::Empty,

@@ -6,7 +6,7 @@
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use base::{Geometry, Lpn};
+use base::{Geometry, Lpn, Unit};
 use config::Config;
 use files::{Input, Interrupt, Output};
 use ftl::Saved;
@@ -97,7 +97,11 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
     let header = serde_json::to_vec(&header)?;
     out.write_all(&(header.len() as u32).to_le_bytes())?;
     out.write_all(&header)?;
-    let frontiers: Vec<u32> = saved.frontiers.iter().flat_map(|&(unit, slot)| [unit, slot]).collect();
+    let frontiers: Vec<u32> = saved
+        .frontiers
+        .iter()
+        .flat_map(|open| open.map_or([Unit::to_word(None), 0], |(unit, slot)| [unit.number(), slot]))
+        .collect();
     let nand = device.flash.nand();
     let blocks: Vec<u32> = nand
         .blocks()
@@ -239,7 +243,7 @@ fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, 
         erases: read_words(input, units)?.into(),
         closed_at: read_words(input, units)?.into(),
         filled_by: read_words(input, units)?,
-        frontiers: pairs(&read_words(input, geometry.domains() as usize * shape.streams * 2)?),
+        frontiers: frontiers(&read_words(input, geometry.domains() as usize * shape.streams * 2)?),
         of_mechanisms: read_words_up_to(input, shape.of_mechanisms)?,
     };
     let blocks = read_words(input, geometry.blocks() as usize * 4)?
@@ -255,6 +259,11 @@ fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, 
     let spare = |words: &[u32]| words.iter().fold(0, |spare, &word| spare << 32 | u128::from(word));
     let spares = spares.chunks_exact(4).map(spare).collect();
     Some((saved, nand::Saved { blocks, reprogrammed, lost, stamps, spares }))
+}
+
+/// Active blocks, each a unit and a slot.
+fn frontiers(words: &[u32]) -> Vec<Option<(Unit, u32)>> {
+    pairs(words).into_iter().map(|(unit, slot)| Some((Unit::from_word(unit)?, slot))).collect()
 }
 
 fn pairs(words: &[u32]) -> Vec<(u32, u32)> {
@@ -304,13 +313,14 @@ fn plausible(saved: &Saved<'_>, shape: &Shape) -> bool {
     let (geometry, streams) = (&shape.geometry, shape.streams);
     let below = |words: &[u32], limit: u64| words.iter().all(|&word| word == NONE || u64::from(word) < limit);
     let mut open = std::collections::BTreeSet::new();
-    let frontiers = saved.frontiers.iter().enumerate().all(|(index, &(unit, slot))| {
-        unit == NONE
-            || unit < geometry.units()
+    let frontiers = saved.frontiers.iter().enumerate().all(|(index, frontier)| {
+        frontier.is_none_or(|(unit, slot)| {
+            unit.number() < geometry.units()
                 && geometry.domain_of_unit(unit) as usize == index / streams
                 && slot < geometry.unit_slots()
-                && saved.closed_at[unit as usize] == 0
+                && saved.closed_at[unit.index()] == 0
                 && open.insert(unit)
+        })
     });
     below(&saved.map, geometry.pages())
         && below(&saved.reverse, saved.map.len() as u64)
@@ -325,23 +335,24 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
     let slots = geometry.unit_slots();
     let mut filled: Vec<u32> = saved.closed_at.iter().map(|&at| if at == 0 { 0 } else { slots }).collect();
     let mut spare = vec![0u32; geometry.domains() as usize];
-    for unit in 0..geometry.units() {
-        spare[geometry.domain_of_unit(unit) as usize] += u32::from(saved.closed_at[unit as usize] == 0);
+    for unit in geometry.all_units() {
+        spare[geometry.domain_of_unit(unit) as usize] += u32::from(saved.closed_at[unit.index()] == 0);
     }
-    for (index, &(unit, slot)) in saved.frontiers.iter().enumerate().filter(|(_, (unit, _))| *unit != NONE) {
-        filled[unit as usize] = slot;
+    for (index, &frontier) in saved.frontiers.iter().enumerate() {
+        let Some((unit, slot)) = frontier else { continue };
+        filled[unit.index()] = slot;
         // The first stream's frontier counts as one of the two; others are no help to every page of the host.
         spare[index / shape.streams] -= u32::from(index % shape.streams > 0);
     }
-    let alike = (0..geometry.units()).all(|unit| {
+    let alike = geometry.all_units().all(|unit| {
         (0..geometry.unit_width).all(|lane| {
             let block = blocks[geometry.block_of(unit, lane) as usize];
-            let pages = (filled[unit as usize] + geometry.unit_width - 1 - lane) / geometry.unit_width;
+            let pages = (filled[unit.index()] + geometry.unit_width - 1 - lane) / geometry.unit_width;
             // Blocks do not go bad while a device is aged, and nothing but a cut of the power tears them. A block
             // of LSB pages has to be closed: the FTL would go on with, or begin, an ordinary one.
-            let is_closed = saved.closed_at[unit as usize] != 0;
+            let is_closed = saved.closed_at[unit.index()] != 0;
             let usable = !block.is_bad() && !block.is_torn() && (is_closed || !block.is_lsb_only());
-            usable && u32::from(block.next_page) == pages && block.erases == saved.erases[unit as usize]
+            usable && u32::from(block.next_page) == pages && block.erases == saved.erases[unit.index()]
         })
     });
     let reached = |&count: &u32| count < u32::MAX / 2;

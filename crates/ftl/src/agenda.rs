@@ -170,8 +170,8 @@ impl<M: Mechanisms> Page<M> {
             return None;
         }
         let first = self.kernel.next_place(domain, stream);
-        let width = self.kernel.geometry().unit_width;
-        let lanes = width - self.kernel.geometry().unit_and_slot(first).1 % width;
+        let geometry = self.kernel.geometry();
+        let lanes = geometry.unit_width - geometry.lane_of_slot(geometry.unit_and_slot(first).1);
         (first.0..first.0 + lanes).find_map(|at| {
             let op = self.mechanisms.before_page(&mut self.kernel, domain, base::Ppn(at), group)?;
             group.stream = stream as u8;

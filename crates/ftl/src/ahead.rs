@@ -6,6 +6,8 @@
 //! collection that keeps step with another domain's may also defer the erase of its empty unit and go on with the next
 //! victim.
 
+use base::Unit;
+
 use crate::kernel::Why;
 use crate::mechanism::Mechanisms;
 use crate::page::Page;
@@ -30,7 +32,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// The victim of a collection ahead of need.
-    fn victim_ahead(&mut self, domain: u32) -> Option<u32> {
+    fn victim_ahead(&mut self, domain: u32) -> Option<Unit> {
         if self.kernel.free(domain) < self.kernel.budget().for_a_victim {
             return None;
         }
@@ -54,11 +56,13 @@ impl<M: Mechanisms> Page<M> {
         }
         let stream =
             self.kernel.job(domain).map_or(0, |job| self.stream_of_victim(domain, job.unit, job.cursor * width));
-        self.kernel.frontier(domain, stream).is_none_or(|frontier| frontier.slot % width == 0)
+        self.kernel
+            .frontier(domain, stream)
+            .is_none_or(|frontier| self.kernel.geometry().lane_of_slot(frontier.slot) == 0)
     }
 
     /// The stream of the next page that is copied from a victim.
-    fn stream_of_victim(&self, domain: u32, unit: u32, from: u32) -> usize {
+    fn stream_of_victim(&self, domain: u32, unit: Unit, from: u32) -> usize {
         let slot = self.kernel.next_valid(unit, from).or_else(|| self.kernel.next_valid(unit, 0));
         match slot {
             Some(slot) => self.stream_of_copy(domain, self.kernel.geometry().ppn(unit, slot)),
@@ -94,7 +98,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Whether only the erase of a victim is left.
-    fn is_emptied(&self, domain: u32, unit: u32) -> bool {
+    fn is_emptied(&self, domain: u32, unit: Unit) -> bool {
         self.kernel.valid_of(unit) == 0 && !self.mechanisms.delays_erase(&self.kernel, domain, unit)
     }
 

@@ -1,7 +1,7 @@
 //! What the FTL has the array do. Why it is done is the FTL's business: executors see operations, and the cause under which
 //! each is counted.
 
-use base::{Cause, Lpn, Ppn};
+use base::{Cause, Lpn, Ppn, Unit};
 
 use crate::group::Group;
 
@@ -18,7 +18,7 @@ pub enum Op {
     /// Place and program a dummy page.
     Pad,
     /// Erase this unit, in which nothing is valid, then say so.
-    Erase(u32),
+    Erase(Unit),
 }
 
 /// An operation, with the cause under which it is counted.
@@ -80,7 +80,7 @@ pub enum Source {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Erasure {
     /// The unit.
-    pub unit: u32,
+    pub unit: Unit,
     /// Garbage collection, wear leveling, or a full backup block.
     pub cause: Cause,
     /// Whether the collection was ahead of need.
@@ -130,7 +130,7 @@ pub enum Done {
     /// A page of the map is in flash.
     Committed,
     /// The unit of [`Op::Erase`] was erased. The next collection of the domain may begin at once.
-    Erased(u32),
+    Erased(Unit),
 }
 
 /// What that means.

@@ -3,7 +3,7 @@
 //! It is compiled twice: [`Plain`](crate::mechanism::Plain) without any mechanism, so that what is not in force costs
 //! nothing, and with all of them ([`All`](crate::mechanism::All)).
 
-use base::{Cause, Geometry, Instant, Lpn, Ppn};
+use base::{Cause, Geometry, Instant, Lpn, Ppn, Unit};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
@@ -128,7 +128,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// What the erase of a unit means.
-    pub(crate) fn erasure(&self, domain: u32, unit: u32) -> Erasure {
+    pub(crate) fn erasure(&self, domain: u32, unit: Unit) -> Erasure {
         match self.kernel.job(domain) {
             Some(job) if job.unit == unit => {
                 Erasure { unit, cause: job.cause, forward: job.why == Why::Ahead, ends: true }
@@ -364,7 +364,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// Moves a page of a unit.
     #[inline(always)] // Once per page of a collection: a call would pass its result through memory.
-    fn copy_from(&mut self, domain: u32, stream: usize, unit: u32, from: Ppn) -> Option<Placed> {
+    fn copy_from(&mut self, domain: u32, stream: usize, unit: Unit, from: Ppn) -> Option<Placed> {
         let lpn = self.kernel.detach(unit, from)?;
         let place = self.kernel.place(domain, stream, lpn);
         if !M::IS_PLAIN {
@@ -463,7 +463,7 @@ impl<M: Mechanisms> Page<M> {
     ///
     /// # Panics
     /// If the unit was not to be erased or still holds valid pages.
-    fn erased(&mut self, domain: u32, unit: u32) {
+    fn erased(&mut self, domain: u32, unit: Unit) {
         let why = self.kernel.job(domain).filter(|job| job.unit == unit).map(|job| job.why);
         if why.is_some() {
             self.kernel.take_job(domain);
@@ -574,7 +574,7 @@ impl<M: Mechanisms> Page<M> {
         in_work.extend(self.kernel.deferred(domain));
         for (state, mut known) in [(UnitState::Aside, aside), (UnitState::Collecting, in_work)] {
             known.sort_unstable();
-            let found: Vec<u32> = self.kernel.scan(domain).in_state(state).collect();
+            let found: Vec<Unit> = self.kernel.scan(domain).in_state(state).collect();
             if found != known {
                 return Err(format!("domain {domain} has units {found:?} that are {state:?} and knows of {known:?}"));
             }
@@ -610,7 +610,7 @@ impl<M: Mechanisms> Page<M> {
     /// Moves every valid page of a job's unit.
     fn empty(&mut self, domain: u32, job: crate::kernel::Job, array: &mut impl Array) {
         let slots = self.kernel.geometry().unit_slots();
-        let first = job.unit * slots;
+        let Ppn(first) = self.kernel.geometry().ppn(job.unit, 0);
         for slot in job.cursor..(job.cursor + PREFETCH_DISTANCE).min(slots) {
             self.kernel.prefetch_copy(Ppn(first + slot));
         }

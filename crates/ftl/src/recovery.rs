@@ -6,7 +6,7 @@
 //! whose erase was interrupted are erased again. Frontiers go on where they stopped; a wordline in which a
 //! lower page was lost is filled up with dummy pages, and lower pages count as uncovered.
 
-use base::{Cause, Geometry, Lpn, Ppn};
+use base::{Cause, Geometry, Lpn, Ppn, Unit};
 
 use crate::kernel::{Frontier, Kind, Spare};
 use crate::mechanism::{Mechanisms, Origin};
@@ -66,7 +66,7 @@ impl Rescue {
 #[derive(Clone, Debug, Default)]
 pub struct Recovery {
     /// Units to erase.
-    erase: Vec<u32>,
+    erase: Vec<Unit>,
     /// Pages to bring back.
     rescues: Vec<Rescue>,
     /// Spare areas that were read.
@@ -150,7 +150,7 @@ impl<M: Mechanisms> Page<M> {
                 if let Slot::Holds(bits) = found
                     && let Some(spare) = Spare::unpack(*bits)
                 {
-                    pages.push((self.kernel.geometry().ppn(unit as u32, slot as u32), spare));
+                    pages.push((self.kernel.geometry().ppn(Unit::new(unit as u32), slot as u32), spare));
                 }
             }
         }
@@ -178,7 +178,7 @@ impl<M: Mechanisms> Page<M> {
                 (_, true) => UnitState::Aside,
             };
             let lsb_only = scanned.lsb_only && is_used(scanned);
-            self.kernel.adopt_unit(unit as u32, state, lsb_only, scanned.erases, age);
+            self.kernel.adopt_unit(Unit::new(unit as u32), state, lsb_only, scanned.erases, age);
         }
     }
 
@@ -203,7 +203,7 @@ impl<M: Mechanisms> Page<M> {
     /// The unit that each stream was filling goes on being filled.
     fn adopt_frontiers(&mut self, scan: &[Scanned]) {
         let slots = self.kernel.geometry().unit_slots();
-        let mut partial: Vec<(u64, u32, u32)> = Vec::new();
+        let mut partial: Vec<(u64, Unit, u32)> = Vec::new();
         for (unit, scanned) in scan.iter().enumerate().filter(|(_, scanned)| !scanned.torn) {
             let written = scanned.slots.iter().rposition(|slot| *slot != Slot::Empty).map_or(0, |last| last as u32 + 1);
             let next = match (written, scanned.lsb_only) {
@@ -211,12 +211,12 @@ impl<M: Mechanisms> Page<M> {
                 (written, true) => self.kernel.wordlines().next_lsb(written - 1),
                 (written, false) => written,
             };
-            partial.push((newest_order(scanned), unit as u32, next));
+            partial.push((newest_order(scanned), Unit::new(unit as u32), next));
         }
         // The unit that was written last comes last and stays.
         partial.sort_unstable();
         for (order, unit, next) in partial {
-            let Some(spare) = newest_spare(&scan[unit as usize]).filter(|_| order > 0) else { continue };
+            let Some(spare) = newest_spare(&scan[unit.index()]).filter(|_| order > 0) else { continue };
             let domain = self.kernel.geometry().domain_of_unit(unit);
             if self.mechanisms.adopt_open(&mut self.kernel, domain, unit, next) {
                 continue;
@@ -229,7 +229,7 @@ impl<M: Mechanisms> Page<M> {
         for domain in 0..self.kernel.geometry().domains() {
             for stream in 0..self.kernel.streams().of_data() {
                 if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
-                    let found = &scan[unit as usize];
+                    let found = &scan[unit.index()];
                     self.mechanisms.adopt_frontier(&self.kernel, domain, unit, slot, found);
                 }
             }
@@ -237,26 +237,27 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Units that hold nothing: those whose erase was interrupted, and closed ones without a valid page.
-    fn units_to_erase(&self, scan: &[Scanned], rescues: &[Rescue]) -> Vec<u32> {
+    fn units_to_erase(&self, scan: &[Scanned], rescues: &[Rescue]) -> Vec<Unit> {
         let geometry = self.kernel.geometry();
         let is_source =
-            |unit: u32| rescues.iter().flat_map(|rescue| &rescue.sources).any(|&page| geometry.unit_of(page) == unit);
-        let is_kept = |unit: u32| {
+            |unit: Unit| rescues.iter().flat_map(|rescue| &rescue.sources).any(|&page| geometry.unit_of(page) == unit);
+        let is_kept = |unit: Unit| {
             let (mut aside, mut in_work) = (Vec::new(), Vec::new());
             self.mechanisms.kept(geometry.domain_of_unit(unit), &mut aside, &mut in_work);
             aside.contains(&unit)
         };
-        (0..geometry.units())
+        geometry
+            .all_units()
             .filter(|&unit| {
                 let is_filled = matches!(self.kernel.state_of(unit), UnitState::Closed | UnitState::Aside);
                 let is_empty = is_filled && self.kernel.valid_of(unit) == 0;
-                scan[unit as usize].torn || is_empty && !is_source(unit) && !is_kept(unit)
+                scan[unit.index()].torn || is_empty && !is_source(unit) && !is_kept(unit)
             })
             .collect()
     }
 
     /// Fills the pool, tells the victim policy what is closed, and the mechanisms what is set aside.
-    fn adopt_free_space(&mut self, to_erase: &[u32]) {
+    fn adopt_free_space(&mut self, to_erase: &[Unit]) {
         for unit in self.kernel.by_age() {
             let domain = self.kernel.geometry().domain_of_unit(unit);
             if to_erase.contains(&unit) {

@@ -6,11 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base::{
-    Cause, Cell, Choice, Dimensions, Geometry, Lpn, PageLayout, ParamValue, Ppn, ProgramOrder, Seam, Selection,
+    Cause, Cell, Choice, Dimensions, Geometry, Lpn, PageLayout, ParamValue, Ppn, ProgramOrder, Seam, Selection, Unit,
 };
 use engine::Stream;
 use ftl::allocation::is_dynamic;
-use ftl::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View};
+use ftl::victim::{AnyVictim, Shape, UnitRecord, UnitState, VictimPolicy, View};
 use ftl::{Done, Finished, Ftl, Group, Holds, Op, OutOfMemory, Placed, Policies, Put, Step, Turn};
 
 fn seam(key: &str) -> &'static Seam {
@@ -43,7 +43,7 @@ struct Bench {
     newest: BTreeMap<u32, u32>,
     versions: u32,
     /// Units of which only LSB pages are used.
-    lsb_only: BTreeSet<u32>,
+    lsb_only: BTreeSet<Unit>,
     collections: u32,
     /// Collections ahead of need: begun, put down, and how often they were to go on with pages to copy.
     begun: u32,
@@ -675,16 +675,19 @@ const SHAPE: Shape = Shape { domains: 3, units_per_domain: 9, slots: 6 };
 /// word: a choice is a closed unit of its domain, and there is one whenever a unit is closed.
 fn conform(policy: &mut impl VictimPolicy, seed: u64) {
     let mut random = Stream::new(seed, "victims");
-    let mut units = vec![Unit { valid: 0, state: UnitState::Free, lsb_only: false }; 27];
+    let mut units = vec![UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }; 27];
     for now in 0..3000u64 {
         let domain = random.below_u32(SHAPE.domains);
-        let unit = domain * SHAPE.units_per_domain + random.below_u32(SHAPE.units_per_domain);
-        let state = &mut units[unit as usize];
+        let unit = Unit::new(domain * SHAPE.units_per_domain + random.below_u32(SHAPE.units_per_domain));
+        let state = &mut units[unit.index()];
         match (state.state, random.below(4)) {
             (UnitState::Free, _) => state.state = UnitState::Open,
             (UnitState::Open, _) => {
-                *state =
-                    Unit { valid: random.below_u32(SHAPE.slots + 1) as u16, state: UnitState::Closed, lsb_only: false };
+                *state = UnitRecord {
+                    valid: random.below_u32(SHAPE.slots + 1) as u16,
+                    state: UnitState::Closed,
+                    lsb_only: false,
+                };
                 policy.on_closed(domain, unit, u32::from(state.valid), now);
             }
             (UnitState::Closed, 0..=2) if state.valid > 0 => {
@@ -693,7 +696,7 @@ fn conform(policy: &mut impl VictimPolicy, seed: u64) {
             }
             (UnitState::Closed, _) => {}
             (UnitState::Collecting | UnitState::Aside, _) => {
-                *state = Unit { valid: 0, state: UnitState::Free, lsb_only: false }
+                *state = UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }
             }
         }
         let range = (domain * SHAPE.units_per_domain) as usize..((domain + 1) * SHAPE.units_per_domain) as usize;
@@ -703,10 +706,10 @@ fn conform(policy: &mut impl VictimPolicy, seed: u64) {
         assert_eq!(units, before);
         assert_eq!(choice.is_some(), closed > 0, "a choice is made whenever there is one");
         let Some(choice) = choice else { continue };
-        assert!(range.contains(&(choice as usize)), "unit {choice} is of another domain than {domain}");
-        assert_eq!(units[choice as usize].state, UnitState::Closed, "unit {choice} was chosen");
+        assert!(range.contains(&choice.index()), "unit {choice} is of another domain than {domain}");
+        assert_eq!(units[choice.index()].state, UnitState::Closed, "unit {choice} was chosen");
         if random.below(6) == 0 {
-            let state = &mut units[choice as usize];
+            let state = &mut units[choice.index()];
             policy.on_removed(domain, choice, u32::from(state.valid));
             if random.below(2) == 0 {
                 // Its collection is put down when some of its pages are moved.
@@ -752,30 +755,26 @@ struct Broken {
 }
 
 impl VictimPolicy for Broken {
-    fn choose(&mut self, view: View<'_>) -> Option<u32> {
+    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
         let sound = self.sound.choose(view)?;
-        let range = view.domain * SHAPE.units_per_domain..(view.domain + 1) * SHAPE.units_per_domain;
+        let in_state = |state| SHAPE.units_of_domain(view.domain).find(|&unit| view.valid[unit.index()].state == state);
         match self.fault {
-            Fault::ForgetsRemovals => {
-                range.clone().find(|&unit| view.valid[unit as usize].state == UnitState::Collecting).or(Some(sound))
-            }
-            Fault::OffersOpenUnits => {
-                range.clone().find(|&unit| view.valid[unit as usize].state == UnitState::Open).or(Some(sound))
-            }
-            Fault::MixesDomains => Some((sound + SHAPE.units_per_domain) % view.valid.len() as u32),
+            Fault::ForgetsRemovals => in_state(UnitState::Collecting).or(Some(sound)),
+            Fault::OffersOpenUnits => in_state(UnitState::Open).or(Some(sound)),
+            Fault::MixesDomains => Some(Unit::new((sound.number() + SHAPE.units_per_domain) % view.valid.len() as u32)),
             Fault::GivesUp => (!view.now.is_multiple_of(50)).then_some(sound),
         }
     }
 
-    fn on_closed(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+    fn on_closed(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
         self.sound.on_closed(domain, unit, valid, now);
     }
 
-    fn on_invalidated(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+    fn on_invalidated(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
         self.sound.on_invalidated(domain, unit, valid, now);
     }
 
-    fn on_removed(&mut self, domain: u32, unit: u32, valid: u32) {
+    fn on_removed(&mut self, domain: u32, unit: Unit, valid: u32) {
         self.sound.on_removed(domain, unit, valid);
     }
 }
@@ -822,7 +821,7 @@ fn a_domain_under_collection_takes_no_host_page() {
     assert!(panic.downcast_ref::<&str>().is_some_and(|text| text.contains("takes no host pages")));
     let early = catch_unwind(AssertUnwindSafe(|| {
         let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
-        ftl.finish(0, Done::Erased(0));
+        ftl.finish(0, Done::Erased(Unit::new(0)));
     }));
     assert!(early.is_err(), "an erase without a collection is refused");
     assert!(catch_unwind(AssertUnwindSafe(|| Ftl::new(geometry, 12, &policies, 1, false))).is_err(), "too full");

@@ -1,6 +1,6 @@
 //! What collections hold in the controller between a read and a program.
 
-use base::{Cause, Lpn, OpKind, Ppn};
+use base::{Cause, Lpn, OpKind, Ppn, Unit};
 use ftl::{Done, Finished, Ftl, Group, Op, Step};
 
 use crate::flash::Content;
@@ -68,7 +68,7 @@ pub(super) enum NextStep {
     /// Program what the operation in hand programs.
     Program,
     /// Erase this unit.
-    Erase(u32),
+    Erase(Unit),
 }
 
 impl NextStep {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use base::{Lpn, Ppn};
+use base::{Lpn, Ppn, Unit};
 
 use super::{Fast, NONE, Role, Start};
 
@@ -44,8 +44,8 @@ impl Fast {
             return Err(format!("LPN {} is not in its domain {domain}", lpn.0));
         }
         let state = &self.domains[domain as usize];
-        let fits = match self.roles[unit as usize] {
-            Role::Data => slot == offset && self.data_of(domain, block) == unit,
+        let fits = match self.roles[unit.index()] {
+            Role::Data => slot == offset && self.data_of(domain, block) == Some(unit),
             Role::Destination => {
                 state.merge.is_some_and(|m| m.destination == unit && m.block == block && slot == offset)
             }
@@ -58,8 +58,8 @@ impl Fast {
         if fits { Ok(()) } else { Err(format!("LPN {} is at PPN {}, where it does not belong", lpn.0, ppn.0)) }
     }
 
-    fn data_of(&self, domain: u32, block: u32) -> u32 {
-        self.data[(domain * self.logical_blocks + block) as usize]
+    fn data_of(&self, domain: u32, block: u32) -> Option<Unit> {
+        Unit::from_word(self.data[(domain * self.logical_blocks + block) as usize])
     }
 
     fn check_units(&self) -> Result<(), String> {
@@ -79,11 +79,10 @@ impl Fast {
 
     fn check_domain(&self, domain: u32) -> Result<(), String> {
         let state = &self.domains[domain as usize];
-        let units = self.geometry.units_per_domain();
-        let range = domain * units..(domain + 1) * units;
+        let range = self.geometry.units_of_domain(domain);
         let with =
-            |role: Role| -> BTreeSet<u32> { range.clone().filter(|&unit| self.roles[unit as usize] == role).collect() };
-        let log: BTreeSet<u32> = (0..state.random)
+            |role: Role| -> BTreeSet<Unit> { range.clone().filter(|&unit| self.roles[unit.index()] == role).collect() };
+        let log: BTreeSet<Unit> = (0..state.random)
             .map(|age| self.random_at(domain, age))
             .chain(state.sequential.map(|open| open.unit))
             .collect();
@@ -91,13 +90,13 @@ impl Fast {
             return Err(format!("domain {domain} lists log blocks {log:?} and has {:?}", with(Role::Log)));
         }
         let blocks = (0..self.logical_blocks).map(|block| self.data_of(domain, block));
-        let data: Vec<u32> = blocks.filter(|&unit| unit != NONE).collect();
-        let distinct: BTreeSet<u32> = data.iter().copied().collect();
+        let data: Vec<Unit> = blocks.flatten().collect();
+        let distinct: BTreeSet<Unit> = data.iter().copied().collect();
         if distinct != with(Role::Data) || distinct.len() != data.len() {
             return Err(format!("domain {domain} lists data blocks {data:?} and has {:?}", with(Role::Data)));
         }
-        let spent: BTreeSet<u32> = Some(state.erase).filter(|&unit| unit != NONE).into_iter().collect();
-        let destination: BTreeSet<u32> = state.merge.iter().map(|merge| merge.destination).collect();
+        let spent: BTreeSet<Unit> = state.erase.into_iter().collect();
+        let destination: BTreeSet<Unit> = state.merge.iter().map(|merge| merge.destination).collect();
         if spent != with(Role::Spent) || destination != with(Role::Destination) {
             return Err(format!("domain {domain} has a merge and blocks of merges that disagree"));
         }
@@ -111,7 +110,7 @@ impl Fast {
             return Err(format!("domain {domain} has a log of {} blocks, {} filled", state.random, state.filled));
         }
         let emptied = (0..state.emptied).map(|age| self.random_at(domain, age));
-        if state.emptied > state.filled || emptied.into_iter().any(|unit| self.valid[unit as usize] > 0) {
+        if state.emptied > state.filled || emptied.into_iter().any(|unit| self.valid[unit.index()] > 0) {
             return Err(format!("domain {domain} waits to erase {} log blocks that are not empty", state.emptied));
         }
         let spare = self.spare_log_blocks(domain);
@@ -119,7 +118,7 @@ impl Fast {
             return Ok(());
         }
         let slots = self.geometry.unit_slots() as u16;
-        let open = (state.filled..state.random).any(|age| self.used[self.random_at(domain, age) as usize] < slots);
+        let open = (state.filled..state.random).any(|age| self.used[self.random_at(domain, age).index()] < slots);
         let room = spare > 0 || self.options.start == Start::IfSpare && open;
         if !room || free < spare + self.options.reserve {
             return Err(format!("domain {domain} takes host pages with {free} free and {spare} spare log blocks"));

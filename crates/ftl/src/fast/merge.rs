@@ -1,6 +1,6 @@
 //! Merges, step by step.
 
-use base::{Cause, Lpn, Ppn};
+use base::{Cause, Lpn, Ppn, Unit};
 
 use super::{Domain, Fast, Gather, Merge, NONE, Recycling, Role};
 use crate::group::Group;
@@ -52,7 +52,7 @@ impl Fast {
     #[inline]
     pub fn is_busy(&self, domain: u32) -> bool {
         let Domain { merge, erase, recycling, .. } = &self.domains[domain as usize];
-        merge.is_some() || *erase != NONE || recycling.is_some_and(|recycling| !recycling.paused)
+        merge.is_some() || erase.is_some() || recycling.is_some_and(|recycling| !recycling.paused)
     }
 
     /// Whether the merges in progress were begun ahead of need.
@@ -82,7 +82,7 @@ impl Fast {
     /// room, so that it may take host pages.
     pub fn may_suspend(&mut self, domain: u32) -> bool {
         let Domain { merge, erase, .. } = &self.domains[domain as usize];
-        merge.is_none() && *erase == NONE && self.has_room(domain)
+        merge.is_none() && erase.is_none() && self.has_room(domain)
     }
 
     /// Suspends the full merge. It goes on when the log has no room left, or with [`Fast::begin_ahead`]; always
@@ -110,13 +110,13 @@ impl Fast {
     /// Whether merges stand between two logical blocks.
     pub fn rests(&self, domain: u32) -> bool {
         let Domain { merge, erase, .. } = &self.domains[domain as usize];
-        merge.is_none() && *erase == NONE
+        merge.is_none() && erase.is_none()
     }
 
     /// Whether a log block that holds nothing newest any more waits for its erase.
     pub fn has_emptied(&self, domain: u32) -> bool {
         let Domain { recycling, emptied, .. } = &self.domains[domain as usize];
-        recycling.is_some() && (*emptied > 0 || self.valid[self.random_at(domain, 0) as usize] == 0)
+        recycling.is_some() && (*emptied > 0 || self.valid[self.random_at(domain, 0).index()] == 0)
     }
 
     /// Makes the erase of the oldest emptied log block the next step.
@@ -153,7 +153,7 @@ impl Fast {
     pub fn advance(&mut self, domain: u32) {
         let Domain { merge, erase, recycling, emptied, .. } = self.domains[domain as usize];
         let Some(recycling) = recycling.filter(|recycling| !recycling.paused) else { return };
-        if erase != NONE || merge.is_some() || emptied > 0 && (recycling.erases || !recycling.forward) {
+        if erase.is_some() || merge.is_some() || emptied > 0 && (recycling.erases || !recycling.forward) {
             return;
         }
         let victim = self.random_at(domain, emptied);
@@ -166,8 +166,8 @@ impl Fast {
     pub fn op(&self, domain: u32, group: &mut Group) -> Option<Step> {
         group.clear();
         let Domain { merge, erase, recycling, .. } = self.domains[domain as usize];
-        let op = if erase != NONE {
-            Op::Erase(erase)
+        let op = if let Some(spent) = erase {
+            Op::Erase(spent)
         } else if let Some(merge) = merge {
             match self.to_merge(domain, &merge, merge.cursor) {
                 None => Op::Pad,
@@ -192,15 +192,15 @@ impl Fast {
             Gather::Victim => {
                 let unit = self.geometry.unit_of(from);
                 // A page in a data block is in that of its own logical block, which the merge replaces.
-                unit == merge.log || self.roles[unit as usize] == Role::Data
+                unit == merge.log || self.roles[unit.index()] == Role::Data
             }
         };
         taken.then_some(from)
     }
 
     /// The next slot of a unit with a newest version, and whose.
-    fn next_valid(&self, unit: u32, from: u32) -> Option<(u32, Lpn)> {
-        if self.valid[unit as usize] == 0 {
+    fn next_valid(&self, unit: Unit, from: u32) -> Option<(u32, Lpn)> {
+        if self.valid[unit.index()] == 0 {
             return None;
         }
         let first = self.geometry.ppn(unit, 0).index();
@@ -210,7 +210,7 @@ impl Fast {
     }
 
     /// Begins to gather the logical block of a page in the log block that is recycled.
-    fn gather(&mut self, domain: u32, victim: u32, slot: u32, lpn: Lpn) {
+    fn gather(&mut self, domain: u32, victim: Unit, slot: u32, lpn: Lpn) {
         if let Some(recycling) = &mut self.domains[domain as usize].recycling {
             recycling.cursor = slot;
         }
@@ -219,7 +219,7 @@ impl Fast {
         if let Some(open) = open {
             // Its pages are the newest ones of their offsets: a write to any of them would have broken it off.
             self.domains[domain as usize].sequential = None;
-            let cursor = u32::from(self.used[open.unit as usize]);
+            let cursor = u32::from(self.used[open.unit.index()]);
             self.begin_merge(domain, MergeKind::Full, block, open.unit, victim, cursor);
         } else {
             let destination = self.take_next(domain, Role::Destination);
@@ -305,10 +305,10 @@ impl Fast {
     ///
     /// # Panics
     /// If it is another unit, or something in it is valid.
-    fn erased(&mut self, domain: u32, unit: u32) {
+    fn erased(&mut self, domain: u32, unit: Unit) {
         let state = &mut self.domains[domain as usize];
-        if state.erase == unit {
-            state.erase = NONE;
+        if state.erase == Some(unit) {
+            state.erase = None;
         } else {
             let recycling = state.recycling.expect("a log block is recycled");
             assert!(state.merge.is_none() && !recycling.paused, "a log block is erased when its pages are merged");
@@ -317,10 +317,10 @@ impl Fast {
             self.merges.forward += u64::from(recycling.forward);
             self.end_recycling(domain, recycling);
         }
-        assert_eq!(self.valid[unit as usize], 0, "a unit is erased only when nothing in it is valid");
-        self.roles[unit as usize] = Role::Free;
-        self.erases[unit as usize] += 1;
-        self.pool.put(domain, unit, self.erases[unit as usize]);
+        assert_eq!(self.valid[unit.index()], 0, "a unit is erased only when nothing in it is valid");
+        self.roles[unit.index()] = Role::Free;
+        self.erases[unit.index()] += 1;
+        self.pool.put(domain, unit, self.erases[unit.index()]);
         self.settle(domain);
     }
 
@@ -335,9 +335,9 @@ impl Fast {
     }
 
     /// What the erase of a unit means: that of an old data block in a full merge ends no collection.
-    fn erasure(&self, domain: u32, unit: u32) -> Erasure {
+    fn erasure(&self, domain: u32, unit: Unit) -> Erasure {
         let Domain { erase, recycling, .. } = &self.domains[domain as usize];
-        let is_gathered = *erase == unit && recycling.is_some_and(|recycling| !recycling.paused);
+        let is_gathered = *erase == Some(unit) && recycling.is_some_and(|recycling| !recycling.paused);
         Erasure { unit, cause: Cause::Gc, forward: self.is_ahead(domain), ends: !is_gathered }
     }
 
@@ -372,18 +372,17 @@ impl Fast {
         domain: u32,
         kind: MergeKind,
         block: u32,
-        destination: u32,
-        log: u32,
+        destination: Unit,
+        log: Unit,
         cursor: u32,
     ) {
         let end = self.pages_of(domain, block);
-        self.roles[destination as usize] = Role::Destination;
+        self.roles[destination.index()] = Role::Destination;
         let state = &mut self.domains[domain as usize];
-        assert!(state.merge.is_none() && state.erase == NONE, "one logical block is merged at a time");
+        assert!(state.merge.is_none() && state.erase.is_none(), "one logical block is merged at a time");
         state.merge = Some(Merge { kind, block, destination, log, cursor, end });
-        if let Some(&data) = self.data.get((domain * self.logical_blocks + block) as usize)
-            && data != NONE
-        {
+        let data = self.data.get((domain * self.logical_blocks + block) as usize);
+        if let Some(data) = data.and_then(|&word| Unit::from_word(word)) {
             self.reverse.prefetch(self.geometry.ppn(data, cursor.min(self.geometry.unit_slots() - 1)).index());
         }
     }
@@ -401,9 +400,9 @@ impl Fast {
         self.end_merge(domain);
         let Domain { sequential, merge, erase, .. } = &self.domains[domain as usize];
         if let Some(open) = sequential
-            && u32::from(self.used[open.unit as usize]) == open.pages
+            && u32::from(self.used[open.unit.index()]) == open.pages
             && merge.is_none()
-            && *erase == NONE
+            && erase.is_none()
         {
             self.close_sequential(domain, MergeKind::Switch);
             self.end_merge(domain);
@@ -439,18 +438,18 @@ impl Fast {
         let data = &mut self.data[(domain * self.logical_blocks + merge.block) as usize];
         let state = &mut self.domains[domain as usize];
         state.merge = None;
-        let old = if merge.cursor == 0 {
+        let new = if merge.cursor == 0 {
             // Every page was trimmed while the merge began: the destination is as fresh as it was.
-            self.roles[merge.destination as usize] = Role::Free;
-            state.next = merge.destination;
-            std::mem::replace(data, NONE)
+            self.roles[merge.destination.index()] = Role::Free;
+            state.next = Some(merge.destination);
+            None
         } else {
-            self.roles[merge.destination as usize] = Role::Data;
-            std::mem::replace(data, merge.destination)
+            self.roles[merge.destination.index()] = Role::Data;
+            Some(merge.destination)
         };
-        if old != NONE {
-            self.roles[old as usize] = Role::Spent;
-            state.erase = old;
+        if let Some(old) = Unit::from_word(std::mem::replace(data, Unit::to_word(new))) {
+            self.roles[old.index()] = Role::Spent;
+            state.erase = Some(old);
         }
         match merge.kind {
             MergeKind::Switch => self.merges.switch += 1,

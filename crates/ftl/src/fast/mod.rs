@@ -36,7 +36,7 @@ mod invariants;
 mod merge;
 mod refusals;
 
-use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Selection};
+use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Selection, Unit};
 use engine::FlatArray;
 
 pub use refusals::NO_STATES;
@@ -173,7 +173,7 @@ enum Role {
 /// The open sequential-write log block.
 #[derive(Clone, Copy, Debug)]
 struct Sequential {
-    unit: u32,
+    unit: Unit,
     /// Logical block, counted in the domain.
     block: u32,
     /// Pages of the logical block.
@@ -186,9 +186,9 @@ struct Merge {
     kind: MergeKind,
     /// Logical block, counted in the domain.
     block: u32,
-    destination: u32,
+    destination: Unit,
     /// The log block that it is for; the destination itself, unless it is a full merge.
-    log: u32,
+    log: Unit,
     /// The next offset to program.
     cursor: u32,
     /// No page of the logical block at or behind this offset is merged.
@@ -218,10 +218,10 @@ struct Domain {
     /// How many of them, from the oldest on, take no more pages.
     filled: u32,
     /// The free unit that is used next, once it was asked for.
-    next: u32,
+    next: Option<Unit>,
     merge: Option<Merge>,
     /// The spent data block that has to be erased before anything else.
-    erase: u32,
+    erase: Option<Unit>,
     recycling: Option<Recycling>,
     /// How many of the oldest random-write log blocks hold nothing newest any more and wait for their erase, before
     /// the one that is recycled.
@@ -234,9 +234,9 @@ impl Domain {
         head: 0,
         random: 0,
         filled: 0,
-        next: NONE,
+        next: None,
         merge: None,
-        erase: NONE,
+        erase: None,
         recycling: None,
         emptied: 0,
     };
@@ -269,10 +269,11 @@ pub struct Fast {
     erases: Vec<u32>,
     /// Logical blocks of a domain.
     logical_blocks: u32,
-    /// Data block by domain and logical block.
+    /// Data block by domain and logical block: the word for a unit or for none.
     data: Vec<u32>,
-    /// By domain: the random-write log blocks, a ring of `log_blocks` places.
-    ring: Vec<u32>,
+    /// By domain: the random-write log blocks, a ring of `log_blocks` places. What a place holds that is not in use means
+    /// nothing.
+    ring: Vec<Unit>,
     domains: Vec<Domain>,
     pool: AnyPool,
     merges: Merges,
@@ -352,8 +353,8 @@ impl Fast {
             used: vec![0; units],
             erases: vec![0; units],
             logical_blocks,
-            data: vec![NONE; (logical_blocks * shape.domains) as usize],
-            ring: vec![NONE; (options.log_blocks * shape.domains) as usize],
+            data: vec![Unit::to_word(None); (logical_blocks * shape.domains) as usize],
+            ring: vec![Unit::new(0); (options.log_blocks * shape.domains) as usize],
             domains: vec![Domain::PRISTINE; shape.domains as usize],
             pool: AnyPool::build(block_allocation, shape),
             merges: Merges::default(),
@@ -367,13 +368,13 @@ impl Fast {
     /// Makes the block allocation anew and forgets what merges did: preconditioning ends with this.
     pub fn renew_pool(&mut self, block_allocation: &Selection) {
         self.pool = AnyPool::build(block_allocation, shape_of(&self.geometry));
-        for unit in 0..self.geometry.units() {
-            if self.roles[unit as usize] == Role::Free {
-                self.pool.put(self.geometry.domain_of_unit(unit), unit, self.erases[unit as usize]);
+        for unit in self.geometry.all_units() {
+            if self.roles[unit.index()] == Role::Free {
+                self.pool.put(self.geometry.domain_of_unit(unit), unit, self.erases[unit.index()]);
             }
         }
         for domain in &mut self.domains {
-            domain.next = NONE;
+            domain.next = None;
         }
         self.merges = Merges::default();
     }
@@ -449,7 +450,7 @@ impl Fast {
             _ => self.random_log_block(domain),
         };
         match place {
-            Some(unit) => self.geometry.ppn(unit, u32::from(self.used[unit as usize])),
+            Some(unit) => self.geometry.ppn(unit, u32::from(self.used[unit.index()])),
             None => {
                 let unit = self.next_unit(domain);
                 self.geometry.ppn(unit, 0)
@@ -481,8 +482,8 @@ impl Fast {
                 if starts { self.open_sequential(domain, block) } else { self.open_random(domain) }
             }
         };
-        let slot = u32::from(self.used[unit as usize]);
-        self.used[unit as usize] += 1;
+        let slot = u32::from(self.used[unit.index()]);
+        self.used[unit.index()] += 1;
         let at = self.place_at(unit, slot, lpn);
         self.settle(domain);
         placed(at, Holds::Data(lpn))
@@ -508,7 +509,7 @@ impl Fast {
     /// Whether a write goes on with the open sequential-write log block.
     #[inline]
     fn continues(&self, open: Sequential, block: u32, offset: u32) -> bool {
-        open.block == block && u32::from(self.used[open.unit as usize]) == offset
+        open.block == block && u32::from(self.used[open.unit.index()]) == offset
     }
 
     /// Whether a write opens a sequential-write log block.
@@ -530,7 +531,7 @@ impl Fast {
             Broken::Merge => self.close_sequential(domain, MergeKind::Partial),
             Broken::Fill | Broken::Waste => {
                 if self.options.broken == Broken::Waste {
-                    self.used[open.unit as usize] = self.geometry.unit_slots() as u16;
+                    self.used[open.unit.index()] = self.geometry.unit_slots() as u16;
                 }
                 self.domains[domain as usize].sequential = None;
                 self.push_random(domain, open.unit);
@@ -541,12 +542,12 @@ impl Fast {
     /// The open sequential-write log block becomes the data block of its logical block, once that is whole in it.
     fn close_sequential(&mut self, domain: u32, kind: MergeKind) {
         let open = self.domains[domain as usize].sequential.take().expect("a sequential-write log block is open");
-        let cursor = u32::from(self.used[open.unit as usize]);
+        let cursor = u32::from(self.used[open.unit.index()]);
         self.begin_merge(domain, kind, open.block, open.unit, open.unit, cursor);
     }
 
     #[cold]
-    fn open_sequential(&mut self, domain: u32, block: u32) -> u32 {
+    fn open_sequential(&mut self, domain: u32, block: u32) -> Unit {
         let unit = self.take_next(domain, Role::Log);
         let pages = self.pages_of(domain, block);
         self.domains[domain as usize].sequential = Some(Sequential { unit, block, pages });
@@ -555,7 +556,7 @@ impl Fast {
 
     /// The random-write log block that takes the next page.
     #[inline]
-    fn open_random(&mut self, domain: u32) -> u32 {
+    fn open_random(&mut self, domain: u32) -> Unit {
         if let Some(unit) = self.random_log_block(domain) {
             return unit;
         }
@@ -566,14 +567,14 @@ impl Fast {
 
     /// The oldest random-write log block that takes pages.
     #[inline]
-    fn random_log_block(&mut self, domain: u32) -> Option<u32> {
+    fn random_log_block(&mut self, domain: u32) -> Option<Unit> {
         loop {
             let Domain { filled, random, .. } = self.domains[domain as usize];
             if filled == random {
                 return None;
             }
             let unit = self.random_at(domain, filled);
-            if u32::from(self.used[unit as usize]) < self.geometry.unit_slots() {
+            if u32::from(self.used[unit.index()]) < self.geometry.unit_slots() {
                 return Some(unit);
             }
             self.domains[domain as usize].filled += 1;
@@ -582,7 +583,7 @@ impl Fast {
 
     /// The random-write log block of that age; 0 is the oldest.
     #[inline]
-    fn random_at(&self, domain: u32, age: u32) -> u32 {
+    fn random_at(&self, domain: u32, age: u32) -> Unit {
         self.ring[self.ring_place(domain, age)]
     }
 
@@ -593,7 +594,7 @@ impl Fast {
         (domain * places + if at >= places { at - places } else { at }) as usize
     }
 
-    fn push_random(&mut self, domain: u32, unit: u32) {
+    fn push_random(&mut self, domain: u32, unit: Unit) {
         let place = self.ring_place(domain, self.domains[domain as usize].random);
         self.ring[place] = unit;
         self.domains[domain as usize].random += 1;
@@ -609,19 +610,16 @@ impl Fast {
     }
 
     /// The free unit that will be used next.
-    fn next_unit(&mut self, domain: u32) -> u32 {
-        if self.domains[domain as usize].next == NONE {
-            let unit = self.pool.take(domain).expect("a block beside data and log is free");
-            self.domains[domain as usize].next = unit;
-        }
-        self.domains[domain as usize].next
+    fn next_unit(&mut self, domain: u32) -> Unit {
+        let (next, pool) = (&mut self.domains[domain as usize].next, &mut self.pool);
+        *next.get_or_insert_with(|| pool.take(domain).expect("a block beside data and log is free"))
     }
 
-    fn take_next(&mut self, domain: u32, role: Role) -> u32 {
+    fn take_next(&mut self, domain: u32, role: Role) -> Unit {
         let unit = self.next_unit(domain);
-        self.domains[domain as usize].next = NONE;
-        self.roles[unit as usize] = role;
-        self.used[unit as usize] = 0;
+        self.domains[domain as usize].next = None;
+        self.roles[unit.index()] = role;
+        self.used[unit.index()] = 0;
         unit
     }
 }
@@ -648,11 +646,11 @@ impl Fast {
     }
 
     #[inline]
-    fn place_at(&mut self, unit: u32, slot: u32, lpn: Lpn) -> Ppn {
+    fn place_at(&mut self, unit: Unit, slot: u32, lpn: Lpn) -> Ppn {
         let ppn = self.geometry.ppn(unit, slot);
         self.map[lpn.index()] = ppn.0;
         self.reverse[ppn.index()] = lpn.0;
-        self.valid[unit as usize] += 1;
+        self.valid[unit.index()] += 1;
         ppn
     }
 
@@ -664,7 +662,7 @@ impl Fast {
             return false;
         }
         self.reverse[old as usize] = NONE;
-        self.valid[self.geometry.unit_of(Ppn(old)) as usize] -= 1;
+        self.valid[self.geometry.unit_of(Ppn(old)).index()] -= 1;
         true
     }
 }

@@ -1,8 +1,10 @@
 //! Units: their states, erases, and the free ones.
 
+use base::Unit;
+
 use super::{Frontier, Kernel};
 use crate::pool::FreePool;
-use crate::victim::{Unit, UnitState, VictimPolicy};
+use crate::victim::{UnitRecord, UnitState, VictimPolicy};
 
 /// The units of a domain by state.
 pub(crate) struct Scan<'a> {
@@ -16,45 +18,45 @@ impl<'a> Scan<'a> {
     }
 
     /// Those in a state, in order.
-    pub(crate) fn in_state(&self, state: UnitState) -> impl Iterator<Item = u32> + use<'a> {
-        let (kernel, units) = (self.kernel, self.kernel.geometry.units_per_domain());
-        (self.domain * units..(self.domain + 1) * units).filter(move |&unit| kernel.state_of(unit) == state)
+    pub(crate) fn in_state(&self, state: UnitState) -> impl Iterator<Item = Unit> + use<'a> {
+        let kernel = self.kernel;
+        kernel.geometry.units_of_domain(self.domain).filter(move |&unit| kernel.state_of(unit) == state)
     }
 }
 
 impl Kernel {
     /// Valid pages of a unit.
     #[inline]
-    pub(crate) fn valid_of(&self, unit: u32) -> u32 {
-        u32::from(self.units[unit as usize].valid)
+    pub(crate) fn valid_of(&self, unit: Unit) -> u32 {
+        u32::from(self.units[unit.index()].valid)
     }
 
     /// Where a unit is in its life.
     #[inline]
-    pub(crate) fn state_of(&self, unit: u32) -> UnitState {
-        self.units[unit as usize].state
+    pub(crate) fn state_of(&self, unit: Unit) -> UnitState {
+        self.units[unit.index()].state
     }
 
     /// Whether a unit uses its LSB pages only.
     #[inline]
-    pub(crate) fn is_lsb_only(&self, unit: u32) -> bool {
-        self.units[unit as usize].lsb_only
+    pub(crate) fn is_lsb_only(&self, unit: Unit) -> bool {
+        self.units[unit.index()].lsb_only
     }
 
     /// The stream that filled a unit last.
     #[inline]
-    pub(crate) fn stream_of(&self, unit: u32) -> usize {
-        usize::from(self.filled_by[unit as usize])
+    pub(crate) fn stream_of(&self, unit: Unit) -> usize {
+        usize::from(self.filled_by[unit.index()])
     }
 
     /// Whether a unit holds pages of a map in flash.
     #[inline]
-    pub(crate) fn holds_map(&self, unit: u32) -> bool {
+    pub(crate) fn holds_map(&self, unit: Unit) -> bool {
         self.streams.is_map(self.stream_of(unit))
     }
 
     /// What is known of all units.
-    pub(crate) fn units(&self) -> &[Unit] {
+    pub(crate) fn units(&self) -> &[UnitRecord] {
         &self.units
     }
 
@@ -85,7 +87,7 @@ impl Kernel {
     pub(crate) fn set_aside(&mut self, domain: u32) -> Frontier {
         let unit = self.pool.take(domain).expect("the limit on the user space leaves a unit to set aside");
         self.domains[domain as usize].free -= 1;
-        self.units[unit as usize] = Unit { valid: 0, state: UnitState::Aside, lsb_only: true };
+        self.units[unit.index()] = UnitRecord { valid: 0, state: UnitState::Aside, lsb_only: true };
         Frontier { unit, slot: 0 }
     }
 
@@ -93,56 +95,55 @@ impl Kernel {
     ///
     /// # Panics
     /// If something in it is valid, or it was not to be erased.
-    pub(crate) fn free_unit(&mut self, domain: u32, unit: u32) {
-        let Unit { valid, state, .. } = self.units[unit as usize];
+    pub(crate) fn free_unit(&mut self, domain: u32, unit: Unit) {
+        let UnitRecord { valid, state, .. } = self.units[unit.index()];
         assert_eq!(valid, 0, "a unit is erased only when nothing in it is valid");
         assert!(
             matches!(state, UnitState::Collecting | UnitState::Aside),
             "only units that were to be erased are erased"
         );
-        self.units[unit as usize] = Unit { valid: 0, state: UnitState::Free, lsb_only: false };
-        self.erases[unit as usize] += 1;
-        self.closed_at[unit as usize] = 0;
-        self.pool.put(domain, unit, self.erases[unit as usize]);
+        self.units[unit.index()] = UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false };
+        self.erases[unit.index()] += 1;
+        self.closed_at[unit.index()] = 0;
+        self.pool.put(domain, unit, self.erases[unit.index()]);
         self.domains[domain as usize].free += 1;
     }
 
     /// Puts every free unit into the pool.
     pub(super) fn fill_pool(&mut self) {
-        for unit in 0..self.units.len() as u32 {
-            if self.units[unit as usize].state == UnitState::Free {
-                self.pool.put(self.geometry.domain_of_unit(unit), unit, self.erases[unit as usize]);
+        for unit in self.geometry.all_units() {
+            if self.units[unit.index()].state == UnitState::Free {
+                self.pool.put(self.geometry.domain_of_unit(unit), unit, self.erases[unit.index()]);
             }
         }
     }
 
     /// After a restart: what was found of a unit. `age` is its place in the order of last programs, from 1 on; 0 for
     /// one that was not programmed.
-    pub(crate) fn adopt_unit(&mut self, unit: u32, state: UnitState, lsb_only: bool, erases: u32, age: u32) {
-        self.erases[unit as usize] = erases;
-        self.units[unit as usize] = Unit { valid: 0, state, lsb_only };
-        self.closed_at[unit as usize] = age;
+    pub(crate) fn adopt_unit(&mut self, unit: Unit, state: UnitState, lsb_only: bool, erases: u32, age: u32) {
+        self.erases[unit.index()] = erases;
+        self.units[unit.index()] = UnitRecord { valid: 0, state, lsb_only };
+        self.closed_at[unit.index()] = age;
         self.closings = self.closings.max(age);
     }
 
     /// After a restart: a unit goes on being filled from a slot on. The one that its stream filled before is closed.
     pub(crate) fn adopt_frontier(&mut self, domain: u32, stream: usize, frontier: Frontier) {
-        let before = std::mem::replace(self.raw_frontier_mut(domain, stream), frontier);
-        if before.is_open() {
-            let state = &mut self.units[before.unit as usize];
+        if let Some(before) = self.replace_frontier(domain, stream, Some(frontier)) {
+            let state = &mut self.units[before.unit.index()];
             state.state = if state.lsb_only { UnitState::Aside } else { UnitState::Closed };
-            self.closed_at[before.unit as usize] = self.closings;
+            self.closed_at[before.unit.index()] = self.closings;
         }
-        self.filled_by[frontier.unit as usize] = stream as u8;
-        self.units[frontier.unit as usize].state = UnitState::Open;
-        self.closed_at[frontier.unit as usize] = 0;
+        self.filled_by[frontier.unit.index()] = stream as u8;
+        self.units[frontier.unit.index()].state = UnitState::Open;
+        self.closed_at[frontier.unit.index()] = 0;
     }
 
     /// After a restart: a unit that is filled and is no victim, or one that is to be erased.
-    pub(crate) fn adopt_state(&mut self, unit: u32, state: UnitState) {
-        self.units[unit as usize].state = state;
+    pub(crate) fn adopt_state(&mut self, unit: Unit, state: UnitState) {
+        self.units[unit.index()].state = state;
         if state == UnitState::Aside {
-            self.closed_at[unit as usize] = 0;
+            self.closed_at[unit.index()] = 0;
         }
     }
 
@@ -155,10 +156,10 @@ impl Kernel {
         }
         for unit in self.by_age() {
             let domain = self.geometry.domain_of_unit(unit);
-            match self.units[unit as usize].state {
+            match self.units[unit.index()].state {
                 UnitState::Free => {
                     self.domains[domain as usize].free += 1;
-                    self.pool.put(domain, unit, self.erases[unit as usize]);
+                    self.pool.put(domain, unit, self.erases[unit.index()]);
                 }
                 UnitState::Closed => self.victim.on_closed(domain, unit, self.valid_of(unit), 0),
                 UnitState::Open | UnitState::Collecting | UnitState::Aside => {}
@@ -168,9 +169,9 @@ impl Kernel {
     }
 
     /// All units, in the order in which they were filled; those that are not come first.
-    pub(crate) fn by_age(&self) -> Vec<u32> {
-        let mut by_age: Vec<u32> = (0..self.geometry.units()).collect();
-        by_age.sort_by_key(|&unit| self.closed_at[unit as usize]);
+    pub(crate) fn by_age(&self) -> Vec<Unit> {
+        let mut by_age: Vec<Unit> = self.geometry.all_units().collect();
+        by_age.sort_by_key(|&unit| self.closed_at[unit.index()]);
         by_age
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use base::Ppn;
+use base::{Ppn, Unit};
 
 use super::{Kernel, NONE};
 use crate::victim::UnitState;
@@ -57,19 +57,18 @@ impl Kernel {
 
     fn check_domain(&self, number: u32) -> Result<(), String> {
         let domain = &self.domains[number as usize];
-        let units = self.geometry.units_per_domain();
         let slots = self.geometry.unit_slots();
         let free = self.scan(number).in_state(UnitState::Free).count();
         if free != domain.free as usize {
             return Err(format!("domain {number} counts {} free units and has {free}", domain.free));
         }
-        let valid: u32 = (number * units..(number + 1) * units).map(|unit| self.valid_of(unit)).sum();
+        let valid: u32 = self.geometry.units_of_domain(number).map(|unit| self.valid_of(unit)).sum();
         if valid != domain.valid {
             return Err(format!("domain {number} counts {} valid pages and has {valid}", domain.valid));
         }
-        let open: BTreeSet<u32> = self.scan(number).in_state(UnitState::Open).collect();
+        let open: BTreeSet<Unit> = self.scan(number).in_state(UnitState::Open).collect();
         let frontiers = (0..self.streams.count()).filter_map(|stream| self.frontier(number, stream));
-        let filled: BTreeSet<u32> = frontiers.clone().map(|frontier| frontier.unit).collect();
+        let filled: BTreeSet<Unit> = frontiers.clone().map(|frontier| frontier.unit).collect();
         if open != filled {
             return Err(format!("domain {number} has open units {open:?} and frontiers {filled:?}"));
         }

@@ -1,6 +1,6 @@
 //! Jobs: collections in progress, why they exist, and which unit comes next.
 
-use base::Cause;
+use base::{Cause, Unit};
 
 use super::{Kernel, Scan};
 use crate::victim::{UnitState, VictimPolicy, View};
@@ -46,7 +46,7 @@ impl Why {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Job {
     /// The unit that is emptied.
-    pub(crate) unit: u32,
+    pub(crate) unit: Unit,
     pub(crate) why: Why,
     /// Garbage collection, wear leveling, or garbage collection of the map's pages.
     pub(crate) cause: Cause,
@@ -92,24 +92,25 @@ impl Kernel {
     /// If it has one already.
     pub(crate) fn resume_job(&mut self, domain: u32, job: Job) {
         assert_eq!(self.domains[domain as usize].job, None, "a domain does one collection at a time");
-        assert_eq!(self.units[job.unit as usize].state, UnitState::Collecting, "a unit in work is collected");
+        assert_eq!(self.units[job.unit.index()].state, UnitState::Collecting, "a unit in work is collected");
         self.domains[domain as usize].job = Some(job);
     }
 
     /// The victim, by the policy. A policy that has offered as many units without an invalid page as the
     /// domain has units is overruled once, so that every policy makes progress.
-    pub(crate) fn choose(&mut self, domain: u32) -> Option<u32> {
+    pub(crate) fn choose(&mut self, domain: u32) -> Option<Unit> {
         let now = self.domains[domain as usize].clock;
         let view = View { domain, valid: &self.units, slots: self.geometry.unit_slots(), now };
         let units = self.geometry.units_per_domain();
         let unit = if self.domains[domain as usize].fruitless < units {
             self.victim.choose(view)?
         } else {
-            (domain * units..(domain + 1) * units)
-                .filter(|&unit| self.units[unit as usize].state == UnitState::Closed)
-                .min_by_key(|&unit| self.units[unit as usize].valid)?
+            self.geometry
+                .units_of_domain(domain)
+                .filter(|&unit| self.units[unit.index()].state == UnitState::Closed)
+                .min_by_key(|&unit| self.units[unit.index()].valid)?
         };
-        let full = u32::from(self.units[unit as usize].valid) == self.geometry.unit_slots();
+        let full = u32::from(self.units[unit.index()].valid) == self.geometry.unit_slots();
         let fruitless = &mut self.domains[domain as usize].fruitless;
         *fruitless = if full { *fruitless + 1 } else { 0 };
         Some(unit)
@@ -125,9 +126,9 @@ impl Kernel {
     ///
     /// # Panics
     /// If it is neither.
-    pub(crate) fn take_victim(&mut self, domain: u32, unit: u32, why: Why) -> Job {
-        let filled_at = std::mem::replace(&mut self.closed_at[unit as usize], 0);
-        let state = &mut self.units[unit as usize];
+    pub(crate) fn take_victim(&mut self, domain: u32, unit: Unit, why: Why) -> Job {
+        let filled_at = std::mem::replace(&mut self.closed_at[unit.index()], 0);
+        let state = &mut self.units[unit.index()];
         match state.state {
             UnitState::Closed => self.victim.on_removed(domain, unit, u32::from(state.valid)),
             UnitState::Aside => {}
@@ -135,7 +136,7 @@ impl Kernel {
         }
         state.state = UnitState::Collecting;
         let gain = self.geometry.unit_slots() - u32::from(state.valid);
-        let is_map = self.streams.is_map(usize::from(self.filled_by[unit as usize]));
+        let is_map = self.streams.is_map(usize::from(self.filled_by[unit.index()]));
         let cause = if is_map && why.cause() == Cause::Gc { Cause::Mapping } else { why.cause() };
         self.reverse.prefetch(self.geometry.ppn(unit, 0).index());
         Job { unit, why, cause, gain, cursor: 0, lone_cursor: 0, filled_at }
@@ -145,14 +146,14 @@ impl Kernel {
     ///
     /// # Panics
     /// If the domain has one already, or the unit is neither closed nor set aside.
-    pub(crate) fn begin(&mut self, domain: u32, unit: u32, why: Why) {
+    pub(crate) fn begin(&mut self, domain: u32, unit: Unit, why: Why) {
         let job = self.take_victim(domain, unit, why);
         self.resume_job(domain, job);
     }
 
     /// Gives a unit in work back to the victim policy, as old as it was.
     pub(crate) fn give_back(&mut self, domain: u32, job: &Job) {
-        let unit = job.unit as usize;
+        let unit = job.unit.index();
         assert_eq!(self.units[unit].state, UnitState::Collecting, "a unit in work is given back");
         self.units[unit].state = UnitState::Closed;
         self.closed_at[unit] = job.filled_at;
@@ -186,7 +187,7 @@ impl Kernel {
     }
 
     /// The units whose erase was left for later.
-    pub(crate) fn deferred(&self, domain: u32) -> impl Iterator<Item = u32> + '_ {
+    pub(crate) fn deferred(&self, domain: u32) -> impl Iterator<Item = Unit> + '_ {
         self.deferred[domain as usize].iter().map(|job| job.unit)
     }
 

@@ -20,13 +20,14 @@ use base::Geometry;
 use engine::FlatArray;
 
 use crate::pool::AnyPool;
-use crate::victim::{AnyVictim, Shape, Unit, UnitState, chance_by_domain};
+use crate::victim::{AnyVictim, Shape, UnitRecord, UnitState, chance_by_domain};
 use crate::{Bytes, OutOfMemory, Policies};
 
 pub(crate) use blocks::Scan;
 pub(crate) use budget::{Budget, Needs};
 pub(crate) use gc::Job;
 pub use gc::Why;
+use place::PackedFrontier;
 pub(crate) use place::{Frontier, Place};
 pub use saved::Saved;
 pub use spare::IDENTITY;
@@ -34,7 +35,7 @@ pub(crate) use spare::{Kind, Spare, parity_home};
 pub(crate) use streams::{Axis, Density, Streams};
 pub(crate) use wordlines::Wordlines;
 
-/// "No page" in the maps and "no unit" in a frontier; it does not leave the kernel.
+/// "No page" in the maps; it does not leave the kernel.
 const NONE: u32 = u32::MAX;
 
 /// How far ahead of its use a page's entry is asked for while a victim is emptied.
@@ -55,7 +56,7 @@ struct Domain {
     /// Victims in a row that had no invalid page.
     fruitless: u32,
     /// The active block of the first stream.
-    first: Frontier,
+    first: PackedFrontier,
 }
 
 /// The state of page mapping.
@@ -66,7 +67,7 @@ pub(crate) struct Kernel {
     /// LPN by PPN, where the page is valid.
     reverse: FlatArray,
     user_pages: u32,
-    units: Vec<Unit>,
+    units: Vec<UnitRecord>,
     erases: Vec<u32>,
     /// By unit: when it was filled, in filled units; 0 for one that is not.
     closed_at: Vec<u32>,
@@ -75,7 +76,7 @@ pub(crate) struct Kernel {
     filled_by: Vec<u8>,
     domains: Vec<Domain>,
     /// By domain, the active blocks of the streams behind the first.
-    others: Vec<Frontier>,
+    others: Vec<PackedFrontier>,
     streams: Streams,
     budget: Budget,
     wordlines: Wordlines,
@@ -100,8 +101,8 @@ impl Kernel {
         let (units, domains) = (u64::from(shape.units()), u64::from(shape.domains));
         let chosen = AnyPool::bytes(policies.block_allocation, shape) + AnyVictim::bytes(policies.victim, shape);
         // Erases and times of closing; the streams that filled them last.
-        let of_unit = (size_of::<Unit>() + 2 * size_of::<u32>() + size_of::<u8>()) as u64;
-        let of_others = (streams - 1) * size_of::<Frontier>() as u64;
+        let of_unit = (size_of::<UnitRecord>() + 2 * size_of::<u32>() + size_of::<u8>()) as u64;
+        let of_others = (streams - 1) * size_of::<PackedFrontier>() as u64;
         // The victim whose pages go under host pages, and empty units whose erase is left for later.
         let of_domain = (size_of::<Domain>() + size_of::<Option<Job>>() + size_of::<Vec<Job>>()) as u64 + of_others;
         Bytes {
@@ -132,20 +133,26 @@ impl Kernel {
         let units = geometry.units() as usize;
         let logical_pages = user_pages + of_map;
         let memory = |reason| OutOfMemory { megabytes: (geometry.pages() + logical_pages) * 4 / 1_000_000, reason };
-        let domain =
-            Domain { clock: 0, job: None, free: shape.units_per_domain, valid: 0, fruitless: 0, first: Frontier::NONE };
+        let domain = Domain {
+            clock: 0,
+            job: None,
+            free: shape.units_per_domain,
+            valid: 0,
+            fruitless: 0,
+            first: PackedFrontier::NONE,
+        };
         let others = (streams.count() - 1) * shape.domains as usize;
         let mut kernel = Kernel {
             map: FlatArray::filled(logical_pages as usize, NONE).map_err(memory)?,
             reverse: FlatArray::filled(geometry.pages() as usize, NONE).map_err(memory)?,
             user_pages: user_pages as u32,
-            units: vec![Unit { valid: 0, state: UnitState::Free, lsb_only: false }; units],
+            units: vec![UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }; units],
             erases: vec![0; units],
             closed_at: vec![0; units],
             closings: 0,
             filled_by: vec![0; units],
             domains: vec![domain; geometry.domains() as usize],
-            others: vec![Frontier::NONE; others],
+            others: vec![PackedFrontier::NONE; others],
             streams,
             budget,
             wordlines: Wordlines::new(policies.cell, policies.program_order, &geometry),

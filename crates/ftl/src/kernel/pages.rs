@@ -1,6 +1,6 @@
 //! The map and the reverse map.
 
-use base::{Lpn, Ppn};
+use base::{Lpn, Ppn, Unit};
 
 use super::{Kernel, NONE, PREFETCH_DISTANCE};
 use crate::victim::{UnitState, VictimPolicy};
@@ -69,12 +69,12 @@ impl Kernel {
 
     /// The first valid slot of a unit from a slot on, if there is one.
     #[inline]
-    pub(crate) fn next_valid(&self, unit: u32, from: u32) -> Option<u32> {
+    pub(crate) fn next_valid(&self, unit: Unit, from: u32) -> Option<u32> {
         let slots = self.geometry.unit_slots();
-        let first = unit * slots;
-        let slot = (from..slots).find(|&slot| self.reverse[(first + slot) as usize] != NONE)?;
+        let first = self.geometry.ppn(unit, 0).index();
+        let slot = (from..slots).find(|&slot| self.reverse[first + slot as usize] != NONE)?;
         // Steps lie far apart in time: by the next one but a few, its line is no longer expected.
-        self.reverse.prefetch((first + (slot + PREFETCH_DISTANCE).min(slots - 1)) as usize);
+        self.reverse.prefetch(first + (slot + PREFETCH_DISTANCE).min(slots - 1) as usize);
         Some(slot)
     }
 
@@ -87,7 +87,7 @@ impl Kernel {
         let domain = self.geometry.domain_of_unit(unit);
         let owner = &mut self.domains[domain as usize];
         owner.valid -= 1;
-        let state = &mut self.units[unit as usize];
+        let state = &mut self.units[unit.index()];
         state.valid -= 1;
         if state.state == UnitState::Closed {
             self.victim.on_invalidated(domain, unit, u32::from(state.valid), owner.clock);
@@ -96,13 +96,13 @@ impl Kernel {
 
     /// A page of a victim leaves its place, to be placed in the same domain at once; the page that it held.
     #[inline]
-    pub(crate) fn detach(&mut self, unit: u32, from: Ppn) -> Option<Lpn> {
+    pub(crate) fn detach(&mut self, unit: Unit, from: Ppn) -> Option<Lpn> {
         let lpn = self.reverse[from.index()];
         if lpn == NONE {
             return None;
         }
         self.reverse[from.index()] = NONE;
-        let unit = &mut self.units[unit as usize];
+        let unit = &mut self.units[unit.index()];
         debug_assert!(unit.state != UnitState::Closed, "only pages of a unit in work are moved");
         unit.valid -= 1;
         Some(Lpn(lpn))
@@ -123,7 +123,7 @@ impl Kernel {
         self.map[lpn.index()] = at.0;
         self.reverse[at.index()] = lpn.0;
         let unit = self.geometry.unit_of(at);
-        self.units[unit as usize].valid += 1;
+        self.units[unit.index()].valid += 1;
         self.domains[self.geometry.domain_of_unit(unit) as usize].valid += 1;
     }
 

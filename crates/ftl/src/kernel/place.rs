@@ -1,26 +1,33 @@
 //! Active blocks: the unit that each stream of a domain fills, and the slot that comes next.
 
-use base::{Lpn, Ppn};
+use base::{Lpn, Ppn, Unit};
 
-use super::{Density, Kernel, NONE, PREFETCH_DISTANCE};
+use super::{Density, Kernel, PREFETCH_DISTANCE};
 use crate::pool::FreePool;
 use crate::victim::{UnitState, VictimPolicy};
 
 /// Where a stream's next page goes: a slot of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frontier {
-    pub(crate) unit: u32,
+    pub(crate) unit: Unit,
     pub(crate) slot: u32,
 }
 
-impl Frontier {
-    /// No unit is open.
-    pub(super) const NONE: Frontier = Frontier { unit: NONE, slot: 0 };
+/// A frontier as the flat arrays keep it, in eight bytes: the word for a unit or for none, and the slot.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PackedFrontier {
+    unit: u32,
+    slot: u32,
+}
 
-    /// Whether a unit is open.
+impl PackedFrontier {
+    /// No unit is open.
+    pub(super) const NONE: PackedFrontier = PackedFrontier { unit: Unit::to_word(None), slot: 0 };
+
     #[inline]
-    pub(super) fn is_open(self) -> bool {
-        self.unit != NONE
+    fn unpack(self) -> Option<Frontier> {
+        let unit = Unit::from_word(self.unit)?;
+        Some(Frontier { unit, slot: self.slot })
     }
 }
 
@@ -29,21 +36,22 @@ impl Frontier {
 pub(crate) struct Place {
     pub(crate) at: Ppn,
     /// The unit, if the page filled it.
-    pub(crate) filled: Option<u32>,
+    pub(crate) filled: Option<Unit>,
 }
 
 impl Kernel {
+    /// The active block of a stream, if one is open.
     #[inline]
-    pub(super) fn raw_frontier(&self, domain: u32, stream: usize) -> Frontier {
+    pub(crate) fn frontier(&self, domain: u32, stream: usize) -> Option<Frontier> {
         if stream == 0 {
-            self.domains[domain as usize].first
+            self.domains[domain as usize].first.unpack()
         } else {
-            self.others[domain as usize * (self.streams.count() - 1) + stream - 1]
+            self.others[domain as usize * (self.streams.count() - 1) + stream - 1].unpack()
         }
     }
 
     #[inline]
-    pub(super) fn raw_frontier_mut(&mut self, domain: u32, stream: usize) -> &mut Frontier {
+    fn packed_frontier_mut(&mut self, domain: u32, stream: usize) -> &mut PackedFrontier {
         if stream == 0 {
             &mut self.domains[domain as usize].first
         } else {
@@ -52,35 +60,44 @@ impl Kernel {
         }
     }
 
-    /// The active block of a stream, if one is open.
-    #[inline]
-    pub(crate) fn frontier(&self, domain: u32, stream: usize) -> Option<Frontier> {
-        let frontier = self.raw_frontier(domain, stream);
-        frontier.is_open().then_some(frontier)
+    /// Gives a stream an active block, or none. Returns the one before.
+    pub(super) fn replace_frontier(
+        &mut self,
+        domain: u32,
+        stream: usize,
+        frontier: Option<Frontier>,
+    ) -> Option<Frontier> {
+        let packed = frontier.map_or(PackedFrontier::NONE, |Frontier { unit, slot }| PackedFrontier {
+            unit: Unit::to_word(Some(unit)),
+            slot,
+        });
+        std::mem::replace(self.packed_frontier_mut(domain, stream), packed).unpack()
     }
 
     /// Whether a stream has an active block.
     #[inline]
     pub(crate) fn is_open(&self, domain: u32, stream: usize) -> bool {
-        self.raw_frontier(domain, stream).is_open()
+        self.frontier(domain, stream).is_some()
     }
 
     /// The active block of a stream, opened if need be.
     #[inline]
     pub(crate) fn open_frontier(&mut self, domain: u32, stream: usize) -> Frontier {
-        let frontier = self.raw_frontier(domain, stream);
-        if frontier.is_open() { frontier } else { self.open(domain, stream) }
+        match self.frontier(domain, stream) {
+            Some(frontier) => frontier,
+            None => self.open(domain, stream),
+        }
     }
 
     #[cold]
     fn open(&mut self, domain: u32, stream: usize) -> Frontier {
         let unit = self.pool.take(domain).expect("the reserve keeps a free unit for every frontier");
-        self.units[unit as usize].state = UnitState::Open;
-        self.units[unit as usize].lsb_only = self.streams.density(stream) == Density::LsbOnly;
-        self.filled_by[unit as usize] = stream as u8;
+        self.units[unit.index()].state = UnitState::Open;
+        self.units[unit.index()].lsb_only = self.streams.density(stream) == Density::LsbOnly;
+        self.filled_by[unit.index()] = stream as u8;
         self.domains[domain as usize].free -= 1;
         let frontier = Frontier { unit, slot: 0 };
-        *self.raw_frontier_mut(domain, stream) = frontier;
+        self.replace_frontier(domain, stream, Some(frontier));
         frontier
     }
 
@@ -110,7 +127,7 @@ impl Kernel {
         // Programs of a unit lie far apart in time, as steps of a collection do.
         let coming = (slot + PREFETCH_DISTANCE).min(self.geometry.unit_slots() - 1);
         self.reverse.prefetch(self.geometry.ppn(unit, coming).index());
-        self.units[unit as usize].valid += 1;
+        self.units[unit.index()].valid += 1;
         Place { at, filled: self.advance(domain, stream, unit, slot) }
     }
 
@@ -122,13 +139,13 @@ impl Kernel {
 
     /// Moves a frontier past a slot. Returns the unit if it is filled.
     #[inline]
-    fn advance(&mut self, domain: u32, stream: usize, unit: u32, slot: u32) -> Option<u32> {
+    fn advance(&mut self, domain: u32, stream: usize, unit: Unit, slot: u32) -> Option<Unit> {
         let next = self.streams.slot_after(stream, slot);
         if next == self.geometry.unit_slots() {
             self.close(domain, stream);
             return Some(unit);
         }
-        self.raw_frontier_mut(domain, stream).slot = next;
+        self.packed_frontier_mut(domain, stream).slot = next;
         None
     }
 
@@ -137,12 +154,11 @@ impl Kernel {
     /// # Panics
     /// If none is open.
     #[cold]
-    pub(crate) fn close(&mut self, domain: u32, stream: usize) -> u32 {
-        let unit = std::mem::replace(self.raw_frontier_mut(domain, stream), Frontier::NONE).unit;
-        assert_ne!(unit, NONE, "an active block is closed");
+    pub(crate) fn close(&mut self, domain: u32, stream: usize) -> Unit {
+        let Frontier { unit, .. } = self.replace_frontier(domain, stream, None).expect("an active block is closed");
         self.closings += 1;
-        self.closed_at[unit as usize] = self.closings;
-        let state = &mut self.units[unit as usize];
+        self.closed_at[unit.index()] = self.closings;
+        let state = &mut self.units[unit.index()];
         if state.lsb_only {
             state.state = UnitState::Aside;
         } else {

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
+use base::Unit;
 use engine::FlatArray;
 
 use super::{Frontier, Kernel, NONE, shape_of};
 use crate::pool::AnyPool;
-use crate::victim::{AnyVictim, Unit, UnitState, VictimPolicy, chance_by_domain};
+use crate::victim::{AnyVictim, UnitRecord, UnitState, VictimPolicy, chance_by_domain};
 use crate::{OutOfMemory, Policies};
 
 /// The state that outlives a run: what is where, and how worn. Policies' own figures are not in it.
@@ -22,7 +23,7 @@ pub struct Saved<'a> {
     /// The stream that filled each unit last.
     pub filled_by: Vec<u32>,
     /// By domain and stream: unit and slot of the active block.
-    pub frontiers: Vec<(u32, u32)>,
+    pub frontiers: Vec<Option<(Unit, u32)>>,
     /// What mechanisms have of their own.
     pub of_mechanisms: Vec<u32>,
 }
@@ -52,14 +53,14 @@ impl Kernel {
         assert!(self.domains.iter().all(|domain| domain.job.is_none()), "saved between collections only");
         let streams = 0..self.streams.count();
         let domains = 0..self.geometry.domains();
-        let frontiers = domains.flat_map(|domain| streams.clone().map(move |stream| self.raw_frontier(domain, stream)));
+        let frontiers = domains.flat_map(|domain| streams.clone().map(move |stream| self.frontier(domain, stream)));
         Saved {
             map: Cow::Borrowed(&self.map),
             reverse: Cow::Borrowed(&self.reverse),
             erases: Cow::Borrowed(&self.erases),
             closed_at: Cow::Borrowed(&self.closed_at),
             filled_by: self.filled_by.iter().copied().map(u32::from).collect(),
-            frontiers: frontiers.map(|frontier| (frontier.unit, frontier.slot)).collect(),
+            frontiers: frontiers.map(|frontier| frontier.map(|open| (open.unit, open.slot))).collect(),
             of_mechanisms: Vec::new(),
         }
     }
@@ -90,11 +91,11 @@ impl Kernel {
         self.closings = saved.closed_at.iter().copied().max().unwrap_or(0);
         self.filled_by = saved.filled_by.iter().map(|&stream| stream as u8).collect();
         let streams = self.streams.count();
-        for (index, &(unit, slot)) in saved.frontiers.iter().enumerate() {
+        for (index, &open) in saved.frontiers.iter().enumerate() {
             let (domain, stream) = ((index / streams) as u32, index % streams);
-            *self.raw_frontier_mut(domain, stream) = Frontier { unit, slot };
-            if unit != NONE {
-                self.filled_by[unit as usize] = stream as u8;
+            self.replace_frontier(domain, stream, open.map(|(unit, slot)| Frontier { unit, slot }));
+            if let Some((unit, _)) = open {
+                self.filled_by[unit.index()] = stream as u8;
             }
         }
         self.recount(saved);
@@ -104,23 +105,23 @@ impl Kernel {
     /// Rebuilds unit states and counts from the maps and frontiers.
     fn recount(&mut self, saved: &Saved<'_>) {
         let slots = self.geometry.unit_slots() as usize;
-        let open: std::collections::BTreeSet<u32> = saved.frontiers.iter().map(|&(unit, _)| unit).collect();
+        let open: std::collections::BTreeSet<Unit> = saved.frontiers.iter().flatten().map(|&(unit, _)| unit).collect();
         for domain in &mut self.domains {
             (domain.free, domain.valid) = (0, 0);
         }
-        for unit in 0..self.units.len() {
-            let pages = &self.reverse[unit * slots..][..slots];
+        for unit in self.geometry.all_units() {
+            let pages = &self.reverse[self.geometry.ppn(unit, 0).index()..][..slots];
             let valid = pages.iter().filter(|&&lpn| lpn != NONE).count() as u32;
             // A unit that was filled since its last erase carries the time; an erase clears it.
-            let state = if open.contains(&(unit as u32)) {
+            let state = if open.contains(&unit) {
                 UnitState::Open
-            } else if self.closed_at[unit] != 0 {
+            } else if self.closed_at[unit.index()] != 0 {
                 UnitState::Closed
             } else {
                 UnitState::Free
             };
-            self.units[unit] = Unit { valid: valid as u16, state, lsb_only: false };
-            let domain = &mut self.domains[self.geometry.domain_of_unit(unit as u32) as usize];
+            self.units[unit.index()] = UnitRecord { valid: valid as u16, state, lsb_only: false };
+            let domain = &mut self.domains[self.geometry.domain_of_unit(unit) as usize];
             domain.valid += valid;
             domain.free += u32::from(state == UnitState::Free);
         }

@@ -131,14 +131,14 @@ impl Kernel {
         let unit = self.geometry.unit_of(first);
         let (kind, order) = match pages.len() {
             1 => (Kind::Backup, self.numbers.order),
-            _ => (Kind::Parity, parity_home(first, self.erases[unit as usize])),
+            _ => (Kind::Parity, parity_home(first, self.erases[unit.index()])),
         };
         Spare { kind, lpn: 0, write: 0, order, region: regions(), stream: self.stream_byte(first) }.pack()
     }
 
     /// The stream whose frontier a page was placed at: that of its unit.
     fn stream_byte(&self, at: Ppn) -> u8 {
-        self.filled_by[self.geometry.unit_of(at) as usize]
+        self.filled_by[self.geometry.unit_of(at).index()]
     }
 }
 

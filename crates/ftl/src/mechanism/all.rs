@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use base::{Cause, Geometry, Instant, Lpn, Ppn};
+use base::{Cause, Geometry, Instant, Lpn, Ppn, Unit};
 
 use super::dftl::Dftl;
 use super::paired::Paired;
@@ -87,15 +87,15 @@ impl Mechanism for All {
         self.paired.as_ref().is_some_and(|it| it.is_cramped(kernel, domain))
     }
 
-    fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<u32> {
+    fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<Unit> {
         self.paired.as_ref()?.erasable(kernel, domain)
     }
 
-    fn erase_cause(&self, domain: u32, unit: u32) -> Option<Cause> {
+    fn erase_cause(&self, domain: u32, unit: Unit) -> Option<Cause> {
         self.paired.as_ref()?.erase_cause(domain, unit)
     }
 
-    fn delays_erase(&self, kernel: &Kernel, domain: u32, unit: u32) -> bool {
+    fn delays_erase(&self, kernel: &Kernel, domain: u32, unit: Unit) -> bool {
         self.dftl.as_ref().is_some_and(|it| it.delays_erase(kernel, domain, unit))
     }
 
@@ -116,7 +116,7 @@ impl Mechanism for All {
         self.paired.as_ref()?.elsewhere(domain, page)
     }
 
-    fn kept(&self, domain: u32, aside: &mut Vec<u32>, in_work: &mut Vec<u32>) {
+    fn kept(&self, domain: u32, aside: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {
         self.dftl.iter().for_each(|it| it.kept(domain, aside, in_work));
         self.paired.iter().for_each(|it| it.kept(domain, aside, in_work));
     }
@@ -154,7 +154,7 @@ impl Mechanism for All {
         each!(self, it => it.padded(kernel, domain, at));
     }
 
-    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {
         each!(self, it => it.filled(kernel, domain, unit));
     }
 
@@ -167,7 +167,7 @@ impl Mechanism for All {
         each!(self, it => it.read(lpn));
     }
 
-    fn erased(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, why: Option<Why>) -> bool {
+    fn erased(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, why: Option<Why>) -> bool {
         let mut was_kept = false;
         each!(self, it => was_kept |= it.erased(kernel, domain, unit, why));
         was_kept
@@ -209,7 +209,7 @@ impl Mechanism for All {
         first!(self, it => not_erase(it.end(kernel, domain, group))).unwrap_or(End::Erase)
     }
 
-    fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, group: &mut Group) -> End {
+    fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, group: &mut Group) -> End {
         let not_erase = |end: End| (end != End::Erase).then_some(end);
         first!(self, it => not_erase(it.before_erase(kernel, domain, unit, group))).unwrap_or(End::Erase)
     }
@@ -230,7 +230,7 @@ impl Mechanism for All {
         first!(self, it => (!it.may_begin(kernel, domain, why)).then_some(())).is_none()
     }
 
-    fn due(&mut self, kernel: &Kernel, domain: u32) -> Option<(u32, Why)> {
+    fn due(&mut self, kernel: &Kernel, domain: u32) -> Option<(Unit, Why)> {
         self.wear.due(kernel, domain)
     }
 
@@ -238,7 +238,7 @@ impl Mechanism for All {
         first!(self, it => it.failed(kernel, domain, at).then_some(())).is_some()
     }
 
-    fn sealed(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+    fn sealed(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {
         each!(self, it => it.sealed(kernel, domain, unit));
     }
 
@@ -246,15 +246,15 @@ impl Mechanism for All {
         each!(self, it => it.adopt_page(lpn, region));
     }
 
-    fn adopt_open(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, next: u32) -> bool {
+    fn adopt_open(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, next: u32) -> bool {
         first!(self, it => it.adopt_open(kernel, domain, unit, next).then_some(())).is_some()
     }
 
-    fn adopt_frontier(&mut self, kernel: &Kernel, domain: u32, unit: u32, next: u32, found: &Scanned) {
+    fn adopt_frontier(&mut self, kernel: &Kernel, domain: u32, unit: Unit, next: u32, found: &Scanned) {
         each!(self, it => it.adopt_frontier(kernel, domain, unit, next, found));
     }
 
-    fn adopt_aside(&mut self, domain: u32, unit: u32) {
+    fn adopt_aside(&mut self, domain: u32, unit: Unit) {
         each!(self, it => it.adopt_aside(domain, unit));
     }
 

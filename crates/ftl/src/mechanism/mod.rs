@@ -15,7 +15,7 @@ pub mod wear;
 
 use std::ops::Range;
 
-use base::{Cause, Geometry, Instant, Lpn, Ppn};
+use base::{Cause, Geometry, Instant, Lpn, Ppn, Unit};
 
 use crate::agenda::Room;
 use crate::allocation::Allocation;
@@ -131,17 +131,17 @@ pub(crate) trait Mechanism {
     }
 
     /// A unit in the mechanism's hands that can be erased.
-    fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<u32> {
+    fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<Unit> {
         None
     }
 
     /// Why a unit in the mechanism's hands is erased, if that is not garbage collection.
-    fn erase_cause(&self, domain: u32, unit: u32) -> Option<Cause> {
+    fn erase_cause(&self, domain: u32, unit: Unit) -> Option<Cause> {
         None
     }
 
     /// Whether something has to be done before an empty unit is erased.
-    fn delays_erase(&self, kernel: &Kernel, domain: u32, unit: u32) -> bool {
+    fn delays_erase(&self, kernel: &Kernel, domain: u32, unit: Unit) -> bool {
         false
     }
 
@@ -164,7 +164,7 @@ pub(crate) trait Mechanism {
     }
 
     /// The units of a domain that the mechanism keeps: those set aside, and those in work.
-    fn kept(&self, domain: u32, aside: &mut Vec<u32>, in_work: &mut Vec<u32>) {}
+    fn kept(&self, domain: u32, aside: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {}
 
     /// Checks the mechanism's state against the kernel's.
     fn check(&self, kernel: &Kernel) -> Result<(), String> {
@@ -194,7 +194,7 @@ pub(crate) trait Mechanism {
     fn padded(&mut self, kernel: &Kernel, domain: u32, at: Ppn) {}
 
     /// A unit was filled, or waits filled for its collection again.
-    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: u32) {}
+    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {}
 
     /// A page that is mapped is trimmed, or lost.
     fn trimmed(&mut self, kernel: &mut Kernel, lpn: Lpn) {}
@@ -203,7 +203,7 @@ pub(crate) trait Mechanism {
     fn read(&mut self, lpn: Lpn) {}
 
     /// A unit was erased and is free, after a collection if there was one. Returns whether it was in the mechanism's hands.
-    fn erased(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, why: Option<Why>) -> bool {
+    fn erased(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, why: Option<Why>) -> bool {
         false
     }
 
@@ -240,7 +240,7 @@ pub(crate) trait Mechanism {
     }
 
     /// What comes before the erase of an empty unit in another mechanism's hands.
-    fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, group: &mut Group) -> End {
+    fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, group: &mut Group) -> End {
         End::Erase
     }
 
@@ -265,7 +265,7 @@ pub(crate) trait Mechanism {
     }
 
     /// A unit that is due to be collected, whatever the need for room.
-    fn due(&mut self, kernel: &Kernel, domain: u32) -> Option<(u32, Why)> {
+    fn due(&mut self, kernel: &Kernel, domain: u32) -> Option<(Unit, Why)> {
         None
     }
 
@@ -277,21 +277,21 @@ pub(crate) trait Mechanism {
     }
 
     /// No more pages are added to a unit that is not full.
-    fn sealed(&mut self, kernel: &Kernel, domain: u32, unit: u32) {}
+    fn sealed(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {}
 
     /// A restart finds a page with this region.
     fn adopt_page(&mut self, lpn: Lpn, region: u8) {}
 
     /// A restart finds a unit that was being filled up to a slot. Returns whether it is not filled further by a stream.
-    fn adopt_open(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, next: u32) -> bool {
+    fn adopt_open(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, next: u32) -> bool {
         false
     }
 
     /// A restart goes on filling a unit from a slot on.
-    fn adopt_frontier(&mut self, kernel: &Kernel, domain: u32, unit: u32, next: u32, found: &Scanned) {}
+    fn adopt_frontier(&mut self, kernel: &Kernel, domain: u32, unit: Unit, next: u32, found: &Scanned) {}
 
     /// A restart finds a filled unit that is set aside.
-    fn adopt_aside(&mut self, domain: u32, unit: u32) {}
+    fn adopt_aside(&mut self, domain: u32, unit: Unit) {}
 
     /// After a restart and its erases: the mechanism's own units.
     fn reopen(&mut self, kernel: &mut Kernel) {}

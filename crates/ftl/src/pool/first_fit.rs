@@ -1,6 +1,6 @@
 //! First fit, round robin: the next free unit after the one that was opened last, by address.
 
-use base::Choice;
+use base::{Choice, Unit};
 
 use super::FreePool;
 use crate::victim::Shape;
@@ -50,16 +50,16 @@ impl FirstFit {
 }
 
 impl FreePool for FirstFit {
-    fn put(&mut self, domain: u32, unit: u32, _erases: u32) {
-        let offset = unit - domain * self.units_per_domain;
+    fn put(&mut self, domain: u32, unit: Unit, _erases: u32) {
+        let offset = unit.number() - domain * self.units_per_domain;
         self.free[(domain * self.words_per_domain + offset / 64) as usize] |= 1 << (offset % 64);
     }
 
-    fn take(&mut self, domain: u32) -> Option<u32> {
+    fn take(&mut self, domain: u32) -> Option<Unit> {
         let from = self.cursor[domain as usize];
         let offset = self.search(domain, from).or_else(|| self.search(domain, 0))?;
         self.free[(domain * self.words_per_domain + offset / 64) as usize] &= !(1 << (offset % 64));
         self.cursor[domain as usize] = offset + 1;
-        Some(domain * self.units_per_domain + offset)
+        Some(Unit::new(domain * self.units_per_domain + offset))
     }
 }

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use base::Choice;
+use base::{Choice, Unit};
 
 use super::FreePool;
 use crate::victim::Shape;
 
 /// See the module.
 pub struct LeastWorn {
-    free: Vec<BinaryHeap<Reverse<(u32, u32)>>>,
+    free: Vec<BinaryHeap<Reverse<(u32, Unit)>>>,
 }
 
 impl LeastWorn {
@@ -21,8 +21,8 @@ impl LeastWorn {
     };
 
     pub(super) fn bytes(shape: Shape) -> u64 {
-        let heap = size_of::<BinaryHeap<Reverse<(u32, u32)>>>() as u64;
-        u64::from(shape.domains) * (heap + u64::from(shape.units_per_domain) * size_of::<(u32, u32)>() as u64)
+        let heap = size_of::<BinaryHeap<Reverse<(u32, Unit)>>>() as u64;
+        u64::from(shape.domains) * (heap + u64::from(shape.units_per_domain) * size_of::<(u32, Unit)>() as u64)
     }
 
     pub(super) fn new(shape: Shape) -> LeastWorn {
@@ -32,11 +32,11 @@ impl LeastWorn {
 }
 
 impl FreePool for LeastWorn {
-    fn put(&mut self, domain: u32, unit: u32, erases: u32) {
+    fn put(&mut self, domain: u32, unit: Unit, erases: u32) {
         self.free[domain as usize].push(Reverse((erases, unit)));
     }
 
-    fn take(&mut self, domain: u32) -> Option<u32> {
+    fn take(&mut self, domain: u32) -> Option<Unit> {
         self.free[domain as usize].pop().map(|Reverse((_, unit))| unit)
     }
 }

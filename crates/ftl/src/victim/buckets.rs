@@ -3,6 +3,9 @@
 //! Links are arrays indexed by unit, so moving a unit from one list to another touches a handful of
 //! words and allocates nothing.
 
+use base::Unit;
+
+/// "No unit" in a list.
 const NONE: u32 = u32::MAX;
 
 /// Lists of units.
@@ -32,14 +35,14 @@ impl Buckets {
 
     /// The unit that has been longest in a list.
     #[inline]
-    pub(super) fn first(&self, domain: u32, row: u32) -> Option<u32> {
-        let head = self.heads[(domain * self.rows + row) as usize];
-        (head != NONE).then_some(head)
+    pub(super) fn first(&self, domain: u32, row: u32) -> Option<Unit> {
+        Unit::from_word(self.heads[(domain * self.rows + row) as usize])
     }
 
     /// Appends a unit to a list.
     #[inline]
-    pub(super) fn push(&mut self, domain: u32, row: u32, unit: u32) {
+    pub(super) fn push(&mut self, domain: u32, row: u32, unit: Unit) {
+        let unit = unit.number();
         let head = &mut self.heads[(domain * self.rows + row) as usize];
         if *head == NONE {
             *head = unit;
@@ -55,13 +58,14 @@ impl Buckets {
     }
 
     /// Puts a unit into a list, before the first one that comes after it.
-    pub(super) fn insert(&mut self, domain: u32, row: u32, unit: u32, comes_after: impl Fn(u32) -> bool) {
+    pub(super) fn insert(&mut self, domain: u32, row: u32, unit: Unit, comes_after: impl Fn(Unit) -> bool) {
         let Some(head) = self.first(domain, row) else {
             self.push(domain, row, unit);
             return;
         };
+        let head = head.number();
         let mut at = head;
-        while !comes_after(at) {
+        while !comes_after(Unit::new(at)) {
             at = self.next[at as usize];
             if at == head {
                 self.push(domain, row, unit);
@@ -69,6 +73,7 @@ impl Buckets {
             }
         }
         let before = self.previous[at as usize];
+        let unit = unit.number();
         self.next[before as usize] = unit;
         self.previous[unit as usize] = before;
         self.next[unit as usize] = at;
@@ -80,7 +85,8 @@ impl Buckets {
 
     /// Takes a unit out of the list it is in.
     #[inline]
-    pub(super) fn remove(&mut self, domain: u32, row: u32, unit: u32) {
+    pub(super) fn remove(&mut self, domain: u32, row: u32, unit: Unit) {
+        let unit = unit.number();
         let head = &mut self.heads[(domain * self.rows + row) as usize];
         let next = self.next[unit as usize];
         if next == unit {

@@ -7,7 +7,7 @@
 //! the first age a unit enters the list of its valid count exactly when it changed, with the second the lists
 //! keep the order of filling.
 
-use base::{Choice, Param, Selection};
+use base::{Choice, Param, Selection, Unit};
 use engine::Stream;
 
 use super::buckets::Buckets;
@@ -65,8 +65,8 @@ impl CostBenefit {
 }
 
 impl VictimPolicy for CostBenefit {
-    fn choose(&mut self, view: View<'_>) -> Option<u32> {
-        let mut best: Option<(u32, u64, u32)> = None;
+    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
+        let mut best: Option<(Unit, u64, u32)> = None;
         for valid in 0..=self.slots {
             let first = match &self.by_valid {
                 Rows::Changed(rows) => rows.first(view.domain, valid),
@@ -76,7 +76,7 @@ impl VictimPolicy for CostBenefit {
             if valid == 0 {
                 return Some(unit);
             }
-            let age = view.now - self.since[unit as usize];
+            let age = view.now - self.since[unit.index()];
             // age × (slots − valid) / valid, compared by cross-multiplication in integers; a tie keeps the
             // emptier unit, which came first.
             let gain = age * u64::from(self.slots - valid);
@@ -94,17 +94,17 @@ impl VictimPolicy for CostBenefit {
     }
 
     #[inline]
-    fn on_closed(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
-        self.since[unit as usize] = now;
+    fn on_closed(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
+        self.since[unit.index()] = now;
         match &mut self.by_valid {
             Rows::Changed(rows) => rows.push(domain, valid, unit),
             Rows::Filled(rows) => rows.push(domain, valid, unit),
         }
     }
 
-    fn on_returned(&mut self, domain: u32, unit: u32, valid: u32, _now: u64) {
+    fn on_returned(&mut self, domain: u32, unit: Unit, valid: u32, _now: u64) {
         let since = &self.since;
-        let is_younger = |other: u32| since[other as usize] > since[unit as usize];
+        let is_younger = |other: Unit| since[other.index()] > since[unit.index()];
         match &mut self.by_valid {
             Rows::Changed(rows) => rows.insert(domain, valid, unit, is_younger),
             Rows::Filled(rows) => rows.insert(domain, valid, unit, is_younger),
@@ -112,10 +112,10 @@ impl VictimPolicy for CostBenefit {
     }
 
     #[inline]
-    fn on_invalidated(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+    fn on_invalidated(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
         match &mut self.by_valid {
             Rows::Changed(rows) => {
-                self.since[unit as usize] = now;
+                self.since[unit.index()] = now;
                 rows.remove(domain, valid + 1, unit);
                 rows.push(domain, valid, unit);
             }
@@ -124,7 +124,7 @@ impl VictimPolicy for CostBenefit {
     }
 
     #[inline]
-    fn on_removed(&mut self, domain: u32, unit: u32, valid: u32) {
+    fn on_removed(&mut self, domain: u32, unit: Unit, valid: u32) {
         match &mut self.by_valid {
             Rows::Changed(rows) => rows.remove(domain, valid, unit),
             Rows::Filled(rows) => rows.remove(domain, unit),

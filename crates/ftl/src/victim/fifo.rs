@@ -1,6 +1,6 @@
 //! FIFO: the unit that was filled first, whatever it holds (a circular log).
 
-use base::{Choice, Selection};
+use base::{Choice, Selection, Unit};
 use engine::Stream;
 
 use super::buckets::Buckets;
@@ -25,22 +25,22 @@ impl Fifo {
 }
 
 impl VictimPolicy for Fifo {
-    fn choose(&mut self, view: View<'_>) -> Option<u32> {
+    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
         self.in_order.first(view.domain, 0)
     }
 
     #[inline]
-    fn on_closed(&mut self, domain: u32, unit: u32, _valid: u32, _now: u64) {
+    fn on_closed(&mut self, domain: u32, unit: Unit, _valid: u32, _now: u64) {
         self.in_order.push(domain, 0, unit);
     }
 
-    fn on_returned(&mut self, domain: u32, unit: u32, _valid: u32, _now: u64) {
+    fn on_returned(&mut self, domain: u32, unit: Unit, _valid: u32, _now: u64) {
         // It was the first, and nothing has come before it since.
         self.in_order.insert(domain, 0, unit, |_| true);
     }
 
     #[inline]
-    fn on_removed(&mut self, domain: u32, unit: u32, _valid: u32) {
+    fn on_removed(&mut self, domain: u32, unit: Unit, _valid: u32) {
         self.in_order.remove(domain, 0, unit);
     }
 }

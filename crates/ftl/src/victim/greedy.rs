@@ -2,7 +2,7 @@
 //!
 //! Units are kept in one list per valid count, so a choice is a look at the lowest list in use.
 
-use base::{Choice, Selection};
+use base::{Choice, Selection, Unit};
 use engine::Stream;
 
 use super::buckets::Buckets;
@@ -36,7 +36,7 @@ impl Greedy {
     }
 
     #[inline]
-    fn enter(&mut self, domain: u32, unit: u32, valid: u32) {
+    fn enter(&mut self, domain: u32, unit: Unit, valid: u32) {
         self.by_valid.push(domain, valid, unit);
         let lowest = &mut self.lowest[domain as usize];
         *lowest = (*lowest).min(valid);
@@ -44,7 +44,7 @@ impl Greedy {
 }
 
 impl VictimPolicy for Greedy {
-    fn choose(&mut self, view: View<'_>) -> Option<u32> {
+    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
         let lowest = &mut self.lowest[view.domain as usize];
         while *lowest <= self.slots {
             if let Some(unit) = self.by_valid.first(view.domain, *lowest) {
@@ -56,18 +56,18 @@ impl VictimPolicy for Greedy {
     }
 
     #[inline]
-    fn on_closed(&mut self, domain: u32, unit: u32, valid: u32, _now: u64) {
+    fn on_closed(&mut self, domain: u32, unit: Unit, valid: u32, _now: u64) {
         self.enter(domain, unit, valid);
     }
 
     #[inline]
-    fn on_invalidated(&mut self, domain: u32, unit: u32, valid: u32, _now: u64) {
+    fn on_invalidated(&mut self, domain: u32, unit: Unit, valid: u32, _now: u64) {
         self.by_valid.remove(domain, valid + 1, unit);
         self.enter(domain, unit, valid);
     }
 
     #[inline]
-    fn on_removed(&mut self, domain: u32, unit: u32, valid: u32) {
+    fn on_removed(&mut self, domain: u32, unit: Unit, valid: u32) {
         self.by_valid.remove(domain, valid, unit);
     }
 }

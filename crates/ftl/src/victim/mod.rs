@@ -11,7 +11,7 @@ mod random;
 mod ranks;
 mod rga;
 
-use base::{Choice, Seam, Selection};
+use base::{Choice, Seam, Selection, Unit};
 use engine::Stream;
 
 pub use cost_benefit::CostBenefit;
@@ -26,7 +26,7 @@ pub struct View<'a> {
     /// The domain to choose in.
     pub domain: u32,
     /// Valid pages of every unit of the device, by unit.
-    pub valid: &'a [Unit],
+    pub valid: &'a [UnitRecord],
     /// Pages of a unit.
     pub slots: u32,
     /// Logical time: pages the host has written to the domain so far.
@@ -35,7 +35,7 @@ pub struct View<'a> {
 
 /// What the FTL knows of a reclaim unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unit {
+pub struct UnitRecord {
     /// Slots that hold current data.
     pub valid: u16,
     /// Where the unit is in its life.
@@ -65,13 +65,18 @@ pub enum UnitState {
 pub struct Shape {
     /// Domains of the device.
     pub domains: u32,
-    /// Units of a domain; unit `u` belongs to domain `u / units_per_domain`.
+    /// Units of a domain, which follow each other.
     pub units_per_domain: u32,
     /// Slots of a unit.
     pub slots: u32,
 }
 
 impl Shape {
+    /// The units of a domain.
+    pub fn units_of_domain(self, domain: u32) -> impl Iterator<Item = Unit> + Clone {
+        (domain * self.units_per_domain..(domain + 1) * self.units_per_domain).map(Unit::new)
+    }
+
     /// Units of the device.
     pub fn units(self) -> u32 {
         self.domains * self.units_per_domain
@@ -81,18 +86,18 @@ impl Shape {
 /// A victim policy.
 pub trait VictimPolicy {
     /// The unit to collect among the closed ones of `view.domain`; `None` if none is closed.
-    fn choose(&mut self, view: View<'_>) -> Option<u32>;
+    fn choose(&mut self, view: View<'_>) -> Option<Unit>;
     /// A unit was filled; it may be chosen from now on.
-    fn on_closed(&mut self, _domain: u32, _unit: u32, _valid: u32, _now: u64) {}
+    fn on_closed(&mut self, _domain: u32, _unit: Unit, _valid: u32, _now: u64) {}
     /// A unit that was chosen, of which `valid` pages are left, is closed again as if it had never been chosen: its
     /// collection was suspended.
-    fn on_returned(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+    fn on_returned(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
         self.on_closed(domain, unit, valid, now);
     }
     /// A page of a closed unit became invalid; `valid` pages remain.
-    fn on_invalidated(&mut self, _domain: u32, _unit: u32, _valid: u32, _now: u64) {}
+    fn on_invalidated(&mut self, _domain: u32, _unit: Unit, _valid: u32, _now: u64) {}
     /// A closed unit, with `valid` pages, is being collected; it may not be chosen any more.
-    fn on_removed(&mut self, _domain: u32, _unit: u32, _valid: u32) {}
+    fn on_removed(&mut self, _domain: u32, _unit: Unit, _valid: u32) {}
 }
 
 macro_rules! victims {
@@ -134,22 +139,22 @@ macro_rules! victims {
 
         impl VictimPolicy for AnyVictim {
             #[inline]
-            fn choose(&mut self, view: View<'_>) -> Option<u32> {
+            fn choose(&mut self, view: View<'_>) -> Option<Unit> {
                 match self { $(AnyVictim::$variant(policy) => policy.choose(view)),+ }
             }
             #[inline]
-            fn on_closed(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+            fn on_closed(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
                 match self { $(AnyVictim::$variant(policy) => policy.on_closed(domain, unit, valid, now)),+ }
             }
-            fn on_returned(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+            fn on_returned(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
                 match self { $(AnyVictim::$variant(policy) => policy.on_returned(domain, unit, valid, now)),+ }
             }
             #[inline]
-            fn on_invalidated(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
+            fn on_invalidated(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
                 match self { $(AnyVictim::$variant(policy) => policy.on_invalidated(domain, unit, valid, now)),+ }
             }
             #[inline]
-            fn on_removed(&mut self, domain: u32, unit: u32, valid: u32) {
+            fn on_removed(&mut self, domain: u32, unit: Unit, valid: u32) {
                 match self { $(AnyVictim::$variant(policy) => policy.on_removed(domain, unit, valid)),+ }
             }
         }
@@ -186,25 +191,26 @@ mod tests {
             selection.set(param, *value);
         }
         let mut policy = AnyVictim::build(&selection, SHAPE, chance_by_domain(1, SHAPE.domains));
-        let mut units = [Unit { valid: 8, state: UnitState::Closed, lsb_only: false }; 8];
+        let mut units = [UnitRecord { valid: 8, state: UnitState::Closed, lsb_only: false }; 8];
         for unit in 0..4 {
-            policy.on_closed(0, unit, 8, 10 + 10 * u64::from(unit));
+            policy.on_closed(0, Unit::new(unit), 8, 10 + 10 * u64::from(unit));
         }
         for &(unit, left, at) in losses {
-            while units[unit as usize].valid > left {
-                units[unit as usize].valid -= 1;
-                policy.on_invalidated(0, unit, u32::from(units[unit as usize].valid), at);
+            let unit = Unit::new(unit);
+            while units[unit.index()].valid > left {
+                units[unit.index()].valid -= 1;
+                policy.on_invalidated(0, unit, u32::from(units[unit.index()].valid), at);
             }
         }
         let view = View { domain: 0, valid: &units, slots: 8, now };
         let first = policy.choose(view).unwrap();
         // A unit that was taken is not offered again, and the other domain is not touched.
-        policy.on_removed(0, first, u32::from(units[first as usize].valid));
+        policy.on_removed(0, first, u32::from(units[first.index()].valid));
         for _ in 0..20 {
             assert_ne!(policy.choose(view), Some(first), "{name}");
         }
         assert_eq!(policy.choose(View { domain: 1, ..view }), None, "{name}");
-        first
+        first.number()
     }
 
     #[test]
@@ -233,7 +239,7 @@ mod tests {
         for choice in SEAM.choices {
             let mut policy =
                 AnyVictim::build(&Selection::default_of(choice), SHAPE, chance_by_domain(1, SHAPE.domains));
-            let units = [Unit { valid: 0, state: UnitState::Free, lsb_only: false }; 8];
+            let units = [UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }; 8];
             assert_eq!(policy.choose(View { domain: 0, valid: &units, slots: 8, now: 0 }), None, "{}", choice.name);
         }
     }

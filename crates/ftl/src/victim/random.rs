@@ -1,6 +1,6 @@
 //! Random: any closed unit, each equally likely, whatever it holds.
 
-use base::{Choice, Selection};
+use base::{Choice, Selection, Unit};
 use engine::Stream;
 
 use super::rga::ClosedSets;
@@ -27,17 +27,17 @@ impl Random {
 }
 
 impl VictimPolicy for Random {
-    fn choose(&mut self, view: View<'_>) -> Option<u32> {
+    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
         self.closed.draw(view.domain, &mut self.random[view.domain as usize])
     }
 
     #[inline]
-    fn on_closed(&mut self, domain: u32, unit: u32, _valid: u32, _now: u64) {
+    fn on_closed(&mut self, domain: u32, unit: Unit, _valid: u32, _now: u64) {
         self.closed.insert(domain, unit);
     }
 
     #[inline]
-    fn on_removed(&mut self, domain: u32, unit: u32, _valid: u32) {
+    fn on_removed(&mut self, domain: u32, unit: Unit, _valid: u32) {
         self.closed.remove(domain, unit);
     }
 }

@@ -5,6 +5,9 @@
 //! a row is found in a few words. When the ranks run out, the units of the domain are numbered anew in their
 //! order: once in as many fillings as the domain has units, so that it costs a constant for each.
 
+use base::Unit;
+
+/// "No rank" of a unit and "no unit" at a rank.
 const NONE: u32 = u32::MAX;
 
 /// Rows of units in the order of filling.
@@ -54,7 +57,7 @@ impl Ranks {
     }
 
     /// A unit was filled last of all.
-    pub(super) fn push(&mut self, domain: u32, row: u32, unit: u32) {
+    pub(super) fn push(&mut self, domain: u32, row: u32, unit: Unit) {
         if self.next[domain as usize] == self.ranks {
             self.number_anew(domain);
         }
@@ -65,46 +68,46 @@ impl Ranks {
 
     /// Puts a unit that was taken out back into the order, before the first one that comes after it. The units of the
     /// domain are numbered anew.
-    pub(super) fn insert(&mut self, domain: u32, row: u32, unit: u32, comes_after: impl Fn(u32) -> bool) {
+    pub(super) fn insert(&mut self, domain: u32, row: u32, unit: Unit, comes_after: impl Fn(Unit) -> bool) {
         let mut in_order = self.in_order(domain);
         let at = in_order.iter().position(|&other| comes_after(other)).unwrap_or(in_order.len());
         in_order.insert(at, unit);
-        self.row[unit as usize] = row as u16;
+        self.row[unit.index()] = row as u16;
         self.number(domain, &in_order);
     }
 
     /// A unit changes its row and keeps its place in the order.
     #[inline]
-    pub(super) fn move_to(&mut self, domain: u32, row: u32, unit: u32) {
-        let rank = self.rank[unit as usize];
-        self.clear(domain, u32::from(self.row[unit as usize]), rank);
+    pub(super) fn move_to(&mut self, domain: u32, row: u32, unit: Unit) {
+        let rank = self.rank[unit.index()];
+        self.clear(domain, u32::from(self.row[unit.index()]), rank);
         self.set(domain, row, rank);
-        self.row[unit as usize] = row as u16;
+        self.row[unit.index()] = row as u16;
     }
 
     /// Takes a unit out.
-    pub(super) fn remove(&mut self, domain: u32, unit: u32) {
-        let rank = std::mem::replace(&mut self.rank[unit as usize], NONE);
-        self.clear(domain, u32::from(self.row[unit as usize]), rank);
+    pub(super) fn remove(&mut self, domain: u32, unit: Unit) {
+        let rank = std::mem::replace(&mut self.rank[unit.index()], NONE);
+        self.clear(domain, u32::from(self.row[unit.index()]), rank);
         self.unit[(domain * self.ranks + rank) as usize] = NONE;
     }
 
     /// The unit of a row that was filled first.
     #[inline]
-    pub(super) fn first(&self, domain: u32, row: u32) -> Option<u32> {
+    pub(super) fn first(&self, domain: u32, row: u32) -> Option<Unit> {
         let words = (self.ranks / 64) as usize;
         let from = (domain * self.rows + row) as usize * words;
         let summary = &self.summary[from / 64..][..words / 64];
         let (at, bits) = summary.iter().enumerate().find(|(_, bits)| **bits != 0)?;
         let word = at * 64 + bits.trailing_zeros() as usize;
         let rank = word * 64 + self.bits[from + word].trailing_zeros() as usize;
-        Some(self.unit[domain as usize * self.ranks as usize + rank])
+        Unit::from_word(self.unit[domain as usize * self.ranks as usize + rank])
     }
 
-    fn place(&mut self, domain: u32, row: u32, unit: u32, rank: u32) {
-        self.rank[unit as usize] = rank;
-        self.row[unit as usize] = row as u16;
-        self.unit[(domain * self.ranks + rank) as usize] = unit;
+    fn place(&mut self, domain: u32, row: u32, unit: Unit, rank: u32) {
+        self.rank[unit.index()] = rank;
+        self.row[unit.index()] = row as u16;
+        self.unit[(domain * self.ranks + rank) as usize] = unit.number();
         self.set(domain, row, rank);
     }
 
@@ -130,9 +133,9 @@ impl Ranks {
     }
 
     /// The units of a domain in their order.
-    fn in_order(&self, domain: u32) -> Vec<u32> {
+    fn in_order(&self, domain: u32) -> Vec<Unit> {
         let range = (domain * self.ranks) as usize..((domain + 1) * self.ranks) as usize;
-        let in_order: Vec<u32> = self.unit[range].iter().copied().filter(|&unit| unit != NONE).collect();
+        let in_order: Vec<Unit> = self.unit[range].iter().copied().filter_map(Unit::from_word).collect();
         debug_assert!(in_order.len() <= self.units_per_domain as usize);
         in_order
     }
@@ -144,12 +147,12 @@ impl Ranks {
     }
 
     /// Gives units of a domain, with their rows, the first ranks, in this order; no other has one afterwards.
-    fn number(&mut self, domain: u32, in_order: &[u32]) {
-        for &unit in in_order.iter().filter(|&&unit| self.rank[unit as usize] != NONE).collect::<Vec<_>>() {
+    fn number(&mut self, domain: u32, in_order: &[Unit]) {
+        for &unit in in_order.iter().filter(|&&unit| self.rank[unit.index()] != NONE).collect::<Vec<_>>() {
             self.remove(domain, unit);
         }
         for (rank, &unit) in in_order.iter().enumerate() {
-            let row = u32::from(self.row[unit as usize]);
+            let row = u32::from(self.row[unit.index()]);
             self.place(domain, row, unit, rank as u32);
         }
         self.next[domain as usize] = in_order.len() as u32;
@@ -167,10 +170,10 @@ mod tests {
     fn the_first_of_a_row_is_the_one_filled_first() {
         const UNITS: u32 = 300;
         let mut ranks = Ranks::new(2, 5, UNITS);
-        let mut filled: Vec<(u32, u32)> = Vec::new();
+        let mut filled: Vec<(Unit, u32)> = Vec::new();
         let mut random = Stream::new(1, "ranks");
         for step in 0..40_000 {
-            let unit = UNITS + random.below_u32(UNITS);
+            let unit = Unit::new(UNITS + random.below_u32(UNITS));
             let row = random.below_u32(5);
             match filled.iter().position(|&(other, _)| other == unit) {
                 None => {
@@ -178,7 +181,7 @@ mod tests {
                     filled.push((unit, row));
                 }
                 // Some units are never taken out.
-                Some(at) if !unit.is_multiple_of(7) && random.below(3) == 0 => {
+                Some(at) if !unit.number().is_multiple_of(7) && random.below(3) == 0 => {
                     ranks.remove(1, unit);
                     filled.remove(at);
                 }

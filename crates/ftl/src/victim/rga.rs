@@ -1,7 +1,7 @@
 //! RGA, the randomised greedy algorithm, also called d-choices: of `d` closed units drawn uniformly with
 //! replacement, the one with the fewest valid pages (Van Houdt, SIGMETRICS 2013; Li et al., SIGMETRICS 2013).
 
-use base::{Choice, Param, ParamKind, Selection};
+use base::{Choice, Param, ParamKind, Selection, Unit};
 use engine::Stream;
 
 use super::{Shape, VictimPolicy, View};
@@ -35,11 +35,11 @@ impl Rga {
 }
 
 impl VictimPolicy for Rga {
-    fn choose(&mut self, view: View<'_>) -> Option<u32> {
+    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
         let mut best = self.closed.draw(view.domain, &mut self.random[view.domain as usize])?;
         for _ in 1..self.draws {
             let unit = self.closed.draw(view.domain, &mut self.random[view.domain as usize])?;
-            if view.valid[unit as usize].valid < view.valid[best as usize].valid {
+            if view.valid[unit.index()].valid < view.valid[best.index()].valid {
                 best = unit;
             }
         }
@@ -47,12 +47,12 @@ impl VictimPolicy for Rga {
     }
 
     #[inline]
-    fn on_closed(&mut self, domain: u32, unit: u32, _valid: u32, _now: u64) {
+    fn on_closed(&mut self, domain: u32, unit: Unit, _valid: u32, _now: u64) {
         self.closed.insert(domain, unit);
     }
 
     #[inline]
-    fn on_removed(&mut self, domain: u32, unit: u32, _valid: u32) {
+    fn on_removed(&mut self, domain: u32, unit: Unit, _valid: u32) {
         self.closed.remove(domain, unit);
     }
 }
@@ -60,7 +60,7 @@ impl VictimPolicy for Rga {
 /// The closed units of each domain as a dense array, so that one can be drawn in constant time.
 pub(super) struct ClosedSets {
     units_per_domain: u32,
-    members: Vec<u32>,
+    members: Vec<Unit>,
     lengths: Vec<u32>,
     /// Where in `members` each unit is.
     position: Vec<u32>,
@@ -75,14 +75,14 @@ impl ClosedSets {
         let units = (shape.domains * shape.units_per_domain) as usize;
         ClosedSets {
             units_per_domain: shape.units_per_domain,
-            members: vec![0; units],
+            members: vec![Unit::new(0); units],
             lengths: vec![0; shape.domains as usize],
             position: vec![0; units],
         }
     }
 
     #[inline]
-    pub(super) fn draw(&self, domain: u32, random: &mut Stream) -> Option<u32> {
+    pub(super) fn draw(&self, domain: u32, random: &mut Stream) -> Option<Unit> {
         let length = self.lengths[domain as usize];
         if length == 0 {
             return None;
@@ -91,21 +91,21 @@ impl ClosedSets {
     }
 
     #[inline]
-    pub(super) fn insert(&mut self, domain: u32, unit: u32) {
+    pub(super) fn insert(&mut self, domain: u32, unit: Unit) {
         let length = &mut self.lengths[domain as usize];
         let at = domain * self.units_per_domain + *length;
         *length += 1;
         self.members[at as usize] = unit;
-        self.position[unit as usize] = at;
+        self.position[unit.index()] = at;
     }
 
     #[inline]
-    pub(super) fn remove(&mut self, domain: u32, unit: u32) {
+    pub(super) fn remove(&mut self, domain: u32, unit: Unit) {
         let length = &mut self.lengths[domain as usize];
         *length -= 1;
         let last = self.members[(domain * self.units_per_domain + *length) as usize];
-        let hole = self.position[unit as usize];
+        let hole = self.position[unit.index()];
         self.members[hole as usize] = last;
-        self.position[last as usize] = hole;
+        self.position[last.index()] = hole;
     }
 }

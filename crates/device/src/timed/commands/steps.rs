@@ -1,6 +1,6 @@
 //! Steps of collections. A place is asked for once, as in `programs`.
 
-use base::{Cause, OpKind, Ppn};
+use base::{Cause, OpKind, Ppn, Unit};
 use ftl::{Coming, Done, Finished, Op, Placed, Put, Step};
 
 use super::Commands;
@@ -195,7 +195,7 @@ impl Commands {
     }
 
     /// The unit of a domain is erased.
-    pub(in crate::timed) fn erased(&mut self, context: &mut Context<'_>, host: &Host, domain: u32, unit: u32) {
+    pub(in crate::timed) fn erased(&mut self, context: &mut Context<'_>, host: &Host, domain: u32, unit: Unit) {
         context.device.flash.erase(unit);
         let finished = context.device.ftl.finish(domain, Done::Erased(unit));
         let Finished::Erased(erasure) = finished else { return };
@@ -209,7 +209,7 @@ impl Commands {
 }
 
 /// Erases the blocks of a unit.
-fn add_erase(context: &Context<'_>, command: &mut Command, domain: u32, unit: u32) {
+fn add_erase(context: &Context<'_>, command: &mut Command, domain: u32, unit: Unit) {
     let geometry = context.device.ftl.geometry();
     for plane in 0..geometry.unit_width {
         command.add(geometry.ppn(unit, plane), Carried::Domain(domain));

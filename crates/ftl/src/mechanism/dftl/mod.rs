@@ -36,7 +36,7 @@ mod refusals;
 mod saved;
 mod tasks;
 
-use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind};
+use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Unit};
 
 use super::{Combined, End, Mechanism, Origin, Pending, Placing};
 use crate::agenda::Room;
@@ -168,7 +168,7 @@ struct Instance {
     /// A translation page that is being programmed.
     in_flight: Option<u32>,
     /// Closed units of translation pages.
-    closed: Vec<u32>,
+    closed: Vec<Unit>,
     /// How often the victim policy was heard while free units were short since the last host page, and when that was, in host
     /// pages.
     heard: u32,
@@ -429,11 +429,11 @@ impl Mechanism for Dftl {
             || self.has_owners_elsewhere && (instance.parked.is_some() || !instance.requested.is_empty())
     }
 
-    fn delays_erase(&self, kernel: &Kernel, domain: u32, unit: u32) -> bool {
+    fn delays_erase(&self, kernel: &Kernel, domain: u32, unit: Unit) -> bool {
         self.awaits_updates(domain) && !kernel.holds_map(unit)
     }
 
-    fn kept(&self, domain: u32, _: &mut Vec<u32>, in_work: &mut Vec<u32>) {
+    fn kept(&self, domain: u32, _: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {
         in_work.extend(self.instances[domain as usize].parked.as_ref().map(|parked| parked.job.unit));
     }
 
@@ -462,7 +462,7 @@ impl Mechanism for Dftl {
         }
     }
 
-    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {
         if kernel.holds_map(unit) {
             self.note_filled(kernel, domain, unit);
         }
@@ -477,7 +477,7 @@ impl Mechanism for Dftl {
         self.used(lpn);
     }
 
-    fn erased(&mut self, kernel: &mut Kernel, _: u32, unit: u32, _: Option<Why>) -> bool {
+    fn erased(&mut self, kernel: &mut Kernel, _: u32, unit: Unit, _: Option<Why>) -> bool {
         self.check_contents(kernel, unit);
         false
     }
@@ -524,7 +524,7 @@ impl Mechanism for Dftl {
         self.adopt_words(kernel, words)
     }
 
-    fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, group: &mut Group) -> End {
+    fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, group: &mut Group) -> End {
         if kernel.holds_map(unit) {
             return End::Erase;
         }

@@ -1,6 +1,6 @@
 //! What a domain does for its map, and what the map hears of writes, moves and trims.
 
-use base::{Lpn, Ppn};
+use base::{Lpn, Ppn, Unit};
 
 use super::{Combined, Dftl, Due, End, NONE, PATIENCE, Pending, Reason, Task, Wanted};
 use crate::group::Group;
@@ -132,7 +132,7 @@ impl Dftl {
     }
 
     /// A unit of translation pages is filled.
-    pub(super) fn note_filled(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+    pub(super) fn note_filled(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {
         let closed = &mut self.instances[domain as usize].closed;
         closed.retain(|&other| other != unit && kernel.state_of(other) == UnitState::Closed && kernel.holds_map(other));
         closed.push(unit);
@@ -310,7 +310,7 @@ impl Dftl {
             return false;
         }
         let slots = kernel.geometry().unit_slots();
-        let is_closed = |unit: u32| kernel.state_of(unit) == UnitState::Closed && kernel.holds_map(unit);
+        let is_closed = |unit: Unit| kernel.state_of(unit) == UnitState::Closed && kernel.holds_map(unit);
         let closed = instance.closed.iter().copied().filter(|&unit| is_closed(unit) && kernel.valid_of(unit) < slots);
         let Some(unit) = closed.min_by_key(|&unit| (kernel.valid_of(unit), unit)) else { return false };
         kernel.begin(domain, unit, why);
@@ -326,7 +326,7 @@ impl Dftl {
     ///
     /// # Panics
     /// If translation pages say of moved pages that they are still in it.
-    pub(super) fn check_contents(&self, kernel: &Kernel, unit: u32) {
+    pub(super) fn check_contents(&self, kernel: &Kernel, unit: Unit) {
         let Some(contents) = &self.in_flash else { return };
         let is_in_unit = |at: Option<Ppn>| at.is_some_and(|at| kernel.geometry().unit_of(at) == unit);
         let lost = (0..self.user_pages).map(Lpn).find(|&lpn| {

@@ -1,6 +1,6 @@
 //! The lower pages of wordlines that are not complete, and what covers them.
 
-use base::Ppn;
+use base::{Ppn, Unit};
 
 use crate::kernel::Kernel;
 
@@ -31,7 +31,7 @@ pub(super) struct Lower {
 
 impl Lower {
     /// Whether its cover is, in part, in a unit.
-    fn leans_on(&self, kernel: &Kernel, unit: u32) -> bool {
+    fn leans_on(&self, kernel: &Kernel, unit: Unit) -> bool {
         match self.cover {
             Cover::None | Cover::Lost => false,
             Cover::Copy(page) | Cover::Parity { parity: page, .. } => lies_in(kernel, page, unit),
@@ -96,12 +96,12 @@ impl Lowers {
     }
 
     /// Whether a page that is worth keeping leans on a unit.
-    pub(super) fn lean_on(&self, kernel: &Kernel, unit: u32) -> bool {
+    pub(super) fn lean_on(&self, kernel: &Kernel, unit: Unit) -> bool {
         self.open.iter().any(|lower| lower.leans_on(kernel, unit) && kernel.is_valid(lower.at))
     }
 
     /// Forgets covers that lie in a unit, which is about to be erased.
-    pub(super) fn uncover(&mut self, kernel: &Kernel, unit: u32) {
+    pub(super) fn uncover(&mut self, kernel: &Kernel, unit: Unit) {
         for lower in self.open.iter_mut().filter(|lower| lower.leans_on(kernel, unit)) {
             lower.cover = Cover::None;
         }
@@ -124,7 +124,7 @@ impl Lowers {
     }
 
     /// Forgets the pages of a unit that no more pages are added to.
-    pub(super) fn forget(&mut self, kernel: &Kernel, unit: u32) {
+    pub(super) fn forget(&mut self, kernel: &Kernel, unit: Unit) {
         self.open.retain(|lower| !lies_in(kernel, lower.at, unit));
     }
 
@@ -136,6 +136,6 @@ impl Lowers {
 
 /// Whether a page is in a unit.
 #[inline]
-fn lies_in(kernel: &Kernel, page: Ppn, unit: u32) -> bool {
+fn lies_in(kernel: &Kernel, page: Ppn, unit: Unit) -> bool {
     kernel.geometry().unit_of(page) == unit
 }

@@ -23,7 +23,7 @@ mod restart;
 
 use std::collections::{BTreeSet, VecDeque};
 
-use base::{Cause, Choice, Geometry, Param, ParamKind, Ppn, Seam};
+use base::{Cause, Choice, Geometry, Param, ParamKind, Ppn, Seam, Unit};
 
 use super::{End, Mechanism, Origin, Placing, Under};
 use crate::agenda::Room;
@@ -184,11 +184,11 @@ struct Guard {
     backup: Option<Frontier>,
     is_mixing: bool,
     /// Empty units whose erase is held back.
-    held: Vec<u32>,
+    held: Vec<Unit>,
     /// Whether a held unit is to be erased before the next host page.
     erases: bool,
     /// Full buffer units, oldest first.
-    buffers: VecDeque<u32>,
+    buffers: VecDeque<Unit>,
     /// Whether a collection for want of room began since the last host page.
     was_short: bool,
 }
@@ -269,13 +269,13 @@ impl Mechanism for Paired {
         self.scheme == Scheme::Mixing && !mixing::can_empty_any_victim(kernel, domain)
     }
 
-    fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<u32> {
+    fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<Unit> {
         let guard = &self.guards[domain as usize];
         let hold = self.watermarks.is_none_or(|watermarks| watermarks.hold);
         guard.held.iter().copied().find(|&unit| !hold || !guard.lowers.lean_on(kernel, unit))
     }
 
-    fn erase_cause(&self, domain: u32, unit: u32) -> Option<Cause> {
+    fn erase_cause(&self, domain: u32, unit: Unit) -> Option<Cause> {
         self.is_backup(domain, unit).then_some(Cause::Backup)
     }
 
@@ -287,7 +287,7 @@ impl Mechanism for Paired {
         }
     }
 
-    fn kept(&self, domain: u32, aside: &mut Vec<u32>, in_work: &mut Vec<u32>) {
+    fn kept(&self, domain: u32, aside: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {
         let guard = &self.guards[domain as usize];
         aside.extend(guard.buffers.iter().copied());
         aside.extend(guard.backup.map(|backup| backup.unit));
@@ -296,7 +296,7 @@ impl Mechanism for Paired {
 
     fn check(&self, kernel: &Kernel) -> Result<(), String> {
         for (domain, guard) in self.guards.iter().enumerate() {
-            let held: BTreeSet<u32> = guard.held.iter().copied().collect();
+            let held: BTreeSet<Unit> = guard.held.iter().copied().collect();
             if let Some(unit) = held.iter().find(|&&unit| kernel.state_of(unit) != UnitState::Collecting) {
                 return Err(format!("domain {domain} holds unit {unit}, which is {:?}", kernel.state_of(*unit)));
             }
@@ -324,13 +324,13 @@ impl Mechanism for Paired {
         self.note_program(kernel, domain, at, Cover::None);
     }
 
-    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {
         if kernel.state_of(unit) == UnitState::Aside {
             self.guards[domain as usize].buffers.push_back(unit);
         }
     }
 
-    fn erased(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, _: Option<Why>) -> bool {
+    fn erased(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, _: Option<Why>) -> bool {
         if self.is_backup(domain, unit) {
             self.guards[domain as usize].lowers.uncover(kernel, unit);
             self.guards[domain as usize].backup = Some(kernel.set_aside(domain));
@@ -383,19 +383,19 @@ impl Mechanism for Paired {
         is_backup
     }
 
-    fn sealed(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+    fn sealed(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {
         self.guards[domain as usize].lowers.forget(kernel, unit);
     }
 
-    fn adopt_open(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, next: u32) -> bool {
+    fn adopt_open(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, next: u32) -> bool {
         self.adopt_open_unit(kernel, domain, unit, next)
     }
 
-    fn adopt_frontier(&mut self, kernel: &Kernel, domain: u32, unit: u32, next: u32, found: &Scanned) {
+    fn adopt_frontier(&mut self, kernel: &Kernel, domain: u32, unit: Unit, next: u32, found: &Scanned) {
         self.adopt_lowers(kernel, domain, unit, next, found);
     }
 
-    fn adopt_aside(&mut self, domain: u32, unit: u32) {
+    fn adopt_aside(&mut self, domain: u32, unit: Unit) {
         if self.scheme == Scheme::SlcBuffer {
             self.guards[domain as usize].buffers.push_back(unit);
         }
@@ -424,7 +424,7 @@ impl Mechanism for Paired {
 }
 
 impl Paired {
-    fn is_backup(&self, domain: u32, unit: u32) -> bool {
+    fn is_backup(&self, domain: u32, unit: Unit) -> bool {
         self.guards[domain as usize].backup.is_some_and(|backup| backup.unit == unit)
     }
 }

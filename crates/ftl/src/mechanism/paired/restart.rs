@@ -1,6 +1,6 @@
 //! What a protection finds after a power cut.
 
-use base::{Lpn, Ppn};
+use base::{Lpn, Ppn, Unit};
 
 use super::{Cover, Paired, Scheme};
 use crate::kernel::{Frontier, Kernel, Kind, Spare, parity_home};
@@ -27,7 +27,7 @@ fn undo_parity(kernel: &Kernel, scan: &[Scanned], at: Ppn, parity: &Spare) -> Op
     let geometry = kernel.geometry();
     let first = Ppn(parity.order as u32);
     let (unit, slot) = geometry.unit_and_slot(first);
-    let scanned = scan.get(unit as usize)?;
+    let scanned = scan.get(unit.index())?;
     if parity_home(first, scanned.erases) != parity.order {
         return None;
     }
@@ -51,7 +51,7 @@ fn undo_parity(kernel: &Kernel, scan: &[Scanned], at: Ppn, parity: &Spare) -> Op
 impl Paired {
     /// A unit was being filled up to a slot. One that holds backups goes on doing so, and what was merged last may lean on
     /// units that are not held any more: it is left as it is.
-    pub(super) fn adopt_open_unit(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, next: u32) -> bool {
+    pub(super) fn adopt_open_unit(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, next: u32) -> bool {
         let lsb_only = kernel.is_lsb_only(unit);
         if lsb_only && self.scheme.keeps_backups() {
             self.guards[domain as usize].backup = Some(Frontier { unit, slot: next });
@@ -62,7 +62,7 @@ impl Paired {
     }
 
     /// The lower pages of an active block's incomplete wordlines: unprotected, unless a backup is found.
-    pub(super) fn adopt_lowers(&mut self, kernel: &Kernel, domain: u32, unit: u32, next: u32, found: &Scanned) {
+    pub(super) fn adopt_lowers(&mut self, kernel: &Kernel, domain: u32, unit: Unit, next: u32, found: &Scanned) {
         if found.lsb_only {
             return;
         }

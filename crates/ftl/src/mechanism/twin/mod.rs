@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use base::{Lpn, Ppn, Selection};
+use base::{Lpn, Ppn, Selection, Unit};
 
 use super::Mechanism;
 use crate::group::Group;
@@ -70,7 +70,7 @@ impl Mechanism for Twin {
 /// The choice of a group.
 struct Pick<'a> {
     kernel: &'a Kernel,
-    unit: u32,
+    unit: Unit,
     /// The stream of the pages, and what tells it; nothing where copies have but one.
     stream: Option<(usize, &'a dyn Fn(Lpn) -> usize)>,
     /// The plane at which the stream's active block stands.
@@ -91,7 +91,7 @@ impl<'a> Pick<'a> {
             // All pages of data go to one, whichever is asked for.
             stream_of(Lpn(0))
         };
-        let lane = kernel.frontier(domain, stream).map_or(0, |frontier| frontier.slot % width);
+        let lane = kernel.frontier(domain, stream).map_or(0, |frontier| kernel.geometry().lane_of_slot(frontier.slot));
         Pick { kernel, unit: job.unit, stream: splits.then_some((stream, stream_of)), lane }
     }
 

@@ -1,10 +1,10 @@
 //! Wear leveling: when cold data are moved off little-worn units.
 
-use base::{Choice, Param, ParamKind, Seam, Selection};
+use base::{Choice, Param, ParamKind, Seam, Selection, Unit};
 
 use super::Mechanism;
 use crate::kernel::{Kernel, Why};
-use crate::victim::{Shape, Unit, UnitState};
+use crate::victim::{Shape, UnitRecord, UnitState};
 
 static CHOICES: &[Choice] = &[
     Choice { name: "none", doc: "No wear leveling.", params: &[] },
@@ -38,7 +38,7 @@ pub(crate) enum WearLeveling {
 pub(crate) struct Static {
     threshold: u32,
     period: u32,
-    units_per_domain: u32,
+    shape: Shape,
     since_check: Vec<u32>,
 }
 
@@ -58,7 +58,7 @@ impl WearLeveling {
             "static" => WearLeveling::Static(Static {
                 threshold: selection.integer("threshold"),
                 period: (shape.units_per_domain / 16).max(1),
-                units_per_domain: shape.units_per_domain,
+                shape,
                 since_check: vec![0; shape.domains as usize],
             }),
             name => panic!("`{name}` is not a wear leveling"),
@@ -68,7 +68,7 @@ impl WearLeveling {
 
 impl Mechanism for WearLeveling {
     /// Erases for wear leveling's own sake do not count, nor those of backups.
-    fn erased(&mut self, _: &mut Kernel, domain: u32, _: u32, why: Option<Why>) -> bool {
+    fn erased(&mut self, _: &mut Kernel, domain: u32, _: Unit, why: Option<Why>) -> bool {
         if let WearLeveling::Static(leveling) = self
             && why.is_some_and(|why| why != Why::Level)
         {
@@ -77,7 +77,7 @@ impl Mechanism for WearLeveling {
         false
     }
 
-    fn due(&mut self, kernel: &Kernel, domain: u32) -> Option<(u32, Why)> {
+    fn due(&mut self, kernel: &Kernel, domain: u32) -> Option<(Unit, Why)> {
         match self {
             WearLeveling::None => None,
             WearLeveling::Static(leveling) => {
@@ -89,18 +89,18 @@ impl Mechanism for WearLeveling {
 
 impl Static {
     /// The closed unit of a domain to empty now, if any; asked between collections. `erases` is by unit.
-    fn due(&mut self, domain: u32, units: &[Unit], erases: &[u32]) -> Option<u32> {
+    fn due(&mut self, domain: u32, units: &[UnitRecord], erases: &[u32]) -> Option<Unit> {
         let since = &mut self.since_check[domain as usize];
         if *since < self.period {
             return None;
         }
         *since = 0;
-        let range = domain * self.units_per_domain..(domain + 1) * self.units_per_domain;
-        let most = range.clone().map(|unit| erases[unit as usize]).max()?;
+        let range = self.shape.units_of_domain(domain);
+        let most = range.clone().map(|unit| erases[unit.index()]).max()?;
         let coldest = range
-            .filter(|&unit| units[unit as usize].state == UnitState::Closed)
-            .min_by_key(|&unit| erases[unit as usize])?;
-        (most - erases[coldest as usize] >= self.threshold).then_some(coldest)
+            .filter(|&unit| units[unit.index()].state == UnitState::Closed)
+            .min_by_key(|&unit| erases[unit.index()])?;
+        (most - erases[coldest.index()] >= self.threshold).then_some(coldest)
     }
 }
 
@@ -114,12 +114,12 @@ mod tests {
         let mut selection = Selection::default_of(SEAM.find("static").unwrap());
         selection.set("threshold", 5.into());
         let WearLeveling::Static(mut leveling) = WearLeveling::build(&selection, shape) else { unreachable!() };
-        let unit = |state| Unit { valid: 1, state, lsb_only: false };
+        let unit = |state| UnitRecord { valid: 1, state, lsb_only: false };
         let units = [unit(UnitState::Closed), unit(UnitState::Free), unit(UnitState::Closed), unit(UnitState::Closed)];
         assert_eq!(leveling.due(0, &units, &[5, 0, 6, 10]), None, "nothing was erased since");
         leveling.since_check[0] += 1;
         assert_eq!(leveling.due(0, &units, &[5, 0, 6, 9]), None, "4 apart, the free unit does not count");
         leveling.since_check[0] += 1;
-        assert_eq!(leveling.due(0, &units, &[5, 0, 6, 10]), Some(0));
+        assert_eq!(leveling.due(0, &units, &[5, 0, 6, 10]), Some(Unit::new(0)));
     }
 }
