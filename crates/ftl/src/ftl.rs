@@ -11,7 +11,8 @@ use crate::kernel::{Saved, Why};
 use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl};
 use crate::ops::{Array, Coming, Done, Finished, MapPlace, Placed, Put, Step, Turn};
 use crate::page::Page;
-use crate::recovery::{Recovery, Scanned};
+use crate::recovery::Recovery;
+use crate::scan::Scanned;
 use crate::{Bytes, Figures, OutOfMemory, Policies};
 
 /// The seam, for the configuration reader.

@@ -10,7 +10,7 @@ use crate::group::Group;
 use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Why};
 use crate::mechanism::{Mechanisms, Origin, Placing};
 use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Placed, Put, Step};
-use crate::turns::Turns;
+use crate::round_robin::Turns;
 use crate::victim::UnitState;
 use crate::{Figures, OutOfMemory, Policies};
 

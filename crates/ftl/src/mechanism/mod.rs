@@ -17,13 +17,27 @@ use std::ops::Range;
 
 use base::{Cause, Geometry, Instant, Lpn, Ppn};
 
-use crate::agenda::Room;
 use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{Job, Kernel, Needs, Place, Spare, Why};
 use crate::ops::{Op, Source};
-use crate::recovery::{Rescue, Scanned};
+use crate::scan::{Rescue, Scanned};
 use crate::{Figures, OutOfMemory, Policies};
+
+/// Where a mechanism makes room from, when the agenda asks it to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Before the domain is short: a mechanism's own limit.
+    Early,
+    /// Units in a mechanism's hands that are empty, or will be.
+    Kept,
+    /// A unit that gains room whatever the policy says.
+    Forced,
+    /// What a mechanism buffers, if room was short already for this host page.
+    Buffered,
+    /// What a mechanism buffers, when nothing else is left.
+    LastResort,
+}
 
 pub(crate) use all::{All, Plain, Plan};
 

@@ -38,8 +38,7 @@ mod tasks;
 
 use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind};
 
-use super::{Combined, End, Mechanism, Origin, Pending, Placing};
-use crate::agenda::Room;
+use super::{Combined, End, Mechanism, Origin, Pending, Placing, Room};
 use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{Job, Kernel, Needs, Why};
@@ -531,8 +530,8 @@ impl Mechanism for Dftl {
         self.moved_update(kernel, domain, group).map_or(End::Erase, End::Act)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: u32, _: usize, turn: Room) -> bool {
-        turn == Room::Forced && self.compact(kernel, domain, Why::Room)
+    fn room(&mut self, kernel: &mut Kernel, domain: u32, _: usize, source: Room) -> bool {
+        source == Room::Forced && self.compact(kernel, domain, Why::Room)
     }
 
     /// Wear leveling takes updates of translation pages, and these take room: one unit for each host page at most, or it

@@ -25,12 +25,11 @@ use std::collections::{BTreeSet, VecDeque};
 
 use base::{Cause, Choice, Geometry, Param, ParamKind, Ppn, Seam};
 
-use super::{End, Mechanism, Origin, Placing, Under};
-use crate::agenda::Room;
+use super::{End, Mechanism, Origin, Placing, Room, Under};
 use crate::group::Group;
 use crate::kernel::{Axis, Frontier, Kernel, Needs, Spare, Why};
 use crate::ops::{Op, Source};
-use crate::recovery::{Rescue, Scanned};
+use crate::scan::{Rescue, Scanned};
 use crate::victim::UnitState;
 use crate::{Figures, Policies};
 use lowers::{Cover, Lowers};
@@ -364,8 +363,8 @@ impl Mechanism for Paired {
         self.page_under(kernel, domain, stream)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: u32, stream: usize, turn: Room) -> bool {
-        match turn {
+    fn room(&mut self, kernel: &mut Kernel, domain: u32, stream: usize, source: Room) -> bool {
+        match source {
             Room::Early => self.merge_full_buffer(kernel, domain, stream),
             Room::Kept => self.give_up_kept(kernel, domain),
             Room::Forced => false,

@@ -4,7 +4,7 @@ use base::{Lpn, Ppn};
 
 use super::{Cover, Paired, Scheme};
 use crate::kernel::{Frontier, Kernel, Kind, Spare, parity_home};
-use crate::recovery::{Rescue, Scanned, Slot};
+use crate::scan::{Rescue, Scanned, Slot};
 use crate::victim::UnitState;
 
 /// The page that a backup or a parity page brings back, if it is lost.
