@@ -8,7 +8,7 @@ use crate::allocation::Allocation;
 use crate::fast::{self, Fast};
 use crate::group::Group;
 use crate::kernel::{Saved, Why};
-use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl};
+use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl, paired};
 use crate::ops::{Array, Coming, Done, Finished, MapPlace, Placed, Put, Step, Turn};
 use crate::page::Page;
 use crate::recovery::Recovery;
@@ -64,9 +64,10 @@ pub fn map_pages(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) 
     Plan::new(policies, geometry).map_pages(geometry, user_pages)
 }
 
-/// Bytes of what mechanisms have of their own in a [`Saved`].
+/// Bytes of what mechanisms have of their own in a [`Saved`], at most.
 pub fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
-    if policies.has_map() { dftl::bytes_of_state(geometry, user_pages, policies) } else { 0 }
+    let of_map = if policies.has_map() { dftl::bytes_of_state(geometry, user_pages, policies) } else { 0 };
+    of_map + paired::bytes_of_state(geometry, policies)
 }
 
 /// What the parts of an FTL take; `keeps_spares`: where pages have spare areas.
@@ -178,6 +179,11 @@ impl Ftl {
     /// If a collection is in progress.
     pub fn save(&self) -> Option<Saved<'_>> {
         forward!(&self.mapping, page ftl => Some(ftl.save()), fast _ => None)
+    }
+
+    /// Whether a unit uses its LSB pages only.
+    pub fn is_lsb_only(&self, unit: u32) -> bool {
+        forward!(&self.mapping, page ftl => ftl.is_lsb_only(unit), fast _ => false)
     }
 
     /// Takes over the saved state that `read` gives, then makes all policies anew as [`Ftl::renew_policies`] does. The maps'

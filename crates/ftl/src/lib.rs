@@ -29,7 +29,7 @@ pub mod victim;
 
 pub use crate::ftl::{Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};
 pub use crate::group::{Group, MAX_LANES};
-pub use crate::kernel::{IDENTITY, Saved, Why};
+pub use crate::kernel::{IDENTITY, Kept, Saved, Why};
 pub use crate::mechanism::{dftl, forwarding as schedule, paired};
 pub use crate::ops::{Array, Coming, Done, Erasure, Finished, Holds, MapPlace, Op, Placed, Put, Source, Step, Turn};
 pub use crate::policies::{Bytes, Figures, OutOfMemory, Policies};

@@ -20,20 +20,23 @@ mod lowers;
 mod mixing;
 mod refusals;
 mod restart;
+mod saved;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::slice;
 
 use base::{Cause, Choice, Geometry, Param, ParamKind, Ppn, Seam};
 
 use super::{End, Mechanism, Origin, Placing, Room, Under};
 use crate::group::Group;
-use crate::kernel::{Axis, Frontier, Kernel, Needs, Spare, Why};
+use crate::kernel::{Axis, Frontier, Kept, Kernel, Needs, Saved, Spare, Why};
 use crate::ops::{Op, Source};
 use crate::scan::{Rescue, Scanned};
 use crate::victim::UnitState;
 use crate::{Figures, Policies};
 use lowers::{Cover, Lowers};
 pub(crate) use refusals::check;
+pub(crate) use saved::bytes_of_state;
 
 const LOW: Param = Param {
     name: "low",
@@ -299,6 +302,20 @@ impl Mechanism for Paired {
             if let Some(unit) = held.iter().find(|&&unit| kernel.state_of(unit) != UnitState::Collecting) {
                 return Err(format!("domain {domain} holds unit {unit}, which is {:?}", kernel.state_of(*unit)));
             }
+        }
+        Ok(())
+    }
+
+    fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {
+        for domain in 0..kernel.geometry().domains() {
+            self.save_domain(kernel, domain, saved);
+        }
+    }
+
+    fn restore(&mut self, kernel: &mut Kernel, kept: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
+        for domain in 0..kernel.geometry().domains() {
+            self.adopt_kept(kernel, domain, kept).ok_or("the units that the protection of paired pages keeps")?;
+            self.adopt_words(kernel, domain, words).ok_or("the protection of paired pages")?;
         }
         Ok(())
     }
