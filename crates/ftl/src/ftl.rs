@@ -295,7 +295,7 @@ impl Ftl {
     }
 
     /// Whether a domain has something to do before it takes host pages: a collection, or what a mechanism asks for.
-    #[inline]
+    #[inline(always)]
     pub fn is_busy(&self, domain: u32) -> bool {
         forward!(&self.mapping, ftl => ftl.is_busy(domain))
     }
@@ -361,7 +361,7 @@ impl Ftl {
 impl Ftl {
     /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written; if
     /// not, it has something to do first ([`Ftl::advance`]).
-    #[inline]
+    #[inline(always)]
     pub fn prepare(&mut self, domain: u32, lpn: Lpn) -> bool {
         forward!(&mut self.mapping, page ftl => ftl.prepare(domain, lpn), fast ftl => !ftl.is_busy(domain))
     }

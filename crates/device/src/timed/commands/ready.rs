@@ -47,6 +47,7 @@ impl Commands {
     }
 
     /// The most urgent program or collection step of a die.
+    #[inline(always)]
     fn choose(&mut self, context: &mut Context<'_>, host: &mut Host, die: u32) -> Choice {
         let dynamic = context.device.ftl.allocation().dynamic().map(|dynamic| dynamic.queue_of_die(die));
         let mut choice = Choice::new(self.scheduler, self.collections.are_correcting(die));
