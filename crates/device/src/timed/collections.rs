@@ -205,7 +205,7 @@ impl Collections {
     }
 
     /// Drops pages that were overwritten or trimmed since the collection chose them.
-    #[inline]
+    #[inline(always)]
     fn forget_stale_pages(&mut self, ftl: &Ftl, domain: u32) {
         if self.group(domain).pages().iter().any(|&page| !ftl.is_valid(page)) {
             self.drop_stale_pages(ftl, domain);

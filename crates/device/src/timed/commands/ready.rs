@@ -117,7 +117,7 @@ impl Commands {
     }
 
     /// The collection of a domain, and what waits for its end in a queue.
-    #[inline]
+    #[inline(always)]
     fn view_of_collection(&self, context: &Context<'_>, host: &Host, die: u32, domain: u32, queue: u32) -> View {
         // A page that waits for the end of a collection ahead of need, or for its next rest, presses too.
         let is_foreground = context.device.ftl.why(domain).is_none_or(ftl::Why::is_foreground);
