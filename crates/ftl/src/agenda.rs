@@ -206,7 +206,9 @@ impl<M: Mechanisms> Page<M> {
     fn pick(&self, domain: u32, job: &mut Job, stream_of: &dyn Fn(Lpn) -> usize, group: &mut Group) {
         self.mechanisms.pick(&self.kernel, domain, job, stream_of, group);
         if group.pages().is_empty() {
-            let slot = self.kernel.next_valid(job.unit, job.cursor).expect("a victim with valid pages");
+            // A state may say of a cursor what it will.
+            let next = self.kernel.next_valid(job.unit, job.cursor).or_else(|| self.kernel.next_valid(job.unit, 0));
+            let slot = next.expect("a victim with valid pages");
             job.cursor = slot;
             group.push(self.kernel.geometry().ppn(job.unit, slot));
         }

@@ -148,12 +148,17 @@ impl Kernel {
     }
 
     /// What a state holds of the victim whose pages go under host pages.
-    pub(crate) fn save_pairing(&self, domain: u32) -> [u32; 4] {
-        self.pairing(domain).map_or([NONE, 0, 0, 0], |job| [job.unit, job.gain, job.cursor, job.filled_at])
+    pub(crate) fn save_pairing(&self, domain: u32) -> [u32; 5] {
+        let words = |job: &Job| [job.unit, job.gain, job.cursor, job.lone_cursor, job.filled_at];
+        self.pairing(domain).map_or([NONE, 0, 0, 0, 0], words)
     }
 
     /// Takes that over. Nothing if there can be no such victim.
-    pub(crate) fn restore_pairing(&mut self, domain: u32, [unit, gain, cursor, filled_at]: [u32; 4]) -> Option<()> {
+    pub(crate) fn restore_pairing(
+        &mut self,
+        domain: u32,
+        [unit, gain, cursor, lone_cursor, filled_at]: [u32; 5],
+    ) -> Option<()> {
         if unit == NONE {
             self.set_pairing(domain, None);
             return Some(());
@@ -162,15 +167,12 @@ impl Kernel {
         let is_own = unit < self.geometry.units()
             && self.geometry.domain_of_unit(unit) == domain
             && self.state_of(unit) == UnitState::Collecting;
-        if !is_own || gain > slots - self.valid_of(unit) || cursor > slots || filled_at > u32::MAX / 2 {
-            return None;
-        }
-        if self.next_valid(unit, cursor) != self.next_valid(unit, 0) {
-            // What lies before the cursor would stay there.
+        if !is_own || gain > slots - self.valid_of(unit) || cursor.max(lone_cursor) > slots || filled_at > u32::MAX / 2
+        {
             return None;
         }
         let why = Why::Pairing;
-        let job = Job { unit, why, cause: why.cause(), gain, cursor, lone_cursor: 0, filled_at };
+        let job = Job { unit, why, cause: why.cause(), gain, cursor, lone_cursor, filled_at };
         self.set_pairing(domain, Some(job));
         Some(())
     }

@@ -23,7 +23,7 @@ pub(crate) fn bytes_of_state(geometry: &Geometry, policies: &Policies<'_>) -> u6
     }
     let open = Wordlines::new(policies.cell, policies.program_order, geometry).most_open();
     let lowers = u64::from(open) * Plan::new(policies, geometry).streams() as u64;
-    u64::from(geometry.domains()) * (7 + lowers * 4) * 4
+    u64::from(geometry.domains()) * (8 + lowers * 4) * 4
 }
 
 impl Paired {
@@ -82,7 +82,7 @@ impl Paired {
         words: &mut slice::Iter<'_, u32>,
     ) -> Option<()> {
         let mut next = || words.next().copied();
-        kernel.restore_pairing(domain, [next()?, next()?, next()?, next()?])?;
+        kernel.restore_pairing(domain, [next()?, next()?, next()?, next()?, next()?])?;
         let [erases, was_short, lowers] = [next()?, next()?, next()?];
         let open = open_lowers(kernel, domain);
         if erases > 1 || was_short > 1 || lowers as usize != open.len() {
