@@ -12,7 +12,6 @@ mod gang;
 mod hybrid;
 pub mod memory;
 mod pages;
-mod paired;
 mod policy;
 mod precondition;
 mod restart;
@@ -246,7 +245,6 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     check(config).map_err(|refusal| RunError::Input(refusal.to_string()))?;
     memory::check(config, options.save_state.is_some()).map_err(|refusal| RunError::Input(refusal.to_string()))?;
     if options.save_state.is_some() {
-        paired::check_saved(config)?;
         hybrid::check_saved(config)?;
     }
     check_places(options)?;

@@ -6,10 +6,10 @@
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use base::{Geometry, Lpn, Unit};
+use base::{Geometry, Lpn, PageLayout, Unit};
 use config::Config;
 use files::{Input, Interrupt, Output};
-use ftl::Saved;
+use ftl::{Kept, Saved};
 use nand::Block;
 use serde::{Deserialize, Serialize};
 
@@ -17,11 +17,12 @@ use crate::RunError;
 use crate::device::{Device, policies};
 use crate::flash::Stamp;
 
-const MAGIC: &[u8; 8] = b"ftlabst4";
+const MAGIC: &[u8; 8] = b"ftlabst5";
 
 /// What states of all versions begin with.
 pub(crate) const BEGINNING: &[u8] = b"ftlabst";
 const NONE: u32 = u32::MAX;
+const NOT_ALIKE: &str = "the array is not filled as the map says";
 
 /// Bytes that a save takes beside the device: what the array remembers, as words.
 pub(crate) fn bytes_to_save(geometry: &Geometry, payload: bool) -> u64 {
@@ -62,6 +63,7 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         choice("allocation"),
         reclaim_unit(config),
         choice("separation"),
+        paired_page(config),
         ("run.payload".into(), format!("{:?}", config.run.payload).to_lowercase()),
     ]
 }
@@ -74,6 +76,18 @@ fn mapping(config: &Config) -> (String, String) {
         name => name.into(),
     };
     ("ftl.mapping".into(), value)
+}
+
+/// The protection of paired pages, with what decides which units it keeps and for how long.
+fn paired_page(config: &Config) -> (String, String) {
+    let paired_page = config.ftl.get("paired_page");
+    let value = match paired_page.name {
+        name if !ftl::paired::keeps_track(name) => "a protection without blocks of its own".into(),
+        "slc-buffer" => format!("slc-buffer with blocks = {}", paired_page.integer("blocks")),
+        name @ ("gcmix" | "gcmix-adaptive") => format!("{name} with hold = {}", paired_page.flag("hold")),
+        name => name.into(),
+    };
+    ("ftl.paired_page".into(), value)
 }
 
 /// The reclaim unit, with what is in step: that decides what a page is.
@@ -102,6 +116,8 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
         .iter()
         .flat_map(|open| open.map_or([Unit::to_word(None), 0], |(unit, slot)| [unit.number(), slot]))
         .collect();
+    let kept: Vec<u32> =
+        saved.kept.iter().flat_map(|kept| [kept.unit.number(), u32::from(kept.is_aside), kept.filled]).collect();
     let nand = device.flash.nand();
     let blocks: Vec<u32> = nand
         .blocks()
@@ -120,6 +136,7 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
         &*saved.closed_at,
         &saved.filled_by,
         &*frontiers,
+        &kept,
         &saved.of_mechanisms,
     ];
     for array in of_ftl.into_iter().chain([&*blocks, &reprogrammed, &lost, &stamps, &spares]) {
@@ -182,6 +199,7 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies(config))) as usize,
         of_mechanisms: ftl::bytes_of_state(&geometry, user_pages, &policies(config)) / 4,
         streams: ftl::streams(&geometry, &policies(config)),
+        pages: PageLayout::new(config.device.cell, config.device.program_order, geometry.pages_per_block),
         stamps: device.flash.nand().stamps().len(),
         spares: device.flash.nand().spares().len(),
     };
@@ -196,7 +214,7 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
             return Err(damaged("a page number that does not exist"));
         }
         if !filled_alike(&saved, &array.blocks, &shape) {
-            return Err(damaged("the array is not filled as the map says"));
+            return Err(damaged(NOT_ALIKE));
         }
         of_array = Some(array);
         Ok(saved)
@@ -204,6 +222,9 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
     let restored = device.ftl.restore(read, &policies(config), config.run.seed)?;
     restored.map_err(|problem| damaged(&problem))?;
     device.flash.nand_mut().restore(of_array.expect("read with the rest")).map_err(damaged)?;
+    if !marked_alike(device) {
+        return Err(damaged(NOT_ALIKE));
+    }
     // What is programmed was compared above.
     device.ftl.check(&|_| true).map_err(|problem| damaged(&problem))?;
     if !in_place(device) || !translation_pages_in_place(device, &shape) {
@@ -221,6 +242,8 @@ struct Shape {
     /// The most words that mechanisms have of their own.
     of_mechanisms: u64,
     streams: usize,
+    /// Of a block.
+    pages: PageLayout,
     stamps: usize,
     spares: usize,
 }
@@ -244,6 +267,7 @@ fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, 
         closed_at: read_words(input, units)?.into(),
         filled_by: read_words(input, units)?,
         frontiers: frontiers(&read_words(input, geometry.domains() as usize * shape.streams * 2)?),
+        kept: kept(&read_words_up_to(input, units as u64 * 3)?)?,
         of_mechanisms: read_words_up_to(input, shape.of_mechanisms)?,
     };
     let blocks = read_words(input, geometry.blocks() as usize * 4)?
@@ -268,6 +292,17 @@ fn frontiers(words: &[u32]) -> Vec<Option<(Unit, u32)>> {
 
 fn pairs(words: &[u32]) -> Vec<(u32, u32)> {
     words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+}
+
+/// The units that mechanisms keep; nothing if the words mean nothing.
+fn kept(words: &[u32]) -> Option<Vec<Kept>> {
+    let kept = |words: &[u32]| match *words {
+        [unit, is_aside @ (0 | 1), filled] => {
+            Some(Kept { unit: Unit::from_word(unit)?, is_aside: is_aside == 1, filled })
+        }
+        _ => None,
+    };
+    words.chunks(3).map(kept).collect()
 }
 
 /// An array of exactly that length.
@@ -322,7 +357,10 @@ fn plausible(saved: &Saved<'_>, shape: &Shape) -> bool {
                 && open.insert(unit)
         })
     });
-    below(&saved.map, geometry.pages())
+    let kept = saved.kept.iter().all(|kept| {
+        kept.unit.number() < geometry.units() && kept.filled <= geometry.unit_slots() && open.insert(kept.unit)
+    });
+    kept && below(&saved.map, geometry.pages())
         && below(&saved.reverse, saved.map.len() as u64)
         && frontiers
         && saved.filled_by.iter().all(|&stream| (stream as usize) < streams)
@@ -344,20 +382,40 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
         // The first stream's frontier counts as one of the two; others are no help to every page of the host.
         spare[index / shape.streams] -= u32::from(index % shape.streams > 0);
     }
+    for kept in &saved.kept {
+        filled[kept.unit.index()] = kept.filled;
+    }
+    let is_lsb = |page: u32| page == geometry.pages_per_block || shape.pages.page_type(page).0 == 0;
     let alike = geometry.all_units().all(|unit| {
         (0..geometry.unit_width).all(|lane| {
             let block = blocks[geometry.block_of(unit, lane) as usize];
-            let pages = (filled[unit.index()] + geometry.unit_width - 1 - lane) / geometry.unit_width;
-            // Blocks do not go bad while a device is aged, and nothing but a cut of the power tears them. A block
-            // of LSB pages has to be closed: the FTL would go on with, or begin, an ordinary one.
-            let is_closed = saved.closed_at[unit.index()] != 0;
-            let usable = !block.is_bad() && !block.is_torn() && (is_closed || !block.is_lsb_only());
+            let filled = filled[unit.index()];
+            let mut pages = (filled + geometry.unit_width - 1 - lane) / geometry.unit_width;
+            // Blocks do not go bad while a device is aged, and nothing but a cut of the power tears them.
+            let mut usable = !block.is_bad() && !block.is_torn();
+            if block.is_lsb_only() {
+                // Upper pages are passed over by both.
+                usable &= is_lsb(filled / geometry.unit_width);
+                pages = (pages..).find(|&page| is_lsb(page)).expect("the end, if no other");
+            }
             usable && u32::from(block.next_page) == pages && block.erases == saved.erases[unit.index()]
         })
     });
     let reached = |&count: &u32| count < u32::MAX / 2;
     let counts = saved.closed_at.iter().chain(saved.erases.iter()).all(reached);
     alike && counts && blocks.iter().all(|block| reached(&block.reads)) && spare.iter().all(|&units| units >= 2)
+}
+
+/// Whether just the blocks of units that use their LSB pages only are marked as such, from their first page on.
+fn marked_alike(device: &Device) -> bool {
+    let (ftl, nand) = (&device.ftl, device.flash.nand());
+    let geometry = ftl.geometry();
+    geometry.all_units().all(|unit| {
+        (0..geometry.unit_width).all(|lane| {
+            let block = nand.blocks()[geometry.block_of(unit, lane) as usize];
+            block.is_lsb_only() == (ftl.is_lsb_only(unit) && block.next_page > 0)
+        })
+    })
 }
 
 /// Whether every page is where the allocation may have put it, and stores what the map says.

@@ -61,7 +61,6 @@ fn aged(seed: u64) -> Config {
     let mut config = random_config(seed + 6_000_000);
     if !is_savable(&config) {
         choose(&mut config.ftl, "mapping", "page", &[]);
-        choose(&mut config.ftl, "paired_page", "none", &[]);
     }
     let page = page_size(&config);
     let volume = config.device.user_capacity / page * page;
@@ -106,6 +105,47 @@ fn a_map_in_flash_is_saved_with_its_cache() {
         assert_eq!(std::fs::read(&file.0).unwrap(), std::fs::read(&again.0).unwrap(), "case {number}");
     }
     assert!(dynamic > 5, "{dynamic} cases of entries elsewhere than their pages");
+}
+
+const PROTECTIONS: [&str; 5] = ["lsb-backup", "parity-backup", "slc-buffer", "gcmix", "gcmix-adaptive"];
+
+/// Random devices whose pages are protected in this way.
+fn protected(scheme: &str) -> impl Iterator<Item = Config> + '_ {
+    (0..).map(aged).filter(move |config| config.ftl.get("paired_page").name == scheme)
+}
+
+/// What a protection keeps (backups, buffers, victims whose erase is held back) and what covers open wordlines is the same.
+#[test]
+fn a_protected_device_is_saved_with_what_the_protection_keeps() {
+    for scheme in PROTECTIONS {
+        for (number, config) in protected(scheme).take(8).enumerate() {
+            let (file, again) = (File::new(), File::new());
+            let aged_here = saving(&config, &file.0);
+            let outcome = loaded(&from_state(&config, &file.0))
+                .unwrap_or_else(|error| panic!("{scheme}, case {number}: {error}: {config:#?}"));
+            assert_eq!(fingerprint(&outcome), aged_here, "{scheme}, case {number}: {config:#?}");
+            saving(&from_state(&config, &file.0), &again.0);
+            assert_eq!(
+                std::fs::read(&file.0).unwrap(),
+                std::fs::read(&again.0).unwrap(),
+                "{scheme}, case {number}: {config:#?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_state_keeps_its_protection() {
+    for scheme in PROTECTIONS {
+        let config = protected(scheme).next().expect("a device");
+        let file = File::new();
+        saving(&config, &file.0);
+        let mut other = from_state(&config, &file.0);
+        choose(&mut other.ftl, "paired_page", "none", &[]);
+        let text = refusal(&other);
+        assert!(text.contains(&format!("was saved with `ftl.paired_page` = {scheme}")), "{text}");
+        assert!(text.contains("has a protection without blocks of its own"), "{text}");
+    }
 }
 
 #[test]
@@ -298,6 +338,7 @@ fn pack(state: &[u8], content: &[u8]) -> Vec<u8> {
 fn content_that_lies_is_refused_or_harmless() {
     let mut refused = 0;
     let configs = (0..6).map(|seed| aged(3 * seed + 1)).chain(with_map_in_flash().take(6));
+    let configs = configs.chain(PROTECTIONS.into_iter().flat_map(|scheme| protected(scheme).take(2)));
     for (seed, mut config) in (0..).zip(configs) {
         config.run.checks = Checks::Full;
         let good = File::new();

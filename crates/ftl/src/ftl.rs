@@ -2,16 +2,17 @@
 //!
 //! A call is a branch that the processor predicts, and inlines into the executor.
 
-use base::{Geometry, Instant, Lpn, Ppn, Seam};
+use base::{Geometry, Instant, Lpn, Ppn, Seam, Unit};
 
 use crate::allocation::Allocation;
 use crate::fast::{self, Fast};
 use crate::group::Group;
 use crate::kernel::{Saved, Why};
-use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl};
+use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl, paired};
 use crate::ops::{Array, Coming, Done, Finished, MapPlace, Placed, Put, Step, Turn};
 use crate::page::Page;
-use crate::recovery::{Recovery, Scanned};
+use crate::recovery::Recovery;
+use crate::scan::Scanned;
 use crate::{Bytes, Figures, OutOfMemory, Policies};
 
 /// The seam, for the configuration reader.
@@ -63,9 +64,10 @@ pub fn map_pages(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) 
     Plan::new(policies, geometry).map_pages(geometry, user_pages)
 }
 
-/// Bytes of what mechanisms have of their own in a [`Saved`].
+/// Bytes of what mechanisms have of their own in a [`Saved`], at most.
 pub fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
-    if policies.has_map() { dftl::bytes_of_state(geometry, user_pages, policies) } else { 0 }
+    let of_map = if policies.has_map() { dftl::bytes_of_state(geometry, user_pages, policies) } else { 0 };
+    of_map + paired::bytes_of_state(geometry, policies)
 }
 
 /// What the parts of an FTL take; `keeps_spares`: where pages have spare areas.
@@ -179,6 +181,11 @@ impl Ftl {
         forward!(&self.mapping, page ftl => Some(ftl.save()), fast _ => None)
     }
 
+    /// Whether a unit uses its LSB pages only.
+    pub fn is_lsb_only(&self, unit: Unit) -> bool {
+        forward!(&self.mapping, page ftl => ftl.is_lsb_only(unit), fast _ => false)
+    }
+
     /// Takes over the saved state that `read` gives, then makes all policies anew as [`Ftl::renew_policies`] does. The maps'
     /// memory is let go of first, so that a large device is not in memory twice.
     ///
@@ -288,7 +295,7 @@ impl Ftl {
     }
 
     /// Whether a domain has something to do before it takes host pages: a collection, or what a mechanism asks for.
-    #[inline]
+    #[inline(always)]
     pub fn is_busy(&self, domain: u32) -> bool {
         forward!(&self.mapping, ftl => ftl.is_busy(domain))
     }
@@ -354,7 +361,7 @@ impl Ftl {
 impl Ftl {
     /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written; if
     /// not, it has something to do first ([`Ftl::advance`]).
-    #[inline]
+    #[inline(always)]
     pub fn prepare(&mut self, domain: u32, lpn: Lpn) -> bool {
         forward!(&mut self.mapping, page ftl => ftl.prepare(domain, lpn), fast ftl => !ftl.is_busy(domain))
     }

@@ -20,19 +20,22 @@ pub mod pool;
 mod recovery;
 mod refusals;
 mod repair;
+mod round_robin;
 #[cfg(test)]
 mod sample;
+mod scan;
 mod turns;
 pub mod victim;
 
 pub use crate::ftl::{Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};
 pub use crate::group::{Group, MAX_LANES};
-pub use crate::kernel::{IDENTITY, Saved, Why};
+pub use crate::kernel::{IDENTITY, Kept, Saved, Why};
 pub use crate::mechanism::{dftl, forwarding as schedule, paired};
 pub use crate::ops::{Array, Coming, Done, Erasure, Finished, Holds, MapPlace, Op, Placed, Put, Source, Step, Turn};
 pub use crate::policies::{Bytes, Figures, OutOfMemory, Policies};
-pub use crate::recovery::{Recovery, Scanned, Slot};
+pub use crate::recovery::Recovery;
 pub use crate::refusals::{Refusal, Setup, besides_in_words, check};
+pub use crate::scan::{Scanned, Slot};
 
 use crate::mechanism::{separation, wear};
 use base::{Choice, Param, ParamKind, Seam};

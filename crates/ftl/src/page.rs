@@ -10,7 +10,7 @@ use crate::group::Group;
 use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Why};
 use crate::mechanism::{Mechanisms, Origin, Placing};
 use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Placed, Put, Step};
-use crate::turns::Turns;
+use crate::round_robin::Turns;
 use crate::victim::UnitState;
 use crate::{Figures, OutOfMemory, Policies};
 
@@ -526,10 +526,15 @@ impl<M: Mechanisms> Page<M> {
         self.turns.restart();
     }
 
+    /// Whether a unit uses its LSB pages only.
+    pub(crate) fn is_lsb_only(&self, unit: Unit) -> bool {
+        self.kernel.is_lsb_only(unit)
+    }
+
     /// What outlives a run.
     pub(crate) fn save(&self) -> Saved<'_> {
         let mut saved = self.kernel.save();
-        self.mechanisms.save(&mut saved.of_mechanisms);
+        self.mechanisms.save(&self.kernel, &mut saved);
         saved
     }
 
@@ -543,7 +548,11 @@ impl<M: Mechanisms> Page<M> {
         self.kernel.release_maps()?;
         let mut saved = read()?;
         self.kernel.restore(&mut saved)?;
-        let result = self.mechanisms.restore(&self.kernel, &saved.of_mechanisms);
+        let mut words = saved.of_mechanisms.iter();
+        let mut result = self.mechanisms.restore(&mut self.kernel, &saved.kept, &mut words);
+        if result.is_ok() && words.next().is_some() {
+            result = Err("what no mechanism knows".into());
+        }
         self.renew_policies(policies, seed);
         Ok(result)
     }

@@ -421,9 +421,6 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
         bench.check();
         bench.drive(1, if geometry.blocks_per_plane == 6 { 200 } else { (geometry.unit_width + 1) * pages as u32 });
         assert!(bench.collections > 20, "only {} collections", bench.collections);
-        if keeps_track {
-            return;
-        }
         // A saved state is the same state, and goes on under policies made anew.
         let saved = bench.ftl.save().expect("page mapping").into_owned();
         bench.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory").expect("a state");
@@ -523,14 +520,12 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
         // between, which only ask for theirs, may miss them all.
         let is_usual = figures.misses <= figures.lookups && figures.moved_cached > 0;
         assert!(is_usual || cache <= 8, "{figures:?}");
-        if !ftl::paired::keeps_track(paired_page.name) {
-            // A saved state is the same state.
-            let saved = bench.ftl.save().expect("page mapping").into_owned();
-            bench.ftl = Ftl::new(geometry, pages, &policies, 1, true).expect("memory");
-            bench.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory").expect("a state");
-            bench.check();
-            bench.check_data();
-        }
+        // A saved state is the same state.
+        let saved = bench.ftl.save().expect("page mapping").into_owned();
+        bench.ftl = Ftl::new(geometry, pages, &policies, 1, true).expect("memory");
+        bench.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory").expect("a state");
+        bench.check();
+        bench.check_data();
         bench.ftl.renew_policies(&policies, 2);
         bench.drive(2, 50);
     };

@@ -304,6 +304,12 @@ def _waiting(s: Scratch) -> list[str]:
     return words
 
 
+def _listening() -> None:
+    """Takes back what a shell or `nohup` made the battery ignore: a command that is told to ignore Ctrl-C does."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class _Ready:
     """The command line in a process, at a random moment after everything was imported."""
 
@@ -311,7 +317,7 @@ class _Ready:
         begun = time.monotonic()
         self.process = subprocess.Popen(
             [sys.executable, "-c", READY, *words], cwd=s.path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=subprocess.PIPE, preexec_fn=_listening,
         )  # fmt: skip
         assert self.process.stdout is not None
         if self.process.stdout.readline() != b"ready\n":

@@ -89,7 +89,8 @@ def _damage(s: Scratch, place: Path) -> tuple[str, list[Path]]:
             file.unlink()
             return "missing", [one]
         case 2:
-            shutil.copy(file, one / s.one(("locality.parquet", f"{file.name}.old", "x")))
+            # Hidden files are not read, and may lie there.
+            shutil.copy(file, one / s.one(("locality.parquet", f"{file.name}.old".lstrip("."), "x")))
             return "more than there was", [one]
         case 3:
             shutil.rmtree(one)

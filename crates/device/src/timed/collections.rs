@@ -205,7 +205,15 @@ impl Collections {
     }
 
     /// Drops pages that were overwritten or trimmed since the collection chose them.
+    #[inline(always)]
     fn forget_stale_pages(&mut self, ftl: &Ftl, domain: u32) {
+        if self.group(domain).pages().iter().any(|&page| !ftl.is_valid(page)) {
+            self.drop_stale_pages(ftl, domain);
+        }
+    }
+
+    #[cold]
+    fn drop_stale_pages(&mut self, ftl: &Ftl, domain: u32) {
         let collection = &mut self.all[domain as usize];
         let mut at = 0;
         while let Some(&page) = collection.group.pages().get(at) {

@@ -291,9 +291,9 @@ impl Timed<'_, '_> {
     fn command_done(&mut self, die: u32) {
         let Timed { context, host, commands, passage, .. } = self;
         let command = passage.command(die);
-        let geometry = *context.device.ftl.geometry();
         match (command.kind(), command.cause()) {
             (OpKind::Erase, _) => {
+                let geometry = *context.device.ftl.geometry();
                 // One item per block; a unit's blocks are in a row.
                 for &Item { ppn, carried } in command.items().iter().step_by(geometry.unit_width as usize) {
                     if let Carried::Domain(domain) = carried {

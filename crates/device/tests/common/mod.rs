@@ -196,7 +196,7 @@ pub fn page_size(config: &Config) -> u64 {
 
 /// Whether a state of the device can be saved.
 pub fn is_savable(config: &Config) -> bool {
-    config.ftl.get("mapping").name != "fast" && !ftl::paired::keeps_track(config.ftl.get("paired_page").name)
+    config.ftl.get("mapping").name != "fast"
 }
 
 /// Protections and regions have conditions too: a choice that is refused whatever the capacity is given up. That each

@@ -57,7 +57,7 @@ pub(crate) struct Job {
     /// Where pages move in groups: page offsets before this one have no lone page left.
     pub(crate) lone_cursor: u32,
     /// When the unit was filled, in filled units: its age, should it be given back.
-    filled_at: u32,
+    pub(super) filled_at: u32,
 }
 
 impl Job {

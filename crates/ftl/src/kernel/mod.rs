@@ -29,7 +29,7 @@ pub(crate) use gc::Job;
 pub use gc::Why;
 use place::PackedFrontier;
 pub(crate) use place::{Frontier, Place};
-pub use saved::Saved;
+pub use saved::{Kept, Saved};
 pub use spare::IDENTITY;
 pub(crate) use spare::{Kind, Spare, parity_home};
 pub(crate) use streams::{Axis, Density, Streams};

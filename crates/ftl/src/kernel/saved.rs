@@ -1,11 +1,12 @@
 //! What outlives a run: the state that a file holds, and policies made anew over it.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base::Unit;
 use engine::FlatArray;
 
-use super::{Frontier, Kernel, NONE, shape_of};
+use super::{Density, Frontier, Job, Kernel, NONE, Why, shape_of};
 use crate::pool::AnyPool;
 use crate::victim::{AnyVictim, UnitRecord, UnitState, VictimPolicy, chance_by_domain};
 use crate::{OutOfMemory, Policies};
@@ -24,8 +25,21 @@ pub struct Saved<'a> {
     pub filled_by: Vec<u32>,
     /// By domain and stream: unit and slot of the active block.
     pub frontiers: Vec<Option<(Unit, u32)>>,
+    /// Units that mechanisms keep from the victim policy.
+    pub kept: Vec<Kept>,
     /// What mechanisms have of their own.
     pub of_mechanisms: Vec<u32>,
+}
+
+/// A unit that a mechanism keeps from the victim policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The unit.
+    pub unit: Unit,
+    /// Whether it was set aside; otherwise it is in work.
+    pub is_aside: bool,
+    /// Slots before this one are used.
+    pub filled: u32,
 }
 
 impl Saved<'_> {
@@ -39,6 +53,7 @@ impl Saved<'_> {
             closed_at: own(self.closed_at),
             filled_by: self.filled_by,
             frontiers: self.frontiers,
+            kept: self.kept,
             of_mechanisms: self.of_mechanisms,
         }
     }
@@ -61,6 +76,7 @@ impl Kernel {
             closed_at: Cow::Borrowed(&self.closed_at),
             filled_by: self.filled_by.iter().copied().map(u32::from).collect(),
             frontiers: frontiers.map(|frontier| frontier.map(|open| (open.unit, open.slot))).collect(),
+            kept: Vec::new(),
             of_mechanisms: Vec::new(),
         }
     }
@@ -105,7 +121,8 @@ impl Kernel {
     /// Rebuilds unit states and counts from the maps and frontiers.
     fn recount(&mut self, saved: &Saved<'_>) {
         let slots = self.geometry.unit_slots() as usize;
-        let open: std::collections::BTreeSet<Unit> = saved.frontiers.iter().flatten().map(|&(unit, _)| unit).collect();
+        let open: BTreeSet<Unit> = saved.frontiers.iter().flatten().map(|&(unit, _)| unit).collect();
+        let kept: BTreeMap<Unit, bool> = saved.kept.iter().map(|kept| (kept.unit, kept.is_aside)).collect();
         for domain in &mut self.domains {
             (domain.free, domain.valid) = (0, 0);
         }
@@ -113,18 +130,52 @@ impl Kernel {
             let pages = &self.reverse[self.geometry.ppn(unit, 0).index()..][..slots];
             let valid = pages.iter().filter(|&&lpn| lpn != NONE).count() as u32;
             // A unit that was filled since its last erase carries the time; an erase clears it.
-            let state = if open.contains(&unit) {
+            let state = if let Some(&is_aside) = kept.get(&unit) {
+                if is_aside { UnitState::Aside } else { UnitState::Collecting }
+            } else if open.contains(&unit) {
                 UnitState::Open
             } else if self.closed_at[unit.index()] != 0 {
                 UnitState::Closed
             } else {
                 UnitState::Free
             };
-            self.units[unit.index()] = UnitRecord { valid: valid as u16, state, lsb_only: false };
+            let is_buffer = self.streams.density(self.stream_of(unit)) == Density::LsbOnly;
+            let lsb_only = state == UnitState::Aside || state != UnitState::Free && is_buffer;
+            self.units[unit.index()] = UnitRecord { valid: valid as u16, state, lsb_only };
             let domain = &mut self.domains[self.geometry.domain_of_unit(unit) as usize];
             domain.valid += valid;
             domain.free += u32::from(state == UnitState::Free);
         }
+    }
+
+    /// What a state holds of the victim whose pages go under host pages.
+    pub(crate) fn save_pairing(&self, domain: u32) -> [u32; 5] {
+        let words = |job: &Job| [job.unit.number(), job.gain, job.cursor, job.lone_cursor, job.filled_at];
+        self.pairing(domain).map_or([Unit::to_word(None), 0, 0, 0, 0], words)
+    }
+
+    /// Takes that over. Nothing if there can be no such victim.
+    pub(crate) fn restore_pairing(
+        &mut self,
+        domain: u32,
+        [unit, gain, cursor, lone_cursor, filled_at]: [u32; 5],
+    ) -> Option<()> {
+        let Some(unit) = Unit::from_word(unit) else {
+            self.set_pairing(domain, None);
+            return Some(());
+        };
+        let slots = self.geometry.unit_slots();
+        let is_own = unit.number() < self.geometry.units()
+            && self.geometry.domain_of_unit(unit) == domain
+            && self.state_of(unit) == UnitState::Collecting;
+        if !is_own || gain > slots - self.valid_of(unit) || cursor.max(lone_cursor) > slots || filled_at > u32::MAX / 2
+        {
+            return None;
+        }
+        let why = Why::Pairing;
+        let job = Job { unit, why, cause: why.cause(), gain, cursor, lone_cursor, filled_at };
+        self.set_pairing(domain, Some(job));
+        Some(())
     }
 
     /// Makes every policy anew and tells it what is closed, in the order it was filled.

@@ -1,6 +1,7 @@
 //! All mechanisms, in the order in which a line of the agenda asks them; and none.
 
 use std::ops::Range;
+use std::slice;
 
 use base::{Cause, Geometry, Instant, Lpn, Ppn, Unit};
 
@@ -126,15 +127,16 @@ impl Mechanism for All {
         self.paired.as_ref().map_or(Ok(()), |it| it.check(kernel))
     }
 
-    fn save(&self, words: &mut Vec<u32>) {
-        self.dftl.iter().for_each(|it| it.save(words));
+    fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {
+        self.dftl.iter().for_each(|it| it.save(kernel, saved));
+        self.paired.iter().for_each(|it| it.save(kernel, saved));
     }
 
-    fn restore(&mut self, kernel: &Kernel, words: &[u32]) -> Result<(), String> {
-        match &mut self.dftl {
-            Some(it) => it.restore(kernel, words),
-            None => Plain.restore(kernel, words),
+    fn restore(&mut self, kernel: &mut Kernel, kept: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
+        if let Some(it) = &mut self.dftl {
+            it.restore(kernel, kept, words)?;
         }
+        self.paired.as_mut().map_or(Ok(()), |it| it.restore(kernel, kept, words))
     }
 
     fn figures(&self, figures: &mut Figures) {

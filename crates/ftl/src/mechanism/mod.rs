@@ -14,16 +14,31 @@ pub mod twin;
 pub mod wear;
 
 use std::ops::Range;
+use std::slice;
 
 use base::{Cause, Geometry, Instant, Lpn, Ppn, Unit};
 
-use crate::agenda::Room;
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Job, Kernel, Needs, Place, Spare, Why};
+use crate::kernel::{Job, Kept, Kernel, Needs, Place, Saved, Spare, Why};
 use crate::ops::{Op, Source};
-use crate::recovery::{Rescue, Scanned};
+use crate::scan::{Rescue, Scanned};
 use crate::{Figures, OutOfMemory, Policies};
+
+/// Where a mechanism makes room from, when the agenda asks it to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Before the domain is short: a mechanism's own limit.
+    Early,
+    /// Units in a mechanism's hands that are empty, or will be.
+    Kept,
+    /// A unit that gains room whatever the policy says.
+    Forced,
+    /// What a mechanism buffers, if room was short already for this host page.
+    Buffered,
+    /// What a mechanism buffers, when nothing else is left.
+    LastResort,
+}
 
 pub(crate) use all::{All, Plain, Plan};
 
@@ -171,15 +186,15 @@ pub(crate) trait Mechanism {
         Ok(())
     }
 
-    /// Adds what a device state holds of it.
-    fn save(&self, words: &mut Vec<u32>) {}
+    /// Adds what a device state holds of it: the units that it keeps, and words of its own.
+    fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {}
 
-    /// Takes over what a device state holds of it, once the kernel has its own; it is as new.
+    /// Takes over what a device state holds of it, once the kernel has its own; it is as new. `words` begin with its own.
     ///
     /// # Errors
     /// What is no such state.
-    fn restore(&mut self, kernel: &Kernel, words: &[u32]) -> Result<(), String> {
-        if words.is_empty() { Ok(()) } else { Err("what no mechanism knows".into()) }
+    fn restore(&mut self, kernel: &mut Kernel, kept: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
+        Ok(())
     }
 
     /// Adds what it did since preconditioning.

@@ -47,6 +47,7 @@ impl Commands {
     }
 
     /// The most urgent program or collection step of a die.
+    #[inline(always)]
     fn choose(&mut self, context: &mut Context<'_>, host: &mut Host, die: u32) -> Choice {
         let dynamic = context.device.ftl.allocation().dynamic().map(|dynamic| dynamic.queue_of_die(die));
         let mut choice = Choice::new(self.scheduler, self.collections.are_correcting(die));
@@ -116,7 +117,7 @@ impl Commands {
     }
 
     /// The collection of a domain, and what waits for its end in a queue.
-    #[inline]
+    #[inline(always)]
     fn view_of_collection(&self, context: &Context<'_>, host: &Host, die: u32, domain: u32, queue: u32) -> View {
         // A page that waits for the end of a collection ahead of need, or for its next rest, presses too.
         let is_foreground = context.device.ftl.why(domain).is_none_or(ftl::Why::is_foreground);

@@ -36,13 +36,14 @@ mod refusals;
 mod saved;
 mod tasks;
 
+use std::slice;
+
 use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Unit};
 
-use super::{Combined, End, Mechanism, Origin, Pending, Placing};
-use crate::agenda::Room;
+use super::{Combined, End, Mechanism, Origin, Pending, Placing, Room};
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Job, Kernel, Needs, Why};
+use crate::kernel::{Job, Kept, Kernel, Needs, Saved, Why};
 use crate::ops::Op;
 use crate::{OutOfMemory, Policies};
 use cache::{Cache, NONE};
@@ -516,12 +517,12 @@ impl Mechanism for Dftl {
         self.end_of_victim(kernel, domain, group)
     }
 
-    fn save(&self, words: &mut Vec<u32>) {
-        words.extend(self.words());
+    fn save(&self, _: &Kernel, saved: &mut Saved<'_>) {
+        saved.of_mechanisms.extend(self.words());
     }
 
-    fn restore(&mut self, kernel: &Kernel, words: &[u32]) -> Result<(), String> {
-        self.adopt_words(kernel, words)
+    fn restore(&mut self, kernel: &mut Kernel, _: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
+        self.adopt_words(kernel, &mut words.copied())
     }
 
     fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, group: &mut Group) -> End {
@@ -531,8 +532,8 @@ impl Mechanism for Dftl {
         self.moved_update(kernel, domain, group).map_or(End::Erase, End::Act)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: u32, _: usize, turn: Room) -> bool {
-        turn == Room::Forced && self.compact(kernel, domain, Why::Room)
+    fn room(&mut self, kernel: &mut Kernel, domain: u32, _: usize, source: Room) -> bool {
+        source == Room::Forced && self.compact(kernel, domain, Why::Room)
     }
 
     /// Wear leveling takes updates of translation pages, and these take room: one unit for each host page at most, or it

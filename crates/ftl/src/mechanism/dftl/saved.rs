@@ -44,18 +44,17 @@ impl Dftl {
     ///
     /// # Panics
     /// If anything is cached here already.
-    pub(super) fn adopt_words(&mut self, kernel: &Kernel, words: &[u32]) -> Result<(), String> {
+    pub(super) fn adopt_words(&mut self, kernel: &Kernel, words: &mut impl Iterator<Item = u32>) -> Result<(), String> {
         assert!((0..self.domains.divisor()).all(|domain| self.cache.order(domain).len == 0), "a state comes first");
-        let mut rest = words.iter().copied();
         for domain in 0..self.domains.divisor() {
-            self.adopt_domain(domain, &mut rest).ok_or("the cached mapping table")?;
+            self.adopt_domain(domain, words).ok_or("the cached mapping table")?;
             self.adopt_translation_pages(kernel, domain)?;
         }
         if let Some(contents) = &mut self.in_flash {
             // A dirty entry is newer than that; it is not looked at before it is written back.
             contents.iter_mut().zip(0..).for_each(|(said, lpn)| *said = kernel.lookup(Lpn(lpn)));
         }
-        if rest.next().is_some() { Err("the end of the cached mapping table".into()) } else { Ok(()) }
+        Ok(())
     }
 
     fn adopt_domain(&mut self, domain: u32, words: &mut impl Iterator<Item = u32>) -> Option<()> {

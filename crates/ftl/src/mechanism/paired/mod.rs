@@ -20,21 +20,23 @@ mod lowers;
 mod mixing;
 mod refusals;
 mod restart;
+mod saved;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::slice;
 
 use base::{Cause, Choice, Geometry, Param, ParamKind, Ppn, Seam, Unit};
 
-use super::{End, Mechanism, Origin, Placing, Under};
-use crate::agenda::Room;
+use super::{End, Mechanism, Origin, Placing, Room, Under};
 use crate::group::Group;
-use crate::kernel::{Axis, Frontier, Kernel, Needs, Spare, Why};
+use crate::kernel::{Axis, Frontier, Kept, Kernel, Needs, Saved, Spare, Why};
 use crate::ops::{Op, Source};
-use crate::recovery::{Rescue, Scanned};
+use crate::scan::{Rescue, Scanned};
 use crate::victim::UnitState;
 use crate::{Figures, Policies};
 use lowers::{Cover, Lowers};
 pub(crate) use refusals::check;
+pub(crate) use saved::bytes_of_state;
 
 const LOW: Param = Param {
     name: "low",
@@ -304,6 +306,20 @@ impl Mechanism for Paired {
         Ok(())
     }
 
+    fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {
+        for domain in 0..kernel.geometry().domains() {
+            self.save_domain(kernel, domain, saved);
+        }
+    }
+
+    fn restore(&mut self, kernel: &mut Kernel, kept: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
+        for domain in 0..kernel.geometry().domains() {
+            self.adopt_kept(kernel, domain, kept).ok_or("the units that the protection of paired pages keeps")?;
+            self.adopt_words(kernel, domain, words).ok_or("the protection of paired pages")?;
+        }
+        Ok(())
+    }
+
     fn figures(&self, figures: &mut Figures) {
         figures.protection = Some((self.paired_pages, self.host_pages));
     }
@@ -364,8 +380,8 @@ impl Mechanism for Paired {
         self.page_under(kernel, domain, stream)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: u32, stream: usize, turn: Room) -> bool {
-        match turn {
+    fn room(&mut self, kernel: &mut Kernel, domain: u32, stream: usize, source: Room) -> bool {
+        match source {
             Room::Early => self.merge_full_buffer(kernel, domain, stream),
             Room::Kept => self.give_up_kept(kernel, domain),
             Room::Forced => false,

@@ -24,12 +24,6 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
     if !keeps_track(scheme) {
         return Ok(());
     }
-    if setup.from_state {
-        return refuse(
-            "keeps blocks of its own, which a saved state does not hold".into(),
-            "age the device by `sequential`, `random` or `steady`",
-        );
-    }
     let free = setup.free_blocks();
     let (bits, wordlines) = (setup.policies.cell.bits(), setup.geometry.pages_per_block / setup.policies.cell.bits());
     if wordlines < bits {
