@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Ppn, Unit};
+use crate::ids::{Die, Domain, Ppn, Unit};
 
 /// Bits stored per cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -324,6 +324,16 @@ impl Geometry {
         self.planes() / self.unit_width
     }
 
+    /// All domains of the device.
+    pub fn all_domains(&self) -> impl DoubleEndedIterator<Item = Domain> + Clone + use<> {
+        (0..self.domains()).map(Domain::new)
+    }
+
+    /// All dies of the device.
+    pub fn all_dies(&self) -> impl DoubleEndedIterator<Item = Die> + Clone + use<> {
+        (0..self.dies()).map(Die::new)
+    }
+
     /// Domains of a die.
     #[inline]
     pub fn domains_per_die(&self) -> u32 {
@@ -332,9 +342,9 @@ impl Geometry {
 
     /// The domains of a die.
     #[inline]
-    pub fn domains_of_die(&self, die: u32) -> std::ops::Range<u32> {
-        let count = self.domains_per_die();
-        die * count..(die + 1) * count
+    pub fn domains_of_die(&self, die: Die) -> impl DoubleEndedIterator<Item = Domain> + Clone + use<> {
+        let (count, die) = (self.domains_per_die(), die.number());
+        (die * count..(die + 1) * count).map(Domain::new)
     }
 
     /// Reclaim units of a domain.
@@ -375,8 +385,8 @@ impl Geometry {
 
     /// The domain of a reclaim unit.
     #[inline]
-    pub fn domain_of_unit(&self, unit: Unit) -> u32 {
-        self.units_per_domain.quotient(unit.number())
+    pub fn domain_of_unit(&self, unit: Unit) -> Domain {
+        Domain::new(self.units_per_domain.quotient(unit.number()))
     }
 
     /// All units of the device.
@@ -385,27 +395,27 @@ impl Geometry {
     }
 
     /// The units of a domain.
-    pub fn units_of_domain(&self, domain: u32) -> impl Iterator<Item = Unit> + Clone + use<> {
-        let count = self.units_per_domain();
+    pub fn units_of_domain(&self, domain: Domain) -> impl Iterator<Item = Unit> + Clone + use<> {
+        let (count, domain) = (self.units_per_domain(), domain.number());
         (domain * count..(domain + 1) * count).map(Unit::new)
     }
 
     /// The die of a domain.
     #[inline]
-    pub fn die_of_domain(&self, domain: u32) -> u32 {
-        self.domains_per_die.quotient(domain)
+    pub fn die_of_domain(&self, domain: Domain) -> Die {
+        Die::new(self.domains_per_die.quotient(domain.number()))
     }
 
     /// The die of a page.
     #[inline]
-    pub fn die_of(&self, ppn: Ppn) -> u32 {
+    pub fn die_of(&self, ppn: Ppn) -> Die {
         self.die_of_domain(self.domain_of_unit(self.unit_of(ppn)))
     }
 
     /// The channel of a die.
     #[inline]
-    pub fn channel_of_die(&self, die: u32) -> u32 {
-        self.dies_per_channel.quotient(die)
+    pub fn channel_of_die(&self, die: Die) -> u32 {
+        self.dies_per_channel.quotient(die.number())
     }
 
     /// The global block number (plane-major) of the block of `unit` that holds `slot`.
@@ -486,7 +496,7 @@ mod tests {
                 let (unit, slot) = geometry.unit_and_slot(Ppn(ppn));
                 assert_eq!(geometry.block_of(unit, slot), place.block);
                 assert_eq!(geometry.page_of_slot(slot), place.page);
-                assert_eq!(geometry.die_of(Ppn(ppn)), place.plane / 2);
+                assert_eq!(geometry.die_of(Ppn(ppn)), Die::new(place.plane / 2));
                 assert!(seen.insert((place.block, place.page)));
             }
             assert_eq!(seen.len() as u64, geometry.pages());

@@ -1,4 +1,4 @@
-//! Numbers of pages and of reclaim units. Four bytes each, and so is their absence in flat arrays, which stay small.
+//! Numbers of pages, reclaim units, reclaim domains, dies and queues: each of a type of its own, of four bytes.
 
 use std::fmt;
 
@@ -30,20 +30,79 @@ impl Ppn {
     }
 }
 
-/// A reclaim unit, counted over the device.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct Unit(u32);
+/// A type for the numbers of one kind of thing, so that none is taken for another.
+macro_rules! number_of {
+    ($(#[$doc:meta])* $Name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(transparent)]
+        pub struct $Name(u32);
+
+        impl $Name {
+            /// The one of that number, which is less than how many there are.
+            #[inline]
+            pub const fn new(number: u32) -> $Name {
+                $Name(number)
+            }
+
+            /// The number.
+            #[inline]
+            pub const fn number(self) -> u32 {
+                self.0
+            }
+
+            /// The number as an index into an array by such things.
+            #[inline]
+            pub const fn index(self) -> usize {
+                self.0 as usize
+            }
+        }
+
+        impl fmt::Display for $Name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+number_of! {
+    /// A reclaim unit, counted over the device.
+    Unit
+}
+
+number_of! {
+    /// A reclaim domain, counted over the device.
+    Domain
+}
+
+number_of! {
+    /// A die, counted over the device.
+    Die
+}
+
+number_of! {
+    /// A queue that host pages wait in: under a static order the domain's own.
+    Queue
+}
+
+impl Queue {
+    /// The queue of a domain, under a static order.
+    #[inline]
+    pub const fn of_domain(domain: Domain) -> Queue {
+        Queue(domain.0)
+    }
+
+    /// The domain whose own queue it is, under a static order.
+    #[inline]
+    pub const fn domain(self) -> Domain {
+        Domain(self.0)
+    }
+}
 
 impl Unit {
     /// The word for no unit in files and flat arrays.
     const ABSENT: u32 = u32::MAX;
-
-    /// The unit of that number, which is less than the units of the device.
-    #[inline]
-    pub const fn new(number: u32) -> Unit {
-        Unit(number)
-    }
 
     /// The unit that a word of a file or of a flat array names; `u32::MAX` names none.
     #[inline]
@@ -58,24 +117,6 @@ impl Unit {
             Some(Unit(number)) => number,
             None => Unit::ABSENT,
         }
-    }
-
-    /// The number.
-    #[inline]
-    pub const fn number(self) -> u32 {
-        self.0
-    }
-
-    /// The number as an index into an array by unit.
-    #[inline]
-    pub const fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-impl fmt::Display for Unit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

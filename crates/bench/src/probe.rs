@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use base::Instant;
-use engine::{Due, FlatArray, Stream, Timers};
+use engine::{Chance, Due, FlatArray, Timers};
 use metrics::Stopwatch;
 
 use crate::Failure;
@@ -31,7 +31,7 @@ pub(crate) fn memory() -> Result<Figures, Failure> {
 
 /// Makes every word name another one, all in a single cycle (Sattolo's shuffle).
 fn one_cycle(words: &mut FlatArray) {
-    let mut random = Stream::new(1, "probe");
+    let mut random = Chance::new(1, "probe");
     for (index, word) in words.iter_mut().enumerate() {
         *word = index as u32;
     }
@@ -52,7 +52,7 @@ fn dependent(words: &FlatArray) -> f64 {
 
 /// Read-modify-write of random words, as a map update is.
 fn batched(words: &mut FlatArray) -> f64 {
-    let mut random = Stream::new(2, "probe");
+    let mut random = Chance::new(2, "probe");
     let mut batch = [0usize; BATCH];
     let stopwatch = Stopwatch::start();
     for _ in 0..ACCESSES / BATCH {

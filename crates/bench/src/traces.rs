@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use engine::Stream;
+use engine::Chance;
 use metrics::Stopwatch;
 use workload::{Trace, TraceOptions};
 
@@ -112,7 +112,7 @@ pub(crate) fn write(format: Format, path: &Path) -> Result<Figures, Failure> {
 fn write_lines(format: Format, path: &Path, requests: u64) -> std::io::Result<()> {
     let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
     out.write_all(format.header().as_bytes())?;
-    let mut random = Stream::new(1, "trace");
+    let mut random = Chance::new(1, "trace");
     let mut us = 0;
     for _ in 0..requests {
         us += random.below(400);

@@ -7,7 +7,7 @@
 //! versions of one page never changes: a page that waits is overwritten in place, and one that is being
 //! programmed is out of the lists, so that its next version is a page of its own behind it.
 
-use base::{Choice, Instant, Lpn, Param, ParamKind, Seam, Selection};
+use base::{Choice, Instant, Lpn, Param, ParamKind, Queue, Seam, Selection};
 use config::Config;
 use engine::FlatArray;
 use ftl::OutOfMemory;
@@ -101,9 +101,9 @@ pub(crate) fn build(config: &Config, device: &mut Device) -> Result<Option<Buffe
     }
     let allocation = device.ftl.allocation();
     let geometry = device.ftl.geometry();
-    let channel_of = |queue| geometry.channel_of_die(geometry.die_of_domain(queue));
+    let channel_of = |queue: Queue| geometry.channel_of_die(geometry.die_of_domain(queue.domain()));
     let channels = match allocation.dynamic() {
-        None => (0..allocation.queues()).map(channel_of).collect(),
+        None => allocation.all_queues().map(channel_of).collect(),
         Some(_) => Vec::new(),
     };
     let user_pages = device.ftl.user_pages();
@@ -272,7 +272,7 @@ pub(crate) struct Page {
     /// The version that it carries.
     pub(crate) version: u32,
     /// The queue that it is written through.
-    pub(crate) queue: u32,
+    pub(crate) queue: Queue,
     pub(crate) state: State,
     /// Its valid parts; the rest is in flash.
     pub(crate) valid: u128,
@@ -404,7 +404,7 @@ impl Buffer {
 
     /// The channel of a page, if the allocation binds it to one.
     pub(crate) fn channel_of(&self, page: u32) -> Option<u32> {
-        self.channels.get(self.pages[page as usize].queue as usize).copied()
+        self.channels.get(self.pages[page as usize].queue.index()).copied()
     }
 
     pub(crate) fn page(&self, page: u32) -> &Page {
@@ -456,7 +456,7 @@ impl Buffer {
     }
 
     /// Takes a page in, for which there is room.
-    pub(crate) fn insert(&mut self, lpn: Lpn, version: u32, written: Written, queue: u32) -> u32 {
+    pub(crate) fn insert(&mut self, lpn: Lpn, version: u32, written: Written, queue: Queue) -> u32 {
         assert!(self.fill < self.capacity, "the buffer is full");
         debug_assert!(self.find_open(lpn).is_none(), "a page is buffered once");
         let entry = Page {
@@ -514,8 +514,8 @@ impl Buffer {
 
     /// The page that may leave through a queue now.
     #[inline]
-    pub(crate) fn next_of(&self, queue: u32) -> Option<u32> {
-        let page = self.queues[queue as usize].oldest;
+    pub(crate) fn next_of(&self, queue: Queue) -> Option<u32> {
+        let page = self.queues[queue.index()].oldest;
         let leaves =
             page != NONE && (self.flushing || self.is_due(page)) && !(self.one_order && self.all.oldest != page);
         leaves.then_some(page)
@@ -537,8 +537,8 @@ impl Buffer {
     }
 
     /// Whether a queue has waiting pages.
-    pub(crate) fn has_waiting(&self, queue: u32) -> bool {
-        self.queues[queue as usize].oldest != NONE
+    pub(crate) fn has_waiting(&self, queue: Queue) -> bool {
+        self.queues[queue.index()].oldest != NONE
     }
 
     /// Hands a waiting page to its queue as `transaction`; it takes room until [`Buffer::remove`].
@@ -602,8 +602,8 @@ impl Buffer {
         entry
     }
 
-    fn ends(&mut self, list: usize, queue: u32) -> &mut Ends {
-        if list == OF_ALL { &mut self.all } else { &mut self.queues[queue as usize] }
+    fn ends(&mut self, list: usize, queue: Queue) -> &mut Ends {
+        if list == OF_ALL { &mut self.all } else { &mut self.queues[queue.index()] }
     }
 
     fn link_youngest(&mut self, page: u32) {
@@ -651,7 +651,7 @@ impl Buffer {
 #[cfg(test)]
 mod tests {
     use base::ParamValue;
-    use engine::Stream;
+    use engine::Chance;
 
     use super::*;
 
@@ -693,9 +693,9 @@ mod tests {
         }
 
         /// Something that a host or a die does, if it can be done now.
-        fn step(&mut self, random: &mut Stream) {
-            let queue = random.below_u32(QUEUES);
-            let (lpn, at) = (Lpn(random.below_u32(LPNS)), queue as usize);
+        fn step(&mut self, random: &mut Chance) {
+            let queue = Queue::new(random.below_u32(QUEUES));
+            let (lpn, at) = (Lpn(random.below_u32(LPNS)), queue.index());
             match random.below(5) {
                 0 | 1 => self.accept(lpn, random.below(3) == 0),
                 2 => self.hand_over(queue),
@@ -704,10 +704,10 @@ mod tests {
             }
         }
 
-        fn hand_over(&mut self, queue: u32) {
+        fn hand_over(&mut self, queue: Queue) {
             if let Some(page) = self.buffer.next_of(queue) {
                 self.buffer.hand_over(page, 7);
-                self.handed[queue as usize].push_back(page);
+                self.handed[queue.index()].push_back(page);
             }
         }
 
@@ -739,7 +739,7 @@ mod tests {
                     page
                 }
                 None if self.buffer.room() == 0 => return,
-                None => self.buffer.insert(lpn, version, written, lpn.0 % QUEUES),
+                None => self.buffer.insert(lpn, version, written, Queue::new(lpn.0 % QUEUES)),
             };
             if hurries {
                 self.buffer.hurry(page);
@@ -774,7 +774,7 @@ mod tests {
     fn no_write_of_a_page_is_lost_or_overtaken() {
         let mut most = [0; 2];
         for seed in 0..400u64 {
-            let mut random = Stream::new(seed, "buffer");
+            let mut random = Chance::new(seed, "buffer");
             let capacity = 1 + random.below(5);
             let params = [
                 ("size", ParamValue::Size(capacity * u64::from(LANES) * 512)),
@@ -793,10 +793,10 @@ mod tests {
             model.buffer.flushing = false;
             model.buffer.flush();
             while model.buffer.unprogrammed() > 0 {
-                for queue in 0..QUEUES {
+                for queue in (0..QUEUES).map(Queue::new) {
                     model.hand_over(queue);
-                    model.go_on_programming(queue as usize);
-                    model.end_program(queue as usize);
+                    model.go_on_programming(queue.index());
+                    model.end_program(queue.index());
                     model.check();
                 }
             }

@@ -1,6 +1,6 @@
 //! The parts that both executors share: the FTL, the array, the figures, and what tests know of the data.
 
-use base::{Cause, Dimensions, Geometry, Instant, Lpn, OpKind, Ppn};
+use base::{Cause, Dimensions, Domain, Geometry, Instant, Lpn, OpKind, Ppn};
 use config::Config;
 use config::model::{Checks, Payload};
 use ftl::{Array, Erasure, Ftl, Group, Holds, MapPlace, OutOfMemory, Placed, Policies, Source};
@@ -203,12 +203,12 @@ impl Device {
     }
 
     #[cold]
-    pub(crate) fn collect_now(&mut self, domain: u32) {
+    pub(crate) fn collect_now(&mut self, domain: Domain) {
         let mut array = Now::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
         self.ftl.collect(domain, &mut array);
         loop {
             // Neighbours that are collected along may have neighbours of their own.
-            let early: Vec<u32> = self.ftl.take_early().collect();
+            let early: Vec<Domain> = self.ftl.take_early().collect();
             if early.is_empty() {
                 break;
             }
@@ -608,7 +608,7 @@ mod canary {
         let base = config::Base::Preset("tbm-small".into());
         let config = crate::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config;
         let mut device = Device::new(&config, false).unwrap();
-        let mut random = engine::Stream::new(1, "canary");
+        let mut random = engine::Chance::new(1, "canary");
         let pages = device.ftl.user_pages();
         for lpn in (0..pages).chain((0..2000).map(|_| random.below_u32(pages))) {
             device.write_now(Lpn(lpn), WHOLE);
@@ -794,7 +794,7 @@ mod canary {
             for during in [false, true] {
                 let (_, mut device) = aged("none");
                 device.flash.arm(Fault::PowerCut { at, during });
-                let mut random = engine::Stream::new(at, "after the cut");
+                let mut random = engine::Chance::new(at, "after the cut");
                 let mut nand = None;
                 for _ in 0..2000 {
                     let lpn = Lpn(random.below_u32(device.ftl.user_pages()));

@@ -518,7 +518,7 @@ mod tests {
 
     /// Legal commands over three units, a failed program before any of which leaves the rest legal.
     fn script(seed: u64) -> Vec<Command> {
-        let mut random = engine::Stream::new(seed, "script");
+        let mut random = engine::Chance::new(seed, "script");
         let geometry = flash(false).geometry;
         let (mut filled, mut commands) = ([0u32; 3], Vec::new());
         for _ in 0..120 {

@@ -3,7 +3,7 @@
 use base::{Instant, Lpn, Request};
 use config::Config;
 use config::model::Precondition;
-use engine::Stream;
+use engine::Chance;
 use ftl::Coming;
 use metrics::Counters;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
         }
         Precondition::Random { volume } => {
             let pages = volume / device.page_size;
-            let mut random = Stream::new(config.run.seed, "precondition");
+            let mut random = Chance::new(config.run.seed, "precondition");
             let all = user_pages + pages;
             write_pages(device, user_pages, watch, all, |page| Lpn(page as u32))?;
             device.recorder.counters = Counters::default();

@@ -351,7 +351,7 @@ fn plausible(saved: &Saved<'_>, shape: &Shape) -> bool {
     let frontiers = saved.frontiers.iter().enumerate().all(|(index, frontier)| {
         frontier.is_none_or(|(unit, slot)| {
             unit.number() < geometry.units()
-                && geometry.domain_of_unit(unit) as usize == index / streams
+                && geometry.domain_of_unit(unit).index() == index / streams
                 && slot < geometry.unit_slots()
                 && saved.closed_at[unit.index()] == 0
                 && open.insert(unit)
@@ -374,7 +374,7 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
     let mut filled: Vec<u32> = saved.closed_at.iter().map(|&at| if at == 0 { 0 } else { slots }).collect();
     let mut spare = vec![0u32; geometry.domains() as usize];
     for unit in geometry.all_units() {
-        spare[geometry.domain_of_unit(unit) as usize] += u32::from(saved.closed_at[unit.index()] == 0);
+        spare[geometry.domain_of_unit(unit).index()] += u32::from(saved.closed_at[unit.index()] == 0);
     }
     for (index, &frontier) in saved.frontiers.iter().enumerate() {
         let Some((unit, slot)) = frontier else { continue };
@@ -424,10 +424,9 @@ fn in_place(device: &Device) -> bool {
     let allocation = ftl.allocation();
     (0..ftl.user_pages()).map(Lpn).all(|lpn| {
         let Some(ppn) = ftl.lookup(lpn) else { return true };
-        let queue = allocation.queue_of(lpn);
         let allowed = match allocation.dynamic() {
-            None => ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn)) == queue,
-            Some(dynamic) => dynamic.dies(queue).contains(&ftl.geometry().die_of(ppn)),
+            None => allocation.domain_of(lpn) == Some(ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn))),
+            Some(dynamic) => dynamic.dies(allocation.queue_of(lpn)).contains(&ftl.geometry().die_of(ppn)),
         };
         let place = ftl.geometry().place(ppn);
         let stored = nand.has_payload().then(|| Stamp::unpack(nand.stamp(place.block, place.page)));
@@ -472,7 +471,7 @@ mod tests {
     /// An aged device with lost pages, reprogrammed ones, and something in every spare area.
     fn aged(config: &Config) -> Device {
         let mut device = Device::new(config, false).unwrap();
-        let mut random = engine::Stream::new(1, "state");
+        let mut random = engine::Chance::new(1, "state");
         let pages = device.ftl.user_pages();
         for lpn in (0..pages).chain((0..500).map(|_| random.below_u32(pages))) {
             device.write_now(Lpn(lpn), device.lanes.whole());

@@ -8,7 +8,7 @@
 
 use base::{Instant, Lpn, Request, RequestKind};
 use config::Config;
-use engine::Stream;
+use engine::Chance;
 use files::Interrupt;
 use serde_json::{Value, json};
 
@@ -155,7 +155,7 @@ struct Life<'a> {
     config: &'a Config,
     device: Device,
     buffer: Option<Box<Buffer>>,
-    random: Stream,
+    random: Chance,
     /// By LPN: the last durable version.
     promised: Vec<u32>,
     is_filled: bool,
@@ -215,7 +215,7 @@ impl Life<'_> {
         Ok(Life {
             buffer: buffer::build(config, &mut device)?.map(Box::new),
             config,
-            random: Stream::new(seed, "life"),
+            random: Chance::new(seed, "life"),
             promised: vec![0; device.ftl.user_pages() as usize],
             device,
             is_filled: false,

@@ -72,7 +72,7 @@ fn agree(seed: u64, config: &mut Config) {
 
 /// Writes and trims of whole pages.
 fn whole_pages(seed: u64, config: &Config) -> TraceFile {
-    let mut random = engine::Stream::new(seed, "whole pages");
+    let mut random = engine::Chance::new(seed, "whole pages");
     let page = page_size(config);
     let pages = config.device.user_capacity / page;
     let rows: Vec<_> = (0..400)

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use base::{Choice, Param, ParamKind, ParamValue};
 use common::*;
 use config::Config;
-use engine::Stream;
+use engine::Chance;
 use serde_json::{Map, Value, json};
 
 const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pairwise.txt");
@@ -126,7 +126,7 @@ impl Space {
     }
 
     /// Takes out keys that do not exist under what was chosen, and draws those that have come to exist.
-    fn settle(&self, assignment: &mut Assignment, r: &mut Stream) {
+    fn settle(&self, assignment: &mut Assignment, r: &mut Chance) {
         for (at, dimension) in self.dimensions.iter().enumerate() {
             let Some((above, value)) = dimension.under else { continue };
             if assignment[above] != Some(value) {
@@ -219,7 +219,7 @@ struct Numbers {
 }
 
 impl Numbers {
-    fn draw(r: &mut Stream, roomier: u32) -> Numbers {
+    fn draw(r: &mut Chance, roomier: u32) -> Numbers {
         Numbers {
             shape: [1 + r.below_u32(3), 1, 1 + r.below_u32(2)],
             blocks: 8 + r.below_u32(8) + roomier,
@@ -232,7 +232,7 @@ impl Numbers {
 }
 
 /// The value of a parameter that is a number.
-fn number(param: &Param, numbers: &Numbers, domains: u32, page: u64, r: &mut Stream) -> ParamValue {
+fn number(param: &Param, numbers: &Numbers, domains: u32, page: u64, r: &mut Chance) -> ParamValue {
     match param.kind {
         ParamKind::Integer { min, max, .. } => integer(param.name, min, numbers, r).clamp(min, max).into(),
         ParamKind::Number { default, min, max } => (*pick(r, &[min, default, max.min(100.0)])).into(),
@@ -258,7 +258,7 @@ fn number(param: &Param, numbers: &Numbers, domains: u32, page: u64, r: &mut Str
 }
 
 /// The value of a parameter that is a whole number.
-fn integer(name: &str, min: u32, numbers: &Numbers, r: &mut Stream) -> u32 {
+fn integer(name: &str, min: u32, numbers: &Numbers, r: &mut Chance) -> u32 {
     match name {
         "free_blocks" => numbers.free_blocks,
         "low" => numbers.low,
@@ -271,7 +271,7 @@ fn integer(name: &str, min: u32, numbers: &Numbers, r: &mut Stream) -> u32 {
 }
 
 /// The configuration of an assignment, at the largest user space that it can have, or below.
-fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Stream) -> Result<(Case, Config), Refused> {
+fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chance) -> Result<(Case, Config), Refused> {
     let value = |key: &str| space.value(assignment, key);
     let mut numbers = Numbers::draw(r, roomier);
     let bits = match value("cell") {
@@ -366,7 +366,7 @@ fn params(
 }
 
 /// A workload that overwrites the device a few times, or some hundred pages of it.
-fn generator_keys(capacity: u64, page: u64, r: &mut Stream) -> Value {
+fn generator_keys(capacity: u64, page: u64, r: &mut Chance) -> Value {
     let pattern = pick(r, workload::GENERATORS).name;
     let most = capacity.min(8 * page);
     let size = (*pick(r, &[512, page, 3 * page / 2, 4 * page, 8 * page])).min(most) / 512 * 512;
@@ -468,7 +468,7 @@ impl Sweep {
         }
         let mut reasons: BTreeMap<String, u64> = BTreeMap::new();
         for walk in 0..WALKS {
-            let mut random = Stream::new(seed << 8 | u64::from(walk), "pairwise");
+            let mut random = Chance::new(seed << 8 | u64::from(walk), "pairwise");
             let mut assignment = self.draw(pair, walk, &mut random);
             let mut roomier = 0;
             for _ in 0..STEPS {
@@ -495,7 +495,7 @@ impl Sweep {
     }
 
     /// Values around a pair: at first those that cover most, later any; none that are known to be refused with the pair.
-    fn draw(&self, pair: Pair, walk: u32, r: &mut Stream) -> Assignment {
+    fn draw(&self, pair: Pair, walk: u32, r: &mut Chance) -> Assignment {
         let mut assignment = vec![None; self.space.dimensions.len()];
         self.space.assign(&mut assignment, pair.0);
         self.space.assign(&mut assignment, pair.1);
@@ -529,7 +529,7 @@ impl Sweep {
     }
 
     /// Changes something that a refusal speaks of, but not the pair.
-    fn change(&self, assignment: &mut Assignment, pair: Pair, refused: &Refused, r: &mut Stream) {
+    fn change(&self, assignment: &mut Assignment, pair: Pair, refused: &Refused, r: &mut Chance) {
         let mut fixed = vec![None; assignment.len()];
         self.space.assign(&mut fixed, pair.0);
         self.space.assign(&mut fixed, pair.1);
@@ -700,7 +700,7 @@ fn every_pair_of_choices_runs_or_is_refused_with_a_reason() {
 
 /// One of the pairs, not always of the first keys.
 fn nth<'a>(mut pairs: impl Iterator<Item = &'a Pair> + Clone, seed: u64) -> Option<Pair> {
-    let place = Stream::new(seed, "pair").below(pairs.clone().count().max(1) as u64);
+    let place = Chance::new(seed, "pair").below(pairs.clone().count().max(1) as u64);
     pairs.nth(place as usize).copied()
 }
 

@@ -10,7 +10,7 @@ use common::*;
 use config::Config;
 use config::model::*;
 use device::{Options, RunError};
-use engine::Stream;
+use engine::Chance;
 use metrics::deterministic;
 use serde_json::Value;
 
@@ -309,7 +309,7 @@ fn truncated_and_flipped_files_are_refused() {
         }
         true
     };
-    let mut random = Stream::new(1, "mutations");
+    let mut random = Chance::new(1, "mutations");
     for cut in (0..40).chain((0..100).map(|_| random.below(bytes.len() as u64) as usize)) {
         assert!(attempt(&bytes[..cut], &format!("cut at {cut}")), "cut at {cut}: accepted");
     }
@@ -347,7 +347,7 @@ fn content_that_lies_is_refused_or_harmless() {
         let content = unpack(&state);
         std::fs::write(&good.0, pack(&state, &content)).unwrap();
         loaded(&from_state(&config, &good.0)).expect("no lie");
-        let mut random = Stream::new(seed, "lies");
+        let mut random = Chance::new(seed, "lies");
         for number in 0..150 {
             let mut lie = content.clone();
             for _ in 0..1 + random.below(3) {

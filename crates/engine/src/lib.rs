@@ -9,5 +9,5 @@ pub mod random;
 pub mod timers;
 
 pub use flat::FlatArray;
-pub use random::Stream;
+pub use random::Chance;
 pub use timers::{Due, Timers};

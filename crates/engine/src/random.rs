@@ -9,20 +9,20 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A named, seeded stream of random numbers.
 #[derive(Clone, Debug)]
-pub struct Stream {
+pub struct Chance {
     generator: Xoshiro256PlusPlus,
 }
 
-impl Stream {
+impl Chance {
     /// The stream of that name under a run's seed.
-    pub fn new(seed: u64, name: &str) -> Stream {
+    pub fn new(seed: u64, name: &str) -> Chance {
         // FNV-1a keeps streams of different names apart; `seed_from_u64` spreads the bits (SplitMix64).
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         for byte in name.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }
         let mixed = (seed ^ hash).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ hash.rotate_left(32);
-        Stream { generator: Xoshiro256PlusPlus::seed_from_u64(mixed) }
+        Chance { generator: Xoshiro256PlusPlus::seed_from_u64(mixed) }
     }
 
     /// 64 random bits.
@@ -59,9 +59,9 @@ mod tests {
 
     #[test]
     fn streams_are_pinned_and_apart() {
-        let mut a = Stream::new(1, "workload");
-        let mut b = Stream::new(1, "victim");
-        let mut c = Stream::new(2, "workload");
+        let mut a = Chance::new(1, "workload");
+        let mut b = Chance::new(1, "victim");
+        let mut c = Chance::new(2, "workload");
         let first: Vec<u64> = (0..3).map(|_| a.next()).collect();
         assert_eq!(first, [1_410_875_650_971_986_504, 5_698_811_422_029_484_531, 13_310_211_022_108_724_069]);
         assert_ne!(first[0], b.next());
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn bounded_numbers_cover_their_range_evenly() {
-        let mut stream = Stream::new(7, "test");
+        let mut stream = Chance::new(7, "test");
         let mut counts = [0u32; 10];
         for _ in 0..100_000 {
             counts[stream.below_u32(10) as usize] += 1;

@@ -220,7 +220,7 @@ impl Timers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::random::Stream;
+    use crate::random::Chance;
 
     /// Against a plain list. Lines have their own delays and break them now and then; a rank is set once at a time.
     #[test]
@@ -228,7 +228,7 @@ mod tests {
         for (lines, resources) in [(1, 1), (1, 40), (3, 7), (4, 8), (7, 36), (13, 100)] {
             let mut timers = Timers::new(lines, resources);
             let mut plain = vec![None; resources as usize];
-            let mut random = Stream::new(u64::from(resources), "timers");
+            let mut random = Chance::new(u64::from(resources), "timers");
             let mut now = 0;
             for _ in 0..20_000 {
                 let rank = random.below_u32(resources);

@@ -2,7 +2,7 @@
 //!
 //! Two tables say it all. Each line is asked of every mechanism, in the order of [`crate::mechanism::All`].
 
-use base::{Cause, Lpn};
+use base::{Cause, Domain, Lpn};
 
 use crate::group::Group;
 use crate::kernel::{Job, Why};
@@ -68,7 +68,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// Goes through the agenda of a domain: begins and ends what is due, until there is an operation to carry out. Its
     /// pages are put into `group`.
-    pub(crate) fn decide(&mut self, domain: u32, group: &mut Group) -> Option<Step> {
+    pub(crate) fn decide(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
         'agenda: loop {
             group.clear();
             for (line, _) in AGENDA {
@@ -78,13 +78,13 @@ impl<M: Mechanisms> Page<M> {
                     Said::FromTheTop => continue 'agenda,
                 }
             }
-            self.waiting[domain as usize] = None;
+            self.waiting[domain.index()] = None;
             self.mechanisms.settled(domain);
             return None;
         }
     }
 
-    fn line(&mut self, line: Line, domain: u32, group: &mut Group) -> Said {
+    fn line(&mut self, line: Line, domain: Domain, group: &mut Group) -> Said {
         match line {
             Line::Erase => self.erase_kept(domain, group),
             Line::Pending => self.pending(domain, group).map_or(Said::Nothing, Said::Step),
@@ -110,7 +110,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// A unit that a mechanism kept, once nothing has to be done before its erase.
-    fn erase_kept(&mut self, domain: u32, group: &mut Group) -> Said {
+    fn erase_kept(&mut self, domain: Domain, group: &mut Group) -> Said {
         let Some(unit) = self.mechanisms.erasable(&self.kernel, domain) else { return Said::Nothing };
         match self.mechanisms.before_erase(&mut self.kernel, domain, unit, group) {
             End::Act(op) => Said::Step(self.guarded(domain, op, group)),
@@ -120,7 +120,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// What somebody waits for. If it takes a place among the pages of the map, room is made for it first.
-    pub(crate) fn pending(&mut self, domain: u32, group: &mut Group) -> Option<Step> {
+    pub(crate) fn pending(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
         match self.mechanisms.pending(&mut self.kernel, domain, false, group) {
             Pending::None => None,
             Pending::Act(op) => Some(self.guarded(domain, op, group)),
@@ -137,7 +137,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// An operation of a mechanism; if it programs a page of the map, what has to be safe first.
-    fn guarded(&mut self, domain: u32, op: Op, group: &mut Group) -> Step {
+    fn guarded(&mut self, domain: Domain, op: Op, group: &mut Group) -> Step {
         if op == Op::Combine {
             let (pages, stream) = (*group, self.kernel.streams().of_map());
             group.clear();
@@ -150,7 +150,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// What has to be safe before the next pages of a stream are programmed: those that one command may hold.
-    fn before_row(&mut self, domain: u32, stream: usize, group: &mut Group) -> Option<Step> {
+    fn before_row(&mut self, domain: Domain, stream: usize, group: &mut Group) -> Option<Step> {
         if !self.mechanisms.guards_pages() {
             return None;
         }
@@ -170,7 +170,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// The end of a collection, where its victim is empty.
-    fn end(&mut self, domain: u32, group: &mut Group) -> Said {
+    fn end(&mut self, domain: Domain, group: &mut Group) -> Said {
         let Some(&Job { unit, cause, .. }) = self.kernel.job(domain) else { return Said::Nothing };
         if self.kernel.valid_of(unit) > 0 {
             return Said::Nothing;
@@ -184,7 +184,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// The next pages of a victim that has any, once what lies under them is safe.
-    pub(crate) fn next_move(&mut self, domain: u32, mut job: Job, group: &mut Group) -> Step {
+    pub(crate) fn next_move(&mut self, domain: Domain, mut job: Job, group: &mut Group) -> Step {
         self.pick(domain, &mut job, &|lpn| self.copy_stream(lpn), group);
         if let Some(own) = self.kernel.job_mut(domain) {
             (own.cursor, own.lone_cursor) = (job.cursor, job.lone_cursor);
@@ -203,7 +203,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Puts the pages of a victim that move next into a group.
-    fn pick(&self, domain: u32, job: &mut Job, stream_of: &dyn Fn(Lpn) -> usize, group: &mut Group) {
+    fn pick(&self, domain: Domain, job: &mut Job, stream_of: &dyn Fn(Lpn) -> usize, group: &mut Group) {
         self.mechanisms.pick(&self.kernel, domain, job, stream_of, group);
         if group.pages().is_empty() {
             // A state may say of a cursor what it will.
@@ -215,14 +215,14 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// What has to be safe before the host page that waits is programmed.
-    fn protect(&mut self, domain: u32, group: &mut Group) -> Said {
-        let Some(stream) = self.waiting[domain as usize] else { return Said::Nothing };
+    fn protect(&mut self, domain: Domain, group: &mut Group) -> Said {
+        let Some(stream) = self.waiting[domain.index()] else { return Said::Nothing };
         self.before_row(domain, usize::from(stream), group).map_or(Said::Nothing, Said::Step)
     }
 
     /// The victim's pages that go under the host page that waits.
-    fn under(&mut self, domain: u32, group: &mut Group) -> Said {
-        let Some(stream) = self.waiting[domain as usize] else { return Said::Nothing };
+    fn under(&mut self, domain: Domain, group: &mut Group) -> Said {
+        let Some(stream) = self.waiting[domain.index()] else { return Said::Nothing };
         match self.mechanisms.under(&mut self.kernel, domain, usize::from(stream)) {
             Under::Nothing => Said::Nothing,
             Under::Erase => self.erase_kept(domain, group),
@@ -239,7 +239,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Begins whatever has to be done before a frontier can open; `false` if it may open now.
-    pub(crate) fn make_room(&mut self, domain: u32, stream: usize) -> bool {
+    pub(crate) fn make_room(&mut self, domain: Domain, stream: usize) -> bool {
         if !self.kernel.is_short(domain) {
             return self.mechanisms.room(&mut self.kernel, domain, stream, Room::Early);
         }
@@ -248,7 +248,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Begins what makes room.
-    pub(crate) fn collect_for_room(&mut self, domain: u32, stream: usize) {
+    pub(crate) fn collect_for_room(&mut self, domain: Domain, stream: usize) {
         let begun = self.kernel.take_deferred(domain, Why::Room)
             || ROOM.iter().any(|&(turn, _)| match turn {
                 Some(turn) => {
@@ -263,7 +263,7 @@ impl<M: Mechanisms> Page<M> {
         assert!(begun, "collection starts with closed units");
     }
 
-    fn begin_chosen(&mut self, domain: u32) -> bool {
+    fn begin_chosen(&mut self, domain: Domain) -> bool {
         let Some(unit) = self.kernel.choose(domain) else { return false };
         self.kernel.begin(domain, unit, Why::Room);
         self.begin_neighbours(domain);
@@ -271,8 +271,8 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Collects other domains along, where they are near their own threshold.
-    fn begin_neighbours(&mut self, domain: u32) {
-        for other in self.mechanisms.neighbours(&self.kernel, domain) {
+    fn begin_neighbours(&mut self, domain: Domain) {
+        for other in self.mechanisms.neighbours(&self.kernel, domain).map(Domain::new) {
             if other == domain || self.is_busy(other) || !self.mechanisms.goes_along(&self.kernel, other) {
                 continue;
             }

@@ -6,7 +6,7 @@
 //! collection that keeps step with another domain's may also defer the erase of its empty unit and go on with the next
 //! victim.
 
-use base::Unit;
+use base::{Domain, Unit};
 
 use crate::kernel::Why;
 use crate::mechanism::Mechanisms;
@@ -14,12 +14,12 @@ use crate::page::Page;
 
 impl<M: Mechanisms> Page<M> {
     /// Whether the collection in progress can be suspended at all: the host does not wait for it.
-    fn is_suspendable(&self, domain: u32) -> bool {
+    fn is_suspendable(&self, domain: Domain) -> bool {
         self.kernel.job(domain).is_some_and(|job| !job.why.is_foreground())
     }
 
     /// Begins a collection ahead of need. Returns whether there is a unit worth it, and room to empty it.
-    pub(crate) fn begin_ahead(&mut self, domain: u32) -> bool {
+    pub(crate) fn begin_ahead(&mut self, domain: Domain) -> bool {
         if self.is_busy(domain) {
             return false;
         }
@@ -32,7 +32,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// The victim of a collection ahead of need.
-    fn victim_ahead(&mut self, domain: u32) -> Option<Unit> {
+    fn victim_ahead(&mut self, domain: Domain) -> Option<Unit> {
         if self.kernel.free(domain) < self.kernel.budget().for_a_victim {
             return None;
         }
@@ -42,14 +42,14 @@ impl<M: Mechanisms> Page<M> {
 
     /// Whether a collection ahead of need can be suspended between two groups of pages: a foreground one finds a free
     /// unit then, the host's next page has a place, and planes that move pages together are in step.
-    pub(crate) fn may_suspend(&self, domain: u32) -> bool {
+    pub(crate) fn may_suspend(&self, domain: Domain) -> bool {
         let host_has_room = self.on_demand || self.kernel.is_open(domain, 0) || !self.kernel.is_short(domain);
         let has_room = self.kernel.free(domain) >= self.kernel.budget().for_a_victim && host_has_room;
         self.is_suspendable(domain) && has_room && self.copies_in_step(domain)
     }
 
     /// Whether the next page that a collection copies begins a page offset.
-    fn copies_in_step(&self, domain: u32) -> bool {
+    fn copies_in_step(&self, domain: Domain) -> bool {
         let width = self.kernel.geometry().unit_width;
         if width == 1 {
             return true;
@@ -62,7 +62,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// The stream of the next page that is copied from a victim.
-    fn stream_of_victim(&self, domain: u32, unit: Unit, from: u32) -> usize {
+    fn stream_of_victim(&self, domain: Domain, unit: Unit, from: u32) -> usize {
         let slot = self.kernel.next_valid(unit, from).or_else(|| self.kernel.next_valid(unit, 0));
         match slot {
             Some(slot) => self.stream_of_copy(domain, self.kernel.geometry().ppn(unit, slot)),
@@ -75,7 +75,7 @@ impl<M: Mechanisms> Page<M> {
     ///
     /// # Panics
     /// Unless [`Page::may_suspend`].
-    pub(crate) fn suspend(&mut self, domain: u32) {
+    pub(crate) fn suspend(&mut self, domain: Domain) {
         assert!(self.may_suspend(domain), "collections ahead of need are suspended, between two groups of pages");
         let Some(job) = self.kernel.take_job(domain) else { return };
         self.mechanisms.suspended(domain, false);
@@ -86,19 +86,19 @@ impl<M: Mechanisms> Page<M> {
         }
     }
 
-    fn give_back(&mut self, domain: u32, job: &crate::kernel::Job) {
+    fn give_back(&mut self, domain: Domain, job: &crate::kernel::Job) {
         self.kernel.give_back(domain, job);
         self.mechanisms.filled(&self.kernel, domain, job.unit);
     }
 
     /// Whether an empty unit waits for its erase.
-    pub(crate) fn has_emptied(&self, domain: u32) -> bool {
+    pub(crate) fn has_emptied(&self, domain: Domain) -> bool {
         let job = self.kernel.job(domain);
         job.is_some_and(|job| self.is_emptied(domain, job.unit)) || self.kernel.has_deferred(domain)
     }
 
     /// Whether only the erase of a victim is left.
-    fn is_emptied(&self, domain: u32, unit: Unit) -> bool {
+    fn is_emptied(&self, domain: Domain, unit: Unit) -> bool {
         self.kernel.valid_of(unit) == 0 && !self.mechanisms.delays_erase(&self.kernel, domain, unit)
     }
 
@@ -106,7 +106,7 @@ impl<M: Mechanisms> Page<M> {
     ///
     /// # Panics
     /// Unless [`Page::has_emptied`].
-    pub(crate) fn erase_emptied(&mut self, domain: u32) {
+    pub(crate) fn erase_emptied(&mut self, domain: Domain) {
         let Some(&job) = self.kernel.job(domain) else { return };
         if self.kernel.valid_of(job.unit) > 0 {
             self.kernel.take_job(domain);
@@ -118,7 +118,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// Has a collection ahead of need go on with pages to copy: where its unit is empty, defers the erase and begins with
     /// the next victim. Returns whether there are such pages.
-    pub(crate) fn pass_over(&mut self, domain: u32) -> bool {
+    pub(crate) fn pass_over(&mut self, domain: Domain) -> bool {
         let Some(&job) = self.kernel.job(domain) else { return false };
         if !self.is_emptied(domain, job.unit) {
             return true;

@@ -2,7 +2,7 @@
 //!
 //! A call is a branch that the processor predicts, and inlines into the executor.
 
-use base::{Geometry, Instant, Lpn, Ppn, Seam, Unit};
+use base::{Die, Domain, Geometry, Instant, Lpn, Ppn, Queue, Seam, Unit};
 
 use crate::allocation::Allocation;
 use crate::fast::{self, Fast};
@@ -160,7 +160,7 @@ impl Ftl {
     }
 
     /// Does what is left to be done after a restart. Returns the domains that have collections to do then.
-    pub fn resume(&mut self, recovery: &Recovery, array: &mut impl Array) -> Vec<u32> {
+    pub fn resume(&mut self, recovery: &Recovery, array: &mut impl Array) -> Vec<Domain> {
         forward!(&mut self.mapping, page ftl => ftl.resume(recovery, array), fast _ => Vec::new())
     }
 
@@ -296,13 +296,13 @@ impl Ftl {
 
     /// Whether a domain has something to do before it takes host pages: a collection, or what a mechanism asks for.
     #[inline(always)]
-    pub fn is_busy(&self, domain: u32) -> bool {
+    pub fn is_busy(&self, domain: Domain) -> bool {
         forward!(&self.mapping, ftl => ftl.is_busy(domain))
     }
 
     /// Why a domain is collected, if it is.
     #[inline]
-    pub fn why(&self, domain: u32) -> Option<Why> {
+    pub fn why(&self, domain: Domain) -> Option<Why> {
         forward!(&self.mapping, ftl => ftl.why(domain))
     }
 
@@ -317,42 +317,42 @@ impl Ftl {
 
     /// The domain that owns the map entry of a page.
     #[inline]
-    pub fn owner_of(&self, lpn: Lpn) -> u32 {
+    pub fn owner_of(&self, lpn: Lpn) -> Domain {
         let owner = match &self.mapping {
             Mapping::Page(ftl) => ftl.mechanisms.owner_of(lpn),
             Mapping::Plain(_) | Mapping::Fast(_) => None,
         };
-        owner.unwrap_or_else(|| self.allocation.queue_of(lpn))
+        owner.unwrap_or_else(|| self.allocation.domain_of(lpn).expect("a static order"))
     }
 
     /// Units that can be written before garbage has to be collected: free ones or, under hybrid mapping, log blocks
     /// that are not in use.
     #[inline]
-    pub fn spare_units(&self, domain: u32) -> u32 {
+    pub fn spare_units(&self, domain: Domain) -> u32 {
         forward!(&self.mapping, page ftl => ftl.kernel.free(domain), fast ftl => ftl.spare_log_blocks(domain))
     }
 
     /// Whether a collection stands at a preemption point (Wen and Chang, section 3.3), as far as the mapping knows: what
     /// was read for it is programmed first.
     #[inline]
-    pub fn rests(&self, domain: u32) -> bool {
+    pub fn rests(&self, domain: Domain) -> bool {
         forward!(&self.mapping, page _ftl => true, fast ftl => ftl.rests(domain))
     }
 
     /// Whether a unit that was emptied ahead of need waits for its erase.
-    pub fn has_emptied(&self, domain: u32) -> bool {
+    pub fn has_emptied(&self, domain: Domain) -> bool {
         forward!(&self.mapping, ftl => ftl.has_emptied(domain))
     }
 
     /// What a domain does next, and with which pages, which are put into `group`. [`Ftl::advance`] comes first: it begins
     /// and ends what is due.
     #[inline(always)]
-    pub fn op(&self, domain: u32, group: &mut Group) -> Option<Step> {
+    pub fn op(&self, domain: Domain, group: &mut Group) -> Option<Step> {
         forward!(&self.mapping, ftl => ftl.op(domain, group))
     }
 
     /// The domain of a die whose turn it is, round robin over those that accept pages from a dynamic allocation.
-    pub fn peek_domain_of(&self, die: u32) -> Option<u32> {
+    pub fn peek_domain_of(&self, die: Die) -> Option<Domain> {
         forward!(&self.mapping, page ftl => ftl.peek_domain_of(die), fast _ => None)
     }
 }
@@ -362,7 +362,7 @@ impl Ftl {
     /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written; if
     /// not, it has something to do first ([`Ftl::advance`]).
     #[inline(always)]
-    pub fn prepare(&mut self, domain: u32, lpn: Lpn) -> bool {
+    pub fn prepare(&mut self, domain: Domain, lpn: Lpn) -> bool {
         forward!(&mut self.mapping, page ftl => ftl.prepare(domain, lpn), fast ftl => !ftl.is_busy(domain))
     }
 
@@ -397,14 +397,14 @@ impl Ftl {
     /// # Panics
     /// If the domain is busy, or there is no such page.
     #[inline]
-    pub fn write(&mut self, domain: u32, lpn: Lpn) -> Placed {
+    pub fn write(&mut self, domain: Domain, lpn: Lpn) -> Placed {
         forward!(&mut self.mapping, ftl => ftl.write(domain, lpn))
     }
 
     /// The same, if the place that the page would get suits. It is asked for once, and a unit is open for it then, whether
     /// it suits or not.
     #[inline]
-    pub fn write_if(&mut self, domain: u32, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+    pub fn write_if(&mut self, domain: Domain, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
         forward!(&mut self.mapping, ftl => ftl.write_if(domain, lpn, suits))
     }
 
@@ -415,19 +415,19 @@ impl Ftl {
 
     /// The domain that takes a page when no time passes.
     #[inline]
-    pub fn domain_without_time(&mut self, lpn: Lpn) -> u32 {
+    pub fn domain_without_time(&mut self, lpn: Lpn) -> Domain {
         forward!(&mut self.mapping, page ftl => ftl.domain_without_time(lpn), fast ftl => ftl.domain_of(lpn))
     }
 
     /// The next die of a queue, round robin, that is idle and has a domain that accepts pages. `idle` has one
     /// bit per die of the queue, in the order of [`crate::allocation::Dynamic::dies`]: on a busy device few
     /// are set, and this is asked after every event.
-    pub fn next_die_of(&mut self, queue: u32, idle: &[u64]) -> Option<u32> {
+    pub fn next_die_of(&mut self, queue: Queue, idle: &[u64]) -> Option<Die> {
         forward!(&mut self.mapping, page ftl => ftl.next_die_of(queue, idle), fast _ => None)
     }
 
     /// A domain of a die gets a page: the round robin of [`Ftl::peek_domain_of`] goes on behind it.
-    pub fn rotate(&mut self, die: u32, domain: u32) {
+    pub fn rotate(&mut self, die: Die, domain: Domain) {
         forward!(&mut self.mapping, page ftl => ftl.rotate(die, domain), fast _ => {});
     }
 }
@@ -436,20 +436,20 @@ impl Ftl {
 impl Ftl {
     /// Begins and ends what is due in a domain, so that [`Ftl::op`] has an answer.
     #[inline(always)]
-    pub fn advance(&mut self, domain: u32) {
+    pub fn advance(&mut self, domain: Domain) {
         forward!(&mut self.mapping, ftl => ftl.advance(domain));
     }
 
     /// Places a page of the operation in hand. `None` if it was to be copied, and was overwritten or trimmed since.
     #[inline(always)]
-    pub fn place(&mut self, domain: u32, put: Put<'_>) -> Option<Placed> {
+    pub fn place(&mut self, domain: Domain, put: Put<'_>) -> Option<Placed> {
         forward!(&mut self.mapping, ftl => ftl.place(domain, put))
     }
 
     /// The same, if the place that the page would get suits. It is asked for once, and a unit is open for it then, whether
     /// it suits or not.
     #[inline]
-    pub fn place_if(&mut self, domain: u32, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+    pub fn place_if(&mut self, domain: Domain, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
         forward!(&mut self.mapping, ftl => ftl.place_if(domain, put, suits))
     }
 
@@ -458,18 +458,18 @@ impl Ftl {
     /// # Panics
     /// If it was not asked for.
     #[inline]
-    pub fn finish(&mut self, domain: u32, done: Done) -> Finished {
+    pub fn finish(&mut self, domain: Domain, done: Done) -> Finished {
         forward!(&mut self.mapping, ftl => ftl.finish(domain, done))
     }
 
     /// Carries out whatever a domain has to do, at once.
-    pub fn collect(&mut self, domain: u32, array: &mut impl Array) {
+    pub fn collect(&mut self, domain: Domain, array: &mut impl Array) {
         forward!(&mut self.mapping, ftl => ftl.collect(domain, array));
     }
 
     /// Domains whose collection began along with another's since the last call, in the order of beginning.
     #[inline]
-    pub fn take_early(&mut self) -> impl Iterator<Item = u32> + use<> {
+    pub fn take_early(&mut self) -> impl Iterator<Item = Domain> + use<> {
         let early = match &mut self.mapping {
             Mapping::Page(ftl) => std::mem::take(&mut ftl.early),
             Mapping::Plain(_) | Mapping::Fast(_) => Vec::new(),
@@ -479,7 +479,7 @@ impl Ftl {
 
     /// A domain that has something to do because of another one, or may go on, since it was last named.
     #[inline]
-    pub fn take_woken(&mut self) -> Option<u32> {
+    pub fn take_woken(&mut self) -> Option<Domain> {
         match &mut self.mapping {
             Mapping::Page(ftl) => ftl.kernel.take_woken(),
             Mapping::Plain(_) | Mapping::Fast(_) => None,
@@ -500,14 +500,14 @@ impl Ftl {
 impl Ftl {
     /// Begins a collection ahead of need, or goes on with one that was suspended. Returns whether there is anything
     /// to collect.
-    pub fn begin_ahead(&mut self, domain: u32) -> bool {
+    pub fn begin_ahead(&mut self, domain: Domain) -> bool {
         forward!(&mut self.mapping, page ftl => ftl.begin_ahead(domain),
             fast ftl => !ftl.is_busy(domain) && ftl.begin_ahead(domain))
     }
 
     /// Suspends a collection ahead of need, so that the domain takes host pages, if that can be done now. Returns whether
     /// it was.
-    pub fn suspend(&mut self, domain: u32) -> bool {
+    pub fn suspend(&mut self, domain: Domain) -> bool {
         forward!(&mut self.mapping, ftl => {
             let may = ftl.may_suspend(domain);
             if may {
@@ -519,7 +519,7 @@ impl Ftl {
 
     /// Has a collection ahead of need, which has to rest, go on with the erase of an emptied unit, or with pages to copy: if
     /// need be in another unit, so that the erase of an emptied one is left for later. Returns whether it does.
-    pub fn take_turn(&mut self, domain: u32, turn: Turn) -> bool {
+    pub fn take_turn(&mut self, domain: Domain, turn: Turn) -> bool {
         match turn {
             Turn::Copy => forward!(&mut self.mapping, ftl => ftl.pass_over(domain)),
             Turn::Erase => {

@@ -3,7 +3,7 @@
 //! It is compiled twice: [`Plain`](crate::mechanism::Plain) without any mechanism, so that what is not in force costs
 //! nothing, and with all of them ([`All`](crate::mechanism::All)).
 
-use base::{Cause, Geometry, Instant, Lpn, Ppn, Unit};
+use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Unit};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
@@ -40,7 +40,7 @@ pub(crate) struct Page<M> {
     /// By domain: what comes next.
     next: Vec<Decided>,
     /// Domains whose collection began along with another's, until the executor takes note.
-    pub(crate) early: Vec<u32>,
+    pub(crate) early: Vec<Domain>,
 }
 
 // Set-up, and what is asked.
@@ -105,30 +105,30 @@ impl<M: Mechanisms> Page<M> {
 
     /// Whether a domain has something to do before it takes host pages: a collection, or what is pending besides.
     #[inline]
-    pub(crate) fn is_busy(&self, domain: u32) -> bool {
+    pub(crate) fn is_busy(&self, domain: Domain) -> bool {
         self.kernel.job(domain).is_some() || !M::IS_PLAIN && self.on_demand && self.is_pending(domain)
     }
 
     /// Whether something is pending in a domain besides a collection.
-    pub(crate) fn is_pending(&self, domain: u32) -> bool {
-        self.waiting[domain as usize].is_some() || self.mechanisms.is_pending(domain)
+    pub(crate) fn is_pending(&self, domain: Domain) -> bool {
+        self.waiting[domain.index()].is_some() || self.mechanisms.is_pending(domain)
     }
 
     /// Whether a dynamic allocation may give a page to a domain now.
     #[inline]
-    pub(crate) fn accepts(&self, domain: u32) -> bool {
+    pub(crate) fn accepts(&self, domain: Domain) -> bool {
         let valid = self.kernel.valid(domain) + if M::IS_PLAIN { 0 } else { self.mechanisms.promised(domain) };
         u64::from(valid) < self.kernel.budget().max_valid && !self.is_busy(domain)
     }
 
     /// Why a domain is collected, if it is.
     #[inline]
-    pub(crate) fn why(&self, domain: u32) -> Option<Why> {
+    pub(crate) fn why(&self, domain: Domain) -> Option<Why> {
         self.kernel.job(domain).map(|job| job.why)
     }
 
     /// What the erase of a unit means.
-    pub(crate) fn erasure(&self, domain: u32, unit: Unit) -> Erasure {
+    pub(crate) fn erasure(&self, domain: Domain, unit: Unit) -> Erasure {
         match self.kernel.job(domain) {
             Some(job) if job.unit == unit => {
                 Erasure { unit, cause: job.cause, forward: job.why == Why::Ahead, ends: true }
@@ -161,11 +161,11 @@ impl<M: Mechanisms> Page<M> {
     /// The stream that the data of a page are about to be copied to: that of the host page that they go under, or their
     /// own.
     #[inline]
-    pub(crate) fn stream_of_copy(&self, domain: u32, from: Ppn) -> usize {
+    pub(crate) fn stream_of_copy(&self, domain: Domain, from: Ppn) -> usize {
         if M::IS_PLAIN {
             return 0;
         }
-        match self.waiting[domain as usize] {
+        match self.waiting[domain.index()] {
             Some(stream) if self.kernel.job(domain).is_none() => usize::from(stream),
             _ => self.kernel.lpn_at(from).map_or(0, |lpn| self.copy_stream(lpn)),
         }
@@ -176,11 +176,11 @@ impl<M: Mechanisms> Page<M> {
 impl<M: Mechanisms> Page<M> {
     /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written.
     #[inline]
-    pub(crate) fn prepare(&mut self, domain: u32, lpn: Lpn) -> bool {
+    pub(crate) fn prepare(&mut self, domain: Domain, lpn: Lpn) -> bool {
         M::IS_PLAIN || !self.on_demand || self.prepare_on_demand(domain, lpn)
     }
 
-    fn prepare_on_demand(&mut self, domain: u32, lpn: Lpn) -> bool {
+    fn prepare_on_demand(&mut self, domain: Domain, lpn: Lpn) -> bool {
         if self.is_busy(domain) || !self.prepare_entry(lpn) {
             return false;
         }
@@ -192,7 +192,7 @@ impl<M: Mechanisms> Page<M> {
         if !self.mechanisms.guards_pages() {
             return true;
         }
-        self.waiting[domain as usize] = Some(stream as u8);
+        self.waiting[domain.index()] = Some(stream as u8);
         self.decide(domain, &mut Group::EMPTY.clone()).is_none()
     }
 
@@ -225,7 +225,7 @@ impl<M: Mechanisms> Page<M> {
     /// # Panics
     /// If the domain is busy, or there is no such page.
     #[inline]
-    pub(crate) fn write(&mut self, domain: u32, lpn: Lpn) -> Placed {
+    pub(crate) fn write(&mut self, domain: Domain, lpn: Lpn) -> Placed {
         assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
         let old = self.kernel.lookup(lpn);
         let stream = self.host_stream(lpn, old.is_some());
@@ -234,7 +234,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// The same, if the place of the page suits.
     #[inline]
-    pub(crate) fn write_if(&mut self, domain: u32, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+    pub(crate) fn write_if(&mut self, domain: Domain, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
         assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
         let old = self.kernel.lookup(lpn);
         let stream = self.host_stream(lpn, old.is_some());
@@ -242,7 +242,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     #[inline(always)]
-    fn write_to(&mut self, domain: u32, stream: usize, lpn: Lpn, old: Option<Ppn>) -> Placed {
+    fn write_to(&mut self, domain: Domain, stream: usize, lpn: Lpn, old: Option<Ppn>) -> Placed {
         if let Some(old) = old {
             self.kernel.invalidate(old);
         }
@@ -259,7 +259,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Begins a collection if the host's active block is full and the domain is down to its reserve.
-    pub(crate) fn collect_if_needed(&mut self, domain: u32) {
+    pub(crate) fn collect_if_needed(&mut self, domain: Domain) {
         if self.kernel.job(domain).is_none() && !self.kernel.is_open(domain, 0) && self.kernel.is_short(domain) {
             self.collect_for_room(domain, 0);
         }
@@ -276,7 +276,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     #[inline]
-    pub(crate) fn note_placed(&mut self, domain: u32, lpn: Lpn, place: Place, origin: Origin) {
+    pub(crate) fn note_placed(&mut self, domain: Domain, lpn: Lpn, place: Place, origin: Origin) {
         if let Some(unit) = place.filled {
             self.mechanisms.filled(&self.kernel, domain, unit);
         }
@@ -300,7 +300,7 @@ impl<M: Mechanisms> Page<M> {
 impl<M: Mechanisms> Page<M> {
     /// Begins and ends what is due in a domain, so that [`Page::op`] has an answer.
     #[inline(always)]
-    pub(crate) fn advance(&mut self, domain: u32) {
+    pub(crate) fn advance(&mut self, domain: Domain) {
         if M::IS_PLAIN {
             self.advance_cursor(domain);
         } else {
@@ -309,7 +309,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     #[inline]
-    fn advance_cursor(&mut self, domain: u32) {
+    fn advance_cursor(&mut self, domain: Domain) {
         let Some(&job) = self.kernel.job(domain) else { return };
         if let Some(cursor) = self.kernel.next_valid(job.unit, job.cursor)
             && let Some(own) = self.kernel.job_mut(domain)
@@ -318,26 +318,26 @@ impl<M: Mechanisms> Page<M> {
         }
     }
 
-    fn advance_agenda(&mut self, domain: u32) {
+    fn advance_agenda(&mut self, domain: Domain) {
         let mut group = Group::EMPTY;
         let step = self.take_in_hand(domain, &mut group);
-        let next = &mut self.next[domain as usize];
+        let next = &mut self.next[domain.index()];
         next.step = step;
         next.group.assign(&group);
     }
 
     /// Decides what a domain does next.
-    fn take_in_hand(&mut self, domain: u32, group: &mut Group) -> Option<Step> {
+    fn take_in_hand(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
         let step = if self.on_demand { self.decide(domain, group) } else { self.decide_job(domain, group) };
-        self.next[domain as usize].stream = group.stream;
+        self.next[domain.index()].stream = group.stream;
         step
     }
 
     /// What a domain does next, and with which pages. Asking changes nothing; [`Page::advance`] comes first.
     #[inline(always)]
-    pub(crate) fn op(&self, domain: u32, group: &mut Group) -> Option<Step> {
+    pub(crate) fn op(&self, domain: Domain, group: &mut Group) -> Option<Step> {
         if !M::IS_PLAIN {
-            let next = &self.next[domain as usize];
+            let next = &self.next[domain.index()];
             group.assign(&next.group);
             return next.step;
         }
@@ -353,7 +353,7 @@ impl<M: Mechanisms> Page<M> {
     /// Moves a page that was read for a collection: its new place, or `None` if it was overwritten or trimmed since and
     /// there is nothing to move.
     #[inline(always)]
-    fn copy(&mut self, domain: u32, from: Ppn) -> Option<Placed> {
+    fn copy(&mut self, domain: Domain, from: Ppn) -> Option<Placed> {
         let unit = self.kernel.geometry().unit_of(from);
         let placed = self.copy_from(domain, self.stream_in_hand(domain), unit, from)?;
         if !M::IS_PLAIN && self.on_demand {
@@ -364,7 +364,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// Moves a page of a unit.
     #[inline(always)] // Once per page of a collection: a call would pass its result through memory.
-    fn copy_from(&mut self, domain: u32, stream: usize, unit: Unit, from: Ppn) -> Option<Placed> {
+    fn copy_from(&mut self, domain: Domain, stream: usize, unit: Unit, from: Ppn) -> Option<Placed> {
         let lpn = self.kernel.detach(unit, from)?;
         let place = self.kernel.place(domain, stream, lpn);
         if !M::IS_PLAIN {
@@ -383,12 +383,12 @@ impl<M: Mechanisms> Page<M> {
 
     /// The stream of the pages that the operation in hand programs.
     #[inline]
-    fn stream_in_hand(&self, domain: u32) -> usize {
-        if M::IS_PLAIN { 0 } else { usize::from(self.next[domain as usize].stream) }
+    fn stream_in_hand(&self, domain: Domain) -> usize {
+        if M::IS_PLAIN { 0 } else { usize::from(self.next[domain.index()].stream) }
     }
 
     /// The place of a dummy page, which [`Group::pads`] or [`Op::Pad`] asked for.
-    fn pad(&mut self, domain: u32) -> Placed {
+    fn pad(&mut self, domain: Domain) -> Placed {
         let stream = self.stream_in_hand(domain);
         let place = self.kernel.place_dummy(domain, stream);
         if let Some(unit) = place.filled {
@@ -401,7 +401,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Places what is combined of the pages of a group, for [`Op::Combine`] under that cause.
-    fn combine(&mut self, domain: u32, cause: Cause, pages: &[Ppn]) -> Placed {
+    fn combine(&mut self, domain: Domain, cause: Cause, pages: &[Ppn]) -> Placed {
         let combined = self.mechanisms.combine(&mut self.kernel, domain, cause, pages);
         let at = combined.place.at;
         let (holds, tag) = match combined.lpn {
@@ -425,7 +425,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// Places a page of the operation in hand. `None` if it was to be copied, and was overwritten or trimmed since.
     #[inline(always)]
-    pub(crate) fn place(&mut self, domain: u32, put: Put<'_>) -> Option<Placed> {
+    pub(crate) fn place(&mut self, domain: Domain, put: Put<'_>) -> Option<Placed> {
         match put {
             Put::Copy(from) => self.copy(domain, from),
             Put::Dummy => Some(self.pad(domain)),
@@ -435,7 +435,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// The same, if the place of the page suits; opens a unit if none is open.
     #[inline]
-    pub(crate) fn place_if(&mut self, domain: u32, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+    pub(crate) fn place_if(&mut self, domain: Domain, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
         let at = match put {
             Put::Copy(_) | Put::Dummy => self.kernel.next_place(domain, self.stream_in_hand(domain)),
             Put::Combined(cause, _) => self.mechanisms.combined_place(&mut self.kernel, domain, cause),
@@ -444,7 +444,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Something that was asked for is done.
-    pub(crate) fn finish(&mut self, domain: u32, done: Done) -> Finished {
+    pub(crate) fn finish(&mut self, domain: Domain, done: Done) -> Finished {
         match done {
             Done::Read => Finished::Entry(self.mechanisms.was_read(&mut self.kernel, domain)),
             Done::Committed => {
@@ -463,7 +463,7 @@ impl<M: Mechanisms> Page<M> {
     ///
     /// # Panics
     /// If the unit was not to be erased or still holds valid pages.
-    fn erased(&mut self, domain: u32, unit: Unit) {
+    fn erased(&mut self, domain: Domain, unit: Unit) {
         let why = self.kernel.job(domain).filter(|job| job.unit == unit).map(|job| job.why);
         if why.is_some() {
             self.kernel.take_job(domain);
@@ -492,7 +492,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Begins what is due between two collections, unless the last one was of that kind.
-    fn begin_what_is_due(&mut self, domain: u32, last: Why) {
+    fn begin_what_is_due(&mut self, domain: Domain, last: Why) {
         if last != Why::Level
             && !self.is_busy(domain)
             && self.mechanisms.may_begin(&self.kernel, domain, Why::Level)
@@ -503,7 +503,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// What a domain without anything on demand does next: the job in hand.
-    fn decide_job(&mut self, domain: u32, group: &mut Group) -> Option<Step> {
+    fn decide_job(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
         group.clear();
         let job = *self.kernel.job(domain)?;
         if self.kernel.valid_of(job.unit) == 0 {
@@ -513,7 +513,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Ends what has nothing left to do.
-    pub(crate) fn settle(&mut self, domain: u32) {
+    pub(crate) fn settle(&mut self, domain: Domain) {
         if self.on_demand && self.kernel.job(domain).is_none() && self.is_pending(domain) {
             self.decide(domain, &mut Group::EMPTY.clone());
         }
@@ -570,12 +570,12 @@ impl<M: Mechanisms> Page<M> {
     /// A sentence that names the first disagreement.
     pub(crate) fn check(&self) -> Result<(), String> {
         self.kernel.check()?;
-        (0..self.kernel.geometry().domains()).try_for_each(|domain| self.check_keepers(domain))?;
+        self.kernel.geometry().all_domains().try_for_each(|domain| self.check_keepers(domain))?;
         self.mechanisms.check(&self.kernel)
     }
 
     /// Units that are set aside or in work are just those that somebody knows of.
-    fn check_keepers(&self, domain: u32) -> Result<(), String> {
+    fn check_keepers(&self, domain: Domain) -> Result<(), String> {
         let (mut aside, mut in_work) = (Vec::new(), Vec::new());
         self.mechanisms.kept(domain, &mut aside, &mut in_work);
         in_work.extend(self.kernel.job(domain).map(|job| job.unit));
@@ -601,7 +601,7 @@ impl<M: Mechanisms> Page<M> {
 // Without time.
 impl<M: Mechanisms> Page<M> {
     /// Carries out whatever collections a domain needs, at once.
-    pub(crate) fn collect(&mut self, domain: u32, array: &mut impl Array) {
+    pub(crate) fn collect(&mut self, domain: Domain, array: &mut impl Array) {
         if M::IS_PLAIN || !self.on_demand && self.kernel.geometry().unit_width == 1 {
             while let Some(&job) = self.kernel.job(domain) {
                 self.empty(domain, job, array);
@@ -617,7 +617,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Moves every valid page of a job's unit.
-    fn empty(&mut self, domain: u32, job: crate::kernel::Job, array: &mut impl Array) {
+    fn empty(&mut self, domain: Domain, job: crate::kernel::Job, array: &mut impl Array) {
         let slots = self.kernel.geometry().unit_slots();
         let Ppn(first) = self.kernel.geometry().ppn(job.unit, 0);
         for slot in job.cursor..(job.cursor + PREFETCH_DISTANCE).min(slots) {
@@ -637,7 +637,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Does what a domain has to do, one operation after the other.
-    fn carry_out(&mut self, domain: u32, array: &mut impl Array) {
+    fn carry_out(&mut self, domain: Domain, array: &mut impl Array) {
         let mut steps = 0u64;
         let mut group = Group::EMPTY;
         loop {
@@ -667,7 +667,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Moves the pages of a group, and fills up behind them.
-    fn move_group(&mut self, domain: u32, cause: Cause, group: &Group, array: &mut impl Array) {
+    fn move_group(&mut self, domain: Domain, cause: Cause, group: &Group, array: &mut impl Array) {
         for &from in group.pages() {
             let placed = self.copy(domain, from).expect("nothing changes in between");
             if !array.moved(cause, from, placed) {
@@ -680,7 +680,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Programs a dummy page.
-    fn fill_up(&mut self, domain: u32, cause: Cause, array: &mut impl Array) {
+    fn fill_up(&mut self, domain: Domain, cause: Cause, array: &mut impl Array) {
         let placed = self.pad(domain);
         if !array.combined(cause, &Group::EMPTY, placed) {
             self.repair(placed.at, None, array);

@@ -6,7 +6,7 @@
 //! whose erase was interrupted are erased again. Frontiers go on where they stopped; a wordline in which a
 //! lower page was lost is filled up with dummy pages, and lower pages count as uncovered.
 
-use base::{Cause, Geometry, Lpn, Ppn, Unit};
+use base::{Cause, Domain, Geometry, Lpn, Ppn, Unit};
 
 use crate::kernel::{Frontier, Kind, Spare};
 use crate::mechanism::{Mechanisms, Origin};
@@ -180,7 +180,7 @@ impl<M: Mechanisms> Page<M> {
                 self.kernel.adopt_frontier(domain, stream, Frontier { unit, slot: next });
             }
         }
-        for domain in 0..self.kernel.geometry().domains() {
+        for domain in self.kernel.geometry().all_domains() {
             for stream in 0..self.kernel.streams().of_data() {
                 if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
                     let found = &scan[unit.index()];
@@ -226,7 +226,7 @@ impl<M: Mechanisms> Page<M> {
     /// Does what is left to be done after a restart. Returns the domains that have collections to do then.
     ///
     /// The power may go off again in the middle of it; then what is left is for the next restart.
-    pub(crate) fn resume(&mut self, recovery: &Recovery, array: &mut impl Array) -> Vec<u32> {
+    pub(crate) fn resume(&mut self, recovery: &Recovery, array: &mut impl Array) -> Vec<Domain> {
         for &unit in &recovery.erase {
             array.erased(Erasure { unit, cause: Cause::Gc, forward: false, ends: false });
             self.kernel.free_unit(self.kernel.geometry().domain_of_unit(unit), unit);
@@ -236,7 +236,7 @@ impl<M: Mechanisms> Page<M> {
             let placed = self.rescue(rescue);
             assert!(array.rewritten(Cause::Backup, rescue.source(), placed), "no program fails during a restart");
         }
-        let domains = 0..self.kernel.geometry().domains();
+        let domains = self.kernel.geometry().all_domains();
         if !self.on_demand {
             domains.clone().for_each(|domain| self.collect_if_needed(domain));
         }
@@ -260,7 +260,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Places a page anew that lost its place.
-    pub(crate) fn rewrite(&mut self, domain: u32, stream: usize, lpn: Lpn, source: Source) -> Placed {
+    pub(crate) fn rewrite(&mut self, domain: Domain, stream: usize, lpn: Lpn, source: Source) -> Placed {
         if let Some(old) = self.kernel.lookup(lpn) {
             self.kernel.invalidate(old);
         }
@@ -271,7 +271,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Ends the filling of an active block before it is full.
-    pub(crate) fn seal(&mut self, domain: u32, stream: usize) {
+    pub(crate) fn seal(&mut self, domain: Domain, stream: usize) {
         let unit = self.kernel.close(domain, stream);
         self.mechanisms.sealed(&self.kernel, domain, unit);
         self.mechanisms.filled(&self.kernel, domain, unit);

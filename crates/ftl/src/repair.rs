@@ -3,7 +3,7 @@
 //! The unit takes no more pages. It is emptied like any other and used again: a failure is taken as
 //! transient, blocks are not retired.
 
-use base::{Cause, Lpn, Ppn};
+use base::{Cause, Domain, Lpn, Ppn};
 
 use crate::mechanism::Mechanisms;
 use crate::ops::{Array, Source};
@@ -37,7 +37,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// The valid lower pages of a page's wordline, and where their data are left.
-    fn hurt_below(&self, domain: u32, at: Ppn) -> Vec<(Lpn, Source)> {
+    fn hurt_below(&self, domain: Domain, at: Ppn) -> Vec<(Lpn, Source)> {
         let (unit, slot) = self.kernel.geometry().unit_and_slot(at);
         let below = (0..slot).filter(|&lower| self.kernel.wordlines().share(lower, slot));
         let pages = below.map(|lower| self.kernel.geometry().ppn(unit, lower));

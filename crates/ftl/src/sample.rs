@@ -1,11 +1,16 @@
 //! Small kernels for the unit tests of mechanisms.
 
-use base::{Cell, Geometry, Lpn, ParamValue, Ppn, ProgramOrder, Selection};
+use base::{Cell, Domain, Geometry, Lpn, ParamValue, Ppn, ProgramOrder, Selection};
 
 use crate::Policies;
 use crate::allocation::Allocation;
 use crate::kernel::Kernel;
 use crate::mechanism::{All, Mechanisms as _, Plan};
+
+/// The first domain of a device.
+pub(crate) const FIRST: Domain = Domain::new(0);
+/// The second one.
+pub(crate) const SECOND: Domain = Domain::new(1);
 
 /// A seam, its choice, and parameters of that.
 pub(crate) type Chosen<'a> = (&'a str, &'a str, &'a [(&'static str, ParamValue)]);
@@ -49,5 +54,5 @@ pub(crate) fn kernel(geometry: Geometry, user_pages: u64, policies: &Policies<'_
 
 /// Writes pages to a stream, and returns where they are.
 pub(crate) fn write(kernel: &mut Kernel, stream: usize, lpns: impl IntoIterator<Item = u32>) -> Vec<Ppn> {
-    lpns.into_iter().map(|lpn| kernel.place_new(0, stream, Lpn(lpn), true).at).collect()
+    lpns.into_iter().map(|lpn| kernel.place_new(FIRST, stream, Lpn(lpn), true).at).collect()
 }

@@ -1,7 +1,8 @@
 //! Dynamic allocation: whose turn it is, by queue among its dies and by die among its domains.
 
-use base::Lpn;
+use base::{Die, Domain, Lpn, Queue};
 
+use crate::allocation::Allocation;
 use crate::mechanism::Mechanisms;
 use crate::page::Page;
 
@@ -12,24 +13,27 @@ impl<M: Mechanisms> Page<M> {
     /// # Panics
     /// If no domain accepts pages, which the limit on the user space rules out.
     #[inline]
-    pub(crate) fn domain_without_time(&mut self, lpn: Lpn) -> u32 {
-        let queue = self.allocation.queue_of(lpn);
-        let Some(dynamic) = self.allocation.dynamic() else { return queue };
+    pub(crate) fn domain_without_time(&mut self, lpn: Lpn) -> Domain {
+        let dynamic = match &self.allocation {
+            Allocation::Striped(order) => return order.domain_of(lpn),
+            Allocation::Dynamic(dynamic) => dynamic,
+        };
+        let queue = dynamic.queue_of(lpn);
         let burst = dynamic.burst();
         let dies = dynamic.dies(queue).len() as u32;
         for _ in 0..=dies {
-            let left = &mut self.turns.burst_left[queue as usize];
+            let left = &mut self.turns.burst_left[queue.index()];
             if *left > 0 {
                 *left -= 1;
-                let turn = self.turns.next_die[queue as usize];
+                let turn = self.turns.next_die[queue.index()];
                 let die = self.allocation.dynamic().expect("checked").dies(queue)[turn as usize];
                 if let Some(domain) = self.peek_domain_of(die) {
                     self.rotate(die, domain);
                     return domain;
                 }
             }
-            self.turns.burst_left[queue as usize] = burst;
-            let turn = &mut self.turns.next_die[queue as usize];
+            self.turns.burst_left[queue.index()] = burst;
+            let turn = &mut self.turns.next_die[queue.index()];
             *turn = if *turn + 1 == dies { 0 } else { *turn + 1 };
         }
         panic!("no plane accepts a page: the user space exceeds what the spare space can serve");
@@ -38,9 +42,9 @@ impl<M: Mechanisms> Page<M> {
     /// The next die of a queue, round robin, that is idle and has a domain that accepts pages. `idle` has one
     /// bit per die of the queue, in the order of [`crate::allocation::Dynamic::dies`]: on a busy device few
     /// are set, and this is asked after every event.
-    pub(crate) fn next_die_of(&mut self, queue: u32, idle: &[u64]) -> Option<u32> {
+    pub(crate) fn next_die_of(&mut self, queue: Queue, idle: &[u64]) -> Option<Die> {
         let dies = self.allocation.dynamic()?.dies(queue);
-        let start = self.turns.next_die[queue as usize] as usize;
+        let start = self.turns.next_die[queue.index()] as usize;
         let (first, below_start) = (start / 64, (1u64 << (start % 64)) - 1);
         // The word with the start comes first, from the start on, and last, up to the start.
         for step in 0..=idle.len() {
@@ -55,7 +59,7 @@ impl<M: Mechanisms> Page<M> {
                 bits &= bits - 1;
                 let die = dies[turn];
                 if self.kernel.geometry().domains_of_die(die).any(|domain| self.accepts(domain)) {
-                    self.turns.next_die[queue as usize] = if turn + 1 == dies.len() { 0 } else { turn as u32 + 1 };
+                    self.turns.next_die[queue.index()] = if turn + 1 == dies.len() { 0 } else { turn as u32 + 1 };
                     return Some(die);
                 }
             }
@@ -64,15 +68,16 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// The domain of a die whose turn it is, round robin over those that accept pages.
-    pub(crate) fn peek_domain_of(&self, die: u32) -> Option<u32> {
-        let count = self.kernel.geometry().domains_per_die();
-        let start = self.turns.next_domain[die as usize];
-        (0..count).map(|offset| die * count + (start + offset) % count).find(|&domain| self.accepts(domain))
+    pub(crate) fn peek_domain_of(&self, die: Die) -> Option<Domain> {
+        let domains = self.kernel.geometry().domains_of_die(die);
+        let start = self.turns.next_domain[die.index()] as usize;
+        let (before, from) = (domains.clone().take(start), domains.skip(start));
+        from.chain(before).find(|&domain| self.accepts(domain))
     }
 
     /// Goes on behind a domain of a die.
-    pub(crate) fn rotate(&mut self, die: u32, domain: u32) {
+    pub(crate) fn rotate(&mut self, die: Die, domain: Domain) {
         let count = self.kernel.geometry().domains_per_die();
-        self.turns.next_domain[die as usize] = (domain - die * count + 1) % count;
+        self.turns.next_domain[die.index()] = (domain.number() + 1) % count;
     }
 }

@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base::{
-    Cause, Cell, Choice, Dimensions, Geometry, Lpn, PageLayout, ParamValue, Ppn, ProgramOrder, Seam, Selection, Unit,
+    Cause, Cell, Choice, Dimensions, Domain, Geometry, Lpn, PageLayout, ParamValue, Ppn, ProgramOrder, Seam, Selection,
+    Unit,
 };
-use engine::Stream;
+use engine::Chance;
 use ftl::allocation::is_dynamic;
 use ftl::victim::{AnyVictim, Shape, UnitRecord, UnitState, VictimPolicy, View};
 use ftl::{Done, Finished, Ftl, Group, Holds, Op, OutOfMemory, Placed, Policies, Put, Step, Turn};
@@ -128,7 +129,7 @@ impl Bench {
     }
 
     /// Moves a page that was read; or trims it in between, so that there is nothing left to move.
-    fn copy(&mut self, domain: u32, from: Ppn, trimmed: bool) {
+    fn copy(&mut self, domain: Domain, from: Ppn, trimmed: bool) {
         let content = self.stored[&from.0];
         if trimmed && content.0 < self.ftl.user_pages() {
             self.trim(content.0);
@@ -141,7 +142,7 @@ impl Bench {
     }
 
     /// Carries out the collections of a domain, and of those that began along with it.
-    fn collect(&mut self, domain: u32) {
+    fn collect(&mut self, domain: Domain) {
         let mut waiting = vec![domain];
         while let Some(domain) = waiting.pop().or_else(|| self.ftl.take_woken()) {
             waiting.extend(self.ftl.take_early());
@@ -151,7 +152,7 @@ impl Bench {
 
     /// Carries out a domain's collections step by step, as an executor with time does; now and then a page
     /// is trimmed between its read and its program.
-    fn collect_one(&mut self, domain: u32) {
+    fn collect_one(&mut self, domain: Domain) {
         let mut steps = 0;
         let mut group = Group::EMPTY;
         while let Some(step) = self.next_step(domain, &mut group) {
@@ -166,7 +167,7 @@ impl Bench {
     }
 
     /// What a domain does next; asking twice gives the same.
-    fn next_step(&mut self, domain: u32, group: &mut Group) -> Option<Step> {
+    fn next_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
         self.ftl.advance(domain);
         let step = self.ftl.op(domain, group);
         let mut again = Group::EMPTY;
@@ -174,7 +175,7 @@ impl Bench {
         step
     }
 
-    fn carry_out(&mut self, domain: u32, Step { op, cause }: Step, group: &Group, trimmed: bool) {
+    fn carry_out(&mut self, domain: Domain, Step { op, cause }: Step, group: &Group, trimmed: bool) {
         match op {
             Op::Move => {
                 for &from in group.pages() {
@@ -206,7 +207,7 @@ impl Bench {
     }
 
     /// A backup, or the next version of a translation page.
-    fn combine(&mut self, domain: u32, cause: Cause, group: &Group) {
+    fn combine(&mut self, domain: Domain, cause: Cause, group: &Group) {
         let placed = self.place(domain, Put::Combined(cause, group));
         match placed.holds {
             Holds::Parity => {
@@ -226,14 +227,14 @@ impl Bench {
         }
     }
 
-    fn is_ahead(&self, domain: u32) -> bool {
+    fn is_ahead(&self, domain: Domain) -> bool {
         self.ftl.why(domain).is_some_and(|why| !why.is_foreground())
     }
 
     /// Some steps of a collection ahead of need, which then is put down where it may be. In between it passes empty
     /// units over, and erases them later.
-    fn go_ahead(&mut self, random: &mut Stream) {
-        let domain = random.below_u32(self.ftl.geometry().domains());
+    fn go_ahead(&mut self, random: &mut Chance) {
+        let domain = Domain::new(random.below_u32(self.ftl.geometry().domains()));
         self.begun += u32::from(self.ftl.begin_ahead(domain));
         let mut group = Group::EMPTY;
         for _ in 0..random.below(12) {
@@ -265,7 +266,7 @@ impl Bench {
     }
 
     /// Places a page after a first call, which finds its place unsuitable and changes nothing.
-    fn place(&mut self, domain: u32, put: Put<'_>) -> Placed {
+    fn place(&mut self, domain: Domain, put: Put<'_>) -> Placed {
         let mut announced = None;
         assert_eq!(self.ftl.place_if(domain, put, |at| announced.replace(at).is_some()), None);
         let placed = self.ftl.place(domain, put).expect("there is something to place");
@@ -273,7 +274,7 @@ impl Bench {
         placed
     }
 
-    fn fill(&mut self, domain: u32) {
+    fn fill(&mut self, domain: Domain) {
         let placed = self.place(domain, Put::Dummy);
         assert_eq!(placed.holds, Holds::Nothing);
         self.program(placed, (u32::MAX, 0));
@@ -295,7 +296,7 @@ impl Bench {
 
     /// A fill, random overwrites, a hot spot, trims, and a sequential pass.
     fn drive(&mut self, seed: u64, writes: u32) {
-        let mut random = Stream::new(seed, "conformance");
+        let mut random = Chance::new(seed, "conformance");
         let pages = self.ftl.user_pages();
         (0..pages).for_each(|lpn| self.write(lpn));
         self.check_data();
@@ -647,7 +648,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
                 let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
                 (0..pages as u32).for_each(|lpn| bench.write(lpn));
-                let mut random = Stream::new(case as u64, "ahead");
+                let mut random = Chance::new(case as u64, "ahead");
                 for _ in 0..600 {
                     match random.below(8) {
                         0 => bench.trim(random.below_u32(pages as u32)),
@@ -669,11 +670,12 @@ const SHAPE: Shape = Shape { domains: 3, units_per_domain: 9, slots: 6 };
 /// Closes, invalidates, chooses and removes units at random, as an FTL would, and holds a policy to its
 /// word: a choice is a closed unit of its domain, and there is one whenever a unit is closed.
 fn conform(policy: &mut impl VictimPolicy, seed: u64) {
-    let mut random = Stream::new(seed, "victims");
+    let mut random = Chance::new(seed, "victims");
     let mut units = vec![UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }; 27];
     for now in 0..3000u64 {
-        let domain = random.below_u32(SHAPE.domains);
-        let unit = Unit::new(domain * SHAPE.units_per_domain + random.below_u32(SHAPE.units_per_domain));
+        let number = random.below_u32(SHAPE.domains);
+        let domain = Domain::new(number);
+        let unit = Unit::new(number * SHAPE.units_per_domain + random.below_u32(SHAPE.units_per_domain));
         let state = &mut units[unit.index()];
         match (state.state, random.below(4)) {
             (UnitState::Free, _) => state.state = UnitState::Open,
@@ -694,7 +696,7 @@ fn conform(policy: &mut impl VictimPolicy, seed: u64) {
                 *state = UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }
             }
         }
-        let range = (domain * SHAPE.units_per_domain) as usize..((domain + 1) * SHAPE.units_per_domain) as usize;
+        let range = (number * SHAPE.units_per_domain) as usize..((number + 1) * SHAPE.units_per_domain) as usize;
         let closed = units[range.clone()].iter().filter(|unit| unit.state == UnitState::Closed).count();
         let before = units.clone();
         let choice = policy.choose(View { domain, valid: &units, slots: SHAPE.slots, now });
@@ -718,7 +720,7 @@ fn conform(policy: &mut impl VictimPolicy, seed: u64) {
 }
 
 fn built(choice: &'static Choice, seed: u64) -> AnyVictim {
-    let chance = (0..SHAPE.domains).map(|domain| Stream::new(seed, &format!("victim {domain}"))).collect();
+    let chance = (0..SHAPE.domains).map(|domain| Chance::new(seed, &format!("victim {domain}"))).collect();
     AnyVictim::build(&selection(choice), SHAPE, chance)
 }
 
@@ -761,15 +763,15 @@ impl VictimPolicy for Broken {
         }
     }
 
-    fn on_closed(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
+    fn on_closed(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
         self.sound.on_closed(domain, unit, valid, now);
     }
 
-    fn on_invalidated(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
+    fn on_invalidated(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
         self.sound.on_invalidated(domain, unit, valid, now);
     }
 
-    fn on_removed(&mut self, domain: u32, unit: Unit, valid: u32) {
+    fn on_removed(&mut self, domain: Domain, unit: Unit, valid: u32) {
         self.sound.on_removed(domain, unit, valid);
     }
 }
@@ -809,14 +811,15 @@ fn a_domain_under_collection_takes_no_host_page() {
     let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
     let mut lpns = (0..8).cycle();
-    while !ftl.is_busy(0) {
-        ftl.write(0, Lpn(lpns.next().expect("endless")));
+    let only = Domain::new(0);
+    while !ftl.is_busy(only) {
+        ftl.write(only, Lpn(lpns.next().expect("endless")));
     }
-    let panic = catch_unwind(AssertUnwindSafe(|| ftl.write(0, Lpn(0)))).expect_err("refused");
+    let panic = catch_unwind(AssertUnwindSafe(|| ftl.write(only, Lpn(0)))).expect_err("refused");
     assert!(panic.downcast_ref::<&str>().is_some_and(|text| text.contains("takes no host pages")));
     let early = catch_unwind(AssertUnwindSafe(|| {
         let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
-        ftl.finish(0, Done::Erased(Unit::new(0)));
+        ftl.finish(only, Done::Erased(Unit::new(0)));
     }));
     assert!(early.is_err(), "an erase without a collection is refused");
     assert!(catch_unwind(AssertUnwindSafe(|| Ftl::new(geometry, 12, &policies, 1, false))).is_err(), "too full");

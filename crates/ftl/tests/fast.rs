@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use base::{Cause, Cell, Dimensions, Geometry, Lpn, Multiplane, Ppn, ProgramOrder, Selection};
-use engine::Stream;
+use base::{Cause, Cell, Dimensions, Domain, Geometry, Lpn, Multiplane, Ppn, ProgramOrder, Selection};
+use engine::Chance;
 use ftl::allocation::{self, Allocation};
 use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, Merges, Options, Start, most_log_blocks};
 use ftl::{Done, Erasure, Finished, Group, Op, Placed, Put, Source, Step};
 use nand::{Nand, Shape};
 
 const BROKEN: [Broken; 3] = [Broken::Fill, Broken::Merge, Broken::Waste];
+/// The domain of a device that has one.
+const ONLY: Domain = Domain::new(0);
 const GATHER: [Gather; 2] = [Gather::All, Gather::Victim];
 
 fn merges_of(fast: &Fast) -> Merges {
@@ -151,7 +153,7 @@ impl Machine {
 
     /// One step of a domain's merges, as an executor with time does it: read, wait, program. Whatever `between` does
     /// happens in the wait.
-    fn step(&mut self, domain: u32, between: impl FnOnce(&mut Machine)) -> bool {
+    fn step(&mut self, domain: Domain, between: impl FnOnce(&mut Machine)) -> bool {
         self.fast.advance(domain);
         let Some(Step { op, .. }) = self.fast.op(domain, &mut self.group) else { return false };
         match op {
@@ -200,7 +202,7 @@ impl Machine {
 
 /// The next page of a workload that mixes random pages, runs from a block's start, runs from anywhere, and rewrites.
 struct Mixed {
-    random: Stream,
+    random: Chance,
     pages: u32,
     slots: u32,
     stripe: u32,
@@ -231,8 +233,8 @@ impl Mixed {
 }
 
 /// A random machine and a workload for it, from one number.
-fn random_machine(seed: u64) -> (Machine, Mixed, Stream) {
-    let mut random = Stream::new(seed, "fast machine");
+fn random_machine(seed: u64) -> (Machine, Mixed, Chance) {
+    let mut random = Chance::new(seed, "fast machine");
     let pages = [1, 2, 3, 4, 7, 8, 16][random.below(7) as usize];
     let blocks = 5 + random.below_u32(20);
     let planes = 1 + random.below_u32(2);
@@ -263,7 +265,7 @@ fn random_machine(seed: u64) -> (Machine, Mixed, Stream) {
     let pools = ftl::pool::SEAM.choices;
     let pool = pools[random.below(pools.len() as u64) as usize].name;
     let mixed = Mixed {
-        random: Stream::new(seed, "fast workload"),
+        random: Chance::new(seed, "fast workload"),
         pages: user_pages as u32,
         slots: slots as u32,
         stripe: geometry.domains(),
@@ -316,7 +318,7 @@ fn merges_may_rest_between_two_logical_blocks() {
             let lpn = mixed.next();
             let domain = machine.fast.domain_of(lpn);
             if random.below(8) == 0 {
-                machine.fast.begin_ahead(random.below_u32(domains));
+                machine.fast.begin_ahead(Domain::new(random.below_u32(domains)));
             }
             if machine.fast.is_busy(domain) {
                 if machine.fast.may_suspend(domain) && random.below(2) == 0 {
@@ -339,7 +341,7 @@ fn merges_may_rest_between_two_logical_blocks() {
             machine.fast.check().unwrap();
         }
         machine.check();
-        for domain in 0..domains {
+        for domain in (0..domains).map(Domain::new) {
             while machine.step(domain, |_| {}) {}
         }
         machine.check();
@@ -387,7 +389,7 @@ fn runs_are_sequential_from_a_blocks_start() {
     let mut machine = Machine::plane(4, 8, 4, Broken::Merge);
     (3..16).for_each(|lpn| machine.write(Lpn(lpn)));
     assert_eq!(merges_of(&machine.fast), Merges { switch: 1, ..Merges::default() });
-    assert_eq!(machine.fast.spare_log_blocks(0), 3, "five pages lie in one random-write log block");
+    assert_eq!(machine.fast.spare_log_blocks(ONLY), 3, "five pages lie in one random-write log block");
 }
 
 /// What becomes of a sequential-write log block that is broken off after 3 of 8 pages.
@@ -401,7 +403,7 @@ fn broken_sequential_log_blocks() {
         (8..9).chain([20, 21, 30, 41, 50]).for_each(|lpn| machine.write(Lpn(lpn)));
         machine.check();
         let merges = merges_of(&machine.fast);
-        (merges.partial, merges.copied, machine.fast.spare_log_blocks(0))
+        (merges.partial, merges.copied, machine.fast.spare_log_blocks(ONLY))
     };
     assert_eq!(after(Broken::Fill), (0, 0, 4), "the random writes fill it up");
     assert_eq!(after(Broken::Merge), (1, 5, 4), "five pages are copied behind the three; a block for random writes");
@@ -431,20 +433,20 @@ fn a_full_merge_gathers_from_all_log_blocks() {
     for lpn in [5, 9, 13, 17, 6, 10, 6, 6, 7, 6, 7] {
         machine.place(Lpn(lpn));
     }
-    assert!(!machine.fast.is_busy(0));
+    assert!(!machine.fast.is_busy(ONLY));
     machine.place(Lpn(7));
-    assert!(!machine.fast.is_busy(0), "three random-write log blocks of four log blocks are full");
+    assert!(!machine.fast.is_busy(ONLY), "three random-write log blocks of four log blocks are full");
     machine.place(Lpn(21));
-    assert!(machine.fast.is_busy(0), "the last log block is open");
-    machine.fast.collect(0, &mut machine.array);
+    assert!(machine.fast.is_busy(ONLY), "the last log block is open");
+    machine.fast.collect(ONLY, &mut machine.array);
     machine.check();
     let merges = merges_of(&machine.fast);
     assert_eq!((merges.full, merges.gathered, merges.copied), (1, 4, 16));
     assert_eq!(machine.array.erases - before, 5, "four data blocks and the log block");
-    assert_eq!(machine.fast.spare_log_blocks(0), 1);
+    assert_eq!(machine.fast.spare_log_blocks(ONLY), 1);
     // The other pages of blocks 1 and 2 came along, so these log blocks hold nothing any more.
-    machine.fast.begin_ahead(0);
-    machine.fast.collect(0, &mut machine.array);
+    machine.fast.begin_ahead(ONLY);
+    machine.fast.collect(ONLY, &mut machine.array);
     assert_eq!(merges_of(&machine.fast).copied, 16, "the second log block is erased without a copy");
     assert_eq!((merges_of(&machine.fast).full, merges_of(&machine.fast).forward), (2, 1));
 }
@@ -461,8 +463,8 @@ fn a_full_merge_may_leave_pages_in_other_log_blocks() {
         }
         let first = machine.fast.lookup(Lpn(6));
         for after in merged {
-            machine.fast.begin_ahead(0);
-            machine.fast.collect(0, &mut machine.array);
+            machine.fast.begin_ahead(ONLY);
+            machine.fast.collect(ONLY, &mut machine.array);
             machine.check();
             let merges = merges_of(&machine.fast);
             assert_eq!((merges.copied, merges.padded), after, "{gather:?}");
@@ -501,8 +503,8 @@ fn gaps_are_padded() {
     machine.write(Lpn(2));
     (0..7).for_each(|_| machine.write(Lpn(5)));
     machine.write(Lpn(17));
-    machine.fast.begin_ahead(0);
-    machine.fast.collect(0, &mut machine.array);
+    machine.fast.begin_ahead(ONLY);
+    machine.fast.collect(ONLY, &mut machine.array);
     machine.check();
     let merges = merges_of(&machine.fast);
     assert_eq!((merges.full, merges.copied, merges.padded), (1, 2, 4), "offsets 0, 1, 3, 4 of 0 to 5");
@@ -524,7 +526,7 @@ fn uniform(blocks: u32, pages: u32, options: Options, starts: bool) -> Cost {
     let log = options.log_blocks;
     let mut machine = Machine::plane_with(blocks, pages, options);
     (0..blocks * pages).for_each(|lpn| machine.write(Lpn(lpn)));
-    let mut random = Stream::new(5, "uniform");
+    let mut random = Chance::new(5, "uniform");
     let mut draw = || {
         let first = u32::from(!starts);
         Lpn(random.below_u32(blocks) * pages + first + random.below_u32(pages - first))
@@ -680,7 +682,7 @@ fn sizes_add_up() {
 #[test]
 fn all_blocks_take_part() {
     let mut machine = Machine::plane(16, 8, 5, Broken::Merge);
-    let mut random = Stream::new(1, "wear");
+    let mut random = Chance::new(1, "wear");
     (0..20_000).for_each(|_| machine.write(Lpn(random.below_u32(128))));
     let erases: BTreeSet<u32> = machine.fast.erases().iter().copied().collect();
     assert!(erases.first().is_some_and(|&least| least > 0), "{erases:?}");

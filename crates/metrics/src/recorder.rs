@@ -1,6 +1,6 @@
 //! The one object that stages report to.
 
-use base::{Cause, InStep, Instant, OpKind, RequestKind};
+use base::{Cause, Die, InStep, Instant, OpKind, RequestKind};
 
 use crate::counters::Counters;
 use crate::latency::Latency;
@@ -126,13 +126,13 @@ impl Recorder {
 
     /// A die's array is taken from `from` to `to`. Report it when the work starts or is booked, in order.
     #[inline]
-    pub fn die_busy(&mut self, die: u32, kind: OpKind, from: Instant, to: Instant) {
-        self.dies[die as usize].add(kind as usize, from.max(self.start), to);
+    pub fn die_busy(&mut self, die: Die, kind: OpKind, from: Instant, to: Instant) {
+        self.dies[die.index()].add(kind as usize, from.max(self.start), to);
     }
 
     /// The measurement ends `now`: work of a die, of that kind, that was booked to start later does not count.
-    pub fn die_cancelled(&mut self, die: u32, kind: OpKind, now: Instant) {
-        self.dies[die as usize].cancel_after(kind as usize, now);
+    pub fn die_cancelled(&mut self, die: Die, kind: OpKind, now: Instant) {
+        self.dies[die.index()].cancel_after(kind as usize, now);
     }
 
     /// There is a write buffer of so many pages, empty now; `channels` is the number of channels, or 0 where
@@ -388,7 +388,7 @@ mod tests {
         recorder.completed(RequestKind::Read, at(0), at(300_000), 4096);
         recorder.counters.command(Cause::Host, OpKind::Read, 2);
         recorder.channel_busy(0, Cause::Host, at(500_000), at(1_500_000));
-        recorder.die_busy(3, OpKind::Program, at(0), at(2_000_000));
+        recorder.die_busy(Die::new(3), OpKind::Program, at(0), at(2_000_000));
         recorder.tick(at(MS));
         recorder.completed(RequestKind::Write, at(200_000), at(1_200_000), MIB);
         recorder.counters.count(Cause::Host, OpKind::Program, 128);
@@ -464,9 +464,9 @@ mod tests {
     #[test]
     fn work_from_before_the_reset_counts_from_the_reset() {
         let mut recorder = Recorder::new(shape(true));
-        recorder.die_busy(0, OpKind::Erase, Instant(0), Instant(5 * MS));
+        recorder.die_busy(Die::new(0), OpKind::Erase, Instant(0), Instant(5 * MS));
         recorder.reset(Instant(10 * MS));
-        recorder.die_busy(1, OpKind::Erase, Instant(9 * MS), Instant(12 * MS));
+        recorder.die_busy(Die::new(1), OpKind::Erase, Instant(9 * MS), Instant(12 * MS));
         recorder.finish(Instant(14 * MS));
         let dies = recorder.die_fractions().unwrap();
         assert_eq!((dies[0][2], dies[1][2]), (0.0, 0.5));
@@ -579,7 +579,7 @@ mod tests {
             let die = &mut free[step.lane as usize];
             let from = now.max(*die);
             *die = Instant(from.0 + step.busy_ns);
-            recorder.die_busy(step.lane, OpKind::Program, from, *die);
+            recorder.die_busy(Die::new(step.lane), OpKind::Program, from, *die);
         }
         let end = free.into_iter().max().unwrap().max(now);
         recorder.finish(end);

@@ -171,7 +171,7 @@ fn run(c: &Counters, usage: &Usage) -> Value {
 mod tests {
     use super::*;
     use crate::recorder::Shape;
-    use base::{Dimensions, Geometry, InStep, Instant};
+    use base::{Die, Dimensions, Geometry, InStep, Instant};
 
     fn recorder(timed: bool) -> Recorder {
         let mut recorder =
@@ -197,9 +197,9 @@ mod tests {
             recorder.channel_busy(0, Cause::Rmw, at(200), at(300));
             recorder.channel_busy(1, Cause::Gc, at(0), at(400));
             recorder.channel_busy(1, Cause::Mapping, at(500), at(600));
-            recorder.die_busy(0, OpKind::Read, at(0), at(500));
-            recorder.die_busy(1, OpKind::Program, at(0), at(250));
-            recorder.die_busy(1, OpKind::Erase, at(500), at(1000));
+            recorder.die_busy(Die::new(0), OpKind::Read, at(0), at(500));
+            recorder.die_busy(Die::new(1), OpKind::Program, at(0), at(250));
+            recorder.die_busy(Die::new(1), OpKind::Erase, at(500), at(1000));
         }
         recorder.finish(at(1000));
         recorder

@@ -8,7 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::ops::Range;
 use std::path::Path;
 
-use base::{Cause, Geometry, InStep, Instant};
+use base::{Cause, Die, Geometry, InStep, Instant};
 use files::{Interrupt, Output};
 use serde_json::Value;
 
@@ -24,7 +24,7 @@ pub enum Track {
     /// A channel's bus.
     Channel(u32),
     /// A die, counted over the device.
-    Die(u32),
+    Die(Die),
     /// A plane, counted over the device.
     Plane(u32),
 }
@@ -169,7 +169,9 @@ impl Timeline {
     fn place(&self, track: Track) -> (u32, u32) {
         let (channel, thread) = match track {
             Track::Channel(channel) => (channel, channel),
-            Track::Die(die) => (die / self.dies_per_channel, self.channels + die * (self.planes_per_die + 1)),
+            Track::Die(die) => {
+                (die.number() / self.dies_per_channel, self.channels + die.number() * (self.planes_per_die + 1))
+            }
             Track::Plane(plane) => {
                 let die = plane / self.planes_per_die;
                 let row = 1 + plane % self.planes_per_die;
@@ -195,7 +197,7 @@ impl Timeline {
         for die in 0..g.dies() {
             let chip = die / g.dies_per_chip % g.chips_per_channel;
             let name = format!("chip {chip} die {}", die % g.dies_per_chip);
-            self.name_thread(Track::Die(die), &name)?;
+            self.name_thread(Track::Die(Die::new(die)), &name)?;
             for plane in 0..g.planes_per_die {
                 let name = format!("{name} {}", in_words("plane", plane, in_step.planes));
                 self.name_thread(Track::Plane(die * g.planes_per_die + plane), &name)?;
@@ -440,7 +442,7 @@ mod tests {
         let mut timeline = Timeline::create(&file.0, &g, InStep::NONE, ALWAYS, &never()).unwrap();
         let tracks = (0..g.channels)
             .map(Track::Channel)
-            .chain((0..g.dies()).map(Track::Die))
+            .chain(g.all_dies().map(Track::Die))
             .chain((0..g.planes()).map(Track::Plane));
         let mut expected = 0;
         for track in tracks {
@@ -461,7 +463,7 @@ mod tests {
     fn a_cut_run_leaves_valid_json() {
         let file = Temporary::new("cut");
         let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, ALWAYS, &never()).unwrap();
-        timeline.span(Track::Die(0), "erase", Cause::Gc, Instant(0), Instant(10), &[]);
+        timeline.span(Track::Die(Die::new(0)), "erase", Cause::Gc, Instant(0), Instant(10), &[]);
         drop(timeline);
         assert_eq!(check(&file.text()), Ok(1));
         assert_eq!(file.json()["otherData"]["spans"], 1);
@@ -472,7 +474,7 @@ mod tests {
         let file = Temporary::new("full");
         let mut timeline = Timeline::with_limit(&file.0, &geometry(), InStep::NONE, ALWAYS, &never(), 3).unwrap();
         for i in 0..5 {
-            timeline.span(Track::Die(0), "read", Cause::Host, Instant(10 * i), Instant(10 * i + 10), &[]);
+            timeline.span(Track::Die(Die::new(0)), "read", Cause::Host, Instant(10 * i), Instant(10 * i + 10), &[]);
         }
         assert_eq!(timeline.finish().unwrap(), TimelineEnd { spans: 3, dropped: 2 });
         let trace = file.json();
@@ -489,7 +491,7 @@ mod tests {
         let window = Instant(100)..Instant(200);
         let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, window, &never()).unwrap();
         for (from, to) in [(50, 100), (90, 101), (150, 160), (199, 300), (200, 210)] {
-            timeline.span(Track::Die(0), "read", Cause::Host, Instant(from), Instant(to), &[]);
+            timeline.span(Track::Die(Die::new(0)), "read", Cause::Host, Instant(from), Instant(to), &[]);
         }
         assert_eq!(timeline.finish().unwrap().spans, 3, "those that touch 100..200");
     }
@@ -498,8 +500,8 @@ mod tests {
     fn the_check_finds_overlaps() {
         let file = Temporary::new("overlap");
         let mut timeline = Timeline::create(&file.0, &geometry(), InStep::NONE, ALWAYS, &never()).unwrap();
-        timeline.span(Track::Die(1), "read", Cause::Host, Instant(20), Instant(30), &[]);
-        timeline.span(Track::Die(1), "read", Cause::Host, Instant(10), Instant(21), &[]);
+        timeline.span(Track::Die(Die::new(1)), "read", Cause::Host, Instant(20), Instant(30), &[]);
+        timeline.span(Track::Die(Die::new(1)), "read", Cause::Host, Instant(10), Instant(21), &[]);
         timeline.finish().unwrap();
         let error = check(&file.text()).unwrap_err();
         assert!(error.ends_with("10..21 overlaps 20..30"), "{error}");

@@ -2,7 +2,7 @@
 //! cell in both program orders. What the one refuses the other refuses, and what pages hold is the same.
 
 use base::{Cell, Multiplane, PageLayout, ProgramOrder};
-use engine::Stream;
+use engine::Chance;
 use nand::{Nand, Shape, Violation};
 
 const BLOCKS: u32 = 4;
@@ -154,7 +154,7 @@ fn assert_same(nand: &Nand, model: &Model, block: u32) {
 }
 
 /// Half of the addresses are the next page of the block, so that blocks fill.
-fn address(random: &mut Stream, model: &Model) -> (u32, u32) {
+fn address(random: &mut Chance, model: &Model) -> (u32, u32) {
     let block = random.below_u32(BLOCKS);
     match model.next(block) {
         Some(next) if random.below(4) > 0 => (block, next),
@@ -163,7 +163,7 @@ fn address(random: &mut Stream, model: &Model) -> (u32, u32) {
 }
 
 /// One command on both; whether it was legal.
-fn step(random: &mut Stream, nand: &mut Nand, model: &mut Model) -> bool {
+fn step(random: &mut Chance, nand: &mut Nand, model: &mut Model) -> bool {
     let (block, page) = address(random, model);
     let (found, legal): (Result<(), Violation>, bool) = match random.below(64) {
         0 if model.blocks.iter().filter(|state| state.bad).count() < 2 && random.below(50) == 0 => {
@@ -247,7 +247,7 @@ fn random_commands_end_as_the_model_says() {
         for order in [ProgramOrder::Consecutive, ProgramOrder::Shadow] {
             let (mut legal, mut lost, mut full) = (0, 0, 0);
             for seed in 0..20 {
-                let mut random = Stream::new(seed, "nand model");
+                let mut random = Chance::new(seed, "nand model");
                 let (mut nand, mut model) = arrays(cell, order);
                 for _ in 0..1000 {
                     legal += u32::from(step(&mut random, &mut nand, &mut model));

@@ -3,7 +3,7 @@
 
 use base::RequestKind;
 use config::model::{self, BackwardsTime, OutOfRange};
-use engine::Stream;
+use engine::Chance;
 use files::Interrupt;
 use workload::{FORMATS, Trace, TraceError, TraceOptions, Workload, WorkloadError};
 
@@ -53,7 +53,7 @@ const TOKENS: &[&str] = &[
 ];
 
 /// Changes bytes, cuts, doubles and inserts.
-fn mutate(text: &mut Vec<u8>, stream: &mut Stream) {
+fn mutate(text: &mut Vec<u8>, stream: &mut Chance) {
     for _ in 0..1 + stream.below(6) {
         let at = stream.below(text.len() as u64 + 1) as usize;
         match stream.below(5) {
@@ -151,7 +151,7 @@ fn replay(path: &std::path::Path, out_of_range: OutOfRange, capacity: u64) -> Op
 #[test]
 fn a_replay_counts_as_info_does_but_for_what_it_says() {
     let path = scratch("counts");
-    let mut stream = Stream::new(3, "counts");
+    let mut stream = Chance::new(3, "counts");
     let (mut split, mut dropped, mut too_long) = (0, 0, 0);
     for case in 0..2000 {
         let mut text = VALID[case % VALID.len()].repeat(20).into_bytes();
@@ -176,7 +176,7 @@ fn a_replay_counts_as_info_does_but_for_what_it_says() {
 #[test]
 fn mutated_lines_never_panic() {
     let path = scratch("mutated");
-    let mut stream = Stream::new(1, "mutated lines");
+    let mut stream = Chance::new(1, "mutated lines");
     let mut through = 0;
     for case in 0..3000 {
         let mut text = VALID[case % VALID.len()].as_bytes().to_vec();
@@ -191,7 +191,7 @@ fn mutated_lines_never_panic() {
 #[test]
 fn random_bytes_never_panic() {
     let path = scratch("random");
-    let mut stream = Stream::new(2, "random bytes");
+    let mut stream = Chance::new(2, "random bytes");
     let alphabet = b"0123456789,. \t\n\r-RWDFQxXabcdef+\0\xff";
     for case in 0..1000 {
         let length = stream.below(400) as usize;
@@ -209,7 +209,7 @@ fn random_bytes_never_panic() {
 #[test]
 fn random_packed_bytes_never_panic() {
     let path = scratch("packed");
-    let mut stream = Stream::new(3, "packed bytes");
+    let mut stream = Chance::new(3, "packed bytes");
     let heads: [&[u8]; 3] = [&[0x1f, 0x8b, 8, 0], &[0x28, 0xb5, 0x2f, 0xfd], &[0xfd, b'7', b'z', b'X', b'Z', 0]];
     let text = VALID.concat().repeat(20);
     let whole = zstd::encode_all(text.as_bytes(), 1).unwrap();

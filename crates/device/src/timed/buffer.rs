@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use base::{Lpn, Request, RequestKind};
+use base::{Lpn, Queue, Request, RequestKind};
 use ftl::Coming;
 
 use super::context::Context;
@@ -89,12 +89,12 @@ impl WriteBuffer {
 
     /// Whether a buffered page would leave through a queue now.
     #[inline]
-    pub(super) fn would_leave(&self, queue: u32) -> bool {
+    pub(super) fn would_leave(&self, queue: Queue) -> bool {
         self.buffer.next_of(queue).is_some()
     }
 
     /// Whether pages wait in the buffer for a queue.
-    pub(super) fn has_waiting(&self, queue: u32) -> bool {
+    pub(super) fn has_waiting(&self, queue: Queue) -> bool {
         self.buffer.has_waiting(queue)
     }
 
@@ -250,7 +250,7 @@ impl WriteBuffer {
 /// Whether a page of the span was handed to its queue and is not being programmed yet.
 fn has_handed_over(context: &Context<'_>, span: Span) -> bool {
     let queues = &context.queues;
-    (0..queues.count()).any(|queue| {
+    queues.all().any(|queue| {
         let mut at = queues.writes(queue).first();
         while let Some(write) = at {
             let Transaction { lpn, .. } = *queues.get(write);
@@ -292,7 +292,7 @@ impl WriteBuffer {
     }
 
     /// Hands the page of a queue that may leave now, if there is one, to its dies.
-    pub(super) fn supply(&mut self, context: &mut Context<'_>, queue: u32) -> Option<TransactionId> {
+    pub(super) fn supply(&mut self, context: &mut Context<'_>, queue: Queue) -> Option<TransactionId> {
         let page = self.buffer.next_of(queue)?;
         let age = context.queues.next_age();
         let entry = self.buffer.page(page);
@@ -337,7 +337,7 @@ impl WriteBuffer {
 
     /// Wakes the dies of every queue that has pages waiting.
     fn wake_waiting(&self, context: &mut Context<'_>) {
-        for queue in 0..context.queues.count() {
+        for queue in context.queues.all() {
             if self.buffer.has_waiting(queue) {
                 context.queues.wake_queue(queue);
             }

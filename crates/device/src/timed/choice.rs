@@ -2,6 +2,7 @@
 
 use super::queues::TransactionId;
 use crate::scheduler::{NOT_URGENT, Scheduler};
+use base::{Domain, Queue};
 
 /// A write in a queue that can be programmed, behind its predecessor in the queue.
 pub(super) type Found = (Option<TransactionId>, TransactionId);
@@ -21,25 +22,25 @@ pub(super) enum Waiting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum View {
     /// The first write of a domain's own queue can be programmed.
-    Writes { domain: u32, age: u64 },
+    Writes { domain: Domain, age: u64 },
     /// The first write of a domain's own queue can be programmed when the domain has done what comes before it. `begun`
     /// is the number of the domain's last collection.
-    Prepares { domain: u32, age: u64, begun: u64 },
+    Prepares { domain: Domain, age: u64, begun: u64 },
     /// A domain is collected. `is_correcting`: pages of its own are on their way or being corrected.
-    Collects { domain: u32, begun: u64, waiting: Waiting, is_correcting: bool },
+    Collects { domain: Domain, begun: u64, waiting: Waiting, is_correcting: bool },
     /// A domain takes pages from a shared queue, and this write can be programmed.
-    Shares { queue: u32, domain: u32, age: u64, found: Found },
+    Shares { queue: Queue, domain: Domain, age: u64, found: Found },
 }
 
 /// What a die does besides reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Task {
     /// Program the first write of a domain's own queue.
-    Program(u32),
+    Program(Domain),
     /// Program from a shared queue, beginning with this write.
-    ProgramShared { queue: u32, domain: u32, found: Found },
+    ProgramShared { queue: Queue, domain: Domain, found: Found },
     /// The next step of a domain's collection.
-    Collect(u32),
+    Collect(Domain),
 }
 
 /// What a die does.
@@ -129,19 +130,32 @@ mod tests {
     use super::*;
 
     fn writes(domain: u32, age: u64) -> View {
-        View::Writes { domain, age }
+        View::Writes { domain: Domain::new(domain), age }
     }
 
     fn collects(domain: u32, begun: u64, waiting: Waiting) -> View {
-        View::Collects { domain, begun, waiting, is_correcting: false }
+        View::Collects { domain: Domain::new(domain), begun, waiting, is_correcting: false }
     }
 
     fn correcting(domain: u32, begun: u64, waiting: Waiting) -> View {
-        View::Collects { domain, begun, waiting, is_correcting: true }
+        View::Collects { domain: Domain::new(domain), begun, waiting, is_correcting: true }
     }
 
     fn shares(domain: u32, age: u64) -> View {
-        View::Shares { queue: 0, domain, age, found: (None, TransactionId::of_number(1)) }
+        View::Shares {
+            queue: Queue::new(0),
+            domain: Domain::new(domain),
+            age,
+            found: (None, TransactionId::of_number(1)),
+        }
+    }
+
+    fn program(domain: u32) -> Task {
+        Task::Program(Domain::new(domain))
+    }
+
+    fn collect(domain: u32) -> Task {
+        Task::Collect(Domain::new(domain))
     }
 
     fn choice(scheduler: Scheduler, is_correcting: bool, views: &[View]) -> Choice {
@@ -156,32 +170,32 @@ mod tests {
     #[test]
     fn the_oldest_goes_first() {
         check(&[], None);
-        check(&[writes(0, 7), writes(1, 5), writes(2, 6)], Some(Task::Program(1)));
-        check(&[writes(0, 7), collects(1, 1, Waiting::Write(5))], Some(Task::Collect(1)));
-        check(&[writes(0, 7), collects(1, 1, Waiting::Write(9))], Some(Task::Program(0)));
-        check(&[writes(0, 7), collects(1, 1, Waiting::Nothing)], Some(Task::Program(0)));
-        check(&[writes(0, 7), collects(1, 1, Waiting::Buffered)], Some(Task::Collect(1)));
-        check(&[writes(0, 7), View::Prepares { domain: 1, age: 6, begun: 3 }], Some(Task::Collect(1)));
+        check(&[writes(0, 7), writes(1, 5), writes(2, 6)], Some(program(1)));
+        check(&[writes(0, 7), collects(1, 1, Waiting::Write(5))], Some(collect(1)));
+        check(&[writes(0, 7), collects(1, 1, Waiting::Write(9))], Some(program(0)));
+        check(&[writes(0, 7), collects(1, 1, Waiting::Nothing)], Some(program(0)));
+        check(&[writes(0, 7), collects(1, 1, Waiting::Buffered)], Some(collect(1)));
+        check(&[writes(0, 7), View::Prepares { domain: Domain::new(1), age: 6, begun: 3 }], Some(collect(1)));
     }
 
     #[test]
     fn equally_old_collections_go_in_the_order_of_beginning() {
-        check(&[collects(0, 4, Waiting::Nothing), collects(1, 3, Waiting::Nothing)], Some(Task::Collect(1)));
-        check(&[collects(0, 4, Waiting::Write(9)), collects(1, 3, Waiting::Write(9))], Some(Task::Collect(1)));
-        check(&[collects(0, 4, Waiting::Write(9)), shares(1, 9)], Some(Task::Collect(0)));
-        let (domain, found) = (1, (None, TransactionId::of_number(1)));
-        let shared = Task::ProgramShared { queue: 0, domain, found };
+        check(&[collects(0, 4, Waiting::Nothing), collects(1, 3, Waiting::Nothing)], Some(collect(1)));
+        check(&[collects(0, 4, Waiting::Write(9)), collects(1, 3, Waiting::Write(9))], Some(collect(1)));
+        check(&[collects(0, 4, Waiting::Write(9)), shares(1, 9)], Some(collect(0)));
+        let (domain, found) = (Domain::new(1), (None, TransactionId::of_number(1)));
+        let shared = Task::ProgramShared { queue: Queue::new(0), domain, found };
         check(&[collects(0, 4, Waiting::Nothing), shares(1, 9)], Some(shared));
     }
 
     #[test]
     fn a_collection_waits_for_corrections() {
         let views = [correcting(0, 1, Waiting::Write(1)), collects(1, 2, Waiting::Write(1))];
-        assert_eq!(choice(Scheduler::Fifo, true, &views).task(), Some(Task::Collect(1)));
+        assert_eq!(choice(Scheduler::Fifo, true, &views).task(), Some(collect(1)));
         assert_eq!(choice(Scheduler::Paq, true, &views).task(), None, "for those of others, where they share commands");
-        assert_eq!(choice(Scheduler::Paq, false, &views[1..]).task(), Some(Task::Collect(1)));
+        assert_eq!(choice(Scheduler::Paq, false, &views[1..]).task(), Some(collect(1)));
         let views = [views[0], views[1], writes(2, 8)];
-        assert_eq!(choice(Scheduler::Paq, true, &views).task(), Some(Task::Program(2)));
+        assert_eq!(choice(Scheduler::Paq, true, &views).task(), Some(program(2)));
     }
 
     #[test]
@@ -189,9 +203,9 @@ mod tests {
         let work = [writes(0, 5)];
         for (scheduler, views, read, expected) in [
             (Scheduler::Fifo, &work[..], Some(4), Next::Read),
-            (Scheduler::Fifo, &work[..], Some(6), Next::Task(Task::Program(0))),
+            (Scheduler::Fifo, &work[..], Some(6), Next::Task(program(0))),
             (Scheduler::Paq, &work[..], Some(6), Next::Read),
-            (Scheduler::Paq, &work[..], None, Next::Task(Task::Program(0))),
+            (Scheduler::Paq, &work[..], None, Next::Task(program(0))),
             (Scheduler::Fifo, &[][..], Some(6), Next::Read),
             (Scheduler::Fifo, &[][..], None, Next::Nothing),
             (Scheduler::Fifo, &[collects(0, 1, Waiting::Nothing)][..], Some(6), Next::Read),

@@ -1,6 +1,6 @@
 //! What collections hold in the controller between a read and a program.
 
-use base::{Cause, Lpn, OpKind, Ppn, Unit};
+use base::{Cause, Die, Domain, Lpn, OpKind, Ppn, Unit};
 use ftl::{Done, Finished, Ftl, Group, Op, Step};
 
 use crate::flash::Content;
@@ -41,19 +41,19 @@ impl Contents {
     }
 
     #[inline]
-    fn get(&self, domain: u32, at: usize) -> Content {
-        self.pages.get(domain as usize * self.width + at).copied().unwrap_or(Content::EMPTY)
+    fn get(&self, domain: Domain, at: usize) -> Content {
+        self.pages.get(domain.index() * self.width + at).copied().unwrap_or(Content::EMPTY)
     }
 
     #[inline]
-    fn set(&mut self, domain: u32, at: usize, content: Content) {
-        if let Some(page) = self.pages.get_mut(domain as usize * self.width + at) {
+    fn set(&mut self, domain: Domain, at: usize, content: Content) {
+        if let Some(page) = self.pages.get_mut(domain.index() * self.width + at) {
             *page = content;
         }
     }
 
     /// Drops the content of a page; those behind it move up.
-    fn remove(&mut self, domain: u32, at: usize) {
+    fn remove(&mut self, domain: Domain, at: usize) {
         for at in at + 1..self.width {
             self.set(domain, at - 1, self.get(domain, at));
         }
@@ -105,72 +105,72 @@ impl Collections {
 
     /// Whether pages of a die's collections are on their way or being corrected.
     #[inline]
-    pub(super) fn are_correcting(&self, die: u32) -> bool {
-        self.correcting[die as usize] > 0
+    pub(super) fn are_correcting(&self, die: Die) -> bool {
+        self.correcting[die.index()] > 0
     }
 
     /// Whether pages of a domain's collection are.
     #[inline]
-    pub(super) fn is_correcting(&self, die: u32, domain: u32) -> bool {
-        self.are_correcting(die) && self.all[domain as usize].correcting > 0
+    pub(super) fn is_correcting(&self, die: Die, domain: Domain) -> bool {
+        self.are_correcting(die) && self.all[domain.index()].correcting > 0
     }
 
     /// Whether nothing was read that is not programmed.
-    pub(super) fn is_between_groups(&self, domain: u32) -> bool {
-        self.all[domain as usize].read == 0
+    pub(super) fn is_between_groups(&self, domain: Domain) -> bool {
+        self.all[domain.index()].read == 0
     }
 
     /// Drops the pages that were to be read next.
-    pub(super) fn forget_group(&mut self, domain: u32) {
-        self.all[domain as usize].group.clear();
+    pub(super) fn forget_group(&mut self, domain: Domain) {
+        self.all[domain.index()].group.clear();
     }
 
     /// The group in hand was programmed, or read for its own sake.
     #[inline]
-    pub(super) fn end_group(&mut self, domain: u32) {
-        let collection = &mut self.all[domain as usize];
+    pub(super) fn end_group(&mut self, domain: Domain) {
+        let collection = &mut self.all[domain.index()];
         collection.group.clear();
         collection.read = 0;
     }
 
     /// What a domain's operation in hand is.
     #[inline]
-    pub(super) fn step(&self, domain: u32) -> Step {
-        self.all[domain as usize].step
+    pub(super) fn step(&self, domain: Domain) -> Step {
+        self.all[domain.index()].step
     }
 
     /// Its pages.
     #[inline]
-    pub(super) fn group(&self, domain: u32) -> &Group {
-        &self.all[domain as usize].group
+    pub(super) fn group(&self, domain: Domain) -> &Group {
+        &self.all[domain.index()].group
     }
 
     /// The next of its pages to be read, with its place in the group.
     #[inline]
-    pub(super) fn next_read(&self, domain: u32) -> Option<(usize, Ppn)> {
-        let at = usize::from(self.all[domain as usize].read);
+    pub(super) fn next_read(&self, domain: Domain) -> Option<(usize, Ppn)> {
+        let at = usize::from(self.all[domain.index()].read);
         self.group(domain).pages().get(at).map(|&page| (at, page))
     }
 
     /// What the page in that place of the group stores.
     #[inline]
-    pub(super) fn content(&self, domain: u32, at: usize) -> Content {
+    pub(super) fn content(&self, domain: Domain, at: usize) -> Content {
         self.contents.get(domain, at)
     }
 
     /// The next page of a group leaves the array.
     #[inline]
-    pub(super) fn add_read(&mut self, die: u32, domain: u32, content: Content) {
-        let collection = &mut self.all[domain as usize];
+    pub(super) fn add_read(&mut self, die: Die, domain: Domain, content: Content) {
+        let collection = &mut self.all[domain.index()];
         self.contents.set(domain, usize::from(collection.read), content);
         collection.read += 1;
         collection.correcting += 1;
-        self.correcting[die as usize] += 1;
+        self.correcting[die.index()] += 1;
     }
 
     /// What a collection does next, and for what.
     #[inline]
-    pub(super) fn next_step(&mut self, ftl: &mut Ftl, domain: u32) -> Option<(NextStep, Cause)> {
+    pub(super) fn next_step(&mut self, ftl: &mut Ftl, domain: Domain) -> Option<(NextStep, Cause)> {
         self.forget_stale_pages(ftl, domain);
         let cause = self.step(domain).cause;
         if let Some((_, from)) = self.next_read(domain) {
@@ -190,31 +190,31 @@ impl Collections {
 
     /// Whether a domain's collection has a step to do, and does not wait for other domains.
     #[cold]
-    pub(super) fn has_step(&mut self, ftl: &mut Ftl, domain: u32) -> bool {
+    pub(super) fn has_step(&mut self, ftl: &mut Ftl, domain: Domain) -> bool {
         self.forget_stale_pages(ftl, domain);
         !self.group(domain).pages().is_empty() || self.take_in_hand(ftl, domain).is_some()
     }
 
     /// Has the FTL decide what a domain does next, and takes it in hand.
     #[inline]
-    fn take_in_hand(&mut self, ftl: &mut Ftl, domain: u32) -> Option<Step> {
+    fn take_in_hand(&mut self, ftl: &mut Ftl, domain: Domain) -> Option<Step> {
         ftl.advance(domain);
-        let Collection { group, step, .. } = &mut self.all[domain as usize];
+        let Collection { group, step, .. } = &mut self.all[domain.index()];
         *step = ftl.op(domain, group)?;
         Some(*step)
     }
 
     /// Drops pages that were overwritten or trimmed since the collection chose them.
     #[inline(always)]
-    fn forget_stale_pages(&mut self, ftl: &Ftl, domain: u32) {
+    fn forget_stale_pages(&mut self, ftl: &Ftl, domain: Domain) {
         if self.group(domain).pages().iter().any(|&page| !ftl.is_valid(page)) {
             self.drop_stale_pages(ftl, domain);
         }
     }
 
     #[cold]
-    fn drop_stale_pages(&mut self, ftl: &Ftl, domain: u32) {
-        let collection = &mut self.all[domain as usize];
+    fn drop_stale_pages(&mut self, ftl: &Ftl, domain: Domain) {
+        let collection = &mut self.all[domain.index()];
         let mut at = 0;
         while let Some(&page) = collection.group.pages().get(at) {
             if ftl.is_valid(page) {
@@ -229,15 +229,15 @@ impl Collections {
 
     /// A page that a collection read is in the controller, corrected. Returns the page of the host whose map entry came with
     /// it, if it was read for one.
-    pub(super) fn page_arrived(&mut self, ftl: &mut Ftl, die: u32, domain: u32) -> Option<Lpn> {
-        self.all[domain as usize].correcting -= 1;
-        self.correcting[die as usize] -= 1;
+    pub(super) fn page_arrived(&mut self, ftl: &mut Ftl, die: Die, domain: Domain) -> Option<Lpn> {
+        self.all[domain.index()].correcting -= 1;
+        self.correcting[die.index()] -= 1;
         if self.step(domain).op == Op::Read { self.entry_arrived(ftl, domain) } else { None }
     }
 
     /// A translation page was read. Nothing is programmed: the step ends with its read.
     #[cold]
-    fn entry_arrived(&mut self, ftl: &mut Ftl, domain: u32) -> Option<Lpn> {
+    fn entry_arrived(&mut self, ftl: &mut Ftl, domain: Domain) -> Option<Lpn> {
         self.end_group(domain);
         match ftl.finish(domain, Done::Read) {
             Finished::Entry(lpn) => Some(lpn),

@@ -1,6 +1,6 @@
 //! A flash command: what a die is told to do, and for whom.
 
-use base::{Cause, Geometry, OpKind, Ppn};
+use base::{Cause, Die, Domain, Geometry, OpKind, Ppn};
 
 use super::queues::TransactionId;
 
@@ -13,7 +13,7 @@ pub(super) enum Carried {
     /// A page of the host: the transaction that asked for it.
     Transaction(TransactionId),
     /// The step of a collection: the domain that is collected.
-    Domain(u32),
+    Domain(Domain),
 }
 
 /// One page (or block) of a command.
@@ -38,7 +38,7 @@ impl Command {
         kind: OpKind::Read,
         cause: Cause::Host,
         count: 0,
-        items: [Item { ppn: Ppn(0), carried: Carried::Domain(0) }; MAX_PLANES],
+        items: [Item { ppn: Ppn(0), carried: Carried::Domain(Domain::new(0)) }; MAX_PLANES],
     };
 
     /// Begins with a new command, which has no pages yet.
@@ -99,9 +99,9 @@ impl Command {
 
     /// Whether a page is on the die, on a plane that the command does not use yet.
     #[inline]
-    pub(super) fn is_new_plane(&self, geometry: &Geometry, die: u32, ppn: Ppn) -> bool {
+    pub(super) fn is_new_plane(&self, geometry: &Geometry, die: Die, ppn: Ppn) -> bool {
         let plane = geometry.place(ppn).plane;
-        plane / geometry.planes_per_die == die
+        plane / geometry.planes_per_die == die.number()
             && self.items().iter().all(|item| geometry.place(item.ppn).plane != plane)
     }
 }

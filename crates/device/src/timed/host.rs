@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use base::{Cause, Instant, Lpn, Request, RequestKind};
+use base::{Cause, Die, Domain, Instant, Lpn, Queue, Request, RequestKind};
 use config::model::Replay;
 use ftl::Coming;
 use workload::Workload;
@@ -196,7 +196,7 @@ impl Host {
 /// The die that a read waits for: that of its page or, while the map entry is in flash, that of the entry. `None`
 /// if there is nothing to read.
 #[inline]
-fn die_to_ask(context: &Context<'_>, lpn: Lpn) -> Option<u32> {
+fn die_to_ask(context: &Context<'_>, lpn: Lpn) -> Option<Die> {
     let ftl = &context.device.ftl;
     if !context.device.map_in_flash || ftl.is_known(lpn) {
         ftl.lookup(lpn).map(|ppn| ftl.geometry().die_of(ppn))
@@ -226,30 +226,30 @@ pub(super) fn read_cause(queues: &Queues, read: TransactionId) -> Cause {
 // What dies ask for.
 impl Host {
     /// Whether a shared queue has writes for a die that is free.
-    pub(super) fn has_writes(&self, queues: &Queues, queue: u32) -> bool {
+    pub(super) fn has_writes(&self, queues: &Queues, queue: Queue) -> bool {
         queues.writes(queue).first().is_some() || self.would_leave(queue)
     }
 
     /// Whether a buffered page would leave through a queue now.
     #[inline]
-    pub(super) fn would_leave(&self, queue: u32) -> bool {
+    pub(super) fn would_leave(&self, queue: Queue) -> bool {
         self.buffer.as_ref().is_some_and(|buffer| buffer.would_leave(queue))
     }
 
     /// Whether pages wait for a queue, ready or not.
-    pub(super) fn has_pages(&self, queues: &Queues, queue: u32) -> bool {
+    pub(super) fn has_pages(&self, queues: &Queues, queue: Queue) -> bool {
         let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.has_waiting(queue));
         buffered || queues.writes(queue).first().is_some()
     }
 
     /// Has a page of the write buffer that may leave now, if there is one, wait in its queue.
     #[inline(never)]
-    pub(super) fn supply(&mut self, context: &mut Context<'_>, queue: u32) -> Option<TransactionId> {
+    pub(super) fn supply(&mut self, context: &mut Context<'_>, queue: Queue) -> Option<TransactionId> {
         self.buffer.as_mut()?.supply(context, queue)
     }
 
     /// Carries out the trim that is first in a domain's queue. Returns whether there is one.
-    pub(super) fn run_trim(&mut self, context: &mut Context<'_>, domain: u32) -> bool {
+    pub(super) fn run_trim(&mut self, context: &mut Context<'_>, domain: Domain) -> bool {
         self.requests.run_trim(context, domain)
     }
 

@@ -22,7 +22,7 @@ mod requests;
 mod schedule;
 mod timing;
 
-use base::{Cause, Geometry, Instant, OpKind, PageLayout};
+use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
 use config::Config;
 use ftl::Done;
 use ftl::schedule::Schedule;
@@ -155,7 +155,7 @@ impl Timed<'_, '_> {
     fn drain(&mut self) {
         if !self.context.draining {
             self.context.draining = true;
-            for die in 0..self.context.device.ftl.geometry().dies() {
+            for die in self.context.device.ftl.geometry().all_dies() {
                 let kind = self.passage.command(die).kind();
                 self.context.device.recorder.die_cancelled(die, kind, self.context.now);
             }
@@ -194,7 +194,7 @@ impl Timed<'_, '_> {
 
     /// Offers waiting writes of a dynamic allocation to free dies, round robin.
     fn offer_shared_writes(&mut self) {
-        for queue in 0..self.context.queues.count() {
+        for queue in self.context.queues.all() {
             while self.host.has_writes(&self.context.queues, queue) {
                 let next = self.context.device.ftl.next_die_of(queue, self.passage.idle_dies(queue));
                 let Some(die) = next else { break };
@@ -207,7 +207,7 @@ impl Timed<'_, '_> {
     }
 
     /// Has a die, if it is free, do what it does next.
-    fn choose(&mut self, die: u32) {
+    fn choose(&mut self, die: Die) {
         if !self.passage.is_idle(die) {
             return;
         }
@@ -226,7 +226,7 @@ impl Timed<'_, '_> {
 
     /// A die has nothing to do.
     #[inline]
-    fn fill_idle_time(&mut self, die: u32) {
+    fn fill_idle_time(&mut self, die: Die) {
         match self.commands.fill_idle_time(&mut self.context, &self.host, die) {
             Idle::Rests => {}
             Idle::Times(_) if self.passage.times_idle(die) => {}
@@ -254,7 +254,7 @@ impl Timed<'_, '_> {
     }
 
     /// The data of a program for the host are in the chip.
-    fn data_in(&mut self, die: u32) {
+    fn data_in(&mut self, die: Die) {
         if self.host.releases_early() {
             for item in self.passage.command(die).items() {
                 if let Carried::Transaction(write) = item.carried {
@@ -272,7 +272,7 @@ impl Timed<'_, '_> {
         }
     }
 
-    fn array_done(&mut self, die: u32) {
+    fn array_done(&mut self, die: Die) {
         match self.passage.array_done(&mut self.context, die) {
             ArrayDone::DataNext => {}
             ArrayDone::Command => {
@@ -288,7 +288,7 @@ impl Timed<'_, '_> {
     }
 
     /// A program or an erase is done.
-    fn command_done(&mut self, die: u32) {
+    fn command_done(&mut self, die: Die) {
         let Timed { context, host, commands, passage, .. } = self;
         let command = passage.command(die);
         match (command.kind(), command.cause()) {

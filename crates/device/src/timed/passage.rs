@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use base::{Duration, Instant, OpKind};
+use base::{Die, Duration, Instant, OpKind, Queue};
 use engine::{Due, Timers};
 use metrics::{Timeline, Track};
 
@@ -19,7 +19,7 @@ pub(super) enum Event {
     /// A channel finished a transfer.
     TransferDone(u32),
     /// A die's array finished its operation, or a die was idle for as long as was asked for.
-    ArrayDone(u32),
+    ArrayDone(Die),
     /// The next request of an open loop arrives.
     Arrival,
     /// The oldest page under correction is correct.
@@ -32,9 +32,9 @@ pub(super) enum Transferred {
     /// Nothing: only dies waited for it.
     Nothing,
     /// The data of a program for the host are in the registers of this die.
-    DataIn(u32),
+    DataIn(Die),
     /// A page has left a die: the last of its command, or not; and what it was, if it is correct already.
-    DataOut { die: u32, is_last: bool, corrected: Option<Carried> },
+    DataOut { die: Die, is_last: bool, corrected: Option<Carried> },
 }
 
 /// What the end of a timer of an array means.
@@ -67,7 +67,7 @@ enum Phase {
 /// those of the collections are most of what the processor's first cache has to hold.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Die {
+struct DieRecord {
     phase: Phase,
     /// Pages of a read that have left the die.
     sent: u8,
@@ -84,11 +84,11 @@ struct Channel {
     /// Whether the end of the transfer is an event.
     is_awaited: bool,
     /// The die that goes on when the transfer ends, unless that is decided already.
-    holder: Option<u32>,
+    holder: Option<Die>,
     /// Dies that wait to be sent a command without data. They go first: a command is short, and until it has
     /// it the die's array stands still.
-    commands: VecDeque<u32>,
-    waiting: VecDeque<u32>,
+    commands: VecDeque<Die>,
+    waiting: VecDeque<Die>,
 }
 
 impl Channel {
@@ -102,7 +102,7 @@ impl Channel {
 pub(super) struct Passage {
     timing: Timing,
     timers: Timers,
-    dies: Vec<Die>,
+    dies: Vec<DieRecord>,
     idle: IdleDies,
     channels: Vec<Channel>,
     /// Whether what follows on the transfer of a command is decided when it begins. A write buffer may want to know when
@@ -117,7 +117,7 @@ pub(super) struct Passage {
 
 impl Passage {
     /// Bytes for each die.
-    pub(super) const BYTES_OF_DIE: usize = size_of::<Die>() + size_of::<Due>() + 2 * size_of::<u32>();
+    pub(super) const BYTES_OF_DIE: usize = size_of::<DieRecord>() + size_of::<Due>() + 2 * size_of::<u32>();
 
     /// Bytes for each channel.
     pub(super) const BYTES_OF_CHANNEL: usize = size_of::<Channel>();
@@ -131,7 +131,7 @@ impl Passage {
     ) -> Passage {
         let ftl = &context.device.ftl;
         let (channels, dies) = (ftl.geometry().channels, ftl.geometry().dies());
-        let idle = Die { phase: Phase::Idle, sent: 0, times_idle: false, command: Command::NONE };
+        let idle = DieRecord { phase: Phase::Idle, sent: 0, times_idle: false, command: Command::NONE };
         Passage {
             timers: Timers::new(timing.lines(), channels + dies + 2),
             timing,
@@ -152,26 +152,26 @@ impl Passage {
 
     /// Whether a die has no command.
     #[inline]
-    pub(super) fn is_idle(&self, die: u32) -> bool {
-        self.dies[die as usize].phase == Phase::Idle
+    pub(super) fn is_idle(&self, die: Die) -> bool {
+        self.dies[die.index()].phase == Phase::Idle
     }
 
     /// The idle dies of a shared queue.
     #[inline]
-    pub(super) fn idle_dies(&self, queue: u32) -> &[u64] {
+    pub(super) fn idle_dies(&self, queue: Queue) -> &[u64] {
         self.idle.of(queue)
     }
 
     /// The command of a die, or its last one.
     #[inline]
-    pub(super) fn command(&self, die: u32) -> &Command {
-        &self.dies[die as usize].command
+    pub(super) fn command(&self, die: Die) -> &Command {
+        &self.dies[die.index()].command
     }
 
     /// Where the next command of an idle die is built.
     #[inline]
-    pub(super) fn next_command(&mut self, die: u32) -> &mut Command {
-        &mut self.dies[die as usize].command
+    pub(super) fn next_command(&mut self, die: Die) -> &mut Command {
+        &mut self.dies[die.index()].command
     }
 }
 
@@ -190,14 +190,14 @@ impl Passage {
         let (channels, dies) = (self.channels.len() as u32, self.dies.len() as u32);
         Some(match rank {
             rank if rank < channels => Event::TransferDone(rank),
-            rank if rank < channels + dies => Event::ArrayDone(rank - channels),
+            rank if rank < channels + dies => Event::ArrayDone(Die::new(rank - channels)),
             rank if rank == channels + dies => Event::Arrival,
             _ => Event::Corrected,
         })
     }
 
-    fn rank_of_array(&self, die: u32) -> u32 {
-        self.channels.len() as u32 + die
+    fn rank_of_array(&self, die: Die) -> u32 {
+        self.channels.len() as u32 + die.number()
     }
 
     /// The next request arrives then. It may be said again.
@@ -213,21 +213,21 @@ impl Passage {
 
     /// Whether it is being timed how long a die is idle.
     #[inline]
-    pub(super) fn times_idle(&self, die: u32) -> bool {
-        self.dies[die as usize].times_idle
+    pub(super) fn times_idle(&self, die: Die) -> bool {
+        self.dies[die.index()].times_idle
     }
 
     /// Says when a die has been idle for that long.
-    pub(super) fn time_idle(&mut self, now: Instant, die: u32, idle: Duration) {
-        self.dies[die as usize].times_idle = true;
+    pub(super) fn time_idle(&mut self, now: Instant, die: Die, idle: Duration) {
+        self.dies[die.index()].times_idle = true;
         self.timers.set(self.timing.idle.0, now + idle, self.rank_of_array(die));
     }
 
     /// A die takes a command: it is idle no more.
     #[inline]
-    fn end_idle_time(&mut self, die: u32) {
-        if self.dies[die as usize].times_idle {
-            self.dies[die as usize].times_idle = false;
+    fn end_idle_time(&mut self, die: Die) {
+        if self.dies[die.index()].times_idle {
+            self.dies[die.index()].times_idle = false;
             self.timers.stop(self.timing.idle.0, self.rank_of_array(die));
         }
     }
@@ -236,27 +236,27 @@ impl Passage {
 // Channels.
 impl Passage {
     /// Counts the command that was built for a die, and starts it.
-    pub(super) fn start(&mut self, context: &mut Context<'_>, die: u32) {
+    pub(super) fn start(&mut self, context: &mut Context<'_>, die: Die) {
         self.idle.remove(die);
         self.end_idle_time(die);
-        let command = &self.dies[die as usize].command;
+        let command = &self.dies[die.index()].command;
         let (kind, count) = (command.kind(), command.len());
         context.device.recorder.counters.command(command.cause(), kind, count as u64);
         if count > 1 {
             context.device.flash.check_shared(kind, &command.ppns()[..count]);
         }
-        self.dies[die as usize].sent = 0;
+        self.dies[die.index()].sent = 0;
         if kind == OpKind::Program || self.timing.has_command_cycles() {
-            self.dies[die as usize].phase = Phase::Command;
+            self.dies[die.index()].phase = Phase::Command;
             self.ask_channel(context, die);
         } else {
             self.start_array(context, die, context.now);
         }
     }
 
-    fn ask_channel(&mut self, context: &mut Context<'_>, die: u32) {
+    fn ask_channel(&mut self, context: &mut Context<'_>, die: Die) {
         let number = context.device.ftl.geometry().channel_of_die(die);
-        let Die { phase, ref command, .. } = self.dies[die as usize];
+        let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         let channel = &mut self.channels[number as usize];
         if context.now < channel.until || channel.is_awaited {
             let line = if phase == Phase::Command && command.kind() != OpKind::Program {
@@ -278,8 +278,8 @@ impl Passage {
     ///
     /// What follows on the transfer of a command is known now: its array starts. So its end is an event only for those
     /// who wait for the channel.
-    fn grant(&mut self, context: &mut Context<'_>, number: u32, die: u32) {
-        let Die { phase, ref command, .. } = self.dies[die as usize];
+    fn grant(&mut self, context: &mut Context<'_>, number: u32, die: Die) {
+        let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         let (kind, cause, count) = (command.kind(), command.cause(), command.len());
         let (delay, pages) = match (phase, kind) {
             (Phase::Command, OpKind::Program) => (self.timing.data_in(count), count as u64),
@@ -307,7 +307,7 @@ impl Passage {
                 (_, OpKind::Read) => "data out",
                 _ => "data in",
             };
-            let Die { sent, ref command, .. } = self.dies[die as usize];
+            let DieRecord { sent, ref command, .. } = self.dies[die.index()];
             let ppn = u64::from(command.item(usize::from(sent)).ppn.0);
             timeline.span(Track::Channel(number), name, cause, now, until, &[("ppn", ppn), ("pages", pages)]);
         }
@@ -341,7 +341,7 @@ impl Passage {
             self.release(context, number);
             return Transferred::Nothing;
         };
-        let Die { phase, ref command, .. } = self.dies[die as usize];
+        let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         if phase == Phase::Command {
             let is_data = command.kind() == OpKind::Program && command.is_of_host();
             self.release(context, number);
@@ -352,8 +352,8 @@ impl Passage {
     }
 
     /// A page of a read has left its die.
-    fn page_left(&mut self, context: &mut Context<'_>, number: u32, die: u32) -> Transferred {
-        let state = &mut self.dies[die as usize];
+    fn page_left(&mut self, context: &mut Context<'_>, number: u32, die: Die) -> Transferred {
+        let state = &mut self.dies[die.index()];
         let carried = state.command.item(usize::from(state.sent)).carried;
         state.sent += 1;
         let is_last = usize::from(state.sent) == state.command.len();
@@ -370,9 +370,9 @@ impl Passage {
 // Arrays.
 impl Passage {
     /// The array of a die starts at `from`, which is now or the end of the transfer that begins now.
-    fn start_array(&mut self, context: &mut Context<'_>, die: u32, from: Instant) {
-        self.dies[die as usize].phase = Phase::Array;
-        let command = &self.dies[die as usize].command;
+    fn start_array(&mut self, context: &mut Context<'_>, die: Die, from: Instant) {
+        self.dies[die.index()].phase = Phase::Array;
+        let command = &self.dies[die.index()].command;
         let kind = command.kind();
         let flash = &context.device.flash;
         let delay_of = |ppn| self.timing.array(kind, || flash.page_offset(ppn));
@@ -385,7 +385,7 @@ impl Passage {
             delay_of(command.lead())
         };
         let until = from + delay.time;
-        self.timers.set(delay.line.0, until, self.channels.len() as u32 + die);
+        self.timers.set(delay.line.0, until, self.rank_of_array(die));
         if !context.draining {
             context.device.recorder.die_busy(die, kind, from, until);
         }
@@ -408,14 +408,14 @@ impl Passage {
     }
 
     /// The timer of a die's array ended.
-    pub(super) fn array_done(&mut self, context: &mut Context<'_>, die: u32) -> ArrayDone {
-        let Die { phase, ref command, .. } = self.dies[die as usize];
+    pub(super) fn array_done(&mut self, context: &mut Context<'_>, die: Die) -> ArrayDone {
+        let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         if phase == Phase::Idle {
-            self.dies[die as usize].times_idle = false;
+            self.dies[die.index()].times_idle = false;
             return ArrayDone::WasIdle;
         }
         if command.kind() == OpKind::Read {
-            self.dies[die as usize].phase = Phase::DataOut;
+            self.dies[die.index()].phase = Phase::DataOut;
             self.ask_channel(context, die);
             return ArrayDone::DataNext;
         }
@@ -423,8 +423,8 @@ impl Passage {
         ArrayDone::Command
     }
 
-    fn end_command(&mut self, die: u32) {
-        self.dies[die as usize].phase = Phase::Idle;
+    fn end_command(&mut self, die: Die) {
+        self.dies[die.index()].phase = Phase::Idle;
         self.idle.insert(die);
     }
 }

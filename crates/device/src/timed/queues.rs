@@ -3,7 +3,7 @@
 
 use std::num::NonZeroU32;
 
-use base::{Geometry, Lpn};
+use base::{Die, Geometry, Lpn, Queue};
 use engine::memory::in_words;
 use ftl::Ftl;
 
@@ -249,14 +249,14 @@ impl List {
 pub(super) struct Queues {
     geometry: Geometry,
     /// Whether a queue of writes is for several dies, which are offered its writes, and not for one domain.
-    is_dynamic: bool,
+    are_shared: bool,
     pool: Pool,
     /// By queue of the allocation.
     writes: Vec<List>,
     /// By die.
     reads: Vec<List>,
     /// Dies that may have something to do.
-    woken: Vec<u32>,
+    woken: Vec<Die>,
     /// By die: whether it is among them.
     is_woken: Vec<bool>,
     ages: u64,
@@ -278,7 +278,7 @@ impl Queues {
         let dies = ftl.geometry().dies() as usize;
         Queues {
             geometry: *ftl.geometry(),
-            is_dynamic: ftl.allocation().dynamic().is_some(),
+            are_shared: ftl.allocation().dynamic().is_some(),
             pool: Pool::new(),
             writes: vec![List::EMPTY; ftl.allocation().queues() as usize],
             reads: vec![List::EMPTY; dies],
@@ -333,37 +333,47 @@ impl Queues {
 
 // Lists.
 impl Queues {
+    /// Whether the queues of writes are shared by dies; otherwise each domain has its own.
+    pub(super) fn are_shared(&self) -> bool {
+        self.are_shared
+    }
+
     /// How many queues of writes there are.
     #[inline]
     pub(super) fn count(&self) -> u32 {
         self.writes.len() as u32
     }
 
-    #[inline]
-    pub(super) fn writes(&self, queue: u32) -> &List {
-        &self.writes[queue as usize]
+    /// All of them.
+    pub(super) fn all(&self) -> impl Iterator<Item = Queue> + use<> {
+        (0..self.count()).map(Queue::new)
     }
 
     #[inline]
-    pub(super) fn reads(&self, die: u32) -> &List {
-        &self.reads[die as usize]
+    pub(super) fn writes(&self, queue: Queue) -> &List {
+        &self.writes[queue.index()]
     }
 
     #[inline]
-    pub(super) fn push_write(&mut self, queue: u32, write: TransactionId) {
-        self.writes[queue as usize].push(&mut self.pool, write);
+    pub(super) fn reads(&self, die: Die) -> &List {
+        &self.reads[die.index()]
+    }
+
+    #[inline]
+    pub(super) fn push_write(&mut self, queue: Queue, write: TransactionId) {
+        self.writes[queue.index()].push(&mut self.pool, write);
     }
 
     /// Has a die do a read.
     #[inline]
-    pub(super) fn push_read(&mut self, die: u32, read: TransactionId) {
-        self.reads[die as usize].push(&mut self.pool, read);
+    pub(super) fn push_read(&mut self, die: Die, read: TransactionId) {
+        self.reads[die.index()].push(&mut self.pool, read);
         self.wake(die);
     }
 
     /// Marks the reads of a page, which its map entry has come for: the entry may make way for another before their turn.
-    pub(super) fn translate_reads(&mut self, die: u32, lpn: Lpn) {
-        let mut at = self.reads[die as usize].first();
+    pub(super) fn translate_reads(&mut self, die: Die, lpn: Lpn) {
+        let mut at = self.reads[die.index()].first();
         while let Some(read) = at {
             let transaction = self.pool.get_mut(read);
             transaction.translated |= transaction.lpn == lpn;
@@ -372,13 +382,13 @@ impl Queues {
     }
 
     #[inline]
-    pub(super) fn remove_write(&mut self, queue: u32, previous: Option<TransactionId>, write: TransactionId) {
-        self.writes[queue as usize].remove(&mut self.pool, previous, write);
+    pub(super) fn remove_write(&mut self, queue: Queue, previous: Option<TransactionId>, write: TransactionId) {
+        self.writes[queue.index()].remove(&mut self.pool, previous, write);
     }
 
     #[inline]
-    pub(super) fn remove_read(&mut self, die: u32, previous: Option<TransactionId>, read: TransactionId) {
-        self.reads[die as usize].remove(&mut self.pool, previous, read);
+    pub(super) fn remove_read(&mut self, die: Die, previous: Option<TransactionId>, read: TransactionId) {
+        self.reads[die.index()].remove(&mut self.pool, previous, read);
     }
 }
 
@@ -386,32 +396,32 @@ impl Queues {
 impl Queues {
     /// A die may have something to do.
     #[inline]
-    pub(super) fn wake(&mut self, die: u32) {
-        if !self.is_woken[die as usize] {
-            self.is_woken[die as usize] = true;
+    pub(super) fn wake(&mut self, die: Die) {
+        if !self.is_woken[die.index()] {
+            self.is_woken[die.index()] = true;
             self.woken.push(die);
         }
     }
 
     /// A queue of writes has something new. Shared queues are looked at anyway.
     #[inline]
-    pub(super) fn wake_queue(&mut self, queue: u32) {
-        if !self.is_dynamic {
-            self.wake(self.geometry.die_of_domain(queue));
+    pub(super) fn wake_queue(&mut self, queue: Queue) {
+        if !self.are_shared {
+            self.wake(self.geometry.die_of_domain(queue.domain()));
         }
     }
 
     pub(super) fn wake_all(&mut self) {
-        for die in 0..self.reads.len() as u32 {
+        for die in self.geometry.all_dies() {
             self.wake(die);
         }
     }
 
     /// A die that was woken, which then is not any more.
     #[inline]
-    pub(super) fn take_woken(&mut self) -> Option<u32> {
+    pub(super) fn take_woken(&mut self) -> Option<Die> {
         let die = self.woken.pop()?;
-        self.is_woken[die as usize] = false;
+        self.is_woken[die.index()] = false;
         Some(die)
     }
 }

@@ -1,6 +1,6 @@
 //! Requests in the device: what each still waits for, and when it is complete.
 
-use base::{Instant, Lpn, Request, RequestKind};
+use base::{Domain, Instant, Lpn, Queue, Request, RequestKind};
 
 use super::context::Context;
 use super::queues::{RequestId, Transaction, Work};
@@ -221,12 +221,12 @@ impl Requests {
     }
 
     /// Carries out the trim that is first in a domain's queue. Returns whether there is one.
-    pub(super) fn run_trim(&mut self, context: &mut Context<'_>, domain: u32) -> bool {
-        let Some(first) = context.queues.writes(domain).first() else { return false };
+    pub(super) fn run_trim(&mut self, context: &mut Context<'_>, domain: Domain) -> bool {
+        let Some(first) = context.queues.writes(Queue::of_domain(domain)).first() else { return false };
         let Transaction { work: Work::Trim { request, end }, lpn, .. } = *context.queues.get(first) else {
             return false;
         };
-        context.queues.remove_write(domain, None, first);
+        context.queues.remove_write(Queue::of_domain(domain), None, first);
         context.queues.release(first);
         // Pages of one queue are a stripe apart.
         for page in (lpn.0..end.0).step_by(context.queues.count() as usize) {

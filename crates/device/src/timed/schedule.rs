@@ -4,7 +4,7 @@
 //! Mandatory collections need nothing of this but their number. Under `threshold` no question here costs more than a
 //! branch.
 
-use base::Duration;
+use base::{Die, Domain, Duration, Queue};
 use ftl::Turn;
 use ftl::schedule::{Kind, Schedule};
 
@@ -35,7 +35,7 @@ pub(super) struct GcSchedule {
     /// Dies of a channel or, where the schedule looks at dies, 1.
     dies_per_scope: u32,
     /// Cycle filling: the domain whose mandatory collection the others fill.
-    initiator: Option<u32>,
+    initiator: Option<Domain>,
     /// By domain: what it did since the initiator began.
     turns: Vec<Turns>,
 }
@@ -97,8 +97,8 @@ impl GcSchedule {
 
     /// The number of a domain's last collection.
     #[inline]
-    pub(super) fn last_begun(&self, domain: u32) -> u64 {
-        self.last_begun[domain as usize]
+    pub(super) fn last_begun(&self, domain: Domain) -> u64 {
+        self.last_begun[domain.index()]
     }
 }
 
@@ -106,7 +106,7 @@ impl GcSchedule {
 impl GcSchedule {
     /// Notes which collections begin; called wherever one of this domain may.
     #[inline]
-    pub(super) fn note_collections(&mut self, context: &mut Context<'_>, host: &Host, domain: u32) {
+    pub(super) fn note_collections(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
         if context.device.ftl.is_busy(domain) {
             self.note_collection(domain);
         }
@@ -124,18 +124,18 @@ impl GcSchedule {
     }
 
     #[inline]
-    fn note_collection(&mut self, domain: u32) {
+    fn note_collection(&mut self, domain: Domain) {
         self.begun += 1;
-        self.last_begun[domain as usize] = self.begun;
+        self.last_begun[domain.index()] = self.begun;
     }
 
     /// A die has nothing to do.
-    pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_>, host: &Host, die: u32) -> Idle {
+    pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_>, host: &Host, die: Die) -> Idle {
         match self.rule.kind {
             Kind::Threshold | Kind::CycleFilling { .. } => Idle::Rests,
             Kind::Forwarding { congestion, .. } => {
-                let scope = die / self.dies_per_scope;
-                let elsewhere = self.needy_scopes - u32::from(self.needy_in[scope as usize] > 0);
+                let scope = self.scope_of(die);
+                let elsewhere = self.needy_scopes - u32::from(self.needy_in[scope] > 0);
                 let begins = (!congestion || elsewhere > 0)
                     && self.is_out_of_pages(context, host, scope)
                     && self.begin_on(context, host, die);
@@ -150,12 +150,18 @@ impl GcSchedule {
     }
 
     /// Whether no page waits for a channel or die.
-    fn is_out_of_pages(&self, context: &Context<'_>, host: &Host, scope: u32) -> bool {
-        let dies = self.dies_per_scope;
-        !(scope * dies..(scope + 1) * dies).any(|die| has_pages(context, host, die))
+    fn is_out_of_pages(&self, context: &Context<'_>, host: &Host, scope: usize) -> bool {
+        let dies = self.dies_per_scope as usize;
+        let of_scope = context.device.ftl.geometry().all_dies().skip(scope * dies).take(dies);
+        !of_scope.into_iter().any(|die| has_pages(context, host, die))
     }
 
-    fn may_begin(&self, context: &Context<'_>, host: &Host, domain: u32) -> bool {
+    /// The channel or die, whichever the schedule looks at, that a die belongs to.
+    fn scope_of(&self, die: Die) -> usize {
+        (die.number() / self.dies_per_scope) as usize
+    }
+
+    fn may_begin(&self, context: &Context<'_>, host: &Host, domain: Domain) -> bool {
         if context.draining || context.device.ftl.is_busy(domain) {
             return false;
         }
@@ -166,7 +172,7 @@ impl GcSchedule {
     }
 
     /// Begins collections in the domains of a die. Returns whether one began.
-    pub(super) fn begin_on(&mut self, context: &mut Context<'_>, host: &Host, die: u32) -> bool {
+    pub(super) fn begin_on(&mut self, context: &mut Context<'_>, host: &Host, die: Die) -> bool {
         let mut begun = false;
         for domain in context.device.ftl.geometry().domains_of_die(die) {
             begun |= self.begin_ahead(context, host, domain);
@@ -174,7 +180,7 @@ impl GcSchedule {
         begun
     }
 
-    fn begin_ahead(&mut self, context: &mut Context<'_>, host: &Host, domain: u32) -> bool {
+    fn begin_ahead(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) -> bool {
         let begins = self.may_begin(context, host, domain) && context.device.ftl.begin_ahead(domain);
         if begins {
             self.note_collections(context, host, domain);
@@ -183,7 +189,7 @@ impl GcSchedule {
     }
 
     /// A collection ahead of need came to its end; perhaps there is time for another one.
-    pub(super) fn follow_up(&mut self, context: &mut Context<'_>, host: &Host, domain: u32) {
+    pub(super) fn follow_up(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
         let goes_on = match self.rule.kind {
             Kind::CycleFilling { .. } => self.initiator.is_some(),
             Kind::Background { .. } => true,
@@ -196,22 +202,30 @@ impl GcSchedule {
 }
 
 /// Whether pages wait for a die, in its queues or in the write buffer.
-fn has_pages(context: &Context<'_>, host: &Host, die: u32) -> bool {
+fn has_pages(context: &Context<'_>, host: &Host, die: Die) -> bool {
     match context.device.ftl.allocation().dynamic() {
         Some(dynamic) => host.has_pages(&context.queues, dynamic.queue_of_die(die)),
-        None => context.device.ftl.geometry().domains_of_die(die).any(|queue| host.has_pages(&context.queues, queue)),
+        None => context
+            .device
+            .ftl
+            .geometry()
+            .domains_of_die(die)
+            .any(|domain| host.has_pages(&context.queues, Queue::of_domain(domain))),
     }
 }
 
 /// Whether a page that may leave waits for a domain.
-fn is_waited_for(context: &Context<'_>, host: &Host, domain: u32) -> bool {
+fn is_waited_for(context: &Context<'_>, host: &Host, domain: Domain) -> bool {
     let (allocation, geometry) = (context.device.ftl.allocation(), context.device.ftl.geometry());
-    let queue = allocation.dynamic().map_or(domain, |dynamic| dynamic.queue_of_die(geometry.die_of_domain(domain)));
+    let queue = match allocation.dynamic() {
+        Some(dynamic) => dynamic.queue_of_die(geometry.die_of_domain(domain)),
+        None => Queue::of_domain(domain),
+    };
     host.has_writes(&context.queues, queue)
 }
 
 /// Whether a domain is collected ahead of need.
-fn is_ahead(context: &Context<'_>, domain: u32) -> bool {
+fn is_ahead(context: &Context<'_>, domain: Domain) -> bool {
     context.device.ftl.why(domain).is_some_and(|why| !why.is_foreground())
 }
 
@@ -224,7 +238,7 @@ impl GcSchedule {
         context: &mut Context<'_>,
         host: &Host,
         collections: &mut Collections,
-        domain: u32,
+        domain: Domain,
     ) -> Standing {
         let rests = collections.is_between_groups(domain) && context.device.ftl.rests(domain);
         if !rests || !is_ahead(context, domain) {
@@ -247,12 +261,12 @@ impl GcSchedule {
     /// erase: it keeps step with the initiator, so that the planes of a die can share their commands and preemption
     /// points come together (sections 3.4 and 3.5). An empty victim is erased when the initiator erases its own; until
     /// then the next one is begun with.
-    fn may_take_turn(&self, context: &mut Context<'_>, domain: u32) -> bool {
+    fn may_take_turn(&self, context: &mut Context<'_>, domain: Domain) -> bool {
         if !self.counts_turns() {
             return true;
         }
         let Some(initiator) = self.initiator else { return true };
-        let (of_initiator, own) = (self.turns[initiator as usize], self.turns[domain as usize]);
+        let (of_initiator, own) = (self.turns[initiator.index()], self.turns[domain.index()]);
         own.erases < of_initiator.erases && context.device.ftl.has_emptied(domain)
             || own.copies < of_initiator.copies && context.device.ftl.take_turn(domain, Turn::Copy)
     }
@@ -264,13 +278,13 @@ impl GcSchedule {
         &mut self,
         context: &mut Context<'_>,
         collections: &mut Collections,
-        domain: u32,
+        domain: Domain,
     ) -> Option<Turn> {
         if self.counts_turns() { self.next_turn(context, collections, domain) } else { None }
     }
 
     #[inline(never)]
-    fn next_turn(&mut self, context: &mut Context<'_>, collections: &mut Collections, domain: u32) -> Option<Turn> {
+    fn next_turn(&mut self, context: &mut Context<'_>, collections: &mut Collections, domain: Domain) -> Option<Turn> {
         let initiator = self.initiator?;
         let rests = collections.is_between_groups(domain) && context.device.ftl.rests(domain);
         if !rests || domain != initiator && !is_ahead(context, domain) {
@@ -282,7 +296,7 @@ impl GcSchedule {
         if domain == initiator {
             return Some(Turn::Erase);
         }
-        if self.turns[domain as usize].erases < self.turns[initiator as usize].erases {
+        if self.turns[domain.index()].erases < self.turns[initiator.index()].erases {
             context.device.ftl.take_turn(domain, Turn::Erase);
             collections.forget_group(domain);
             return Some(Turn::Erase);
@@ -292,9 +306,9 @@ impl GcSchedule {
 
     /// A domain took its turn.
     #[inline]
-    pub(super) fn count_turn(&mut self, context: &mut Context<'_>, domain: u32, turn: Option<Turn>) {
+    pub(super) fn count_turn(&mut self, context: &mut Context<'_>, domain: Domain, turn: Option<Turn>) {
         let Some(turn) = turn else { return };
-        let turns = &mut self.turns[domain as usize];
+        let turns = &mut self.turns[domain.index()];
         match turn {
             Turn::Copy => turns.copies += 1,
             Turn::Erase => turns.erases += 1,
@@ -309,21 +323,22 @@ impl GcSchedule {
 impl GcSchedule {
     /// Takes note of whether a domain is in mandatory collection; called wherever one may have begun or ended.
     #[inline]
-    pub(super) fn note_need(&mut self, context: &mut Context<'_>, host: &Host, domain: u32) {
+    pub(super) fn note_need(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
         if !self.is_threshold() {
             let needs = context.device.ftl.why(domain).is_some_and(ftl::Why::is_for_room);
-            if self.needy[domain as usize] != needs {
+            if self.needy[domain.index()] != needs {
                 self.need_changed(context, host, domain);
             }
         }
     }
 
     #[inline(never)]
-    fn need_changed(&mut self, context: &mut Context<'_>, host: &Host, domain: u32) {
-        let needs = !self.needy[domain as usize];
-        self.needy[domain as usize] = needs;
+    fn need_changed(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
+        let needs = !self.needy[domain.index()];
+        self.needy[domain.index()] = needs;
         let die = context.device.ftl.geometry().die_of_domain(domain);
-        let scope = &mut self.needy_in[(die / self.dies_per_scope) as usize];
+        let scope = self.scope_of(die);
+        let scope = &mut self.needy_in[scope];
         if needs {
             *scope += 1;
             self.needy_scopes += u32::from(*scope == 1);
@@ -343,10 +358,10 @@ impl GcSchedule {
     }
 
     /// A mandatory collection is filled by collections everywhere else.
-    fn initiate(&mut self, context: &mut Context<'_>, host: &Host, initiator: u32) {
+    fn initiate(&mut self, context: &mut Context<'_>, host: &Host, initiator: Domain) {
         self.initiator = Some(initiator);
         self.turns.fill(Turns::default());
-        for domain in (0..context.device.ftl.geometry().domains()).filter(|&domain| domain != initiator) {
+        for domain in context.device.ftl.geometry().all_domains().filter(|&domain| domain != initiator) {
             self.begin_ahead(context, host, domain);
         }
         context.queues.wake_all();
@@ -357,7 +372,7 @@ impl GcSchedule {
         self.initiator = None;
         context.queues.wake_all();
         if let Some(next) = self.needy.iter().position(|&needs| needs) {
-            self.initiate(context, host, next as u32);
+            self.initiate(context, host, Domain::new(next as u32));
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use base::{Cell, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Selection};
 use config::Config;
 use config::model::*;
-use engine::Stream;
+use engine::Chance;
 use serde_json::Value;
 
 /// Every seam at its first choice.
@@ -44,7 +44,7 @@ pub fn looks_at_time(config: &Config) -> bool {
 }
 
 /// A parameter with one of its words, or with yes or no.
-pub fn either(r: &mut Stream, seam: &str, choice: &str, name: &'static str) -> (&'static str, ParamValue) {
+pub fn either(r: &mut Chance, seam: &str, choice: &str, name: &'static str) -> (&'static str, ParamValue) {
     let registered = device::seams().into_iter().find(|s| s.key == seam).and_then(|seam| seam.find(choice));
     let param = registered.and_then(|choice| choice.params.iter().find(|param| param.name == name));
     let value = match param.expect("a parameter").kind {
@@ -132,13 +132,13 @@ pub fn figure(summary: &Value, path: &str) -> f64 {
 }
 
 /// One of a few, each equally likely.
-pub fn pick<'a, T>(random: &mut Stream, of: &'a [T]) -> &'a T {
+pub fn pick<'a, T>(random: &mut Chance, of: &'a [T]) -> &'a T {
     &of[random.below(of.len() as u64) as usize]
 }
 
 /// A random device under random policies, small enough for the whole-state check after every collection.
 pub fn random_config(seed: u64) -> Config {
-    let mut random = Stream::new(seed, "case");
+    let mut random = Chance::new(seed, "case");
     let r = &mut random;
     let (channels, chips, dies) = (*pick(r, &[1, 2, 3]), *pick(r, &[1, 2]), *pick(r, &[1, 2]));
     let planes = *pick(r, &[1, 2, 4]);
@@ -221,7 +221,7 @@ fn meet_conditions(config: &mut Config) {
 /// Small pages, so that a plane has several translation pages; a cache of a few entries up to one for all; and room for
 /// the blocks that the map takes.
 fn random_map_in_flash(seed: u64, config: &mut Config) {
-    let mut random = Stream::new(seed, "map in flash");
+    let mut random = Chance::new(seed, "map in flash");
     let device = &mut config.device;
     (device.chips_per_channel, device.dies_per_chip) = (1, 1 + random.below_u32(2));
     device.page_size = [512, 512, 4096][random.below(3) as usize];
@@ -238,7 +238,7 @@ fn random_map_in_flash(seed: u64, config: &mut Config) {
     }
 }
 
-fn random_timing(r: &mut Stream, device: &mut Device) {
+fn random_timing(r: &mut Chance, device: &mut Device) {
     let bits = device.cell.bits() as usize;
     device.timing.read = (0..bits).map(|_| Duration(1000 + r.below(100_000))).collect();
     device.timing.program = (0..bits).map(|_| Duration(10_000 + r.below(2_000_000))).collect();
@@ -249,7 +249,7 @@ fn random_timing(r: &mut Stream, device: &mut Device) {
     device.timing.ecc_latency = Duration(if r.below(2) == 0 { 0 } else { r.below(20_000) });
 }
 
-fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
+fn random_policies(r: &mut Chance, ftl: &mut Ftl) {
     for seam in device::seams() {
         let choice = pick(r, seam.choices);
         choose(ftl, seam.key, choice.name, &[]);
@@ -324,7 +324,7 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
 }
 
 /// What is in step, where something is.
-fn random_superblock(r: &mut Stream, ftl: &mut Ftl) {
+fn random_superblock(r: &mut Chance, ftl: &mut Ftl) {
     if ftl.get("reclaim_unit").name == "superblock" {
         let over = either(r, "reclaim_unit", "superblock", "over");
         choose(ftl, "reclaim_unit", "superblock", &[over]);
@@ -332,7 +332,7 @@ fn random_superblock(r: &mut Stream, ftl: &mut Ftl) {
 }
 
 /// Collections ahead of need, whenever they may begin, or up to a few spare blocks.
-fn random_schedule(r: &mut Stream, ftl: &mut Ftl, free_blocks: u32) {
+fn random_schedule(r: &mut Chance, ftl: &mut Ftl, free_blocks: u32) {
     let schedule = ftl.get("gc_schedule").name;
     let spare_blocks = [1 + r.below_u32(4), 200][r.below(2) as usize];
     let preempt = either(r, "gc_schedule", "forwarding", "preempt");
@@ -363,7 +363,7 @@ fn random_buffer(seed: u64, config: &mut Config) {
     if buffer == "none" {
         return;
     }
-    let mut random = Stream::new(seed, "buffer");
+    let mut random = Chance::new(seed, "buffer");
     let page = page_size(config);
     let most = (config.device.user_capacity / page).min([1, 3, 16, 64][random.below(4) as usize]);
     let size = (1 + random.below(most)) * page;
@@ -372,7 +372,7 @@ fn random_buffer(seed: u64, config: &mut Config) {
 }
 
 /// Anything from half empty to as full as the device can be and still be writable for ever.
-fn random_capacity(r: &mut Stream, config: &mut Config) {
+fn random_capacity(r: &mut Chance, config: &mut Config) {
     let page = page_size(config);
     let geometry = &config.device;
     let raw = u64::from(geometry.channels * geometry.chips_per_channel * geometry.dies_per_chip)
@@ -393,7 +393,7 @@ fn random_capacity(r: &mut Stream, config: &mut Config) {
 
 /// A random trace with every kind of request, unaligned ranges and repeated addresses.
 pub fn random_trace(seed: u64, user_capacity: u64, rows: u64) -> String {
-    let mut random = Stream::new(seed, "trace");
+    let mut random = Chance::new(seed, "trace");
     let sectors = user_capacity / 512;
     let mut text = String::new();
     let mut at = 128_166_372_003_061_629u64;

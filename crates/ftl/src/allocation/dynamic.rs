@@ -8,7 +8,7 @@
 //! * **D**: the die inside the chip is fixed, `(LPN / planes of a die) mod dies of a chip`; channel and chip
 //!   are still free. With no other die to prefer, a free die takes a page for each of its planes, as in F2.
 
-use base::{Choice, FastDiv, Geometry, Lpn};
+use base::{Choice, Die, FastDiv, Geometry, Lpn, Queue};
 
 pub(super) const F: Choice = Choice {
     name: "F",
@@ -29,7 +29,7 @@ pub(super) const F2: Choice = Choice {
 /// F, D or F2.
 pub struct Dynamic {
     /// Dies by queue, in round-robin order.
-    dies: Vec<Vec<u32>>,
+    dies: Vec<Vec<Die>>,
     burst: u32,
     planes: FastDiv,
     queue_count: FastDiv,
@@ -40,7 +40,7 @@ impl Dynamic {
         let fixed_die = name == D.name;
         let queues = if fixed_die { geometry.dies_per_chip } else { 1 };
         Dynamic {
-            dies: (0..queues).map(|queue| dies_of(queue, fixed_die, geometry)).collect(),
+            dies: (0..queues).map(|die| dies_of(die, fixed_die, geometry)).collect(),
             burst: if name == F.name { 1 } else { geometry.planes_per_die },
             planes: FastDiv::new(geometry.planes_per_die),
             queue_count: FastDiv::new(queues),
@@ -52,19 +52,20 @@ impl Dynamic {
     }
 
     #[inline]
-    pub(super) fn queue_of(&self, lpn: Lpn) -> u32 {
-        if self.queues() == 1 { 0 } else { self.queue_count.split(self.planes.quotient(lpn.0)).1 }
+    pub(crate) fn queue_of(&self, lpn: Lpn) -> Queue {
+        let number = if self.queues() == 1 { 0 } else { self.queue_count.split(self.planes.quotient(lpn.0)).1 };
+        Queue::new(number)
     }
 
     /// The dies that serve a queue, in round-robin order.
-    pub fn dies(&self, queue: u32) -> &[u32] {
-        &self.dies[queue as usize]
+    pub fn dies(&self, queue: Queue) -> &[Die] {
+        &self.dies[queue.index()]
     }
 
     /// The queue that a die serves, given its number inside its chip.
     #[inline]
-    pub fn queue_of_die(&self, die: u32) -> u32 {
-        self.queue_count.split(die).1
+    pub fn queue_of_die(&self, die: Die) -> Queue {
+        Queue::new(self.queue_count.split(die.number()).1)
     }
 
     /// Pages that a free die takes at once, at most.
@@ -73,14 +74,14 @@ impl Dynamic {
     }
 }
 
-/// The dies of a queue: channel fastest, then chip, then (unless it is fixed) the die of the chip.
-fn dies_of(queue: u32, fixed_die: bool, geometry: &Geometry) -> Vec<u32> {
-    let wanted = if fixed_die { queue..queue + 1 } else { 0..geometry.dies_per_chip };
+/// The dies of a queue: channel fastest, then chip, then the die of the chip, unless that is fixed.
+fn dies_of(die: u32, fixed_die: bool, geometry: &Geometry) -> Vec<Die> {
+    let wanted = if fixed_die { die..die + 1 } else { 0..geometry.dies_per_chip };
     let mut dies = Vec::new();
     for die in wanted {
         for chip in 0..geometry.chips_per_channel {
             for channel in 0..geometry.channels {
-                dies.push((channel * geometry.chips_per_channel + chip) * geometry.dies_per_chip + die);
+                dies.push(Die::new((channel * geometry.chips_per_channel + chip) * geometry.dies_per_chip + die));
             }
         }
     }

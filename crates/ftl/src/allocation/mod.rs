@@ -7,7 +7,7 @@
 mod dynamic;
 mod striped;
 
-use base::{Choice, Geometry, Lpn, Seam, Selection};
+use base::{Choice, Domain, Geometry, Lpn, Queue, Seam, Selection};
 
 pub use dynamic::Dynamic;
 pub use striped::Striped;
@@ -70,12 +70,26 @@ impl Allocation {
         }
     }
 
+    /// All queues.
+    pub fn all_queues(&self) -> impl Iterator<Item = Queue> + Clone + use<> {
+        (0..self.queues()).map(Queue::new)
+    }
+
     /// The queue a page waits in. Static: its domain.
     #[inline]
-    pub fn queue_of(&self, lpn: Lpn) -> u32 {
+    pub fn queue_of(&self, lpn: Lpn) -> Queue {
         match self {
-            Allocation::Striped(striped) => striped.domain_of(lpn),
+            Allocation::Striped(striped) => Queue::of_domain(striped.domain_of(lpn)),
             Allocation::Dynamic(dynamic) => dynamic.queue_of(lpn),
+        }
+    }
+
+    /// The domain a page lies in, under a static order.
+    #[inline]
+    pub fn domain_of(&self, lpn: Lpn) -> Option<Domain> {
+        match self {
+            Allocation::Striped(striped) => Some(striped.domain_of(lpn)),
+            Allocation::Dynamic(_) => None,
         }
     }
 
@@ -110,7 +124,7 @@ mod tests {
     fn queues_of(name: &str, lpns: std::ops::Range<u32>) -> Vec<u32> {
         let selection = Selection::default_of(SEAM.find(name).unwrap());
         let allocation = Allocation::build(&selection, &geometry());
-        lpns.map(|lpn| allocation.queue_of(Lpn(lpn))).collect()
+        lpns.map(|lpn| allocation.queue_of(Lpn(lpn)).number()).collect()
     }
 
     #[test]
@@ -139,7 +153,8 @@ mod tests {
             let selection = Selection::default_of(SEAM.find(name).unwrap());
             let allocation = Allocation::build(&selection, &geometry());
             let dynamic = allocation.dynamic().unwrap();
-            (dynamic.dies(queue).to_vec(), dynamic.burst())
+            let dies: Vec<u32> = dynamic.dies(Queue::new(queue)).iter().map(|die| die.number()).collect();
+            (dies, dynamic.burst())
         };
         assert_eq!(of("F", 0), (vec![0, 4, 2, 6, 1, 5, 3, 7], 1));
         assert_eq!(of("F2", 0), (vec![0, 4, 2, 6, 1, 5, 3, 7], 2));

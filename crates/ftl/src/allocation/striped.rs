@@ -1,11 +1,11 @@
 //! Static striping: the 24 orders of channel, way (chip), die and plane, as a formula of the LPN.
 
-use base::{FastDiv, Geometry, Lpn};
+use base::{Domain, FastDiv, Geometry, Lpn};
 
 /// A static order, as a table of one stripe.
 pub struct Striped {
     stripe: FastDiv,
-    domain_by_position: Vec<u32>,
+    domain_by_position: Vec<Domain>,
 }
 
 impl Striped {
@@ -20,13 +20,13 @@ impl Striped {
     }
 
     #[inline]
-    pub(super) fn domain_of(&self, lpn: Lpn) -> u32 {
+    pub(crate) fn domain_of(&self, lpn: Lpn) -> Domain {
         self.domain_by_position[self.stripe.split(lpn.0).1 as usize]
     }
 }
 
 /// The domain at a position of the stripe: the position as a mixed-radix number, fastest letter first.
-fn domain_at(order: &str, mut position: u32, geometry: &Geometry) -> u32 {
+fn domain_at(order: &str, mut position: u32, geometry: &Geometry) -> Domain {
     let (mut channel, mut chip, mut die, mut plane) = (0, 0, 0, 0);
     for letter in order.chars() {
         let (digit, radix) = match letter {
@@ -39,5 +39,6 @@ fn domain_at(order: &str, mut position: u32, geometry: &Geometry) -> u32 {
         *digit = position % radix;
         position /= radix;
     }
-    ((channel * geometry.chips_per_channel + chip) * geometry.dies_per_chip + die) * geometry.domains_per_die() + plane
+    let die = (channel * geometry.chips_per_channel + chip) * geometry.dies_per_chip + die;
+    Domain::new(die * geometry.domains_per_die() + plane)
 }

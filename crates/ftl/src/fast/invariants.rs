@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use base::{Lpn, Ppn, Unit};
+use base::{Domain, Lpn, Ppn, Unit};
 
 use super::{Fast, NONE, Role, Start};
 
@@ -15,7 +15,7 @@ impl Fast {
     pub fn check(&self) -> Result<(), String> {
         self.check_pages()?;
         self.check_units()?;
-        (0..self.geometry.domains()).try_for_each(|domain| self.check_domain(domain))
+        self.geometry.all_domains().try_for_each(|domain| self.check_domain(domain))
     }
 
     fn check_pages(&self) -> Result<(), String> {
@@ -43,7 +43,7 @@ impl Fast {
         if self.geometry.domain_of_unit(unit) != domain || self.lpn(domain, block, offset) != lpn {
             return Err(format!("LPN {} is not in its domain {domain}", lpn.0));
         }
-        let state = &self.domains[domain as usize];
+        let state = &self.domains[domain.index()];
         let fits = match self.roles[unit.index()] {
             Role::Data => slot == offset && self.data_of(domain, block) == Some(unit),
             Role::Destination => {
@@ -58,8 +58,8 @@ impl Fast {
         if fits { Ok(()) } else { Err(format!("LPN {} is at PPN {}, where it does not belong", lpn.0, ppn.0)) }
     }
 
-    fn data_of(&self, domain: u32, block: u32) -> Option<Unit> {
-        Unit::from_word(self.data[(domain * self.logical_blocks + block) as usize])
+    fn data_of(&self, domain: Domain, block: u32) -> Option<Unit> {
+        Unit::from_word(self.data[(domain.number() * self.logical_blocks + block) as usize])
     }
 
     fn check_units(&self) -> Result<(), String> {
@@ -77,8 +77,8 @@ impl Fast {
         Ok(())
     }
 
-    fn check_domain(&self, domain: u32) -> Result<(), String> {
-        let state = &self.domains[domain as usize];
+    fn check_domain(&self, domain: Domain) -> Result<(), String> {
+        let state = &self.domains[domain.index()];
         let range = self.geometry.units_of_domain(domain);
         let with =
             |role: Role| -> BTreeSet<Unit> { range.clone().filter(|&unit| self.roles[unit.index()] == role).collect() };
@@ -104,8 +104,8 @@ impl Fast {
     }
 
     /// A domain that takes host pages can open every log block that it may, and still merge.
-    fn check_room(&self, domain: u32, free: u32) -> Result<(), String> {
-        let state = &self.domains[domain as usize];
+    fn check_room(&self, domain: Domain, free: u32) -> Result<(), String> {
+        let state = &self.domains[domain.index()];
         if state.random > self.options.log_blocks || state.filled > state.random {
             return Err(format!("domain {domain} has a log of {} blocks, {} filled", state.random, state.filled));
         }

@@ -1,8 +1,8 @@
 //! Merges, step by step.
 
-use base::{Cause, Lpn, Ppn, Unit};
+use base::{Cause, Domain, Lpn, Ppn, Unit};
 
-use super::{Domain, Fast, Gather, Merge, NONE, Recycling, Role};
+use super::{DomainRecord, Fast, Gather, Merge, NONE, Recycling, Role};
 use crate::group::Group;
 use crate::kernel::Why;
 use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Placed, Put, Step};
@@ -50,28 +50,28 @@ pub struct Merges {
 impl Fast {
     /// Whether a domain is busy with merges, so that it takes no host page.
     #[inline]
-    pub fn is_busy(&self, domain: u32) -> bool {
-        let Domain { merge, erase, recycling, .. } = &self.domains[domain as usize];
+    pub fn is_busy(&self, domain: Domain) -> bool {
+        let DomainRecord { merge, erase, recycling, .. } = &self.domains[domain.index()];
         merge.is_some() || erase.is_some() || recycling.is_some_and(|recycling| !recycling.paused)
     }
 
     /// Whether the merges in progress were begun ahead of need.
-    pub fn is_ahead(&self, domain: u32) -> bool {
-        let Domain { merge, recycling, .. } = &self.domains[domain as usize];
+    pub fn is_ahead(&self, domain: Domain) -> bool {
+        let DomainRecord { merge, recycling, .. } = &self.domains[domain.index()];
         let is_full = merge.is_none_or(|merge| merge.kind == MergeKind::Full);
         is_full && recycling.is_some_and(|recycling| recycling.forward && !recycling.paused)
     }
 
     /// Begins to recycle the oldest random-write log block ahead of need, or goes on with it. Returns whether there is
     /// one that takes no more pages.
-    pub fn begin_ahead(&mut self, domain: u32) -> bool {
-        if let Some(recycling) = &mut self.domains[domain as usize].recycling {
+    pub fn begin_ahead(&mut self, domain: Domain) -> bool {
+        if let Some(recycling) = &mut self.domains[domain.index()].recycling {
             recycling.paused = false;
             return true;
         }
         // Moves the mark past blocks that were filled since.
         self.random_log_block(domain);
-        if self.domains[domain as usize].filled == 0 {
+        if self.domains[domain.index()].filled == 0 {
             return false;
         }
         self.begin_recycling(domain, true);
@@ -80,8 +80,8 @@ impl Fast {
 
     /// Whether the domain stands between two logical blocks of a full merge, or in no merge at all, and its log has
     /// room, so that it may take host pages.
-    pub fn may_suspend(&mut self, domain: u32) -> bool {
-        let Domain { merge, erase, .. } = &self.domains[domain as usize];
+    pub fn may_suspend(&mut self, domain: Domain) -> bool {
+        let DomainRecord { merge, erase, .. } = &self.domains[domain.index()];
         merge.is_none() && erase.is_none() && self.has_room(domain)
     }
 
@@ -90,32 +90,32 @@ impl Fast {
     ///
     /// # Panics
     /// Unless [`Fast::may_suspend`].
-    pub fn suspend(&mut self, domain: u32) {
+    pub fn suspend(&mut self, domain: Domain) {
         assert!(self.may_suspend(domain), "merges rest between two logical blocks only");
-        if let Some(recycling) = &mut self.domains[domain as usize].recycling {
+        if let Some(recycling) = &mut self.domains[domain.index()].recycling {
             recycling.paused = true;
         }
     }
 
     /// Why a log block is being recycled, if one is. A merge of the sequential-write log block alone is no collection.
     #[inline]
-    pub fn why(&self, domain: u32) -> Option<Why> {
+    pub fn why(&self, domain: Domain) -> Option<Why> {
         if self.is_ahead(domain) {
             return Some(Why::Ahead);
         }
-        let recycling = self.domains[domain as usize].recycling?;
+        let recycling = self.domains[domain.index()].recycling?;
         (!recycling.forward && !recycling.paused).then_some(Why::Room)
     }
 
     /// Whether merges stand between two logical blocks.
-    pub fn rests(&self, domain: u32) -> bool {
-        let Domain { merge, erase, .. } = &self.domains[domain as usize];
+    pub fn rests(&self, domain: Domain) -> bool {
+        let DomainRecord { merge, erase, .. } = &self.domains[domain.index()];
         merge.is_none() && erase.is_none()
     }
 
     /// Whether a log block that holds nothing newest any more waits for its erase.
-    pub fn has_emptied(&self, domain: u32) -> bool {
-        let Domain { recycling, emptied, .. } = &self.domains[domain as usize];
+    pub fn has_emptied(&self, domain: Domain) -> bool {
+        let DomainRecord { recycling, emptied, .. } = &self.domains[domain.index()];
         recycling.is_some() && (*emptied > 0 || self.valid[self.random_at(domain, 0).index()] == 0)
     }
 
@@ -123,24 +123,24 @@ impl Fast {
     ///
     /// # Panics
     /// Unless [`Fast::has_emptied`] and [`Fast::rests`].
-    pub fn erase_emptied(&mut self, domain: u32) {
+    pub fn erase_emptied(&mut self, domain: Domain) {
         assert!(self.has_emptied(domain) && self.rests(domain), "an emptied log block waits for its erase");
-        if let Some(recycling) = &mut self.domains[domain as usize].recycling {
+        if let Some(recycling) = &mut self.domains[domain.index()].recycling {
             recycling.erases = true;
         }
     }
 
     /// Has the recycling go on with pages to merge: where its log block is empty, leaves the erase for later and goes
     /// on with the next one (Wen and Chang, section 3.4.1). Returns whether there are such pages.
-    pub fn pass_over(&mut self, domain: u32) -> bool {
+    pub fn pass_over(&mut self, domain: Domain) -> bool {
         // Moves the mark past blocks that were filled since.
         self.random_log_block(domain);
-        let Domain { recycling, emptied, filled, .. } = self.domains[domain as usize];
+        let DomainRecord { recycling, emptied, filled, .. } = self.domains[domain.index()];
         let Some(recycling) = recycling else { return false };
         for behind in emptied..filled {
             let cursor = if behind == emptied { recycling.cursor } else { 0 };
             if self.next_valid(self.random_at(domain, behind), cursor).is_some() {
-                let state = &mut self.domains[domain as usize];
+                let state = &mut self.domains[domain.index()];
                 state.emptied = behind;
                 state.recycling = Some(Recycling { cursor, ..recycling });
                 return true;
@@ -150,8 +150,8 @@ impl Fast {
     }
 
     /// Begins with the next logical block where the last one is done.
-    pub fn advance(&mut self, domain: u32) {
-        let Domain { merge, erase, recycling, emptied, .. } = self.domains[domain as usize];
+    pub fn advance(&mut self, domain: Domain) {
+        let DomainRecord { merge, erase, recycling, emptied, .. } = self.domains[domain.index()];
         let Some(recycling) = recycling.filter(|recycling| !recycling.paused) else { return };
         if erase.is_some() || merge.is_some() || emptied > 0 && (recycling.erases || !recycling.forward) {
             return;
@@ -163,9 +163,9 @@ impl Fast {
     }
 
     /// The next operation of a domain's merges; `None` when there is none. The page to copy is put into `group`.
-    pub fn op(&self, domain: u32, group: &mut Group) -> Option<Step> {
+    pub fn op(&self, domain: Domain, group: &mut Group) -> Option<Step> {
         group.clear();
-        let Domain { merge, erase, recycling, .. } = self.domains[domain as usize];
+        let DomainRecord { merge, erase, recycling, .. } = self.domains[domain.index()];
         let op = if let Some(spent) = erase {
             Op::Erase(spent)
         } else if let Some(merge) = merge {
@@ -185,7 +185,7 @@ impl Fast {
 
     /// The newest version of the page at an offset of a logical block, if the merge takes it along.
     #[inline]
-    fn to_merge(&self, domain: u32, merge: &Merge, offset: u32) -> Option<Ppn> {
+    fn to_merge(&self, domain: Domain, merge: &Merge, offset: u32) -> Option<Ppn> {
         let from = self.lookup(self.lpn(domain, merge.block, offset))?;
         let taken = match self.options.gather {
             Gather::All => true,
@@ -210,15 +210,15 @@ impl Fast {
     }
 
     /// Begins to gather the logical block of a page in the log block that is recycled.
-    fn gather(&mut self, domain: u32, victim: Unit, slot: u32, lpn: Lpn) {
-        if let Some(recycling) = &mut self.domains[domain as usize].recycling {
+    fn gather(&mut self, domain: Domain, victim: Unit, slot: u32, lpn: Lpn) {
+        if let Some(recycling) = &mut self.domains[domain.index()].recycling {
             recycling.cursor = slot;
         }
         let (block, _) = self.block_and_offset(lpn);
-        let open = self.domains[domain as usize].sequential.filter(|open| open.block == block);
+        let open = self.domains[domain.index()].sequential.filter(|open| open.block == block);
         if let Some(open) = open {
             // Its pages are the newest ones of their offsets: a write to any of them would have broken it off.
-            self.domains[domain as usize].sequential = None;
+            self.domains[domain.index()].sequential = None;
             let cursor = u32::from(self.used[open.unit.index()]);
             self.begin_merge(domain, MergeKind::Full, block, open.unit, victim, cursor);
         } else {
@@ -231,8 +231,8 @@ impl Fast {
     ///
     /// # Panics
     /// If no logical block is being merged.
-    pub(super) fn next_copy_page(&self, domain: u32) -> Ppn {
-        let merge = self.domains[domain as usize].merge.expect("a logical block is being merged");
+    pub(super) fn next_copy_page(&self, domain: Domain) -> Ppn {
+        let merge = self.domains[domain.index()].merge.expect("a logical block is being merged");
         self.geometry.ppn(merge.destination, merge.cursor)
     }
 
@@ -241,13 +241,13 @@ impl Fast {
     ///
     /// # Panics
     /// If it is not this page's turn.
-    fn copy(&mut self, domain: u32, from: Ppn) -> Option<Placed> {
+    fn copy(&mut self, domain: Domain, from: Ppn) -> Option<Placed> {
         let lpn = self.reverse[from.index()];
         if lpn == NONE {
             return None;
         }
         let lpn = Lpn(lpn);
-        let merge = self.domains[domain as usize].merge.as_mut().expect("a logical block is being merged");
+        let merge = self.domains[domain.index()].merge.as_mut().expect("a logical block is being merged");
         let Merge { block, destination, cursor, .. } = *merge;
         merge.cursor += 1;
         assert_eq!(self.block_and_offset(lpn), (block, cursor), "pages are merged in the order of their offsets");
@@ -262,9 +262,9 @@ impl Fast {
     ///
     /// # Panics
     /// If no logical block is being merged.
-    fn pad(&mut self, domain: u32) -> Placed {
+    fn pad(&mut self, domain: Domain) -> Placed {
         let at = self.next_copy_page(domain);
-        if let Some(merge) = &mut self.domains[domain as usize].merge {
+        if let Some(merge) = &mut self.domains[domain.index()].merge {
             merge.cursor += 1;
         }
         self.merges.padded += 1;
@@ -276,7 +276,7 @@ impl Fast {
     ///
     /// # Panics
     /// If it is not this page's turn.
-    pub fn place(&mut self, domain: u32, put: Put<'_>) -> Option<Placed> {
+    pub fn place(&mut self, domain: Domain, put: Put<'_>) -> Option<Placed> {
         match put {
             Put::Copy(from) => self.copy(domain, from),
             Put::Dummy => Some(self.pad(domain)),
@@ -285,12 +285,12 @@ impl Fast {
     }
 
     /// The same, if the place of the page suits.
-    pub fn place_if(&mut self, domain: u32, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+    pub fn place_if(&mut self, domain: Domain, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
         if suits(self.next_copy_page(domain)) { self.place(domain, put) } else { None }
     }
 
     /// Something that was asked for is done.
-    pub fn finish(&mut self, domain: u32, done: Done) -> Finished {
+    pub fn finish(&mut self, domain: Domain, done: Done) -> Finished {
         match done {
             Done::Erased(unit) => {
                 let erasure = self.erasure(domain, unit);
@@ -305,8 +305,8 @@ impl Fast {
     ///
     /// # Panics
     /// If it is another unit, or something in it is valid.
-    fn erased(&mut self, domain: u32, unit: Unit) {
-        let state = &mut self.domains[domain as usize];
+    fn erased(&mut self, domain: Domain, unit: Unit) {
+        let state = &mut self.domains[domain.index()];
         if state.erase == Some(unit) {
             state.erase = None;
         } else {
@@ -325,9 +325,9 @@ impl Fast {
     }
 
     /// The oldest log block was erased. One that was begun behind it is gone on with, at once or later.
-    fn end_recycling(&mut self, domain: u32, recycling: Recycling) {
+    fn end_recycling(&mut self, domain: Domain, recycling: Recycling) {
         self.pop_random(domain);
-        let state = &mut self.domains[domain as usize];
+        let state = &mut self.domains[domain.index()];
         let was_behind = state.emptied > 0;
         state.emptied = state.emptied.saturating_sub(1);
         state.recycling =
@@ -335,14 +335,14 @@ impl Fast {
     }
 
     /// What the erase of a unit means: that of an old data block in a full merge ends no collection.
-    fn erasure(&self, domain: u32, unit: Unit) -> Erasure {
-        let Domain { erase, recycling, .. } = &self.domains[domain as usize];
+    fn erasure(&self, domain: Domain, unit: Unit) -> Erasure {
+        let DomainRecord { erase, recycling, .. } = &self.domains[domain.index()];
         let is_gathered = *erase == Some(unit) && recycling.is_some_and(|recycling| !recycling.paused);
         Erasure { unit, cause: Cause::Gc, forward: self.is_ahead(domain), ends: !is_gathered }
     }
 
     /// Carries out whatever merges a domain needs, at once.
-    pub fn collect(&mut self, domain: u32, array: &mut impl Array) {
+    pub fn collect(&mut self, domain: Domain, array: &mut impl Array) {
         let mut group = Group::EMPTY;
         loop {
             self.advance(domain);
@@ -369,7 +369,7 @@ impl Fast {
     /// Begins a merge, for the sake of a log block, into a unit that holds the first `cursor` pages of the logical block.
     pub(super) fn begin_merge(
         &mut self,
-        domain: u32,
+        domain: Domain,
         kind: MergeKind,
         block: u32,
         destination: Unit,
@@ -378,17 +378,17 @@ impl Fast {
     ) {
         let end = self.pages_of(domain, block);
         self.roles[destination.index()] = Role::Destination;
-        let state = &mut self.domains[domain as usize];
+        let state = &mut self.domains[domain.index()];
         assert!(state.merge.is_none() && state.erase.is_none(), "one logical block is merged at a time");
         state.merge = Some(Merge { kind, block, destination, log, cursor, end });
-        let data = self.data.get((domain * self.logical_blocks + block) as usize);
+        let data = self.data.get((domain.number() * self.logical_blocks + block) as usize);
         if let Some(data) = data.and_then(|&word| Unit::from_word(word)) {
             self.reverse.prefetch(self.geometry.ppn(data, cursor.min(self.geometry.unit_slots() - 1)).index());
         }
     }
 
-    fn begin_recycling(&mut self, domain: u32, forward: bool) {
-        let state = &mut self.domains[domain as usize];
+    fn begin_recycling(&mut self, domain: Domain, forward: bool) {
+        let state = &mut self.domains[domain.index()];
         // The block takes no more pages, should it not be full.
         state.filled = state.filled.max(1);
         state.recycling = Some(Recycling { cursor: 0, forward, paused: false, erases: false });
@@ -396,9 +396,9 @@ impl Fast {
 
     /// Ends what is done, and begins what must be.
     #[inline]
-    pub(super) fn settle(&mut self, domain: u32) {
+    pub(super) fn settle(&mut self, domain: Domain) {
         self.end_merge(domain);
-        let Domain { sequential, merge, erase, .. } = &self.domains[domain as usize];
+        let DomainRecord { sequential, merge, erase, .. } = &self.domains[domain.index()];
         if let Some(open) = sequential
             && u32::from(self.used[open.unit.index()]) == open.pages
             && merge.is_none()
@@ -413,8 +413,8 @@ impl Fast {
     }
 
     #[cold]
-    fn recycle_now(&mut self, domain: u32) {
-        match &mut self.domains[domain as usize].recycling {
+    fn recycle_now(&mut self, domain: Domain) {
+        match &mut self.domains[domain.index()].recycling {
             None => self.begin_recycling(domain, false),
             Some(recycling) => (recycling.forward, recycling.paused) = (false, false),
         }
@@ -422,21 +422,21 @@ impl Fast {
 
     /// Ends the merge of a logical block when no page is left to move.
     #[inline]
-    fn end_merge(&mut self, domain: u32) {
-        let Some(mut merge) = self.domains[domain as usize].merge else { return };
+    fn end_merge(&mut self, domain: Domain) {
+        let Some(mut merge) = self.domains[domain.index()].merge else { return };
         while merge.end > merge.cursor && self.to_merge(domain, &merge, merge.end - 1).is_none() {
             merge.end -= 1;
         }
-        self.domains[domain as usize].merge = Some(merge);
+        self.domains[domain.index()].merge = Some(merge);
         if merge.cursor >= merge.end {
             self.conclude(domain, merge);
         }
     }
 
     /// The destination becomes the data block; the old one is to be erased.
-    fn conclude(&mut self, domain: u32, merge: Merge) {
-        let data = &mut self.data[(domain * self.logical_blocks + merge.block) as usize];
-        let state = &mut self.domains[domain as usize];
+    fn conclude(&mut self, domain: Domain, merge: Merge) {
+        let data = &mut self.data[(domain.number() * self.logical_blocks + merge.block) as usize];
+        let state = &mut self.domains[domain.index()];
         state.merge = None;
         let new = if merge.cursor == 0 {
             // Every page was trimmed while the merge began: the destination is as fresh as it was.

@@ -36,7 +36,7 @@ mod invariants;
 mod merge;
 mod refusals;
 
-use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Selection, Unit};
+use base::{Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Selection, Unit};
 use engine::FlatArray;
 
 pub use refusals::NO_STATES;
@@ -209,7 +209,7 @@ struct Recycling {
 }
 
 #[derive(Clone, Debug)]
-struct Domain {
+struct DomainRecord {
     sequential: Option<Sequential>,
     /// Where the ring of random-write log blocks begins: the oldest one.
     head: u32,
@@ -228,8 +228,8 @@ struct Domain {
     emptied: u32,
 }
 
-impl Domain {
-    const PRISTINE: Domain = Domain {
+impl DomainRecord {
+    const PRISTINE: DomainRecord = DomainRecord {
         sequential: None,
         head: 0,
         random: 0,
@@ -274,7 +274,7 @@ pub struct Fast {
     /// By domain: the random-write log blocks, a ring of `log_blocks` places. What a place holds that is not in use means
     /// nothing.
     ring: Vec<Unit>,
-    domains: Vec<Domain>,
+    domains: Vec<DomainRecord>,
     pool: AnyPool,
     merges: Merges,
 }
@@ -305,7 +305,7 @@ impl Fast {
         let (units, domains) = (u64::from(shape.units()), u64::from(shape.domains));
         let blocks = logical_blocks(geometry, user_pages) + u64::from(options.log_blocks);
         let of_unit = (size_of::<Role>() + 2 * size_of::<u16>() + size_of::<u32>()) as u64;
-        let of_domain = size_of::<Domain>() as u64 + (1 + blocks) * 4;
+        let of_domain = size_of::<DomainRecord>() as u64 + (1 + blocks) * 4;
         Bytes {
             maps: FlatArray::bytes(user_pages) + FlatArray::bytes(geometry.pages()),
             blocks: units * of_unit + domains * of_domain + AnyPool::bytes(block_allocation, shape),
@@ -336,7 +336,7 @@ impl Fast {
         let shape = shape_of(&geometry);
         let mut position = vec![0; shape.domains as usize];
         for at in 0..shape.domains {
-            position[allocation.queue_of(Lpn(at)) as usize] = at;
+            position[allocation.domain_of(Lpn(at)).expect("a static order").index()] = at;
         }
         let units = geometry.units() as usize;
         let logical_blocks = logical_blocks(&geometry, user_pages) as u32;
@@ -355,7 +355,7 @@ impl Fast {
             logical_blocks,
             data: vec![Unit::to_word(None); (logical_blocks * shape.domains) as usize],
             ring: vec![Unit::new(0); (options.log_blocks * shape.domains) as usize],
-            domains: vec![Domain::PRISTINE; shape.domains as usize],
+            domains: vec![DomainRecord::PRISTINE; shape.domains as usize],
             pool: AnyPool::build(block_allocation, shape),
             merges: Merges::default(),
             options,
@@ -396,8 +396,8 @@ impl Fast {
 
     /// The domain of a logical page.
     #[inline]
-    pub fn domain_of(&self, lpn: Lpn) -> u32 {
-        self.allocation.queue_of(lpn)
+    pub fn domain_of(&self, lpn: Lpn) -> Domain {
+        self.allocation.domain_of(lpn).expect("a static order")
     }
 
     /// Where a logical page is, if it was ever written (and not trimmed since).
@@ -429,18 +429,18 @@ impl Fast {
 
     /// Log blocks of a domain that are free. Blocks are merged when none is left.
     #[inline]
-    pub fn spare_log_blocks(&self, domain: u32) -> u32 {
-        self.options.log_blocks - self.domains[domain as usize].log_blocks()
+    pub fn spare_log_blocks(&self, domain: Domain) -> u32 {
+        self.options.log_blocks - self.domains[domain.index()].log_blocks()
     }
 
     /// Where the next host page of a domain goes.
     ///
     /// # Panics
     /// If the domain is busy with a merge.
-    fn next_host_page(&mut self, domain: u32, lpn: Lpn) -> Ppn {
+    fn next_host_page(&mut self, domain: Domain, lpn: Lpn) -> Ppn {
         assert!(!self.is_busy(domain), "a domain takes no host pages while it merges");
         let (block, offset) = self.block_and_offset(lpn);
-        let sequential = self.domains[domain as usize].sequential;
+        let sequential = self.domains[domain.index()].sequential;
         let place = match sequential {
             Some(open) if self.continues(open, block, offset) => Some(open.unit),
             _ if self.starts(domain, offset) => None,
@@ -465,12 +465,12 @@ impl Fast {
     /// # Panics
     /// If the domain is busy with a merge, or there is no such page.
     #[inline]
-    pub fn write(&mut self, domain: u32, lpn: Lpn) -> Placed {
+    pub fn write(&mut self, domain: Domain, lpn: Lpn) -> Placed {
         assert!(!self.is_busy(domain), "a domain takes no host pages while it merges");
         debug_assert_eq!(self.domain_of(lpn), domain, "the formula names the domain");
         let (block, offset) = self.block_and_offset(lpn);
         self.invalidate(lpn);
-        let unit = match self.domains[domain as usize].sequential {
+        let unit = match self.domains[domain.index()].sequential {
             Some(open) if self.continues(open, block, offset) => open.unit,
             open => {
                 let starts = self.starts(domain, offset);
@@ -490,7 +490,7 @@ impl Fast {
     }
 
     /// The same, if the place of the page suits.
-    pub fn write_if(&mut self, domain: u32, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+    pub fn write_if(&mut self, domain: Domain, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
         suits(self.next_host_page(domain, lpn)).then(|| self.write(domain, lpn))
     }
 
@@ -514,49 +514,49 @@ impl Fast {
 
     /// Whether a write opens a sequential-write log block.
     #[inline]
-    fn starts(&self, domain: u32, offset: u32) -> bool {
+    fn starts(&self, domain: Domain, offset: u32) -> bool {
         offset == 0 && (self.options.start == Start::Always || self.spare_log_blocks(domain) > 0)
     }
 
     /// Whether the log takes a page, whichever it is, without a merge.
     #[inline]
-    fn has_room(&mut self, domain: u32) -> bool {
+    fn has_room(&mut self, domain: Domain) -> bool {
         self.spare_log_blocks(domain) > 0
             || self.options.start == Start::IfSpare && self.random_log_block(domain).is_some()
     }
 
     #[cold]
-    fn break_off(&mut self, domain: u32, open: Sequential) {
+    fn break_off(&mut self, domain: Domain, open: Sequential) {
         match self.options.broken {
             Broken::Merge => self.close_sequential(domain, MergeKind::Partial),
             Broken::Fill | Broken::Waste => {
                 if self.options.broken == Broken::Waste {
                     self.used[open.unit.index()] = self.geometry.unit_slots() as u16;
                 }
-                self.domains[domain as usize].sequential = None;
+                self.domains[domain.index()].sequential = None;
                 self.push_random(domain, open.unit);
             }
         }
     }
 
     /// The open sequential-write log block becomes the data block of its logical block, once that is whole in it.
-    fn close_sequential(&mut self, domain: u32, kind: MergeKind) {
-        let open = self.domains[domain as usize].sequential.take().expect("a sequential-write log block is open");
+    fn close_sequential(&mut self, domain: Domain, kind: MergeKind) {
+        let open = self.domains[domain.index()].sequential.take().expect("a sequential-write log block is open");
         let cursor = u32::from(self.used[open.unit.index()]);
         self.begin_merge(domain, kind, open.block, open.unit, open.unit, cursor);
     }
 
     #[cold]
-    fn open_sequential(&mut self, domain: u32, block: u32) -> Unit {
+    fn open_sequential(&mut self, domain: Domain, block: u32) -> Unit {
         let unit = self.take_next(domain, Role::Log);
         let pages = self.pages_of(domain, block);
-        self.domains[domain as usize].sequential = Some(Sequential { unit, block, pages });
+        self.domains[domain.index()].sequential = Some(Sequential { unit, block, pages });
         unit
     }
 
     /// The random-write log block that takes the next page.
     #[inline]
-    fn open_random(&mut self, domain: u32) -> Unit {
+    fn open_random(&mut self, domain: Domain) -> Unit {
         if let Some(unit) = self.random_log_block(domain) {
             return unit;
         }
@@ -567,9 +567,9 @@ impl Fast {
 
     /// The oldest random-write log block that takes pages.
     #[inline]
-    fn random_log_block(&mut self, domain: u32) -> Option<Unit> {
+    fn random_log_block(&mut self, domain: Domain) -> Option<Unit> {
         loop {
-            let Domain { filled, random, .. } = self.domains[domain as usize];
+            let DomainRecord { filled, random, .. } = self.domains[domain.index()];
             if filled == random {
                 return None;
             }
@@ -577,47 +577,47 @@ impl Fast {
             if u32::from(self.used[unit.index()]) < self.geometry.unit_slots() {
                 return Some(unit);
             }
-            self.domains[domain as usize].filled += 1;
+            self.domains[domain.index()].filled += 1;
         }
     }
 
     /// The random-write log block of that age; 0 is the oldest.
     #[inline]
-    fn random_at(&self, domain: u32, age: u32) -> Unit {
+    fn random_at(&self, domain: Domain, age: u32) -> Unit {
         self.ring[self.ring_place(domain, age)]
     }
 
     #[inline]
-    fn ring_place(&self, domain: u32, age: u32) -> usize {
+    fn ring_place(&self, domain: Domain, age: u32) -> usize {
         let places = self.options.log_blocks;
-        let at = self.domains[domain as usize].head + age;
-        (domain * places + if at >= places { at - places } else { at }) as usize
+        let at = self.domains[domain.index()].head + age;
+        (domain.number() * places + if at >= places { at - places } else { at }) as usize
     }
 
-    fn push_random(&mut self, domain: u32, unit: Unit) {
-        let place = self.ring_place(domain, self.domains[domain as usize].random);
+    fn push_random(&mut self, domain: Domain, unit: Unit) {
+        let place = self.ring_place(domain, self.domains[domain.index()].random);
         self.ring[place] = unit;
-        self.domains[domain as usize].random += 1;
+        self.domains[domain.index()].random += 1;
     }
 
     /// Takes the oldest random-write log block out of the ring.
-    fn pop_random(&mut self, domain: u32) {
+    fn pop_random(&mut self, domain: Domain) {
         let places = self.options.log_blocks;
-        let state = &mut self.domains[domain as usize];
+        let state = &mut self.domains[domain.index()];
         state.head = if state.head + 1 == places { 0 } else { state.head + 1 };
         state.random -= 1;
         state.filled -= 1;
     }
 
     /// The free unit that will be used next.
-    fn next_unit(&mut self, domain: u32) -> Unit {
-        let (next, pool) = (&mut self.domains[domain as usize].next, &mut self.pool);
+    fn next_unit(&mut self, domain: Domain) -> Unit {
+        let (next, pool) = (&mut self.domains[domain.index()].next, &mut self.pool);
         *next.get_or_insert_with(|| pool.take(domain).expect("a block beside data and log is free"))
     }
 
-    fn take_next(&mut self, domain: u32, role: Role) -> Unit {
+    fn take_next(&mut self, domain: Domain, role: Role) -> Unit {
         let unit = self.next_unit(domain);
-        self.domains[domain as usize].next = None;
+        self.domains[domain.index()].next = None;
         self.roles[unit.index()] = role;
         self.used[unit.index()] = 0;
         unit
@@ -634,12 +634,12 @@ impl Fast {
 
     /// The page at an offset of a logical block.
     #[inline]
-    fn lpn(&self, domain: u32, block: u32, offset: u32) -> Lpn {
-        Lpn((block * self.geometry.unit_slots() + offset) * self.stripe.divisor() + self.position[domain as usize])
+    fn lpn(&self, domain: Domain, block: u32, offset: u32) -> Lpn {
+        Lpn((block * self.geometry.unit_slots() + offset) * self.stripe.divisor() + self.position[domain.index()])
     }
 
     /// Pages of a logical block: the last one of a domain may have fewer than a unit.
-    fn pages_of(&self, domain: u32, block: u32) -> u32 {
+    fn pages_of(&self, domain: Domain, block: u32) -> u32 {
         let first = self.lpn(domain, block, 0).0;
         let left = (self.user_pages() - first).div_ceil(self.stripe.divisor());
         left.min(self.geometry.unit_slots())

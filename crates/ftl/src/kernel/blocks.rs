@@ -1,6 +1,6 @@
 //! Units: their states, erases, and the free ones.
 
-use base::Unit;
+use base::{Domain, Unit};
 
 use super::{Frontier, Kernel};
 use crate::pool::FreePool;
@@ -9,11 +9,11 @@ use crate::victim::{UnitRecord, UnitState, VictimPolicy};
 /// The units of a domain by state.
 pub(crate) struct Scan<'a> {
     kernel: &'a Kernel,
-    domain: u32,
+    domain: Domain,
 }
 
 impl<'a> Scan<'a> {
-    pub(super) fn new(kernel: &'a Kernel, domain: u32) -> Scan<'a> {
+    pub(super) fn new(kernel: &'a Kernel, domain: Domain) -> Scan<'a> {
         Scan { kernel, domain }
     }
 
@@ -67,26 +67,26 @@ impl Kernel {
 
     /// Free units of a domain: what can be written before garbage has to be collected.
     #[inline]
-    pub(crate) fn free(&self, domain: u32) -> u32 {
-        self.domains[domain as usize].free
+    pub(crate) fn free(&self, domain: Domain) -> u32 {
+        self.domains[domain.index()].free
     }
 
     /// Valid pages of a domain.
     #[inline]
-    pub(crate) fn valid(&self, domain: u32) -> u32 {
-        self.domains[domain as usize].valid
+    pub(crate) fn valid(&self, domain: Domain) -> u32 {
+        self.domains[domain.index()].valid
     }
 
     /// Whether a domain is down to its reserve.
     #[inline]
-    pub(crate) fn is_short(&self, domain: u32) -> bool {
-        self.domains[domain as usize].free <= self.budget.reserve
+    pub(crate) fn is_short(&self, domain: Domain) -> bool {
+        self.domains[domain.index()].free <= self.budget.reserve
     }
 
     /// Takes a free unit out of the pool, of which only LSB pages are used and which is no victim.
-    pub(crate) fn set_aside(&mut self, domain: u32) -> Frontier {
+    pub(crate) fn set_aside(&mut self, domain: Domain) -> Frontier {
         let unit = self.pool.take(domain).expect("the limit on the user space leaves a unit to set aside");
-        self.domains[domain as usize].free -= 1;
+        self.domains[domain.index()].free -= 1;
         self.units[unit.index()] = UnitRecord { valid: 0, state: UnitState::Aside, lsb_only: true };
         Frontier { unit, slot: 0 }
     }
@@ -95,7 +95,7 @@ impl Kernel {
     ///
     /// # Panics
     /// If something in it is valid, or it was not to be erased.
-    pub(crate) fn free_unit(&mut self, domain: u32, unit: Unit) {
+    pub(crate) fn free_unit(&mut self, domain: Domain, unit: Unit) {
         let UnitRecord { valid, state, .. } = self.units[unit.index()];
         assert_eq!(valid, 0, "a unit is erased only when nothing in it is valid");
         assert!(
@@ -106,7 +106,7 @@ impl Kernel {
         self.erases[unit.index()] += 1;
         self.closed_at[unit.index()] = 0;
         self.pool.put(domain, unit, self.erases[unit.index()]);
-        self.domains[domain as usize].free += 1;
+        self.domains[domain.index()].free += 1;
     }
 
     /// Puts every free unit into the pool.
@@ -128,7 +128,7 @@ impl Kernel {
     }
 
     /// After a restart: a unit goes on being filled from a slot on. The one that its stream filled before is closed.
-    pub(crate) fn adopt_frontier(&mut self, domain: u32, stream: usize, frontier: Frontier) {
+    pub(crate) fn adopt_frontier(&mut self, domain: Domain, stream: usize, frontier: Frontier) {
         if let Some(before) = self.replace_frontier(domain, stream, Some(frontier)) {
             let state = &mut self.units[before.unit.index()];
             state.state = if state.lsb_only { UnitState::Aside } else { UnitState::Closed };
@@ -150,15 +150,15 @@ impl Kernel {
     /// After a restart: counts the free units and tells the victim policy of the closed ones, in the order in which
     /// they were filled.
     pub(crate) fn adopt_free_space(&mut self) {
-        for domain in 0..self.geometry.domains() {
+        for domain in self.geometry.all_domains() {
             while self.pool.take(domain).is_some() {}
-            self.domains[domain as usize].free = 0;
+            self.domains[domain.index()].free = 0;
         }
         for unit in self.by_age() {
             let domain = self.geometry.domain_of_unit(unit);
             match self.units[unit.index()].state {
                 UnitState::Free => {
-                    self.domains[domain as usize].free += 1;
+                    self.domains[domain.index()].free += 1;
                     self.pool.put(domain, unit, self.erases[unit.index()]);
                 }
                 UnitState::Closed => self.victim.on_closed(domain, unit, self.valid_of(unit), 0),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use base::{Ppn, Unit};
+use base::{Domain, Ppn, Unit};
 
 use super::{Kernel, NONE};
 use crate::victim::UnitState;
@@ -16,7 +16,7 @@ impl Kernel {
     pub(crate) fn check(&self) -> Result<(), String> {
         self.check_maps()?;
         self.check_units()?;
-        (0..self.geometry.domains()).try_for_each(|domain| self.check_domain(domain))
+        self.geometry.all_domains().try_for_each(|domain| self.check_domain(domain))
     }
 
     fn check_maps(&self) -> Result<(), String> {
@@ -55,8 +55,8 @@ impl Kernel {
         Ok(())
     }
 
-    fn check_domain(&self, number: u32) -> Result<(), String> {
-        let domain = &self.domains[number as usize];
+    fn check_domain(&self, number: Domain) -> Result<(), String> {
+        let domain = &self.domains[number.index()];
         let slots = self.geometry.unit_slots();
         let free = self.scan(number).in_state(UnitState::Free).count();
         if free != domain.free as usize {

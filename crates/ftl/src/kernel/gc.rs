@@ -1,6 +1,6 @@
 //! Jobs: collections in progress, why they exist, and which unit comes next.
 
-use base::{Cause, Unit};
+use base::{Cause, Domain, Unit};
 
 use super::{Kernel, Scan};
 use crate::victim::{UnitState, VictimPolicy, View};
@@ -70,39 +70,39 @@ impl Job {
 impl Kernel {
     /// The collection in progress in a domain.
     #[inline]
-    pub(crate) fn job(&self, domain: u32) -> Option<&Job> {
-        self.domains[domain as usize].job.as_ref()
+    pub(crate) fn job(&self, domain: Domain) -> Option<&Job> {
+        self.domains[domain.index()].job.as_ref()
     }
 
     /// The same, to move its cursors on.
     #[inline]
-    pub(crate) fn job_mut(&mut self, domain: u32) -> Option<&mut Job> {
-        self.domains[domain as usize].job.as_mut()
+    pub(crate) fn job_mut(&mut self, domain: Domain) -> Option<&mut Job> {
+        self.domains[domain.index()].job.as_mut()
     }
 
     /// Takes the collection out of a domain's hands: it ends, or waits elsewhere.
     #[inline]
-    pub(crate) fn take_job(&mut self, domain: u32) -> Option<Job> {
-        self.domains[domain as usize].job.take()
+    pub(crate) fn take_job(&mut self, domain: Domain) -> Option<Job> {
+        self.domains[domain.index()].job.take()
     }
 
     /// Gives a domain a collection to go on with.
     ///
     /// # Panics
     /// If it has one already.
-    pub(crate) fn resume_job(&mut self, domain: u32, job: Job) {
-        assert_eq!(self.domains[domain as usize].job, None, "a domain does one collection at a time");
+    pub(crate) fn resume_job(&mut self, domain: Domain, job: Job) {
+        assert_eq!(self.domains[domain.index()].job, None, "a domain does one collection at a time");
         assert_eq!(self.units[job.unit.index()].state, UnitState::Collecting, "a unit in work is collected");
-        self.domains[domain as usize].job = Some(job);
+        self.domains[domain.index()].job = Some(job);
     }
 
     /// The victim, by the policy. A policy that has offered as many units without an invalid page as the
     /// domain has units is overruled once, so that every policy makes progress.
-    pub(crate) fn choose(&mut self, domain: u32) -> Option<Unit> {
-        let now = self.domains[domain as usize].clock;
+    pub(crate) fn choose(&mut self, domain: Domain) -> Option<Unit> {
+        let now = self.domains[domain.index()].clock;
         let view = View { domain, valid: &self.units, slots: self.geometry.unit_slots(), now };
         let units = self.geometry.units_per_domain();
-        let unit = if self.domains[domain as usize].fruitless < units {
+        let unit = if self.domains[domain.index()].fruitless < units {
             self.victim.choose(view)?
         } else {
             self.geometry
@@ -111,7 +111,7 @@ impl Kernel {
                 .min_by_key(|&unit| self.units[unit.index()].valid)?
         };
         let full = u32::from(self.units[unit.index()].valid) == self.geometry.unit_slots();
-        let fruitless = &mut self.domains[domain as usize].fruitless;
+        let fruitless = &mut self.domains[domain.index()].fruitless;
         *fruitless = if full { *fruitless + 1 } else { 0 };
         Some(unit)
     }
@@ -126,7 +126,7 @@ impl Kernel {
     ///
     /// # Panics
     /// If it is neither.
-    pub(crate) fn take_victim(&mut self, domain: u32, unit: Unit, why: Why) -> Job {
+    pub(crate) fn take_victim(&mut self, domain: Domain, unit: Unit, why: Why) -> Job {
         let filled_at = std::mem::replace(&mut self.closed_at[unit.index()], 0);
         let state = &mut self.units[unit.index()];
         match state.state {
@@ -146,60 +146,60 @@ impl Kernel {
     ///
     /// # Panics
     /// If the domain has one already, or the unit is neither closed nor set aside.
-    pub(crate) fn begin(&mut self, domain: u32, unit: Unit, why: Why) {
+    pub(crate) fn begin(&mut self, domain: Domain, unit: Unit, why: Why) {
         let job = self.take_victim(domain, unit, why);
         self.resume_job(domain, job);
     }
 
     /// Gives a unit in work back to the victim policy, as old as it was.
-    pub(crate) fn give_back(&mut self, domain: u32, job: &Job) {
+    pub(crate) fn give_back(&mut self, domain: Domain, job: &Job) {
         let unit = job.unit.index();
         assert_eq!(self.units[unit].state, UnitState::Collecting, "a unit in work is given back");
         self.units[unit].state = UnitState::Closed;
         self.closed_at[unit] = job.filled_at;
-        let now = self.domains[domain as usize].clock;
+        let now = self.domains[domain.index()].clock;
         self.victim.on_returned(domain, job.unit, u32::from(self.units[unit].valid), now);
     }
 
     /// The victim whose pages go under host pages.
     #[inline]
-    pub(crate) fn pairing(&self, domain: u32) -> Option<&Job> {
-        self.pairing[domain as usize].as_ref()
+    pub(crate) fn pairing(&self, domain: Domain) -> Option<&Job> {
+        self.pairing[domain.index()].as_ref()
     }
 
     /// Changes the victim whose pages go under host pages, or its cursors. Returns the one before.
-    pub(crate) fn set_pairing(&mut self, domain: u32, job: Option<Job>) -> Option<Job> {
-        std::mem::replace(&mut self.pairing[domain as usize], job)
+    pub(crate) fn set_pairing(&mut self, domain: Domain, job: Option<Job>) -> Option<Job> {
+        std::mem::replace(&mut self.pairing[domain.index()], job)
     }
 
     /// Leaves the erase of an empty unit for later.
     ///
     /// # Panics
     /// If something in it is valid.
-    pub(crate) fn defer(&mut self, domain: u32, job: Job) {
+    pub(crate) fn defer(&mut self, domain: Domain, job: Job) {
         assert_eq!(self.valid_of(job.unit), 0, "only the erase of an empty unit is deferred");
-        self.deferred[domain as usize].push(job);
+        self.deferred[domain.index()].push(job);
     }
 
     /// Whether the erase of a unit was left for later.
-    pub(crate) fn has_deferred(&self, domain: u32) -> bool {
-        !self.deferred[domain as usize].is_empty()
+    pub(crate) fn has_deferred(&self, domain: Domain) -> bool {
+        !self.deferred[domain.index()].is_empty()
     }
 
     /// The units whose erase was left for later.
-    pub(crate) fn deferred(&self, domain: u32) -> impl Iterator<Item = Unit> + '_ {
-        self.deferred[domain as usize].iter().map(|job| job.unit)
+    pub(crate) fn deferred(&self, domain: Domain) -> impl Iterator<Item = Unit> + '_ {
+        self.deferred[domain.index()].iter().map(|job| job.unit)
     }
 
     /// Makes an erase that was left for later the domain's collection. Returns whether there is one.
-    pub(crate) fn take_deferred(&mut self, domain: u32, why: Why) -> bool {
-        let Some(job) = self.deferred[domain as usize].pop() else { return false };
+    pub(crate) fn take_deferred(&mut self, domain: Domain, why: Why) -> bool {
+        let Some(job) = self.deferred[domain.index()].pop() else { return false };
         self.resume_job(domain, job.because(why));
         true
     }
 
     /// What units of a domain are in work, for the whole-state check.
-    pub(crate) fn scan(&self, domain: u32) -> Scan<'_> {
+    pub(crate) fn scan(&self, domain: Domain) -> Scan<'_> {
         Scan::new(self, domain)
     }
 }

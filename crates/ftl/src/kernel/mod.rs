@@ -16,7 +16,7 @@ mod spare;
 mod streams;
 mod wordlines;
 
-use base::Geometry;
+use base::{Domain, Geometry};
 use engine::FlatArray;
 
 use crate::pool::AnyPool;
@@ -45,7 +45,7 @@ pub(crate) const PREFETCH_DISTANCE: u32 = 24;
 /// are much of what the processor's first cache has to hold.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
-struct Domain {
+struct DomainRecord {
     /// Logical time: pages the host has written here since the policies were made.
     clock: u64,
     job: Option<Job>,
@@ -74,7 +74,7 @@ pub(crate) struct Kernel {
     closings: u32,
     /// By unit: the stream that filled it last.
     filled_by: Vec<u8>,
-    domains: Vec<Domain>,
+    domains: Vec<DomainRecord>,
     /// By domain, the active blocks of the streams behind the first.
     others: Vec<PackedFrontier>,
     streams: Streams,
@@ -91,7 +91,7 @@ pub(crate) struct Kernel {
     /// The workload's locality, as it was last taken.
     locality: Option<f64>,
     /// Domains that have something to do since the executor was told of them last: what they do began elsewhere.
-    woken: Vec<u32>,
+    woken: Vec<Domain>,
 }
 
 impl Kernel {
@@ -104,7 +104,8 @@ impl Kernel {
         let of_unit = (size_of::<UnitRecord>() + 2 * size_of::<u32>() + size_of::<u8>()) as u64;
         let of_others = (streams - 1) * size_of::<PackedFrontier>() as u64;
         // The victim whose pages go under host pages, and empty units whose erase is left for later.
-        let of_domain = (size_of::<Domain>() + size_of::<Option<Job>>() + size_of::<Vec<Job>>()) as u64 + of_others;
+        let of_domain =
+            (size_of::<DomainRecord>() + size_of::<Option<Job>>() + size_of::<Vec<Job>>()) as u64 + of_others;
         Bytes {
             maps: FlatArray::bytes(logical_pages) + FlatArray::bytes(geometry.pages()),
             blocks: units * of_unit + domains * of_domain + chosen,
@@ -133,7 +134,7 @@ impl Kernel {
         let units = geometry.units() as usize;
         let logical_pages = user_pages + of_map;
         let memory = |reason| OutOfMemory { megabytes: (geometry.pages() + logical_pages) * 4 / 1_000_000, reason };
-        let domain = Domain {
+        let domain = DomainRecord {
             clock: 0,
             job: None,
             free: shape.units_per_domain,
@@ -196,19 +197,19 @@ impl Kernel {
 
     /// Logical time of a domain: pages the host has written there since the policies were made.
     #[inline]
-    pub(crate) fn clock(&self, domain: u32) -> u64 {
-        self.domains[domain as usize].clock
+    pub(crate) fn clock(&self, domain: Domain) -> u64 {
+        self.domains[domain.index()].clock
     }
 
     /// Has the executor look at a domain that got something to do because of another one.
-    pub(crate) fn wake(&mut self, domain: u32) {
+    pub(crate) fn wake(&mut self, domain: Domain) {
         if !self.woken.contains(&domain) {
             self.woken.push(domain);
         }
     }
 
     /// A domain that was woken since it was last named.
-    pub(crate) fn take_woken(&mut self) -> Option<u32> {
+    pub(crate) fn take_woken(&mut self) -> Option<Domain> {
         self.woken.pop()
     }
 

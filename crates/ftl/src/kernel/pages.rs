@@ -85,7 +85,7 @@ impl Kernel {
         self.reverse[ppn.index()] = NONE;
         let unit = self.geometry.unit_of(ppn);
         let domain = self.geometry.domain_of_unit(unit);
-        let owner = &mut self.domains[domain as usize];
+        let owner = &mut self.domains[domain.index()];
         owner.valid -= 1;
         let state = &mut self.units[unit.index()];
         state.valid -= 1;
@@ -124,7 +124,7 @@ impl Kernel {
         self.reverse[at.index()] = lpn.0;
         let unit = self.geometry.unit_of(at);
         self.units[unit.index()].valid += 1;
-        self.domains[self.geometry.domain_of_unit(unit) as usize].valid += 1;
+        self.domains[self.geometry.domain_of_unit(unit).index()].valid += 1;
     }
 
     /// Points the map at a page and the page back.

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::Unit;
+use base::{Domain, Unit};
 use engine::FlatArray;
 
 use super::{Density, Frontier, Job, Kernel, NONE, Why, shape_of};
@@ -67,7 +67,7 @@ impl Kernel {
     pub(crate) fn save(&self) -> Saved<'_> {
         assert!(self.domains.iter().all(|domain| domain.job.is_none()), "saved between collections only");
         let streams = 0..self.streams.count();
-        let domains = 0..self.geometry.domains();
+        let domains = self.geometry.all_domains();
         let frontiers = domains.flat_map(|domain| streams.clone().map(move |stream| self.frontier(domain, stream)));
         Saved {
             map: Cow::Borrowed(&self.map),
@@ -108,7 +108,7 @@ impl Kernel {
         self.filled_by = saved.filled_by.iter().map(|&stream| stream as u8).collect();
         let streams = self.streams.count();
         for (index, &open) in saved.frontiers.iter().enumerate() {
-            let (domain, stream) = ((index / streams) as u32, index % streams);
+            let (domain, stream) = (Domain::new((index / streams) as u32), index % streams);
             self.replace_frontier(domain, stream, open.map(|(unit, slot)| Frontier { unit, slot }));
             if let Some((unit, _)) = open {
                 self.filled_by[unit.index()] = stream as u8;
@@ -142,14 +142,14 @@ impl Kernel {
             let is_buffer = self.streams.density(self.stream_of(unit)) == Density::LsbOnly;
             let lsb_only = state == UnitState::Aside || state != UnitState::Free && is_buffer;
             self.units[unit.index()] = UnitRecord { valid: valid as u16, state, lsb_only };
-            let domain = &mut self.domains[self.geometry.domain_of_unit(unit) as usize];
+            let domain = &mut self.domains[self.geometry.domain_of_unit(unit).index()];
             domain.valid += valid;
             domain.free += u32::from(state == UnitState::Free);
         }
     }
 
     /// What a state holds of the victim whose pages go under host pages.
-    pub(crate) fn save_pairing(&self, domain: u32) -> [u32; 5] {
+    pub(crate) fn save_pairing(&self, domain: Domain) -> [u32; 5] {
         let words = |job: &Job| [job.unit.number(), job.gain, job.cursor, job.lone_cursor, job.filled_at];
         self.pairing(domain).map_or([Unit::to_word(None), 0, 0, 0, 0], words)
     }
@@ -157,7 +157,7 @@ impl Kernel {
     /// Takes that over. Nothing if there can be no such victim.
     pub(crate) fn restore_pairing(
         &mut self,
-        domain: u32,
+        domain: Domain,
         [unit, gain, cursor, lone_cursor, filled_at]: [u32; 5],
     ) -> Option<()> {
         let Some(unit) = Unit::from_word(unit) else {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::slice;
 
-use base::{Cause, Geometry, Instant, Lpn, Ppn, Unit};
+use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Unit};
 
 use super::dftl::Dftl;
 use super::paired::Paired;
@@ -79,45 +79,52 @@ macro_rules! first {
 
 impl Mechanism for All {
     #[inline]
-    fn is_pending(&self, domain: u32) -> bool {
+    fn is_pending(&self, domain: Domain) -> bool {
         self.dftl.as_ref().is_some_and(|it| it.is_pending(domain))
             || self.paired.as_ref().is_some_and(|it| it.is_pending(domain))
     }
 
-    fn is_cramped(&self, kernel: &Kernel, domain: u32) -> bool {
+    fn is_cramped(&self, kernel: &Kernel, domain: Domain) -> bool {
         self.paired.as_ref().is_some_and(|it| it.is_cramped(kernel, domain))
     }
 
-    fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<Unit> {
+    fn erasable(&self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
         self.paired.as_ref()?.erasable(kernel, domain)
     }
 
-    fn erase_cause(&self, domain: u32, unit: Unit) -> Option<Cause> {
+    fn erase_cause(&self, domain: Domain, unit: Unit) -> Option<Cause> {
         self.paired.as_ref()?.erase_cause(domain, unit)
     }
 
-    fn delays_erase(&self, kernel: &Kernel, domain: u32, unit: Unit) -> bool {
+    fn delays_erase(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> bool {
         self.dftl.as_ref().is_some_and(|it| it.delays_erase(kernel, domain, unit))
     }
 
-    fn neighbours(&self, kernel: &Kernel, domain: u32) -> Range<u32> {
+    fn neighbours(&self, kernel: &Kernel, domain: Domain) -> Range<u32> {
         self.twin.neighbours(kernel, domain)
     }
 
-    fn goes_along(&self, kernel: &Kernel, domain: u32) -> bool {
+    fn goes_along(&self, kernel: &Kernel, domain: Domain) -> bool {
         self.twin.goes_along(kernel, domain)
     }
 
     #[inline]
-    fn pick(&self, kernel: &Kernel, domain: u32, job: &mut Job, stream_of: &dyn Fn(Lpn) -> usize, group: &mut Group) {
+    fn pick(
+        &self,
+        kernel: &Kernel,
+        domain: Domain,
+        job: &mut Job,
+        stream_of: &dyn Fn(Lpn) -> usize,
+        group: &mut Group,
+    ) {
         self.twin.pick(kernel, domain, job, stream_of, group);
     }
 
-    fn elsewhere(&self, domain: u32, page: Ppn) -> Option<Source> {
+    fn elsewhere(&self, domain: Domain, page: Ppn) -> Option<Source> {
         self.paired.as_ref()?.elsewhere(domain, page)
     }
 
-    fn kept(&self, domain: u32, aside: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {
+    fn kept(&self, domain: Domain, aside: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {
         self.dftl.iter().for_each(|it| it.kept(domain, aside, in_work));
         self.paired.iter().for_each(|it| it.kept(domain, aside, in_work));
     }
@@ -152,11 +159,11 @@ impl Mechanism for All {
         }
     }
 
-    fn padded(&mut self, kernel: &Kernel, domain: u32, at: Ppn) {
+    fn padded(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) {
         each!(self, it => it.padded(kernel, domain, at));
     }
 
-    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {
+    fn filled(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
         each!(self, it => it.filled(kernel, domain, unit));
     }
 
@@ -169,21 +176,21 @@ impl Mechanism for All {
         each!(self, it => it.read(lpn));
     }
 
-    fn erased(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, why: Option<Why>) -> bool {
+    fn erased(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, why: Option<Why>) -> bool {
         let mut was_kept = false;
         each!(self, it => was_kept |= it.erased(kernel, domain, unit, why));
         was_kept
     }
 
-    fn suspended(&mut self, domain: u32, is_for_erase: bool) {
+    fn suspended(&mut self, domain: Domain, is_for_erase: bool) {
         each!(self, it => it.suspended(domain, is_for_erase));
     }
 
-    fn settled(&mut self, domain: u32) {
+    fn settled(&mut self, domain: Domain) {
         each!(self, it => it.settled(domain));
     }
 
-    fn committed(&mut self, kernel: &mut Kernel, domain: u32) {
+    fn committed(&mut self, kernel: &mut Kernel, domain: Domain) {
         each!(self, it => it.committed(kernel, domain));
     }
 
@@ -191,56 +198,56 @@ impl Mechanism for All {
         each!(self, it => it.renew(kernel, policies));
     }
 
-    fn pending(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool, group: &mut Group) -> Pending {
+    fn pending(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, group: &mut Group) -> Pending {
         match &mut self.dftl {
             Some(it) => it.pending(kernel, domain, has_room, group),
             None => Pending::None,
         }
     }
 
-    fn take_up(&mut self, kernel: &mut Kernel, domain: u32) {
+    fn take_up(&mut self, kernel: &mut Kernel, domain: Domain) {
         each!(self, it => it.take_up(kernel, domain));
     }
 
-    fn before_copies(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> Option<Op> {
+    fn before_copies(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Op> {
         first!(self, it => it.before_copies(kernel, domain, group))
     }
 
-    fn end(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> End {
+    fn end(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
         let not_erase = |end: End| (end != End::Erase).then_some(end);
         first!(self, it => not_erase(it.end(kernel, domain, group))).unwrap_or(End::Erase)
     }
 
-    fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, group: &mut Group) -> End {
+    fn before_erase(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> End {
         let not_erase = |end: End| (end != End::Erase).then_some(end);
         first!(self, it => not_erase(it.before_erase(kernel, domain, unit, group))).unwrap_or(End::Erase)
     }
 
-    fn before_page(&mut self, kernel: &mut Kernel, domain: u32, at: Ppn, group: &mut Group) -> Option<Op> {
+    fn before_page(&mut self, kernel: &mut Kernel, domain: Domain, at: Ppn, group: &mut Group) -> Option<Op> {
         first!(self, it => it.before_page(kernel, domain, at, group))
     }
 
-    fn under(&mut self, kernel: &mut Kernel, domain: u32, stream: usize) -> Under {
+    fn under(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize) -> Under {
         self.paired.as_mut().map_or(Under::Nothing, |it| it.under(kernel, domain, stream))
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: u32, stream: usize, turn: Room) -> bool {
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize, turn: Room) -> bool {
         first!(self, it => it.room(kernel, domain, stream, turn).then_some(())).is_some()
     }
 
-    fn may_begin(&mut self, kernel: &Kernel, domain: u32, why: Why) -> bool {
+    fn may_begin(&mut self, kernel: &Kernel, domain: Domain, why: Why) -> bool {
         first!(self, it => (!it.may_begin(kernel, domain, why)).then_some(())).is_none()
     }
 
-    fn due(&mut self, kernel: &Kernel, domain: u32) -> Option<(Unit, Why)> {
+    fn due(&mut self, kernel: &Kernel, domain: Domain) -> Option<(Unit, Why)> {
         self.wear.due(kernel, domain)
     }
 
-    fn failed(&mut self, kernel: &Kernel, domain: u32, at: Ppn) -> bool {
+    fn failed(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) -> bool {
         first!(self, it => it.failed(kernel, domain, at).then_some(())).is_some()
     }
 
-    fn sealed(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {
+    fn sealed(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
         each!(self, it => it.sealed(kernel, domain, unit));
     }
 
@@ -248,15 +255,15 @@ impl Mechanism for All {
         each!(self, it => it.adopt_page(lpn, region));
     }
 
-    fn adopt_open(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, next: u32) -> bool {
+    fn adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: u32) -> bool {
         first!(self, it => it.adopt_open(kernel, domain, unit, next).then_some(())).is_some()
     }
 
-    fn adopt_frontier(&mut self, kernel: &Kernel, domain: u32, unit: Unit, next: u32, found: &Scanned) {
+    fn adopt_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: u32, found: &Scanned) {
         each!(self, it => it.adopt_frontier(kernel, domain, unit, next, found));
     }
 
-    fn adopt_aside(&mut self, domain: u32, unit: Unit) {
+    fn adopt_aside(&mut self, domain: Domain, unit: Unit) {
         each!(self, it => it.adopt_aside(domain, unit));
     }
 
@@ -336,7 +343,7 @@ impl Mechanisms for All {
         self.dftl.as_ref().is_none_or(|it| it.is_known(kernel, lpn))
     }
 
-    fn want_entry(&mut self, kernel: &mut Kernel, lpn: Lpn, for_write: bool) -> u32 {
+    fn want_entry(&mut self, kernel: &mut Kernel, lpn: Lpn, for_write: bool) -> Domain {
         self.dftl.as_mut().expect("a map in flash").want(kernel, lpn, for_write)
     }
 
@@ -346,12 +353,12 @@ impl Mechanisms for All {
     }
 
     #[inline]
-    fn owner_of(&self, lpn: Lpn) -> Option<u32> {
+    fn owner_of(&self, lpn: Lpn) -> Option<Domain> {
         self.dftl.as_ref().map(|it| it.owner_of(lpn))
     }
 
     #[inline]
-    fn promised(&self, domain: u32) -> u32 {
+    fn promised(&self, domain: Domain) -> u32 {
         self.dftl.as_ref().map_or(0, |it| it.unwritten(domain))
     }
 
@@ -359,14 +366,14 @@ impl Mechanisms for All {
         self.dftl.iter_mut().for_each(|it| it.keep_contents());
     }
 
-    fn combined_place(&mut self, kernel: &mut Kernel, domain: u32, cause: Cause) -> Ppn {
+    fn combined_place(&mut self, kernel: &mut Kernel, domain: Domain, cause: Cause) -> Ppn {
         match (cause, &self.paired) {
             (Cause::Backup, Some(paired)) => paired.next_backup_page(kernel, domain),
             _ => kernel.next_place(domain, kernel.streams().of_map()),
         }
     }
 
-    fn combine(&mut self, kernel: &mut Kernel, domain: u32, cause: Cause, pages: &[Ppn]) -> Combined {
+    fn combine(&mut self, kernel: &mut Kernel, domain: Domain, cause: Cause, pages: &[Ppn]) -> Combined {
         match (cause, &mut self.paired, &mut self.dftl) {
             (Cause::Backup, Some(paired), _) => paired.back_up(kernel, domain, pages),
             (_, _, Some(dftl)) => dftl.update(kernel, domain),
@@ -374,7 +381,7 @@ impl Mechanisms for All {
         }
     }
 
-    fn was_read(&mut self, kernel: &mut Kernel, domain: u32) -> Lpn {
+    fn was_read(&mut self, kernel: &mut Kernel, domain: Domain) -> Lpn {
         self.dftl.as_mut().expect("a map in flash").fetched(kernel, domain)
     }
 }

@@ -16,7 +16,7 @@ pub mod wear;
 use std::ops::Range;
 use std::slice;
 
-use base::{Cause, Geometry, Instant, Lpn, Ppn, Unit};
+use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Unit};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
@@ -61,7 +61,7 @@ pub(crate) enum Origin {
 /// A page that was placed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placing {
-    pub(crate) domain: u32,
+    pub(crate) domain: Domain,
     pub(crate) lpn: Lpn,
     pub(crate) at: Ppn,
     pub(crate) origin: Origin,
@@ -136,50 +136,58 @@ pub(crate) trait Mechanism {
     }
 
     /// Whether something is pending in a domain that comes before host pages, besides a collection.
-    fn is_pending(&self, domain: u32) -> bool {
+    fn is_pending(&self, domain: Domain) -> bool {
         false
     }
 
     /// Whether there may not be room to empty the next victim after another host page, wherever that goes.
-    fn is_cramped(&self, kernel: &Kernel, domain: u32) -> bool {
+    fn is_cramped(&self, kernel: &Kernel, domain: Domain) -> bool {
         false
     }
 
     /// A unit in the mechanism's hands that can be erased.
-    fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<Unit> {
+    fn erasable(&self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
         None
     }
 
     /// Why a unit in the mechanism's hands is erased, if that is not garbage collection.
-    fn erase_cause(&self, domain: u32, unit: Unit) -> Option<Cause> {
+    fn erase_cause(&self, domain: Domain, unit: Unit) -> Option<Cause> {
         None
     }
 
     /// Whether something has to be done before an empty unit is erased.
-    fn delays_erase(&self, kernel: &Kernel, domain: u32, unit: Unit) -> bool {
+    fn delays_erase(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> bool {
         false
     }
 
     /// Domains that may be collected along with one.
-    fn neighbours(&self, kernel: &Kernel, domain: u32) -> Range<u32> {
+    fn neighbours(&self, kernel: &Kernel, domain: Domain) -> Range<u32> {
         0..0
     }
 
     /// Whether a domain is near enough to its threshold to be collected along with a neighbour.
-    fn goes_along(&self, kernel: &Kernel, domain: u32) -> bool {
+    fn goes_along(&self, kernel: &Kernel, domain: Domain) -> bool {
         false
     }
 
     /// Which pages of a victim move together, with how many dummy pages behind them; none if it does not matter.
-    fn pick(&self, kernel: &Kernel, domain: u32, job: &mut Job, stream_of: &dyn Fn(Lpn) -> usize, group: &mut Group) {}
+    fn pick(
+        &self,
+        kernel: &Kernel,
+        domain: Domain,
+        job: &mut Job,
+        stream_of: &dyn Fn(Lpn) -> usize,
+        group: &mut Group,
+    ) {
+    }
 
     /// Where else the data of a page are that a failed program destroyed.
-    fn elsewhere(&self, domain: u32, page: Ppn) -> Option<Source> {
+    fn elsewhere(&self, domain: Domain, page: Ppn) -> Option<Source> {
         None
     }
 
     /// The units of a domain that the mechanism keeps: those set aside, and those in work.
-    fn kept(&self, domain: u32, aside: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {}
+    fn kept(&self, domain: Domain, aside: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {}
 
     /// Checks the mechanism's state against the kernel's.
     fn check(&self, kernel: &Kernel) -> Result<(), String> {
@@ -206,10 +214,10 @@ pub(crate) trait Mechanism {
     fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {}
 
     /// A dummy page was placed.
-    fn padded(&mut self, kernel: &Kernel, domain: u32, at: Ppn) {}
+    fn padded(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) {}
 
     /// A unit was filled, or waits filled for its collection again.
-    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {}
+    fn filled(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {}
 
     /// A page that is mapped is trimmed, or lost.
     fn trimmed(&mut self, kernel: &mut Kernel, lpn: Lpn) {}
@@ -218,18 +226,18 @@ pub(crate) trait Mechanism {
     fn read(&mut self, lpn: Lpn) {}
 
     /// A unit was erased and is free, after a collection if there was one. Returns whether it was in the mechanism's hands.
-    fn erased(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, why: Option<Why>) -> bool {
+    fn erased(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, why: Option<Why>) -> bool {
         false
     }
 
     /// A collection is suspended; if that is for the erase of another unit, what it was about to do is done first.
-    fn suspended(&mut self, domain: u32, is_for_erase: bool) {}
+    fn suspended(&mut self, domain: Domain, is_for_erase: bool) {}
 
     /// Nothing is left to do in a domain.
-    fn settled(&mut self, domain: u32) {}
+    fn settled(&mut self, domain: Domain) {}
 
     /// A page of the map that was placed in a domain is in flash.
-    fn committed(&mut self, kernel: &mut Kernel, domain: u32) {}
+    fn committed(&mut self, kernel: &mut Kernel, domain: Domain) {}
 
     /// Preconditioning is over: figures begin anew.
     fn renew(&mut self, kernel: &mut Kernel, policies: &Policies<'_>) {}
@@ -237,76 +245,76 @@ pub(crate) trait Mechanism {
     // What a domain does; `agenda` says when each is asked.
 
     /// Something pending. `has_room` says that room was made for a page of the map.
-    fn pending(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool, group: &mut Group) -> Pending {
+    fn pending(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, group: &mut Group) -> Pending {
         Pending::None
     }
 
     /// A job that waited in the mechanism's hands goes on, if it may.
-    fn take_up(&mut self, kernel: &mut Kernel, domain: u32) {}
+    fn take_up(&mut self, kernel: &mut Kernel, domain: Domain) {}
 
     /// What comes before the next page of a victim.
-    fn before_copies(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> Option<Op> {
+    fn before_copies(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Op> {
         None
     }
 
     /// What comes after the last page of a victim.
-    fn end(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> End {
+    fn end(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
         End::Erase
     }
 
     /// What comes before the erase of an empty unit in another mechanism's hands.
-    fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, group: &mut Group) -> End {
+    fn before_erase(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> End {
         End::Erase
     }
 
     /// What comes before a page is programmed at a place.
-    fn before_page(&mut self, kernel: &mut Kernel, domain: u32, at: Ppn, group: &mut Group) -> Option<Op> {
+    fn before_page(&mut self, kernel: &mut Kernel, domain: Domain, at: Ppn, group: &mut Group) -> Option<Op> {
         None
     }
 
     /// What goes under the next host page of a stream.
-    fn under(&mut self, kernel: &mut Kernel, domain: u32, stream: usize) -> Under {
+    fn under(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize) -> Under {
         Under::Nothing
     }
 
     /// Makes room for a stream, in its turn. Returns whether something was begun that does.
-    fn room(&mut self, kernel: &mut Kernel, domain: u32, stream: usize, turn: Room) -> bool {
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize, turn: Room) -> bool {
         false
     }
 
     /// Whether a collection may begin for this reason now.
-    fn may_begin(&mut self, kernel: &Kernel, domain: u32, why: Why) -> bool {
+    fn may_begin(&mut self, kernel: &Kernel, domain: Domain, why: Why) -> bool {
         true
     }
 
     /// A unit that is due to be collected, whatever the need for room.
-    fn due(&mut self, kernel: &Kernel, domain: u32) -> Option<(Unit, Why)> {
+    fn due(&mut self, kernel: &Kernel, domain: Domain) -> Option<(Unit, Why)> {
         None
     }
 
     // After a failed program, and after a power cut.
 
     /// The program of a page failed. Returns whether nothing else is to be done about it.
-    fn failed(&mut self, kernel: &Kernel, domain: u32, at: Ppn) -> bool {
+    fn failed(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) -> bool {
         false
     }
 
     /// No more pages are added to a unit that is not full.
-    fn sealed(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {}
+    fn sealed(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {}
 
     /// A restart finds a page with this region.
     fn adopt_page(&mut self, lpn: Lpn, region: u8) {}
 
     /// A restart finds a unit that was being filled up to a slot. Returns whether it is not filled further by a stream.
-    fn adopt_open(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, next: u32) -> bool {
+    fn adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: u32) -> bool {
         false
     }
 
     /// A restart goes on filling a unit from a slot on.
-    fn adopt_frontier(&mut self, kernel: &Kernel, domain: u32, unit: Unit, next: u32, found: &Scanned) {}
+    fn adopt_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: u32, found: &Scanned) {}
 
     /// A restart finds a filled unit that is set aside.
-    fn adopt_aside(&mut self, domain: u32, unit: Unit) {}
+    fn adopt_aside(&mut self, domain: Domain, unit: Unit) {}
 
     /// After a restart and its erases: the mechanism's own units.
     fn reopen(&mut self, kernel: &mut Kernel) {}
@@ -368,7 +376,7 @@ pub(crate) trait Mechanisms: Mechanism + Sized {
     }
 
     /// Has the owner of a map entry get it. Returns the owner.
-    fn want_entry(&mut self, _kernel: &mut Kernel, _lpn: Lpn, _for_write: bool) -> u32 {
+    fn want_entry(&mut self, _kernel: &mut Kernel, _lpn: Lpn, _for_write: bool) -> Domain {
         unreachable!("the whole map is in DRAM")
     }
 
@@ -378,12 +386,12 @@ pub(crate) trait Mechanisms: Mechanism + Sized {
     }
 
     /// The domain that has the map entry of a page, where the map is in flash.
-    fn owner_of(&self, _lpn: Lpn) -> Option<u32> {
+    fn owner_of(&self, _lpn: Lpn) -> Option<Domain> {
         None
     }
 
     /// Valid pages of a domain to come, for which room is kept.
-    fn promised(&self, _domain: u32) -> u32 {
+    fn promised(&self, _domain: Domain) -> u32 {
         0
     }
 
@@ -391,17 +399,17 @@ pub(crate) trait Mechanisms: Mechanism + Sized {
     fn keep_contents(&mut self) {}
 
     /// Where the page goes that is combined next under a cause.
-    fn combined_place(&mut self, _kernel: &mut Kernel, _domain: u32, _cause: Cause) -> Ppn {
+    fn combined_place(&mut self, _kernel: &mut Kernel, _domain: Domain, _cause: Cause) -> Ppn {
         unreachable!("nothing is combined")
     }
 
     /// Places what is combined of pages under a cause.
-    fn combine(&mut self, _kernel: &mut Kernel, _domain: u32, _cause: Cause, _pages: &[Ppn]) -> Combined {
+    fn combine(&mut self, _kernel: &mut Kernel, _domain: Domain, _cause: Cause, _pages: &[Ppn]) -> Combined {
         unreachable!("nothing is combined")
     }
 
     /// The page of an [`Op::Read`] was read. Returns the page of the host that it was read for.
-    fn was_read(&mut self, _kernel: &mut Kernel, _domain: u32) -> Lpn {
+    fn was_read(&mut self, _kernel: &mut Kernel, _domain: Domain) -> Lpn {
         unreachable!("nothing is read but to be moved")
     }
 }

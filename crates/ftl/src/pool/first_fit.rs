@@ -1,6 +1,6 @@
 //! First fit, round robin: the next free unit after the one that was opened last, by address.
 
-use base::{Choice, Unit};
+use base::{Choice, Domain, Unit};
 
 use super::FreePool;
 use crate::victim::Shape;
@@ -37,8 +37,8 @@ impl FirstFit {
     }
 
     /// The first free offset at or after `from`, if any.
-    fn search(&self, domain: u32, from: u32) -> Option<u32> {
-        let row = &self.free[(domain * self.words_per_domain) as usize..][..self.words_per_domain as usize];
+    fn search(&self, domain: Domain, from: u32) -> Option<u32> {
+        let row = &self.free[(domain.number() * self.words_per_domain) as usize..][..self.words_per_domain as usize];
         let mut word = (from / 64) as usize;
         let mut bits = row.get(word)? & (u64::MAX << (from % 64));
         while bits == 0 {
@@ -50,16 +50,16 @@ impl FirstFit {
 }
 
 impl FreePool for FirstFit {
-    fn put(&mut self, domain: u32, unit: Unit, _erases: u32) {
-        let offset = unit.number() - domain * self.units_per_domain;
-        self.free[(domain * self.words_per_domain + offset / 64) as usize] |= 1 << (offset % 64);
+    fn put(&mut self, domain: Domain, unit: Unit, _erases: u32) {
+        let offset = unit.number() - domain.number() * self.units_per_domain;
+        self.free[(domain.number() * self.words_per_domain + offset / 64) as usize] |= 1 << (offset % 64);
     }
 
-    fn take(&mut self, domain: u32) -> Option<Unit> {
-        let from = self.cursor[domain as usize];
+    fn take(&mut self, domain: Domain) -> Option<Unit> {
+        let from = self.cursor[domain.index()];
         let offset = self.search(domain, from).or_else(|| self.search(domain, 0))?;
-        self.free[(domain * self.words_per_domain + offset / 64) as usize] &= !(1 << (offset % 64));
-        self.cursor[domain as usize] = offset + 1;
-        Some(Unit::new(domain * self.units_per_domain + offset))
+        self.free[(domain.number() * self.words_per_domain + offset / 64) as usize] &= !(1 << (offset % 64));
+        self.cursor[domain.index()] = offset + 1;
+        Some(Unit::new(domain.number() * self.units_per_domain + offset))
     }
 }

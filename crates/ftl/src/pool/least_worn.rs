@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use base::{Choice, Unit};
+use base::{Choice, Domain, Unit};
 
 use super::FreePool;
 use crate::victim::Shape;
@@ -32,11 +32,11 @@ impl LeastWorn {
 }
 
 impl FreePool for LeastWorn {
-    fn put(&mut self, domain: u32, unit: Unit, erases: u32) {
-        self.free[domain as usize].push(Reverse((erases, unit)));
+    fn put(&mut self, domain: Domain, unit: Unit, erases: u32) {
+        self.free[domain.index()].push(Reverse((erases, unit)));
     }
 
-    fn take(&mut self, domain: u32) -> Option<Unit> {
-        self.free[domain as usize].pop().map(|Reverse((_, unit))| unit)
+    fn take(&mut self, domain: Domain) -> Option<Unit> {
+        self.free[domain.index()].pop().map(|Reverse((_, unit))| unit)
     }
 }

@@ -3,7 +3,7 @@
 mod first_fit;
 mod least_worn;
 
-use base::{Choice, Seam, Selection, Unit};
+use base::{Choice, Domain, Seam, Selection, Unit};
 
 use crate::victim::Shape;
 pub use first_fit::FirstFit;
@@ -12,9 +12,9 @@ pub use least_worn::LeastWorn;
 /// The free units of every domain, and the order in which they are used.
 pub trait FreePool {
     /// A unit was erased `erases` times so far and is free.
-    fn put(&mut self, domain: u32, unit: Unit, erases: u32);
+    fn put(&mut self, domain: Domain, unit: Unit, erases: u32);
     /// The unit to open next, taken out of the pool.
-    fn take(&mut self, domain: u32) -> Option<Unit>;
+    fn take(&mut self, domain: Domain) -> Option<Unit>;
 }
 
 /// Any registered block allocation.
@@ -58,14 +58,14 @@ impl AnyPool {
 }
 
 impl FreePool for AnyPool {
-    fn put(&mut self, domain: u32, unit: Unit, erases: u32) {
+    fn put(&mut self, domain: Domain, unit: Unit, erases: u32) {
         match self {
             AnyPool::FirstFit(pool) => pool.put(domain, unit, erases),
             AnyPool::LeastWorn(pool) => pool.put(domain, unit, erases),
         }
     }
 
-    fn take(&mut self, domain: u32) -> Option<Unit> {
+    fn take(&mut self, domain: Domain) -> Option<Unit> {
         match self {
             AnyPool::FirstFit(pool) => pool.take(domain),
             AnyPool::LeastWorn(pool) => pool.take(domain),
@@ -76,6 +76,7 @@ impl FreePool for AnyPool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::{FIRST, SECOND};
 
     const SHAPE: Shape = Shape { domains: 2, units_per_domain: 70, slots: 4 };
 
@@ -84,21 +85,21 @@ mod tests {
         let mut pool = FirstFit::new(SHAPE);
         let unit = Unit::new;
         for number in [72, 75, 139] {
-            pool.put(1, unit(number), 0);
+            pool.put(SECOND, unit(number), 0);
         }
-        assert_eq!(pool.take(1), Some(unit(72)));
-        pool.put(1, unit(70), 5);
-        assert_eq!((pool.take(1), pool.take(1)), (Some(unit(75)), Some(unit(139))));
-        assert_eq!((pool.take(1), pool.take(1), pool.take(0)), (Some(unit(70)), None, None));
+        assert_eq!(pool.take(SECOND), Some(unit(72)));
+        pool.put(SECOND, unit(70), 5);
+        assert_eq!((pool.take(SECOND), pool.take(SECOND)), (Some(unit(75)), Some(unit(139))));
+        assert_eq!((pool.take(SECOND), pool.take(SECOND), pool.take(FIRST)), (Some(unit(70)), None, None));
     }
 
     #[test]
     fn least_worn_takes_the_least_erased() {
         let mut pool = LeastWorn::new(SHAPE);
         for (unit, erases) in [(3, 7), (5, 2), (9, 2), (1, 4)] {
-            pool.put(0, Unit::new(unit), erases);
+            pool.put(FIRST, Unit::new(unit), erases);
         }
-        let taken: Vec<_> = std::iter::from_fn(|| pool.take(0)).map(Unit::number).collect();
+        let taken: Vec<_> = std::iter::from_fn(|| pool.take(FIRST)).map(Unit::number).collect();
         assert_eq!(taken, [5, 9, 1, 3]);
     }
 }

@@ -3,7 +3,7 @@
 //! Links are arrays indexed by unit, so moving a unit from one list to another touches a handful of
 //! words and allocates nothing.
 
-use base::Unit;
+use base::{Domain, Unit};
 
 /// "No unit" in a list.
 const NONE: u32 = u32::MAX;
@@ -35,15 +35,15 @@ impl Buckets {
 
     /// The unit that has been longest in a list.
     #[inline]
-    pub(super) fn first(&self, domain: u32, row: u32) -> Option<Unit> {
-        Unit::from_word(self.heads[(domain * self.rows + row) as usize])
+    pub(super) fn first(&self, domain: Domain, row: u32) -> Option<Unit> {
+        Unit::from_word(self.heads[(domain.number() * self.rows + row) as usize])
     }
 
     /// Appends a unit to a list.
     #[inline]
-    pub(super) fn push(&mut self, domain: u32, row: u32, unit: Unit) {
+    pub(super) fn push(&mut self, domain: Domain, row: u32, unit: Unit) {
         let unit = unit.number();
-        let head = &mut self.heads[(domain * self.rows + row) as usize];
+        let head = &mut self.heads[(domain.number() * self.rows + row) as usize];
         if *head == NONE {
             *head = unit;
             self.next[unit as usize] = unit;
@@ -58,7 +58,7 @@ impl Buckets {
     }
 
     /// Puts a unit into a list, before the first one that comes after it.
-    pub(super) fn insert(&mut self, domain: u32, row: u32, unit: Unit, comes_after: impl Fn(Unit) -> bool) {
+    pub(super) fn insert(&mut self, domain: Domain, row: u32, unit: Unit, comes_after: impl Fn(Unit) -> bool) {
         let Some(head) = self.first(domain, row) else {
             self.push(domain, row, unit);
             return;
@@ -79,15 +79,15 @@ impl Buckets {
         self.next[unit as usize] = at;
         self.previous[at as usize] = unit;
         if at == head {
-            self.heads[(domain * self.rows + row) as usize] = unit;
+            self.heads[(domain.number() * self.rows + row) as usize] = unit;
         }
     }
 
     /// Takes a unit out of the list it is in.
     #[inline]
-    pub(super) fn remove(&mut self, domain: u32, row: u32, unit: Unit) {
+    pub(super) fn remove(&mut self, domain: Domain, row: u32, unit: Unit) {
         let unit = unit.number();
-        let head = &mut self.heads[(domain * self.rows + row) as usize];
+        let head = &mut self.heads[(domain.number() * self.rows + row) as usize];
         let next = self.next[unit as usize];
         if next == unit {
             *head = NONE;

@@ -7,8 +7,8 @@
 //! the first age a unit enters the list of its valid count exactly when it changed, with the second the lists
 //! keep the order of filling.
 
-use base::{Choice, Param, Selection, Unit};
-use engine::Stream;
+use base::{Choice, Domain, Param, Selection, Unit};
+use engine::Chance;
 
 use super::buckets::Buckets;
 use super::ranks::Ranks;
@@ -49,7 +49,7 @@ impl CostBenefit {
         by_valid + u64::from(shape.units()) * 8
     }
 
-    pub(super) fn build(selection: &Selection, shape: Shape, _random: Vec<Stream>) -> CostBenefit {
+    pub(super) fn build(selection: &Selection, shape: Shape, _random: Vec<Chance>) -> CostBenefit {
         let units = shape.domains * shape.units_per_domain;
         let rows = shape.slots + 1;
         CostBenefit {
@@ -94,7 +94,7 @@ impl VictimPolicy for CostBenefit {
     }
 
     #[inline]
-    fn on_closed(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
+    fn on_closed(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
         self.since[unit.index()] = now;
         match &mut self.by_valid {
             Rows::Changed(rows) => rows.push(domain, valid, unit),
@@ -102,7 +102,7 @@ impl VictimPolicy for CostBenefit {
         }
     }
 
-    fn on_returned(&mut self, domain: u32, unit: Unit, valid: u32, _now: u64) {
+    fn on_returned(&mut self, domain: Domain, unit: Unit, valid: u32, _now: u64) {
         let since = &self.since;
         let is_younger = |other: Unit| since[other.index()] > since[unit.index()];
         match &mut self.by_valid {
@@ -112,7 +112,7 @@ impl VictimPolicy for CostBenefit {
     }
 
     #[inline]
-    fn on_invalidated(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
+    fn on_invalidated(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
         match &mut self.by_valid {
             Rows::Changed(rows) => {
                 self.since[unit.index()] = now;
@@ -124,7 +124,7 @@ impl VictimPolicy for CostBenefit {
     }
 
     #[inline]
-    fn on_removed(&mut self, domain: u32, unit: Unit, valid: u32) {
+    fn on_removed(&mut self, domain: Domain, unit: Unit, valid: u32) {
         match &mut self.by_valid {
             Rows::Changed(rows) => rows.remove(domain, valid, unit),
             Rows::Filled(rows) => rows.remove(domain, unit),

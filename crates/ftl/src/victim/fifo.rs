@@ -1,7 +1,7 @@
 //! FIFO: the unit that was filled first, whatever it holds (a circular log).
 
-use base::{Choice, Selection, Unit};
-use engine::Stream;
+use base::{Choice, Domain, Selection, Unit};
+use engine::Chance;
 
 use super::buckets::Buckets;
 use super::{Shape, VictimPolicy, View};
@@ -19,7 +19,7 @@ impl Fifo {
         Buckets::bytes(shape.domains, 1, shape.units())
     }
 
-    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Vec<Stream>) -> Fifo {
+    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Vec<Chance>) -> Fifo {
         Fifo { in_order: Buckets::new(shape.domains, 1, shape.domains * shape.units_per_domain) }
     }
 }
@@ -30,17 +30,17 @@ impl VictimPolicy for Fifo {
     }
 
     #[inline]
-    fn on_closed(&mut self, domain: u32, unit: Unit, _valid: u32, _now: u64) {
+    fn on_closed(&mut self, domain: Domain, unit: Unit, _valid: u32, _now: u64) {
         self.in_order.push(domain, 0, unit);
     }
 
-    fn on_returned(&mut self, domain: u32, unit: Unit, _valid: u32, _now: u64) {
+    fn on_returned(&mut self, domain: Domain, unit: Unit, _valid: u32, _now: u64) {
         // It was the first, and nothing has come before it since.
         self.in_order.insert(domain, 0, unit, |_| true);
     }
 
     #[inline]
-    fn on_removed(&mut self, domain: u32, unit: Unit, _valid: u32) {
+    fn on_removed(&mut self, domain: Domain, unit: Unit, _valid: u32) {
         self.in_order.remove(domain, 0, unit);
     }
 }

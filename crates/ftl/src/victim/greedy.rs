@@ -2,8 +2,8 @@
 //!
 //! Units are kept in one list per valid count, so a choice is a look at the lowest list in use.
 
-use base::{Choice, Selection, Unit};
-use engine::Stream;
+use base::{Choice, Domain, Selection, Unit};
+use engine::Chance;
 
 use super::buckets::Buckets;
 use super::{Shape, VictimPolicy, View};
@@ -27,7 +27,7 @@ impl Greedy {
         Buckets::bytes(shape.domains, shape.slots + 1, shape.units()) + u64::from(shape.domains) * 4
     }
 
-    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Vec<Stream>) -> Greedy {
+    pub(super) fn build(_selection: &Selection, shape: Shape, _random: Vec<Chance>) -> Greedy {
         Greedy {
             by_valid: Buckets::new(shape.domains, shape.slots + 1, shape.domains * shape.units_per_domain),
             lowest: vec![shape.slots + 1; shape.domains as usize],
@@ -36,16 +36,16 @@ impl Greedy {
     }
 
     #[inline]
-    fn enter(&mut self, domain: u32, unit: Unit, valid: u32) {
+    fn enter(&mut self, domain: Domain, unit: Unit, valid: u32) {
         self.by_valid.push(domain, valid, unit);
-        let lowest = &mut self.lowest[domain as usize];
+        let lowest = &mut self.lowest[domain.index()];
         *lowest = (*lowest).min(valid);
     }
 }
 
 impl VictimPolicy for Greedy {
     fn choose(&mut self, view: View<'_>) -> Option<Unit> {
-        let lowest = &mut self.lowest[view.domain as usize];
+        let lowest = &mut self.lowest[view.domain.index()];
         while *lowest <= self.slots {
             if let Some(unit) = self.by_valid.first(view.domain, *lowest) {
                 return Some(unit);
@@ -56,18 +56,18 @@ impl VictimPolicy for Greedy {
     }
 
     #[inline]
-    fn on_closed(&mut self, domain: u32, unit: Unit, valid: u32, _now: u64) {
+    fn on_closed(&mut self, domain: Domain, unit: Unit, valid: u32, _now: u64) {
         self.enter(domain, unit, valid);
     }
 
     #[inline]
-    fn on_invalidated(&mut self, domain: u32, unit: Unit, valid: u32, _now: u64) {
+    fn on_invalidated(&mut self, domain: Domain, unit: Unit, valid: u32, _now: u64) {
         self.by_valid.remove(domain, valid + 1, unit);
         self.enter(domain, unit, valid);
     }
 
     #[inline]
-    fn on_removed(&mut self, domain: u32, unit: Unit, valid: u32) {
+    fn on_removed(&mut self, domain: Domain, unit: Unit, valid: u32) {
         self.by_valid.remove(domain, valid, unit);
     }
 }

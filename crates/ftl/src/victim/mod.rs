@@ -11,8 +11,8 @@ mod random;
 mod ranks;
 mod rga;
 
-use base::{Choice, Seam, Selection, Unit};
-use engine::Stream;
+use base::{Choice, Domain, Seam, Selection, Unit};
+use engine::Chance;
 
 pub use cost_benefit::CostBenefit;
 pub use fifo::Fifo;
@@ -24,7 +24,7 @@ pub use rga::Rga;
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     /// The domain to choose in.
-    pub domain: u32,
+    pub domain: Domain,
     /// Valid pages of every unit of the device, by unit.
     pub valid: &'a [UnitRecord],
     /// Pages of a unit.
@@ -73,8 +73,8 @@ pub struct Shape {
 
 impl Shape {
     /// The units of a domain.
-    pub fn units_of_domain(self, domain: u32) -> impl Iterator<Item = Unit> + Clone {
-        (domain * self.units_per_domain..(domain + 1) * self.units_per_domain).map(Unit::new)
+    pub fn units_of_domain(self, domain: Domain) -> impl Iterator<Item = Unit> + Clone {
+        (domain.number() * self.units_per_domain..(domain.number() + 1) * self.units_per_domain).map(Unit::new)
     }
 
     /// Units of the device.
@@ -88,16 +88,16 @@ pub trait VictimPolicy {
     /// The unit to collect among the closed ones of `view.domain`; `None` if none is closed.
     fn choose(&mut self, view: View<'_>) -> Option<Unit>;
     /// A unit was filled; it may be chosen from now on.
-    fn on_closed(&mut self, _domain: u32, _unit: Unit, _valid: u32, _now: u64) {}
+    fn on_closed(&mut self, _domain: Domain, _unit: Unit, _valid: u32, _now: u64) {}
     /// A unit that was chosen, of which `valid` pages are left, is closed again as if it had never been chosen: its
     /// collection was suspended.
-    fn on_returned(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
+    fn on_returned(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
         self.on_closed(domain, unit, valid, now);
     }
     /// A page of a closed unit became invalid; `valid` pages remain.
-    fn on_invalidated(&mut self, _domain: u32, _unit: Unit, _valid: u32, _now: u64) {}
+    fn on_invalidated(&mut self, _domain: Domain, _unit: Unit, _valid: u32, _now: u64) {}
     /// A closed unit, with `valid` pages, is being collected; it may not be chosen any more.
-    fn on_removed(&mut self, _domain: u32, _unit: Unit, _valid: u32) {}
+    fn on_removed(&mut self, _domain: Domain, _unit: Unit, _valid: u32) {}
 }
 
 macro_rules! victims {
@@ -116,7 +116,7 @@ macro_rules! victims {
             /// # Panics
             /// If the selection is not from this registry.
             pub fn bytes(selection: &Selection, shape: Shape) -> u64 {
-                let streams = u64::from(shape.domains) * size_of::<Stream>() as u64;
+                let streams = u64::from(shape.domains) * size_of::<Chance>() as u64;
                 streams + match selection.name {
                     $(name if name == $variant::CHOICE.name => $variant::bytes(selection, shape),)+
                     name => panic!("`{name}` is not a victim policy"),
@@ -127,7 +127,7 @@ macro_rules! victims {
             ///
             /// # Panics
             /// If the selection is not from this registry.
-            pub fn build(selection: &Selection, shape: Shape, random: Vec<Stream>) -> AnyVictim {
+            pub fn build(selection: &Selection, shape: Shape, random: Vec<Chance>) -> AnyVictim {
                 match selection.name {
                     $(name if name == $variant::CHOICE.name => {
                         AnyVictim::$variant($variant::build(selection, shape, random))
@@ -143,18 +143,18 @@ macro_rules! victims {
                 match self { $(AnyVictim::$variant(policy) => policy.choose(view)),+ }
             }
             #[inline]
-            fn on_closed(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
+            fn on_closed(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
                 match self { $(AnyVictim::$variant(policy) => policy.on_closed(domain, unit, valid, now)),+ }
             }
-            fn on_returned(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
+            fn on_returned(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
                 match self { $(AnyVictim::$variant(policy) => policy.on_returned(domain, unit, valid, now)),+ }
             }
             #[inline]
-            fn on_invalidated(&mut self, domain: u32, unit: Unit, valid: u32, now: u64) {
+            fn on_invalidated(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
                 match self { $(AnyVictim::$variant(policy) => policy.on_invalidated(domain, unit, valid, now)),+ }
             }
             #[inline]
-            fn on_removed(&mut self, domain: u32, unit: Unit, valid: u32) {
+            fn on_removed(&mut self, domain: Domain, unit: Unit, valid: u32) {
                 match self { $(AnyVictim::$variant(policy) => policy.on_removed(domain, unit, valid)),+ }
             }
         }
@@ -162,8 +162,8 @@ macro_rules! victims {
 }
 
 /// A stream of chance for each domain.
-pub(crate) fn chance_by_domain(seed: u64, domains: u32) -> Vec<Stream> {
-    (0..domains).map(|domain| Stream::new(seed, &format!("victim {domain}"))).collect()
+pub(crate) fn chance_by_domain(seed: u64, domains: u32) -> Vec<Chance> {
+    (0..domains).map(|domain| Chance::new(seed, &format!("victim {domain}"))).collect()
 }
 
 victims!(Greedy, Rga, CostBenefit, Fifo, Random);
@@ -175,6 +175,7 @@ pub static SEAM: Seam =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::{FIRST, SECOND};
     use base::ParamValue;
 
     const SHAPE: Shape = Shape { domains: 2, units_per_domain: 4, slots: 8 };
@@ -193,23 +194,23 @@ mod tests {
         let mut policy = AnyVictim::build(&selection, SHAPE, chance_by_domain(1, SHAPE.domains));
         let mut units = [UnitRecord { valid: 8, state: UnitState::Closed, lsb_only: false }; 8];
         for unit in 0..4 {
-            policy.on_closed(0, Unit::new(unit), 8, 10 + 10 * u64::from(unit));
+            policy.on_closed(FIRST, Unit::new(unit), 8, 10 + 10 * u64::from(unit));
         }
         for &(unit, left, at) in losses {
             let unit = Unit::new(unit);
             while units[unit.index()].valid > left {
                 units[unit.index()].valid -= 1;
-                policy.on_invalidated(0, unit, u32::from(units[unit.index()].valid), at);
+                policy.on_invalidated(FIRST, unit, u32::from(units[unit.index()].valid), at);
             }
         }
-        let view = View { domain: 0, valid: &units, slots: 8, now };
+        let view = View { domain: FIRST, valid: &units, slots: 8, now };
         let first = policy.choose(view).unwrap();
         // A unit that was taken is not offered again, and the other domain is not touched.
-        policy.on_removed(0, first, u32::from(units[first.index()].valid));
+        policy.on_removed(FIRST, first, u32::from(units[first.index()].valid));
         for _ in 0..20 {
             assert_ne!(policy.choose(view), Some(first), "{name}");
         }
-        assert_eq!(policy.choose(View { domain: 1, ..view }), None, "{name}");
+        assert_eq!(policy.choose(View { domain: SECOND, ..view }), None, "{name}");
         first.number()
     }
 
@@ -240,7 +241,7 @@ mod tests {
             let mut policy =
                 AnyVictim::build(&Selection::default_of(choice), SHAPE, chance_by_domain(1, SHAPE.domains));
             let units = [UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }; 8];
-            assert_eq!(policy.choose(View { domain: 0, valid: &units, slots: 8, now: 0 }), None, "{}", choice.name);
+            assert_eq!(policy.choose(View { domain: FIRST, valid: &units, slots: 8, now: 0 }), None, "{}", choice.name);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Random: any closed unit, each equally likely, whatever it holds.
 
-use base::{Choice, Selection, Unit};
-use engine::Stream;
+use base::{Choice, Domain, Selection, Unit};
+use engine::Chance;
 
 use super::rga::ClosedSets;
 use super::{Shape, VictimPolicy, View};
@@ -10,7 +10,7 @@ use super::{Shape, VictimPolicy, View};
 pub struct Random {
     closed: ClosedSets,
     /// By domain, so that the order in which domains collect moves nobody's numbers.
-    random: Vec<Stream>,
+    random: Vec<Chance>,
 }
 
 impl Random {
@@ -21,23 +21,23 @@ impl Random {
         ClosedSets::bytes(shape)
     }
 
-    pub(super) fn build(_selection: &Selection, shape: Shape, random: Vec<Stream>) -> Random {
+    pub(super) fn build(_selection: &Selection, shape: Shape, random: Vec<Chance>) -> Random {
         Random { closed: ClosedSets::new(shape), random }
     }
 }
 
 impl VictimPolicy for Random {
     fn choose(&mut self, view: View<'_>) -> Option<Unit> {
-        self.closed.draw(view.domain, &mut self.random[view.domain as usize])
+        self.closed.draw(view.domain, &mut self.random[view.domain.index()])
     }
 
     #[inline]
-    fn on_closed(&mut self, domain: u32, unit: Unit, _valid: u32, _now: u64) {
+    fn on_closed(&mut self, domain: Domain, unit: Unit, _valid: u32, _now: u64) {
         self.closed.insert(domain, unit);
     }
 
     #[inline]
-    fn on_removed(&mut self, domain: u32, unit: Unit, _valid: u32) {
+    fn on_removed(&mut self, domain: Domain, unit: Unit, _valid: u32) {
         self.closed.remove(domain, unit);
     }
 }

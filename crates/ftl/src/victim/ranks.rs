@@ -5,7 +5,7 @@
 //! a row is found in a few words. When the ranks run out, the units of the domain are numbered anew in their
 //! order: once in as many fillings as the domain has units, so that it costs a constant for each.
 
-use base::Unit;
+use base::{Domain, Unit};
 
 /// "No rank" of a unit and "no unit" at a rank.
 const NONE: u32 = u32::MAX;
@@ -57,18 +57,18 @@ impl Ranks {
     }
 
     /// A unit was filled last of all.
-    pub(super) fn push(&mut self, domain: u32, row: u32, unit: Unit) {
-        if self.next[domain as usize] == self.ranks {
+    pub(super) fn push(&mut self, domain: Domain, row: u32, unit: Unit) {
+        if self.next[domain.index()] == self.ranks {
             self.number_anew(domain);
         }
-        let rank = self.next[domain as usize];
-        self.next[domain as usize] += 1;
+        let rank = self.next[domain.index()];
+        self.next[domain.index()] += 1;
         self.place(domain, row, unit, rank);
     }
 
     /// Puts a unit that was taken out back into the order, before the first one that comes after it. The units of the
     /// domain are numbered anew.
-    pub(super) fn insert(&mut self, domain: u32, row: u32, unit: Unit, comes_after: impl Fn(Unit) -> bool) {
+    pub(super) fn insert(&mut self, domain: Domain, row: u32, unit: Unit, comes_after: impl Fn(Unit) -> bool) {
         let mut in_order = self.in_order(domain);
         let at = in_order.iter().position(|&other| comes_after(other)).unwrap_or(in_order.len());
         in_order.insert(at, unit);
@@ -78,7 +78,7 @@ impl Ranks {
 
     /// A unit changes its row and keeps its place in the order.
     #[inline]
-    pub(super) fn move_to(&mut self, domain: u32, row: u32, unit: Unit) {
+    pub(super) fn move_to(&mut self, domain: Domain, row: u32, unit: Unit) {
         let rank = self.rank[unit.index()];
         self.clear(domain, u32::from(self.row[unit.index()]), rank);
         self.set(domain, row, rank);
@@ -86,45 +86,45 @@ impl Ranks {
     }
 
     /// Takes a unit out.
-    pub(super) fn remove(&mut self, domain: u32, unit: Unit) {
+    pub(super) fn remove(&mut self, domain: Domain, unit: Unit) {
         let rank = std::mem::replace(&mut self.rank[unit.index()], NONE);
         self.clear(domain, u32::from(self.row[unit.index()]), rank);
-        self.unit[(domain * self.ranks + rank) as usize] = NONE;
+        self.unit[(domain.number() * self.ranks + rank) as usize] = NONE;
     }
 
     /// The unit of a row that was filled first.
     #[inline]
-    pub(super) fn first(&self, domain: u32, row: u32) -> Option<Unit> {
+    pub(super) fn first(&self, domain: Domain, row: u32) -> Option<Unit> {
         let words = (self.ranks / 64) as usize;
-        let from = (domain * self.rows + row) as usize * words;
+        let from = (domain.number() * self.rows + row) as usize * words;
         let summary = &self.summary[from / 64..][..words / 64];
         let (at, bits) = summary.iter().enumerate().find(|(_, bits)| **bits != 0)?;
         let word = at * 64 + bits.trailing_zeros() as usize;
         let rank = word * 64 + self.bits[from + word].trailing_zeros() as usize;
-        Unit::from_word(self.unit[domain as usize * self.ranks as usize + rank])
+        Unit::from_word(self.unit[domain.index() * self.ranks as usize + rank])
     }
 
-    fn place(&mut self, domain: u32, row: u32, unit: Unit, rank: u32) {
+    fn place(&mut self, domain: Domain, row: u32, unit: Unit, rank: u32) {
         self.rank[unit.index()] = rank;
         self.row[unit.index()] = row as u16;
-        self.unit[(domain * self.ranks + rank) as usize] = unit.number();
+        self.unit[(domain.number() * self.ranks + rank) as usize] = unit.number();
         self.set(domain, row, rank);
     }
 
     #[inline]
-    fn word(&self, domain: u32, row: u32, rank: u32) -> usize {
-        (domain * self.rows + row) as usize * (self.ranks / 64) as usize + (rank / 64) as usize
+    fn word(&self, domain: Domain, row: u32, rank: u32) -> usize {
+        (domain.number() * self.rows + row) as usize * (self.ranks / 64) as usize + (rank / 64) as usize
     }
 
     #[inline]
-    fn set(&mut self, domain: u32, row: u32, rank: u32) {
+    fn set(&mut self, domain: Domain, row: u32, rank: u32) {
         let word = self.word(domain, row, rank);
         self.bits[word] |= 1 << (rank % 64);
         self.summary[word / 64] |= 1 << (word % 64);
     }
 
     #[inline]
-    fn clear(&mut self, domain: u32, row: u32, rank: u32) {
+    fn clear(&mut self, domain: Domain, row: u32, rank: u32) {
         let word = self.word(domain, row, rank);
         self.bits[word] &= !(1 << (rank % 64));
         if self.bits[word] == 0 {
@@ -133,21 +133,21 @@ impl Ranks {
     }
 
     /// The units of a domain in their order.
-    fn in_order(&self, domain: u32) -> Vec<Unit> {
-        let range = (domain * self.ranks) as usize..((domain + 1) * self.ranks) as usize;
+    fn in_order(&self, domain: Domain) -> Vec<Unit> {
+        let range = (domain.number() * self.ranks) as usize..((domain.number() + 1) * self.ranks) as usize;
         let in_order: Vec<Unit> = self.unit[range].iter().copied().filter_map(Unit::from_word).collect();
         debug_assert!(in_order.len() <= self.units_per_domain as usize);
         in_order
     }
 
     #[cold]
-    fn number_anew(&mut self, domain: u32) {
+    fn number_anew(&mut self, domain: Domain) {
         let in_order = self.in_order(domain);
         self.number(domain, &in_order);
     }
 
     /// Gives units of a domain, with their rows, the first ranks, in this order; no other has one afterwards.
-    fn number(&mut self, domain: u32, in_order: &[Unit]) {
+    fn number(&mut self, domain: Domain, in_order: &[Unit]) {
         for &unit in in_order.iter().filter(|&&unit| self.rank[unit.index()] != NONE).collect::<Vec<_>>() {
             self.remove(domain, unit);
         }
@@ -155,15 +155,16 @@ impl Ranks {
             let row = u32::from(self.row[unit.index()]);
             self.place(domain, row, unit, rank as u32);
         }
-        self.next[domain as usize] = in_order.len() as u32;
+        self.next[domain.index()] = in_order.len() as u32;
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use engine::Stream;
+    use engine::Chance;
 
     use super::*;
+    use crate::sample::{FIRST, SECOND};
 
     /// Against a list that is searched: through several numberings, with units that stay for long.
     #[test]
@@ -171,29 +172,29 @@ mod tests {
         const UNITS: u32 = 300;
         let mut ranks = Ranks::new(2, 5, UNITS);
         let mut filled: Vec<(Unit, u32)> = Vec::new();
-        let mut random = Stream::new(1, "ranks");
+        let mut random = Chance::new(1, "ranks");
         for step in 0..40_000 {
             let unit = Unit::new(UNITS + random.below_u32(UNITS));
             let row = random.below_u32(5);
             match filled.iter().position(|&(other, _)| other == unit) {
                 None => {
-                    ranks.push(1, row, unit);
+                    ranks.push(SECOND, row, unit);
                     filled.push((unit, row));
                 }
                 // Some units are never taken out.
                 Some(at) if !unit.number().is_multiple_of(7) && random.below(3) == 0 => {
-                    ranks.remove(1, unit);
+                    ranks.remove(SECOND, unit);
                     filled.remove(at);
                 }
                 Some(at) => {
-                    ranks.move_to(1, row, unit);
+                    ranks.move_to(SECOND, row, unit);
                     filled[at].1 = row;
                 }
             }
             for row in 0..5 {
                 let expected = filled.iter().find(|&&(_, at)| at == row).map(|&(unit, _)| unit);
-                assert_eq!(ranks.first(1, row), expected, "row {row} after {step} steps");
-                assert_eq!(ranks.first(0, row), None);
+                assert_eq!(ranks.first(SECOND, row), expected, "row {row} after {step} steps");
+                assert_eq!(ranks.first(FIRST, row), None);
             }
         }
     }

@@ -1,8 +1,8 @@
 //! RGA, the randomised greedy algorithm, also called d-choices: of `d` closed units drawn uniformly with
 //! replacement, the one with the fewest valid pages (Van Houdt, SIGMETRICS 2013; Li et al., SIGMETRICS 2013).
 
-use base::{Choice, Param, ParamKind, Selection, Unit};
-use engine::Stream;
+use base::{Choice, Domain, Param, ParamKind, Selection, Unit};
+use engine::Chance;
 
 use super::{Shape, VictimPolicy, View};
 
@@ -11,7 +11,7 @@ pub struct Rga {
     draws: u32,
     closed: ClosedSets,
     /// By domain, so that the order in which domains collect moves nobody's numbers.
-    random: Vec<Stream>,
+    random: Vec<Chance>,
 }
 
 impl Rga {
@@ -29,16 +29,16 @@ impl Rga {
         ClosedSets::bytes(shape)
     }
 
-    pub(super) fn build(selection: &Selection, shape: Shape, random: Vec<Stream>) -> Rga {
+    pub(super) fn build(selection: &Selection, shape: Shape, random: Vec<Chance>) -> Rga {
         Rga { draws: selection.integer("d"), closed: ClosedSets::new(shape), random }
     }
 }
 
 impl VictimPolicy for Rga {
     fn choose(&mut self, view: View<'_>) -> Option<Unit> {
-        let mut best = self.closed.draw(view.domain, &mut self.random[view.domain as usize])?;
+        let mut best = self.closed.draw(view.domain, &mut self.random[view.domain.index()])?;
         for _ in 1..self.draws {
-            let unit = self.closed.draw(view.domain, &mut self.random[view.domain as usize])?;
+            let unit = self.closed.draw(view.domain, &mut self.random[view.domain.index()])?;
             if view.valid[unit.index()].valid < view.valid[best.index()].valid {
                 best = unit;
             }
@@ -47,12 +47,12 @@ impl VictimPolicy for Rga {
     }
 
     #[inline]
-    fn on_closed(&mut self, domain: u32, unit: Unit, _valid: u32, _now: u64) {
+    fn on_closed(&mut self, domain: Domain, unit: Unit, _valid: u32, _now: u64) {
         self.closed.insert(domain, unit);
     }
 
     #[inline]
-    fn on_removed(&mut self, domain: u32, unit: Unit, _valid: u32) {
+    fn on_removed(&mut self, domain: Domain, unit: Unit, _valid: u32) {
         self.closed.remove(domain, unit);
     }
 }
@@ -82,28 +82,28 @@ impl ClosedSets {
     }
 
     #[inline]
-    pub(super) fn draw(&self, domain: u32, random: &mut Stream) -> Option<Unit> {
-        let length = self.lengths[domain as usize];
+    pub(super) fn draw(&self, domain: Domain, random: &mut Chance) -> Option<Unit> {
+        let length = self.lengths[domain.index()];
         if length == 0 {
             return None;
         }
-        Some(self.members[(domain * self.units_per_domain + random.below_u32(length)) as usize])
+        Some(self.members[(domain.number() * self.units_per_domain + random.below_u32(length)) as usize])
     }
 
     #[inline]
-    pub(super) fn insert(&mut self, domain: u32, unit: Unit) {
-        let length = &mut self.lengths[domain as usize];
-        let at = domain * self.units_per_domain + *length;
+    pub(super) fn insert(&mut self, domain: Domain, unit: Unit) {
+        let length = &mut self.lengths[domain.index()];
+        let at = domain.number() * self.units_per_domain + *length;
         *length += 1;
         self.members[at as usize] = unit;
         self.position[unit.index()] = at;
     }
 
     #[inline]
-    pub(super) fn remove(&mut self, domain: u32, unit: Unit) {
-        let length = &mut self.lengths[domain as usize];
+    pub(super) fn remove(&mut self, domain: Domain, unit: Unit) {
+        let length = &mut self.lengths[domain.index()];
         *length -= 1;
-        let last = self.members[(domain * self.units_per_domain + *length) as usize];
+        let last = self.members[(domain.number() * self.units_per_domain + *length) as usize];
         let hole = self.position[unit.index()];
         self.members[hole as usize] = last;
         self.position[last.index()] = hole;

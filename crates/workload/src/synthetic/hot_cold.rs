@@ -1,7 +1,7 @@
 //! Two classes of data: a small hot one that gets most of the accesses, at the beginning of the footprint.
 
 use base::{Choice, Param, ParamKind};
-use engine::Stream;
+use engine::Chance;
 
 use super::Pattern;
 
@@ -52,7 +52,7 @@ pub(super) fn threshold(fraction: f64) -> u64 {
 
 impl Pattern for HotCold {
     #[inline]
-    fn next(&mut self, stream: &mut Stream) -> u64 {
+    fn next(&mut self, stream: &mut Chance) -> u64 {
         if stream.next() >> 11 < self.threshold { stream.below(self.hot) } else { self.hot + stream.below(self.cold) }
     }
 }

@@ -1,7 +1,7 @@
 //! A sequential stream and random requests, interleaved.
 
 use base::{Choice, Param, ParamKind};
-use engine::Stream;
+use engine::Chance;
 
 use super::Pattern;
 use super::hot_cold::threshold;
@@ -39,7 +39,7 @@ impl Mixed {
 
 impl Pattern for Mixed {
     #[inline]
-    fn next(&mut self, stream: &mut Stream) -> u64 {
+    fn next(&mut self, stream: &mut Chance) -> u64 {
         if stream.next() >> 11 >= self.sequential {
             return stream.below(self.slots);
         }

@@ -12,7 +12,7 @@ mod uniform;
 mod zipf;
 
 use base::{Choice, Selection};
-use engine::Stream;
+use engine::Chance;
 
 pub(crate) use source::{Batches, Source, SourceParameters};
 
@@ -23,7 +23,7 @@ pub static GENERATORS: &[Choice] =
 /// Where requests go.
 pub(crate) trait Pattern: Send {
     /// The slot of the next request, below the number of slots.
-    fn next(&mut self, stream: &mut Stream) -> u64;
+    fn next(&mut self, stream: &mut Chance) -> u64;
 }
 
 /// The source with the named pattern inside its loop.

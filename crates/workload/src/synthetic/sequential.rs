@@ -1,7 +1,7 @@
 //! Slot after slot, and around.
 
 use base::Choice;
-use engine::Stream;
+use engine::Chance;
 
 use super::Pattern;
 
@@ -21,7 +21,7 @@ impl Sequential {
 
 impl Pattern for Sequential {
     #[inline]
-    fn next(&mut self, _stream: &mut Stream) -> u64 {
+    fn next(&mut self, _stream: &mut Chance) -> u64 {
         let slot = self.next;
         self.next = if slot + 1 == self.slots { 0 } else { slot + 1 };
         slot

@@ -1,7 +1,7 @@
 //! Requests from a pattern: kinds, sizes and times.
 
 use base::{Instant, Request, RequestKind};
-use engine::Stream;
+use engine::Chance;
 
 use super::Pattern;
 use super::hot_cold::threshold;
@@ -32,20 +32,20 @@ pub(crate) struct Source<P> {
     /// A draw of 53 bits below this is a read.
     reads: u64,
     clock: Clock,
-    addresses: Stream,
-    kinds: Stream,
+    addresses: Chance,
+    kinds: Chance,
 }
 
 /// When requests are sent.
 struct Clock {
     at: u64,
     until_idle: u64,
-    stream: Stream,
+    stream: Chance,
 }
 
 impl<P: Pattern> Source<P> {
     pub fn new(pattern: P, parameters: SourceParameters) -> Source<P> {
-        let stream = |name| Stream::new(parameters.seed, name);
+        let stream = |name| Chance::new(parameters.seed, name);
         let clock = Clock { at: 0, until_idle: parameters.idle_every, stream: stream("workload.gaps") };
         let (addresses, kinds) = (stream("workload.addresses"), stream("workload.kinds"));
         Source { pattern, reads: threshold(parameters.read_fraction), clock, addresses, kinds, parameters }

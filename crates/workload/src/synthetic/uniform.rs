@@ -1,7 +1,7 @@
 //! Every slot equally likely.
 
 use base::Choice;
-use engine::Stream;
+use engine::Chance;
 
 use super::Pattern;
 
@@ -20,7 +20,7 @@ impl Uniform {
 
 impl Pattern for Uniform {
     #[inline]
-    fn next(&mut self, stream: &mut Stream) -> u64 {
+    fn next(&mut self, stream: &mut Chance) -> u64 {
         stream.below(self.slots)
     }
 }

@@ -9,7 +9,7 @@
 //! Popular ranks are not neighbours on a disk, so a fixed bijection scatters ranks over the footprint.
 
 use base::{Choice, Param, ParamKind};
-use engine::Stream;
+use engine::Chance;
 
 use super::Pattern;
 
@@ -78,7 +78,7 @@ impl Zipf {
 
     /// A rank from 0, by Zipf's law.
     #[inline]
-    fn rank(&self, stream: &mut Stream) -> u64 {
+    fn rank(&self, stream: &mut Chance) -> u64 {
         loop {
             let (index, rest) = split(stream.next(), self.buckets.len() as u64);
             // Half of the draws go to the alias and nothing predicts which: a choice of value, not of path.
@@ -151,7 +151,7 @@ impl Scatter {
 
 impl Pattern for Zipf {
     #[inline]
-    fn next(&mut self, stream: &mut Stream) -> u64 {
+    fn next(&mut self, stream: &mut Chance) -> u64 {
         let rank = self.rank(stream);
         self.scatter.place(rank)
     }
@@ -177,7 +177,7 @@ mod tests {
         for (seed, z) in [0.0, 0.2, 0.5, 0.9, 0.99, 1.0, 1.2, 2.0].into_iter().enumerate() {
             for slots in [1u64, 7, 33, 50_000] {
                 let zipf = Zipf::new(slots, z);
-                let mut stream = Stream::new(seed as u64, "zipf");
+                let mut stream = Chance::new(seed as u64, "zipf");
                 let mut counts = vec![0u64; slots as usize];
                 (0..DRAWS).for_each(|_| counts[zipf.rank(&mut stream) as usize] += 1);
                 let weights: Vec<f64> = (1..=slots).map(|rank| libm::pow(rank as f64, -z)).collect();
@@ -203,7 +203,7 @@ mod tests {
         let expected = mass(&half) / mass(&all);
         let mut side = vec![None; 50_001];
         wide().for_each(|bucket| all(bucket).for_each(|rank| side[rank as usize] = Some(half(bucket).contains(&rank))));
-        let mut stream = Stream::new(3, "zipf halves");
+        let mut stream = Chance::new(3, "zipf halves");
         let (mut first, mut both) = (0u64, 0u64);
         for _ in 0..DRAWS {
             if let Some(lower) = side[zipf.rank(&mut stream) as usize + 1] {

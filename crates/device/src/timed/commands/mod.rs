@@ -6,7 +6,7 @@ mod reads;
 mod ready;
 mod steps;
 
-use base::Ppn;
+use base::{Die, Domain, Ppn, Queue};
 use ftl::Ftl;
 use ftl::schedule::Schedule;
 
@@ -27,11 +27,11 @@ pub(super) enum Action {
     /// It reads this page.
     Read(TransactionId, Ppn),
     /// It programs the first write of a domain's own queue.
-    Program(u32),
+    Program(Domain),
     /// It programs from a shared queue.
-    ProgramShared { queue: u32, domain: u32, found: Found },
+    ProgramShared { queue: Queue, domain: Domain, found: Found },
     /// It does the next step of a domain's collection.
-    Collect(u32),
+    Collect(Domain),
 }
 
 /// Builds commands, and knows what collections need of them.
@@ -61,7 +61,7 @@ impl Commands {
         context: &mut Context<'_>,
         host: &mut Host,
         command: &mut Command,
-        die: u32,
+        die: Die,
         action: Action,
     ) -> bool {
         match action {
@@ -78,17 +78,17 @@ impl Commands {
 
     /// A die has nothing to do.
     #[inline]
-    pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_>, host: &Host, die: u32) -> Idle {
+    pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_>, host: &Host, die: Die) -> Idle {
         if self.schedule.is_threshold() { Idle::Rests } else { self.schedule.fill_idle_time(context, host, die) }
     }
 
     /// A die was idle for as long as the schedule asked for. Returns whether a collection begins.
-    pub(super) fn begin_ahead(&mut self, context: &mut Context<'_>, host: &Host, die: u32) -> bool {
+    pub(super) fn begin_ahead(&mut self, context: &mut Context<'_>, host: &Host, die: Die) -> bool {
         self.schedule.begin_on(context, host, die)
     }
 
     /// A page that a domain's collection read is in the controller, corrected.
-    pub(super) fn page_arrived(&mut self, context: &mut Context<'_>, domain: u32) {
+    pub(super) fn page_arrived(&mut self, context: &mut Context<'_>, domain: Domain) {
         let die = context.device.ftl.geometry().die_of_domain(domain);
         let entry = self.collections.page_arrived(&mut context.device.ftl, die, domain);
         if let Some(lpn) = entry

@@ -1,7 +1,7 @@
 //! Programs for the host. A place is asked for once: the page that gets it is programmed there, or does not go into the
 //! command.
 
-use base::{Cause, Lpn, OpKind, Ppn};
+use base::{Cause, Die, Domain, Lpn, OpKind, Ppn, Queue};
 use ftl::{Coming, Placed};
 
 use super::Commands;
@@ -20,11 +20,11 @@ impl Commands {
         context: &mut Context<'_>,
         host: &mut Host,
         command: &mut Command,
-        die: u32,
-        first: u32,
+        die: Die,
+        first: Domain,
     ) {
         command.begin(OpKind::Program, Cause::Host);
-        let lpn = context.queues.writes(first).first_lpn().expect("a ready write");
+        let lpn = context.queues.writes(Queue::of_domain(first)).first_lpn().expect("a ready write");
         let placed = context.device.ftl.write(first, lpn);
         let mut last_age = self.add_first(context, host, command, first, placed);
         for _ in 1..context.device.ftl.geometry().unit_width {
@@ -55,8 +55,8 @@ impl Commands {
         context: &mut Context<'_>,
         host: &mut Host,
         command: &mut Command,
-        die: u32,
-        domain: u32,
+        die: Die,
+        domain: Domain,
         last_age: u64,
     ) -> Option<u64> {
         if context.device.ftl.is_busy(domain) {
@@ -69,8 +69,14 @@ impl Commands {
 
     /// The page of a domain's first write, if it can be programmed and the scheduler lets it into the command.
     #[inline]
-    fn joining_write(&mut self, context: &mut Context<'_>, host: &mut Host, domain: u32, last_age: u64) -> Option<Lpn> {
-        let (age, lpn) = self.ready_write(context, host, domain)?;
+    fn joining_write(
+        &mut self,
+        context: &mut Context<'_>,
+        host: &mut Host,
+        domain: Domain,
+        last_age: u64,
+    ) -> Option<Lpn> {
+        let (age, lpn) = self.ready_write(context, host, Queue::of_domain(domain))?;
         let joins = self.scheduler.may_join(last_age, age) && context.device.ftl.prepare(domain, lpn);
         self.schedule.note_need(context, host, domain);
         joins.then_some(lpn)
@@ -84,9 +90,9 @@ impl Commands {
         context: &mut Context<'_>,
         host: &mut Host,
         command: &mut Command,
-        die: u32,
-        queue: u32,
-        first: u32,
+        die: Die,
+        queue: Queue,
+        first: Domain,
         found: Found,
     ) -> bool {
         context.device.ftl.rotate(die, first);
@@ -123,12 +129,13 @@ impl Commands {
         context: &mut Context<'_>,
         host: &mut Host,
         command: &mut Command,
-        domain: u32,
+        domain: Domain,
         placed: Placed,
     ) -> u64 {
-        let write = context.queues.writes(domain).first().expect("a ready write");
-        context.queues.remove_write(domain, None, write);
-        if let Some(next) = context.queues.writes(domain).first_lpn() {
+        let queue = Queue::of_domain(domain);
+        let write = context.queues.writes(queue).first().expect("a ready write");
+        context.queues.remove_write(queue, None, write);
+        if let Some(next) = context.queues.writes(queue).first_lpn() {
             // In a deep queue it has waited for so long that nothing of it is near any more.
             context.device.ftl.prefetch(Coming::Lookup(next));
         }
@@ -142,9 +149,9 @@ impl Commands {
         context: &mut Context<'_>,
         host: &mut Host,
         command: &mut Command,
-        queue: u32,
+        queue: Queue,
         (previous, write): Found,
-        domain: u32,
+        domain: Domain,
         placed: Placed,
     ) -> u64 {
         context.queues.remove_write(queue, previous, write);
@@ -157,7 +164,7 @@ impl Commands {
         context: &mut Context<'_>,
         host: &mut Host,
         command: &mut Command,
-        domain: u32,
+        domain: Domain,
         write: TransactionId,
         placed: Placed,
     ) -> u64 {
@@ -172,7 +179,7 @@ impl Commands {
 }
 
 /// Places a page, if that fits the first one's address, on a plane that the command does not use yet.
-fn write_on_new_plane(device: &mut Device, command: &Command, die: u32, domain: u32, lpn: Lpn) -> Option<Placed> {
+fn write_on_new_plane(device: &mut Device, command: &Command, die: Die, domain: Domain, lpn: Lpn) -> Option<Placed> {
     let Device { ftl, flash, .. } = device;
     let geometry = *ftl.geometry();
     let fits = |at: Ppn| flash.may_share_command(command.lead(), at) && command.is_new_plane(&geometry, die, at);

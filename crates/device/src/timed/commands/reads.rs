@@ -1,6 +1,6 @@
 //! Reads for the host.
 
-use base::{OpKind, Ppn};
+use base::{Die, OpKind, Ppn};
 
 use super::Commands;
 use crate::timed::command::{Carried, Command};
@@ -14,7 +14,7 @@ impl Commands {
         &self,
         context: &mut Context<'_>,
         command: &mut Command,
-        die: u32,
+        die: Die,
         read: TransactionId,
         ppn: Ppn,
     ) {
@@ -27,7 +27,7 @@ impl Commands {
     }
 
     /// Adds waiting reads of other planes that fit the first one's address.
-    fn join_reads(&self, context: &mut Context<'_>, command: &mut Command, die: u32, first: TransactionId) {
+    fn join_reads(&self, context: &mut Context<'_>, command: &mut Command, die: Die, first: TransactionId) {
         let geometry = *context.device.ftl.geometry();
         let (lead, cause) = (command.lead(), command.cause());
         let mut last_age = context.queues.get(first).age;

@@ -1,7 +1,7 @@
 //! What a die could do next. Here things change: trims are carried out, old versions are sent for, pages leave the write
 //! buffer, domains are prepared. What is found is shown to the choice, which changes nothing.
 
-use base::{Lpn, Ppn};
+use base::{Die, Domain, Lpn, Ppn, Queue};
 
 use super::{Action, Commands};
 use crate::timed::choice::{Choice, Found, Next, Task, View, Waiting};
@@ -19,12 +19,12 @@ enum Read {
     /// This page.
     Page(TransactionId, Ppn),
     /// Its map entry: the domain has steps to do.
-    Entry(u32),
+    Entry(Domain),
 }
 
 impl Commands {
     /// What a free die does next.
-    pub(in crate::timed) fn next(&mut self, context: &mut Context<'_>, host: &mut Host, die: u32) -> Action {
+    pub(in crate::timed) fn next(&mut self, context: &mut Context<'_>, host: &mut Host, die: Die) -> Action {
         let read = self.first_read(context, host, die);
         let mut choice = self.choose(context, host, die);
         if !self.schedule.is_threshold()
@@ -48,7 +48,7 @@ impl Commands {
 
     /// The most urgent program or collection step of a die.
     #[inline(always)]
-    fn choose(&mut self, context: &mut Context<'_>, host: &mut Host, die: u32) -> Choice {
+    fn choose(&mut self, context: &mut Context<'_>, host: &mut Host, die: Die) -> Choice {
         let dynamic = context.device.ftl.allocation().dynamic().map(|dynamic| dynamic.queue_of_die(die));
         let mut choice = Choice::new(self.scheduler, self.collections.are_correcting(die));
         for domain in context.device.ftl.geometry().domains_of_die(die) {
@@ -65,7 +65,7 @@ impl Commands {
     /// The same once more; out of line, so that the common call is compiled into its place.
     #[cold]
     #[inline(never)]
-    fn choose_again(&mut self, context: &mut Context<'_>, host: &mut Host, die: u32) -> Choice {
+    fn choose_again(&mut self, context: &mut Context<'_>, host: &mut Host, die: Die) -> Choice {
         self.choose(context, host, die)
     }
 
@@ -75,17 +75,23 @@ impl Commands {
         &mut self,
         context: &mut Context<'_>,
         host: &mut Host,
-        die: u32,
-        domain: u32,
-        dynamic: Option<u32>,
+        die: Die,
+        domain: Domain,
+        dynamic: Option<Queue>,
     ) -> Option<View> {
         if self.collects(context, host, die, domain)? {
-            return Some(self.view_of_collection(context, host, die, domain, dynamic.unwrap_or(domain)));
+            return Some(self.view_of_collection(
+                context,
+                host,
+                die,
+                domain,
+                dynamic.unwrap_or(Queue::of_domain(domain)),
+            ));
         }
         if dynamic.is_some() {
             return None;
         }
-        let (age, lpn) = self.ready_write(context, host, domain)?;
+        let (age, lpn) = self.ready_write(context, host, Queue::of_domain(domain))?;
         if context.device.ftl.prepare(domain, lpn) {
             return Some(View::Writes { domain, age });
         }
@@ -95,7 +101,7 @@ impl Commands {
 
     /// Whether a domain is collected. `None`: it is, and waits for others.
     #[inline(always)]
-    fn collects(&mut self, context: &mut Context<'_>, host: &Host, die: u32, domain: u32) -> Option<bool> {
+    fn collects(&mut self, context: &mut Context<'_>, host: &Host, die: Die, domain: Domain) -> Option<bool> {
         if !context.device.ftl.is_busy(domain) {
             return Some(false);
         }
@@ -118,7 +124,7 @@ impl Commands {
 
     /// The collection of a domain, and what waits for its end in a queue.
     #[inline(always)]
-    fn view_of_collection(&self, context: &Context<'_>, host: &Host, die: u32, domain: u32, queue: u32) -> View {
+    fn view_of_collection(&self, context: &Context<'_>, host: &Host, die: Die, domain: Domain, queue: Queue) -> View {
         // A page that waits for the end of a collection ahead of need, or for its next rest, presses too.
         let is_foreground = context.device.ftl.why(domain).is_none_or(ftl::Why::is_foreground);
         let waiting = if !is_foreground && self.schedule.is_threshold() {
@@ -135,7 +141,7 @@ impl Commands {
     }
 
     /// What a die could program from a shared queue.
-    fn view_of_shared(&mut self, context: &mut Context<'_>, host: &mut Host, die: u32, queue: u32) -> Option<View> {
+    fn view_of_shared(&mut self, context: &mut Context<'_>, host: &mut Host, die: Die, queue: Queue) -> Option<View> {
         let mut domain = context.device.ftl.peek_domain_of(die)?;
         let found = self.ready_shared_write(context, host, queue)?;
         if context.device.has_owners {
@@ -151,7 +157,7 @@ impl Commands {
     /// The first waiting read, translated now. Reads whose page moved to another die go there; reads whose
     /// page was trimmed are answered. A read whose map entry is in flash waits for it on the die of the entry, and the
     /// reads behind it.
-    fn first_read(&mut self, context: &mut Context<'_>, host: &mut Host, die: u32) -> Option<Read> {
+    fn first_read(&mut self, context: &mut Context<'_>, host: &mut Host, die: Die) -> Option<Read> {
         loop {
             let read = context.queues.reads(die).first()?;
             let Transaction { lpn, translated, .. } = *context.queues.get(read);
@@ -184,7 +190,7 @@ impl Commands {
 
     /// What the owner of a read's map entry has to do, unless that is under way or an entry is held for a write.
     #[cold]
-    fn await_entry(&mut self, context: &mut Context<'_>, die: u32, owner: u32) -> Option<Read> {
+    fn await_entry(&mut self, context: &mut Context<'_>, die: Die, owner: Domain) -> Option<Read> {
         let has_step = !self.collections.is_correcting(die, owner)
             && (!context.device.has_owners || self.collections.has_step(&mut context.device.ftl, owner));
         has_step.then_some(Read::Entry(owner))
@@ -196,7 +202,12 @@ impl Commands {
     /// The age and the page of the first write of a domain's queue, if it can be programmed. Writes of one
     /// domain keep their order.
     #[inline]
-    pub(super) fn ready_write(&mut self, context: &mut Context<'_>, host: &mut Host, queue: u32) -> Option<(u64, Lpn)> {
+    pub(super) fn ready_write(
+        &mut self,
+        context: &mut Context<'_>,
+        host: &mut Host,
+        queue: Queue,
+    ) -> Option<(u64, Lpn)> {
         let waiting = context.queues.writes(queue);
         if waiting.first_is_plain() {
             return waiting.first_age().zip(waiting.first_lpn());
@@ -209,10 +220,12 @@ impl Commands {
 
     /// The first write, if it can be programmed, where that takes a look at it.
     #[inline(never)]
-    fn prepare_write(&mut self, context: &mut Context<'_>, host: &mut Host, queue: u32) -> Option<(u64, Lpn)> {
-        self.run_trims(context, host, queue);
-        if context.device.map_in_flash && context.device.ftl.is_busy(queue) {
-            return None;
+    fn prepare_write(&mut self, context: &mut Context<'_>, host: &mut Host, queue: Queue) -> Option<(u64, Lpn)> {
+        if !context.queues.are_shared() {
+            self.run_trims(context, host, queue.domain());
+            if context.device.map_in_flash && context.device.ftl.is_busy(queue.domain()) {
+                return None;
+            }
         }
         let write = match context.queues.writes(queue).first() {
             Some(write) => write,
@@ -223,12 +236,12 @@ impl Commands {
     }
 
     /// Carries out the trims that are first in a domain's queue.
-    fn run_trims(&mut self, context: &mut Context<'_>, host: &mut Host, domain: u32) {
+    fn run_trims(&mut self, context: &mut Context<'_>, host: &mut Host, domain: Domain) {
         while host.run_trim(context, domain) {
             if context.device.map_in_flash && context.device.ftl.is_busy(domain) {
                 // The map has to be told in flash before the next trim or write.
                 self.schedule.note_collections(context, host, domain);
-                context.queues.wake_queue(domain);
+                context.queues.wake_queue(Queue::of_domain(domain));
                 return;
             }
         }
@@ -240,7 +253,7 @@ impl Commands {
         &mut self,
         context: &mut Context<'_>,
         host: &mut Host,
-        queue: u32,
+        queue: Queue,
     ) -> Option<Found> {
         let waiting = context.queues.writes(queue);
         if waiting.first_is_plain() && !context.device.has_owners {

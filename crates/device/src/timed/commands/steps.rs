@@ -1,6 +1,6 @@
 //! Steps of collections. A place is asked for once, as in `programs`.
 
-use base::{Cause, OpKind, Ppn, Unit};
+use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
 use ftl::{Coming, Done, Finished, Op, Placed, Put, Step};
 
 use super::Commands;
@@ -31,8 +31,8 @@ impl Commands {
         context: &mut Context<'_>,
         host: &Host,
         command: &mut Command,
-        die: u32,
-        domain: u32,
+        die: Die,
+        domain: Domain,
     ) -> bool {
         let turn = self.schedule.turn_of(context, &mut self.collections, domain);
         let Some((next, cause)) = self.collections.next_step(&mut context.device.ftl, domain) else {
@@ -65,7 +65,7 @@ impl Commands {
 
     /// Adds equal steps of a die's other collections that fit the first one's address.
     #[inline]
-    fn join_steps(&mut self, context: &mut Context<'_>, host: &Host, command: &mut Command, die: u32, first: u32) {
+    fn join_steps(&mut self, context: &mut Context<'_>, host: &Host, command: &mut Command, die: Die, first: Domain) {
         for domain in context.device.ftl.geometry().domains_of_die(die) {
             if domain == first
                 || self.collections.is_correcting(die, domain)
@@ -88,7 +88,7 @@ impl Commands {
 
     /// Whether the schedule lets a domain's collection go on.
     #[inline]
-    fn goes(&mut self, context: &mut Context<'_>, host: &Host, domain: u32) -> bool {
+    fn goes(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) -> bool {
         self.schedule.is_threshold()
             || self.schedule.standing(context, host, &mut self.collections, domain) == Standing::Goes
     }
@@ -98,8 +98,8 @@ impl Commands {
         &mut self,
         context: &mut Context<'_>,
         command: &mut Command,
-        die: u32,
-        domain: u32,
+        die: Die,
+        domain: Domain,
         next: NextStep,
         cause: Cause,
     ) -> bool {
@@ -128,7 +128,7 @@ impl Commands {
     }
 
     /// Reads the group's next page, which fits the command, and with it those that do too.
-    fn add_reads(&mut self, context: &mut Context<'_>, command: &mut Command, die: u32, domain: u32) {
+    fn add_reads(&mut self, context: &mut Context<'_>, command: &mut Command, die: Die, domain: Domain) {
         let mut is_first = true;
         while let Some((_, page)) = self.collections.next_read(domain) {
             let Device { ftl, flash, .. } = &mut *context.device;
@@ -147,7 +147,7 @@ impl Commands {
     /// Programs what the operation in hand programs: the group, which is put on one page offset, or a page that is made of
     /// it, or a dummy page. Returns whether the place of the first suits.
     #[inline]
-    fn add_programs(&mut self, context: &mut Context<'_>, command: &mut Command, domain: u32, suits: Suits) -> bool {
+    fn add_programs(&mut self, context: &mut Context<'_>, command: &mut Command, domain: Domain, suits: Suits) -> bool {
         let is_placed = match self.collections.step(domain) {
             Step { op: Op::Move, .. } => self.add_copies(context, command, domain, suits),
             Step { op: Op::Combine, cause } => self.add_combined(context, command, domain, cause, suits),
@@ -161,7 +161,7 @@ impl Commands {
     }
 
     #[inline]
-    fn add_copies(&self, context: &mut Context<'_>, command: &mut Command, domain: u32, suits: Suits) -> bool {
+    fn add_copies(&self, context: &mut Context<'_>, command: &mut Command, domain: Domain, suits: Suits) -> bool {
         let mut suits = suits;
         let group = self.collections.group(domain);
         for (at, &from) in group.pages().iter().enumerate() {
@@ -182,7 +182,7 @@ impl Commands {
         &self,
         context: &mut Context<'_>,
         command: &mut Command,
-        domain: u32,
+        domain: Domain,
         cause: Cause,
         suits: Suits,
     ) -> bool {
@@ -195,7 +195,7 @@ impl Commands {
     }
 
     /// The unit of a domain is erased.
-    pub(in crate::timed) fn erased(&mut self, context: &mut Context<'_>, host: &Host, domain: u32, unit: Unit) {
+    pub(in crate::timed) fn erased(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain, unit: Unit) {
         context.device.flash.erase(unit);
         let finished = context.device.ftl.finish(domain, Done::Erased(unit));
         let Finished::Erased(erasure) = finished else { return };
@@ -209,14 +209,14 @@ impl Commands {
 }
 
 /// Erases the blocks of a unit.
-fn add_erase(context: &Context<'_>, command: &mut Command, domain: u32, unit: Unit) {
+fn add_erase(context: &Context<'_>, command: &mut Command, domain: Domain, unit: Unit) {
     let geometry = context.device.ftl.geometry();
     for plane in 0..geometry.unit_width {
         command.add(geometry.ppn(unit, plane), Carried::Domain(domain));
     }
 }
 
-fn add_dummy(context: &mut Context<'_>, command: &mut Command, domain: u32, suits: Suits) -> bool {
+fn add_dummy(context: &mut Context<'_>, command: &mut Command, domain: Domain, suits: Suits) -> bool {
     let placed = place(context.device, domain, Put::Dummy, suits);
     if let Some(placed) = placed {
         add_program(context, command, domain, placed, Content::EMPTY);
@@ -226,7 +226,7 @@ fn add_dummy(context: &mut Context<'_>, command: &mut Command, domain: u32, suit
 
 /// Places a page, if its place suits. A unit is open for it then, whether it does or not.
 #[inline(always)]
-fn place(device: &mut Device, domain: u32, put: Put<'_>, suits: Suits) -> Option<Placed> {
+fn place(device: &mut Device, domain: Domain, put: Put<'_>, suits: Suits) -> Option<Placed> {
     let Device { ftl, flash, .. } = device;
     match suits {
         Suits::Any => ftl.place(domain, put),
@@ -237,7 +237,7 @@ fn place(device: &mut Device, domain: u32, put: Put<'_>, suits: Suits) -> Option
 
 /// Programs a page that a domain placed, made of `data`.
 #[inline(always)]
-fn add_program(context: &mut Context<'_>, command: &mut Command, domain: u32, placed: Placed, data: Content) {
+fn add_program(context: &mut Context<'_>, command: &mut Command, domain: Domain, placed: Placed, data: Content) {
     debug_assert_eq!(command.kind(), OpKind::Program);
     let content = context.device.content_of(placed, data);
     context.device.program_placed(placed, content).expect_done();

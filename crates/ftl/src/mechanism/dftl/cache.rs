@@ -4,6 +4,7 @@
 //! An entry's slot is found by its LPN in a flat array; the order is a doubly linked list through the slots, and the
 //! dirty entries of a translation page are a list through them as well. Nothing is searched, hashed or allocated.
 
+use base::Domain;
 use engine::FlatArray;
 
 /// "No entry" in the lists.
@@ -81,8 +82,8 @@ impl Cache {
         &self.entries[slot as usize]
     }
 
-    pub(super) fn order(&self, domain: u32) -> &Order {
-        &self.orders[domain as usize]
+    pub(super) fn order(&self, domain: Domain) -> &Order {
+        &self.orders[domain.index()]
     }
 
     /// The first dirty entry of a translation page, or `NONE`.
@@ -98,14 +99,14 @@ impl Cache {
         self.entries[slot as usize].newer
     }
 
-    pub(super) fn is_full(&self, domain: u32) -> bool {
-        self.orders[domain as usize].len == self.capacity
+    pub(super) fn is_full(&self, domain: Domain) -> bool {
+        self.orders[domain.index()].len == self.capacity
     }
 
     /// The entry was used: it is the newest of its domain.
     #[inline]
-    pub(super) fn touch(&mut self, domain: u32, slot: u32) {
-        if self.orders[domain as usize].newest != slot {
+    pub(super) fn touch(&mut self, domain: Domain, slot: u32) {
+        if self.orders[domain.index()].newest != slot {
             self.unlink(domain, slot);
             self.link_newest(domain, slot);
         }
@@ -135,8 +136,8 @@ impl Cache {
     }
 
     /// The least recently used entry that is not dirty, among a few.
-    pub(super) fn oldest_clean(&self, domain: u32) -> Option<u32> {
-        let mut at = self.orders[domain as usize].oldest;
+    pub(super) fn oldest_clean(&self, domain: Domain) -> Option<u32> {
+        let mut at = self.orders[domain.index()].oldest;
         for _ in 0..SEARCH {
             if at == NONE {
                 return None;
@@ -150,22 +151,22 @@ impl Cache {
     }
 
     /// Takes an entry out.
-    pub(super) fn evict(&mut self, domain: u32, slot: u32) {
+    pub(super) fn evict(&mut self, domain: Domain, slot: u32) {
         debug_assert!(!self.entries[slot as usize].is_dirty, "an entry is written back before it is evicted");
         self.unlink(domain, slot);
         self.slots[self.entries[slot as usize].lpn as usize] = NONE;
-        let order = &mut self.orders[domain as usize];
+        let order = &mut self.orders[domain.index()];
         debug_assert_eq!(order.vacant, NONE, "an entry is evicted when another one comes");
         (order.len, order.vacant) = (order.len - 1, slot);
     }
 
     /// Puts an entry in, as the newest.
-    pub(super) fn insert(&mut self, domain: u32, lpn: u32) {
-        let order = &mut self.orders[domain as usize];
+    pub(super) fn insert(&mut self, domain: Domain, lpn: u32) {
+        let order = &mut self.orders[domain.index()];
         let slot = match std::mem::replace(&mut order.vacant, NONE) {
             NONE => {
                 order.used += 1;
-                domain * self.capacity + order.used - 1
+                domain.number() * self.capacity + order.used - 1
             }
             vacant => vacant,
         };
@@ -175,24 +176,24 @@ impl Cache {
         self.link_newest(domain, slot);
     }
 
-    fn unlink(&mut self, domain: u32, slot: u32) {
+    fn unlink(&mut self, domain: Domain, slot: u32) {
         let Entry { older, newer, .. } = self.entries[slot as usize];
         match older {
-            NONE => self.orders[domain as usize].oldest = newer,
+            NONE => self.orders[domain.index()].oldest = newer,
             older => self.entries[older as usize].newer = newer,
         }
         match newer {
-            NONE => self.orders[domain as usize].newest = older,
+            NONE => self.orders[domain.index()].newest = older,
             newer => self.entries[newer as usize].older = older,
         }
     }
 
-    fn link_newest(&mut self, domain: u32, slot: u32) {
-        let before = std::mem::replace(&mut self.orders[domain as usize].newest, slot);
+    fn link_newest(&mut self, domain: Domain, slot: u32) {
+        let before = std::mem::replace(&mut self.orders[domain.index()].newest, slot);
         let entry = &mut self.entries[slot as usize];
         (entry.older, entry.newer) = (before, NONE);
         match before {
-            NONE => self.orders[domain as usize].oldest = slot,
+            NONE => self.orders[domain.index()].oldest = slot,
             before => self.entries[before as usize].newer = slot,
         }
     }
@@ -201,8 +202,9 @@ impl Cache {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::{FIRST, SECOND};
 
-    fn order(cache: &Cache, domain: u32) -> Vec<u32> {
+    fn order(cache: &Cache, domain: Domain) -> Vec<u32> {
         let mut lpns = Vec::new();
         let mut at = cache.order(domain).oldest;
         while at != NONE {
@@ -216,30 +218,30 @@ mod tests {
     fn the_least_recently_used_entry_goes_first() {
         let mut cache = Cache::new(3, 2, 10, 2).unwrap();
         for lpn in [1, 3, 5] {
-            cache.insert(1, lpn);
+            cache.insert(SECOND, lpn);
         }
-        assert_eq!((order(&cache, 1), order(&cache, 0)), (vec![1, 3, 5], vec![]));
-        cache.touch(1, cache.slot(1));
-        cache.touch(1, cache.slot(5));
-        assert_eq!((order(&cache, 1), cache.is_full(1)), (vec![3, 1, 5], true));
-        cache.evict(1, cache.order(1).oldest);
-        assert!(!cache.holds(3) && !cache.is_full(1));
-        cache.insert(1, 7);
-        assert_eq!(order(&cache, 1), [1, 5, 7]);
+        assert_eq!((order(&cache, SECOND), order(&cache, FIRST)), (vec![1, 3, 5], vec![]));
+        cache.touch(SECOND, cache.slot(1));
+        cache.touch(SECOND, cache.slot(5));
+        assert_eq!((order(&cache, SECOND), cache.is_full(SECOND)), (vec![3, 1, 5], true));
+        cache.evict(SECOND, cache.order(SECOND).oldest);
+        assert!(!cache.holds(3) && !cache.is_full(SECOND));
+        cache.insert(SECOND, 7);
+        assert_eq!(order(&cache, SECOND), [1, 5, 7]);
     }
 
     #[test]
     fn a_page_is_cleaned_as_a_whole() {
         let mut cache = Cache::new(4, 1, 10, 2).unwrap();
         for lpn in 0..4 {
-            cache.insert(0, lpn);
+            cache.insert(FIRST, lpn);
         }
         for (lpn, page) in [(0, 0), (1, 1), (2, 0), (0, 0)] {
             cache.make_dirty(cache.slot(lpn), page);
         }
-        assert_eq!(cache.oldest_clean(0), Some(cache.slot(3)));
+        assert_eq!(cache.oldest_clean(FIRST), Some(cache.slot(3)));
         assert_eq!((cache.clean(0), cache.clean(0)), (2, 0), "an entry that is changed twice is dirty once");
-        assert_eq!(cache.oldest_clean(0), Some(cache.slot(0)));
+        assert_eq!(cache.oldest_clean(FIRST), Some(cache.slot(0)));
         assert_eq!(cache.clean(1), 1);
     }
 }

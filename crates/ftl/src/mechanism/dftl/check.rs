@@ -46,12 +46,12 @@ impl Dftl {
                 return Err(format!("LPN {} lies in unit {unit}, of the other kind of pages", lpn.0));
             }
         }
-        for (domain, instance) in (0..).zip(&self.instances) {
+        for (domain, instance) in self.all_domains().zip(&self.instances) {
             let mut closed = kernel.scan(domain).in_state(UnitState::Closed).filter(|&unit| kernel.holds_map(unit));
             if let Some(unit) = closed.find(|unit| !instance.closed.contains(unit)) {
                 return Err(format!("domain {domain} has forgotten the closed unit {unit} of translation pages"));
             }
-            let mut pages = domain * self.pages..(domain + 1) * self.pages;
+            let mut pages = self.pages_of(domain);
             let knows_of_move = |page: u32| match self.has_owners_elsewhere {
                 true => {
                     instance.requested.contains(&page) || self.instances.iter().any(|other| other.moved.contains(&page))
@@ -71,7 +71,7 @@ impl Dftl {
     /// The cache's lists hold just its entries.
     fn check_cache(&self) -> Result<(), String> {
         let mut dirty = 0;
-        for domain in 0..self.domains.divisor() {
+        for domain in self.all_domains() {
             let (mut at, mut count) = (self.cache.order(domain).oldest, 0);
             while at != NONE {
                 let entry = self.cache.entry(at);
@@ -87,7 +87,7 @@ impl Dftl {
             }
         }
         let held = (0..self.user_pages).filter(|&lpn| self.cache.holds(lpn)).count();
-        let cached: usize = (0..self.domains.divisor()).map(|domain| self.cache.order(domain).len as usize).sum();
+        let cached: usize = self.all_domains().map(|domain| self.cache.order(domain).len as usize).sum();
         if held != cached {
             return Err(format!("{held} entries are found in the cache, which has {cached}"));
         }

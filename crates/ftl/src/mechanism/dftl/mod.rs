@@ -36,9 +36,10 @@ mod refusals;
 mod saved;
 mod tasks;
 
+use std::ops::Range;
 use std::slice;
 
-use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Unit};
+use base::{Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Unit};
 
 use super::{Combined, End, Mechanism, Origin, Pending, Placing, Room};
 use crate::allocation::Allocation;
@@ -240,7 +241,7 @@ pub(crate) struct Dftl {
     /// By domain: its place in a stripe of LPNs.
     position: Vec<u32>,
     /// By place in a stripe: the domain.
-    domain_at: Vec<u32>,
+    domain_at: Vec<Domain>,
     cache: Cache,
     instances: Vec<Instance>,
     /// By translation page.
@@ -318,11 +319,11 @@ impl Dftl {
         let of_domain = user_pages.div_ceil(u64::from(domains));
         let pages = pages_for(geometry, of_domain) as u32;
         let capacity = capacity(geometry, user_pages, bytes) as u32;
-        let domain_at: Vec<u32> =
-            (0..domains).map(|at| if has_owners_elsewhere { at } else { allocation.queue_of(Lpn(at)) }).collect();
+        let domain_at: Vec<Domain> =
+            (0..domains).map(|at| allocation.domain_of(Lpn(at)).unwrap_or(Domain::new(at))).collect();
         let mut position = vec![0; domains as usize];
         for (at, &domain) in domain_at.iter().enumerate() {
-            position[domain as usize] = at as u32;
+            position[domain.index()] = at as u32;
         }
         let most_moved = most_moved(geometry, u64::from(pages), has_owners_elsewhere);
         let instance = || Instance {
@@ -364,7 +365,7 @@ impl Dftl {
 
     /// The domain that owns the entry of a page of the host.
     #[inline]
-    pub(crate) fn owner_of(&self, lpn: Lpn) -> u32 {
+    pub(crate) fn owner_of(&self, lpn: Lpn) -> Domain {
         self.domain_at[self.domains.split(lpn.0).1 as usize]
     }
 
@@ -372,7 +373,22 @@ impl Dftl {
     #[inline]
     fn page_of(&self, lpn: Lpn) -> u32 {
         let (local, at) = self.domains.split(lpn.0);
-        self.domain_at[at as usize] * self.pages + self.entries.quotient(local)
+        self.domain_at[at as usize].number() * self.pages + self.entries.quotient(local)
+    }
+
+    /// The domain that writes a translation page.
+    fn owner_of_page(&self, page: u32) -> Domain {
+        Domain::new(page / self.pages)
+    }
+
+    /// The translation pages of a domain.
+    fn pages_of(&self, domain: Domain) -> Range<u32> {
+        domain.number() * self.pages..(domain.number() + 1) * self.pages
+    }
+
+    /// All domains of the device.
+    fn all_domains(&self) -> impl Iterator<Item = Domain> + use<> {
+        (0..self.domains.divisor()).map(Domain::new)
     }
 
     /// A translation page as a logical page.
@@ -383,9 +399,9 @@ impl Dftl {
 
     /// The entries of a translation page.
     fn entries_of(&self, page: u32) -> impl Iterator<Item = Lpn> + use<> {
-        let (domain, number) = (page / self.pages, page % self.pages);
+        let (domain, number) = (self.owner_of_page(page), page % self.pages);
         let (entries, stripe, user_pages) = (self.entries.divisor(), self.domains.divisor(), self.user_pages);
-        let position = self.position[domain as usize];
+        let position = self.position[domain.index()];
         (0..entries)
             .map(move |entry| u64::from(number * entries + entry) * u64::from(stripe) + u64::from(position))
             .take_while(move |&lpn| lpn < u64::from(user_pages))
@@ -400,8 +416,8 @@ impl Dftl {
 
     /// Pages of a domain that are or will be translation pages and are not valid yet.
     #[inline]
-    pub(crate) fn unwritten(&self, domain: u32) -> u32 {
-        self.instances[domain as usize].unwritten
+    pub(crate) fn unwritten(&self, domain: Domain) -> u32 {
+        self.instances[domain.index()].unwritten
     }
 
     /// Whether pages lie in other domains than their map entries.
@@ -422,20 +438,20 @@ impl Mechanism for Dftl {
     }
 
     #[inline]
-    fn is_pending(&self, domain: u32) -> bool {
-        let instance = &self.instances[domain as usize];
+    fn is_pending(&self, domain: Domain) -> bool {
+        let instance = &self.instances[domain.index()];
         instance.wanted.is_some()
             || instance.task.is_some()
             || !instance.trimmed.is_empty()
             || self.has_owners_elsewhere && (instance.parked.is_some() || !instance.requested.is_empty())
     }
 
-    fn delays_erase(&self, kernel: &Kernel, domain: u32, unit: Unit) -> bool {
+    fn delays_erase(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> bool {
         self.awaits_updates(domain) && !kernel.holds_map(unit)
     }
 
-    fn kept(&self, domain: u32, _: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {
-        in_work.extend(self.instances[domain as usize].parked.as_ref().map(|parked| parked.job.unit));
+    fn kept(&self, domain: Domain, _: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {
+        in_work.extend(self.instances[domain.index()].parked.as_ref().map(|parked| parked.job.unit));
     }
 
     fn check(&self, kernel: &Kernel) -> Result<(), String> {
@@ -455,7 +471,7 @@ impl Mechanism for Dftl {
             Origin::Copy(_) => {
                 self.entry_moved(page.domain, page.lpn.0);
                 if kernel.job(page.domain).is_none() {
-                    let instance = &mut self.instances[page.domain as usize];
+                    let instance = &mut self.instances[page.domain.index()];
                     (instance.carries, instance.is_paired) = (true, true);
                 }
             }
@@ -463,7 +479,7 @@ impl Mechanism for Dftl {
         }
     }
 
-    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {
+    fn filled(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
         if kernel.holds_map(unit) {
             self.note_filled(kernel, domain, unit);
         }
@@ -478,21 +494,21 @@ impl Mechanism for Dftl {
         self.used(lpn);
     }
 
-    fn erased(&mut self, kernel: &mut Kernel, _: u32, unit: Unit, _: Option<Why>) -> bool {
+    fn erased(&mut self, kernel: &mut Kernel, _: Domain, unit: Unit, _: Option<Why>) -> bool {
         self.check_contents(kernel, unit);
         false
     }
 
     /// Updates are left for later: they would pile up with those of the next collection.
-    fn suspended(&mut self, domain: u32, is_for_erase: bool) {
-        let instance = &mut self.instances[domain as usize];
+    fn suspended(&mut self, domain: Domain, is_for_erase: bool) {
+        let instance = &mut self.instances[domain.index()];
         if !is_for_erase {
             instance.task.take_if(|task| matches!(task, Task::Update(_, Reason::Moved)));
         }
         instance.carries = !instance.moved.is_empty();
     }
 
-    fn committed(&mut self, kernel: &mut Kernel, domain: u32) {
+    fn committed(&mut self, kernel: &mut Kernel, domain: Domain) {
         self.update_committed(kernel, domain);
     }
 
@@ -501,19 +517,19 @@ impl Mechanism for Dftl {
         self.figures = Figures::default();
     }
 
-    fn pending(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool, group: &mut Group) -> Pending {
+    fn pending(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, group: &mut Group) -> Pending {
         self.next_task(kernel, domain, has_room, group)
     }
 
-    fn take_up(&mut self, kernel: &mut Kernel, domain: u32) {
+    fn take_up(&mut self, kernel: &mut Kernel, domain: Domain) {
         self.unpark(kernel, domain);
     }
 
-    fn before_copies(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> Option<Op> {
+    fn before_copies(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Op> {
         self.carried_update(kernel, domain, group)
     }
 
-    fn end(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> End {
+    fn end(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
         self.end_of_victim(kernel, domain, group)
     }
 
@@ -525,25 +541,25 @@ impl Mechanism for Dftl {
         self.adopt_words(kernel, &mut words.copied())
     }
 
-    fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, group: &mut Group) -> End {
+    fn before_erase(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> End {
         if kernel.holds_map(unit) {
             return End::Erase;
         }
         self.moved_update(kernel, domain, group).map_or(End::Erase, End::Act)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: u32, _: usize, source: Room) -> bool {
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, _: usize, source: Room) -> bool {
         source == Room::Forced && self.compact(kernel, domain, Why::Room)
     }
 
     /// Wear leveling takes updates of translation pages, and these take room: one unit for each host page at most, or it
     /// could use up all that collections gain.
-    fn may_begin(&mut self, kernel: &Kernel, domain: u32, why: Why) -> bool {
+    fn may_begin(&mut self, kernel: &Kernel, domain: Domain, why: Why) -> bool {
         if why != Why::Level {
             return true;
         }
         let clock = kernel.clock(domain);
-        let before = &mut self.instances[domain as usize].levelled;
+        let before = &mut self.instances[domain.index()].levelled;
         kernel.free(domain) >= kernel.budget().reserve && std::mem::replace(before, clock) != clock
     }
 }
@@ -590,7 +606,7 @@ mod tests {
             let lpns: Vec<Lpn> = dftl.entries_of(page).collect();
             assert!(lpns.len() <= 4 && lpns.is_sorted());
             for lpn in lpns {
-                assert_eq!((dftl.page_of(lpn), dftl.owner_of(lpn)), (page, page / 3));
+                assert_eq!((dftl.page_of(lpn), dftl.owner_of(lpn)), (page, Domain::new(page / 3)));
                 seen[lpn.index()] += 1;
             }
         }

@@ -4,19 +4,19 @@
 //! A collection waits for updates of translation pages with its victim empty and no job in hand, and a domain that waits
 //! serves others; so no two wait for each other. An entry that came for a write is held until the page is placed.
 
-use base::Lpn;
+use base::{Domain, Lpn};
 
 use super::{Dftl, Parked, Reason, Task, Updates, Wanted};
 use crate::kernel::Kernel;
 
 impl Dftl {
     /// The translation page that was placed last in a domain is in flash.
-    pub(super) fn update_committed(&mut self, kernel: &mut Kernel, domain: u32) {
-        let Some(page) = self.instances[domain as usize].in_flight.take() else { return };
+    pub(super) fn update_committed(&mut self, kernel: &mut Kernel, domain: Domain) {
+        let Some(page) = self.instances[domain.index()].in_flight.take() else { return };
         self.updates[page as usize].committed += 1;
         if self.has_owners_elsewhere {
-            for waiting in 0..self.instances.len() as u32 {
-                if self.instances[waiting as usize].parked.is_some() && self.may_go_on(waiting) {
+            for waiting in self.all_domains() {
+                if self.instances[waiting.index()].parked.is_some() && self.may_go_on(waiting) {
                     kernel.wake(waiting);
                 }
             }
@@ -25,11 +25,11 @@ impl Dftl {
 
     /// A translation page to update because a collection elsewhere waits for it: not while a victim is emptied here, unless
     /// the active block has room for it.
-    pub(super) fn task_for_others(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool) -> Wanted {
+    pub(super) fn task_for_others(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> Wanted {
         if !self.has_owners_elsewhere {
             return Wanted::Nothing;
         }
-        while let Some(&page) = self.instances[domain as usize].requested.last() {
+        while let Some(&page) = self.instances[domain.index()].requested.last() {
             if self.due[page as usize].moved {
                 let task = Task::Update(page, Reason::Moved);
                 return match kernel.job(domain) {
@@ -38,29 +38,29 @@ impl Dftl {
                     Some(_) => Wanted::Nothing,
                 };
             }
-            self.instances[domain as usize].requested.pop();
+            self.instances[domain.index()].requested.pop();
         }
         Wanted::Nothing
     }
 
     /// Whether a collection of the domain waits for updates.
-    pub(super) fn is_parked(&self, domain: u32) -> bool {
-        self.instances[domain as usize].parked.is_some()
+    pub(super) fn is_parked(&self, domain: Domain) -> bool {
+        self.instances[domain.index()].parked.is_some()
     }
 
     /// All pages of a domain's victim were moved. Where other domains own their entries, the collection is parked and
     /// the owners are asked for their updates. Returns whether it is.
-    pub(super) fn park(&mut self, kernel: &mut Kernel, domain: u32) -> bool {
-        if !self.has_owners_elsewhere || self.instances[domain as usize].moved.is_empty() {
+    pub(super) fn park(&mut self, kernel: &mut Kernel, domain: Domain) -> bool {
+        if !self.has_owners_elsewhere || self.instances[domain.index()].moved.is_empty() {
             return false;
         }
         let Some(job) = kernel.take_job(domain) else { return false };
         let mut awaits = Vec::new();
-        while let Some(page) = self.instances[domain as usize].moved.pop() {
+        while let Some(page) = self.instances[domain.index()].moved.pop() {
             let Updates { placed, committed } = self.updates[page as usize];
             if self.due[page as usize].moved {
-                let owner = page / self.pages;
-                let requested = &mut self.instances[owner as usize].requested;
+                let owner = self.owner_of_page(page);
+                let requested = &mut self.instances[owner.index()].requested;
                 if !requested.contains(&page) {
                     requested.push(page);
                 }
@@ -70,32 +70,32 @@ impl Dftl {
                 awaits.push((page, placed));
             }
         }
-        self.instances[domain as usize].parked = Some(Parked { job, awaits });
+        self.instances[domain.index()].parked = Some(Parked { job, awaits });
         true
     }
 
     /// Takes up a collection that was parked, if its updates are in flash and nothing else is collected.
-    pub(super) fn unpark(&mut self, kernel: &mut Kernel, domain: u32) {
+    pub(super) fn unpark(&mut self, kernel: &mut Kernel, domain: Domain) {
         if self.is_parked(domain)
             && kernel.job(domain).is_none()
             && self.may_go_on(domain)
-            && let Some(parked) = self.instances[domain as usize].parked.take()
+            && let Some(parked) = self.instances[domain.index()].parked.take()
         {
             kernel.resume_job(domain, parked.job);
         }
     }
 
     /// Whether the updates that a domain's victim waits for are in flash.
-    fn may_go_on(&mut self, domain: u32) -> bool {
-        let Some(parked) = &mut self.instances[domain as usize].parked else { return false };
+    fn may_go_on(&mut self, domain: Domain) -> bool {
+        let Some(parked) = &mut self.instances[domain.index()].parked else { return false };
         parked.awaits.retain(|&(page, count)| self.updates[page as usize].committed < count);
         parked.awaits.is_empty()
     }
 
     /// An entry is in the cache that was wanted: it is held for a write, or makes way for the next one.
-    pub(super) fn has_come(&mut self, kernel: &mut Kernel, domain: u32, lpn: Lpn) {
+    pub(super) fn has_come(&mut self, kernel: &mut Kernel, domain: Domain, lpn: Lpn) {
         self.cache.insert(domain, lpn.0);
-        let instance = &mut self.instances[domain as usize];
+        let instance = &mut self.instances[domain.index()];
         instance.wanted = None;
         if self.has_owners_elsewhere && instance.for_write {
             instance.held = Some(lpn);
@@ -105,8 +105,8 @@ impl Dftl {
     }
 
     /// No entry of the domain is wanted or held any more: that of a read which waited for this is wanted.
-    pub(super) fn want_next(&mut self, kernel: &mut Kernel, domain: u32) {
-        let next = self.instances[domain as usize].next.take().filter(|next| !self.cache.holds(next.0));
+    pub(super) fn want_next(&mut self, kernel: &mut Kernel, domain: Domain) {
+        let next = self.instances[domain.index()].next.take().filter(|next| !self.cache.holds(next.0));
         if let Some(lpn) = next {
             self.want(kernel, lpn, false);
         }
@@ -114,9 +114,9 @@ impl Dftl {
 
     /// Has the owner of an entry get it for a write or a read, after what it does already. Returns the owner.
     #[cold]
-    pub(crate) fn want(&mut self, kernel: &mut Kernel, lpn: Lpn, for_write: bool) -> u32 {
+    pub(crate) fn want(&mut self, kernel: &mut Kernel, lpn: Lpn, for_write: bool) -> Domain {
         let domain = self.owner_of(lpn);
-        let instance = &mut self.instances[domain as usize];
+        let instance = &mut self.instances[domain.index()];
         if instance.wanted.is_none() && instance.held.is_none() {
             (instance.wanted, instance.for_write) = (Some(lpn), for_write);
             self.figures.misses += 1;
@@ -128,7 +128,7 @@ impl Dftl {
     }
 
     /// Has the executor look at a domain that has something to do for another one.
-    pub(super) fn wake(&self, kernel: &mut Kernel, domain: u32) {
+    pub(super) fn wake(&self, kernel: &mut Kernel, domain: Domain) {
         if self.has_owners_elsewhere {
             kernel.wake(domain);
         }

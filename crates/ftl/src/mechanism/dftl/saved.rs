@@ -4,7 +4,7 @@
 //! A state is saved between operations, so nothing is wanted, in hand or parked. The translation pages themselves are
 //! logical pages, which the kernel saves.
 
-use base::Lpn;
+use base::{Domain, Lpn};
 
 use super::cache::NONE;
 use super::{Dftl, Due};
@@ -20,7 +20,7 @@ impl Dftl {
     /// What a device state holds besides the maps.
     pub(super) fn words(&self) -> Vec<u32> {
         let mut words = Vec::new();
-        for (domain, instance) in (0..).zip(&self.instances) {
+        for (domain, instance) in self.all_domains().zip(&self.instances) {
             debug_assert!(instance.task.is_none() && instance.parked.is_none(), "saved between operations only");
             let trimmed: Vec<u32> =
                 instance.trimmed.iter().copied().filter(|&page| self.due[page as usize].trimmed).collect();
@@ -45,8 +45,8 @@ impl Dftl {
     /// # Panics
     /// If anything is cached here already.
     pub(super) fn adopt_words(&mut self, kernel: &Kernel, words: &mut impl Iterator<Item = u32>) -> Result<(), String> {
-        assert!((0..self.domains.divisor()).all(|domain| self.cache.order(domain).len == 0), "a state comes first");
-        for domain in 0..self.domains.divisor() {
+        assert!(self.all_domains().all(|domain| self.cache.order(domain).len == 0), "a state comes first");
+        for domain in self.all_domains() {
             self.adopt_domain(domain, words).ok_or("the cached mapping table")?;
             self.adopt_translation_pages(kernel, domain)?;
         }
@@ -57,7 +57,7 @@ impl Dftl {
         Ok(())
     }
 
-    fn adopt_domain(&mut self, domain: u32, words: &mut impl Iterator<Item = u32>) -> Option<()> {
+    fn adopt_domain(&mut self, domain: Domain, words: &mut impl Iterator<Item = u32>) -> Option<()> {
         let [entries, trimmed, heard] = [words.next()?, words.next()?, words.next()?];
         let mut wide = || Some(u64::from(words.next()?) << 32 | u64::from(words.next()?));
         let (heard_at, levelled) = (wide()?, wide()?);
@@ -73,20 +73,20 @@ impl Dftl {
             }
         }
         for _ in 0..trimmed {
-            let page = words.next().filter(|page| page / self.pages == domain)?;
+            let page = words.next().filter(|&page| self.owner_of_page(page) == domain)?;
             self.due[page as usize] = Due { moved: false, trimmed: true };
-            self.instances[domain as usize].trimmed.push(page);
+            self.instances[domain.index()].trimmed.push(page);
         }
-        let instance = &mut self.instances[domain as usize];
+        let instance = &mut self.instances[domain.index()];
         (instance.heard, instance.heard_at, instance.levelled) = (heard, heard_at, levelled);
         Some(())
     }
 
     /// Counts the translation pages that were never written, and finds the closed units of the others.
-    fn adopt_translation_pages(&mut self, kernel: &Kernel, domain: u32) -> Result<(), String> {
+    fn adopt_translation_pages(&mut self, kernel: &Kernel, domain: Domain) -> Result<(), String> {
         let geometry = kernel.geometry();
         let mut unwritten = self.pages;
-        for page in domain * self.pages..(domain + 1) * self.pages {
+        for page in self.pages_of(domain) {
             let Some(at) = kernel.lookup(self.lpn_of(page)) else { continue };
             if geometry.domain_of_unit(geometry.unit_of(at)) != domain {
                 return Err(format!("translation page {page} of another plane"));
@@ -94,7 +94,7 @@ impl Dftl {
             unwritten -= 1;
         }
         let closed = kernel.scan(domain).in_state(UnitState::Closed).filter(|&unit| kernel.holds_map(unit));
-        let instance = &mut self.instances[domain as usize];
+        let instance = &mut self.instances[domain.index()];
         instance.unwritten = unwritten;
         instance.closed.extend(closed);
         Ok(())
@@ -111,6 +111,7 @@ mod tests {
 
     use super::*;
     use crate::allocation::{Allocation, SEAM};
+    use crate::sample::FIRST;
 
     /// A cache of three entries in each of two planes.
     fn dftl() -> Dftl {
@@ -136,7 +137,7 @@ mod tests {
         let words = saved.words();
         let mut other = dftl();
         let mut rest = words.iter().copied();
-        for domain in 0..2 {
+        for domain in other.all_domains() {
             other.adopt_domain(domain, &mut rest).unwrap();
         }
         assert_eq!((other.words(), rest.next()), (words, None));
@@ -149,7 +150,7 @@ mod tests {
             let mut words = vec![entries.len() as u32, trimmed.len() as u32, 0, 0, 0, 0, 0];
             words.extend(entries.concat());
             words.extend(trimmed);
-            dftl().adopt_domain(0, &mut words.into_iter())
+            dftl().adopt_domain(FIRST, &mut words.into_iter())
         };
         assert!(domain(&[[0, 0], [2, 1]], &[1]).is_some());
         assert!(domain(&[[1, 0]], &[]).is_none(), "an entry of the other plane");
@@ -158,6 +159,6 @@ mod tests {
         assert!(domain(&[[0, 2]], &[]).is_none(), "neither clean nor dirty");
         assert!(domain(&[[0, 0], [2, 0], [4, 0], [6, 0]], &[]).is_none(), "more than the cache holds");
         assert!(domain(&[], &[200]).is_none(), "a translation page that does not exist");
-        assert!(dftl().adopt_domain(0, &mut [3, 0, 0].into_iter()).is_none(), "too short");
+        assert!(dftl().adopt_domain(FIRST, &mut [3, 0, 0].into_iter()).is_none(), "too short");
     }
 }

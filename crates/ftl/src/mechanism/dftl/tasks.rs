@@ -1,6 +1,6 @@
 //! What a domain does for its map, and what the map hears of writes, moves and trims.
 
-use base::{Lpn, Ppn, Unit};
+use base::{Domain, Lpn, Ppn, Unit};
 
 use super::{Combined, Dftl, Due, End, NONE, PATIENCE, Pending, Reason, Task, Wanted};
 use crate::group::Group;
@@ -37,8 +37,8 @@ impl Dftl {
     ///
     /// # Panics
     /// If there was no fetch.
-    pub(crate) fn fetched(&mut self, kernel: &mut Kernel, domain: u32) -> Lpn {
-        let instance = &mut self.instances[domain as usize];
+    pub(crate) fn fetched(&mut self, kernel: &mut Kernel, domain: Domain) -> Lpn {
+        let instance = &mut self.instances[domain.index()];
         assert!(matches!(instance.task, Some(Task::Fetch(_))), "a translation page is fetched when it was asked for");
         instance.task = None;
         let lpn = instance.wanted.expect("a translation page is fetched for an entry");
@@ -51,8 +51,8 @@ impl Dftl {
     ///
     /// # Panics
     /// If there was no such task.
-    pub(crate) fn update(&mut self, kernel: &mut Kernel, domain: u32) -> Combined {
-        let Some(Task::Update(page, reason)) = self.instances[domain as usize].task.take() else {
+    pub(crate) fn update(&mut self, kernel: &mut Kernel, domain: Domain) -> Combined {
+        let Some(Task::Update(page, reason)) = self.instances[domain.index()].task.take() else {
             panic!("a translation page is written when it was asked for");
         };
         let written = self.cache.clean(page);
@@ -65,7 +65,7 @@ impl Dftl {
             Reason::Moved => self.figures.gc_updates += 1,
             Reason::Trimmed => self.figures.trim_updates += 1,
         }
-        self.instances[domain as usize].in_flight = Some(page);
+        self.instances[domain.index()].in_flight = Some(page);
         self.updates[page as usize].placed += 1;
         if let Some(mut contents) = self.in_flash.take() {
             for entry in self.entries_of(page) {
@@ -75,7 +75,7 @@ impl Dftl {
         }
         let lpn = self.lpn_of(page);
         match kernel.lookup(lpn) {
-            None => self.instances[domain as usize].unwritten -= 1,
+            None => self.instances[domain.index()].unwritten -= 1,
             Some(old) => kernel.invalidate(old),
         }
         let place = kernel.place_new(domain, kernel.streams().of_map(), lpn, false);
@@ -93,15 +93,15 @@ impl Dftl {
         let owner = self.owner_of(lpn);
         self.cache.touch(owner, slot);
         self.cache.make_dirty(slot, page);
-        if self.instances[owner as usize].held == Some(lpn) {
-            self.instances[owner as usize].held = None;
+        if self.instances[owner.index()].held == Some(lpn) {
+            self.instances[owner.index()].held = None;
             self.want_next(kernel, owner);
         }
     }
 
     /// A page was moved: its entry changes in the cache alone if it is there; else its translation page has to be
     /// updated before the victim is erased.
-    pub(super) fn entry_moved(&mut self, domain: u32, lpn: u32) {
+    pub(super) fn entry_moved(&mut self, domain: Domain, lpn: u32) {
         if self.is_translation(lpn) {
             return;
         }
@@ -113,7 +113,7 @@ impl Dftl {
         }
         self.figures.moved_uncached += 1;
         let was_due = std::mem::replace(&mut self.due[page as usize].moved, true);
-        let moved = &mut self.instances[domain as usize].moved;
+        let moved = &mut self.instances[domain.index()].moved;
         if !was_due || self.has_owners_elsewhere && !moved.contains(&page) {
             moved.push(page);
         }
@@ -126,14 +126,14 @@ impl Dftl {
             self.cache.make_dirty(slot, page);
         } else if !std::mem::replace(&mut self.due[page as usize].trimmed, true) {
             let owner = self.owner_of(lpn);
-            self.instances[owner as usize].trimmed.push(page);
+            self.instances[owner.index()].trimmed.push(page);
             self.wake(kernel, owner);
         }
     }
 
     /// A unit of translation pages is filled.
-    pub(super) fn note_filled(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {
-        let closed = &mut self.instances[domain as usize].closed;
+    pub(super) fn note_filled(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
+        let closed = &mut self.instances[domain.index()].closed;
         closed.retain(|&other| other != unit && kernel.state_of(other) == UnitState::Closed && kernel.holds_map(other));
         closed.push(unit);
     }
@@ -142,8 +142,14 @@ impl Dftl {
 // What a domain does next.
 impl Dftl {
     /// The next operation that a domain does for its map, apart from those that belong to a collection.
-    pub(super) fn next_task(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool, group: &mut Group) -> Pending {
-        if self.instances[domain as usize].task.is_none() {
+    pub(super) fn next_task(
+        &mut self,
+        kernel: &mut Kernel,
+        domain: Domain,
+        has_room: bool,
+        group: &mut Group,
+    ) -> Pending {
+        if self.instances[domain.index()].task.is_none() {
             let mut wanted = self.task_for_entry(kernel, domain, has_room);
             if wanted == Wanted::Nothing {
                 wanted = self.task_for_others(kernel, domain, has_room);
@@ -157,7 +163,7 @@ impl Dftl {
             match wanted {
                 Wanted::Nothing => return Pending::None,
                 Wanted::Room => return Pending::Room,
-                Wanted::Task(task) => self.instances[domain as usize].task = Some(task),
+                Wanted::Task(task) => self.instances[domain.index()].task = Some(task),
             }
         }
         match self.task_in_hand(kernel, domain, group) {
@@ -167,8 +173,8 @@ impl Dftl {
     }
 
     /// What has to be done for the entry that is wanted; nothing if it could be had at once, or has to wait.
-    fn task_for_entry(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool) -> Wanted {
-        let Some(lpn) = self.instances[domain as usize].wanted else { return Wanted::Nothing };
+    fn task_for_entry(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> Wanted {
+        let Some(lpn) = self.instances[domain.index()].wanted else { return Wanted::Nothing };
         if self.cache.is_full(domain) {
             let mut slot = self.cache.order(domain).oldest;
             if self.cache.entry(slot).is_dirty {
@@ -194,23 +200,23 @@ impl Dftl {
     }
 
     /// A translation page to update because of trims; not while the domain is collected, which needs the room.
-    fn task_for_trims(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool) -> Wanted {
+    fn task_for_trims(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> Wanted {
         if kernel.job(domain).is_some() {
             return Wanted::Nothing;
         }
-        while let Some(&page) = self.instances[domain as usize].trimmed.last() {
+        while let Some(&page) = self.instances[domain.index()].trimmed.last() {
             if self.due[page as usize].trimmed {
                 return self.with_room(kernel, domain, has_room, Task::Update(page, Reason::Trimmed));
             }
-            self.instances[domain as usize].trimmed.pop();
+            self.instances[domain.index()].trimmed.pop();
         }
         Wanted::Nothing
     }
 
     /// A translation page to update because of pages that went under pages of the host. They wait until their victim is
     /// empty, and come before the next one: the reserve has room for the updates of one.
-    fn task_for_pairs(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool) -> Wanted {
-        let instance = &mut self.instances[domain as usize];
+    fn task_for_pairs(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> Wanted {
+        let instance = &mut self.instances[domain.index()];
         if !instance.is_paired || kernel.job(domain).is_some() || kernel.pairing(domain).is_some() {
             return Wanted::Nothing;
         }
@@ -225,7 +231,7 @@ impl Dftl {
     }
 
     /// A task, if a translation page can be placed now.
-    pub(super) fn with_room(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool, task: Task) -> Wanted {
+    pub(super) fn with_room(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, task: Task) -> Wanted {
         if kernel.is_open(domain, kernel.streams().of_map()) {
             return Wanted::Task(task);
         }
@@ -238,8 +244,8 @@ impl Dftl {
     }
 
     /// The next translation page to update before the victim of a domain is erased.
-    pub(super) fn moved_update(&mut self, kernel: &Kernel, domain: u32, group: &mut Group) -> Option<Op> {
-        let instance = &mut self.instances[domain as usize];
+    pub(super) fn moved_update(&mut self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Op> {
+        let instance = &mut self.instances[domain.index()];
         while let Some(&page) = instance.moved.last() {
             if self.due[page as usize].moved {
                 instance.task = Some(Task::Update(page, Reason::Moved));
@@ -252,20 +258,20 @@ impl Dftl {
 
     /// The updates that come before the next copy of a collection: those that a collection before has left. Its victim
     /// has been given back, so they are not needed for its erase yet; but they would pile up.
-    pub(super) fn carried_update(&mut self, kernel: &Kernel, domain: u32, group: &mut Group) -> Option<Op> {
+    pub(super) fn carried_update(&mut self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Op> {
         let unit = kernel.job(domain)?.unit;
-        if !self.instances[domain as usize].carries || kernel.holds_map(unit) {
+        if !self.instances[domain.index()].carries || kernel.holds_map(unit) {
             return None;
         }
         let op = self.moved_update(kernel, domain, group);
         if op.is_none() {
-            self.instances[domain as usize].carries = false;
+            self.instances[domain.index()].carries = false;
         }
         op
     }
 
     /// What comes before the erase of an empty victim: the updates for its pages.
-    pub(super) fn end_of_victim(&mut self, kernel: &mut Kernel, domain: u32, group: &mut Group) -> End {
+    pub(super) fn end_of_victim(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
         if kernel.job(domain).is_none_or(|job| kernel.holds_map(job.unit)) {
             return End::Erase;
         }
@@ -276,13 +282,13 @@ impl Dftl {
     }
 
     /// Whether translation pages have to be updated before a victim is erased.
-    pub(super) fn awaits_updates(&self, domain: u32) -> bool {
-        self.instances[domain as usize].moved.iter().any(|&page| self.due[page as usize].moved)
+    pub(super) fn awaits_updates(&self, domain: Domain) -> bool {
+        self.instances[domain.index()].moved.iter().any(|&page| self.due[page as usize].moved)
     }
 
     /// The operation of the task in hand.
-    fn task_in_hand(&self, kernel: &Kernel, domain: u32, group: &mut Group) -> Option<Op> {
-        let task = self.instances[domain as usize].task?;
+    fn task_in_hand(&self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Op> {
+        let task = self.instances[domain.index()].task?;
         let (Task::Fetch(page) | Task::Update(page, _)) = task;
         group.clear();
         if let Some(at) = kernel.lookup(self.lpn_of(page)) {
@@ -296,12 +302,12 @@ impl Dftl {
     ///
     /// While there is room for another collection of data the policy is heard first, a few times: were translation pages
     /// compacted after each, their units would never have more than a few invalid pages to gain.
-    pub(super) fn compact(&mut self, kernel: &mut Kernel, domain: u32, why: Why) -> bool {
+    pub(super) fn compact(&mut self, kernel: &mut Kernel, domain: Domain, why: Why) -> bool {
         let (free, clock) = (kernel.free(domain), kernel.clock(domain));
         if free >= kernel.budget().reserve {
             return false;
         }
-        let instance = &mut self.instances[domain as usize];
+        let instance = &mut self.instances[domain.index()];
         if instance.heard_at != clock {
             (instance.heard, instance.heard_at) = (0, clock);
         }

@@ -1,6 +1,6 @@
 //! What has to be safe before a page is programmed, and what a victim leaves behind.
 
-use base::Ppn;
+use base::{Domain, Ppn};
 
 use super::{Cover, Paired, Scheme};
 use crate::group::Group;
@@ -11,12 +11,12 @@ use crate::ops::Op;
 impl Paired {
     /// What comes before a page is programmed at a place: each valid lower page of its wordline has to be stored a second
     /// time.
-    pub(super) fn protect(&self, kernel: &Kernel, domain: u32, at: Ppn, group: &mut Group) -> Option<Op> {
+    pub(super) fn protect(&self, kernel: &Kernel, domain: Domain, at: Ppn, group: &mut Group) -> Option<Op> {
         let slot = kernel.geometry().unit_and_slot(at).1;
         if kernel.wordlines().is_lsb(slot) {
             return None;
         }
-        let guard = &self.guards[domain as usize];
+        let guard = &self.guards[domain.index()];
         let mut unprotected = None;
         for lower in guard.lowers.below(kernel, at) {
             match lower.cover {
@@ -45,11 +45,11 @@ impl Paired {
     /// Another unprotected lower page, in a block, that one parity page can protect together with a page: the next
     /// one in program order, if its own MSB page comes later. Not one of another block of the unit: one command may
     /// put both at risk.
-    fn parity_partner(&self, kernel: &Kernel, domain: u32, page: Ppn) -> Option<Ppn> {
+    fn parity_partner(&self, kernel: &Kernel, domain: Domain, page: Ppn) -> Option<Ppn> {
         let geometry = kernel.geometry();
         let (unit, slot) = geometry.unit_and_slot(page);
         let block = geometry.block_of(unit, slot);
-        let lowers = self.guards[domain as usize].lowers.iter();
+        let lowers = self.guards[domain.index()].lowers.iter();
         lowers
             .filter(|lower| lower.cover == Cover::None && lower.at.0 > page.0)
             .map(|lower| lower.at)
@@ -61,15 +61,15 @@ impl Paired {
     }
 
     /// Where the next backup page of a domain goes.
-    pub(crate) fn next_backup_page(&self, kernel: &Kernel, domain: u32) -> Ppn {
-        let backup = self.guards[domain as usize].backup.expect("a protection by backups has a block for them");
+    pub(crate) fn next_backup_page(&self, kernel: &Kernel, domain: Domain) -> Ppn {
+        let backup = self.guards[domain.index()].backup.expect("a protection by backups has a block for them");
         kernel.geometry().ppn(backup.unit, backup.slot)
     }
 
     /// Places the backup of pages.
-    pub(crate) fn back_up(&mut self, kernel: &Kernel, domain: u32, pages: &[Ppn]) -> Combined {
+    pub(crate) fn back_up(&mut self, kernel: &Kernel, domain: Domain, pages: &[Ppn]) -> Combined {
         let at = self.next_backup_page(kernel, domain);
-        let guard = &mut self.guards[domain as usize];
+        let guard = &mut self.guards[domain.index()];
         match pages {
             [page] => guard.lowers.cover(*page, Cover::Copy(at)),
             [first, second] => {
@@ -86,15 +86,15 @@ impl Paired {
 
     /// Takes note of a program: of a host page or a dummy (covered by nothing), or of a copy.
     #[inline]
-    pub(super) fn note_program(&mut self, kernel: &Kernel, domain: u32, at: Ppn, cover: Cover) {
+    pub(super) fn note_program(&mut self, kernel: &Kernel, domain: Domain, at: Ppn, cover: Cover) {
         if !kernel.is_lsb_only(kernel.geometry().unit_of(at)) {
-            self.guards[domain as usize].lowers.programmed(kernel, at, cover);
+            self.guards[domain.index()].lowers.programmed(kernel, at, cover);
         }
     }
 
     /// A host page was placed, whatever had to come before it.
-    pub(super) fn host_page_placed(&mut self, kernel: &mut Kernel, domain: u32) {
-        let guard = &mut self.guards[domain as usize];
+    pub(super) fn host_page_placed(&mut self, kernel: &mut Kernel, domain: Domain) {
+        let guard = &mut self.guards[domain.index()];
         let is_paired = guard.lowers.done().iter().any(|lower| match lower.cover {
             Cover::Copy(page) => !kernel.is_lsb_only(kernel.geometry().unit_of(page)),
             _ => false,
@@ -106,16 +106,16 @@ impl Paired {
             self.hold_victim(kernel, domain);
         }
         if self.has_erasable(kernel, domain) {
-            self.guards[domain as usize].erases = true;
+            self.guards[domain.index()].erases = true;
         }
     }
 
     /// The end of a collection: its unit is erased, unless pages lean on it that cannot be backed up. Then it
     /// is held until further copies have completed their wordlines, which takes no more units than lower
     /// pages can be open ([`crate::kernel::Wordlines::most_open`]).
-    pub(super) fn end_of_victim(&mut self, kernel: &mut Kernel, domain: u32) -> End {
+    pub(super) fn end_of_victim(&mut self, kernel: &mut Kernel, domain: Domain) -> End {
         let Some(unit) = kernel.job(domain).map(|job| job.unit) else { return End::Erase };
-        let guard = &mut self.guards[domain as usize];
+        let guard = &mut self.guards[domain.index()];
         if self.scheme.keeps_backups() {
             // Backed up when its wordline goes on.
             guard.lowers.uncover(kernel, unit);
@@ -128,16 +128,16 @@ impl Paired {
     }
 
     /// The stream's buffer is full: its oldest unit is merged.
-    pub(super) fn merge_full_buffer(&mut self, kernel: &mut Kernel, domain: u32, stream: usize) -> bool {
-        let is_full = self.guards[domain as usize].buffers.len() as u32 >= self.buffer_units.max(1);
+    pub(super) fn merge_full_buffer(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize) -> bool {
+        let is_full = self.guards[domain.index()].buffers.len() as u32 >= self.buffer_units.max(1);
         let is_buffer = kernel.streams().density(stream) == crate::kernel::Density::LsbOnly;
         is_buffer && is_full && self.merge_oldest_buffer(kernel, domain)
     }
 
     /// Space is short: empty units are erased as soon as what leans on them is backed up, and a victim that was emptied
     /// page by page is emptied now.
-    pub(super) fn give_up_kept(&mut self, kernel: &mut Kernel, domain: u32) -> bool {
-        let guard = &mut self.guards[domain as usize];
+    pub(super) fn give_up_kept(&mut self, kernel: &mut Kernel, domain: Domain) -> bool {
+        let guard = &mut self.guards[domain.index()];
         if !guard.held.is_empty() && self.scheme.keeps_backups() {
             for &unit in &guard.held {
                 guard.lowers.uncover(kernel, unit);
@@ -153,14 +153,14 @@ impl Paired {
     }
 
     /// A buffer unit gives the most room, but merged early it holds pages that would have been overwritten.
-    pub(super) fn merge_if_short_again(&mut self, kernel: &mut Kernel, domain: u32) -> bool {
-        let was_short = std::mem::replace(&mut self.guards[domain as usize].was_short, true);
+    pub(super) fn merge_if_short_again(&mut self, kernel: &mut Kernel, domain: Domain) -> bool {
+        let was_short = std::mem::replace(&mut self.guards[domain.index()].was_short, true);
         was_short && self.merge_oldest_buffer(kernel, domain)
     }
 
     /// Begins to move the pages of the oldest buffer unit into full blocks, if there is one.
-    pub(super) fn merge_oldest_buffer(&mut self, kernel: &mut Kernel, domain: u32) -> bool {
-        let oldest = self.guards[domain as usize].buffers.pop_front();
+    pub(super) fn merge_oldest_buffer(&mut self, kernel: &mut Kernel, domain: Domain) -> bool {
+        let oldest = self.guards[domain.index()].buffers.pop_front();
         if let Some(unit) = oldest {
             kernel.begin(domain, unit, Why::Merge);
         }

@@ -3,6 +3,7 @@
 use super::{Mechanism as _, Paired, Scheme};
 use crate::kernel::{Kernel, Why};
 use crate::mechanism::Under;
+use base::Domain;
 
 /// Whether there is room to empty any victim after the next host page, whichever streams its pages go to.
 ///
@@ -10,7 +11,7 @@ use crate::mechanism::Under;
 /// reserve has it. Where victims split and are mixed a victim's pages may open a unit in each stream.
 /// Emptying it fills no more slots than its erase gives back, so what counts is slots: as many as all frontiers can
 /// keep open, and those that the host page and the copies under it take.
-pub(super) fn can_empty_any_victim(kernel: &Kernel, domain: u32) -> bool {
+pub(super) fn can_empty_any_victim(kernel: &Kernel, domain: Domain) -> bool {
     let streams = kernel.streams().of_data() as u32;
     let free = kernel.free(domain);
     if !kernel.streams().split_victims() || free > streams {
@@ -24,7 +25,7 @@ pub(super) fn can_empty_any_victim(kernel: &Kernel, domain: u32) -> bool {
 
 impl Paired {
     /// What goes under the next host page of a stream.
-    pub(super) fn page_under(&mut self, kernel: &mut Kernel, domain: u32, stream: usize) -> Under {
+    pub(super) fn page_under(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize) -> Under {
         if self.scheme != Scheme::Mixing {
             return Under::Nothing;
         }
@@ -44,10 +45,10 @@ impl Paired {
     }
 
     /// Turns mixing on or off by the watermarks and, if adaptive, by ω (GCMix, Algorithm 1).
-    fn update_mixing(&mut self, kernel: &Kernel, domain: u32) -> bool {
+    fn update_mixing(&mut self, kernel: &Kernel, domain: Domain) -> bool {
         let Some(watermarks) = self.watermarks else { return false };
         let free = kernel.free(domain);
-        let guard = &mut self.guards[domain as usize];
+        let guard = &mut self.guards[domain.index()];
         let is_local = watermarks.tau.is_some_and(|tau| kernel.locality().is_some_and(|omega| omega >= tau));
         guard.is_mixing = !is_local && if guard.is_mixing { free < watermarks.high } else { free <= watermarks.low };
         guard.is_mixing
@@ -55,7 +56,7 @@ impl Paired {
 
     /// Whether mixing is on and there is a victim with valid pages. A victim that holds pages of the map is collected
     /// by itself: they do not go under pages of the host.
-    fn has_victim(&mut self, kernel: &mut Kernel, domain: u32) -> bool {
+    fn has_victim(&mut self, kernel: &mut Kernel, domain: Domain) -> bool {
         if !self.update_mixing(kernel, domain) {
             return false;
         }
@@ -81,13 +82,13 @@ impl Paired {
     }
 
     /// Puts an empty victim among the units that wait for their erase.
-    pub(super) fn hold_victim(&mut self, kernel: &mut Kernel, domain: u32) {
+    pub(super) fn hold_victim(&mut self, kernel: &mut Kernel, domain: Domain) {
         if let Some(job) = kernel.set_pairing(domain, None) {
-            self.guards[domain as usize].held.push(job.unit);
+            self.guards[domain.index()].held.push(job.unit);
         }
     }
 
-    pub(super) fn has_erasable(&self, kernel: &Kernel, domain: u32) -> bool {
+    pub(super) fn has_erasable(&self, kernel: &Kernel, domain: Domain) -> bool {
         self.erasable(kernel, domain).is_some()
     }
 }

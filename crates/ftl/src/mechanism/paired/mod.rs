@@ -25,7 +25,7 @@ mod saved;
 use std::collections::{BTreeSet, VecDeque};
 use std::slice;
 
-use base::{Cause, Choice, Geometry, Param, ParamKind, Ppn, Seam, Unit};
+use base::{Cause, Choice, Domain, Geometry, Param, ParamKind, Ppn, Seam, Unit};
 
 use super::{End, Mechanism, Origin, Placing, Room, Under};
 use crate::group::Group;
@@ -263,34 +263,34 @@ impl Mechanism for Paired {
     }
 
     #[inline]
-    fn is_pending(&self, domain: u32) -> bool {
-        self.guards[domain as usize].erases
+    fn is_pending(&self, domain: Domain) -> bool {
+        self.guards[domain.index()].erases
     }
 
-    fn is_cramped(&self, kernel: &Kernel, domain: u32) -> bool {
+    fn is_cramped(&self, kernel: &Kernel, domain: Domain) -> bool {
         self.scheme == Scheme::Mixing && !mixing::can_empty_any_victim(kernel, domain)
     }
 
-    fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<Unit> {
-        let guard = &self.guards[domain as usize];
+    fn erasable(&self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
+        let guard = &self.guards[domain.index()];
         let hold = self.watermarks.is_none_or(|watermarks| watermarks.hold);
         guard.held.iter().copied().find(|&unit| !hold || !guard.lowers.lean_on(kernel, unit))
     }
 
-    fn erase_cause(&self, domain: u32, unit: Unit) -> Option<Cause> {
+    fn erase_cause(&self, domain: Domain, unit: Unit) -> Option<Cause> {
         self.is_backup(domain, unit).then_some(Cause::Backup)
     }
 
-    fn elsewhere(&self, domain: u32, page: Ppn) -> Option<Source> {
-        match self.guards[domain as usize].lowers.cover_of(page) {
+    fn elsewhere(&self, domain: Domain, page: Ppn) -> Option<Source> {
+        match self.guards[domain.index()].lowers.cover_of(page) {
             Cover::None | Cover::Lost => None,
             Cover::Copy(page) => Some(Source::Page(page)),
             Cover::Parity { parity, other } => Some(Source::Parity(parity, other)),
         }
     }
 
-    fn kept(&self, domain: u32, aside: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {
-        let guard = &self.guards[domain as usize];
+    fn kept(&self, domain: Domain, aside: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {
+        let guard = &self.guards[domain.index()];
         aside.extend(guard.buffers.iter().copied());
         aside.extend(guard.backup.map(|backup| backup.unit));
         in_work.extend(guard.held.iter().copied());
@@ -307,13 +307,13 @@ impl Mechanism for Paired {
     }
 
     fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {
-        for domain in 0..kernel.geometry().domains() {
+        for domain in kernel.geometry().all_domains() {
             self.save_domain(kernel, domain, saved);
         }
     }
 
     fn restore(&mut self, kernel: &mut Kernel, kept: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
-        for domain in 0..kernel.geometry().domains() {
+        for domain in kernel.geometry().all_domains() {
             self.adopt_kept(kernel, domain, kept).ok_or("the units that the protection of paired pages keeps")?;
             self.adopt_words(kernel, domain, words).ok_or("the protection of paired pages")?;
         }
@@ -336,30 +336,30 @@ impl Mechanism for Paired {
         }
     }
 
-    fn padded(&mut self, kernel: &Kernel, domain: u32, at: Ppn) {
+    fn padded(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) {
         self.note_program(kernel, domain, at, Cover::None);
     }
 
-    fn filled(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {
+    fn filled(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
         if kernel.state_of(unit) == UnitState::Aside {
-            self.guards[domain as usize].buffers.push_back(unit);
+            self.guards[domain.index()].buffers.push_back(unit);
         }
     }
 
-    fn erased(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, _: Option<Why>) -> bool {
+    fn erased(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, _: Option<Why>) -> bool {
         if self.is_backup(domain, unit) {
-            self.guards[domain as usize].lowers.uncover(kernel, unit);
-            self.guards[domain as usize].backup = Some(kernel.set_aside(domain));
+            self.guards[domain.index()].lowers.uncover(kernel, unit);
+            self.guards[domain.index()].backup = Some(kernel.set_aside(domain));
             return true;
         }
-        let held = &mut self.guards[domain as usize].held;
+        let held = &mut self.guards[domain.index()].held;
         let before = held.len();
         held.retain(|&held| held != unit);
         held.len() < before
     }
 
-    fn settled(&mut self, domain: u32) {
-        self.guards[domain as usize].erases = false;
+    fn settled(&mut self, domain: Domain) {
+        self.guards[domain.index()].erases = false;
     }
 
     /// Forgets figures, not what is on flash.
@@ -368,19 +368,19 @@ impl Mechanism for Paired {
         self.guards.iter_mut().for_each(|guard| guard.is_mixing = false);
     }
 
-    fn end(&mut self, kernel: &mut Kernel, domain: u32, _: &mut Group) -> End {
+    fn end(&mut self, kernel: &mut Kernel, domain: Domain, _: &mut Group) -> End {
         self.end_of_victim(kernel, domain)
     }
 
-    fn before_page(&mut self, kernel: &mut Kernel, domain: u32, at: Ppn, group: &mut Group) -> Option<Op> {
+    fn before_page(&mut self, kernel: &mut Kernel, domain: Domain, at: Ppn, group: &mut Group) -> Option<Op> {
         self.protect(kernel, domain, at, group)
     }
 
-    fn under(&mut self, kernel: &mut Kernel, domain: u32, stream: usize) -> Under {
+    fn under(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize) -> Under {
         self.page_under(kernel, domain, stream)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: u32, stream: usize, source: Room) -> bool {
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize, source: Room) -> bool {
         match source {
             Room::Early => self.merge_full_buffer(kernel, domain, stream),
             Room::Kept => self.give_up_kept(kernel, domain),
@@ -391,37 +391,37 @@ impl Mechanism for Paired {
     }
 
     /// A failed backup covers nothing, and will be made again.
-    fn failed(&mut self, kernel: &Kernel, domain: u32, at: Ppn) -> bool {
+    fn failed(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) -> bool {
         let is_backup = self.is_backup(domain, kernel.geometry().unit_of(at));
         if is_backup {
-            self.guards[domain as usize].lowers.uncover_page(at);
+            self.guards[domain.index()].lowers.uncover_page(at);
         }
         is_backup
     }
 
-    fn sealed(&mut self, kernel: &Kernel, domain: u32, unit: Unit) {
-        self.guards[domain as usize].lowers.forget(kernel, unit);
+    fn sealed(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
+        self.guards[domain.index()].lowers.forget(kernel, unit);
     }
 
-    fn adopt_open(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, next: u32) -> bool {
+    fn adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: u32) -> bool {
         self.adopt_open_unit(kernel, domain, unit, next)
     }
 
-    fn adopt_frontier(&mut self, kernel: &Kernel, domain: u32, unit: Unit, next: u32, found: &Scanned) {
+    fn adopt_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: u32, found: &Scanned) {
         self.adopt_lowers(kernel, domain, unit, next, found);
     }
 
-    fn adopt_aside(&mut self, domain: u32, unit: Unit) {
+    fn adopt_aside(&mut self, domain: Domain, unit: Unit) {
         if self.scheme == Scheme::SlcBuffer {
-            self.guards[domain as usize].buffers.push_back(unit);
+            self.guards[domain.index()].buffers.push_back(unit);
         }
     }
 
     /// Gives every domain a unit for backups, where the protection keeps one.
     fn reopen(&mut self, kernel: &mut Kernel) {
         if self.scheme.keeps_backups() {
-            for domain in 0..kernel.geometry().domains() {
-                let backup = &mut self.guards[domain as usize].backup;
+            for domain in kernel.geometry().all_domains() {
+                let backup = &mut self.guards[domain.index()].backup;
                 if backup.is_none() {
                     *backup = Some(kernel.set_aside(domain));
                 }
@@ -440,8 +440,8 @@ impl Mechanism for Paired {
 }
 
 impl Paired {
-    fn is_backup(&self, domain: u32, unit: Unit) -> bool {
-        self.guards[domain as usize].backup.is_some_and(|backup| backup.unit == unit)
+    fn is_backup(&self, domain: Domain, unit: Unit) -> bool {
+        self.guards[domain.index()].backup.is_some_and(|backup| backup.unit == unit)
     }
 }
 
@@ -450,7 +450,7 @@ mod tests {
     use base::{Cell, Dimensions, Lpn};
 
     use super::*;
-    use crate::sample;
+    use crate::sample::{self, FIRST};
 
     /// A kernel of one plane of MLC blocks, whose pages 0 and 1, 2 and 3 share cells, and a protection.
     fn protected(scheme: &str) -> (Kernel, Paired) {
@@ -465,15 +465,15 @@ mod tests {
     /// Writes pages of the host without asking what comes before them.
     fn write(kernel: &mut Kernel, paired: &mut Paired, lpns: std::ops::Range<u32>) -> Vec<Ppn> {
         let pages = sample::write(kernel, 0, lpns);
-        pages.iter().for_each(|&at| paired.note_program(kernel, 0, at, Cover::None));
+        pages.iter().for_each(|&at| paired.note_program(kernel, FIRST, at, Cover::None));
         pages
     }
 
     /// What comes before the next page.
     fn before(kernel: &mut Kernel, paired: &mut Paired, group: &mut Group) -> Option<Op> {
-        let at = kernel.next_place(0, 0);
+        let at = kernel.next_place(FIRST, 0);
         group.clear();
-        paired.before_page(kernel, 0, at, group)
+        paired.before_page(kernel, FIRST, at, group)
     }
 
     #[test]
@@ -484,9 +484,9 @@ mod tests {
         let lower = write(&mut kernel, &mut paired, 0..1)[0];
         assert_eq!(before(&mut kernel, &mut paired, &mut group), Some(Op::Combine));
         assert_eq!(group.pages(), [lower]);
-        let backup = paired.back_up(&kernel, 0, &[lower]).place.at;
+        let backup = paired.back_up(&kernel, FIRST, &[lower]).place.at;
         assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "it is covered");
-        assert_eq!(paired.elsewhere(0, lower), Some(Source::Page(backup)));
+        assert_eq!(paired.elsewhere(FIRST, lower), Some(Source::Page(backup)));
         write(&mut kernel, &mut paired, 1..3);
         kernel.forget(Lpn(2));
         assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "what is stale needs no backup");
@@ -496,15 +496,15 @@ mod tests {
     fn a_full_backup_block_is_erased_and_covers_nothing_then() {
         let (mut kernel, mut paired) = protected("lsb-backup");
         let lower = write(&mut kernel, &mut paired, 0..1)[0];
-        let unit = kernel.geometry().unit_of(paired.back_up(&kernel, 0, &[lower]).place.at);
+        let unit = kernel.geometry().unit_of(paired.back_up(&kernel, FIRST, &[lower]).place.at);
         for _ in 1..4 {
-            paired.back_up(&kernel, 0, &[lower]);
+            paired.back_up(&kernel, FIRST, &[lower]);
         }
         paired.guards[0].lowers.uncover(&kernel, unit);
         let mut group = Group::EMPTY;
         assert_eq!(before(&mut kernel, &mut paired, &mut group), Some(Op::Erase(unit)));
-        kernel.free_unit(0, unit);
-        assert!(paired.erased(&mut kernel, 0, unit, None), "it was this one's");
+        kernel.free_unit(FIRST, unit);
+        assert!(paired.erased(&mut kernel, FIRST, unit, None), "it was this one's");
         assert_eq!(before(&mut kernel, &mut paired, &mut group), Some(Op::Combine));
     }
 
@@ -513,18 +513,18 @@ mod tests {
         let (mut kernel, mut paired) = protected("gcmix");
         let pages = write(&mut kernel, &mut paired, 0..8);
         let unit = kernel.geometry().unit_of(pages[0]);
-        let job = kernel.take_victim(0, unit, Why::Pairing);
+        let job = kernel.take_victim(FIRST, unit, Why::Pairing);
         let lpn = kernel.detach(unit, pages[0]).expect("a valid page");
-        let at = kernel.place(0, 0, lpn).at;
-        paired.note_program(&kernel, 0, at, Cover::Copy(pages[0]));
+        let at = kernel.place(FIRST, 0, lpn).at;
+        paired.note_program(&kernel, FIRST, at, Cover::Copy(pages[0]));
         (1..8).for_each(|lpn| assert!(kernel.forget(Lpn(lpn)).is_some()));
-        kernel.set_pairing(0, Some(job));
-        paired.hold_victim(&mut kernel, 0);
-        assert_eq!(paired.erasable(&kernel, 0), None, "the copy is a lower page, and this its only cover");
+        kernel.set_pairing(FIRST, Some(job));
+        paired.hold_victim(&mut kernel, FIRST);
+        assert_eq!(paired.erasable(&kernel, FIRST), None, "the copy is a lower page, and this its only cover");
         let mut group = Group::EMPTY;
         assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "so that it needs no backup");
         write(&mut kernel, &mut paired, 1..2);
-        assert_eq!(paired.erasable(&kernel, 0), Some(unit), "its wordline is complete");
+        assert_eq!(paired.erasable(&kernel, FIRST), Some(unit), "its wordline is complete");
     }
 
     #[test]
@@ -533,10 +533,10 @@ mod tests {
         let lower = write(&mut kernel, &mut paired, 0..1)[0];
         let other = Ppn(lower.0 + 2);
         paired.guards[0].lowers.adopt(other, Cover::None);
-        let parity = paired.back_up(&kernel, 0, &[lower, other]).place.at;
-        assert_eq!(paired.elsewhere(0, lower), Some(Source::Parity(parity, other)));
-        assert_eq!(paired.elsewhere(0, other), Some(Source::Parity(parity, lower)));
-        assert!(paired.failed(&kernel, 0, parity), "the program of a backup is its own affair");
-        assert_eq!(paired.elsewhere(0, lower), None);
+        let parity = paired.back_up(&kernel, FIRST, &[lower, other]).place.at;
+        assert_eq!(paired.elsewhere(FIRST, lower), Some(Source::Parity(parity, other)));
+        assert_eq!(paired.elsewhere(FIRST, other), Some(Source::Parity(parity, lower)));
+        assert!(paired.failed(&kernel, FIRST, parity), "the program of a backup is its own affair");
+        assert_eq!(paired.elsewhere(FIRST, lower), None);
     }
 }

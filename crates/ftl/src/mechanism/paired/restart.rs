@@ -1,6 +1,6 @@
 //! What a protection finds after a power cut.
 
-use base::{Lpn, Ppn, Unit};
+use base::{Domain, Lpn, Ppn, Unit};
 
 use super::{Cover, Paired, Scheme};
 use crate::kernel::{Frontier, Kernel, Kind, Spare, parity_home};
@@ -58,10 +58,10 @@ pub(super) fn incomplete(kernel: &Kernel, next: u32) -> impl Iterator<Item = u32
 impl Paired {
     /// A unit was being filled up to a slot. One that holds backups goes on doing so, and what was merged last may lean on
     /// units that are not held any more: it is left as it is.
-    pub(super) fn adopt_open_unit(&mut self, kernel: &mut Kernel, domain: u32, unit: Unit, next: u32) -> bool {
+    pub(super) fn adopt_open_unit(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: u32) -> bool {
         let lsb_only = kernel.is_lsb_only(unit);
         if lsb_only && self.scheme.keeps_backups() {
-            self.guards[domain as usize].backup = Some(Frontier { unit, slot: next });
+            self.guards[domain.index()].backup = Some(Frontier { unit, slot: next });
             kernel.adopt_state(unit, UnitState::Aside);
             return true;
         }
@@ -69,7 +69,7 @@ impl Paired {
     }
 
     /// The lower pages of an active block's incomplete wordlines: unprotected, unless a backup is found.
-    pub(super) fn adopt_lowers(&mut self, kernel: &Kernel, domain: u32, unit: Unit, next: u32, found: &Scanned) {
+    pub(super) fn adopt_lowers(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: u32, found: &Scanned) {
         if found.lsb_only {
             return;
         }
@@ -78,7 +78,7 @@ impl Paired {
                 Slot::Holds(bits) if Spare::unpack(bits).is_some() => Cover::None,
                 _ => Cover::Lost,
             };
-            self.guards[domain as usize].lowers.adopt(kernel.geometry().ppn(unit, lower), cover);
+            self.guards[domain.index()].lowers.adopt(kernel.geometry().ppn(unit, lower), cover);
         }
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::slice;
 
-use base::{Geometry, Ppn};
+use base::{Domain, Geometry, Ppn};
 
 use super::lowers::Cover;
 use super::restart::incomplete;
@@ -28,8 +28,8 @@ pub(crate) fn bytes_of_state(geometry: &Geometry, policies: &Policies<'_>) -> u6
 
 impl Paired {
     /// Adds what a state holds of a domain.
-    pub(super) fn save_domain(&self, kernel: &Kernel, domain: u32, saved: &mut Saved<'_>) {
-        let guard = &self.guards[domain as usize];
+    pub(super) fn save_domain(&self, kernel: &Kernel, domain: Domain, saved: &mut Saved<'_>) {
+        let guard = &self.guards[domain.index()];
         let full = kernel.geometry().unit_slots();
         let kept = |unit, is_aside, filled| Kept { unit, is_aside, filled };
         saved.kept.extend(guard.backup.map(|backup| kept(backup.unit, true, backup.slot)));
@@ -53,7 +53,7 @@ impl Paired {
 
     /// Takes over the units that a state says are kept in a domain. Nothing if they cannot be. That no other units are kept
     /// is what the whole-state check finds.
-    pub(super) fn adopt_kept(&mut self, kernel: &Kernel, domain: u32, kept: &[Kept]) -> Option<()> {
+    pub(super) fn adopt_kept(&mut self, kernel: &Kernel, domain: Domain, kept: &[Kept]) -> Option<()> {
         let mut guard = Guard::default();
         for &Kept { unit, is_aside, filled } in kept {
             if kernel.geometry().domain_of_unit(unit) != domain {
@@ -70,7 +70,7 @@ impl Paired {
             }
         }
         let is_whole = self.scheme.keeps_backups() == guard.backup.is_some();
-        self.guards[domain as usize] = guard;
+        self.guards[domain.index()] = guard;
         is_whole.then_some(())
     }
 
@@ -78,7 +78,7 @@ impl Paired {
     pub(super) fn adopt_words(
         &mut self,
         kernel: &mut Kernel,
-        domain: u32,
+        domain: Domain,
         words: &mut slice::Iter<'_, u32>,
     ) -> Option<()> {
         let mut next = || words.next().copied();
@@ -93,7 +93,7 @@ impl Paired {
             (kernel.geometry().domain_of_unit(unit) == domain).then_some(Ppn(page))
         };
         let mut adopted = BTreeSet::new();
-        let guard = &mut self.guards[domain as usize];
+        let guard = &mut self.guards[domain.index()];
         for _ in 0..lowers {
             let at = Ppn(next()?);
             let cover = match [next()?, next()?, next()?] {
@@ -115,7 +115,7 @@ impl Paired {
 }
 
 /// The lower pages of a domain whose wordlines are not complete.
-fn open_lowers(kernel: &Kernel, domain: u32) -> BTreeSet<Ppn> {
+fn open_lowers(kernel: &Kernel, domain: Domain) -> BTreeSet<Ppn> {
     (0..kernel.streams().count())
         .filter_map(|stream| kernel.frontier(domain, stream))
         .filter(|frontier| !kernel.is_lsb_only(frontier.unit))

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use base::{Lpn, Ppn, Selection, Unit};
+use base::{Domain, Lpn, Ppn, Selection, Unit};
 
 use super::Mechanism;
 use crate::group::Group;
@@ -36,16 +36,16 @@ impl Twin {
 
 impl Mechanism for Twin {
     /// The dies of the chip (TBM section 5.2).
-    fn neighbours(&self, kernel: &Kernel, domain: u32) -> Range<u32> {
+    fn neighbours(&self, kernel: &Kernel, domain: Domain) -> Range<u32> {
         if kernel.geometry().unit_width == 1 || self.neighbours == 0.0 {
             return 0..0;
         }
         let dies = kernel.geometry().dies_per_chip;
-        let first = domain / dies * dies;
+        let first = domain.number() / dies * dies;
         first..first + dies
     }
 
-    fn goes_along(&self, kernel: &Kernel, domain: u32) -> bool {
+    fn goes_along(&self, kernel: &Kernel, domain: Domain) -> bool {
         let slots = kernel.geometry().unit_slots();
         let threshold = f64::from(kernel.budget().reserve * slots);
         let open = kernel.frontier(domain, 0).map_or(0, |frontier| slots - frontier.slot);
@@ -60,7 +60,14 @@ impl Mechanism for Twin {
     /// between planes: lone pages that fill the offset up; failing these, as many pages of the next offset
     /// as fit, which are then out of step. Pages of a group share a stream: that of the victim's next page.
     #[inline]
-    fn pick(&self, kernel: &Kernel, domain: u32, job: &mut Job, stream_of: &dyn Fn(Lpn) -> usize, group: &mut Group) {
+    fn pick(
+        &self,
+        kernel: &Kernel,
+        domain: Domain,
+        job: &mut Job,
+        stream_of: &dyn Fn(Lpn) -> usize,
+        group: &mut Group,
+    ) {
         if kernel.geometry().unit_width > 1 {
             Pick::new(kernel, domain, job, stream_of).into_group(self.pad, job, group);
         }
@@ -78,7 +85,7 @@ struct Pick<'a> {
 }
 
 impl<'a> Pick<'a> {
-    fn new(kernel: &'a Kernel, domain: u32, job: &Job, stream_of: &'a dyn Fn(Lpn) -> usize) -> Pick<'a> {
+    fn new(kernel: &'a Kernel, domain: Domain, job: &Job, stream_of: &'a dyn Fn(Lpn) -> usize) -> Pick<'a> {
         let width = kernel.geometry().unit_width;
         let splits = kernel.streams().split_victims() && !kernel.holds_map(job.unit);
         let stream = if kernel.holds_map(job.unit) {
@@ -190,7 +197,7 @@ mod tests {
     use super::*;
     use crate::kernel::Why;
     use crate::mechanism::All;
-    use crate::sample;
+    use crate::sample::{self, FIRST};
 
     fn die_of_two_planes(pages: u32) -> Geometry {
         Geometry::new(Dimensions {
@@ -211,14 +218,14 @@ mod tests {
         let first = sample::write(&mut kernel, 0, 0..slots)[0];
         let unit = kernel.geometry().unit_of(first);
         invalid.iter().for_each(|&lpn| assert!(kernel.forget(Lpn(lpn)).is_some()));
-        let mut job = kernel.take_victim(0, unit, Why::Room);
+        let mut job = kernel.take_victim(FIRST, unit, Why::Room);
         let mut groups = Vec::new();
         while kernel.valid_of(unit) > 0 {
             let mut group = Group::EMPTY;
-            all.pick(&kernel, 0, &mut job, &|_| 0, &mut group);
+            all.pick(&kernel, FIRST, &mut job, &|_| 0, &mut group);
             for &page in group.pages() {
                 let lpn = kernel.detach(unit, page).expect("a valid page");
-                kernel.place(0, 0, lpn);
+                kernel.place(FIRST, 0, lpn);
             }
             groups.push((group.pages().iter().map(|page| page.0 - first.0).collect(), group.pads));
         }

@@ -1,6 +1,6 @@
 //! Wear leveling: when cold data are moved off little-worn units.
 
-use base::{Choice, Param, ParamKind, Seam, Selection, Unit};
+use base::{Choice, Domain, Param, ParamKind, Seam, Selection, Unit};
 
 use super::Mechanism;
 use crate::kernel::{Kernel, Why};
@@ -68,16 +68,16 @@ impl WearLeveling {
 
 impl Mechanism for WearLeveling {
     /// Erases for wear leveling's own sake do not count, nor those of backups.
-    fn erased(&mut self, _: &mut Kernel, domain: u32, _: Unit, why: Option<Why>) -> bool {
+    fn erased(&mut self, _: &mut Kernel, domain: Domain, _: Unit, why: Option<Why>) -> bool {
         if let WearLeveling::Static(leveling) = self
             && why.is_some_and(|why| why != Why::Level)
         {
-            leveling.since_check[domain as usize] += 1;
+            leveling.since_check[domain.index()] += 1;
         }
         false
     }
 
-    fn due(&mut self, kernel: &Kernel, domain: u32) -> Option<(Unit, Why)> {
+    fn due(&mut self, kernel: &Kernel, domain: Domain) -> Option<(Unit, Why)> {
         match self {
             WearLeveling::None => None,
             WearLeveling::Static(leveling) => {
@@ -89,8 +89,8 @@ impl Mechanism for WearLeveling {
 
 impl Static {
     /// The closed unit of a domain to empty now, if any; asked between collections. `erases` is by unit.
-    fn due(&mut self, domain: u32, units: &[UnitRecord], erases: &[u32]) -> Option<Unit> {
-        let since = &mut self.since_check[domain as usize];
+    fn due(&mut self, domain: Domain, units: &[UnitRecord], erases: &[u32]) -> Option<Unit> {
+        let since = &mut self.since_check[domain.index()];
         if *since < self.period {
             return None;
         }
@@ -107,6 +107,7 @@ impl Static {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sample::FIRST;
 
     #[test]
     fn moves_the_least_erased_closed_unit_past_the_threshold() {
@@ -116,10 +117,10 @@ mod tests {
         let WearLeveling::Static(mut leveling) = WearLeveling::build(&selection, shape) else { unreachable!() };
         let unit = |state| UnitRecord { valid: 1, state, lsb_only: false };
         let units = [unit(UnitState::Closed), unit(UnitState::Free), unit(UnitState::Closed), unit(UnitState::Closed)];
-        assert_eq!(leveling.due(0, &units, &[5, 0, 6, 10]), None, "nothing was erased since");
+        assert_eq!(leveling.due(FIRST, &units, &[5, 0, 6, 10]), None, "nothing was erased since");
         leveling.since_check[0] += 1;
-        assert_eq!(leveling.due(0, &units, &[5, 0, 6, 9]), None, "4 apart, the free unit does not count");
+        assert_eq!(leveling.due(FIRST, &units, &[5, 0, 6, 9]), None, "4 apart, the free unit does not count");
         leveling.since_check[0] += 1;
-        assert_eq!(leveling.due(0, &units, &[5, 0, 6, 10]), Some(Unit::new(0)));
+        assert_eq!(leveling.due(FIRST, &units, &[5, 0, 6, 10]), Some(Unit::new(0)));
     }
 }
