@@ -5,7 +5,7 @@
 use base::{Cause, Domain, Lpn};
 
 use crate::group::Group;
-use crate::kernel::{Job, Why};
+use crate::kernel::{Job, Stream, Why};
 use crate::mechanism::{End, Mechanisms, Pending, Room, Under};
 use crate::ops::{Op, Step};
 use crate::page::Page;
@@ -150,7 +150,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// What has to be safe before the next pages of a stream are programmed: those that one command may hold.
-    fn before_row(&mut self, domain: Domain, stream: usize, group: &mut Group) -> Option<Step> {
+    fn before_row(&mut self, domain: Domain, stream: Stream, group: &mut Group) -> Option<Step> {
         if !self.mechanisms.guards_pages() {
             return None;
         }
@@ -159,7 +159,7 @@ impl<M: Mechanisms> Page<M> {
         let lanes = geometry.unit_width - geometry.lane_of_slot(geometry.unit_and_slot(first).1);
         (first.0..first.0 + lanes).find_map(|at| {
             let op = self.mechanisms.before_page(&mut self.kernel, domain, base::Ppn(at), group)?;
-            group.stream = stream as u8;
+            group.stream = stream;
             let cause = match op {
                 Op::Combine => Cause::Backup,
                 Op::Erase(unit) => self.erasure(domain, unit).cause,
@@ -190,7 +190,7 @@ impl<M: Mechanisms> Page<M> {
             (own.cursor, own.lone_cursor) = (job.cursor, job.lone_cursor);
         }
         let stream = self.stream_of_copy(domain, group.pages()[0]);
-        group.stream = stream as u8;
+        group.stream = stream;
         if self.mechanisms.guards_pages() {
             let picked = *group;
             group.clear();
@@ -203,7 +203,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Puts the pages of a victim that move next into a group.
-    fn pick(&self, domain: Domain, job: &mut Job, stream_of: &dyn Fn(Lpn) -> usize, group: &mut Group) {
+    fn pick(&self, domain: Domain, job: &mut Job, stream_of: &dyn Fn(Lpn) -> Stream, group: &mut Group) {
         self.mechanisms.pick(&self.kernel, domain, job, stream_of, group);
         if group.pages().is_empty() {
             // A state may say of a cursor what it will.
@@ -217,19 +217,19 @@ impl<M: Mechanisms> Page<M> {
     /// What has to be safe before the host page that waits is programmed.
     fn protect(&mut self, domain: Domain, group: &mut Group) -> Said {
         let Some(stream) = self.waiting[domain.index()] else { return Said::Nothing };
-        self.before_row(domain, usize::from(stream), group).map_or(Said::Nothing, Said::Step)
+        self.before_row(domain, stream, group).map_or(Said::Nothing, Said::Step)
     }
 
     /// The victim's pages that go under the host page that waits.
     fn under(&mut self, domain: Domain, group: &mut Group) -> Said {
         let Some(stream) = self.waiting[domain.index()] else { return Said::Nothing };
-        match self.mechanisms.under(&mut self.kernel, domain, usize::from(stream)) {
+        match self.mechanisms.under(&mut self.kernel, domain, stream) {
             Under::Nothing => Said::Nothing,
             Under::Erase => self.erase_kept(domain, group),
             Under::Collection => Said::FromTheTop,
             Under::Victim => {
                 let Some(mut job) = self.kernel.pairing(domain).copied() else { return Said::Nothing };
-                self.pick(domain, &mut job, &|_| usize::from(stream), group);
+                self.pick(domain, &mut job, &|_| stream, group);
                 group.stream = stream;
                 let cause = job.cause;
                 self.kernel.set_pairing(domain, Some(job));
@@ -239,7 +239,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Begins whatever has to be done before a frontier can open; `false` if it may open now.
-    pub(crate) fn make_room(&mut self, domain: Domain, stream: usize) -> bool {
+    pub(crate) fn make_room(&mut self, domain: Domain, stream: Stream) -> bool {
         if !self.kernel.is_short(domain) {
             return self.mechanisms.room(&mut self.kernel, domain, stream, Room::Early);
         }
@@ -248,7 +248,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Begins what makes room.
-    pub(crate) fn collect_for_room(&mut self, domain: Domain, stream: usize) {
+    pub(crate) fn collect_for_room(&mut self, domain: Domain, stream: Stream) {
         let begun = self.kernel.take_deferred(domain, Why::Room)
             || ROOM.iter().any(|&(turn, _)| match turn {
                 Some(turn) => {
@@ -276,7 +276,7 @@ impl<M: Mechanisms> Page<M> {
             if other == domain || self.is_busy(other) || !self.mechanisms.goes_along(&self.kernel, other) {
                 continue;
             }
-            if !self.mechanisms.room(&mut self.kernel, other, 0, Room::Forced) {
+            if !self.mechanisms.room(&mut self.kernel, other, Stream::FIRST, Room::Forced) {
                 // Near the threshold by a large measure, it may not have filled a unit yet.
                 let Some(unit) = self.kernel.choose(other) else { continue };
                 self.kernel.begin(other, unit, Why::Along);

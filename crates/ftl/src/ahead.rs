@@ -8,7 +8,7 @@
 
 use base::{Domain, Unit};
 
-use crate::kernel::Why;
+use crate::kernel::{Stream, Why};
 use crate::mechanism::Mechanisms;
 use crate::page::Page;
 
@@ -43,7 +43,8 @@ impl<M: Mechanisms> Page<M> {
     /// Whether a collection ahead of need can be suspended between two groups of pages: a foreground one finds a free
     /// unit then, the host's next page has a place, and planes that move pages together are in step.
     pub(crate) fn may_suspend(&self, domain: Domain) -> bool {
-        let host_has_room = self.on_demand || self.kernel.is_open(domain, 0) || !self.kernel.is_short(domain);
+        let host_has_room =
+            self.on_demand || self.kernel.is_open(domain, Stream::FIRST) || !self.kernel.is_short(domain);
         let has_room = self.kernel.free(domain) >= self.kernel.budget().for_a_victim && host_has_room;
         self.is_suspendable(domain) && has_room && self.copies_in_step(domain)
     }
@@ -54,20 +55,22 @@ impl<M: Mechanisms> Page<M> {
         if width == 1 {
             return true;
         }
-        let stream =
-            self.kernel.job(domain).map_or(0, |job| self.stream_of_victim(domain, job.unit, job.cursor * width));
+        let stream = self
+            .kernel
+            .job(domain)
+            .map_or(Stream::FIRST, |job| self.stream_of_victim(domain, job.unit, job.cursor * width));
         self.kernel
             .frontier(domain, stream)
             .is_none_or(|frontier| self.kernel.geometry().lane_of_slot(frontier.slot) == 0)
     }
 
     /// The stream of the next page that is copied from a victim.
-    fn stream_of_victim(&self, domain: Domain, unit: Unit, from: u32) -> usize {
+    fn stream_of_victim(&self, domain: Domain, unit: Unit, from: u32) -> Stream {
         let slot = self.kernel.next_valid(unit, from).or_else(|| self.kernel.next_valid(unit, 0));
         match slot {
             Some(slot) => self.stream_of_copy(domain, self.kernel.geometry().ppn(unit, slot)),
             None if self.kernel.holds_map(unit) => self.kernel.streams().of_map(),
-            None => self.kernel.streams().of_data() - 1,
+            None => self.kernel.streams().last_of_data(),
         }
     }
 

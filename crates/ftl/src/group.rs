@@ -2,6 +2,8 @@
 
 use base::Ppn;
 
+use crate::kernel::Stream;
+
 /// Blocks that a reclaim unit is wide at most, and so pages that a group holds at most.
 pub const MAX_LANES: usize = 16;
 
@@ -15,13 +17,13 @@ pub struct Group {
     /// Dummy pages to program behind them, so that the planes stay in step.
     pub pads: u8,
     /// The stream that the pages, and dummy pages, go to.
-    pub(crate) stream: u8,
+    pub(crate) stream: Stream,
     pages: [Ppn; MAX_LANES],
 }
 
 impl Group {
     /// No page.
-    pub const EMPTY: Group = Group { pages: [Ppn(0); MAX_LANES], len: 0, pads: 0, stream: 0 };
+    pub const EMPTY: Group = Group { pages: [Ppn(0); MAX_LANES], len: 0, pads: 0, stream: Stream::FIRST };
 
     /// Adds a page.
     ///

@@ -7,7 +7,7 @@ use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Unit};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Why};
+use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Stream, Why};
 use crate::mechanism::{Mechanisms, Origin, Placing};
 use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Placed, Put, Step};
 use crate::round_robin::Turns;
@@ -19,12 +19,12 @@ use crate::{Figures, OutOfMemory, Policies};
 struct Decided {
     step: Option<Step>,
     /// The stream of the pages that it programs.
-    stream: u8,
+    stream: Stream,
     group: Group,
 }
 
 impl Decided {
-    const NOTHING: Decided = Decided { step: None, stream: 0, group: Group::EMPTY };
+    const NOTHING: Decided = Decided { step: None, stream: Stream::FIRST, group: Group::EMPTY };
 }
 
 /// Page mapping with the mechanisms `M`.
@@ -36,7 +36,7 @@ pub(crate) struct Page<M> {
     /// Whether room is made before each host page; else a collection begins after the page that fills the active block.
     pub(crate) on_demand: bool,
     /// By domain: the stream of a host page that waits for what has to come before it.
-    pub(crate) waiting: Vec<Option<u8>>,
+    pub(crate) waiting: Vec<Option<Stream>>,
     /// By domain: what comes next.
     next: Vec<Decided>,
     /// Domains whose collection began along with another's, until the executor takes note.
@@ -142,15 +142,15 @@ impl<M: Mechanisms> Page<M> {
 
     /// The stream of a page that the host is about to write.
     #[inline]
-    fn host_stream(&self, lpn: Lpn, is_mapped: bool) -> usize {
-        if M::IS_PLAIN { 0 } else { self.mechanisms.host_stream(&self.kernel, lpn, is_mapped) }
+    fn host_stream(&self, lpn: Lpn, is_mapped: bool) -> Stream {
+        if M::IS_PLAIN { Stream::FIRST } else { self.mechanisms.host_stream(&self.kernel, lpn, is_mapped) }
     }
 
     /// The stream of a logical page that is about to be copied.
     #[inline]
-    pub(crate) fn copy_stream(&self, lpn: Lpn) -> usize {
+    pub(crate) fn copy_stream(&self, lpn: Lpn) -> Stream {
         if M::IS_PLAIN {
-            0
+            Stream::FIRST
         } else if lpn.0 >= self.kernel.user_pages() {
             self.kernel.streams().of_map()
         } else {
@@ -161,13 +161,13 @@ impl<M: Mechanisms> Page<M> {
     /// The stream that the data of a page are about to be copied to: that of the host page that they go under, or their
     /// own.
     #[inline]
-    pub(crate) fn stream_of_copy(&self, domain: Domain, from: Ppn) -> usize {
+    pub(crate) fn stream_of_copy(&self, domain: Domain, from: Ppn) -> Stream {
         if M::IS_PLAIN {
-            return 0;
+            return Stream::FIRST;
         }
         match self.waiting[domain.index()] {
-            Some(stream) if self.kernel.job(domain).is_none() => usize::from(stream),
-            _ => self.kernel.lpn_at(from).map_or(0, |lpn| self.copy_stream(lpn)),
+            Some(stream) if self.kernel.job(domain).is_none() => stream,
+            _ => self.kernel.lpn_at(from).map_or(Stream::FIRST, |lpn| self.copy_stream(lpn)),
         }
     }
 }
@@ -192,7 +192,7 @@ impl<M: Mechanisms> Page<M> {
         if !self.mechanisms.guards_pages() {
             return true;
         }
-        self.waiting[domain.index()] = Some(stream as u8);
+        self.waiting[domain.index()] = Some(stream);
         self.decide(domain, &mut Group::EMPTY.clone()).is_none()
     }
 
@@ -242,7 +242,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     #[inline(always)]
-    fn write_to(&mut self, domain: Domain, stream: usize, lpn: Lpn, old: Option<Ppn>) -> Placed {
+    fn write_to(&mut self, domain: Domain, stream: Stream, lpn: Lpn, old: Option<Ppn>) -> Placed {
         if let Some(old) = old {
             self.kernel.invalidate(old);
         }
@@ -260,8 +260,11 @@ impl<M: Mechanisms> Page<M> {
 
     /// Begins a collection if the host's active block is full and the domain is down to its reserve.
     pub(crate) fn collect_if_needed(&mut self, domain: Domain) {
-        if self.kernel.job(domain).is_none() && !self.kernel.is_open(domain, 0) && self.kernel.is_short(domain) {
-            self.collect_for_room(domain, 0);
+        if self.kernel.job(domain).is_none()
+            && !self.kernel.is_open(domain, Stream::FIRST)
+            && self.kernel.is_short(domain)
+        {
+            self.collect_for_room(domain, Stream::FIRST);
         }
     }
 
@@ -364,7 +367,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// Moves a page of a unit.
     #[inline(always)] // Once per page of a collection: a call would pass its result through memory.
-    fn copy_from(&mut self, domain: Domain, stream: usize, unit: Unit, from: Ppn) -> Option<Placed> {
+    fn copy_from(&mut self, domain: Domain, stream: Stream, unit: Unit, from: Ppn) -> Option<Placed> {
         let lpn = self.kernel.detach(unit, from)?;
         let place = self.kernel.place(domain, stream, lpn);
         if !M::IS_PLAIN {
@@ -383,8 +386,8 @@ impl<M: Mechanisms> Page<M> {
 
     /// The stream of the pages that the operation in hand programs.
     #[inline]
-    fn stream_in_hand(&self, domain: Domain) -> usize {
-        if M::IS_PLAIN { 0 } else { usize::from(self.next[domain.index()].stream) }
+    fn stream_in_hand(&self, domain: Domain) -> Stream {
+        if M::IS_PLAIN { Stream::FIRST } else { self.next[domain.index()].stream }
     }
 
     /// The place of a dummy page, which [`Group::pads`] or [`Op::Pad`] asked for.

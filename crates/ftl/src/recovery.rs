@@ -8,7 +8,7 @@
 
 use base::{Cause, Domain, Geometry, Lpn, Ppn, Unit};
 
-use crate::kernel::{Frontier, Kind, Spare};
+use crate::kernel::{Frontier, Kind, Spare, Stream};
 use crate::mechanism::{Mechanisms, Origin};
 use crate::ops::{Array, Erasure, Holds, Placed, Source};
 use crate::page::Page;
@@ -175,13 +175,14 @@ impl<M: Mechanisms> Page<M> {
             if self.mechanisms.adopt_open(&mut self.kernel, domain, unit, next) {
                 continue;
             }
-            let stream = usize::from(spare.stream);
-            if next < slots && stream < self.kernel.streams().of_data() {
+            if next < slots
+                && let Some(stream) = self.kernel.streams().of_byte(spare.stream)
+            {
                 self.kernel.adopt_frontier(domain, stream, Frontier { unit, slot: next });
             }
         }
         for domain in self.kernel.geometry().all_domains() {
-            for stream in 0..self.kernel.streams().of_data() {
+            for stream in self.kernel.streams().all_of_data() {
                 if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
                     let found = &scan[unit.index()];
                     self.mechanisms.adopt_frontier(&self.kernel, domain, unit, slot, found);
@@ -246,7 +247,7 @@ impl<M: Mechanisms> Page<M> {
     /// Places a page that is brought back.
     fn rescue(&mut self, rescue: &Rescue) -> Placed {
         let domain = self.kernel.geometry().domain_of_unit(self.kernel.geometry().unit_of(rescue.sources[0]));
-        let stream = usize::from(rescue.stream).min(self.kernel.streams().of_data() - 1);
+        let stream = self.kernel.streams().of_byte(rescue.stream).unwrap_or(self.kernel.streams().last_of_data());
         if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
             let next = self.kernel.geometry().ppn(unit, slot);
             if !self.mechanisms.may_rescue_to(&self.kernel, next) && self.kernel.free(domain) > 0 {
@@ -260,7 +261,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Places a page anew that lost its place.
-    pub(crate) fn rewrite(&mut self, domain: Domain, stream: usize, lpn: Lpn, source: Source) -> Placed {
+    pub(crate) fn rewrite(&mut self, domain: Domain, stream: Stream, lpn: Lpn, source: Source) -> Placed {
         if let Some(old) = self.kernel.lookup(lpn) {
             self.kernel.invalidate(old);
         }
@@ -271,7 +272,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Ends the filling of an active block before it is full.
-    pub(crate) fn seal(&mut self, domain: Domain, stream: usize) {
+    pub(crate) fn seal(&mut self, domain: Domain, stream: Stream) {
         let unit = self.kernel.close(domain, stream);
         self.mechanisms.sealed(&self.kernel, domain, unit);
         self.mechanisms.filled(&self.kernel, domain, unit);

@@ -4,7 +4,7 @@ use base::{Cell, Domain, Geometry, Lpn, ParamValue, Ppn, ProgramOrder, Selection
 
 use crate::Policies;
 use crate::allocation::Allocation;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Stream};
 use crate::mechanism::{All, Mechanisms as _, Plan};
 
 /// The first domain of a device.
@@ -53,6 +53,6 @@ pub(crate) fn kernel(geometry: Geometry, user_pages: u64, policies: &Policies<'_
 }
 
 /// Writes pages to a stream, and returns where they are.
-pub(crate) fn write(kernel: &mut Kernel, stream: usize, lpns: impl IntoIterator<Item = u32>) -> Vec<Ppn> {
+pub(crate) fn write(kernel: &mut Kernel, stream: Stream, lpns: impl IntoIterator<Item = u32>) -> Vec<Ppn> {
     lpns.into_iter().map(|lpn| kernel.place_new(FIRST, stream, Lpn(lpn), true).at).collect()
 }

@@ -2,7 +2,7 @@
 
 use base::{Domain, Unit};
 
-use super::{Frontier, Kernel};
+use super::{Frontier, Kernel, Stream};
 use crate::pool::FreePool;
 use crate::victim::{UnitRecord, UnitState, VictimPolicy};
 
@@ -45,8 +45,8 @@ impl Kernel {
 
     /// The stream that filled a unit last.
     #[inline]
-    pub(crate) fn stream_of(&self, unit: Unit) -> usize {
-        usize::from(self.filled_by[unit.index()])
+    pub(crate) fn stream_of(&self, unit: Unit) -> Stream {
+        self.filled_by[unit.index()]
     }
 
     /// Whether a unit holds pages of a map in flash.
@@ -128,13 +128,13 @@ impl Kernel {
     }
 
     /// After a restart: a unit goes on being filled from a slot on. The one that its stream filled before is closed.
-    pub(crate) fn adopt_frontier(&mut self, domain: Domain, stream: usize, frontier: Frontier) {
+    pub(crate) fn adopt_frontier(&mut self, domain: Domain, stream: Stream, frontier: Frontier) {
         if let Some(before) = self.replace_frontier(domain, stream, Some(frontier)) {
             let state = &mut self.units[before.unit.index()];
             state.state = if state.lsb_only { UnitState::Aside } else { UnitState::Closed };
             self.closed_at[before.unit.index()] = self.closings;
         }
-        self.filled_by[frontier.unit.index()] = stream as u8;
+        self.filled_by[frontier.unit.index()] = stream;
         self.units[frontier.unit.index()].state = UnitState::Open;
         self.closed_at[frontier.unit.index()] = 0;
     }

@@ -67,7 +67,7 @@ impl Kernel {
             return Err(format!("domain {number} counts {} valid pages and has {valid}", domain.valid));
         }
         let open: BTreeSet<Unit> = self.scan(number).in_state(UnitState::Open).collect();
-        let frontiers = (0..self.streams.count()).filter_map(|stream| self.frontier(number, stream));
+        let frontiers = self.streams.all().filter_map(|stream| self.frontier(number, stream));
         let filled: BTreeSet<Unit> = frontiers.clone().map(|frontier| frontier.unit).collect();
         if open != filled {
             return Err(format!("domain {number} has open units {open:?} and frontiers {filled:?}"));

@@ -136,7 +136,7 @@ impl Kernel {
         }
         state.state = UnitState::Collecting;
         let gain = self.geometry.unit_slots() - u32::from(state.valid);
-        let is_map = self.streams.is_map(usize::from(self.filled_by[unit.index()]));
+        let is_map = self.holds_map(unit);
         let cause = if is_map && why.cause() == Cause::Gc { Cause::Mapping } else { why.cause() };
         self.reverse.prefetch(self.geometry.ppn(unit, 0).index());
         Job { unit, why, cause, gain, cursor: 0, lone_cursor: 0, filled_at }

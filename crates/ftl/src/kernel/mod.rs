@@ -32,7 +32,7 @@ pub(crate) use place::{Frontier, Place};
 pub use saved::{Kept, Saved};
 pub use spare::IDENTITY;
 pub(crate) use spare::{Kind, Spare, parity_home};
-pub(crate) use streams::{Axis, Density, Streams};
+pub(crate) use streams::{Axis, Density, Stream, Streams};
 pub(crate) use wordlines::Wordlines;
 
 /// "No page" in the maps; it does not leave the kernel.
@@ -73,7 +73,7 @@ pub(crate) struct Kernel {
     closed_at: Vec<u32>,
     closings: u32,
     /// By unit: the stream that filled it last.
-    filled_by: Vec<u8>,
+    filled_by: Vec<Stream>,
     domains: Vec<DomainRecord>,
     /// By domain, the active blocks of the streams behind the first.
     others: Vec<PackedFrontier>,
@@ -151,7 +151,7 @@ impl Kernel {
             erases: vec![0; units],
             closed_at: vec![0; units],
             closings: 0,
-            filled_by: vec![0; units],
+            filled_by: vec![Stream::FIRST; units],
             domains: vec![domain; geometry.domains() as usize],
             others: vec![PackedFrontier::NONE; others],
             streams,

@@ -2,7 +2,7 @@
 
 use base::{Domain, Lpn, Ppn, Unit};
 
-use super::{Density, Kernel, PREFETCH_DISTANCE};
+use super::{Density, Kernel, PREFETCH_DISTANCE, Stream};
 use crate::pool::FreePool;
 use crate::victim::{UnitState, VictimPolicy};
 
@@ -42,21 +42,21 @@ pub(crate) struct Place {
 impl Kernel {
     /// The active block of a stream, if one is open.
     #[inline]
-    pub(crate) fn frontier(&self, domain: Domain, stream: usize) -> Option<Frontier> {
-        if stream == 0 {
+    pub(crate) fn frontier(&self, domain: Domain, stream: Stream) -> Option<Frontier> {
+        if stream.is_first() {
             self.domains[domain.index()].first.unpack()
         } else {
-            self.others[domain.index() * (self.streams.count() - 1) + stream - 1].unpack()
+            self.others[domain.index() * (self.streams.count() - 1) + stream.index() - 1].unpack()
         }
     }
 
     #[inline]
-    fn packed_frontier_mut(&mut self, domain: Domain, stream: usize) -> &mut PackedFrontier {
-        if stream == 0 {
+    fn packed_frontier_mut(&mut self, domain: Domain, stream: Stream) -> &mut PackedFrontier {
+        if stream.is_first() {
             &mut self.domains[domain.index()].first
         } else {
             let others = self.streams.count() - 1;
-            &mut self.others[domain.index() * others + stream - 1]
+            &mut self.others[domain.index() * others + stream.index() - 1]
         }
     }
 
@@ -64,7 +64,7 @@ impl Kernel {
     pub(super) fn replace_frontier(
         &mut self,
         domain: Domain,
-        stream: usize,
+        stream: Stream,
         frontier: Option<Frontier>,
     ) -> Option<Frontier> {
         let packed = frontier.map_or(PackedFrontier::NONE, |Frontier { unit, slot }| PackedFrontier {
@@ -76,13 +76,13 @@ impl Kernel {
 
     /// Whether a stream has an active block.
     #[inline]
-    pub(crate) fn is_open(&self, domain: Domain, stream: usize) -> bool {
+    pub(crate) fn is_open(&self, domain: Domain, stream: Stream) -> bool {
         self.frontier(domain, stream).is_some()
     }
 
     /// The active block of a stream, opened if need be.
     #[inline]
-    pub(crate) fn open_frontier(&mut self, domain: Domain, stream: usize) -> Frontier {
+    pub(crate) fn open_frontier(&mut self, domain: Domain, stream: Stream) -> Frontier {
         match self.frontier(domain, stream) {
             Some(frontier) => frontier,
             None => self.open(domain, stream),
@@ -90,11 +90,11 @@ impl Kernel {
     }
 
     #[cold]
-    fn open(&mut self, domain: Domain, stream: usize) -> Frontier {
+    fn open(&mut self, domain: Domain, stream: Stream) -> Frontier {
         let unit = self.pool.take(domain).expect("the reserve keeps a free unit for every frontier");
         self.units[unit.index()].state = UnitState::Open;
         self.units[unit.index()].lsb_only = self.streams.density(stream) == Density::LsbOnly;
-        self.filled_by[unit.index()] = stream as u8;
+        self.filled_by[unit.index()] = stream;
         self.domains[domain.index()].free -= 1;
         let frontier = Frontier { unit, slot: 0 };
         self.replace_frontier(domain, stream, Some(frontier));
@@ -103,14 +103,14 @@ impl Kernel {
 
     /// Where the next page of a stream goes; opens a unit if none is open.
     #[inline]
-    pub(crate) fn next_place(&mut self, domain: Domain, stream: usize) -> Ppn {
+    pub(crate) fn next_place(&mut self, domain: Domain, stream: Stream) -> Ppn {
         let frontier = self.open_frontier(domain, stream);
         self.geometry.ppn(frontier.unit, frontier.slot)
     }
 
     /// Places a page of the host, or of the map: logical time goes on with the host's.
     #[inline]
-    pub(crate) fn place_new(&mut self, domain: Domain, stream: usize, lpn: Lpn, is_host: bool) -> Place {
+    pub(crate) fn place_new(&mut self, domain: Domain, stream: Stream, lpn: Lpn, is_host: bool) -> Place {
         let state = &mut self.domains[domain.index()];
         state.clock += u64::from(is_host);
         state.valid += 1;
@@ -120,7 +120,7 @@ impl Kernel {
 
     /// Places a page at a frontier and points the map at it. Its old version was detached.
     #[inline(always)] // With a stream that is known, most of it is decided when it is compiled.
-    pub(crate) fn place(&mut self, domain: Domain, stream: usize, lpn: Lpn) -> Place {
+    pub(crate) fn place(&mut self, domain: Domain, stream: Stream, lpn: Lpn) -> Place {
         let Frontier { unit, slot } = self.open_frontier(domain, stream);
         let at = self.geometry.ppn(unit, slot);
         self.bind(lpn, at);
@@ -132,14 +132,14 @@ impl Kernel {
     }
 
     /// Uses up a slot of a frontier for a page that holds nothing.
-    pub(crate) fn place_dummy(&mut self, domain: Domain, stream: usize) -> Place {
+    pub(crate) fn place_dummy(&mut self, domain: Domain, stream: Stream) -> Place {
         let Frontier { unit, slot } = self.open_frontier(domain, stream);
         Place { at: self.geometry.ppn(unit, slot), filled: self.advance(domain, stream, unit, slot) }
     }
 
     /// Moves a frontier past a slot. Returns the unit if it is filled.
     #[inline]
-    fn advance(&mut self, domain: Domain, stream: usize, unit: Unit, slot: u32) -> Option<Unit> {
+    fn advance(&mut self, domain: Domain, stream: Stream, unit: Unit, slot: u32) -> Option<Unit> {
         let next = self.streams.slot_after(stream, slot);
         if next == self.geometry.unit_slots() {
             self.close(domain, stream);
@@ -154,7 +154,7 @@ impl Kernel {
     /// # Panics
     /// If none is open.
     #[cold]
-    pub(crate) fn close(&mut self, domain: Domain, stream: usize) -> Unit {
+    pub(crate) fn close(&mut self, domain: Domain, stream: Stream) -> Unit {
         let Frontier { unit, .. } = self.replace_frontier(domain, stream, None).expect("an active block is closed");
         self.closings += 1;
         self.closed_at[unit.index()] = self.closings;

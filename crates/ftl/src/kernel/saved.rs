@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use base::{Domain, Unit};
 use engine::FlatArray;
 
-use super::{Density, Frontier, Job, Kernel, NONE, Why, shape_of};
+use super::{Density, Frontier, Job, Kernel, NONE, Stream, Why, shape_of};
 use crate::pool::AnyPool;
 use crate::victim::{AnyVictim, UnitRecord, UnitState, VictimPolicy, chance_by_domain};
 use crate::{OutOfMemory, Policies};
@@ -66,7 +66,7 @@ impl Kernel {
     /// If a collection is in progress.
     pub(crate) fn save(&self) -> Saved<'_> {
         assert!(self.domains.iter().all(|domain| domain.job.is_none()), "saved between collections only");
-        let streams = 0..self.streams.count();
+        let streams = self.streams.all();
         let domains = self.geometry.all_domains();
         let frontiers = domains.flat_map(|domain| streams.clone().map(move |stream| self.frontier(domain, stream)));
         Saved {
@@ -74,7 +74,7 @@ impl Kernel {
             reverse: Cow::Borrowed(&self.reverse),
             erases: Cow::Borrowed(&self.erases),
             closed_at: Cow::Borrowed(&self.closed_at),
-            filled_by: self.filled_by.iter().copied().map(u32::from).collect(),
+            filled_by: self.filled_by.iter().map(|stream| u32::from(stream.byte())).collect(),
             frontiers: frontiers.map(|frontier| frontier.map(|open| (open.unit, open.slot))).collect(),
             kept: Vec::new(),
             of_mechanisms: Vec::new(),
@@ -105,13 +105,13 @@ impl Kernel {
         self.erases.copy_from_slice(&saved.erases);
         self.closed_at.copy_from_slice(&saved.closed_at);
         self.closings = saved.closed_at.iter().copied().max().unwrap_or(0);
-        self.filled_by = saved.filled_by.iter().map(|&stream| stream as u8).collect();
+        self.filled_by = saved.filled_by.iter().map(|&stream| Stream::new(stream as usize)).collect();
         let streams = self.streams.count();
         for (index, &open) in saved.frontiers.iter().enumerate() {
-            let (domain, stream) = (Domain::new((index / streams) as u32), index % streams);
+            let (domain, stream) = (Domain::new((index / streams) as u32), Stream::new(index % streams));
             self.replace_frontier(domain, stream, open.map(|(unit, slot)| Frontier { unit, slot }));
             if let Some((unit, _)) = open {
-                self.filled_by[unit.index()] = stream as u8;
+                self.filled_by[unit.index()] = stream;
             }
         }
         self.recount(saved);

@@ -138,7 +138,7 @@ impl Kernel {
 
     /// The stream whose frontier a page was placed at: that of its unit.
     fn stream_byte(&self, at: Ppn) -> u8 {
-        self.filled_by[self.geometry.unit_of(at).index()]
+        self.stream_of(self.geometry.unit_of(at)).byte()
     }
 }
 

@@ -6,6 +6,40 @@
 /// The most streams that a domain can have: each may hold a block open, and a spare area names its stream.
 const MAX_STREAMS: usize = 64;
 
+/// A stream of a domain, by number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(transparent)]
+pub(crate) struct Stream(u8);
+
+impl Stream {
+    /// The first class on every axis.
+    pub(crate) const FIRST: Stream = Stream(0);
+
+    /// The stream of that number, which is less than how many there are.
+    #[inline]
+    pub(crate) const fn new(number: usize) -> Stream {
+        Stream(number as u8)
+    }
+
+    /// The number as an index into an array by streams.
+    #[inline]
+    pub(crate) const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    /// The number as spare areas and saved states keep it.
+    #[inline]
+    pub(crate) const fn byte(self) -> u8 {
+        self.0
+    }
+
+    /// Whether it is [`Stream::FIRST`].
+    #[inline]
+    pub(crate) const fn is_first(self) -> bool {
+        self.0 == 0
+    }
+}
+
 /// How many axes there are.
 pub(crate) const AXES: usize = 2;
 
@@ -83,20 +117,40 @@ impl Streams {
 
     /// The stream of a class on each axis.
     #[inline]
-    pub(crate) fn at(&self, classes: [usize; AXES]) -> usize {
-        classes.iter().zip(self.strides).map(|(class, stride)| class * stride).sum()
+    pub(crate) fn at(&self, classes: [usize; AXES]) -> Stream {
+        Stream::new(classes.iter().zip(self.strides).map(|(class, stride)| class * stride).sum())
     }
 
-    /// All of them.
+    /// How many there are.
     #[inline]
     pub(crate) fn count(&self) -> usize {
         self.data + usize::from(self.has_map)
     }
 
-    /// Those of data.
+    /// All of them, in order.
+    pub(crate) fn all(&self) -> impl Iterator<Item = Stream> + Clone + use<> {
+        (0..self.count()).map(Stream::new)
+    }
+
+    /// All of data, in order.
+    pub(crate) fn all_of_data(&self) -> impl DoubleEndedIterator<Item = Stream> + Clone + use<> {
+        (0..self.data).map(Stream::new)
+    }
+
+    /// How many there are of data.
     #[inline]
     pub(crate) fn of_data(&self) -> usize {
         self.data
+    }
+
+    /// The last one of data: the last class on every axis.
+    pub(crate) fn last_of_data(&self) -> Stream {
+        Stream::new(self.data - 1)
+    }
+
+    /// The stream of data that a spare area names.
+    pub(crate) fn of_byte(&self, byte: u8) -> Option<Stream> {
+        (usize::from(byte) < self.data).then_some(Stream(byte))
     }
 
     /// Whether the pages of one victim may be copied to different streams.
@@ -110,27 +164,27 @@ impl Streams {
     /// # Panics
     /// If the map is not in flash.
     #[inline]
-    pub(crate) fn of_map(&self) -> usize {
+    pub(crate) fn of_map(&self) -> Stream {
         assert!(self.has_map, "the map is in flash");
-        self.data
+        Stream::new(self.data)
     }
 
     /// Whether a stream is that of the map's pages.
     #[inline]
-    pub(crate) fn is_map(&self, stream: usize) -> bool {
-        self.has_map && stream == self.data
+    pub(crate) fn is_map(&self, stream: Stream) -> bool {
+        self.has_map && stream.index() == self.data
     }
 
     /// How the blocks of a stream are used.
     #[inline]
-    pub(crate) fn density(&self, stream: usize) -> Density {
-        if self.lsb_only >> stream & 1 == 0 { Density::Full } else { Density::LsbOnly }
+    pub(crate) fn density(&self, stream: Stream) -> Density {
+        if self.lsb_only >> stream.0 & 1 == 0 { Density::Full } else { Density::LsbOnly }
     }
 
     /// The slot that a stream fills after a slot; the number of slots if there is none.
     #[inline]
-    pub(crate) fn slot_after(&self, stream: usize, slot: u32) -> u32 {
-        if self.lsb_only >> stream & 1 == 0 { slot + 1 } else { u32::from(self.next_lsb[slot as usize]) }
+    pub(crate) fn slot_after(&self, stream: Stream, slot: u32) -> u32 {
+        if self.lsb_only >> stream.0 & 1 == 0 { slot + 1 } else { u32::from(self.next_lsb[slot as usize]) }
     }
 }
 
@@ -143,10 +197,10 @@ mod tests {
         let regions = Axis { classes: 3, lsb_only: None, splits: true };
         let buffered = Axis { classes: 2, lsb_only: Some(0), splits: false };
         let streams = Streams::new([regions, buffered], true, || vec![2, 2, 4, 4]);
-        assert_eq!((streams.count(), streams.of_data(), streams.of_map()), (7, 6, 6));
-        assert_eq!([[0, 0], [2, 0], [0, 1], [2, 1]].map(|classes| streams.at(classes)), [0, 2, 3, 5]);
-        let full: Vec<usize> = (0..7).filter(|&stream| streams.density(stream) == Density::Full).collect();
-        assert_eq!(full, [3, 4, 5, 6]);
-        assert_eq!((streams.slot_after(1, 0), streams.slot_after(4, 0)), (2, 1));
+        assert_eq!((streams.count(), streams.of_data(), streams.of_map().index()), (7, 6, 6));
+        assert_eq!([[0, 0], [2, 0], [0, 1], [2, 1]].map(|classes| streams.at(classes).index()), [0, 2, 3, 5]);
+        let full = streams.all().filter(|&stream| streams.density(stream) == Density::Full).map(Stream::index);
+        assert_eq!(full.collect::<Vec<_>>(), [3, 4, 5, 6]);
+        assert_eq!((streams.slot_after(Stream::new(1), 0), streams.slot_after(Stream::new(4), 0)), (2, 1));
     }
 }

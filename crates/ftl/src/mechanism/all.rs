@@ -12,7 +12,7 @@ use super::twin::Twin;
 use super::wear::WearLeveling;
 use super::*;
 use crate::Bytes;
-use crate::kernel::{Axis, Budget, Streams, Wordlines};
+use crate::kernel::{Axis, Budget, Stream, Streams, Wordlines};
 
 /// No mechanism.
 pub(crate) struct Plain;
@@ -114,7 +114,7 @@ impl Mechanism for All {
         kernel: &Kernel,
         domain: Domain,
         job: &mut Job,
-        stream_of: &dyn Fn(Lpn) -> usize,
+        stream_of: &dyn Fn(Lpn) -> Stream,
         group: &mut Group,
     ) {
         self.twin.pick(kernel, domain, job, stream_of, group);
@@ -227,11 +227,11 @@ impl Mechanism for All {
         first!(self, it => it.before_page(kernel, domain, at, group))
     }
 
-    fn under(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize) -> Under {
+    fn under(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream) -> Under {
         self.paired.as_mut().map_or(Under::Nothing, |it| it.under(kernel, domain, stream))
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize, turn: Room) -> bool {
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, turn: Room) -> bool {
         first!(self, it => it.room(kernel, domain, stream, turn).then_some(())).is_some()
     }
 
@@ -305,13 +305,13 @@ impl Mechanisms for All {
     }
 
     #[inline]
-    fn host_stream(&self, kernel: &Kernel, lpn: Lpn, is_mapped: bool) -> usize {
+    fn host_stream(&self, kernel: &Kernel, lpn: Lpn, is_mapped: bool) -> Stream {
         let paired = self.paired.as_ref().map_or(0, |it| it.host_class(lpn, is_mapped));
         kernel.streams().at([self.separation.host_class(lpn, is_mapped), paired])
     }
 
     #[inline]
-    fn copy_stream(&self, kernel: &Kernel, lpn: Lpn) -> usize {
+    fn copy_stream(&self, kernel: &Kernel, lpn: Lpn) -> Stream {
         let paired = self.paired.as_ref().map_or(0, |it| it.copy_class(lpn));
         kernel.streams().at([self.separation.copy_class(lpn), paired])
     }

@@ -20,7 +20,7 @@ use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Unit};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Job, Kept, Kernel, Needs, Place, Saved, Spare, Why};
+use crate::kernel::{Job, Kept, Kernel, Needs, Place, Saved, Spare, Stream, Why};
 use crate::ops::{Op, Source};
 use crate::scan::{Rescue, Scanned};
 use crate::{Figures, OutOfMemory, Policies};
@@ -176,7 +176,7 @@ pub(crate) trait Mechanism {
         kernel: &Kernel,
         domain: Domain,
         job: &mut Job,
-        stream_of: &dyn Fn(Lpn) -> usize,
+        stream_of: &dyn Fn(Lpn) -> Stream,
         group: &mut Group,
     ) {
     }
@@ -273,12 +273,12 @@ pub(crate) trait Mechanism {
     }
 
     /// What goes under the next host page of a stream.
-    fn under(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize) -> Under {
+    fn under(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream) -> Under {
         Under::Nothing
     }
 
     /// Makes room for a stream, in its turn. Returns whether something was begun that does.
-    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize, turn: Room) -> bool {
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, turn: Room) -> bool {
         false
     }
 
@@ -339,13 +339,13 @@ pub(crate) trait Mechanisms: Mechanism + Sized {
     fn build(kernel: &mut Kernel, policies: &Policies<'_>, allocation: &Allocation) -> Result<Self, OutOfMemory>;
 
     /// The stream of a page that the host is about to write.
-    fn host_stream(&self, _kernel: &Kernel, _lpn: Lpn, _is_mapped: bool) -> usize {
-        0
+    fn host_stream(&self, _kernel: &Kernel, _lpn: Lpn, _is_mapped: bool) -> Stream {
+        Stream::FIRST
     }
 
     /// The stream of a page of data that is about to be copied.
-    fn copy_stream(&self, _kernel: &Kernel, _lpn: Lpn) -> usize {
-        0
+    fn copy_stream(&self, _kernel: &Kernel, _lpn: Lpn) -> Stream {
+        Stream::FIRST
     }
 
     /// What the spare area of a page says of it, besides what the kernel knows.

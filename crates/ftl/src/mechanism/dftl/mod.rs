@@ -44,7 +44,7 @@ use base::{Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Unit};
 use super::{Combined, End, Mechanism, Origin, Pending, Placing, Room};
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Job, Kept, Kernel, Needs, Saved, Why};
+use crate::kernel::{Job, Kept, Kernel, Needs, Saved, Stream, Why};
 use crate::ops::Op;
 use crate::{OutOfMemory, Policies};
 use cache::{Cache, NONE};
@@ -548,7 +548,7 @@ impl Mechanism for Dftl {
         self.moved_update(kernel, domain, group).map_or(End::Erase, End::Act)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: Domain, _: usize, source: Room) -> bool {
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, _: Stream, source: Room) -> bool {
         source == Room::Forced && self.compact(kernel, domain, Why::Room)
     }
 

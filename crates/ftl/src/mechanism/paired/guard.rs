@@ -4,7 +4,7 @@ use base::{Domain, Ppn};
 
 use super::{Cover, Paired, Scheme};
 use crate::group::Group;
-use crate::kernel::{Kernel, Place, Why};
+use crate::kernel::{Kernel, Place, Stream, Why};
 use crate::mechanism::{Combined, End};
 use crate::ops::Op;
 
@@ -128,7 +128,7 @@ impl Paired {
     }
 
     /// The stream's buffer is full: its oldest unit is merged.
-    pub(super) fn merge_full_buffer(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize) -> bool {
+    pub(super) fn merge_full_buffer(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream) -> bool {
         let is_full = self.guards[domain.index()].buffers.len() as u32 >= self.buffer_units.max(1);
         let is_buffer = kernel.streams().density(stream) == crate::kernel::Density::LsbOnly;
         is_buffer && is_full && self.merge_oldest_buffer(kernel, domain)

@@ -1,7 +1,7 @@
 //! GCMix: the valid pages of a victim under the pages that the host writes (GCMix, section 4).
 
 use super::{Mechanism as _, Paired, Scheme};
-use crate::kernel::{Kernel, Why};
+use crate::kernel::{Kernel, Stream, Why};
 use crate::mechanism::Under;
 use base::Domain;
 
@@ -18,14 +18,14 @@ pub(super) fn can_empty_any_victim(kernel: &Kernel, domain: Domain) -> bool {
         return true;
     }
     let slots = kernel.geometry().unit_slots();
-    let frontiers = (0..kernel.streams().count()).filter_map(|stream| kernel.frontier(domain, stream));
+    let frontiers = kernel.streams().all().filter_map(|stream| kernel.frontier(domain, stream));
     let open: u32 = frontiers.map(|frontier| slots - frontier.slot).sum();
     free * slots + open > streams * slots + kernel.wordlines().most_open()
 }
 
 impl Paired {
     /// What goes under the next host page of a stream.
-    pub(super) fn page_under(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize) -> Under {
+    pub(super) fn page_under(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream) -> Under {
         if self.scheme != Scheme::Mixing {
             return Under::Nothing;
         }

@@ -29,7 +29,7 @@ use base::{Cause, Choice, Domain, Geometry, Param, ParamKind, Ppn, Seam, Unit};
 
 use super::{End, Mechanism, Origin, Placing, Room, Under};
 use crate::group::Group;
-use crate::kernel::{Axis, Frontier, Kept, Kernel, Needs, Saved, Spare, Why};
+use crate::kernel::{Axis, Frontier, Kept, Kernel, Needs, Saved, Spare, Stream, Why};
 use crate::ops::{Op, Source};
 use crate::scan::{Rescue, Scanned};
 use crate::victim::UnitState;
@@ -376,11 +376,11 @@ impl Mechanism for Paired {
         self.protect(kernel, domain, at, group)
     }
 
-    fn under(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize) -> Under {
+    fn under(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream) -> Under {
         self.page_under(kernel, domain, stream)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: usize, source: Room) -> bool {
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, source: Room) -> bool {
         match source {
             Room::Early => self.merge_full_buffer(kernel, domain, stream),
             Room::Kept => self.give_up_kept(kernel, domain),
@@ -464,14 +464,14 @@ mod tests {
 
     /// Writes pages of the host without asking what comes before them.
     fn write(kernel: &mut Kernel, paired: &mut Paired, lpns: std::ops::Range<u32>) -> Vec<Ppn> {
-        let pages = sample::write(kernel, 0, lpns);
+        let pages = sample::write(kernel, Stream::FIRST, lpns);
         pages.iter().for_each(|&at| paired.note_program(kernel, FIRST, at, Cover::None));
         pages
     }
 
     /// What comes before the next page.
     fn before(kernel: &mut Kernel, paired: &mut Paired, group: &mut Group) -> Option<Op> {
-        let at = kernel.next_place(FIRST, 0);
+        let at = kernel.next_place(FIRST, Stream::FIRST);
         group.clear();
         paired.before_page(kernel, FIRST, at, group)
     }
@@ -515,7 +515,7 @@ mod tests {
         let unit = kernel.geometry().unit_of(pages[0]);
         let job = kernel.take_victim(FIRST, unit, Why::Pairing);
         let lpn = kernel.detach(unit, pages[0]).expect("a valid page");
-        let at = kernel.place(FIRST, 0, lpn).at;
+        let at = kernel.place(FIRST, Stream::FIRST, lpn).at;
         paired.note_program(&kernel, FIRST, at, Cover::Copy(pages[0]));
         (1..8).for_each(|lpn| assert!(kernel.forget(Lpn(lpn)).is_some()));
         kernel.set_pairing(FIRST, Some(job));

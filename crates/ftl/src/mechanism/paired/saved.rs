@@ -116,7 +116,9 @@ impl Paired {
 
 /// The lower pages of a domain whose wordlines are not complete.
 fn open_lowers(kernel: &Kernel, domain: Domain) -> BTreeSet<Ppn> {
-    (0..kernel.streams().count())
+    kernel
+        .streams()
+        .all()
         .filter_map(|stream| kernel.frontier(domain, stream))
         .filter(|frontier| !kernel.is_lsb_only(frontier.unit))
         .flat_map(|frontier| {

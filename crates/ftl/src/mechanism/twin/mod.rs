@@ -11,7 +11,7 @@ use base::{Domain, Lpn, Ppn, Selection, Unit};
 
 use super::Mechanism;
 use crate::group::Group;
-use crate::kernel::{Job, Kernel};
+use crate::kernel::{Job, Kernel, Stream};
 
 /// A victim with fewer invalid pages, in multiples of its width, is never padded: room must be gained.
 const PAD_MIN_INVALID_ROWS: u32 = 4;
@@ -48,7 +48,7 @@ impl Mechanism for Twin {
     fn goes_along(&self, kernel: &Kernel, domain: Domain) -> bool {
         let slots = kernel.geometry().unit_slots();
         let threshold = f64::from(kernel.budget().reserve * slots);
-        let open = kernel.frontier(domain, 0).map_or(0, |frontier| slots - frontier.slot);
+        let open = kernel.frontier(domain, Stream::FIRST).map_or(0, |frontier| slots - frontier.slot);
         let free_pages = f64::from(kernel.free(domain) * slots + open);
         free_pages <= threshold * (1.0 + self.neighbours)
     }
@@ -65,7 +65,7 @@ impl Mechanism for Twin {
         kernel: &Kernel,
         domain: Domain,
         job: &mut Job,
-        stream_of: &dyn Fn(Lpn) -> usize,
+        stream_of: &dyn Fn(Lpn) -> Stream,
         group: &mut Group,
     ) {
         if kernel.geometry().unit_width > 1 {
@@ -79,13 +79,13 @@ struct Pick<'a> {
     kernel: &'a Kernel,
     unit: Unit,
     /// The stream of the pages, and what tells it; nothing where copies have but one.
-    stream: Option<(usize, &'a dyn Fn(Lpn) -> usize)>,
+    stream: Option<(Stream, &'a dyn Fn(Lpn) -> Stream)>,
     /// The plane at which the stream's active block stands.
     lane: u32,
 }
 
 impl<'a> Pick<'a> {
-    fn new(kernel: &'a Kernel, domain: Domain, job: &Job, stream_of: &'a dyn Fn(Lpn) -> usize) -> Pick<'a> {
+    fn new(kernel: &'a Kernel, domain: Domain, job: &Job, stream_of: &'a dyn Fn(Lpn) -> Stream) -> Pick<'a> {
         let width = kernel.geometry().unit_width;
         let splits = kernel.streams().split_victims() && !kernel.holds_map(job.unit);
         let stream = if kernel.holds_map(job.unit) {
@@ -93,7 +93,7 @@ impl<'a> Pick<'a> {
         } else if splits {
             let next = kernel.next_valid(job.unit, job.cursor * width).or_else(|| kernel.next_valid(job.unit, 0));
             let next = next.and_then(|slot| kernel.lpn_at(kernel.geometry().ppn(job.unit, slot)));
-            next.map_or(0, stream_of)
+            next.map_or(Stream::FIRST, stream_of)
         } else {
             // All pages of data go to one, whichever is asked for.
             stream_of(Lpn(0))
@@ -215,17 +215,17 @@ mod tests {
         let policies = sample::policies(&[("reclaim_unit", "twin", params)], Cell::Slc);
         let (mut kernel, all): (Kernel, All) = sample::kernel(die_of_two_planes(pages), 32, &policies);
         let slots = 2 * pages;
-        let first = sample::write(&mut kernel, 0, 0..slots)[0];
+        let first = sample::write(&mut kernel, Stream::FIRST, 0..slots)[0];
         let unit = kernel.geometry().unit_of(first);
         invalid.iter().for_each(|&lpn| assert!(kernel.forget(Lpn(lpn)).is_some()));
         let mut job = kernel.take_victim(FIRST, unit, Why::Room);
         let mut groups = Vec::new();
         while kernel.valid_of(unit) > 0 {
             let mut group = Group::EMPTY;
-            all.pick(&kernel, FIRST, &mut job, &|_| 0, &mut group);
+            all.pick(&kernel, FIRST, &mut job, &|_| Stream::FIRST, &mut group);
             for &page in group.pages() {
                 let lpn = kernel.detach(unit, page).expect("a valid page");
-                kernel.place(FIRST, 0, lpn);
+                kernel.place(FIRST, Stream::FIRST, lpn);
             }
             groups.push((group.pages().iter().map(|page| page.0 - first.0).collect(), group.pads));
         }
