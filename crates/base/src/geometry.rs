@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Die, Domain, Ppn, Unit};
+use crate::ids::{Die, Domain, Ppn, Slot, Unit};
 
 /// Bits stored per cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -366,9 +366,9 @@ impl Geometry {
 
     /// The reclaim unit and the slot in it of a page.
     #[inline]
-    pub fn unit_and_slot(&self, ppn: Ppn) -> (Unit, u32) {
+    pub fn unit_and_slot(&self, ppn: Ppn) -> (Unit, Slot) {
         let (unit, slot) = self.unit_slots.split(ppn.0);
-        (Unit::new(unit), slot)
+        (Unit::new(unit), Slot::new(slot))
     }
 
     /// The reclaim unit of a page.
@@ -379,8 +379,38 @@ impl Geometry {
 
     /// The page at a slot of a reclaim unit.
     #[inline]
-    pub fn ppn(&self, unit: Unit, slot: u32) -> Ppn {
-        Ppn(unit.number() * self.unit_slots() + slot)
+    pub fn ppn(&self, unit: Unit, slot: Slot) -> Ppn {
+        Ppn(unit.number() * self.unit_slots() + slot.number())
+    }
+
+    /// The slot of a page offset on one of a unit's planes.
+    #[inline]
+    pub fn slot_at(&self, page: u32, lane: u32) -> Slot {
+        Slot::new(page * self.unit_width + lane)
+    }
+
+    /// The slot behind the last one of a unit: where a filled unit's next page would go.
+    #[inline]
+    pub fn end_slot(&self) -> Slot {
+        Slot::new(self.unit_slots())
+    }
+
+    /// A slot so many further on, or the last one.
+    #[inline]
+    pub fn slot_ahead(&self, slot: Slot, by: u32) -> Slot {
+        Slot::new((slot.number() + by).min(self.unit_slots() - 1))
+    }
+
+    /// The slots of a unit from one on.
+    #[inline]
+    pub fn slots_from(&self, slot: Slot) -> impl Iterator<Item = Slot> + Clone + use<> {
+        (slot.number()..self.unit_slots()).map(Slot::new)
+    }
+
+    /// How many these are.
+    #[inline]
+    pub fn slots_left(&self, slot: Slot) -> u32 {
+        self.unit_slots() - slot.number()
     }
 
     /// The domain of a reclaim unit.
@@ -418,24 +448,23 @@ impl Geometry {
         self.dies_per_channel.quotient(die.number())
     }
 
-    /// The global block number (plane-major) of the block of `unit` that holds `slot`.
+    /// The global block number (plane-major) of a unit's block on one of its planes.
     #[inline]
-    pub fn block_of(&self, unit: Unit, slot: u32) -> u32 {
+    pub fn block_of(&self, unit: Unit, lane: u32) -> u32 {
         let (domain, offset) = self.units_per_domain.split(unit.number());
-        let lane = self.lane_of_slot(slot);
         (domain * self.unit_width + lane) * self.blocks_per_plane + offset
     }
 
     /// The page offset, inside its block, of a slot.
     #[inline]
-    pub fn page_of_slot(&self, slot: u32) -> u32 {
-        self.width.quotient(slot)
+    pub fn page_of_slot(&self, slot: Slot) -> u32 {
+        self.width.quotient(slot.number())
     }
 
     /// Which block of its unit, counted by plane, a slot lies in.
     #[inline]
-    pub fn lane_of_slot(&self, slot: u32) -> u32 {
-        self.width.split(slot).1
+    pub fn lane_of_slot(&self, slot: Slot) -> u32 {
+        self.width.split(slot.number()).1
     }
 
     /// Where a page is.
@@ -443,7 +472,7 @@ impl Geometry {
     pub fn place(&self, ppn: Ppn) -> Place {
         let (unit, slot) = self.unit_and_slot(ppn);
         let (domain, block_offset) = self.units_per_domain.split(unit.number());
-        let (page, lane) = self.width.split(slot);
+        let (page, lane) = self.width.split(slot.number());
         let plane = domain * self.unit_width + lane;
         Place { plane, block: plane * self.blocks_per_plane + block_offset, page }
     }
@@ -494,7 +523,7 @@ mod tests {
             for ppn in 0..geometry.pages() as u32 {
                 let place = geometry.place(Ppn(ppn));
                 let (unit, slot) = geometry.unit_and_slot(Ppn(ppn));
-                assert_eq!(geometry.block_of(unit, slot), place.block);
+                assert_eq!(geometry.block_of(unit, geometry.lane_of_slot(slot)), place.block);
                 assert_eq!(geometry.page_of_slot(slot), place.page);
                 assert_eq!(geometry.die_of(Ppn(ppn)), Die::new(place.plane / 2));
                 assert!(seen.insert((place.block, place.page)));

@@ -77,6 +77,28 @@ number_of! {
 }
 
 number_of! {
+    /// A page's place in its reclaim unit: its blocks are filled in turn, so the slots of one page offset follow each other.
+    Slot
+}
+
+impl Slot {
+    /// The first one.
+    pub const FIRST: Slot = Slot(0);
+
+    /// The slot behind it.
+    #[inline]
+    pub const fn next(self) -> Slot {
+        Slot(self.0 + 1)
+    }
+
+    /// The slots before it.
+    #[inline]
+    pub fn all_before(self) -> impl Iterator<Item = Slot> + Clone {
+        (0..self.0).map(Slot)
+    }
+}
+
+number_of! {
     /// A die, counted over the device.
     Die
 }

@@ -13,6 +13,6 @@ pub mod units;
 pub use cause::{Cause, OpKind};
 pub use choice::{Choice, Param, ParamKind, ParamValue, Seam, Selection};
 pub use geometry::{Cell, Dimensions, FastDiv, Geometry, InStep, Multiplane, PageLayout, PageType, ProgramOrder};
-pub use ids::{Die, Domain, Lpn, Ppn, Queue, Unit};
+pub use ids::{Die, Domain, Lpn, Ppn, Queue, Slot, Unit};
 pub use request::{Request, RequestKind};
 pub use units::{Duration, Instant};

@@ -769,8 +769,9 @@ mod canary {
         for separation in ["none", "host-gc"] {
             let (config, mut device) = aged(separation);
             tamper(&config, &mut device, |saved| {
-                let (_, slot) = saved.frontiers.iter_mut().flatten().find(|(_, slot)| *slot > 0).unwrap();
-                *slot = 0;
+                let (_, slot) =
+                    saved.frontiers.iter_mut().flatten().find(|(_, slot)| *slot > base::Slot::FIRST).unwrap();
+                *slot = base::Slot::FIRST;
             });
             let mut lpns = 0..device.ftl.user_pages();
             // Either the sweep sees a valid page ahead of the frontier, or the array refuses to program again.

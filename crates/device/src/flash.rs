@@ -4,7 +4,7 @@
 //! the flash itself are armed, happen at the operation they are armed for, and are looked for only where pages
 //! have payloads.
 
-use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, Unit};
+use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, Slot, Unit};
 use nand::{Nand, Shape, Violation};
 
 /// The array and its addressing.
@@ -240,7 +240,7 @@ impl Flash {
         if self.geometry.unit_width == 1 {
             // Units are blocks and slots are pages, so two of the three divisions fall away.
             let (unit, slot) = self.geometry.unit_and_slot(ppn);
-            (unit.number(), slot)
+            (unit.number(), slot.number())
         } else {
             let place = self.geometry.place(ppn);
             (place.block, place.page)
@@ -436,8 +436,9 @@ impl Flash {
     /// whoever scans: nothing is counted and no fault happens here.
     pub(crate) fn scan(&self, unit: Unit) -> impl Iterator<Item = Found> {
         assert!(!self.supply.is_off, "nothing is found with the power off");
-        (0..self.geometry.unit_slots()).map(move |slot| {
-            let (block, page) = (self.geometry.block_of(unit, slot), self.geometry.page_of_slot(slot));
+        self.geometry.slots_from(Slot::FIRST).map(move |slot| {
+            let block = self.geometry.block_of(unit, self.geometry.lane_of_slot(slot));
+            let page = self.geometry.page_of_slot(slot);
             if self.nand.blocks()[block as usize].is_torn() {
                 Found::Torn
             } else if !self.nand.is_programmed(block, page) {
@@ -528,10 +529,10 @@ mod tests {
                 *slots = 0;
                 commands.push(Command::Erase(unit));
             } else if *slots > 0 && random.below(4) == 0 {
-                commands.push(Command::Read(geometry.ppn(unit, random.below_u32(*slots))));
+                commands.push(Command::Read(geometry.ppn(unit, Slot::new(random.below_u32(*slots)))));
             } else {
                 let content = Content { stamp: random.next(), spare: u128::from(random.next()) << 50 };
-                commands.push(Command::Program(geometry.ppn(unit, *slots), content));
+                commands.push(Command::Program(geometry.ppn(unit, Slot::new(*slots)), content));
                 *slots += 1;
             }
         }
@@ -630,7 +631,7 @@ mod tests {
     #[test]
     fn with_the_power_off_nothing_happens_and_nothing_is_refused() {
         let mut flash = flash(false);
-        let [first, second] = [0, 1].map(|slot| flash.geometry.ppn(Unit::new(0), slot));
+        let [first, second] = [0, 1].map(|slot| flash.geometry.ppn(Unit::new(0), Slot::new(slot)));
         flash.program(first, Content { stamp: 5, spare: 6 }).expect_done();
         flash.arm(Fault::PowerCut { at: 0, during: false });
         flash.program(second, Content { stamp: 7, spare: 8 }).expect_done();
@@ -638,7 +639,7 @@ mod tests {
         flash.program(first, Content { stamp: 9, spare: 9 }).expect_done();
         assert_eq!(flash.read(first), Content::EMPTY);
         assert_eq!(flash.read(second), Content::EMPTY);
-        flash.use_lsb_only(flash.geometry.ppn(Unit::new(0), 0));
+        flash.use_lsb_only(flash.geometry.ppn(Unit::new(0), Slot::FIRST));
         flash.erase(Unit::new(0));
         assert!(!flash.is_lost(first));
         assert_eq!((flash.nand.save(), flash.operations()), (before, 0));
@@ -650,7 +651,7 @@ mod tests {
     #[test]
     fn faults_come_one_after_the_other() {
         let mut flash = flash(false);
-        let page = |flash: &Flash, slot| flash.geometry.ppn(Unit::new(1), slot);
+        let page = |flash: &Flash, slot| flash.geometry.ppn(Unit::new(1), Slot::new(slot));
         flash.arm(Fault::ProgramFailure { at: 3 });
         flash.arm(Fault::PowerCut { at: 0, during: true });
         flash.erase(Unit::new(1));
@@ -673,7 +674,7 @@ mod tests {
     fn a_scan_finds_what_is_there() {
         use Found::{Lost, Programmed as Holds, Torn, Unprogrammed};
         let mut flash = flash(false);
-        let page = |flash: &Flash, unit, slot| flash.geometry.ppn(Unit::new(unit), slot);
+        let page = |flash: &Flash, unit, slot| flash.geometry.ppn(Unit::new(unit), Slot::new(slot));
         let found = |flash: &Flash, unit| -> Vec<Found> { flash.scan(Unit::new(unit)).take(6).collect() };
         // Slots 0 and 1 are page 0 (LSB) of the two blocks, 2 and 3 page 1 (MSB), and so on.
         for slot in 0..2 {
@@ -686,7 +687,7 @@ mod tests {
         assert!(flash.is_lost(failing) && flash.is_lost(page(&flash, 0, 0)) && !flash.is_lost(page(&flash, 0, 1)));
         assert_eq!(flash.read(failing), Content::EMPTY);
 
-        flash.use_lsb_only(flash.geometry.ppn(Unit::new(1), 0));
+        flash.use_lsb_only(flash.geometry.ppn(Unit::new(1), Slot::FIRST));
         for (slot, spare) in [(0, 1), (1, 2), (4, 3)] {
             flash.program(page(&flash, 1, slot), Content { stamp: 0, spare }).expect_done();
         }
@@ -712,8 +713,8 @@ mod tests {
     #[should_panic = "the flash array refused a command of the FTL: change of block 0 to LSB pages only"]
     fn a_mode_is_chosen_before_the_first_program() {
         let mut flash = flash(false);
-        let first = flash.geometry.ppn(Unit::new(0), 0);
+        let first = flash.geometry.ppn(Unit::new(0), Slot::FIRST);
         flash.program(first, Content::EMPTY).expect_done();
-        flash.use_lsb_only(flash.geometry.ppn(Unit::new(0), 0));
+        flash.use_lsb_only(flash.geometry.ppn(Unit::new(0), Slot::FIRST));
     }
 }

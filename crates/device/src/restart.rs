@@ -2,7 +2,7 @@
 
 use base::Unit;
 use config::Config;
-use ftl::{Ftl, OutOfMemory, Scanned, Slot};
+use ftl::{Ftl, OutOfMemory, PageFound, Scanned};
 
 use crate::device::{Device, Now, policies};
 use crate::flash::{Content, Found};
@@ -44,13 +44,13 @@ impl Device {
 
     fn scan(&self, unit: Unit) -> Scanned {
         let block = self.ftl.geometry().block_of(unit, 0);
-        let slots = self.flash.scan(unit).map(|found| match found {
-            Found::Unprogrammed | Found::Torn => Slot::Empty,
-            Found::Lost => Slot::Lost,
-            Found::Programmed { spare } => Slot::Holds(spare),
+        let pages = self.flash.scan(unit).map(|found| match found {
+            Found::Unprogrammed | Found::Torn => PageFound::Empty,
+            Found::Lost => PageFound::Lost,
+            Found::Programmed { spare } => PageFound::Holds(spare),
         });
-        let slots = slots.collect();
+        let pages = pages.collect();
         let block = &self.flash.nand().blocks()[block as usize];
-        Scanned { torn: self.flash.is_torn(unit), lsb_only: block.is_lsb_only(), erases: block.erases, slots }
+        Scanned { torn: self.flash.is_torn(unit), lsb_only: block.is_lsb_only(), erases: block.erases, pages }
     }
 }

@@ -6,7 +6,7 @@
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use base::{Geometry, Lpn, PageLayout, Unit};
+use base::{Geometry, Lpn, PageLayout, Slot, Unit};
 use config::Config;
 use files::{Input, Interrupt, Output};
 use ftl::{Kept, Saved};
@@ -114,10 +114,13 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
     let frontiers: Vec<u32> = saved
         .frontiers
         .iter()
-        .flat_map(|open| open.map_or([Unit::to_word(None), 0], |(unit, slot)| [unit.number(), slot]))
+        .flat_map(|open| open.map_or([Unit::to_word(None), 0], |(unit, slot)| [unit.number(), slot.number()]))
         .collect();
-    let kept: Vec<u32> =
-        saved.kept.iter().flat_map(|kept| [kept.unit.number(), u32::from(kept.is_aside), kept.filled]).collect();
+    let kept: Vec<u32> = saved
+        .kept
+        .iter()
+        .flat_map(|kept| [kept.unit.number(), u32::from(kept.is_aside), kept.filled.number()])
+        .collect();
     let nand = device.flash.nand();
     let blocks: Vec<u32> = nand
         .blocks()
@@ -286,8 +289,8 @@ fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, 
 }
 
 /// Active blocks, each a unit and a slot.
-fn frontiers(words: &[u32]) -> Vec<Option<(Unit, u32)>> {
-    pairs(words).into_iter().map(|(unit, slot)| Some((Unit::from_word(unit)?, slot))).collect()
+fn frontiers(words: &[u32]) -> Vec<Option<(Unit, Slot)>> {
+    pairs(words).into_iter().map(|(unit, slot)| Some((Unit::from_word(unit)?, Slot::new(slot)))).collect()
 }
 
 fn pairs(words: &[u32]) -> Vec<(u32, u32)> {
@@ -298,7 +301,7 @@ fn pairs(words: &[u32]) -> Vec<(u32, u32)> {
 fn kept(words: &[u32]) -> Option<Vec<Kept>> {
     let kept = |words: &[u32]| match *words {
         [unit, is_aside @ (0 | 1), filled] => {
-            Some(Kept { unit: Unit::from_word(unit)?, is_aside: is_aside == 1, filled })
+            Some(Kept { unit: Unit::from_word(unit)?, is_aside: is_aside == 1, filled: Slot::new(filled) })
         }
         _ => None,
     };
@@ -352,13 +355,13 @@ fn plausible(saved: &Saved<'_>, shape: &Shape) -> bool {
         frontier.is_none_or(|(unit, slot)| {
             unit.number() < geometry.units()
                 && geometry.domain_of_unit(unit).index() == index / streams
-                && slot < geometry.unit_slots()
+                && slot < geometry.end_slot()
                 && saved.closed_at[unit.index()] == 0
                 && open.insert(unit)
         })
     });
     let kept = saved.kept.iter().all(|kept| {
-        kept.unit.number() < geometry.units() && kept.filled <= geometry.unit_slots() && open.insert(kept.unit)
+        kept.unit.number() < geometry.units() && kept.filled <= geometry.end_slot() && open.insert(kept.unit)
     });
     kept && below(&saved.map, geometry.pages())
         && below(&saved.reverse, saved.map.len() as u64)
@@ -378,12 +381,12 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
     }
     for (index, &frontier) in saved.frontiers.iter().enumerate() {
         let Some((unit, slot)) = frontier else { continue };
-        filled[unit.index()] = slot;
+        filled[unit.index()] = slot.number();
         // The first stream's frontier counts as one of the two; others are no help to every page of the host.
         spare[index / shape.streams] -= u32::from(index % shape.streams > 0);
     }
     for kept in &saved.kept {
-        filled[kept.unit.index()] = kept.filled;
+        filled[kept.unit.index()] = kept.filled.number();
     }
     let is_lsb = |page: u32| page == geometry.pages_per_block || shape.pages.page_type(page).0 == 0;
     let alike = geometry.all_units().all(|unit| {

@@ -2,7 +2,7 @@
 //!
 //! Two tables say it all. Each line is asked of every mechanism, in the order of [`crate::mechanism::All`].
 
-use base::{Cause, Domain, Lpn};
+use base::{Cause, Domain, Lpn, Slot};
 
 use crate::group::Group;
 use crate::kernel::{Job, Stream, Why};
@@ -207,7 +207,8 @@ impl<M: Mechanisms> Page<M> {
         self.mechanisms.pick(&self.kernel, domain, job, stream_of, group);
         if group.pages().is_empty() {
             // A state may say of a cursor what it will.
-            let next = self.kernel.next_valid(job.unit, job.cursor).or_else(|| self.kernel.next_valid(job.unit, 0));
+            let next =
+                self.kernel.next_valid(job.unit, job.cursor).or_else(|| self.kernel.next_valid(job.unit, Slot::FIRST));
             let slot = next.expect("a victim with valid pages");
             job.cursor = slot;
             group.push(self.kernel.geometry().ppn(job.unit, slot));

@@ -6,7 +6,7 @@
 //! collection that keeps step with another domain's may also defer the erase of its empty unit and go on with the next
 //! victim.
 
-use base::{Domain, Unit};
+use base::{Domain, Slot, Unit};
 
 use crate::kernel::{Stream, Why};
 use crate::mechanism::Mechanisms;
@@ -51,22 +51,19 @@ impl<M: Mechanisms> Page<M> {
 
     /// Whether the next page that a collection copies begins a page offset.
     fn copies_in_step(&self, domain: Domain) -> bool {
-        let width = self.kernel.geometry().unit_width;
-        if width == 1 {
+        if self.kernel.geometry().unit_width == 1 {
             return true;
         }
-        let stream = self
-            .kernel
-            .job(domain)
-            .map_or(Stream::FIRST, |job| self.stream_of_victim(domain, job.unit, job.cursor * width));
+        let stream =
+            self.kernel.job(domain).map_or(Stream::FIRST, |job| self.stream_of_victim(domain, job.unit, job.cursor));
         self.kernel
             .frontier(domain, stream)
             .is_none_or(|frontier| self.kernel.geometry().lane_of_slot(frontier.slot) == 0)
     }
 
     /// The stream of the next page that is copied from a victim.
-    fn stream_of_victim(&self, domain: Domain, unit: Unit, from: u32) -> Stream {
-        let slot = self.kernel.next_valid(unit, from).or_else(|| self.kernel.next_valid(unit, 0));
+    fn stream_of_victim(&self, domain: Domain, unit: Unit, from: Slot) -> Stream {
+        let slot = self.kernel.next_valid(unit, from).or_else(|| self.kernel.next_valid(unit, Slot::FIRST));
         match slot {
             Some(slot) => self.stream_of_copy(domain, self.kernel.geometry().ppn(unit, slot)),
             None if self.kernel.holds_map(unit) => self.kernel.streams().of_map(),

@@ -35,7 +35,7 @@ pub use crate::ops::{Array, Coming, Done, Erasure, Finished, Holds, MapPlace, Op
 pub use crate::policies::{Bytes, Figures, OutOfMemory, Policies};
 pub use crate::recovery::Recovery;
 pub use crate::refusals::{Refusal, Setup, besides_in_words, check};
-pub use crate::scan::{Scanned, Slot};
+pub use crate::scan::{PageFound, Scanned};
 
 use crate::mechanism::{separation, wear};
 use base::{Choice, Param, ParamKind, Seam};

@@ -621,16 +621,16 @@ impl<M: Mechanisms> Page<M> {
 
     /// Moves every valid page of a job's unit.
     fn empty(&mut self, domain: Domain, job: crate::kernel::Job, array: &mut impl Array) {
-        let slots = self.kernel.geometry().unit_slots();
-        let Ppn(first) = self.kernel.geometry().ppn(job.unit, 0);
-        for slot in job.cursor..(job.cursor + PREFETCH_DISTANCE).min(slots) {
-            self.kernel.prefetch_copy(Ppn(first + slot));
+        let geometry = self.kernel.geometry();
+        let (first, end) = (geometry.ppn(job.unit, job.cursor).0, geometry.ppn(job.unit, geometry.end_slot()).0);
+        for coming in first..(first + PREFETCH_DISTANCE).min(end) {
+            self.kernel.prefetch_copy(Ppn(coming));
         }
-        for slot in job.cursor..slots {
-            if slot + PREFETCH_DISTANCE < slots {
-                self.kernel.prefetch_copy(Ppn(first + slot + PREFETCH_DISTANCE));
+        for from in first..end {
+            if from + PREFETCH_DISTANCE < end {
+                self.kernel.prefetch_copy(Ppn(from + PREFETCH_DISTANCE));
             }
-            let from = Ppn(first + slot);
+            let from = Ppn(from);
             let stream = self.stream_of_copy(domain, from);
             let Some(placed) = self.copy_from(domain, stream, job.unit, from) else { continue };
             if !array.moved(job.cause, from, placed) {

@@ -6,13 +6,13 @@
 //! whose erase was interrupted are erased again. Frontiers go on where they stopped; a wordline in which a
 //! lower page was lost is filled up with dummy pages, and lower pages count as uncovered.
 
-use base::{Cause, Domain, Geometry, Lpn, Ppn, Unit};
+use base::{Cause, Domain, Geometry, Lpn, Ppn, Slot, Unit};
 
 use crate::kernel::{Frontier, Kind, Spare, Stream};
 use crate::mechanism::{Mechanisms, Origin};
 use crate::ops::{Array, Erasure, Holds, Placed, Source};
 use crate::page::Page;
-use crate::scan::{Rescue, Scanned, Slot};
+use crate::scan::{PageFound, Rescue, Scanned};
 use crate::victim::UnitState;
 use crate::{OutOfMemory, Policies};
 
@@ -70,7 +70,8 @@ impl<M: Mechanisms> Page<M> {
         }
         let mut recovery = Recovery {
             rescues: page.rescues(scan, &newest),
-            pages_read: scan.iter().flat_map(|unit| &unit.slots).filter(|slot| **slot != Slot::Empty).count() as u64,
+            pages_read: scan.iter().flat_map(|unit| &unit.pages).filter(|slot| **slot != PageFound::Empty).count()
+                as u64,
             ..Recovery::default()
         };
         page.adopt_frontiers(scan);
@@ -100,11 +101,11 @@ impl<M: Mechanisms> Page<M> {
     fn pages_of(&self, scan: &[Scanned]) -> Vec<(Ppn, Spare)> {
         let mut pages = Vec::new();
         for (unit, scanned) in scan.iter().enumerate() {
-            for (slot, found) in scanned.slots.iter().enumerate() {
-                if let Slot::Holds(bits) = found
+            for (slot, found) in scanned.pages.iter().enumerate() {
+                if let PageFound::Holds(bits) = found
                     && let Some(spare) = Spare::unpack(*bits)
                 {
-                    pages.push((self.kernel.geometry().ppn(Unit::new(unit as u32), slot as u32), spare));
+                    pages.push((self.kernel.geometry().ppn(Unit::new(unit as u32), Slot::new(slot as u32)), spare));
                 }
             }
         }
@@ -113,7 +114,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// Takes over erase counts, and closes every unit that was programmed.
     fn adopt_units(&mut self, scan: &[Scanned]) {
-        let is_used = |scanned: &Scanned| scanned.slots.iter().any(|slot| *slot != Slot::Empty);
+        let is_used = |scanned: &Scanned| scanned.pages.iter().any(|slot| *slot != PageFound::Empty);
         let mut used: Vec<(u64, usize)> = scan
             .iter()
             .enumerate()
@@ -156,15 +157,12 @@ impl<M: Mechanisms> Page<M> {
 
     /// The unit that each stream was filling goes on being filled.
     fn adopt_frontiers(&mut self, scan: &[Scanned]) {
-        let slots = self.kernel.geometry().unit_slots();
-        let mut partial: Vec<(u64, Unit, u32)> = Vec::new();
+        let end = self.kernel.geometry().end_slot();
+        let mut partial: Vec<(u64, Unit, Slot)> = Vec::new();
         for (unit, scanned) in scan.iter().enumerate().filter(|(_, scanned)| !scanned.torn) {
-            let written = scanned.slots.iter().rposition(|slot| *slot != Slot::Empty).map_or(0, |last| last as u32 + 1);
-            let next = match (written, scanned.lsb_only) {
-                (0, _) => continue,
-                (written, true) => self.kernel.wordlines().next_lsb(written - 1),
-                (written, false) => written,
-            };
+            let last = scanned.pages.iter().rposition(|page| *page != PageFound::Empty);
+            let Some(last) = last.map(|last| Slot::new(last as u32)) else { continue };
+            let next = if scanned.lsb_only { self.kernel.wordlines().next_lsb(last) } else { last.next() };
             partial.push((newest_order(scanned), Unit::new(unit as u32), next));
         }
         // The unit that was written last comes last and stays.
@@ -175,7 +173,7 @@ impl<M: Mechanisms> Page<M> {
             if self.mechanisms.adopt_open(&mut self.kernel, domain, unit, next) {
                 continue;
             }
-            if next < slots
+            if next < end
                 && let Some(stream) = self.kernel.streams().of_byte(spare.stream)
             {
                 self.kernel.adopt_frontier(domain, stream, Frontier { unit, slot: next });
@@ -281,17 +279,19 @@ impl<M: Mechanisms> Page<M> {
 
 /// The spare area of the page of a unit that was programmed last and can be read.
 fn newest_spare(scanned: &Scanned) -> Option<Spare> {
-    scanned.slots.iter().rev().find_map(|slot| match slot {
-        Slot::Holds(bits) => Spare::unpack(*bits),
-        Slot::Empty | Slot::Lost => None,
+    scanned.pages.iter().rev().find_map(|slot| match slot {
+        PageFound::Holds(bits) => Spare::unpack(*bits),
+        PageFound::Empty | PageFound::Lost => None,
     })
 }
 
 /// When a unit was programmed last, as far as can be read; 0 if nothing can.
 fn newest_order(scanned: &Scanned) -> u64 {
-    let orders = scanned.slots.iter().filter_map(|slot| match slot {
-        Slot::Holds(bits) => Spare::unpack(*bits).map(|spare| if spare.kind == Kind::Parity { 1 } else { spare.order }),
-        Slot::Empty | Slot::Lost => None,
+    let orders = scanned.pages.iter().filter_map(|slot| match slot {
+        PageFound::Holds(bits) => {
+            Spare::unpack(*bits).map(|spare| if spare.kind == Kind::Parity { 1 } else { spare.order })
+        }
+        PageFound::Empty | PageFound::Lost => None,
     });
     orders.max().unwrap_or(0)
 }

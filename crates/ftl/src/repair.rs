@@ -39,7 +39,7 @@ impl<M: Mechanisms> Page<M> {
     /// The valid lower pages of a page's wordline, and where their data are left.
     fn hurt_below(&self, domain: Domain, at: Ppn) -> Vec<(Lpn, Source)> {
         let (unit, slot) = self.kernel.geometry().unit_and_slot(at);
-        let below = (0..slot).filter(|&lower| self.kernel.wordlines().share(lower, slot));
+        let below = slot.all_before().filter(|&lower| self.kernel.wordlines().share(lower, slot));
         let pages = below.map(|lower| self.kernel.geometry().ppn(unit, lower));
         pages
             .filter_map(|page| {

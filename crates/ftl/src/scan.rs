@@ -6,7 +6,7 @@ use crate::ops::Source;
 
 /// What is found in a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slot {
+pub enum PageFound {
     /// Not programmed since the last erase.
     Empty,
     /// Programmed, and not readable.
@@ -25,7 +25,7 @@ pub struct Scanned {
     /// How often it was erased.
     pub erases: u32,
     /// What its slots hold, in order.
-    pub slots: Vec<Slot>,
+    pub pages: Vec<PageFound>,
 }
 
 /// A page whose newest data are left as a backup only.

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use base::{
     Cause, Cell, Choice, Dimensions, Domain, Geometry, Lpn, PageLayout, ParamValue, Ppn, ProgramOrder, Seam, Selection,
-    Unit,
+    Slot, Unit,
 };
 use engine::Chance;
 use ftl::allocation::is_dynamic;
@@ -194,9 +194,9 @@ impl Bench {
             }
             Op::Erase(unit) => {
                 let geometry = *self.ftl.geometry();
-                for slot in 0..geometry.unit_slots() {
+                for slot in geometry.slots_from(Slot::FIRST) {
                     self.stored.remove(&geometry.ppn(unit, slot).0);
-                    self.next_page[geometry.block_of(unit, slot) as usize] = 0;
+                    self.next_page[geometry.block_of(unit, geometry.lane_of_slot(slot)) as usize] = 0;
                 }
                 self.lsb_only.remove(&unit);
                 assert!(matches!(self.ftl.finish(domain, Done::Erased(unit)), Finished::Erased(_)));

@@ -45,12 +45,12 @@ impl Fast {
         }
         let state = &self.domains[domain.index()];
         let fits = match self.roles[unit.index()] {
-            Role::Data => slot == offset && self.data_of(domain, block) == Some(unit),
+            Role::Data => slot.number() == offset && self.data_of(domain, block) == Some(unit),
             Role::Destination => {
-                state.merge.is_some_and(|m| m.destination == unit && m.block == block && slot == offset)
+                state.merge.is_some_and(|m| m.destination == unit && m.block == block && slot.number() == offset)
             }
             Role::Log => match state.sequential {
-                Some(open) if open.unit == unit => open.block == block && slot == offset,
+                Some(open) if open.unit == unit => open.block == block && slot.number() == offset,
                 _ => true,
             },
             Role::Free | Role::Spent => false,

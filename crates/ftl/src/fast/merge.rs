@@ -1,6 +1,6 @@
 //! Merges, step by step.
 
-use base::{Cause, Domain, Lpn, Ppn, Unit};
+use base::{Cause, Domain, Lpn, Ppn, Slot, Unit};
 
 use super::{DomainRecord, Fast, Gather, Merge, NONE, Recycling, Role};
 use crate::group::Group;
@@ -138,7 +138,7 @@ impl Fast {
         let DomainRecord { recycling, emptied, filled, .. } = self.domains[domain.index()];
         let Some(recycling) = recycling else { return false };
         for behind in emptied..filled {
-            let cursor = if behind == emptied { recycling.cursor } else { 0 };
+            let cursor = if behind == emptied { recycling.cursor } else { Slot::FIRST };
             if self.next_valid(self.random_at(domain, behind), cursor).is_some() {
                 let state = &mut self.domains[domain.index()];
                 state.emptied = behind;
@@ -199,18 +199,18 @@ impl Fast {
     }
 
     /// The next slot of a unit with a newest version, and whose.
-    fn next_valid(&self, unit: Unit, from: u32) -> Option<(u32, Lpn)> {
+    fn next_valid(&self, unit: Unit, from: Slot) -> Option<(Slot, Lpn)> {
         if self.valid[unit.index()] == 0 {
             return None;
         }
-        let first = self.geometry.ppn(unit, 0).index();
+        let first = self.geometry.ppn(unit, Slot::FIRST).index();
         let slots = &self.reverse[first..first + self.geometry.unit_slots() as usize];
-        let slot = (from as usize..slots.len()).find(|&slot| slots[slot] != NONE)?;
-        Some((slot as u32, Lpn(slots[slot])))
+        let slot = self.geometry.slots_from(from).find(|&slot| slots[slot.index()] != NONE)?;
+        Some((slot, Lpn(slots[slot.index()])))
     }
 
     /// Begins to gather the logical block of a page in the log block that is recycled.
-    fn gather(&mut self, domain: Domain, victim: Unit, slot: u32, lpn: Lpn) {
+    fn gather(&mut self, domain: Domain, victim: Unit, slot: Slot, lpn: Lpn) {
         if let Some(recycling) = &mut self.domains[domain.index()].recycling {
             recycling.cursor = slot;
         }
@@ -233,7 +233,7 @@ impl Fast {
     /// If no logical block is being merged.
     pub(super) fn next_copy_page(&self, domain: Domain) -> Ppn {
         let merge = self.domains[domain.index()].merge.expect("a logical block is being merged");
-        self.geometry.ppn(merge.destination, merge.cursor)
+        self.geometry.ppn(merge.destination, Slot::new(merge.cursor))
     }
 
     /// Moves a page that was read for a merge: its logical page and new place, or `None` if it was trimmed since and
@@ -252,7 +252,7 @@ impl Fast {
         merge.cursor += 1;
         assert_eq!(self.block_and_offset(lpn), (block, cursor), "pages are merged in the order of their offsets");
         self.invalidate(lpn);
-        let at = self.place_at(destination, cursor, lpn);
+        let at = self.place_at(destination, Slot::new(cursor), lpn);
         self.merges.copied += 1;
         self.settle(domain);
         Some(placed(at, Holds::Data(lpn)))
@@ -383,7 +383,7 @@ impl Fast {
         state.merge = Some(Merge { kind, block, destination, log, cursor, end });
         let data = self.data.get((domain.number() * self.logical_blocks + block) as usize);
         if let Some(data) = data.and_then(|&word| Unit::from_word(word)) {
-            self.reverse.prefetch(self.geometry.ppn(data, cursor.min(self.geometry.unit_slots() - 1)).index());
+            self.reverse.prefetch(self.geometry.ppn(data, self.geometry.slot_ahead(Slot::new(cursor), 0)).index());
         }
     }
 
@@ -391,7 +391,7 @@ impl Fast {
         let state = &mut self.domains[domain.index()];
         // The block takes no more pages, should it not be full.
         state.filled = state.filled.max(1);
-        state.recycling = Some(Recycling { cursor: 0, forward, paused: false, erases: false });
+        state.recycling = Some(Recycling { cursor: Slot::FIRST, forward, paused: false, erases: false });
     }
 
     /// Ends what is done, and begins what must be.

@@ -36,7 +36,7 @@ mod invariants;
 mod merge;
 mod refusals;
 
-use base::{Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Selection, Unit};
+use base::{Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Selection, Slot, Unit};
 use engine::FlatArray;
 
 pub use refusals::NO_STATES;
@@ -199,7 +199,7 @@ struct Merge {
 #[derive(Clone, Copy, Debug)]
 struct Recycling {
     /// Slots of the log block before this one are done.
-    cursor: u32,
+    cursor: Slot,
     /// Ahead of need.
     forward: bool,
     /// Put down between two logical blocks.
@@ -450,10 +450,10 @@ impl Fast {
             _ => self.random_log_block(domain),
         };
         match place {
-            Some(unit) => self.geometry.ppn(unit, u32::from(self.used[unit.index()])),
+            Some(unit) => self.geometry.ppn(unit, self.next_slot(unit)),
             None => {
                 let unit = self.next_unit(domain);
-                self.geometry.ppn(unit, 0)
+                self.geometry.ppn(unit, Slot::FIRST)
             }
         }
     }
@@ -482,7 +482,7 @@ impl Fast {
                 if starts { self.open_sequential(domain, block) } else { self.open_random(domain) }
             }
         };
-        let slot = u32::from(self.used[unit.index()]);
+        let slot = self.next_slot(unit);
         self.used[unit.index()] += 1;
         let at = self.place_at(unit, slot, lpn);
         self.settle(domain);
@@ -645,8 +645,14 @@ impl Fast {
         left.min(self.geometry.unit_slots())
     }
 
+    /// The next slot to write of a log block.
     #[inline]
-    fn place_at(&mut self, unit: Unit, slot: u32, lpn: Lpn) -> Ppn {
+    fn next_slot(&self, unit: Unit) -> Slot {
+        Slot::new(u32::from(self.used[unit.index()]))
+    }
+
+    #[inline]
+    fn place_at(&mut self, unit: Unit, slot: Slot, lpn: Lpn) -> Ppn {
         let ppn = self.geometry.ppn(unit, slot);
         self.map[lpn.index()] = ppn.0;
         self.reverse[ppn.index()] = lpn.0;

@@ -1,6 +1,6 @@
 //! Units: their states, erases, and the free ones.
 
-use base::{Domain, Unit};
+use base::{Domain, Slot, Unit};
 
 use super::{Frontier, Kernel, Stream};
 use crate::pool::FreePool;
@@ -88,7 +88,7 @@ impl Kernel {
         let unit = self.pool.take(domain).expect("the limit on the user space leaves a unit to set aside");
         self.domains[domain.index()].free -= 1;
         self.units[unit.index()] = UnitRecord { valid: 0, state: UnitState::Aside, lsb_only: true };
-        Frontier { unit, slot: 0 }
+        Frontier { unit, slot: Slot::FIRST }
     }
 
     /// Puts an erased unit among the free ones.

@@ -57,7 +57,6 @@ impl Kernel {
 
     fn check_domain(&self, number: Domain) -> Result<(), String> {
         let domain = &self.domains[number.index()];
-        let slots = self.geometry.unit_slots();
         let free = self.scan(number).in_state(UnitState::Free).count();
         if free != domain.free as usize {
             return Err(format!("domain {number} counts {} free units and has {free}", domain.free));
@@ -73,7 +72,7 @@ impl Kernel {
             return Err(format!("domain {number} has open units {open:?} and frontiers {filled:?}"));
         }
         for frontier in frontiers {
-            let ahead = (frontier.slot..slots).map(|slot| self.geometry.ppn(frontier.unit, slot));
+            let ahead = self.geometry.slots_from(frontier.slot).map(|slot| self.geometry.ppn(frontier.unit, slot));
             if let Some(Ppn(ppn)) = ahead.into_iter().find(|&ppn| self.is_valid(ppn)) {
                 return Err(format!("PPN {ppn} is valid but lies ahead of its frontier"));
             }

@@ -1,6 +1,6 @@
 //! Jobs: collections in progress, why they exist, and which unit comes next.
 
-use base::{Cause, Domain, Unit};
+use base::{Cause, Domain, Slot, Unit};
 
 use super::{Kernel, Scan};
 use crate::victim::{UnitState, VictimPolicy, View};
@@ -53,9 +53,9 @@ pub(crate) struct Job {
     /// Slots of the unit that were invalid when the collection began.
     pub(crate) gain: u32,
     /// Slots before this one are done; where pages move in groups, page offsets.
-    pub(crate) cursor: u32,
+    pub(crate) cursor: Slot,
     /// Where pages move in groups: page offsets before this one have no lone page left.
-    pub(crate) lone_cursor: u32,
+    pub(crate) lone_cursor: Slot,
     /// When the unit was filled, in filled units: its age, should it be given back.
     pub(super) filled_at: u32,
 }
@@ -138,8 +138,8 @@ impl Kernel {
         let gain = self.geometry.unit_slots() - u32::from(state.valid);
         let is_map = self.holds_map(unit);
         let cause = if is_map && why.cause() == Cause::Gc { Cause::Mapping } else { why.cause() };
-        self.reverse.prefetch(self.geometry.ppn(unit, 0).index());
-        Job { unit, why, cause, gain, cursor: 0, lone_cursor: 0, filled_at }
+        self.reverse.prefetch(self.geometry.ppn(unit, Slot::FIRST).index());
+        Job { unit, why, cause, gain, cursor: Slot::FIRST, lone_cursor: Slot::FIRST, filled_at }
     }
 
     /// Begins a collection.

@@ -1,6 +1,6 @@
 //! The map and the reverse map.
 
-use base::{Lpn, Ppn, Unit};
+use base::{Lpn, Ppn, Slot, Unit};
 
 use super::{Kernel, NONE, PREFETCH_DISTANCE};
 use crate::victim::{UnitState, VictimPolicy};
@@ -69,12 +69,11 @@ impl Kernel {
 
     /// The first valid slot of a unit from a slot on, if there is one.
     #[inline]
-    pub(crate) fn next_valid(&self, unit: Unit, from: u32) -> Option<u32> {
-        let slots = self.geometry.unit_slots();
-        let first = self.geometry.ppn(unit, 0).index();
-        let slot = (from..slots).find(|&slot| self.reverse[first + slot as usize] != NONE)?;
+    pub(crate) fn next_valid(&self, unit: Unit, from: Slot) -> Option<Slot> {
+        let first = self.geometry.ppn(unit, Slot::FIRST).index();
+        let slot = self.geometry.slots_from(from).find(|&slot| self.reverse[first + slot.index()] != NONE)?;
         // Steps lie far apart in time: by the next one but a few, its line is no longer expected.
-        self.reverse.prefetch(first + (slot + PREFETCH_DISTANCE).min(slots - 1) as usize);
+        self.reverse.prefetch(first + self.geometry.slot_ahead(slot, PREFETCH_DISTANCE).index());
         Some(slot)
     }
 

@@ -1,6 +1,6 @@
 //! Active blocks: the unit that each stream of a domain fills, and the slot that comes next.
 
-use base::{Domain, Lpn, Ppn, Unit};
+use base::{Domain, Lpn, Ppn, Slot, Unit};
 
 use super::{Density, Kernel, PREFETCH_DISTANCE, Stream};
 use crate::pool::FreePool;
@@ -10,19 +10,19 @@ use crate::victim::{UnitState, VictimPolicy};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frontier {
     pub(crate) unit: Unit,
-    pub(crate) slot: u32,
+    pub(crate) slot: Slot,
 }
 
 /// A frontier as the flat arrays keep it, in eight bytes: the word for a unit or for none, and the slot.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PackedFrontier {
     unit: u32,
-    slot: u32,
+    slot: Slot,
 }
 
 impl PackedFrontier {
     /// No unit is open.
-    pub(super) const NONE: PackedFrontier = PackedFrontier { unit: Unit::to_word(None), slot: 0 };
+    pub(super) const NONE: PackedFrontier = PackedFrontier { unit: Unit::to_word(None), slot: Slot::FIRST };
 
     #[inline]
     fn unpack(self) -> Option<Frontier> {
@@ -96,7 +96,7 @@ impl Kernel {
         self.units[unit.index()].lsb_only = self.streams.density(stream) == Density::LsbOnly;
         self.filled_by[unit.index()] = stream;
         self.domains[domain.index()].free -= 1;
-        let frontier = Frontier { unit, slot: 0 };
+        let frontier = Frontier { unit, slot: Slot::FIRST };
         self.replace_frontier(domain, stream, Some(frontier));
         frontier
     }
@@ -125,7 +125,7 @@ impl Kernel {
         let at = self.geometry.ppn(unit, slot);
         self.bind(lpn, at);
         // Programs of a unit lie far apart in time, as steps of a collection do.
-        let coming = (slot + PREFETCH_DISTANCE).min(self.geometry.unit_slots() - 1);
+        let coming = self.geometry.slot_ahead(slot, PREFETCH_DISTANCE);
         self.reverse.prefetch(self.geometry.ppn(unit, coming).index());
         self.units[unit.index()].valid += 1;
         Place { at, filled: self.advance(domain, stream, unit, slot) }
@@ -139,9 +139,9 @@ impl Kernel {
 
     /// Moves a frontier past a slot. Returns the unit if it is filled.
     #[inline]
-    fn advance(&mut self, domain: Domain, stream: Stream, unit: Unit, slot: u32) -> Option<Unit> {
+    fn advance(&mut self, domain: Domain, stream: Stream, unit: Unit, slot: Slot) -> Option<Unit> {
         let next = self.streams.slot_after(stream, slot);
-        if next == self.geometry.unit_slots() {
+        if next == self.geometry.end_slot() {
             self.close(domain, stream);
             return Some(unit);
         }

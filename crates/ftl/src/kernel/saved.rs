@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::{Domain, Unit};
+use base::{Domain, Slot, Unit};
 use engine::FlatArray;
 
 use super::{Density, Frontier, Job, Kernel, NONE, Stream, Why, shape_of};
@@ -24,7 +24,7 @@ pub struct Saved<'a> {
     /// The stream that filled each unit last.
     pub filled_by: Vec<u32>,
     /// By domain and stream: unit and slot of the active block.
-    pub frontiers: Vec<Option<(Unit, u32)>>,
+    pub frontiers: Vec<Option<(Unit, Slot)>>,
     /// Units that mechanisms keep from the victim policy.
     pub kept: Vec<Kept>,
     /// What mechanisms have of their own.
@@ -39,7 +39,7 @@ pub struct Kept {
     /// Whether it was set aside; otherwise it is in work.
     pub is_aside: bool,
     /// Slots before this one are used.
-    pub filled: u32,
+    pub filled: Slot,
 }
 
 impl Saved<'_> {
@@ -127,7 +127,7 @@ impl Kernel {
             (domain.free, domain.valid) = (0, 0);
         }
         for unit in self.geometry.all_units() {
-            let pages = &self.reverse[self.geometry.ppn(unit, 0).index()..][..slots];
+            let pages = &self.reverse[self.geometry.ppn(unit, Slot::FIRST).index()..][..slots];
             let valid = pages.iter().filter(|&&lpn| lpn != NONE).count() as u32;
             // A unit that was filled since its last erase carries the time; an erase clears it.
             let state = if let Some(&is_aside) = kept.get(&unit) {
@@ -150,7 +150,8 @@ impl Kernel {
 
     /// What a state holds of the victim whose pages go under host pages.
     pub(crate) fn save_pairing(&self, domain: Domain) -> [u32; 5] {
-        let words = |job: &Job| [job.unit.number(), job.gain, job.cursor, job.lone_cursor, job.filled_at];
+        let words =
+            |job: &Job| [job.unit.number(), job.gain, job.cursor.number(), job.lone_cursor.number(), job.filled_at];
         self.pairing(domain).map_or([Unit::to_word(None), 0, 0, 0, 0], words)
     }
 
@@ -172,6 +173,7 @@ impl Kernel {
         {
             return None;
         }
+        let (cursor, lone_cursor) = (Slot::new(cursor), Slot::new(lone_cursor));
         let why = Why::Pairing;
         let job = Job { unit, why, cause: why.cause(), gain, cursor, lone_cursor, filled_at };
         self.set_pairing(domain, Some(job));

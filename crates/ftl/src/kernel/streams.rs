@@ -3,6 +3,8 @@
 //! A mechanism names an axis, the classes by which it tells pages apart (host or copy, region). A stream is a class on
 //! each axis, and the kernel multiplies them. Pages of a map in flash have a stream of their own, behind these.
 
+use base::Slot;
+
 /// The most streams that a domain can have: each may hold a block open, and a spare area names its stream.
 const MAX_STREAMS: usize = 64;
 
@@ -181,10 +183,11 @@ impl Streams {
         if self.lsb_only >> stream.0 & 1 == 0 { Density::Full } else { Density::LsbOnly }
     }
 
-    /// The slot that a stream fills after a slot; the number of slots if there is none.
+    /// The slot that a stream fills after a slot; that behind the last one if there is none.
     #[inline]
-    pub(crate) fn slot_after(&self, stream: Stream, slot: u32) -> u32 {
-        if self.lsb_only >> stream.0 & 1 == 0 { slot + 1 } else { u32::from(self.next_lsb[slot as usize]) }
+    pub(crate) fn slot_after(&self, stream: Stream, slot: Slot) -> Slot {
+        let skips = self.lsb_only >> stream.0 & 1 != 0;
+        if skips { Slot::new(u32::from(self.next_lsb[slot.index()])) } else { slot.next() }
     }
 }
 
@@ -201,6 +204,7 @@ mod tests {
         assert_eq!([[0, 0], [2, 0], [0, 1], [2, 1]].map(|classes| streams.at(classes).index()), [0, 2, 3, 5]);
         let full = streams.all().filter(|&stream| streams.density(stream) == Density::Full).map(Stream::index);
         assert_eq!(full.collect::<Vec<_>>(), [3, 4, 5, 6]);
-        assert_eq!((streams.slot_after(Stream::new(1), 0), streams.slot_after(Stream::new(4), 0)), (2, 1));
+        let after_first = |number| streams.slot_after(Stream::new(number), Slot::FIRST).number();
+        assert_eq!((after_first(1), after_first(4)), (2, 1));
     }
 }

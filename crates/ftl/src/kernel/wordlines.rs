@@ -1,6 +1,6 @@
 //! Which pages of a unit share cells: a fact of the flash that protections, repair and restart look at.
 
-use base::{Cell, Geometry, PageLayout, ProgramOrder};
+use base::{Cell, Geometry, PageLayout, ProgramOrder, Slot};
 
 /// Wordlines by slot. Pages of different blocks of a unit never share cells.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ impl Wordlines {
             most_open: 0,
         };
         let mut open = 0;
-        for slot in slots {
+        for slot in slots.map(Slot::new) {
             if wordlines.is_top(slot) {
                 open -= u32::from(wordlines.top);
             } else {
@@ -43,20 +43,20 @@ impl Wordlines {
 
     /// Whether the page at a slot is the first of its wordline.
     #[inline]
-    pub(crate) fn is_lsb(&self, slot: u32) -> bool {
-        self.kind[slot as usize] == 0
+    pub(crate) fn is_lsb(&self, slot: Slot) -> bool {
+        self.kind[slot.index()] == 0
     }
 
     /// Whether the page at a slot completes its wordline.
     #[inline]
-    pub(crate) fn is_top(&self, slot: u32) -> bool {
-        self.kind[slot as usize] == self.top
+    pub(crate) fn is_top(&self, slot: Slot) -> bool {
+        self.kind[slot.index()] == self.top
     }
 
     /// Whether the pages at two slots share cells.
     #[inline]
-    pub(crate) fn share(&self, first: u32, second: u32) -> bool {
-        self.line[first as usize] == self.line[second as usize]
+    pub(crate) fn share(&self, first: Slot, second: Slot) -> bool {
+        self.line[first.index()] == self.line[second.index()]
     }
 
     /// Lower pages whose wordlines are not complete, at most, while a unit is filled.
@@ -65,22 +65,25 @@ impl Wordlines {
         self.most_open
     }
 
-    /// The slot of the LSB page behind a slot; the number of slots if there is none.
-    pub(crate) fn next_lsb(&self, slot: u32) -> u32 {
-        let len = self.kind.len() as u32;
-        (slot + 1..len).find(|&next| self.is_lsb(next)).unwrap_or(len)
+    /// The slot of the LSB page behind a slot; that behind the last one if there is none.
+    pub(crate) fn next_lsb(&self, slot: Slot) -> Slot {
+        self.next_lsb_of(slot.number() + 1, 1)
     }
 
     /// The same in the block of that slot.
-    pub(crate) fn next_lsb_of_block(&self, slot: u32) -> u32 {
+    pub(crate) fn next_lsb_of_block(&self, slot: Slot) -> Slot {
+        self.next_lsb_of(slot.number() + self.width, self.width as usize)
+    }
+
+    fn next_lsb_of(&self, from: u32, step: usize) -> Slot {
         let len = self.kind.len() as u32;
-        let mut behind = (slot + self.width..len).step_by(self.width as usize);
-        behind.find(|&next| self.is_lsb(next)).unwrap_or(len)
+        let mut slots = (from..len).step_by(step).map(Slot::new);
+        slots.find(|&slot| self.is_lsb(slot)).unwrap_or(Slot::new(len))
     }
 
     /// By slot: the slot of the LSB page behind it.
     pub(crate) fn next_lsb_by_slot(&self) -> Vec<u16> {
-        (0..self.kind.len() as u32).map(|slot| self.next_lsb(slot) as u16).collect()
+        Slot::new(self.kind.len() as u32).all_before().map(|slot| self.next_lsb(slot).number() as u16).collect()
     }
 }
 
@@ -101,14 +104,14 @@ mod tests {
             });
             let wordlines = Wordlines::new(Cell::Mlc, ProgramOrder::Shadow, &geometry);
             // LSB0 LSB1 MSB0 LSB2 MSB1 MSB2, each on every plane.
-            let slot = |page: u32, lane: u32| page * width + lane;
+            let slot = |page, lane| geometry.slot_at(page, lane);
             for lane in 0..width {
                 assert!(wordlines.is_lsb(slot(0, lane)) && wordlines.is_top(slot(2, lane)));
                 assert!(wordlines.share(slot(0, lane), slot(2, lane)));
                 assert_eq!(wordlines.next_lsb_of_block(slot(1, lane)), slot(3, lane));
             }
             assert_eq!(wordlines.share(slot(0, 0), slot(2, width - 1)), width == 1);
-            assert_eq!((wordlines.next_lsb(0), wordlines.most_open()), (1, 2 * width));
+            assert_eq!((wordlines.next_lsb(Slot::FIRST), wordlines.most_open()), (Slot::new(1), 2 * width));
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::slice;
 
-use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Unit};
+use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Slot, Unit};
 
 use super::dftl::Dftl;
 use super::paired::Paired;
@@ -255,11 +255,11 @@ impl Mechanism for All {
         each!(self, it => it.adopt_page(lpn, region));
     }
 
-    fn adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: u32) -> bool {
+    fn adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: Slot) -> bool {
         first!(self, it => it.adopt_open(kernel, domain, unit, next).then_some(())).is_some()
     }
 
-    fn adopt_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: u32, found: &Scanned) {
+    fn adopt_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: Slot, found: &Scanned) {
         each!(self, it => it.adopt_frontier(kernel, domain, unit, next, found));
     }
 

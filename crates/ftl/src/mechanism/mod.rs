@@ -16,7 +16,7 @@ pub mod wear;
 use std::ops::Range;
 use std::slice;
 
-use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Unit};
+use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Slot, Unit};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
@@ -306,12 +306,12 @@ pub(crate) trait Mechanism {
     fn adopt_page(&mut self, lpn: Lpn, region: u8) {}
 
     /// A restart finds a unit that was being filled up to a slot. Returns whether it is not filled further by a stream.
-    fn adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: u32) -> bool {
+    fn adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: Slot) -> bool {
         false
     }
 
     /// A restart goes on filling a unit from a slot on.
-    fn adopt_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: u32, found: &Scanned) {}
+    fn adopt_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: Slot, found: &Scanned) {}
 
     /// A restart finds a filled unit that is set aside.
     fn adopt_aside(&mut self, domain: Domain, unit: Unit) {}

@@ -211,8 +211,8 @@ impl Commands {
 /// Erases the blocks of a unit.
 fn add_erase(context: &Context<'_>, command: &mut Command, domain: Domain, unit: Unit) {
     let geometry = context.device.ftl.geometry();
-    for plane in 0..geometry.unit_width {
-        command.add(geometry.ppn(unit, plane), Carried::Domain(domain));
+    for lane in 0..geometry.unit_width {
+        command.add(geometry.ppn(unit, geometry.slot_at(0, lane)), Carried::Domain(domain));
     }
 }
 

@@ -30,7 +30,7 @@ impl Paired {
             // A buffer's merge leaves nothing unprotected; after a restart nothing is merged onto what it left.
             return Some(Op::Pad);
         };
-        if backup.slot >= kernel.geometry().unit_slots() {
+        if backup.slot >= kernel.geometry().end_slot() {
             return Some(Op::Erase(backup.unit));
         }
         group.push(page);
@@ -48,14 +48,14 @@ impl Paired {
     fn parity_partner(&self, kernel: &Kernel, domain: Domain, page: Ppn) -> Option<Ppn> {
         let geometry = kernel.geometry();
         let (unit, slot) = geometry.unit_and_slot(page);
-        let block = geometry.block_of(unit, slot);
+        let lane = geometry.lane_of_slot(slot);
         let lowers = self.guards[domain.index()].lowers.iter();
         lowers
             .filter(|lower| lower.cover == Cover::None && lower.at.0 > page.0)
             .map(|lower| lower.at)
             .filter(|&at| {
                 let (of, slot) = geometry.unit_and_slot(at);
-                of == unit && geometry.block_of(of, slot) == block && kernel.is_valid(at)
+                of == unit && geometry.lane_of_slot(slot) == lane && kernel.is_valid(at)
             })
             .min()
     }

@@ -19,7 +19,7 @@ pub(super) fn can_empty_any_victim(kernel: &Kernel, domain: Domain) -> bool {
     }
     let slots = kernel.geometry().unit_slots();
     let frontiers = kernel.streams().all().filter_map(|stream| kernel.frontier(domain, stream));
-    let open: u32 = frontiers.map(|frontier| slots - frontier.slot).sum();
+    let open: u32 = frontiers.map(|frontier| kernel.geometry().slots_left(frontier.slot)).sum();
     free * slots + open > streams * slots + kernel.wordlines().most_open()
 }
 

@@ -25,7 +25,7 @@ mod saved;
 use std::collections::{BTreeSet, VecDeque};
 use std::slice;
 
-use base::{Cause, Choice, Domain, Geometry, Param, ParamKind, Ppn, Seam, Unit};
+use base::{Cause, Choice, Domain, Geometry, Param, ParamKind, Ppn, Seam, Slot, Unit};
 
 use super::{End, Mechanism, Origin, Placing, Room, Under};
 use crate::group::Group;
@@ -403,11 +403,11 @@ impl Mechanism for Paired {
         self.guards[domain.index()].lowers.forget(kernel, unit);
     }
 
-    fn adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: u32) -> bool {
+    fn adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: Slot) -> bool {
         self.adopt_open_unit(kernel, domain, unit, next)
     }
 
-    fn adopt_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: u32, found: &Scanned) {
+    fn adopt_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: Slot, found: &Scanned) {
         self.adopt_lowers(kernel, domain, unit, next, found);
     }
 

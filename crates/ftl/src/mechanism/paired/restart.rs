@@ -1,10 +1,10 @@
 //! What a protection finds after a power cut.
 
-use base::{Domain, Lpn, Ppn, Unit};
+use base::{Domain, Lpn, Ppn, Slot, Unit};
 
 use super::{Cover, Paired, Scheme};
 use crate::kernel::{Frontier, Kernel, Kind, Spare, parity_home};
-use crate::scan::{Rescue, Scanned, Slot};
+use crate::scan::{PageFound, Rescue, Scanned};
 use crate::victim::UnitState;
 
 /// The page that a backup or a parity page brings back, if it is lost.
@@ -32,10 +32,10 @@ fn undo_parity(kernel: &Kernel, scan: &[Scanned], at: Ppn, parity: &Spare) -> Op
         return None;
     }
     let second = kernel.wordlines().next_lsb_of_block(slot);
-    let pages = [slot, second].map(|slot| scanned.slots.get(slot as usize).copied());
+    let pages = [slot, second].map(|slot| scanned.pages.get(slot.index()).copied());
     let (other, bits) = match pages {
-        [Some(Slot::Lost), Some(Slot::Holds(bits))] => (second, bits),
-        [Some(Slot::Holds(bits)), Some(Slot::Lost)] => (slot, bits),
+        [Some(PageFound::Lost), Some(PageFound::Holds(bits))] => (second, bits),
+        [Some(PageFound::Holds(bits)), Some(PageFound::Lost)] => (slot, bits),
         _ => return None,
     };
     let other_spare = Spare::unpack(bits)?;
@@ -49,16 +49,19 @@ fn undo_parity(kernel: &Kernel, scan: &[Scanned], at: Ppn, parity: &Spare) -> Op
 }
 
 /// The lower pages of incomplete wordlines in a unit that is filled up to a slot, as slots.
-pub(super) fn incomplete(kernel: &Kernel, next: u32) -> impl Iterator<Item = u32> + '_ {
+pub(super) fn incomplete(kernel: &Kernel, next: Slot) -> impl Iterator<Item = Slot> + '_ {
     let wordlines = kernel.wordlines();
-    let is_complete = move |lower| (lower..next).any(|upper| wordlines.is_top(upper) && wordlines.share(lower, upper));
-    (0..next).filter(move |&lower| !wordlines.is_top(lower) && !is_complete(lower))
+    let is_complete = move |lower| {
+        let mut uppers = next.all_before().filter(|&upper| wordlines.is_top(upper));
+        uppers.any(|upper| wordlines.share(lower, upper))
+    };
+    next.all_before().filter(move |&lower| !wordlines.is_top(lower) && !is_complete(lower))
 }
 
 impl Paired {
     /// A unit was being filled up to a slot. One that holds backups goes on doing so, and what was merged last may lean on
     /// units that are not held any more: it is left as it is.
-    pub(super) fn adopt_open_unit(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: u32) -> bool {
+    pub(super) fn adopt_open_unit(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: Slot) -> bool {
         let lsb_only = kernel.is_lsb_only(unit);
         if lsb_only && self.scheme.keeps_backups() {
             self.guards[domain.index()].backup = Some(Frontier { unit, slot: next });
@@ -69,13 +72,13 @@ impl Paired {
     }
 
     /// The lower pages of an active block's incomplete wordlines: unprotected, unless a backup is found.
-    pub(super) fn adopt_lowers(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: u32, found: &Scanned) {
+    pub(super) fn adopt_lowers(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: Slot, found: &Scanned) {
         if found.lsb_only {
             return;
         }
         for lower in incomplete(kernel, next) {
-            let cover = match found.slots[lower as usize] {
-                Slot::Holds(bits) if Spare::unpack(bits).is_some() => Cover::None,
+            let cover = match found.pages[lower.index()] {
+                PageFound::Holds(bits) if Spare::unpack(bits).is_some() => Cover::None,
                 _ => Cover::Lost,
             };
             self.guards[domain.index()].lowers.adopt(kernel.geometry().ppn(unit, lower), cover);

@@ -30,7 +30,7 @@ impl Paired {
     /// Adds what a state holds of a domain.
     pub(super) fn save_domain(&self, kernel: &Kernel, domain: Domain, saved: &mut Saved<'_>) {
         let guard = &self.guards[domain.index()];
-        let full = kernel.geometry().unit_slots();
+        let full = kernel.geometry().end_slot();
         let kept = |unit, is_aside, filled| Kept { unit, is_aside, filled };
         saved.kept.extend(guard.backup.map(|backup| kept(backup.unit, true, backup.slot)));
         saved.kept.extend(guard.buffers.iter().map(|&unit| kept(unit, true, full)));

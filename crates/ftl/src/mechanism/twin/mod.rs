@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use base::{Domain, Lpn, Ppn, Selection, Unit};
+use base::{Domain, Lpn, Ppn, Selection, Slot, Unit};
 
 use super::Mechanism;
 use crate::group::Group;
@@ -48,7 +48,8 @@ impl Mechanism for Twin {
     fn goes_along(&self, kernel: &Kernel, domain: Domain) -> bool {
         let slots = kernel.geometry().unit_slots();
         let threshold = f64::from(kernel.budget().reserve * slots);
-        let open = kernel.frontier(domain, Stream::FIRST).map_or(0, |frontier| slots - frontier.slot);
+        let open =
+            kernel.frontier(domain, Stream::FIRST).map_or(0, |frontier| kernel.geometry().slots_left(frontier.slot));
         let free_pages = f64::from(kernel.free(domain) * slots + open);
         free_pages <= threshold * (1.0 + self.neighbours)
     }
@@ -86,12 +87,11 @@ struct Pick<'a> {
 
 impl<'a> Pick<'a> {
     fn new(kernel: &'a Kernel, domain: Domain, job: &Job, stream_of: &'a dyn Fn(Lpn) -> Stream) -> Pick<'a> {
-        let width = kernel.geometry().unit_width;
         let splits = kernel.streams().split_victims() && !kernel.holds_map(job.unit);
         let stream = if kernel.holds_map(job.unit) {
             kernel.streams().of_map()
         } else if splits {
-            let next = kernel.next_valid(job.unit, job.cursor * width).or_else(|| kernel.next_valid(job.unit, 0));
+            let next = kernel.next_valid(job.unit, job.cursor).or_else(|| kernel.next_valid(job.unit, Slot::FIRST));
             let next = next.and_then(|slot| kernel.lpn_at(kernel.geometry().ppn(job.unit, slot)));
             next.map_or(Stream::FIRST, stream_of)
         } else {
@@ -116,7 +116,7 @@ impl<'a> Pick<'a> {
         }
         if group.pages().is_empty() {
             // What is left lies behind the cursors: pages of offsets that lost a page or were split.
-            (job.cursor, job.lone_cursor) = (0, 0);
+            (job.cursor, job.lone_cursor) = (Slot::FIRST, Slot::FIRST);
             self.take_lone_pages(job, room, group);
             if group.pages().is_empty() {
                 self.take_offset(job, room, group);
@@ -127,13 +127,12 @@ impl<'a> Pick<'a> {
 
     /// Up to `room` pages of the next offset that has two or more valid ones.
     fn take_offset(&self, job: &mut Job, room: usize, group: &mut Group) {
-        let offsets = job.cursor..self.kernel.geometry().pages_per_block;
-        let found = offsets.into_iter().map(|offset| (offset, self.lanes_at(offset)));
+        let found = self.offsets_from(job.cursor).map(|offset| (offset, self.lanes_at(offset)));
         let Some((offset, lanes)) = found.into_iter().find(|(_, lanes)| lanes.count_ones() >= 2) else {
-            job.cursor = self.kernel.geometry().pages_per_block;
+            job.cursor = self.kernel.geometry().end_slot();
             return;
         };
-        job.cursor = offset;
+        job.cursor = self.kernel.geometry().slot_at(offset, 0);
         let first = self.page_at(offset, 0);
         let mut left = lanes;
         while left != 0 && group.pages().len() < room {
@@ -145,7 +144,7 @@ impl<'a> Pick<'a> {
     /// Up to `room` pages that are the only valid one of their offset.
     fn take_lone_pages(&self, job: &mut Job, room: usize, group: &mut Group) {
         let mut first = None;
-        for offset in job.lone_cursor..self.kernel.geometry().pages_per_block {
+        for offset in self.offsets_from(job.lone_cursor) {
             let lanes = self.lanes_at(offset);
             if lanes.count_ones() == 1 {
                 group.push(self.page_at(offset, lanes.trailing_zeros()));
@@ -155,12 +154,19 @@ impl<'a> Pick<'a> {
                 }
             }
         }
-        job.lone_cursor = first.unwrap_or(self.kernel.geometry().pages_per_block);
+        let geometry = self.kernel.geometry();
+        job.lone_cursor = first.map_or(geometry.end_slot(), |offset| geometry.slot_at(offset, 0));
+    }
+
+    /// The page offsets from that of a slot on.
+    fn offsets_from(&self, slot: Slot) -> Range<u32> {
+        let geometry = self.kernel.geometry();
+        geometry.page_of_slot(slot)..geometry.pages_per_block
     }
 
     #[inline]
     fn page_at(&self, offset: u32, lane: u32) -> Ppn {
-        self.kernel.geometry().ppn(self.unit, offset * self.kernel.geometry().unit_width + lane)
+        self.kernel.geometry().ppn(self.unit, self.kernel.geometry().slot_at(offset, lane))
     }
 
     /// The planes on which the victim has a valid page of the stream at an offset, as bits.
