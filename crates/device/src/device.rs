@@ -194,10 +194,18 @@ impl Device {
         }
     }
 
+    /// The domain that owns the map entry of a page.
+    ///
+    /// # Panics
+    /// If the map is not in flash.
+    pub(crate) fn owner_of(&self, lpn: Lpn) -> Domain {
+        self.ftl.owner_of(lpn).expect("the map is in flash")
+    }
+
     #[inline(never)]
     fn use_cached_entry(&mut self, lpn: Lpn) {
         while !self.ftl.prepare_read(lpn) {
-            let owner = self.ftl.owner_of(lpn);
+            let owner = self.owner_of(lpn);
             self.collect_now(owner);
         }
     }
@@ -229,7 +237,7 @@ impl Device {
         if self.map_in_flash {
             let domains = self.ftl.geometry().domains();
             for first in span.first..span.end.min(span.first.saturating_add(domains)) {
-                let domain = self.ftl.owner_of(Lpn(first));
+                let domain = self.owner_of(Lpn(first));
                 if self.ftl.is_busy(domain) {
                     self.collect_now(domain);
                 }

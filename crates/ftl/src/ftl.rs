@@ -315,14 +315,13 @@ impl Ftl {
         }
     }
 
-    /// The domain that owns the map entry of a page.
+    /// The domain that owns the map entry of a page, where the map is in flash.
     #[inline]
-    pub fn owner_of(&self, lpn: Lpn) -> Domain {
-        let owner = match &self.mapping {
+    pub fn owner_of(&self, lpn: Lpn) -> Option<Domain> {
+        match &self.mapping {
             Mapping::Page(ftl) => ftl.mechanisms.owner_of(lpn),
             Mapping::Plain(_) | Mapping::Fast(_) => None,
-        };
-        owner.unwrap_or_else(|| self.allocation.domain_of(lpn).expect("a static order"))
+        }
     }
 
     /// Units that can be written before garbage has to be collected: free ones or, under hybrid mapping, log blocks

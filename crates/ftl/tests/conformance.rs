@@ -116,10 +116,9 @@ impl Bench {
     }
 
     fn read(&mut self, lpn: u32) {
-        let domain = self.ftl.owner_of(Lpn(lpn));
         let mut rounds = 0;
         while !self.ftl.prepare_read(Lpn(lpn)) {
-            self.collect(domain);
+            self.collect(self.ftl.owner_of(Lpn(lpn)).expect("an entry that is not at hand"));
             rounds += 1;
             assert!(rounds < 10_000, "a domain gets an entry in the end");
         }
@@ -305,8 +304,9 @@ impl Bench {
                 0 => {
                     let lpn = random.below_u32(pages);
                     self.trim(lpn);
-                    let domain = self.ftl.owner_of(Lpn(lpn));
-                    self.collect(domain);
+                    if let Some(owner) = self.ftl.owner_of(Lpn(lpn)) {
+                        self.collect(owner);
+                    }
                 }
                 1 => self.read(random.below_u32(pages)),
                 2..=5 => self.write(random.below_u32(pages)),

@@ -201,7 +201,7 @@ fn die_to_ask(context: &Context<'_>, lpn: Lpn) -> Option<Die> {
     if !context.device.map_in_flash || ftl.is_known(lpn) {
         ftl.lookup(lpn).map(|ppn| ftl.geometry().die_of(ppn))
     } else {
-        Some(ftl.geometry().die_of_domain(ftl.owner_of(lpn)))
+        Some(ftl.geometry().die_of_domain(context.device.owner_of(lpn)))
     }
 }
 

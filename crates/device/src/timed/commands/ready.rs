@@ -163,8 +163,8 @@ impl Commands {
             let Transaction { lpn, translated, .. } = *context.queues.get(read);
             let ftl = &mut context.device.ftl;
             if context.device.map_in_flash && !translated && !ftl.prepare_read(lpn) {
-                let owner = ftl.owner_of(lpn);
-                let die_of_owner = ftl.geometry().die_of_domain(owner);
+                let owner = context.device.owner_of(lpn);
+                let die_of_owner = context.device.ftl.geometry().die_of_domain(owner);
                 if die_of_owner == die {
                     return self.await_entry(context, die, owner);
                 }
