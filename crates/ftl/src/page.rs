@@ -117,8 +117,11 @@ impl<M: Mechanisms> Page<M> {
     /// Whether a dynamic allocation may give a page to a domain now.
     #[inline]
     pub(crate) fn accepts(&self, domain: Domain) -> bool {
+        if self.is_busy(domain) {
+            return false;
+        }
         let valid = self.kernel.valid(domain) + if M::IS_PLAIN { 0 } else { self.mechanisms.promised(domain) };
-        u64::from(valid) < self.kernel.budget().max_valid && !self.is_busy(domain)
+        u64::from(valid) < self.kernel.budget().max_valid
     }
 
     /// Why a domain is collected, if it is.
@@ -162,7 +165,7 @@ impl<M: Mechanisms> Page<M> {
     /// own.
     #[inline]
     pub(crate) fn stream_of_copy(&self, domain: Domain, from: Ppn) -> Stream {
-        if M::IS_PLAIN {
+        if M::IS_PLAIN || self.kernel.streams().count() == 1 {
             return Stream::FIRST;
         }
         match self.waiting[domain.index()] {

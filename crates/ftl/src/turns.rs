@@ -69,10 +69,16 @@ impl<M: Mechanisms> Page<M> {
 
     /// The domain of a die whose turn it is, round robin over those that accept pages.
     pub(crate) fn peek_domain_of(&self, die: Die) -> Option<Domain> {
-        let domains = self.kernel.geometry().domains_of_die(die);
-        let start = self.turns.next_domain[die.index()] as usize;
-        let (before, from) = (domains.clone().take(start), domains.skip(start));
-        from.chain(before).find(|&domain| self.accepts(domain))
+        let count = self.kernel.geometry().domains_per_die();
+        let mut turn = self.turns.next_domain[die.index()];
+        for _ in 0..count {
+            let domain = Domain::new(die.number() * count + turn);
+            if self.accepts(domain) {
+                return Some(domain);
+            }
+            turn = if turn + 1 == count { 0 } else { turn + 1 };
+        }
+        None
     }
 
     /// Goes on behind a domain of a die.

@@ -88,7 +88,9 @@ struct Pick<'a> {
 impl<'a> Pick<'a> {
     fn new(kernel: &'a Kernel, domain: Domain, job: &Job, stream_of: &'a dyn Fn(Lpn) -> Stream) -> Pick<'a> {
         let splits = kernel.streams().split_victims() && !kernel.holds_map(job.unit);
-        let stream = if kernel.holds_map(job.unit) {
+        let stream = if kernel.streams().count() == 1 {
+            Stream::FIRST
+        } else if kernel.holds_map(job.unit) {
             kernel.streams().of_map()
         } else if splits {
             let next = kernel.next_valid(job.unit, job.cursor).or_else(|| kernel.next_valid(job.unit, Slot::FIRST));
