@@ -144,13 +144,13 @@ pub(crate) struct Problems {
 
 impl Problems {
     pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        if !self.pass_over() {
+        if !self.is_one_too_many() {
             self.shown.push(diagnostic);
         }
     }
 
     /// Whether there are so many that the next one need not be worded: it is counted.
-    pub(crate) fn pass_over(&mut self) -> bool {
+    pub(crate) fn is_one_too_many(&mut self) -> bool {
         let full = self.shown.len() == SHOWN_MAX;
         self.more += usize::from(full);
         full

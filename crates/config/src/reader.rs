@@ -475,7 +475,7 @@ impl<'a> Reader<'a> {
     fn parameter(&mut self, path: &str, choice: &'static Choice, entry: &Entry) -> Option<(&'static str, ParamValue)> {
         let full = format!("{path}.{}", choice.name);
         let Some(param) = choice.params.iter().find(|param| param.name == entry.key) else {
-            if self.problems.pass_over() {
+            if self.problems.is_one_too_many() {
                 return None;
             }
             let names = || choice.params.iter().map(|param| param.name);

@@ -147,7 +147,7 @@ impl Sorter<'_> {
     }
 
     fn unknown(&mut self, prefix: &str, entry: &Entry) {
-        if self.problems.pass_over() {
+        if self.problems.is_one_too_many() {
             return;
         }
         let name = clean(&entry.key);

@@ -145,7 +145,7 @@ impl Device {
         let placed = self.ftl.write(domain, lpn);
         let content = self.content_of(placed, self.expected(lpn, version));
         if self.program_placed(placed, content) == Programmed::Failed {
-            let mut array = Now::new(&mut self.flash, &mut self.recorder.counters, content);
+            let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, content);
             self.ftl.repair(placed.at, None, &mut array);
         }
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
@@ -212,7 +212,7 @@ impl Device {
 
     #[cold]
     pub(crate) fn collect_now(&mut self, domain: Domain) {
-        let mut array = Now::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
+        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
         self.ftl.collect(domain, &mut array);
         loop {
             // Neighbours that are collected along may have neighbours of their own.
@@ -439,7 +439,7 @@ impl Device {
 }
 
 /// Carries out operations on the array at once.
-pub(crate) struct Now<'a> {
+pub(crate) struct AtOnce<'a> {
     flash: &'a mut Flash,
     counters: &'a mut metrics::Counters,
     /// What the controller holds of the page whose program failed.
@@ -448,9 +448,9 @@ pub(crate) struct Now<'a> {
     has_erased: bool,
 }
 
-impl<'a> Now<'a> {
-    pub(crate) fn new(flash: &'a mut Flash, counters: &'a mut metrics::Counters, held: Content) -> Now<'a> {
-        Now { flash, counters, held, has_erased: false }
+impl<'a> AtOnce<'a> {
+    pub(crate) fn new(flash: &'a mut Flash, counters: &'a mut metrics::Counters, held: Content) -> AtOnce<'a> {
+        AtOnce { flash, counters, held, has_erased: false }
     }
 
     #[inline(always)]
@@ -476,7 +476,7 @@ impl<'a> Now<'a> {
     }
 }
 
-impl Array for Now<'_> {
+impl Array for AtOnce<'_> {
     #[inline(always)]
     fn moved(&mut self, cause: Cause, from: Ppn, to: Placed) -> bool {
         let content = self.read(cause, from);

@@ -4,7 +4,7 @@ use base::Unit;
 use config::Config;
 use ftl::{Ftl, OutOfMemory, PageFound, Scanned};
 
-use crate::device::{Device, Now, policies};
+use crate::device::{AtOnce, Device, policies};
 use crate::flash::{Content, Found};
 
 /// What a restart took.
@@ -31,7 +31,7 @@ impl Device {
         let user_pages = u64::from(self.ftl.user_pages());
         let (ftl, recovery) = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan)?;
         self.ftl = ftl;
-        let mut array = Now::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
+        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
         for domain in self.ftl.resume(&recovery, &mut array) {
             self.collect_now(domain);
         }

@@ -65,7 +65,7 @@ fn a_neighbour_without_a_full_block_is_not_collected_along() {
     run(&config);
 }
 
-/// The merge of a buffer block may end without an erase: the block is held until nothing leans on it. Those who kept step
+/// The merge of a buffer block may end without an erase: the block is held until nothing depends on it. Those who kept step
 /// with that collection waited for ever for its next page.
 #[test]
 fn who_keeps_step_with_a_merge_hears_that_it_ended_without_an_erase() {

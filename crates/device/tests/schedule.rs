@@ -75,7 +75,7 @@ fn idle_time_of_channels_is_filled() {
             assert!(after < most_idle * before, "{mapping}, {schedule}: idle {before} and {after}");
             let (forward, preempted) = (figure(&filled, "gc.forward"), figure(&filled, "gc.preempted"));
             assert!(forward > 100.0 && preempted > 10.0, "{mapping}, {schedule}: {forward}, {preempted}");
-            // Ahead of need costs some: pages are copied that would have been overwritten by the time of need.
+            // GC ahead of need costs some: pages are copied that would have been overwritten by the time of need.
             let cost = figure(&filled, "waf") / figure(&alone, "waf");
             // A map in flash holds blocks free for collections, which those ahead of need use: there is more spare space.
             let cheapest = if mapping == "dftl" { 0.85 } else { 0.97 };
@@ -152,7 +152,7 @@ fn spare_blocks_limit_useless_collections() {
     }
 }
 
-/// Whenever a channel is out of pages it may begin to merge, or only while another one is in mandatory collection.
+/// Whenever a channel is out of pages it may begin to merge, or only while another one is in foreground GC.
 #[test]
 fn the_trigger_decides_how_much_is_merged_early() {
     let mut config = channels(4, 1, "fast");

@@ -43,7 +43,7 @@ const AGENDA: [(Line, &str); 8] = [
     (Line::Under, "Last, so that nothing comes between this page and the host's above it."),
 ];
 
-/// Where room comes from when a domain is short, in this order; `None` is the victim policy's turn.
+/// Where room comes from when a domain is short, in this order; `None` is the victim policy.
 const ROOM: [(Option<Room>, &str); 5] = [
     (Some(Room::Kept), "It is room already, or nearly."),
     (Some(Room::Forced), "The policy was heard, and gained too little."),
@@ -61,8 +61,9 @@ impl<M: Mechanisms> Page<M> {
     #[cfg(test)]
     fn tables() -> Vec<(String, &'static str)> {
         let lines = AGENDA.iter().map(|(line, reason)| (format!("{line:?}"), *reason));
-        let room =
-            ROOM.iter().map(|(turn, reason)| (turn.map_or("Policy".into(), |turn| format!("{turn:?}")), *reason));
+        let room = ROOM
+            .iter()
+            .map(|(source, reason)| (source.map_or("Policy".into(), |source| format!("{source:?}")), *reason));
         lines.chain(room).collect()
     }
 
@@ -251,10 +252,10 @@ impl<M: Mechanisms> Page<M> {
     /// Begins what makes room.
     pub(crate) fn collect_for_room(&mut self, domain: Domain, stream: Stream) {
         let begun = self.kernel.take_deferred(domain, Why::Room)
-            || ROOM.iter().any(|&(turn, _)| match turn {
-                Some(turn) => {
-                    let begins = self.mechanisms.room(&mut self.kernel, domain, stream, turn);
-                    if begins && turn == Room::Forced {
+            || ROOM.iter().any(|&(source, _)| match source {
+                Some(source) => {
+                    let begins = self.mechanisms.room(&mut self.kernel, domain, stream, source);
+                    if begins && source == Room::Forced {
                         self.begin_neighbours(domain);
                     }
                     begins

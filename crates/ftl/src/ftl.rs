@@ -9,7 +9,7 @@ use crate::fast::{self, Fast};
 use crate::group::Group;
 use crate::kernel::{Saved, Why};
 use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl, paired};
-use crate::ops::{Array, Coming, Done, Finished, MapPlace, Placed, Put, Step, Turn};
+use crate::ops::{Array, Coming, Done, Finished, MapPlace, Phase, Placed, Put, Step};
 use crate::page::Page;
 use crate::recovery::Recovery;
 use crate::scan::Scanned;
@@ -87,7 +87,7 @@ pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keep
 }
 
 /// Calls the mapping in force.
-macro_rules! forward {
+macro_rules! delegate {
     ($mapping:expr, $ftl:ident => $call:expr) => {
         match $mapping {
             Mapping::Plain($ftl) => $call,
@@ -161,7 +161,7 @@ impl Ftl {
 
     /// Does what is left to be done after a restart. Returns the domains that have collections to do then.
     pub fn resume(&mut self, recovery: &Recovery, array: &mut impl Array) -> Vec<Domain> {
-        forward!(&mut self.mapping, page ftl => ftl.resume(recovery, array), fast _ => Vec::new())
+        delegate!(&mut self.mapping, page ftl => ftl.resume(recovery, array), fast _ => Vec::new())
     }
 
     /// Deals with the failed program of a page: of a host page, or of a copy of another page.
@@ -169,7 +169,7 @@ impl Ftl {
     /// # Panics
     /// Under hybrid mapping, where faults are refused.
     pub fn repair(&mut self, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) {
-        forward!(&mut self.mapping, page ftl => ftl.repair(at, copied_from, array),
+        delegate!(&mut self.mapping, page ftl => ftl.repair(at, copied_from, array),
             fast _ => panic!("hybrid mapping is not exposed to faults"));
     }
 
@@ -178,12 +178,12 @@ impl Ftl {
     /// # Panics
     /// If a collection is in progress.
     pub fn save(&self) -> Option<Saved<'_>> {
-        forward!(&self.mapping, page ftl => Some(ftl.save()), fast _ => None)
+        delegate!(&self.mapping, page ftl => Some(ftl.save()), fast _ => None)
     }
 
     /// Whether a unit uses its LSB pages only.
     pub fn is_lsb_only(&self, unit: Unit) -> bool {
-        forward!(&self.mapping, page ftl => ftl.is_lsb_only(unit), fast _ => false)
+        delegate!(&self.mapping, page ftl => ftl.is_lsb_only(unit), fast _ => false)
     }
 
     /// Takes over the saved state that `read` gives, then makes all policies anew as [`Ftl::renew_policies`] does. The maps'
@@ -202,7 +202,7 @@ impl Ftl {
         policies: &Policies<'_>,
         seed: u64,
     ) -> Result<Result<(), String>, E> {
-        forward!(&mut self.mapping, page ftl => ftl.restore(read, policies, seed),
+        delegate!(&mut self.mapping, page ftl => ftl.restore(read, policies, seed),
             fast _ => Ok(Err("hybrid mapping, which has no states".into())))
     }
 
@@ -210,14 +210,14 @@ impl Ftl {
     /// file. So a run that starts from a saved state equals one that aged the device itself, and a state can be used under
     /// other policies.
     pub fn renew_policies(&mut self, policies: &Policies<'_>, seed: u64) {
-        forward!(&mut self.mapping,
+        delegate!(&mut self.mapping,
             page ftl => ftl.renew_policies(policies, seed),
             fast ftl => ftl.renew_pool(policies.block_allocation));
     }
 
     /// What mapping and mechanisms did since preconditioning.
     pub fn figures(&self) -> Figures {
-        forward!(&self.mapping, ftl => ftl.figures())
+        delegate!(&self.mapping, ftl => ftl.figures())
     }
 
     /// Checks the whole state: that map and reverse map mirror each other, that valid counts and free counts add up, that
@@ -226,9 +226,9 @@ impl Ftl {
     /// # Errors
     /// A sentence that names the first disagreement.
     pub fn check(&self, is_programmed: &dyn Fn(Ppn) -> bool) -> Result<(), String> {
-        forward!(&self.mapping, ftl => ftl.check())?;
+        delegate!(&self.mapping, ftl => ftl.check())?;
         let logical_pages =
-            forward!(&self.mapping, page ftl => ftl.kernel.logical_pages(), fast ftl => ftl.user_pages());
+            delegate!(&self.mapping, page ftl => ftl.kernel.logical_pages(), fast ftl => ftl.user_pages());
         let astray = (0..logical_pages).map(Lpn).find_map(|lpn| {
             let at = self.lookup(lpn).filter(|&at| !is_programmed(at))?;
             Some(format!("LPN {} maps to PPN {}, which is not programmed", lpn.0, at.0))
@@ -254,7 +254,7 @@ impl Ftl {
     /// Logical pages of the host.
     #[inline]
     pub fn user_pages(&self) -> u32 {
-        forward!(&self.mapping, page ftl => ftl.kernel.user_pages(), fast ftl => ftl.user_pages())
+        delegate!(&self.mapping, page ftl => ftl.kernel.user_pages(), fast ftl => ftl.user_pages())
     }
 
     /// Where map entries are.
@@ -269,13 +269,13 @@ impl Ftl {
     /// Where a logical page is, if it was ever written (and not trimmed since).
     #[inline]
     pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {
-        forward!(&self.mapping, page ftl => ftl.kernel.lookup(lpn), fast ftl => ftl.lookup(lpn))
+        delegate!(&self.mapping, page ftl => ftl.kernel.lookup(lpn), fast ftl => ftl.lookup(lpn))
     }
 
     /// Whether a physical page holds current data.
     #[inline]
     pub fn is_valid(&self, ppn: Ppn) -> bool {
-        forward!(&self.mapping, page ftl => ftl.kernel.is_valid(ppn), fast ftl => ftl.is_valid(ppn))
+        delegate!(&self.mapping, page ftl => ftl.kernel.is_valid(ppn), fast ftl => ftl.is_valid(ppn))
     }
 
     /// Asks the memory for what is needed soon.
@@ -283,13 +283,13 @@ impl Ftl {
     pub fn prefetch(&self, coming: Coming) {
         match coming {
             Coming::Lookup(lpn) => {
-                forward!(&self.mapping, page ftl => ftl.kernel.prefetch_map(lpn), fast ftl => ftl.prefetch_map(lpn));
+                delegate!(&self.mapping, page ftl => ftl.kernel.prefetch_map(lpn), fast ftl => ftl.prefetch_map(lpn));
             }
             Coming::Overwrite(lpn) => {
-                forward!(&self.mapping, page ftl => ftl.kernel.prefetch_old(lpn), fast ftl => ftl.prefetch_old(lpn));
+                delegate!(&self.mapping, page ftl => ftl.kernel.prefetch_old(lpn), fast ftl => ftl.prefetch_old(lpn));
             }
             Coming::Copy(from) => {
-                forward!(&self.mapping, page ftl => ftl.kernel.prefetch_copy(from), fast _ => {});
+                delegate!(&self.mapping, page ftl => ftl.kernel.prefetch_copy(from), fast _ => {});
             }
         }
     }
@@ -297,13 +297,13 @@ impl Ftl {
     /// Whether a domain has something to do before it takes host pages: a collection, or what a mechanism asks for.
     #[inline(always)]
     pub fn is_busy(&self, domain: Domain) -> bool {
-        forward!(&self.mapping, ftl => ftl.is_busy(domain))
+        delegate!(&self.mapping, ftl => ftl.is_busy(domain))
     }
 
     /// Why a domain is collected, if it is.
     #[inline]
     pub fn why(&self, domain: Domain) -> Option<Why> {
-        forward!(&self.mapping, ftl => ftl.why(domain))
+        delegate!(&self.mapping, ftl => ftl.why(domain))
     }
 
     /// Whether the map entry of a page can be read: it is in DRAM, or there is none.
@@ -328,31 +328,31 @@ impl Ftl {
     /// that are not in use.
     #[inline]
     pub fn spare_units(&self, domain: Domain) -> u32 {
-        forward!(&self.mapping, page ftl => ftl.kernel.free(domain), fast ftl => ftl.spare_log_blocks(domain))
+        delegate!(&self.mapping, page ftl => ftl.kernel.free(domain), fast ftl => ftl.spare_log_blocks(domain))
     }
 
     /// Whether a collection stands at a preemption point (Wen and Chang, section 3.3), as far as the mapping knows: what
     /// was read for it is programmed first.
     #[inline]
     pub fn rests(&self, domain: Domain) -> bool {
-        forward!(&self.mapping, page _ftl => true, fast ftl => ftl.rests(domain))
+        delegate!(&self.mapping, page _ftl => true, fast ftl => ftl.rests(domain))
     }
 
     /// Whether a unit that was emptied ahead of need waits for its erase.
     pub fn has_emptied(&self, domain: Domain) -> bool {
-        forward!(&self.mapping, ftl => ftl.has_emptied(domain))
+        delegate!(&self.mapping, ftl => ftl.has_emptied(domain))
     }
 
     /// What a domain does next, and with which pages, which are put into `group`. [`Ftl::advance`] comes first: it begins
     /// and ends what is due.
     #[inline(always)]
     pub fn op(&self, domain: Domain, group: &mut Group) -> Option<Step> {
-        forward!(&self.mapping, ftl => ftl.op(domain, group))
+        delegate!(&self.mapping, ftl => ftl.op(domain, group))
     }
 
     /// The domain of a die whose turn it is, round robin over those that accept pages from a dynamic allocation.
     pub fn peek_domain_of(&self, die: Die) -> Option<Domain> {
-        forward!(&self.mapping, page ftl => ftl.peek_domain_of(die), fast _ => None)
+        delegate!(&self.mapping, page ftl => ftl.peek_domain_of(die), fast _ => None)
     }
 }
 
@@ -362,14 +362,14 @@ impl Ftl {
     /// not, it has something to do first ([`Ftl::advance`]).
     #[inline(always)]
     pub fn prepare(&mut self, domain: Domain, lpn: Lpn) -> bool {
-        forward!(&mut self.mapping, page ftl => ftl.prepare(domain, lpn), fast ftl => !ftl.is_busy(domain))
+        delegate!(&mut self.mapping, page ftl => ftl.prepare(domain, lpn), fast ftl => !ftl.is_busy(domain))
     }
 
     /// Has the owner of a map entry get it for a write, if that takes no operation. Returns whether it is at hand; if not,
     /// [`Ftl::owner_of`] has something to do first.
     #[inline]
     pub fn prepare_entry(&mut self, lpn: Lpn) -> bool {
-        forward!(&mut self.mapping, page ftl => ftl.prepare_entry(lpn), fast _ => true)
+        delegate!(&mut self.mapping, page ftl => ftl.prepare_entry(lpn), fast _ => true)
     }
 
     /// Has the owner of a map entry get it for a read. Returns whether it is at hand.
@@ -397,37 +397,37 @@ impl Ftl {
     /// If the domain is busy, or there is no such page.
     #[inline]
     pub fn write(&mut self, domain: Domain, lpn: Lpn) -> Placed {
-        forward!(&mut self.mapping, ftl => ftl.write(domain, lpn))
+        delegate!(&mut self.mapping, ftl => ftl.write(domain, lpn))
     }
 
     /// The same, if the place that the page would get suits. It is asked for once, and a unit is open for it then, whether
     /// it suits or not.
     #[inline]
     pub fn write_if(&mut self, domain: Domain, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
-        forward!(&mut self.mapping, ftl => ftl.write_if(domain, lpn, suits))
+        delegate!(&mut self.mapping, ftl => ftl.write_if(domain, lpn, suits))
     }
 
     /// Forgets a logical page. Returns whether it was mapped.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
-        forward!(&mut self.mapping, ftl => ftl.trim(lpn))
+        delegate!(&mut self.mapping, ftl => ftl.trim(lpn))
     }
 
     /// The domain that takes a page when no time passes.
     #[inline]
     pub fn domain_without_time(&mut self, lpn: Lpn) -> Domain {
-        forward!(&mut self.mapping, page ftl => ftl.domain_without_time(lpn), fast ftl => ftl.domain_of(lpn))
+        delegate!(&mut self.mapping, page ftl => ftl.domain_without_time(lpn), fast ftl => ftl.domain_of(lpn))
     }
 
     /// The next die of a queue, round robin, that is idle and has a domain that accepts pages. `idle` has one
     /// bit per die of the queue, in the order of [`crate::allocation::Dynamic::dies`]: on a busy device few
     /// are set, and this is asked after every event.
     pub fn next_die_of(&mut self, queue: Queue, idle: &[u64]) -> Option<Die> {
-        forward!(&mut self.mapping, page ftl => ftl.next_die_of(queue, idle), fast _ => None)
+        delegate!(&mut self.mapping, page ftl => ftl.next_die_of(queue, idle), fast _ => None)
     }
 
     /// A domain of a die gets a page: the round robin of [`Ftl::peek_domain_of`] goes on behind it.
     pub fn rotate(&mut self, die: Die, domain: Domain) {
-        forward!(&mut self.mapping, page ftl => ftl.rotate(die, domain), fast _ => {});
+        delegate!(&mut self.mapping, page ftl => ftl.rotate(die, domain), fast _ => {});
     }
 }
 
@@ -436,20 +436,20 @@ impl Ftl {
     /// Begins and ends what is due in a domain, so that [`Ftl::op`] has an answer.
     #[inline(always)]
     pub fn advance(&mut self, domain: Domain) {
-        forward!(&mut self.mapping, ftl => ftl.advance(domain));
+        delegate!(&mut self.mapping, ftl => ftl.advance(domain));
     }
 
     /// Places a page of the operation in hand. `None` if it was to be copied, and was overwritten or trimmed since.
     #[inline(always)]
     pub fn place(&mut self, domain: Domain, put: Put<'_>) -> Option<Placed> {
-        forward!(&mut self.mapping, ftl => ftl.place(domain, put))
+        delegate!(&mut self.mapping, ftl => ftl.place(domain, put))
     }
 
     /// The same, if the place that the page would get suits. It is asked for once, and a unit is open for it then, whether
     /// it suits or not.
     #[inline]
     pub fn place_if(&mut self, domain: Domain, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
-        forward!(&mut self.mapping, ftl => ftl.place_if(domain, put, suits))
+        delegate!(&mut self.mapping, ftl => ftl.place_if(domain, put, suits))
     }
 
     /// Something that the FTL asked for is done.
@@ -458,12 +458,12 @@ impl Ftl {
     /// If it was not asked for.
     #[inline]
     pub fn finish(&mut self, domain: Domain, done: Done) -> Finished {
-        forward!(&mut self.mapping, ftl => ftl.finish(domain, done))
+        delegate!(&mut self.mapping, ftl => ftl.finish(domain, done))
     }
 
     /// Carries out whatever a domain has to do, at once.
     pub fn collect(&mut self, domain: Domain, array: &mut impl Array) {
-        forward!(&mut self.mapping, ftl => ftl.collect(domain, array));
+        delegate!(&mut self.mapping, ftl => ftl.collect(domain, array));
     }
 
     /// Domains whose collection began along with another's since the last call, in the order of beginning.
@@ -499,15 +499,15 @@ impl Ftl {
 impl Ftl {
     /// Begins a collection ahead of need, or goes on with one that was suspended. Returns whether there is anything
     /// to collect.
-    pub fn begin_ahead(&mut self, domain: Domain) -> bool {
-        forward!(&mut self.mapping, page ftl => ftl.begin_ahead(domain),
-            fast ftl => !ftl.is_busy(domain) && ftl.begin_ahead(domain))
+    pub fn begin_forward(&mut self, domain: Domain) -> bool {
+        delegate!(&mut self.mapping, page ftl => ftl.begin_forward(domain),
+            fast ftl => !ftl.is_busy(domain) && ftl.begin_forward(domain))
     }
 
     /// Suspends a collection ahead of need, so that the domain takes host pages, if that can be done now. Returns whether
     /// it was.
     pub fn suspend(&mut self, domain: Domain) -> bool {
-        forward!(&mut self.mapping, ftl => {
+        delegate!(&mut self.mapping, ftl => {
             let may = ftl.may_suspend(domain);
             if may {
                 ftl.suspend(domain);
@@ -518,13 +518,13 @@ impl Ftl {
 
     /// Has a collection ahead of need, which has to rest, go on with the erase of an emptied unit, or with pages to copy: if
     /// need be in another unit, so that the erase of an emptied one is left for later. Returns whether it does.
-    pub fn take_turn(&mut self, domain: Domain, turn: Turn) -> bool {
-        match turn {
-            Turn::Copy => forward!(&mut self.mapping, ftl => ftl.pass_over(domain)),
-            Turn::Erase => {
+    pub fn go_on_with(&mut self, domain: Domain, phase: Phase) -> bool {
+        match phase {
+            Phase::Copy => delegate!(&mut self.mapping, ftl => ftl.defer_erase(domain)),
+            Phase::Erase => {
                 let has_emptied = self.has_emptied(domain);
                 if has_emptied {
-                    forward!(&mut self.mapping, ftl => ftl.erase_emptied(domain));
+                    delegate!(&mut self.mapping, ftl => ftl.erase_emptied(domain));
                 }
                 has_emptied
             }

@@ -6,9 +6,10 @@
 //! command, so the FTL's state and the array's never disagree.
 
 mod agenda;
-mod ahead;
 pub mod allocation;
+mod dynamic;
 pub mod fast;
+mod forward;
 mod ftl;
 mod group;
 mod kernel;
@@ -24,14 +25,13 @@ mod round_robin;
 #[cfg(test)]
 mod sample;
 mod scan;
-mod turns;
 pub mod victim;
 
 pub use crate::ftl::{Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Kept, Saved, Why};
 pub use crate::mechanism::{dftl, forwarding as schedule, paired};
-pub use crate::ops::{Array, Coming, Done, Erasure, Finished, Holds, MapPlace, Op, Placed, Put, Source, Step, Turn};
+pub use crate::ops::{Array, Coming, Done, Erasure, Finished, Holds, MapPlace, Op, Phase, Placed, Put, Source, Step};
 pub use crate::policies::{Bytes, Figures, OutOfMemory, Policies};
 pub use crate::recovery::Recovery;
 pub use crate::refusals::{Refusal, Setup, besides_in_words, check};

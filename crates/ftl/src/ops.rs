@@ -146,7 +146,7 @@ pub enum Finished {
 
 /// How a collection ahead of need goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum Phase {
     /// With the copy of a page or, under hybrid mapping, of a logical block.
     Copy,
     /// With the erase of an emptied unit.

@@ -10,7 +10,7 @@ use crate::group::Group;
 use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Stream, Why};
 use crate::mechanism::{Mechanisms, Origin, Placing};
 use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Placed, Put, Step};
-use crate::round_robin::Turns;
+use crate::round_robin::RoundRobin;
 use crate::victim::UnitState;
 use crate::{Figures, OutOfMemory, Policies};
 
@@ -32,7 +32,7 @@ pub(crate) struct Page<M> {
     pub(crate) kernel: Kernel,
     pub(crate) mechanisms: M,
     pub(crate) allocation: Allocation,
-    pub(crate) turns: Turns,
+    pub(crate) round_robin: RoundRobin,
     /// Whether room is made before each host page; else a collection begins after the page that fills the active block.
     pub(crate) on_demand: bool,
     /// By domain: the stream of a host page that waits for what has to come before it.
@@ -49,7 +49,7 @@ impl<M: Mechanisms> Page<M> {
     pub(crate) fn bytes(geometry: &Geometry, allocation: &Allocation) -> u64 {
         let of_domain = (size_of::<Option<u8>>() + size_of::<Decided>()) as u64;
         let domains = if M::IS_PLAIN { 0 } else { u64::from(geometry.domains()) };
-        domains * of_domain + Turns::bytes(geometry, allocation)
+        domains * of_domain + RoundRobin::bytes(geometry, allocation)
     }
 
     /// Page mapping over a pristine array. `seed` is the run's.
@@ -92,7 +92,7 @@ impl<M: Mechanisms> Page<M> {
         let mechanisms = M::build(&mut kernel, policies, &allocation)?;
         let domains = if M::IS_PLAIN { 0 } else { geometry.domains() as usize };
         Ok(Page {
-            turns: Turns::new(&geometry, &allocation),
+            round_robin: RoundRobin::new(&geometry, &allocation),
             kernel,
             mechanisms,
             allocation,
@@ -134,7 +134,7 @@ impl<M: Mechanisms> Page<M> {
     pub(crate) fn erasure(&self, domain: Domain, unit: Unit) -> Erasure {
         match self.kernel.job(domain) {
             Some(job) if job.unit == unit => {
-                Erasure { unit, cause: job.cause, forward: job.why == Why::Ahead, ends: true }
+                Erasure { unit, cause: job.cause, forward: job.why == Why::Forward, ends: true }
             }
             _ => {
                 let cause = self.mechanisms.erase_cause(domain, unit).unwrap_or(Cause::Gc);
@@ -529,7 +529,7 @@ impl<M: Mechanisms> Page<M> {
     pub(crate) fn renew_policies(&mut self, policies: &Policies<'_>, seed: u64) {
         self.kernel.renew_policies(policies, seed);
         self.mechanisms.renew(&mut self.kernel, policies);
-        self.turns.restart();
+        self.round_robin.restart();
     }
 
     /// Whether a unit uses its LSB pages only.

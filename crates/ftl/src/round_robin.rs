@@ -5,7 +5,7 @@ use base::Geometry;
 use crate::allocation::Allocation;
 
 /// Where the round robins stand.
-pub(crate) struct Turns {
+pub(crate) struct RoundRobin {
     /// By queue: the die whose turn is next.
     pub(crate) next_die: Vec<u32>,
     /// By queue: what is left of a burst.
@@ -14,15 +14,19 @@ pub(crate) struct Turns {
     pub(crate) next_domain: Vec<u32>,
 }
 
-impl Turns {
+impl RoundRobin {
     /// Bytes for a device.
     pub(crate) fn bytes(geometry: &Geometry, allocation: &Allocation) -> u64 {
         (2 * u64::from(allocation.queues()) + u64::from(geometry.dies())) * 4
     }
 
-    pub(crate) fn new(geometry: &Geometry, allocation: &Allocation) -> Turns {
+    pub(crate) fn new(geometry: &Geometry, allocation: &Allocation) -> RoundRobin {
         let queues = allocation.queues() as usize;
-        Turns { next_die: vec![0; queues], burst_left: vec![0; queues], next_domain: vec![0; geometry.dies() as usize] }
+        RoundRobin {
+            next_die: vec![0; queues],
+            burst_left: vec![0; queues],
+            next_domain: vec![0; geometry.dies() as usize],
+        }
     }
 
     /// Begins anew.

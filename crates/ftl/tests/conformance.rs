@@ -12,7 +12,7 @@ use base::{
 use engine::Chance;
 use ftl::allocation::is_dynamic;
 use ftl::victim::{AnyVictim, Shape, UnitRecord, UnitState, VictimPolicy, View};
-use ftl::{Done, Finished, Ftl, Group, Holds, Op, OutOfMemory, Placed, Policies, Put, Step, Turn};
+use ftl::{Done, Finished, Ftl, Group, Holds, Op, OutOfMemory, Phase, Placed, Policies, Put, Step};
 
 fn seam(key: &str) -> &'static Seam {
     ftl::seams().into_iter().find(|seam| seam.key == key).expect("a seam")
@@ -48,8 +48,8 @@ struct Bench {
     collections: u32,
     /// Collections ahead of need: begun, put down, and how often they were to go on with pages to copy.
     begun: u32,
-    paused: u32,
-    passed: u32,
+    suspended: u32,
+    deferred: u32,
 }
 
 impl Bench {
@@ -65,8 +65,8 @@ impl Bench {
             lsb_only: BTreeSet::new(),
             collections: 0,
             begun: 0,
-            paused: 0,
-            passed: 0,
+            suspended: 0,
+            deferred: 0,
         }
     }
 
@@ -226,7 +226,7 @@ impl Bench {
         }
     }
 
-    fn is_ahead(&self, domain: Domain) -> bool {
+    fn is_forward(&self, domain: Domain) -> bool {
         self.ftl.why(domain).is_some_and(|why| !why.is_foreground())
     }
 
@@ -234,17 +234,17 @@ impl Bench {
     /// units over, and erases them later.
     fn go_ahead(&mut self, random: &mut Chance) {
         let domain = Domain::new(random.below_u32(self.ftl.geometry().domains()));
-        self.begun += u32::from(self.ftl.begin_ahead(domain));
+        self.begun += u32::from(self.ftl.begin_forward(domain));
         let mut group = Group::EMPTY;
         for _ in 0..random.below(12) {
-            if !self.is_ahead(domain) {
+            if !self.is_forward(domain) {
                 break;
             }
             match random.below(4) {
-                0 if self.ftl.rests(domain) => self.passed += u32::from(self.ftl.take_turn(domain, Turn::Copy)),
+                0 if self.ftl.rests(domain) => self.deferred += u32::from(self.ftl.go_on_with(domain, Phase::Copy)),
                 1 if self.ftl.rests(domain) => {
                     let has_emptied = self.ftl.has_emptied(domain);
-                    assert_eq!(self.ftl.take_turn(domain, Turn::Erase), has_emptied);
+                    assert_eq!(self.ftl.go_on_with(domain, Phase::Erase), has_emptied);
                 }
                 _ => {}
             }
@@ -253,9 +253,9 @@ impl Bench {
             self.carry_out(domain, step, &group, random.below(40) == 0);
         }
         while self.ftl.is_busy(domain) {
-            if self.is_ahead(domain) && self.ftl.suspend(domain) {
-                self.paused += 1;
-                assert!(!self.is_ahead(domain));
+            if self.is_forward(domain) && self.ftl.suspend(domain) {
+                self.suspended += 1;
+                assert!(!self.is_forward(domain));
                 self.check();
             } else if let Some(step) = self.next_step(domain, &mut group) {
                 self.carry_out(domain, step, &group, false);
@@ -656,13 +656,13 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                         _ => bench.go_ahead(&mut random),
                     }
                 }
-                [bench.begun, bench.paused, bench.passed]
+                [bench.begun, bench.suspended, bench.deferred]
             };
             let Ok(counts) = catch_unwind(AssertUnwindSafe(run)) else { panic!("broken: {what}") };
             totals.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
         }
     }
-    assert!(totals.iter().all(|&total| total > 500), "begun, put down, passed over: {totals:?}");
+    assert!(totals.iter().all(|&total| total > 500), "begun, put down, deferred over: {totals:?}");
 }
 
 const SHAPE: Shape = Shape { domains: 3, units_per_domain: 9, slots: 6 };

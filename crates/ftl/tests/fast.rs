@@ -318,7 +318,7 @@ fn merges_may_rest_between_two_logical_blocks() {
             let lpn = mixed.next();
             let domain = machine.fast.domain_of(lpn);
             if random.below(8) == 0 {
-                machine.fast.begin_ahead(Domain::new(random.below_u32(domains)));
+                machine.fast.begin_forward(Domain::new(random.below_u32(domains)));
             }
             if machine.fast.is_busy(domain) {
                 if machine.fast.may_suspend(domain) && random.below(2) == 0 {
@@ -445,7 +445,7 @@ fn a_full_merge_gathers_from_all_log_blocks() {
     assert_eq!(machine.array.erases - before, 5, "four data blocks and the log block");
     assert_eq!(machine.fast.spare_log_blocks(ONLY), 1);
     // The other pages of blocks 1 and 2 came along, so these log blocks hold nothing any more.
-    machine.fast.begin_ahead(ONLY);
+    machine.fast.begin_forward(ONLY);
     machine.fast.collect(ONLY, &mut machine.array);
     assert_eq!(merges_of(&machine.fast).copied, 16, "the second log block is erased without a copy");
     assert_eq!((merges_of(&machine.fast).full, merges_of(&machine.fast).forward), (2, 1));
@@ -463,7 +463,7 @@ fn a_full_merge_may_leave_pages_in_other_log_blocks() {
         }
         let first = machine.fast.lookup(Lpn(6));
         for after in merged {
-            machine.fast.begin_ahead(ONLY);
+            machine.fast.begin_forward(ONLY);
             machine.fast.collect(ONLY, &mut machine.array);
             machine.check();
             let merges = merges_of(&machine.fast);
@@ -503,7 +503,7 @@ fn gaps_are_padded() {
     machine.write(Lpn(2));
     (0..7).for_each(|_| machine.write(Lpn(5)));
     machine.write(Lpn(17));
-    machine.fast.begin_ahead(ONLY);
+    machine.fast.begin_forward(ONLY);
     machine.fast.collect(ONLY, &mut machine.array);
     machine.check();
     let merges = merges_of(&machine.fast);

@@ -141,7 +141,7 @@ fn what_is_named_by_mistake_is_seen() {
         ("kernel/gc.rs", "use crate::mechanism::Mechanism;\n"),
         ("kernel/place.rs", "fn f() -> u32 { crate::agenda::f() }\n"),
         ("mechanism/paired/mod.rs", "use super::dftl::Dftl;\n"),
-        ("mechanism/dftl/tasks.rs", "use crate::mechanism::{paired::Paired, wear};\n"),
+        ("mechanism/dftl/map_ops.rs", "use crate::mechanism::{paired::Paired, wear};\n"),
         ("victim/greedy.rs", "use crate::kernel::Kernel;\n"),
         ("agenda.rs", "use crate::mechanism::twin::Twin;\n"),
         ("page.rs", "fn f() { crate::mechanism::wear::f() }\n"),

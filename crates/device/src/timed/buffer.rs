@@ -34,7 +34,7 @@ pub(super) struct WriteBuffer {
     /// How much room the first of them needs, at least.
     need: u32,
     /// It just became full: its flush begins before anything else is accepted.
-    paused: bool,
+    waits_for_room: bool,
     /// Writes with FUA, with the buffered pages that they wait for: page, request.
     urgent: Vec<(u32, RequestId)>,
 }
@@ -49,7 +49,7 @@ impl WriteBuffer {
             entering: vec![Entering::default(); queue_depth as usize],
             waiting: VecDeque::with_capacity(queue_depth as usize),
             need: 0,
-            paused: false,
+            waits_for_room: false,
             urgent: Vec::new(),
         }
     }
@@ -62,12 +62,12 @@ impl WriteBuffer {
     /// Whether the flush of a full buffer is to begin before anything else is accepted.
     #[inline]
     pub(super) fn is_paused(&self) -> bool {
-        self.paused
+        self.waits_for_room
     }
 
     /// The same; from now on requests are accepted again.
-    pub(super) fn take_pause(&mut self) -> bool {
-        std::mem::take(&mut self.paused)
+    pub(super) fn take_wait(&mut self) -> bool {
+        std::mem::take(&mut self.waits_for_room)
     }
 
     /// Whether requests wait for their turn.
@@ -112,16 +112,16 @@ impl WriteBuffer {
     /// Lets writes, trims and flushes that waited for their turn into the buffer, in order, as far as there is
     /// room. Reads do not wait behind them.
     pub(super) fn pump(&mut self, context: &mut Context<'_>, requests: &mut Requests) {
-        while !self.paused
+        while !self.waits_for_room
             && let Some(&request) = self.waiting.front()
-            && self.take_turn(context, requests, request)
+            && self.go_on_with(context, requests, request)
         {
             self.waiting.pop_front();
             requests.part_done(context, request);
         }
     }
 
-    fn take_turn(&mut self, context: &mut Context<'_>, requests: &mut Requests, request: RequestId) -> bool {
+    fn go_on_with(&mut self, context: &mut Context<'_>, requests: &mut Requests, request: RequestId) -> bool {
         let Active { kind, span, .. } = *requests.get(request);
         match kind {
             RequestKind::Write => self.accept_write(context, requests, request),
@@ -151,23 +151,23 @@ impl WriteBuffer {
             }
         }
         for (lpn, partial) in span.pages().skip(entered as usize) {
-            if in_pieces && (self.paused || self.buffer.room() == 0 && self.buffer.find_open(lpn).is_none()) {
+            if in_pieces && (self.waits_for_room || self.buffer.room() == 0 && self.buffer.find_open(lpn).is_none()) {
                 return false;
             }
             self.accept_page(context, requests, request, lpn, partial);
             self.entering[request.0 as usize].entered += 1;
             if in_pieces {
-                self.pause_if_full();
+                self.wait_if_full();
             }
         }
         self.need = 0;
-        self.pause_if_full();
+        self.wait_if_full();
         true
     }
 
     /// A full buffer begins to flush at once, before the next request is looked at.
-    fn pause_if_full(&mut self) {
-        self.paused |= self.buffer.room() == 0;
+    fn wait_if_full(&mut self) {
+        self.waits_for_room |= self.buffer.room() == 0;
     }
 
     fn accept_page(

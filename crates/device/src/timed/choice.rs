@@ -34,7 +34,7 @@ pub(super) enum View {
 
 /// What a die does besides reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Task {
+pub(super) enum Candidate {
     /// Program the first write of a domain's own queue.
     Program(Domain),
     /// Program from a shared queue, beginning with this write.
@@ -49,14 +49,14 @@ pub(super) enum Next {
     /// Its first read.
     Read,
     /// Something else.
-    Task(Task),
+    Best(Candidate),
     /// Nothing.
     Nothing,
 }
 
 /// The most urgent of the views so far.
 ///
-/// A mandatory collection is as old as the oldest write that its plane could take: the first in the
+/// A foreground collection is as old as the oldest write that its plane could take: the first in the
 /// plane's queue or, under a dynamic allocation, in the shared one. So it goes before the host's writes to
 /// the die, as urgent collection does in the papers; were it to wait until the other planes are full too,
 /// all would begin fresh blocks together, and the planes of a die would never drift apart. Equally old
@@ -68,7 +68,7 @@ pub(super) struct Choice {
     /// Collections wait until the pages that the die's other collections have read are correct.
     awaits_correction: bool,
     /// Age, number of the collection, what.
-    best: Option<(u64, u64, Task)>,
+    best: Option<(u64, u64, Candidate)>,
 }
 
 impl Choice {
@@ -83,24 +83,26 @@ impl Choice {
     #[inline(always)]
     #[must_use]
     pub(super) fn with(self, view: View) -> Choice {
-        let (age, begun, task) = match view {
+        let (age, begun, candidate) = match view {
             View::Collects { is_correcting, .. } if is_correcting || self.awaits_correction => return self,
-            View::Collects { domain, begun, waiting, .. } => (age_of(waiting), begun, Task::Collect(domain)),
-            View::Writes { domain, age } => (age, 0, Task::Program(domain)),
-            View::Prepares { domain, age, begun } => (age, begun, Task::Collect(domain)),
+            View::Collects { domain, begun, waiting, .. } => (age_of(waiting), begun, Candidate::Collect(domain)),
+            View::Writes { domain, age } => (age, 0, Candidate::Program(domain)),
+            View::Prepares { domain, age, begun } => (age, begun, Candidate::Collect(domain)),
             // Behind collections that the same write waits for.
-            View::Shares { queue, domain, age, found } => (age, u64::MAX, Task::ProgramShared { queue, domain, found }),
+            View::Shares { queue, domain, age, found } => {
+                (age, u64::MAX, Candidate::ProgramShared { queue, domain, found })
+            }
         };
         match self.best {
             Some((oldest, first, _)) if (age, begun) >= (oldest, first) => self,
-            _ => Choice { best: Some((age, begun, task)), ..self },
+            _ => Choice { best: Some((age, begun, candidate)), ..self },
         }
     }
 
     /// What was chosen, besides reads.
     #[inline]
-    pub(super) fn task(self) -> Option<Task> {
-        self.best.map(|(_, _, task)| task)
+    pub(super) fn best(self) -> Option<Candidate> {
+        self.best.map(|(_, _, candidate)| candidate)
     }
 
     /// What the die does, if its first read has that age.
@@ -109,7 +111,7 @@ impl Choice {
         match (read, self.best) {
             (Some(_), None) => Next::Read,
             (Some(read), Some((age, ..))) if scheduler.read_first(read, age) => Next::Read,
-            (_, Some((.., task))) => Next::Task(task),
+            (_, Some((.., candidate))) => Next::Best(candidate),
             (None, None) => Next::Nothing,
         }
     }
@@ -150,12 +152,12 @@ mod tests {
         }
     }
 
-    fn program(domain: u32) -> Task {
-        Task::Program(Domain::new(domain))
+    fn program(domain: u32) -> Candidate {
+        Candidate::Program(Domain::new(domain))
     }
 
-    fn collect(domain: u32) -> Task {
-        Task::Collect(Domain::new(domain))
+    fn collect(domain: u32) -> Candidate {
+        Candidate::Collect(Domain::new(domain))
     }
 
     fn choice(scheduler: Scheduler, is_correcting: bool, views: &[View]) -> Choice {
@@ -163,8 +165,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(views: &[View], expected: Option<Task>) {
-        assert_eq!(choice(Scheduler::Fifo, false, views).task(), expected);
+    fn check(views: &[View], expected: Option<Candidate>) {
+        assert_eq!(choice(Scheduler::Fifo, false, views).best(), expected);
     }
 
     #[test]
@@ -184,18 +186,18 @@ mod tests {
         check(&[collects(0, 4, Waiting::Write(9)), collects(1, 3, Waiting::Write(9))], Some(collect(1)));
         check(&[collects(0, 4, Waiting::Write(9)), shares(1, 9)], Some(collect(0)));
         let (domain, found) = (Domain::new(1), (None, TransactionId::of_number(1)));
-        let shared = Task::ProgramShared { queue: Queue::new(0), domain, found };
+        let shared = Candidate::ProgramShared { queue: Queue::new(0), domain, found };
         check(&[collects(0, 4, Waiting::Nothing), shares(1, 9)], Some(shared));
     }
 
     #[test]
     fn a_collection_waits_for_corrections() {
         let views = [correcting(0, 1, Waiting::Write(1)), collects(1, 2, Waiting::Write(1))];
-        assert_eq!(choice(Scheduler::Fifo, true, &views).task(), Some(collect(1)));
-        assert_eq!(choice(Scheduler::Paq, true, &views).task(), None, "for those of others, where they share commands");
-        assert_eq!(choice(Scheduler::Paq, false, &views[1..]).task(), Some(collect(1)));
+        assert_eq!(choice(Scheduler::Fifo, true, &views).best(), Some(collect(1)));
+        assert_eq!(choice(Scheduler::Paq, true, &views).best(), None, "for those of others, where they share commands");
+        assert_eq!(choice(Scheduler::Paq, false, &views[1..]).best(), Some(collect(1)));
         let views = [views[0], views[1], writes(2, 8)];
-        assert_eq!(choice(Scheduler::Paq, true, &views).task(), Some(program(2)));
+        assert_eq!(choice(Scheduler::Paq, true, &views).best(), Some(program(2)));
     }
 
     #[test]
@@ -203,9 +205,9 @@ mod tests {
         let work = [writes(0, 5)];
         for (scheduler, views, read, expected) in [
             (Scheduler::Fifo, &work[..], Some(4), Next::Read),
-            (Scheduler::Fifo, &work[..], Some(6), Next::Task(program(0))),
+            (Scheduler::Fifo, &work[..], Some(6), Next::Best(program(0))),
             (Scheduler::Paq, &work[..], Some(6), Next::Read),
-            (Scheduler::Paq, &work[..], None, Next::Task(program(0))),
+            (Scheduler::Paq, &work[..], None, Next::Best(program(0))),
             (Scheduler::Fifo, &[][..], Some(6), Next::Read),
             (Scheduler::Fifo, &[][..], None, Next::Nothing),
             (Scheduler::Fifo, &[collects(0, 1, Waiting::Nothing)][..], Some(6), Next::Read),

@@ -336,8 +336,8 @@ impl Host {
     }
 
     /// Whether the write buffer was full and accepted nothing more until its flush began, which it has now.
-    pub(super) fn take_pause(&mut self) -> bool {
-        self.buffer.as_mut().is_some_and(|buffer| buffer.take_pause())
+    pub(super) fn take_wait(&mut self) -> bool {
+        self.buffer.as_mut().is_some_and(|buffer| buffer.take_wait())
     }
 
     /// The host is done: what is buffered is written too. Returns whether this begins now.

@@ -98,7 +98,7 @@ impl Timed<'_, '_> {
             }
             self.host.begin_flushing(&mut self.context);
             let completed = self.host.completions();
-            let paused = self.host.take_pause();
+            let paused = self.host.take_wait();
             self.dispatch();
             if self.host.completions() > completed || paused {
                 // A trim or a read of trimmed pages was answered without flash: there is room for more. Or the
@@ -280,7 +280,7 @@ impl Timed<'_, '_> {
                 self.command_done(die);
             }
             ArrayDone::WasIdle => {
-                if self.commands.begin_ahead(&mut self.context, &self.host, die) {
+                if self.commands.begin_forward(&mut self.context, &self.host, die) {
                     self.context.queues.wake(die);
                 }
             }

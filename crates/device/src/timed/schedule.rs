@@ -1,11 +1,11 @@
 //! Collections in time: in which order they began, who begins one ahead of need, how far it may go, and when it is
 //! suspended (Wen and Chang, GC forwarding, Table 1).
 //!
-//! Mandatory collections need nothing of this but their number. Under `threshold` no question here costs more than a
+//! Foreground GC needs nothing of this but the number of its collections. Under `threshold` no question here costs more than a
 //! branch.
 
 use base::{Die, Domain, Duration, Queue};
-use ftl::Turn;
+use ftl::Phase;
 use ftl::schedule::{Kind, Schedule};
 
 use super::collections::Collections;
@@ -14,7 +14,7 @@ use super::host::Host;
 
 /// What a domain did of a cycle filling: pages (or logical blocks) that it began to copy, and erases of its victims.
 #[derive(Clone, Copy, Default)]
-struct Turns {
+struct Progress {
     copies: u32,
     erases: u32,
 }
@@ -26,18 +26,18 @@ pub(super) struct GcSchedule {
     begun: u64,
     /// By domain: the number of its last collection, in order of beginning.
     last_begun: Vec<u64>,
-    /// By domain: whether it is in mandatory collection.
-    needy: Vec<bool>,
-    /// By channel or die, whichever the schedule looks at: its domains in mandatory collection.
-    needy_in: Vec<u32>,
+    /// By domain: whether it is in foreground GC.
+    in_foreground: Vec<bool>,
+    /// By channel or die, whichever the schedule looks at: its domains in foreground GC.
+    foreground_in: Vec<u32>,
     /// Channels or dies with such a domain.
-    needy_scopes: u32,
+    foreground_scopes: u32,
     /// Dies of a channel or, where the schedule looks at dies, 1.
     dies_per_scope: u32,
-    /// Cycle filling: the domain whose mandatory collection the others fill.
+    /// Cycle filling: the domain whose foreground collection the others fill.
     initiator: Option<Domain>,
     /// By domain: what it did since the initiator began.
-    turns: Vec<Turns>,
+    progress: Vec<Progress>,
 }
 
 /// How a collection stands with the schedule.
@@ -74,22 +74,22 @@ impl GcSchedule {
             rule,
             begun: 0,
             last_begun: vec![0; geometry.domains() as usize],
-            needy: vec![false; domains],
-            needy_in: vec![0; (geometry.dies() / dies_per_scope) as usize],
-            needy_scopes: 0,
+            in_foreground: vec![false; domains],
+            foreground_in: vec![0; (geometry.dies() / dies_per_scope) as usize],
+            foreground_scopes: 0,
             dies_per_scope,
             initiator: None,
-            turns: vec![Turns::default(); domains],
+            progress: vec![Progress::default(); domains],
         }
     }
 
     /// Whether collections keep step with each other.
     #[inline]
-    fn counts_turns(&self) -> bool {
+    fn keeps_step(&self) -> bool {
         self.rule.kind == Kind::CycleFilling { in_step: true }
     }
 
-    /// Whether there are only mandatory collections.
+    /// Whether there is only foreground GC.
     #[inline]
     pub(super) fn is_threshold(&self) -> bool {
         self.rule.is_threshold()
@@ -111,7 +111,7 @@ impl GcSchedule {
             self.note_collection(domain);
         }
         self.note_neighbours(context);
-        self.note_need(context, host, domain);
+        self.note_foreground(context, host, domain);
     }
 
     /// Notes which collections began along with another one.
@@ -135,7 +135,7 @@ impl GcSchedule {
             Kind::Threshold | Kind::CycleFilling { .. } => Idle::Rests,
             Kind::Forwarding { congestion, .. } => {
                 let scope = self.scope_of(die);
-                let elsewhere = self.needy_scopes - u32::from(self.needy_in[scope] > 0);
+                let elsewhere = self.foreground_scopes - u32::from(self.foreground_in[scope] > 0);
                 let begins = (!congestion || elsewhere > 0)
                     && self.is_out_of_pages(context, host, scope)
                     && self.begin_on(context, host, die);
@@ -175,13 +175,13 @@ impl GcSchedule {
     pub(super) fn begin_on(&mut self, context: &mut Context<'_>, host: &Host, die: Die) -> bool {
         let mut begun = false;
         for domain in context.device.ftl.geometry().domains_of_die(die) {
-            begun |= self.begin_ahead(context, host, domain);
+            begun |= self.begin_forward(context, host, domain);
         }
         begun
     }
 
-    fn begin_ahead(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) -> bool {
-        let begins = self.may_begin(context, host, domain) && context.device.ftl.begin_ahead(domain);
+    fn begin_forward(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) -> bool {
+        let begins = self.may_begin(context, host, domain) && context.device.ftl.begin_forward(domain);
         if begins {
             self.note_collections(context, host, domain);
         }
@@ -196,7 +196,7 @@ impl GcSchedule {
             Kind::Threshold | Kind::Forwarding { .. } => false,
         };
         if goes_on {
-            self.begin_ahead(context, host, domain);
+            self.begin_forward(context, host, domain);
         }
     }
 }
@@ -225,13 +225,13 @@ fn is_waited_for(context: &Context<'_>, host: &Host, domain: Domain) -> bool {
 }
 
 /// Whether a domain is collected ahead of need.
-fn is_ahead(context: &Context<'_>, domain: Domain) -> bool {
+fn is_forward(context: &Context<'_>, domain: Domain) -> bool {
     context.device.ftl.why(domain).is_some_and(|why| !why.is_foreground())
 }
 
 // Going on, and being suspended.
 impl GcSchedule {
-    /// How the collection of a domain stands. Only for schedules with more than mandatory collections.
+    /// How the collection of a domain stands. Only for schedules with more than foreground GC.
     #[inline(never)]
     pub(super) fn standing(
         &mut self,
@@ -241,7 +241,7 @@ impl GcSchedule {
         domain: Domain,
     ) -> Standing {
         let rests = collections.is_between_groups(domain) && context.device.ftl.rests(domain);
-        if !rests || !is_ahead(context, domain) {
+        if !rests || !is_forward(context, domain) {
             return Standing::Goes;
         }
         let stops = match self.rule.kind {
@@ -254,64 +254,69 @@ impl GcSchedule {
             context.device.recorder.counters.gc_preempted += 1;
             return Standing::Suspended;
         }
-        if self.may_take_turn(context, domain) { Standing::Goes } else { Standing::Waits }
+        if self.may_begin_phase(context, domain) { Standing::Goes } else { Standing::Waits }
     }
 
     /// Whether a collection that fills another one's time may begin with its next page or logical block, or its next
     /// erase: it keeps step with the initiator, so that the planes of a die can share their commands and preemption
     /// points come together (sections 3.4 and 3.5). An empty victim is erased when the initiator erases its own; until
     /// then the next one is begun with.
-    fn may_take_turn(&self, context: &mut Context<'_>, domain: Domain) -> bool {
-        if !self.counts_turns() {
+    fn may_begin_phase(&self, context: &mut Context<'_>, domain: Domain) -> bool {
+        if !self.keeps_step() {
             return true;
         }
         let Some(initiator) = self.initiator else { return true };
-        let (of_initiator, own) = (self.turns[initiator.index()], self.turns[domain.index()]);
+        let (of_initiator, own) = (self.progress[initiator.index()], self.progress[domain.index()]);
         own.erases < of_initiator.erases && context.device.ftl.has_emptied(domain)
-            || own.copies < of_initiator.copies && context.device.ftl.take_turn(domain, Turn::Copy)
+            || own.copies < of_initiator.copies && context.device.ftl.go_on_with(domain, Phase::Copy)
     }
 
-    /// What the next step of a domain's collection begins with, where turns are counted. An erase that is due is made the
+    /// What the next step of a domain's collection begins with, where it keeps step with the initiator. An erase that is due is made the
     /// next step.
     #[inline]
-    pub(super) fn turn_of(
+    pub(super) fn phase_of(
         &mut self,
         context: &mut Context<'_>,
         collections: &mut Collections,
         domain: Domain,
-    ) -> Option<Turn> {
-        if self.counts_turns() { self.next_turn(context, collections, domain) } else { None }
+    ) -> Option<Phase> {
+        if self.keeps_step() { self.next_phase(context, collections, domain) } else { None }
     }
 
     #[inline(never)]
-    fn next_turn(&mut self, context: &mut Context<'_>, collections: &mut Collections, domain: Domain) -> Option<Turn> {
+    fn next_phase(
+        &mut self,
+        context: &mut Context<'_>,
+        collections: &mut Collections,
+        domain: Domain,
+    ) -> Option<Phase> {
         let initiator = self.initiator?;
         let rests = collections.is_between_groups(domain) && context.device.ftl.rests(domain);
-        if !rests || domain != initiator && !is_ahead(context, domain) {
+        if !rests || domain != initiator && !is_forward(context, domain) {
             return None;
         }
         if !context.device.ftl.has_emptied(domain) {
-            return Some(Turn::Copy);
+            return Some(Phase::Copy);
         }
         if domain == initiator {
-            return Some(Turn::Erase);
+            return Some(Phase::Erase);
         }
-        if self.turns[domain.index()].erases < self.turns[initiator.index()].erases {
-            context.device.ftl.take_turn(domain, Turn::Erase);
+        if self.progress[domain.index()].erases < self.progress[initiator.index()].erases {
+            context.device.ftl.go_on_with(domain, Phase::Erase);
             collections.forget_group(domain);
-            return Some(Turn::Erase);
+            return Some(Phase::Erase);
         }
-        Some(Turn::Copy)
+        Some(Phase::Copy)
     }
 
-    /// A domain took its turn.
+    /// A domain goes on with a phase.
     #[inline]
-    pub(super) fn count_turn(&mut self, context: &mut Context<'_>, domain: Domain, turn: Option<Turn>) {
-        let Some(turn) = turn else { return };
-        let turns = &mut self.turns[domain.index()];
-        match turn {
-            Turn::Copy => turns.copies += 1,
-            Turn::Erase => turns.erases += 1,
+    pub(super) fn count_phase(&mut self, context: &mut Context<'_>, domain: Domain, phase: Option<Phase>) {
+        let Some(phase) = phase else { return };
+        let progress = &mut self.progress[domain.index()];
+        match phase {
+            Phase::Copy => progress.copies += 1,
+            Phase::Erase => progress.erases += 1,
         }
         if self.initiator == Some(domain) {
             context.queues.wake_all();
@@ -319,32 +324,32 @@ impl GcSchedule {
     }
 }
 
-// Mandatory collections elsewhere.
+// Foreground GC elsewhere.
 impl GcSchedule {
-    /// Takes note of whether a domain is in mandatory collection; called wherever one may have begun or ended.
+    /// Takes note of whether a domain is in foreground GC; called wherever one may have begun or ended.
     #[inline]
-    pub(super) fn note_need(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
+    pub(super) fn note_foreground(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
         if !self.is_threshold() {
             let needs = context.device.ftl.why(domain).is_some_and(ftl::Why::is_for_room);
-            if self.needy[domain.index()] != needs {
-                self.need_changed(context, host, domain);
+            if self.in_foreground[domain.index()] != needs {
+                self.foreground_changed(context, host, domain);
             }
         }
     }
 
     #[inline(never)]
-    fn need_changed(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
-        let needs = !self.needy[domain.index()];
-        self.needy[domain.index()] = needs;
+    fn foreground_changed(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
+        let needs = !self.in_foreground[domain.index()];
+        self.in_foreground[domain.index()] = needs;
         let die = context.device.ftl.geometry().die_of_domain(domain);
         let scope = self.scope_of(die);
-        let scope = &mut self.needy_in[scope];
+        let scope = &mut self.foreground_in[scope];
         if needs {
             *scope += 1;
-            self.needy_scopes += u32::from(*scope == 1);
+            self.foreground_scopes += u32::from(*scope == 1);
         } else {
             *scope -= 1;
-            self.needy_scopes -= u32::from(*scope == 0);
+            self.foreground_scopes -= u32::from(*scope == 0);
         }
         match self.rule.kind {
             Kind::Threshold | Kind::Background { .. } => {}
@@ -357,21 +362,21 @@ impl GcSchedule {
         }
     }
 
-    /// A mandatory collection is filled by collections everywhere else.
+    /// A foreground collection is filled by collections everywhere else.
     fn initiate(&mut self, context: &mut Context<'_>, host: &Host, initiator: Domain) {
         self.initiator = Some(initiator);
-        self.turns.fill(Turns::default());
+        self.progress.fill(Progress::default());
         for domain in context.device.ftl.geometry().all_domains().filter(|&domain| domain != initiator) {
-            self.begin_ahead(context, host, domain);
+            self.begin_forward(context, host, domain);
         }
         context.queues.wake_all();
     }
 
-    /// The initiator is done. Who else is in mandatory collection by now is the next one; of several, the first.
+    /// The initiator is done. Who else is in foreground GC by now is the next one; of several, the first.
     fn conclude(&mut self, context: &mut Context<'_>, host: &Host) {
         self.initiator = None;
         context.queues.wake_all();
-        if let Some(next) = self.needy.iter().position(|&needs| needs) {
+        if let Some(next) = self.in_foreground.iter().position(|&needs| needs) {
             self.initiate(context, host, Domain::new(next as u32));
         }
     }

@@ -348,7 +348,7 @@ fn random_schedule(r: &mut Chance, ftl: &mut Ftl, free_blocks: u32) {
     }
 }
 
-/// Sets the executor. Without time there are only mandatory collections.
+/// Sets the executor. Without time there is only foreground GC.
 pub fn execute(config: &mut Config, executor: Executor) {
     config.run.executor = executor;
     if executor == Executor::Count {

@@ -52,21 +52,21 @@ impl Fast {
     #[inline]
     pub fn is_busy(&self, domain: Domain) -> bool {
         let DomainRecord { merge, erase, recycling, .. } = &self.domains[domain.index()];
-        merge.is_some() || erase.is_some() || recycling.is_some_and(|recycling| !recycling.paused)
+        merge.is_some() || erase.is_some() || recycling.is_some_and(|recycling| !recycling.suspended)
     }
 
     /// Whether the merges in progress were begun ahead of need.
-    pub fn is_ahead(&self, domain: Domain) -> bool {
+    pub fn is_forward(&self, domain: Domain) -> bool {
         let DomainRecord { merge, recycling, .. } = &self.domains[domain.index()];
         let is_full = merge.is_none_or(|merge| merge.kind == MergeKind::Full);
-        is_full && recycling.is_some_and(|recycling| recycling.forward && !recycling.paused)
+        is_full && recycling.is_some_and(|recycling| recycling.forward && !recycling.suspended)
     }
 
     /// Begins to recycle the oldest random-write log block ahead of need, or goes on with it. Returns whether there is
     /// one that takes no more pages.
-    pub fn begin_ahead(&mut self, domain: Domain) -> bool {
+    pub fn begin_forward(&mut self, domain: Domain) -> bool {
         if let Some(recycling) = &mut self.domains[domain.index()].recycling {
-            recycling.paused = false;
+            recycling.suspended = false;
             return true;
         }
         // Moves the mark past blocks that were filled since.
@@ -85,7 +85,7 @@ impl Fast {
         merge.is_none() && erase.is_none() && self.has_room(domain)
     }
 
-    /// Suspends the full merge. It goes on when the log has no room left, or with [`Fast::begin_ahead`]; always
+    /// Suspends the full merge. It goes on when the log has no room left, or with [`Fast::begin_forward`]; always
     /// with the same log block, which is still the oldest.
     ///
     /// # Panics
@@ -93,18 +93,18 @@ impl Fast {
     pub fn suspend(&mut self, domain: Domain) {
         assert!(self.may_suspend(domain), "merges rest between two logical blocks only");
         if let Some(recycling) = &mut self.domains[domain.index()].recycling {
-            recycling.paused = true;
+            recycling.suspended = true;
         }
     }
 
     /// Why a log block is being recycled, if one is. A merge of the sequential-write log block alone is no collection.
     #[inline]
     pub fn why(&self, domain: Domain) -> Option<Why> {
-        if self.is_ahead(domain) {
-            return Some(Why::Ahead);
+        if self.is_forward(domain) {
+            return Some(Why::Forward);
         }
         let recycling = self.domains[domain.index()].recycling?;
-        (!recycling.forward && !recycling.paused).then_some(Why::Room)
+        (!recycling.forward && !recycling.suspended).then_some(Why::Room)
     }
 
     /// Whether merges stand between two logical blocks.
@@ -132,7 +132,7 @@ impl Fast {
 
     /// Has the recycling go on with pages to merge: where its log block is empty, leaves the erase for later and goes
     /// on with the next one (Wen and Chang, section 3.4.1). Returns whether there are such pages.
-    pub fn pass_over(&mut self, domain: Domain) -> bool {
+    pub fn defer_erase(&mut self, domain: Domain) -> bool {
         // Moves the mark past blocks that were filled since.
         self.random_log_block(domain);
         let DomainRecord { recycling, emptied, filled, .. } = self.domains[domain.index()];
@@ -152,7 +152,7 @@ impl Fast {
     /// Begins with the next logical block where the last one is done.
     pub fn advance(&mut self, domain: Domain) {
         let DomainRecord { merge, erase, recycling, emptied, .. } = self.domains[domain.index()];
-        let Some(recycling) = recycling.filter(|recycling| !recycling.paused) else { return };
+        let Some(recycling) = recycling.filter(|recycling| !recycling.suspended) else { return };
         if erase.is_some() || merge.is_some() || emptied > 0 && (recycling.erases || !recycling.forward) {
             return;
         }
@@ -177,7 +177,7 @@ impl Fast {
                 }
             }
         } else {
-            recycling.filter(|recycling| !recycling.paused)?;
+            recycling.filter(|recycling| !recycling.suspended)?;
             Op::Erase(self.random_at(domain, 0))
         };
         Some(Step::new(op, Cause::Gc))
@@ -311,7 +311,7 @@ impl Fast {
             state.erase = None;
         } else {
             let recycling = state.recycling.expect("a log block is recycled");
-            assert!(state.merge.is_none() && !recycling.paused, "a log block is erased when its pages are merged");
+            assert!(state.merge.is_none() && !recycling.suspended, "a log block is erased when its pages are merged");
             assert_eq!(self.random_at(domain, 0), unit, "the oldest log block is recycled");
             self.merges.full += 1;
             self.merges.forward += u64::from(recycling.forward);
@@ -330,15 +330,19 @@ impl Fast {
         let state = &mut self.domains[domain.index()];
         let was_behind = state.emptied > 0;
         state.emptied = state.emptied.saturating_sub(1);
-        state.recycling =
-            was_behind.then_some(Recycling { forward: true, paused: !recycling.forward, erases: false, ..recycling });
+        state.recycling = was_behind.then_some(Recycling {
+            forward: true,
+            suspended: !recycling.forward,
+            erases: false,
+            ..recycling
+        });
     }
 
     /// What the erase of a unit means: that of an old data block in a full merge ends no collection.
     fn erasure(&self, domain: Domain, unit: Unit) -> Erasure {
         let DomainRecord { erase, recycling, .. } = &self.domains[domain.index()];
-        let is_gathered = *erase == Some(unit) && recycling.is_some_and(|recycling| !recycling.paused);
-        Erasure { unit, cause: Cause::Gc, forward: self.is_ahead(domain), ends: !is_gathered }
+        let is_gathered = *erase == Some(unit) && recycling.is_some_and(|recycling| !recycling.suspended);
+        Erasure { unit, cause: Cause::Gc, forward: self.is_forward(domain), ends: !is_gathered }
     }
 
     /// Carries out whatever merges a domain needs, at once.
@@ -391,7 +395,7 @@ impl Fast {
         let state = &mut self.domains[domain.index()];
         // The block takes no more pages, should it not be full.
         state.filled = state.filled.max(1);
-        state.recycling = Some(Recycling { cursor: Slot::FIRST, forward, paused: false, erases: false });
+        state.recycling = Some(Recycling { cursor: Slot::FIRST, forward, suspended: false, erases: false });
     }
 
     /// Ends what is done, and begins what must be.
@@ -416,7 +420,7 @@ impl Fast {
     fn recycle_now(&mut self, domain: Domain) {
         match &mut self.domains[domain.index()].recycling {
             None => self.begin_recycling(domain, false),
-            Some(recycling) => (recycling.forward, recycling.paused) = (false, false),
+            Some(recycling) => (recycling.forward, recycling.suspended) = (false, false),
         }
     }
 

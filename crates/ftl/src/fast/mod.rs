@@ -203,7 +203,7 @@ struct Recycling {
     /// Ahead of need.
     forward: bool,
     /// Put down between two logical blocks.
-    paused: bool,
+    suspended: bool,
     /// The erase of an emptied log block comes before anything else.
     erases: bool,
 }

@@ -13,7 +13,7 @@ pub enum Why {
     /// Another domain needs room, and this one soon will.
     Along,
     /// Time that would be idle is filled.
-    Ahead,
+    Forward,
     /// Host pages need pages to lie over.
     Pairing,
     /// Pages leave the buffer that host writes went to.
@@ -26,14 +26,14 @@ impl Why {
     /// The cause of its operations on data.
     pub(crate) fn cause(self) -> Cause {
         match self {
-            Why::Room | Why::Along | Why::Ahead | Why::Pairing | Why::Merge => Cause::Gc,
+            Why::Room | Why::Along | Why::Forward | Why::Pairing | Why::Merge => Cause::Gc,
             Why::Level => Cause::Wear,
         }
     }
 
     /// Whether the host waits for it.
     pub fn is_foreground(self) -> bool {
-        !matches!(self, Why::Along | Why::Ahead)
+        !matches!(self, Why::Along | Why::Forward)
     }
 
     /// Whether it was begun because room ran out.

@@ -231,8 +231,8 @@ impl Mechanism for All {
         self.paired.as_mut().map_or(Under::Nothing, |it| it.under(kernel, domain, stream))
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, turn: Room) -> bool {
-        first!(self, it => it.room(kernel, domain, stream, turn).then_some(())).is_some()
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, source: Room) -> bool {
+        first!(self, it => it.room(kernel, domain, stream, source).then_some(())).is_some()
     }
 
     fn may_begin(&mut self, kernel: &Kernel, domain: Domain, why: Why) -> bool {

@@ -277,8 +277,8 @@ pub(crate) trait Mechanism {
         Under::Nothing
     }
 
-    /// Makes room for a stream, in its turn. Returns whether something was begun that does.
-    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, turn: Room) -> bool {
+    /// Makes room for a stream. Returns whether something was begun that does.
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, source: Room) -> bool {
         false
     }
 

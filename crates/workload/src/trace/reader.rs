@@ -204,7 +204,7 @@ impl Trace {
         let unread = &self.buffer[self.start..self.end];
         let whole = if self.drained { unread.len() } else { memchr::memrchr(b'\n', unread).map_or(0, |at| at + 1) };
         if self.overlong {
-            return self.pass_over();
+            return self.skip_line();
         }
         if whole == 0 {
             return self.more();
@@ -254,7 +254,7 @@ impl Trace {
         self.bad_line("line is longer than 65536 bytes", begin, 200)
     }
 
-    fn pass_over(&mut self) -> Result<(), TraceError> {
+    fn skip_line(&mut self) -> Result<(), TraceError> {
         match memchr::memchr(b'\n', &self.buffer[self.start..self.end]) {
             Some(at) => {
                 self.start += at + 1;

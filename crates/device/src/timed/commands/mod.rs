@@ -83,7 +83,7 @@ impl Commands {
     }
 
     /// A die was idle for as long as the schedule asked for. Returns whether a collection begins.
-    pub(super) fn begin_ahead(&mut self, context: &mut Context<'_>, host: &Host, die: Die) -> bool {
+    pub(super) fn begin_forward(&mut self, context: &mut Context<'_>, host: &Host, die: Die) -> bool {
         self.schedule.begin_on(context, host, die)
     }
 

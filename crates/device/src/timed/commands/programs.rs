@@ -78,7 +78,7 @@ impl Commands {
     ) -> Option<Lpn> {
         let (age, lpn) = self.ready_write(context, host, Queue::of_domain(domain))?;
         let joins = self.scheduler.may_join(last_age, age) && context.device.ftl.prepare(domain, lpn);
-        self.schedule.note_need(context, host, domain);
+        self.schedule.note_foreground(context, host, domain);
         joins.then_some(lpn)
     }
 

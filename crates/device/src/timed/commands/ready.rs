@@ -4,7 +4,7 @@
 use base::{Die, Domain, Lpn, Ppn, Queue};
 
 use super::{Action, Commands};
-use crate::timed::choice::{Choice, Found, Next, Task, View, Waiting};
+use crate::timed::choice::{Candidate, Choice, Found, Next, View, Waiting};
 use crate::timed::context::Context;
 use crate::timed::host::{Host, fetch_old};
 use crate::timed::queues::{Transaction, TransactionId};
@@ -28,7 +28,7 @@ impl Commands {
         let read = self.first_read(context, host, die);
         let mut choice = self.choose(context, host, die);
         if !self.schedule.is_threshold()
-            && let Some(Task::Program(domain)) = choice.task()
+            && let Some(Candidate::Program(domain)) = choice.best()
             && context.device.ftl.is_busy(domain)
         {
             // Preparing another plane's write began a collection there, and this plane fills its time.
@@ -37,9 +37,11 @@ impl Commands {
         let age = read.and_then(|_| context.queues.reads(die).first_age());
         match (choice.next(self.scheduler, age), read) {
             (Next::Read, Some(Read::Page(read, ppn))) => Action::Read(read, ppn),
-            (Next::Read, Some(Read::Entry(domain))) | (Next::Task(Task::Collect(domain)), _) => Action::Collect(domain),
-            (Next::Task(Task::Program(domain)), _) => Action::Program(domain),
-            (Next::Task(Task::ProgramShared { queue, domain, found }), _) => {
+            (Next::Read, Some(Read::Entry(domain))) | (Next::Best(Candidate::Collect(domain)), _) => {
+                Action::Collect(domain)
+            }
+            (Next::Best(Candidate::Program(domain)), _) => Action::Program(domain),
+            (Next::Best(Candidate::ProgramShared { queue, domain, found }), _) => {
                 Action::ProgramShared { queue, domain, found }
             }
             (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,

@@ -34,19 +34,19 @@ impl Commands {
         die: Die,
         domain: Domain,
     ) -> bool {
-        let turn = self.schedule.turn_of(context, &mut self.collections, domain);
+        let phase = self.schedule.phase_of(context, &mut self.collections, domain);
         let Some((next, cause)) = self.collections.next_step(&mut context.device.ftl, domain) else {
             // What was to be protected is stale by now and the host's page can go; or the victim is held, and its
             // collection is over.
-            self.schedule.note_need(context, host, domain);
+            self.schedule.note_foreground(context, host, domain);
             context.queues.wake(die);
             return false;
         };
-        self.schedule.count_turn(context, domain, turn);
+        self.schedule.count_phase(context, domain, phase);
         if context.device.map_in_flash {
             // A step for the map may have begun a collection.
             self.schedule.note_neighbours(context);
-            self.schedule.note_need(context, host, domain);
+            self.schedule.note_foreground(context, host, domain);
         }
         command.begin(next.kind(), cause);
         match next {
@@ -74,14 +74,14 @@ impl Commands {
             {
                 continue;
             }
-            let turn = self.schedule.turn_of(context, &mut self.collections, domain);
+            let phase = self.schedule.phase_of(context, &mut self.collections, domain);
             let Some((next, cause)) = self.collections.next_step(&mut context.device.ftl, domain) else {
-                self.schedule.note_need(context, host, domain);
+                self.schedule.note_foreground(context, host, domain);
                 continue;
             };
             let joins = self.join_step(context, command, die, domain, next, cause);
             if joins || !context.device.ftl.rests(domain) {
-                self.schedule.count_turn(context, domain, turn);
+                self.schedule.count_phase(context, domain, phase);
             }
         }
     }

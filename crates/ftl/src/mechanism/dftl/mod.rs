@@ -31,10 +31,10 @@
 
 mod cache;
 mod check;
+mod map_ops;
 mod owners;
 mod refusals;
 mod saved;
-mod tasks;
 
 use std::ops::Range;
 use std::slice;
@@ -71,7 +71,7 @@ const PATIENCE: u32 = 8;
 
 /// Units that a domain holds free besides, where pages lie elsewhere than their entries: room to compact translation pages
 /// that it updates for others while its own victim waits.
-pub const RESERVE_APART: u32 = 1;
+pub const RESERVE_FOR_OTHERS: u32 = 1;
 
 /// Units that a domain holds free besides, where victims are emptied beside collections: the updates for such a victim come
 /// before those of a collection, and may open two.
@@ -124,7 +124,7 @@ enum Reason {
 
 /// What a domain does for its map. From the moment it is named until it is done it stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Task {
+enum MapOp {
     /// Read a translation page for the entry that is wanted.
     Fetch(u32),
     /// Read a translation page, if it was ever written, and write its next version.
@@ -133,10 +133,10 @@ enum Task {
 
 /// What a domain would do for its map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
+enum MapNeed {
     Nothing,
-    Task(Task),
-    /// A task that takes a place for a translation page, which has to be made first.
+    MapOp(MapOp),
+    /// An operation that takes a place for a translation page, which has to be made first.
     Room,
 }
 
@@ -152,7 +152,7 @@ struct Instance {
     held: Option<Lpn>,
     /// With owners elsewhere: the entry that a read wants next.
     next: Option<Lpn>,
-    task: Option<Task>,
+    map_op: Option<MapOp>,
     /// Translation pages to update before the victim is erased: of pages that the collection moved.
     moved: Vec<u32>,
     /// Whether some of them were moved by a collection before, which was put down: they are updated first.
@@ -331,7 +331,7 @@ impl Dftl {
             for_write: false,
             held: None,
             next: None,
-            task: None,
+            map_op: None,
             moved: Vec::with_capacity(most_moved),
             carries: false,
             is_paired: false,
@@ -433,7 +433,7 @@ impl Mechanism for Dftl {
             return Needs::NONE;
         }
         let is_dynamic = crate::allocation::is_dynamic(policies.allocation.name);
-        let reserve = RESERVE + if is_dynamic { RESERVE_APART } else { 0 };
+        let reserve = RESERVE + if is_dynamic { RESERVE_FOR_OTHERS } else { 0 };
         Needs { reserve, opens: 2, on_demand: true, ..Needs::NONE }
     }
 
@@ -441,7 +441,7 @@ impl Mechanism for Dftl {
     fn is_pending(&self, domain: Domain) -> bool {
         let instance = &self.instances[domain.index()];
         instance.wanted.is_some()
-            || instance.task.is_some()
+            || instance.map_op.is_some()
             || !instance.trimmed.is_empty()
             || self.has_owners_elsewhere && (instance.parked.is_some() || !instance.requested.is_empty())
     }
@@ -503,7 +503,7 @@ impl Mechanism for Dftl {
     fn suspended(&mut self, domain: Domain, is_for_erase: bool) {
         let instance = &mut self.instances[domain.index()];
         if !is_for_erase {
-            instance.task.take_if(|task| matches!(task, Task::Update(_, Reason::Moved)));
+            instance.map_op.take_if(|map_op| matches!(map_op, MapOp::Update(_, Reason::Moved)));
         }
         instance.carries = !instance.moved.is_empty();
     }
@@ -518,7 +518,7 @@ impl Mechanism for Dftl {
     }
 
     fn pending(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, group: &mut Group) -> Pending {
-        self.next_task(kernel, domain, has_room, group)
+        self.next_map_op(kernel, domain, has_room, group)
     }
 
     fn take_up(&mut self, kernel: &mut Kernel, domain: Domain) {

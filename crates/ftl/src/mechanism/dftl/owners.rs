@@ -6,7 +6,7 @@
 
 use base::{Domain, Lpn};
 
-use super::{Dftl, Parked, Reason, Task, Updates, Wanted};
+use super::{Dftl, MapNeed, MapOp, Parked, Reason, Updates};
 use crate::kernel::Kernel;
 
 impl Dftl {
@@ -25,22 +25,22 @@ impl Dftl {
 
     /// A translation page to update because a collection elsewhere waits for it: not while a victim is emptied here, unless
     /// the active block has room for it.
-    pub(super) fn task_for_others(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> Wanted {
+    pub(super) fn op_for_others(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> MapNeed {
         if !self.has_owners_elsewhere {
-            return Wanted::Nothing;
+            return MapNeed::Nothing;
         }
         while let Some(&page) = self.instances[domain.index()].requested.last() {
             if self.due[page as usize].moved {
-                let task = Task::Update(page, Reason::Moved);
+                let map_op = MapOp::Update(page, Reason::Moved);
                 return match kernel.job(domain) {
-                    None => self.with_room(kernel, domain, has_room, task),
-                    Some(_) if kernel.is_open(domain, kernel.streams().of_map()) => Wanted::Task(task),
-                    Some(_) => Wanted::Nothing,
+                    None => self.with_room(kernel, domain, has_room, map_op),
+                    Some(_) if kernel.is_open(domain, kernel.streams().of_map()) => MapNeed::MapOp(map_op),
+                    Some(_) => MapNeed::Nothing,
                 };
             }
             self.instances[domain.index()].requested.pop();
         }
-        Wanted::Nothing
+        MapNeed::Nothing
     }
 
     /// Whether a collection of the domain waits for updates.

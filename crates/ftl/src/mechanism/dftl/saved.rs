@@ -21,7 +21,7 @@ impl Dftl {
     pub(super) fn words(&self) -> Vec<u32> {
         let mut words = Vec::new();
         for (domain, instance) in self.all_domains().zip(&self.instances) {
-            debug_assert!(instance.task.is_none() && instance.parked.is_none(), "saved between operations only");
+            debug_assert!(instance.map_op.is_none() && instance.parked.is_none(), "saved between operations only");
             let trimmed: Vec<u32> =
                 instance.trimmed.iter().copied().filter(|&page| self.due[page as usize].trimmed).collect();
             words.extend([self.cache.order(domain).len, trimmed.len() as u32, instance.heard]);

@@ -2,7 +2,7 @@
 //!
 //! *Foreground GC* begins when the domain needs its room before it takes another page, by itself and under every schedule
 //! (Wen and Chang call it mandatory). *Forward GC* is begun ahead of need, and suspended, by the executor with time, which
-//! knows who is idle ([`crate::Ftl::begin_ahead`], [`crate::Ftl::suspend`]).
+//! knows who is idle ([`crate::Ftl::begin_forward`], [`crate::Ftl::suspend`]).
 
 use base::{Choice, Duration, Param, ParamKind, Seam, Selection};
 

@@ -110,7 +110,7 @@ impl Paired {
         }
     }
 
-    /// The end of a collection: its unit is erased, unless pages lean on it that cannot be backed up. Then it
+    /// The end of a collection: its unit is erased, unless pages depend on it that cannot be backed up. Then it
     /// is held until further copies have completed their wordlines, which takes no more units than lower
     /// pages can be open ([`crate::kernel::Wordlines::most_open`]).
     pub(super) fn end_of_victim(&mut self, kernel: &mut Kernel, domain: Domain) -> End {
@@ -119,7 +119,7 @@ impl Paired {
         if self.scheme.keeps_backups() {
             // Backed up when its wordline goes on.
             guard.lowers.uncover(kernel, unit);
-        } else if guard.lowers.lean_on(kernel, unit) {
+        } else if guard.lowers.depend_on(kernel, unit) {
             guard.held.push(unit);
             kernel.take_job(domain);
             return End::Hold;
@@ -134,7 +134,7 @@ impl Paired {
         is_buffer && is_full && self.merge_oldest_buffer(kernel, domain)
     }
 
-    /// Space is short: empty units are erased as soon as what leans on them is backed up, and a victim that was emptied
+    /// Space is short: empty units are erased as soon as what depends on them is backed up, and a victim that was emptied
     /// page by page is emptied now.
     pub(super) fn give_up_kept(&mut self, kernel: &mut Kernel, domain: Domain) -> bool {
         let guard = &mut self.guards[domain.index()];

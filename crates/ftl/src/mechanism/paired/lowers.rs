@@ -31,7 +31,7 @@ pub(super) struct Lower {
 
 impl Lower {
     /// Whether its cover is, in part, in a unit.
-    fn leans_on(&self, kernel: &Kernel, unit: Unit) -> bool {
+    fn depends_on(&self, kernel: &Kernel, unit: Unit) -> bool {
         match self.cover {
             Cover::None | Cover::Lost => false,
             Cover::Copy(page) | Cover::Parity { parity: page, .. } => lies_in(kernel, page, unit),
@@ -95,14 +95,14 @@ impl Lowers {
         }
     }
 
-    /// Whether a page that is worth keeping leans on a unit.
-    pub(super) fn lean_on(&self, kernel: &Kernel, unit: Unit) -> bool {
-        self.open.iter().any(|lower| lower.leans_on(kernel, unit) && kernel.is_valid(lower.at))
+    /// Whether a page that is worth keeping depends on a unit.
+    pub(super) fn depend_on(&self, kernel: &Kernel, unit: Unit) -> bool {
+        self.open.iter().any(|lower| lower.depends_on(kernel, unit) && kernel.is_valid(lower.at))
     }
 
     /// Forgets covers that lie in a unit, which is about to be erased.
     pub(super) fn uncover(&mut self, kernel: &Kernel, unit: Unit) {
-        for lower in self.open.iter_mut().filter(|lower| lower.leans_on(kernel, unit)) {
+        for lower in self.open.iter_mut().filter(|lower| lower.depends_on(kernel, unit)) {
             lower.cover = Cover::None;
         }
     }

@@ -274,7 +274,7 @@ impl Mechanism for Paired {
     fn erasable(&self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
         let guard = &self.guards[domain.index()];
         let hold = self.watermarks.is_none_or(|watermarks| watermarks.hold);
-        guard.held.iter().copied().find(|&unit| !hold || !guard.lowers.lean_on(kernel, unit))
+        guard.held.iter().copied().find(|&unit| !hold || !guard.lowers.depend_on(kernel, unit))
     }
 
     fn erase_cause(&self, domain: Domain, unit: Unit) -> Option<Cause> {

@@ -59,7 +59,7 @@ pub(super) fn incomplete(kernel: &Kernel, next: Slot) -> impl Iterator<Item = Sl
 }
 
 impl Paired {
-    /// A unit was being filled up to a slot. One that holds backups goes on doing so, and what was merged last may lean on
+    /// A unit was being filled up to a slot. One that holds backups goes on doing so, and what was merged last may depend on
     /// units that are not held any more: it is left as it is.
     pub(super) fn adopt_open_unit(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: Slot) -> bool {
         let lsb_only = kernel.is_lsb_only(unit);

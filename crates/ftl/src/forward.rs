@@ -19,20 +19,20 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Begins a collection ahead of need. Returns whether there is a unit worth it, and room to empty it.
-    pub(crate) fn begin_ahead(&mut self, domain: Domain) -> bool {
+    pub(crate) fn begin_forward(&mut self, domain: Domain) -> bool {
         if self.is_busy(domain) {
             return false;
         }
-        if self.kernel.take_deferred(domain, Why::Ahead) {
+        if self.kernel.take_deferred(domain, Why::Forward) {
             return true;
         }
-        let Some(unit) = self.victim_ahead(domain) else { return false };
-        self.kernel.begin(domain, unit, Why::Ahead);
+        let Some(unit) = self.victim_forward(domain) else { return false };
+        self.kernel.begin(domain, unit, Why::Forward);
         true
     }
 
     /// The victim of a collection ahead of need.
-    fn victim_ahead(&mut self, domain: Domain) -> Option<Unit> {
+    fn victim_forward(&mut self, domain: Domain) -> Option<Unit> {
         if self.kernel.free(domain) < self.kernel.budget().for_a_victim {
             return None;
         }
@@ -112,21 +112,21 @@ impl<M: Mechanisms> Page<M> {
             self.kernel.take_job(domain);
             self.mechanisms.suspended(domain, true);
             self.give_back(domain, &job);
-            assert!(self.kernel.take_deferred(domain, Why::Ahead), "an empty unit waits for its erase");
+            assert!(self.kernel.take_deferred(domain, Why::Forward), "an empty unit waits for its erase");
         }
     }
 
     /// Has a collection ahead of need go on with pages to copy: where its unit is empty, defers the erase and begins with
     /// the next victim. Returns whether there are such pages.
-    pub(crate) fn pass_over(&mut self, domain: Domain) -> bool {
+    pub(crate) fn defer_erase(&mut self, domain: Domain) -> bool {
         let Some(&job) = self.kernel.job(domain) else { return false };
         if !self.is_emptied(domain, job.unit) {
             return true;
         }
-        let Some(unit) = self.victim_ahead(domain).filter(|_| !self.kernel.is_short(domain)) else { return false };
+        let Some(unit) = self.victim_forward(domain).filter(|_| !self.kernel.is_short(domain)) else { return false };
         self.kernel.take_job(domain);
         self.kernel.defer(domain, job);
-        self.kernel.begin(domain, unit, Why::Ahead);
+        self.kernel.begin(domain, unit, Why::Forward);
         true
     }
 }

@@ -2,7 +2,7 @@
 
 use base::{Domain, Lpn, Ppn, Unit};
 
-use super::{Combined, Dftl, Due, End, NONE, PATIENCE, Pending, Reason, Task, Wanted};
+use super::{Combined, Dftl, Due, End, MapNeed, MapOp, NONE, PATIENCE, Pending, Reason};
 use crate::group::Group;
 use crate::kernel::{Kernel, Why};
 use crate::ops::Op;
@@ -39,8 +39,11 @@ impl Dftl {
     /// If there was no fetch.
     pub(crate) fn fetched(&mut self, kernel: &mut Kernel, domain: Domain) -> Lpn {
         let instance = &mut self.instances[domain.index()];
-        assert!(matches!(instance.task, Some(Task::Fetch(_))), "a translation page is fetched when it was asked for");
-        instance.task = None;
+        assert!(
+            matches!(instance.map_op, Some(MapOp::Fetch(_))),
+            "a translation page is fetched when it was asked for"
+        );
+        instance.map_op = None;
         let lpn = instance.wanted.expect("a translation page is fetched for an entry");
         self.has_come(kernel, domain, lpn);
         self.figures.fetches += 1;
@@ -50,9 +53,9 @@ impl Dftl {
     /// Places the next version of the translation page in hand; with it all its entries in the cache are clean.
     ///
     /// # Panics
-    /// If there was no such task.
+    /// If there was no such operation.
     pub(crate) fn update(&mut self, kernel: &mut Kernel, domain: Domain) -> Combined {
-        let Some(Task::Update(page, reason)) = self.instances[domain.index()].task.take() else {
+        let Some(MapOp::Update(page, reason)) = self.instances[domain.index()].map_op.take() else {
             panic!("a translation page is written when it was asked for");
         };
         let written = self.cache.clean(page);
@@ -142,105 +145,105 @@ impl Dftl {
 // What a domain does next.
 impl Dftl {
     /// The next operation that a domain does for its map, apart from those that belong to a collection.
-    pub(super) fn next_task(
+    pub(super) fn next_map_op(
         &mut self,
         kernel: &mut Kernel,
         domain: Domain,
         has_room: bool,
         group: &mut Group,
     ) -> Pending {
-        if self.instances[domain.index()].task.is_none() {
-            let mut wanted = self.task_for_entry(kernel, domain, has_room);
-            if wanted == Wanted::Nothing {
-                wanted = self.task_for_others(kernel, domain, has_room);
+        if self.instances[domain.index()].map_op.is_none() {
+            let mut wanted = self.op_for_entry(kernel, domain, has_room);
+            if wanted == MapNeed::Nothing {
+                wanted = self.op_for_others(kernel, domain, has_room);
             }
-            if wanted == Wanted::Nothing {
-                wanted = self.task_for_trims(kernel, domain, has_room);
+            if wanted == MapNeed::Nothing {
+                wanted = self.op_for_trims(kernel, domain, has_room);
             }
-            if wanted == Wanted::Nothing {
-                wanted = self.task_for_pairs(kernel, domain, has_room);
+            if wanted == MapNeed::Nothing {
+                wanted = self.op_for_pairs(kernel, domain, has_room);
             }
             match wanted {
-                Wanted::Nothing => return Pending::None,
-                Wanted::Room => return Pending::Room,
-                Wanted::Task(task) => self.instances[domain.index()].task = Some(task),
+                MapNeed::Nothing => return Pending::None,
+                MapNeed::Room => return Pending::Room,
+                MapNeed::MapOp(map_op) => self.instances[domain.index()].map_op = Some(map_op),
             }
         }
-        match self.task_in_hand(kernel, domain, group) {
+        match self.op_in_hand(kernel, domain, group) {
             Some(op) => Pending::Act(op),
             None => Pending::None,
         }
     }
 
     /// What has to be done for the entry that is wanted; nothing if it could be had at once, or has to wait.
-    fn task_for_entry(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> Wanted {
-        let Some(lpn) = self.instances[domain.index()].wanted else { return Wanted::Nothing };
+    fn op_for_entry(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> MapNeed {
+        let Some(lpn) = self.instances[domain.index()].wanted else { return MapNeed::Nothing };
         if self.cache.is_full(domain) {
             let mut slot = self.cache.order(domain).oldest;
             if self.cache.entry(slot).is_dirty {
                 if kernel.job(domain).is_none() {
                     let page = self.page_of(Lpn(self.cache.entry(slot).lpn));
-                    return self.with_room(kernel, domain, has_room, Task::Update(page, Reason::WriteBack));
+                    return self.with_room(kernel, domain, has_room, MapOp::Update(page, Reason::WriteBack));
                 }
                 match self.cache.oldest_clean(domain) {
                     Some(clean) => slot = clean,
-                    None => return Wanted::Nothing,
+                    None => return MapNeed::Nothing,
                 }
             }
             self.cache.evict(domain, slot);
         }
         let page = self.page_of(lpn);
         if kernel.is_mapped(self.lpn_of(page)) {
-            return Wanted::Task(Task::Fetch(page));
+            return MapNeed::MapOp(MapOp::Fetch(page));
         }
         self.has_come(kernel, domain, lpn);
         // A write in a shared queue may have waited for it.
         self.wake(kernel, domain);
-        Wanted::Nothing
+        MapNeed::Nothing
     }
 
     /// A translation page to update because of trims; not while the domain is collected, which needs the room.
-    fn task_for_trims(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> Wanted {
+    fn op_for_trims(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> MapNeed {
         if kernel.job(domain).is_some() {
-            return Wanted::Nothing;
+            return MapNeed::Nothing;
         }
         while let Some(&page) = self.instances[domain.index()].trimmed.last() {
             if self.due[page as usize].trimmed {
-                return self.with_room(kernel, domain, has_room, Task::Update(page, Reason::Trimmed));
+                return self.with_room(kernel, domain, has_room, MapOp::Update(page, Reason::Trimmed));
             }
             self.instances[domain.index()].trimmed.pop();
         }
-        Wanted::Nothing
+        MapNeed::Nothing
     }
 
     /// A translation page to update because of pages that went under pages of the host. They wait until their victim is
     /// empty, and come before the next one: the reserve has room for the updates of one.
-    fn task_for_pairs(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> Wanted {
+    fn op_for_pairs(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> MapNeed {
         let instance = &mut self.instances[domain.index()];
         if !instance.is_paired || kernel.job(domain).is_some() || kernel.pairing(domain).is_some() {
-            return Wanted::Nothing;
+            return MapNeed::Nothing;
         }
         while let Some(&page) = instance.moved.last() {
             if self.due[page as usize].moved {
-                return self.with_room(kernel, domain, has_room, Task::Update(page, Reason::Moved));
+                return self.with_room(kernel, domain, has_room, MapOp::Update(page, Reason::Moved));
             }
             instance.moved.pop();
         }
         instance.is_paired = false;
-        Wanted::Nothing
+        MapNeed::Nothing
     }
 
-    /// A task, if a translation page can be placed now.
-    pub(super) fn with_room(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, task: Task) -> Wanted {
+    /// An operation, if a translation page can be placed now.
+    pub(super) fn with_room(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, map_op: MapOp) -> MapNeed {
         if kernel.is_open(domain, kernel.streams().of_map()) {
-            return Wanted::Task(task);
+            return MapNeed::MapOp(map_op);
         }
         if self.is_parked(domain) {
             // Data would only park another victim; and without invalid translation pages the reserve is enough for the
             // rest.
-            return if self.compact(kernel, domain, Why::Room) { Wanted::Nothing } else { Wanted::Task(task) };
+            return if self.compact(kernel, domain, Why::Room) { MapNeed::Nothing } else { MapNeed::MapOp(map_op) };
         }
-        if has_room { Wanted::Task(task) } else { Wanted::Room }
+        if has_room { MapNeed::MapOp(map_op) } else { MapNeed::Room }
     }
 
     /// The next translation page to update before the victim of a domain is erased.
@@ -248,8 +251,8 @@ impl Dftl {
         let instance = &mut self.instances[domain.index()];
         while let Some(&page) = instance.moved.last() {
             if self.due[page as usize].moved {
-                instance.task = Some(Task::Update(page, Reason::Moved));
-                return self.task_in_hand(kernel, domain, group);
+                instance.map_op = Some(MapOp::Update(page, Reason::Moved));
+                return self.op_in_hand(kernel, domain, group);
             }
             instance.moved.pop();
         }
@@ -286,15 +289,15 @@ impl Dftl {
         self.instances[domain.index()].moved.iter().any(|&page| self.due[page as usize].moved)
     }
 
-    /// The operation of the task in hand.
-    fn task_in_hand(&self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Op> {
-        let task = self.instances[domain.index()].task?;
-        let (Task::Fetch(page) | Task::Update(page, _)) = task;
+    /// The operation in hand.
+    fn op_in_hand(&self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Op> {
+        let map_op = self.instances[domain.index()].map_op?;
+        let (MapOp::Fetch(page) | MapOp::Update(page, _)) = map_op;
         group.clear();
         if let Some(at) = kernel.lookup(self.lpn_of(page)) {
             group.push(at);
         }
-        Some(if matches!(task, Task::Fetch(_)) { Op::Read } else { Op::Combine })
+        Some(if matches!(map_op, MapOp::Fetch(_)) { Op::Read } else { Op::Combine })
     }
 
     /// Collects translation pages whatever the victim policy says, because free units ran short: the emptiest closed unit

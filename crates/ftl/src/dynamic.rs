@@ -22,18 +22,18 @@ impl<M: Mechanisms> Page<M> {
         let burst = dynamic.burst();
         let dies = dynamic.dies(queue).len() as u32;
         for _ in 0..=dies {
-            let left = &mut self.turns.burst_left[queue.index()];
+            let left = &mut self.round_robin.burst_left[queue.index()];
             if *left > 0 {
                 *left -= 1;
-                let turn = self.turns.next_die[queue.index()];
+                let turn = self.round_robin.next_die[queue.index()];
                 let die = self.allocation.dynamic().expect("checked").dies(queue)[turn as usize];
                 if let Some(domain) = self.peek_domain_of(die) {
                     self.rotate(die, domain);
                     return domain;
                 }
             }
-            self.turns.burst_left[queue.index()] = burst;
-            let turn = &mut self.turns.next_die[queue.index()];
+            self.round_robin.burst_left[queue.index()] = burst;
+            let turn = &mut self.round_robin.next_die[queue.index()];
             *turn = if *turn + 1 == dies { 0 } else { *turn + 1 };
         }
         panic!("no plane accepts a page: the user space exceeds what the spare space can serve");
@@ -44,7 +44,7 @@ impl<M: Mechanisms> Page<M> {
     /// are set, and this is asked after every event.
     pub(crate) fn next_die_of(&mut self, queue: Queue, idle: &[u64]) -> Option<Die> {
         let dies = self.allocation.dynamic()?.dies(queue);
-        let start = self.turns.next_die[queue.index()] as usize;
+        let start = self.round_robin.next_die[queue.index()] as usize;
         let (first, below_start) = (start / 64, (1u64 << (start % 64)) - 1);
         // The word with the start comes first, from the start on, and last, up to the start.
         for step in 0..=idle.len() {
@@ -59,7 +59,7 @@ impl<M: Mechanisms> Page<M> {
                 bits &= bits - 1;
                 let die = dies[turn];
                 if self.kernel.geometry().domains_of_die(die).any(|domain| self.accepts(domain)) {
-                    self.turns.next_die[queue.index()] = if turn + 1 == dies.len() { 0 } else { turn as u32 + 1 };
+                    self.round_robin.next_die[queue.index()] = if turn + 1 == dies.len() { 0 } else { turn as u32 + 1 };
                     return Some(die);
                 }
             }
@@ -70,7 +70,7 @@ impl<M: Mechanisms> Page<M> {
     /// The domain of a die whose turn it is, round robin over those that accept pages.
     pub(crate) fn peek_domain_of(&self, die: Die) -> Option<Domain> {
         let count = self.kernel.geometry().domains_per_die();
-        let mut turn = self.turns.next_domain[die.index()];
+        let mut turn = self.round_robin.next_domain[die.index()];
         for _ in 0..count {
             let domain = Domain::new(die.number() * count + turn);
             if self.accepts(domain) {
@@ -84,6 +84,6 @@ impl<M: Mechanisms> Page<M> {
     /// Goes on behind a domain of a die.
     pub(crate) fn rotate(&mut self, die: Die, domain: Domain) {
         let count = self.kernel.geometry().domains_per_die();
-        self.turns.next_domain[die.index()] = (domain.number() + 1) % count;
+        self.round_robin.next_domain[die.index()] = (domain.number() + 1) % count;
     }
 }
