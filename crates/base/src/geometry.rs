@@ -78,7 +78,7 @@ impl InStep {
 
     /// Flash pages of a superpage; blocks of a superblock.
     #[inline]
-    pub fn lanes(self) -> u32 {
+    pub fn parts(self) -> u32 {
         self.channels * self.planes
     }
 }

@@ -154,8 +154,8 @@ fn user_capacity(reader: &mut Reader<'_>, raw: Option<u64>, page_size: Option<u6
 
 /// A capacity that follows from `over_provisioning` ends where a superpage does, if channels or planes are in step.
 fn whole_superpages(reader: &Reader<'_>, device: Device, ftl: Option<&Ftl>) -> Device {
-    let lanes = ftl.map_or(1, |ftl| in_step(&device, ftl).lanes());
-    let superpage = u64::from(lanes) * u64::from(device.page_size);
+    let parts = ftl.map_or(1, |ftl| in_step(&device, ftl).parts());
+    let superpage = u64::from(parts) * u64::from(device.page_size);
     if device.user_capacity.is_multiple_of(superpage) || reader.tree.has("device.user_capacity") {
         return device;
     }

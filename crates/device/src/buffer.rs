@@ -13,7 +13,7 @@ use engine::FlatArray;
 use ftl::OutOfMemory;
 
 use crate::device::Device;
-use crate::pages::{Lanes, Share, Span, bits};
+use crate::pages::{Parts, Share, Span, bits};
 use crate::{Refusal, RunError};
 
 /// "No page" in a link and in the index.
@@ -108,7 +108,7 @@ pub(crate) fn build(config: &Config, device: &mut Device) -> Result<Option<Buffe
     };
     let user_pages = device.ftl.user_pages();
     let shape = Shape { queues: allocation.queues(), channels, planes: geometry.planes() };
-    let buffer = Buffer::new(selection, device.lanes, user_pages, shape).map_err(|reason| {
+    let buffer = Buffer::new(selection, device.parts, user_pages, shape).map_err(|reason| {
         let error = OutOfMemory { megabytes: u64::from(user_pages) * 4 / 1_000_000, reason };
         RunError::Failed(error.to_string())
     })?;
@@ -163,14 +163,14 @@ fn report(device: &mut Device, buffer: &Buffer, page: u32, now: Instant) {
     device.recorder.buffer_fill(now, buffer.fill, channel);
 }
 
-/// Answers a read of the parts `needed` of a page from the buffer, or says of which version the array's page
+/// Answers a read of the pieces `needed` of a page from the buffer, or says of which version the array's page
 /// must be at least, and how many flash pages of it are needed. What is partly buffered and partly in flash needs flash.
 pub(crate) fn read(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, needed: u128) -> Option<(u32, u8)> {
-    let Some(page) = buffer.find(lpn) else { return Some((device.read_floor(lpn), buffer.parts.lanes_of(needed))) };
+    let Some(page) = buffer.find(lpn) else { return Some((device.read_floor(lpn), buffer.pieces.parts_of(needed))) };
     let Page { version, valid, .. } = buffer.pages[page as usize];
     let missing = needed & !valid;
     if missing != 0 && device.ftl.lookup(lpn).is_some() {
-        return Some((device.array_floor(lpn), buffer.parts.lanes_of(missing)));
+        return Some((device.array_floor(lpn), buffer.pieces.parts_of(missing)));
     }
     device.check_read(lpn, device.read_floor(lpn), device.expected(lpn, version));
     device.recorder.counters.buffer_read_hits += 1;
@@ -178,67 +178,67 @@ pub(crate) fn read(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, needed: u
     None
 }
 
-/// Which parts of a page are meant: a bit for each of at most 128 units of whole sectors. No unit lies on two flash
+/// Which pieces of a page are meant: a bit for each of at most 128 pieces of whole sectors. No piece lies on two flash
 /// pages, so that whole flash pages are exact however many a superpage has.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Parts {
-    lanes: Lanes,
-    unit: u64,
+pub(crate) struct Pieces {
+    parts: Parts,
+    piece: u64,
     /// Units of a flash page.
-    per_lane: u64,
+    per_part: u64,
 }
 
 /// What a write brings of a page.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Written {
-    /// The parts that it covers wholly.
+    /// The pieces that it covers wholly.
     pub(crate) valid: u128,
     /// The flash pages that it touches, a bit each.
-    pub(crate) lanes: u64,
+    pub(crate) parts: u64,
 }
 
-impl Parts {
-    fn new(lanes: Lanes) -> Parts {
-        let unit = 512 * (lanes.size / 512).div_ceil(128 / u64::from(lanes.count));
-        Parts { lanes, unit, per_lane: lanes.size.div_ceil(unit) }
+impl Pieces {
+    fn new(parts: Parts) -> Pieces {
+        let piece = 512 * (parts.size / 512).div_ceil(128 / u64::from(parts.count));
+        Pieces { parts, piece, per_part: parts.size.div_ceil(piece) }
     }
 
     /// The whole page.
     pub(crate) fn all(self) -> u128 {
-        bits(0, self.per_lane * u64::from(self.lanes.count))
+        bits(0, self.per_part * u64::from(self.parts.count))
     }
 
-    /// The unit in which a byte of the page lies.
-    fn unit_of(self, byte: u64) -> u64 {
-        byte / self.lanes.size * self.per_lane + byte % self.lanes.size / self.unit
+    /// The piece in which a byte of the page lies.
+    fn piece_of(self, byte: u64) -> u64 {
+        byte / self.parts.size * self.per_part + byte % self.parts.size / self.piece
     }
 
-    /// The first unit that begins at a byte of the page or behind it.
-    fn unit_from(self, byte: u64) -> u64 {
-        byte / self.lanes.size * self.per_lane + (byte % self.lanes.size).div_ceil(self.unit)
+    /// The first piece that begins at a byte of the page or behind it.
+    fn piece_from(self, byte: u64) -> u64 {
+        byte / self.parts.size * self.per_part + (byte % self.parts.size).div_ceil(self.piece)
     }
 
     /// What a request of `size` bytes at `offset` touches of the page: what a read needs.
     pub(crate) fn touched(self, lpn: Lpn, offset: u64, size: u64) -> u128 {
-        let (from, to) = self.lanes.range(lpn, offset, size);
-        bits(self.unit_of(from), self.unit_from(to))
+        let (from, to) = self.parts.range(lpn, offset, size);
+        bits(self.piece_of(from), self.piece_from(to))
     }
 
     /// What a write of `size` bytes at `offset` brings; `partial`: it does not cover the page.
     #[inline]
     pub(crate) fn written(self, lpn: Lpn, partial: bool, offset: u64, size: u64) -> Written {
         if !partial {
-            return Written { valid: self.all(), lanes: self.lanes.all() };
+            return Written { valid: self.all(), parts: self.parts.all() };
         }
-        let (from, to) = self.lanes.range(lpn, offset, size);
-        let valid = bits(self.unit_from(from), self.unit_of(to));
-        Written { valid, lanes: self.lanes.touched(lpn, offset, size) }
+        let (from, to) = self.parts.range(lpn, offset, size);
+        let valid = bits(self.piece_from(from), self.piece_of(to));
+        Written { valid, parts: self.parts.touched(lpn, offset, size) }
     }
 
-    /// In how many flash pages some of these parts lie.
-    fn lanes_of(self, parts: u128) -> u8 {
-        let lane = |lane: u8| bits(u64::from(lane) * self.per_lane, u64::from(lane + 1) * self.per_lane);
-        (0..self.lanes.count).filter(|&number| parts & lane(number) != 0).count() as u8
+    /// In how many flash pages some of these pieces lie.
+    fn parts_of(self, pieces: u128) -> u8 {
+        let part = |part: u8| bits(u64::from(part) * self.per_part, u64::from(part + 1) * self.per_part);
+        (0..self.parts.count).filter(|&number| pieces & part(number) != 0).count() as u8
     }
 }
 
@@ -274,10 +274,10 @@ pub(crate) struct Page {
     /// The queue that it is written through.
     pub(crate) queue: Queue,
     pub(crate) state: State,
-    /// Its valid parts; the rest is in flash.
+    /// Its valid pieces; the rest is in flash.
     pub(crate) valid: u128,
     /// The flash pages of it with data of the host, a bit each.
-    lanes: u64,
+    parts: u64,
     /// How many flushes had begun when it entered.
     pub(crate) flushes: u32,
     /// It leaves at once: a write with FUA.
@@ -331,13 +331,13 @@ pub(crate) struct Buffer {
     /// By channel: pages that take room.
     dirty: Vec<u32>,
     flushes: u32,
-    pub(crate) parts: Parts,
+    pub(crate) pieces: Pieces,
 }
 
 impl Buffer {
     /// The buffer that was chosen.
-    fn new(selection: &Selection, lanes: Lanes, user_pages: u32, shape: Shape) -> std::io::Result<Buffer> {
-        let capacity = (selection.size("size") / lanes.page_size()) as u32;
+    fn new(selection: &Selection, parts: Parts, user_pages: u32, shape: Shape) -> std::io::Result<Buffer> {
+        let capacity = (selection.size("size") / parts.page_size()) as u32;
         assert!(capacity > 0, "a buffer holds a page");
         let Shape { queues, channels, planes } = shape;
         let releases_early = selection.word("release") == "transferred";
@@ -361,7 +361,7 @@ impl Buffer {
             channels,
             dirty,
             flushes: 0,
-            parts: Parts::new(lanes),
+            pieces: Pieces::new(parts),
         })
     }
 
@@ -414,8 +414,8 @@ impl Buffer {
     /// What the program of a page concerns: the flash pages with data of the host, and those of whose old version
     /// something is needed.
     pub(crate) fn share(&self, page: &Page) -> Share {
-        let missing = self.parts.all() & !page.valid;
-        Share { touched: page.lanes.count_ones() as u8, old: self.parts.lanes_of(missing) }
+        let missing = self.pieces.all() & !page.valid;
+        Share { touched: page.parts.count_ones() as u8, old: self.pieces.parts_of(missing) }
     }
 
     /// Asks for the index entry of a page that will be looked for.
@@ -442,7 +442,7 @@ impl Buffer {
         assert!(entry.state != State::Programming, "a page that is being programmed has left the buffer");
         entry.version = version;
         entry.valid |= written.valid;
-        entry.lanes |= written.lanes;
+        entry.parts |= written.parts;
         self.touch(page);
     }
 
@@ -465,7 +465,7 @@ impl Buffer {
             queue,
             state: State::Waiting,
             valid: written.valid,
-            lanes: written.lanes,
+            parts: written.parts,
             flushes: self.flushes,
             urgent: false,
             released: false,
@@ -561,9 +561,9 @@ impl Buffer {
         self.index[entry.lpn.index()] = NONE;
     }
 
-    /// All parts of a page are in the buffer: its old version has arrived.
+    /// All pieces of a page are in the buffer: its old version has arrived.
     pub(crate) fn complete(&mut self, page: u32) {
-        self.pages[page as usize].valid = self.parts.all();
+        self.pages[page as usize].valid = self.pieces.all();
     }
 
     /// Frees the room of a page whose data are in the chip. It can be read here until it is programmed, and is not
@@ -678,7 +678,7 @@ mod tests {
             let mut selection = Selection::default_of(SEAM.find(policy).expect("a choice"));
             params.iter().for_each(|(name, value)| selection.set(name, *value));
             let shape = Shape { queues: QUEUES, channels: vec![0, 1, 1], planes: QUEUES };
-            let mut buffer = Buffer::new(&selection, Lanes::new(LANES, 512), LPNS, shape).expect("memory");
+            let mut buffer = Buffer::new(&selection, Parts::new(LANES, 512), LPNS, shape).expect("memory");
             buffer.flushing = true;
             let none = || vec![0; LPNS as usize];
             Model {
@@ -731,7 +731,7 @@ mod tests {
         }
 
         fn accept(&mut self, lpn: Lpn, hurries: bool) {
-            let written = self.buffer.parts.written(lpn, false, 0, 0);
+            let written = self.buffer.pieces.written(lpn, false, 0, 0);
             let version = self.versions + 1;
             let page = match self.buffer.find_open(lpn) {
                 Some(page) => {

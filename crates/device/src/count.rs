@@ -85,12 +85,12 @@ fn serve(device: &mut Device, request: &Request) {
     match request.kind {
         RequestKind::Write => {
             for (lpn, partial) in span.pages() {
-                device.write_now(lpn, device.lanes.share(lpn, partial, request.offset, request.size));
+                device.write_now(lpn, device.parts.share(lpn, partial, request.offset, request.size));
             }
         }
         RequestKind::Read => {
             for (lpn, partial) in span.pages() {
-                device.read_now(lpn, device.lanes.share(lpn, partial, request.offset, request.size).touched);
+                device.read_now(lpn, device.parts.share(lpn, partial, request.offset, request.size).touched);
             }
         }
         RequestKind::Trim => {
@@ -112,7 +112,7 @@ fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request) {
                 evict_oldest(device, buffer);
             }
             for (lpn, partial) in span.pages() {
-                let written = buffer.parts.written(lpn, partial, request.offset, request.size);
+                let written = buffer.pieces.written(lpn, partial, request.offset, request.size);
                 let page = buffer::accept(device, buffer, lpn, written, buffer.age());
                 if request.fua {
                     buffer.hurry(page);
@@ -129,9 +129,9 @@ fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request) {
         }
         RequestKind::Read => {
             for (lpn, _) in span.pages() {
-                let needed = buffer.parts.touched(lpn, request.offset, request.size);
-                if let Some((floor, lanes)) = buffer::read(device, buffer, lpn, needed) {
-                    device.read_array_now(lpn, floor, lanes);
+                let needed = buffer.pieces.touched(lpn, request.offset, request.size);
+                if let Some((floor, parts)) = buffer::read(device, buffer, lpn, needed) {
+                    device.read_array_now(lpn, floor, parts);
                 }
             }
         }

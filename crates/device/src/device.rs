@@ -7,7 +7,7 @@ use ftl::{Array, Erasure, Ftl, Group, Holds, MapPlace, OutOfMemory, Placed, Poli
 use metrics::{Locality, Recorder};
 
 use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
-use crate::pages::{Lanes, Share, Span};
+use crate::pages::{Parts, Share, Span};
 
 /// An SSD without a clock.
 pub(crate) struct Device {
@@ -18,7 +18,7 @@ pub(crate) struct Device {
     /// Bytes of a page, which is a superpage where channels or planes are in step.
     pub(crate) page_size: u64,
     /// The flash pages of a page.
-    pub(crate) lanes: Lanes,
+    pub(crate) parts: Parts,
     /// Whether map entries may have to be read from flash first.
     pub(crate) map_in_flash: bool,
     /// Whether pages lie on other planes than the owners of their map entries.
@@ -105,7 +105,7 @@ impl Device {
             flash: Flash::new(geometry, &config.device, payload, Aid::of(config.ftl.get("paired_page").name)),
             recorder: Recorder::new(shape),
             page_size: u64::from(geometry.page_size),
-            lanes: Lanes::new(config.in_step().lanes(), u64::from(config.device.page_size)),
+            parts: Parts::new(config.in_step().parts(), u64::from(config.device.page_size)),
             locality: (config.ftl.get("separation").name == "dac").then(Locality::new),
             full_checks: config.run.checks == Checks::Full,
         })
@@ -156,23 +156,23 @@ impl Device {
         }
     }
 
-    /// Of a page that was counted, only so many lanes are of concern; without time.
+    /// Of a page that was counted, only so many parts are of concern; without time.
     #[inline]
-    fn note_bystanders(&mut self, cause: Cause, kind: OpKind, lanes: u8) {
-        if self.lanes.are_several() {
-            self.recorder.counters.bystand(cause, kind, u64::from(self.lanes.count - lanes), false);
+    fn note_bystanders(&mut self, cause: Cause, kind: OpKind, parts: u8) {
+        if self.parts.are_several() {
+            self.recorder.counters.bystand(cause, kind, u64::from(self.parts.count - parts), false);
         }
     }
 
-    /// Reads so many lanes of a page without time.
+    /// Reads so many parts of a page without time.
     #[inline]
-    pub(crate) fn read_now(&mut self, lpn: Lpn, lanes: u8) {
-        self.read_array_now(lpn, self.read_floor(lpn), lanes);
+    pub(crate) fn read_now(&mut self, lpn: Lpn, parts: u8) {
+        self.read_array_now(lpn, self.read_floor(lpn), parts);
     }
 
-    /// Reads so many lanes of a page of the array without time, of no older version than `floor`.
+    /// Reads so many parts of a page of the array without time, of no older version than `floor`.
     #[inline]
-    pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32, lanes: u8) {
+    pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32, parts: u8) {
         self.use_entry(lpn);
         self.ftl.read(lpn);
         match self.ftl.lookup(lpn) {
@@ -181,7 +181,7 @@ impl Device {
                 let content = self.flash.read(ppn);
                 self.check_read(lpn, floor, content);
                 self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
-                self.note_bystanders(Cause::Host, OpKind::Read, lanes);
+                self.note_bystanders(Cause::Host, OpKind::Read, parts);
             }
         }
     }
@@ -566,7 +566,7 @@ pub(crate) fn geometry(config: &Config) -> Geometry {
         planes_per_die: device.planes_per_die / in_step.planes,
         blocks_per_plane: device.blocks_per_plane,
         pages_per_block: device.pages_per_block,
-        page_size: device.page_size * in_step.lanes(),
+        page_size: device.page_size * in_step.parts(),
         unit_width: if config.ftl.get("reclaim_unit").name == "twin" { device.planes_per_die } else { 1 },
     })
 }

@@ -1,7 +1,7 @@
 //! Channels or planes in step (`reclaim_unit = "superblock"`): which devices can have them, and what they are in
 //! pages and blocks of the flash.
 //!
-//! Parts in step are one part whose pages are that many times wider, so a device with them *is* a device with fewer
+//! Channels or planes in step are one whose pages are that many times wider, so a device with them *is* a device with fewer
 //! channels or planes: [`crate::device::geometry`] folds its shape, `Timing::new` its times, and nothing else of the
 //! device knows. What a user sees is unfolded again: counts by [`metrics::Counters::physical`], blocks here.
 
@@ -9,26 +9,26 @@ use base::{Dimensions, Geometry, InStep, Multiplane};
 use config::Config;
 
 use crate::Refusal;
-use crate::pages::MAX_LANES;
+use crate::pages::MAX_PARTS;
 
 /// Bytes of a page as the FTL sees it.
 pub(crate) fn page_size(config: &Config) -> u64 {
-    u64::from(config.device.page_size) * u64::from(config.in_step().lanes())
+    u64::from(config.device.page_size) * u64::from(config.in_step().parts())
 }
 
 /// The FTL's pages and their size, for texts.
 pub(crate) fn pages_in_words(config: &Config) -> String {
     let size = config::print_size(page_size(config));
-    match config.in_step().lanes() {
+    match config.in_step().parts() {
         1 => format!("pages of {size}"),
-        lanes => format!("superpages of {size} ({lanes} flash pages in step)"),
+        parts => format!("superpages of {size} ({parts} flash pages in step)"),
     }
 }
 
 /// Refuses what cannot be in step, with the reason.
 pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
     let in_step = config.in_step();
-    let lanes = u64::from(in_step.channels) * u64::from(in_step.planes);
+    let parts = u64::from(in_step.channels) * u64::from(in_step.planes);
     let refuse = |key, message: String, help: String| Err(Refusal { key, message, help });
     if in_step.planes > 1 && config.device.multiplane == Multiplane::Off {
         return refuse(
@@ -37,10 +37,10 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
             "set `device.multiplane` to `pac` or `bac`, or use `superblock.over = \"channels\"` or `block`".into(),
         );
     }
-    if lanes > u64::from(MAX_LANES) {
+    if parts > u64::from(MAX_PARTS) {
         return refuse(
             "ftl.reclaim_unit",
-            format!("{lanes} flash pages would be in step, and a superpage has at most {MAX_LANES}"),
+            format!("{parts} flash pages would be in step, and a superpage has at most {MAX_PARTS}"),
             "put fewer channels or planes in step, or use `block`".into(),
         );
     }

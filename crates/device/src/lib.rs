@@ -328,7 +328,7 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
     let reads: Vec<u32> = blocks.iter().map(|block| block.reads).collect();
     let (physical, erases) = (gang::physical(config), gang::of_each_block(config, &erases));
     // Of a superblock, reads are counted that not all of its blocks had.
-    let reads = (!device.lanes.are_several()).then(|| gang::of_each_block(config, &reads));
+    let reads = (!device.parts.are_several()).then(|| gang::of_each_block(config, &reads));
     let wear = Wear { geometry: &physical, erases: &erases, effective: None, reads_since_erase: reads.as_deref() };
     let mut tables = vec![
         device.recorder.series(),

@@ -69,22 +69,22 @@ pub(crate) struct Share {
 }
 
 /// Flash pages that a superpage can have: a mask of them fits a word.
-pub(crate) const MAX_LANES: u32 = 64;
+pub(crate) const MAX_PARTS: u32 = 64;
 
-/// The flash pages of a page, its lanes, in the order of addresses: one, or more where channels or planes are in step.
+/// The flash pages of a page, its parts, in the order of addresses: one, or more where channels or planes are in step.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lanes {
+pub(crate) struct Parts {
     /// Flash pages of a page.
     pub(crate) count: u8,
     /// Bytes of a flash page.
     pub(crate) size: u64,
 }
 
-impl Lanes {
-    /// The lanes of superpages of so many flash pages.
-    pub(crate) fn new(count: u32, size: u64) -> Lanes {
-        assert!((1..=MAX_LANES).contains(&count), "refused before");
-        Lanes { count: count as u8, size }
+impl Parts {
+    /// The parts of superpages of so many flash pages.
+    pub(crate) fn new(count: u32, size: u64) -> Parts {
+        assert!((1..=MAX_PARTS).contains(&count), "refused before");
+        Parts { count: count as u8, size }
     }
 
     /// Whether pages are of more than one flash page.
@@ -120,12 +120,12 @@ impl Lanes {
         Share { touched: touched as u8, old: self.count - covered as u8 }
     }
 
-    /// All lanes, a bit each.
+    /// All parts, a bit each.
     pub(crate) fn all(self) -> u64 {
         bits(0, self.count.into()) as u64
     }
 
-    /// The lanes that a request of `size` bytes at `offset` touches, a bit each.
+    /// The parts that a request of `size` bytes at `offset` touches, a bit each.
     pub(crate) fn touched(self, lpn: Lpn, offset: u64, size: u64) -> u64 {
         let (from, to) = self.range(lpn, offset, size);
         bits(from / self.size, to.div_ceil(self.size)) as u64
@@ -177,10 +177,10 @@ mod tests {
 
     #[test]
     fn a_request_concerns_some_flash_pages_of_a_superpage() {
-        let lanes = Lanes::new(4, 4096);
+        let parts = Parts::new(4, 4096);
         let share = |lpn, offset, size| {
-            let Share { touched, old } = lanes.share(Lpn(lpn), true, offset, size);
-            assert_eq!(u32::from(touched), lanes.touched(Lpn(lpn), offset, size).count_ones());
+            let Share { touched, old } = parts.share(Lpn(lpn), true, offset, size);
+            assert_eq!(u32::from(touched), parts.touched(Lpn(lpn), offset, size).count_ones());
             (touched, old)
         };
         assert_eq!(share(0, 0, 4096), (1, 3), "one flash page, and the three others are needed");
@@ -190,10 +190,10 @@ mod tests {
         assert_eq!(share(0, 12_288, 20_480), (1, 3), "a request that begins in the last flash page");
         assert_eq!(share(1, 12_288, 20_480), (4, 0), "and covers the next page");
         assert_eq!(share(2, 12_288, 20_481), (1, 4), "and reaches one byte into the one after");
-        assert_eq!(lanes.touched(Lpn(0), 4096, 8192), 0b0110);
-        assert_eq!(lanes.share(Lpn(1), false, 12_288, 20_480), lanes.whole());
-        assert_eq!(Lanes::new(64, 512).touched(Lpn(0), 0, 32_768), u64::MAX);
-        let plain = Lanes::new(1, 4096);
+        assert_eq!(parts.touched(Lpn(0), 4096, 8192), 0b0110);
+        assert_eq!(parts.share(Lpn(1), false, 12_288, 20_480), parts.whole());
+        assert_eq!(Parts::new(64, 512).touched(Lpn(0), 0, 32_768), u64::MAX);
+        let plain = Parts::new(1, 4096);
         assert_eq!(plain.share(Lpn(0), true, 512, 512), Share { touched: 1, old: 1 });
         assert_eq!(plain.share(Lpn(0), false, 0, 4096), Share { touched: 1, old: 0 });
     }

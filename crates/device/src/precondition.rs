@@ -105,7 +105,7 @@ fn write_pages(
             device.ftl.prefetch(Coming::Overwrite(*lpn));
         }
         for lpn in &batch[..count] {
-            device.write_now(*lpn, device.lanes.whole());
+            device.write_now(*lpn, device.parts.whole());
         }
         device.recorder.counters.bytes_written += count as u64 * device.page_size;
         done += count as u64;
@@ -137,7 +137,7 @@ fn write_requests(
         for request in &batch {
             let span = crate::pages::Span::of(request, device.page_size);
             for (lpn, partial) in span.pages() {
-                device.write_now(lpn, device.lanes.share(lpn, partial, request.offset, request.size));
+                device.write_now(lpn, device.parts.share(lpn, partial, request.offset, request.size));
             }
             done += u64::from(span.len());
             device.recorder.counters.bytes_written += request.size;

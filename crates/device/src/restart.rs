@@ -36,7 +36,7 @@ impl Device {
             self.collect_now(domain);
         }
         Ok(Restart {
-            pages_read: recovery.pages_read * u64::from(self.lanes.count),
+            pages_read: recovery.pages_read * u64::from(self.parts.count),
             erased: recovery.erases() as u64,
             rescued: recovery.rescues() as u64,
         })

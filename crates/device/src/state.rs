@@ -477,7 +477,7 @@ mod tests {
         let mut random = engine::Chance::new(1, "state");
         let pages = device.ftl.user_pages();
         for lpn in (0..pages).chain((0..500).map(|_| random.below_u32(pages))) {
-            device.write_now(Lpn(lpn), device.lanes.whole());
+            device.write_now(Lpn(lpn), device.parts.whole());
         }
         let geometry = *device.ftl.geometry();
         for _ in 0..2 {

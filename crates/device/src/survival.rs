@@ -116,7 +116,7 @@ pub fn restart_cost(config: &Config, interrupt: &Interrupt) -> Result<Value, Run
     let mut device = Device::new(config, false).map_err(failed)?;
     precondition::age(&mut device, config, &mut Watch::new(None, interrupt.clone()))?;
     device.flash.arm(Fault::PowerCut { at: 0, during: false });
-    device.write_now(Lpn(0), device.lanes.whole());
+    device.write_now(Lpn(0), device.parts.whole());
     device.flash.power_on();
     device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
     let restart_s = scan_seconds(&device, config);

@@ -357,7 +357,7 @@ fn what_is_written_is_merged_dropped_or_programmed() {
         let figures = &summary["policy"]["write_buffer"];
         let of = |key: &str| figures[key].as_f64().unwrap();
         assert_eq!(of("hits") + of("evictions") + of("drops"), pages, "case {seed}");
-        assert_eq!(programs(&summary), of("evictions") * f64::from(config.in_step().lanes()), "case {seed}");
+        assert_eq!(programs(&summary), of("evictions") * f64::from(config.in_step().parts()), "case {seed}");
     }
 }
 

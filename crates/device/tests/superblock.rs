@@ -22,7 +22,7 @@ fn widened(config: &Config) -> Config {
     let device = &mut wide.device;
     device.channels /= in_step.channels;
     device.planes_per_die /= in_step.planes;
-    device.page_size *= in_step.lanes();
+    device.page_size *= in_step.parts();
     device.timing.channel_rate *= u64::from(in_step.channels);
     device.timing.command_overhead = base::Duration(device.timing.command_overhead.0 * u64::from(in_step.planes));
     choose(&mut wide.ftl, "reclaim_unit", "block", &[]);
@@ -41,7 +41,7 @@ fn random_superblock(seed: u64) -> Option<Config> {
         }
     }
     execute(&mut config, if seed.is_multiple_of(2) { Executor::Timed } else { Executor::Count });
-    (config.in_step().lanes() > 1 && device::check(&config).is_ok()).then_some(config)
+    (config.in_step().parts() > 1 && device::check(&config).is_ok()).then_some(config)
 }
 
 /// Figures of both devices that are the same, and those of the wide one that are so many times larger here.
@@ -97,7 +97,7 @@ fn a_device_in_step_equals_one_of_wider_pages() {
         let wide = widened(&config);
         let case = format!("case {seed}");
         let (narrow, wide) = (run(&config), run(&wide));
-        compare(&narrow, &wide, f64::from(config.in_step().lanes()), whole_pages, &case);
+        compare(&narrow, &wide, f64::from(config.in_step().parts()), whole_pages, &case);
         compared += 1;
         in_parts += u32::from(figure(&narrow, "flash.by_cause.rmw.programs") > 0.0);
     }
@@ -276,8 +276,8 @@ fn idle_latencies_are_those_of_one_gang() {
         config.device.timing.ecc_latency = base::Duration(3001);
         let step = config.in_step();
         // Channels carry their parts side by side, planes one after the other; the DRAM is slower than four channels.
-        let (planes, lanes) = (f64::from(step.planes), f64::from(step.lanes()));
-        let (command, bus, dram, ecc) = (0.7 * planes, 20.48 * planes, 8.192 * lanes, 3.001);
+        let (planes, parts) = (f64::from(step.planes), f64::from(step.parts()));
+        let (command, bus, dram, ecc) = (0.7 * planes, 20.48 * planes, 8.192 * parts, 3.001);
         let read = command + 75.0 + f64::max(bus, dram) + ecc;
         let program = f64::max(command + bus, dram) + 1600.0;
         let of = |kind: &'static str, size: u64| {

@@ -95,10 +95,10 @@ impl Counters {
         if in_step == InStep::NONE {
             return *self;
         }
-        let lanes = u64::from(in_step.lanes());
+        let parts = u64::from(in_step.parts());
         let concerned = |all: &[[u64; 3]; 7], bystanders: &[[u64; 3]; 7]| {
             let mut ops: [[u64; 3]; 7] = std::array::from_fn(|cause| {
-                std::array::from_fn(|kind| all[cause][kind] * lanes - bystanders[cause][kind])
+                std::array::from_fn(|kind| all[cause][kind] * parts - bystanders[cause][kind])
             });
             let program = OpKind::Program as usize;
             ops[Cause::Rmw as usize][program] += bystanders[Cause::Host as usize][program];
@@ -111,10 +111,10 @@ impl Counters {
             multi_ops,
             bystanders: [[0; 3]; 7],
             multi_bystanders: [[0; 3]; 7],
-            copybacks: self.copybacks.map(|pages| pages * lanes),
-            reprograms: self.reprograms * lanes,
-            gc_moved_pages: self.gc_moved_pages * lanes,
-            wear_moves: self.wear_moves * lanes,
+            copybacks: self.copybacks.map(|pages| pages * parts),
+            reprograms: self.reprograms * parts,
+            gc_moved_pages: self.gc_moved_pages * parts,
+            wear_moves: self.wear_moves * parts,
             ..*self
         }
     }

@@ -7,7 +7,7 @@ use crate::latency::Latency;
 use crate::occupancy::Occupancy;
 use crate::series::{self, Axis, FIRST_STEP_BYTES, FIRST_STEP_NS, Sample};
 use crate::table::{Column, Table};
-use crate::utilisation::Lane;
+use crate::utilisation::BusyTime;
 
 /// What the recorder must know of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,9 +37,9 @@ pub struct Recorder {
     /// By request kind.
     latencies: [Latency; 4],
     /// By channel; classes are causes.
-    channels: Vec<Lane<7>>,
+    channels: Vec<BusyTime<7>>,
     /// By die; classes are kinds of operation.
-    dies: Vec<Lane<3>>,
+    dies: Vec<BusyTime<3>>,
     buffer: Option<Occupancy>,
     start: Instant,
     end: Instant,
@@ -55,8 +55,9 @@ impl Recorder {
     /// Bytes of a recorder, with the figures of a write buffer.
     pub fn bytes(shape: &Shape) -> u64 {
         let channels = u64::from(shape.channels);
-        let lanes = channels * size_of::<Lane<7>>() as u64 + u64::from(shape.dies) * size_of::<Lane<3>>() as u64;
-        lanes + Occupancy::bytes(channels) + 3_000_000
+        let resources =
+            channels * size_of::<BusyTime<7>>() as u64 + u64::from(shape.dies) * size_of::<BusyTime<3>>() as u64;
+        resources + Occupancy::bytes(channels) + 3_000_000
     }
 
     /// A recorder that starts at time zero, with all its memory allocated (about 3 MB).
@@ -65,8 +66,8 @@ impl Recorder {
             counters: Counters::default(),
             shape,
             latencies: std::array::from_fn(|_| Latency::new()),
-            channels: vec![Lane::IDLE; shape.channels as usize],
-            dies: vec![Lane::IDLE; shape.dies as usize],
+            channels: vec![BusyTime::IDLE; shape.channels as usize],
+            dies: vec![BusyTime::IDLE; shape.dies as usize],
             buffer: None,
             start: Instant::ZERO,
             end: Instant::ZERO,
@@ -82,8 +83,8 @@ impl Recorder {
     pub fn reset(&mut self, now: Instant) {
         self.counters = Counters::default();
         self.latencies.iter_mut().for_each(Latency::clear);
-        self.channels.fill(Lane::IDLE);
-        self.dies.fill(Lane::IDLE);
+        self.channels.fill(BusyTime::IDLE);
+        self.dies.fill(BusyTime::IDLE);
         self.start = now;
         self.end = now;
         self.time_due = Instant(now.0 + FIRST_STEP_NS);
@@ -214,8 +215,8 @@ impl Recorder {
             counters: self.counters,
             read_ns: self.latency(RequestKind::Read).sum_ns(),
             write_ns: self.latency(RequestKind::Write).sum_ns(),
-            channel_ns: self.channels.iter().map(|lane| u128::from(lane.busy_until(at))).sum(),
-            die_ns: self.dies.iter().map(|lane| u128::from(lane.busy_until(at))).sum(),
+            channel_ns: self.channels.iter().map(|resource| u128::from(resource.busy_until(at))).sum(),
+            die_ns: self.dies.iter().map(|resource| u128::from(resource.busy_until(at))).sum(),
             buffer_page_ns: match &self.buffer {
                 Some(buffer) if self.shape.timed => buffer.fill_sum(at),
                 _ => 0,
@@ -270,9 +271,10 @@ impl Recorder {
         self.has_utilisation().then(|| self.of_each(&self.dies))
     }
 
-    /// Fractions of every lane. Channels in step do the same, each with its dies: their lane is there once for each.
-    fn of_each<const N: usize>(&self, lanes: &[Lane<N>]) -> Vec<[f64; N]> {
-        let fractions: Vec<[f64; N]> = lanes.iter().map(|lane| lane.fractions(self.start, self.end)).collect();
+    /// Fractions of every resource. Channels in step do the same, each with its dies: their resource is there once for each.
+    fn of_each<const N: usize>(&self, resources: &[BusyTime<N>]) -> Vec<[f64; N]> {
+        let fractions: Vec<[f64; N]> =
+            resources.iter().map(|resource| resource.fractions(self.start, self.end)).collect();
         fractions.repeat(self.shape.in_step.channels as usize)
     }
 
@@ -334,17 +336,17 @@ impl Recorder {
         let mut columns = vec![("resource", Column::Text(resources)), ("index", Column::U64(indices))];
         let undefined = |n: usize| std::iter::repeat_n(f64::NAN, n);
         for cause in Cause::ALL {
-            let values = channels.iter().map(|lane| lane[cause as usize]).chain(undefined(dies.len()));
+            let values = channels.iter().map(|resource| resource[cause as usize]).chain(undefined(dies.len()));
             columns.push((cause.name(), Column::F64(values.collect())));
         }
         for (kind, name) in [(OpKind::Read, "read"), (OpKind::Program, "program"), (OpKind::Erase, "erase")] {
-            let values = undefined(channels.len()).chain(dies.iter().map(|lane| lane[kind as usize]));
+            let values = undefined(channels.len()).chain(dies.iter().map(|resource| resource[kind as usize]));
             columns.push((name, Column::F64(values.collect())));
         }
         let busy: Vec<f64> = channels
             .iter()
-            .map(|lane| lane.iter().sum::<f64>())
-            .chain(dies.iter().map(|lane| lane.iter().sum::<f64>()))
+            .map(|resource| resource.iter().sum::<f64>())
+            .chain(dies.iter().map(|resource| resource.iter().sum::<f64>()))
             .collect();
         let idle = busy.iter().map(|busy| (1.0 - busy).max(0.0)).collect();
         columns.push(("busy", Column::F64(busy)));
@@ -539,7 +541,7 @@ mod tests {
         latency_ns: u64,
         programs: u64,
         busy_ns: u64,
-        lane: u32,
+        resource: u32,
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -551,14 +553,14 @@ mod tests {
             1 => Just(RequestKind::Flush),
         ];
         (gap, kind, 0u64..3 * MIB, 0u64..10 * MS, 0u64..9, 0u64..5 * MS, 0u32..4).prop_map(
-            |(gap_ns, kind, bytes, latency_ns, programs, busy_ns, lane)| Step {
+            |(gap_ns, kind, bytes, latency_ns, programs, busy_ns, resource)| Step {
                 gap_ns,
                 kind,
                 bytes,
                 latency_ns,
                 programs,
                 busy_ns,
-                lane,
+                resource,
             },
         )
     }
@@ -576,10 +578,10 @@ mod tests {
             recorder.completed(step.kind, arrived, now, step.bytes);
             recorder.counters.command(Cause::Host, OpKind::Program, step.programs);
             recorder.counters.gc_invocations += step.programs / 4;
-            let die = &mut free[step.lane as usize];
+            let die = &mut free[step.resource as usize];
             let from = now.max(*die);
             *die = Instant(from.0 + step.busy_ns);
-            recorder.die_busy(Die::new(step.lane), OpKind::Program, from, *die);
+            recorder.die_busy(Die::new(step.resource), OpKind::Program, from, *die);
         }
         let end = free.into_iter().max().unwrap().max(now);
         recorder.finish(end);

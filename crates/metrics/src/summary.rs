@@ -134,10 +134,11 @@ fn gc(c: &Counters) -> Value {
 /// `transfer` is all busy time; `host` (with the reads of read-modify-writes) and `gc` are parts of it, and
 /// what other causes took is the rest. `idle` and `transfer` add up to 1.
 fn channel(recorder: &Recorder) -> Value {
-    let Some(lanes) = recorder.channel_fractions() else {
+    let Some(resources) = recorder.channel_fractions() else {
         return json!({ "host": null, "gc": null, "idle": null, "transfer": null });
     };
-    let mean = |cause: Cause| lanes.iter().map(|lane| lane[cause as usize]).sum::<f64>() / lanes.len() as f64;
+    let mean =
+        |cause: Cause| resources.iter().map(|resource| resource[cause as usize]).sum::<f64>() / resources.len() as f64;
     let transfer = Cause::ALL.into_iter().map(mean).sum::<f64>();
     json!({
         "host": mean(Cause::Host) + mean(Cause::Rmw),
@@ -148,10 +149,11 @@ fn channel(recorder: &Recorder) -> Value {
 }
 
 fn die(recorder: &Recorder) -> Value {
-    let Some(lanes) = recorder.die_fractions() else {
+    let Some(resources) = recorder.die_fractions() else {
         return json!({ "read": null, "program": null, "erase": null, "idle": null });
     };
-    let mean = |kind: OpKind| lanes.iter().map(|lane| lane[kind as usize]).sum::<f64>() / lanes.len() as f64;
+    let mean =
+        |kind: OpKind| resources.iter().map(|resource| resource[kind as usize]).sum::<f64>() / resources.len() as f64;
     let (read, program, erase) = (mean(OpKind::Read), mean(OpKind::Program), mean(OpKind::Erase));
     json!({ "read": read, "program": program, "erase": erase, "idle": (1.0 - read - program - erase).max(0.0) })
 }

@@ -6,7 +6,7 @@ use base::Instant;
 
 /// Busy time of one channel or die, by class of work.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Lane<const N: usize> {
+pub(crate) struct BusyTime<const N: usize> {
     /// Nanoseconds by class, including what lies ahead of the present.
     busy: [u64; N],
     /// The last unbroken run of busy time. Work is reported when it starts, so this run may end in the
@@ -15,8 +15,8 @@ pub(crate) struct Lane<const N: usize> {
     to: u64,
 }
 
-impl<const N: usize> Lane<N> {
-    pub(crate) const IDLE: Lane<N> = Lane { busy: [0; N], from: 0, to: 0 };
+impl<const N: usize> BusyTime<N> {
+    pub(crate) const IDLE: BusyTime<N> = BusyTime { busy: [0; N], from: 0, to: 0 };
 
     /// Adds work of a class.
     #[inline]
@@ -45,7 +45,7 @@ impl<const N: usize> Lane<N> {
     }
 
     /// Fractions of `start..end` by class. Work that ends after `end` is cut off, in proportion from every
-    /// class of the lane; no fraction exceeds 1.
+    /// class of the resource; no fraction exceeds 1.
     pub(crate) fn fractions(&self, start: Instant, end: Instant) -> [f64; N] {
         let elapsed = end.0.saturating_sub(start.0) as f64;
         let total: u64 = self.busy.iter().sum();
@@ -67,38 +67,38 @@ mod tests {
 
     #[test]
     fn what_lies_ahead_is_not_counted_yet() {
-        let mut lane = Lane::<3>::IDLE;
-        lane.add(0, Instant(10), Instant(20));
-        assert_eq!([5, 10, 14, 20, 99].map(|now| lane.busy_until(Instant(now))), [0, 0, 4, 10, 10]);
+        let mut resource = BusyTime::<3>::IDLE;
+        resource.add(0, Instant(10), Instant(20));
+        assert_eq!([5, 10, 14, 20, 99].map(|now| resource.busy_until(Instant(now))), [0, 0, 4, 10, 10]);
         // Booked behind it without a gap: still exact.
-        lane.add(1, Instant(20), Instant(50));
-        assert_eq!([14, 20, 30, 50].map(|now| lane.busy_until(Instant(now))), [4, 10, 20, 40]);
-        lane.add(2, Instant(60), Instant(60));
-        assert_eq!(lane.busy_until(Instant(30)), 20, "no work, no change");
+        resource.add(1, Instant(20), Instant(50));
+        assert_eq!([14, 20, 30, 50].map(|now| resource.busy_until(Instant(now))), [4, 10, 20, 40]);
+        resource.add(2, Instant(60), Instant(60));
+        assert_eq!(resource.busy_until(Instant(30)), 20, "no work, no change");
     }
 
     #[test]
     fn what_has_not_begun_can_be_taken_back() {
-        let mut lane = Lane::<3>::IDLE;
-        lane.add(0, Instant(10), Instant(20));
-        lane.add(1, Instant(30), Instant(50));
-        lane.cancel_after(1, Instant(30));
-        assert_eq!(lane.fractions(Instant(0), Instant(50)), [0.2, 0.4, 0.0], "it has begun");
-        lane.cancel_after(1, Instant(29));
-        assert_eq!(lane.fractions(Instant(0), Instant(50)), [0.2, 0.0, 0.0]);
-        lane.add(2, Instant(30), Instant(40));
-        assert_eq!([30, 35, 40].map(|now| lane.busy_until(Instant(now))), [10, 15, 20]);
+        let mut resource = BusyTime::<3>::IDLE;
+        resource.add(0, Instant(10), Instant(20));
+        resource.add(1, Instant(30), Instant(50));
+        resource.cancel_after(1, Instant(30));
+        assert_eq!(resource.fractions(Instant(0), Instant(50)), [0.2, 0.4, 0.0], "it has begun");
+        resource.cancel_after(1, Instant(29));
+        assert_eq!(resource.fractions(Instant(0), Instant(50)), [0.2, 0.0, 0.0]);
+        resource.add(2, Instant(30), Instant(40));
+        assert_eq!([30, 35, 40].map(|now| resource.busy_until(Instant(now))), [10, 15, 20]);
     }
 
     #[test]
     fn fractions_are_cut_at_the_end() {
-        let mut lane = Lane::<3>::IDLE;
-        assert_eq!(lane.fractions(Instant(0), Instant(100)), [0.0; 3]);
-        lane.add(0, Instant(0), Instant(25));
-        lane.add(2, Instant(50), Instant(75));
-        assert_eq!(lane.fractions(Instant(0), Instant(100)), [0.25, 0.0, 0.25]);
-        lane.add(1, Instant(75), Instant(225));
-        let [read, program, erase] = lane.fractions(Instant(0), Instant(100));
+        let mut resource = BusyTime::<3>::IDLE;
+        assert_eq!(resource.fractions(Instant(0), Instant(100)), [0.0; 3]);
+        resource.add(0, Instant(0), Instant(25));
+        resource.add(2, Instant(50), Instant(75));
+        assert_eq!(resource.fractions(Instant(0), Instant(100)), [0.25, 0.0, 0.25]);
+        resource.add(1, Instant(75), Instant(225));
+        let [read, program, erase] = resource.fractions(Instant(0), Instant(100));
         assert!((read + program + erase - 0.75).abs() < 1e-12);
     }
 }

@@ -180,7 +180,7 @@ impl WriteBuffer {
     ) {
         let Active { bytes, .. } = *requests.get(request);
         let Entering { offset, fua, .. } = self.entering[request.0 as usize];
-        let written = self.buffer.parts.written(lpn, partial, offset, bytes);
+        let written = self.buffer.pieces.written(lpn, partial, offset, bytes);
         context.device.ftl.prefetch(Coming::Overwrite(lpn));
         let page = buffer::accept(context.device, &mut self.buffer, lpn, written, context.now);
         let entry = self.buffer.page(page);
@@ -240,7 +240,7 @@ impl WriteBuffer {
     ) -> Option<(u32, u8)> {
         let Active { bytes, .. } = *requests.get(request);
         let Entering { offset, .. } = self.entering[request.0 as usize];
-        let needed = self.buffer.parts.touched(lpn, offset, bytes);
+        let needed = self.buffer.pieces.touched(lpn, offset, bytes);
         let floor = buffer::read(context.device, &mut self.buffer, lpn, needed);
         self.wake_oldest(context);
         floor

@@ -156,7 +156,7 @@ impl Host {
         for (lpn, partial) in span.pages() {
             let array = match &mut self.buffer {
                 None => {
-                    let share = context.device.lanes.share(lpn, partial, offset, bytes);
+                    let share = context.device.parts.share(lpn, partial, offset, bytes);
                     Some((context.device.read_floor(lpn), share.touched))
                 }
                 Some(buffer) => buffer.read(context, &self.requests, request, lpn),
@@ -179,7 +179,7 @@ impl Host {
         for (lpn, partial) in span.pages() {
             let age = context.queues.next_age();
             let version = context.device.admit_write(lpn);
-            let share = context.device.lanes.share(lpn, partial, offset, bytes);
+            let share = context.device.parts.share(lpn, partial, offset, bytes);
             let write = context.queues.insert(Transaction::new(age, lpn, version, Work::Write(request), share));
             if partial && !self.requests.has_trims() {
                 fetch_old(context, write);

@@ -218,7 +218,7 @@ impl Timed<'_, '_> {
         } else if commands.build(context, host, passage.next_command(die), die, action) {
             passage.start(context, die);
             let command = passage.command(die);
-            if context.device.lanes.are_several() && command.is_of_host() {
+            if context.device.parts.are_several() && command.is_of_host() {
                 note_bystanders(context, command);
             }
         }

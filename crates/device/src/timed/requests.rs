@@ -212,7 +212,7 @@ impl Requests {
             let queue = context.device.ftl.allocation().queue_of(Lpn(first));
             let age = queues.next_age();
             let work = Work::Trim { request, end: Lpn(span.end) };
-            let trim = queues.insert(Transaction::new(age, Lpn(first), 0, work, context.device.lanes.whole()));
+            let trim = queues.insert(Transaction::new(age, Lpn(first), 0, work, context.device.parts.whole()));
             self.wait_for(request, 1);
             self.trims_waiting += 1;
             queues.push_write(queue, trim);

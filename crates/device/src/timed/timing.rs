@@ -117,7 +117,7 @@ impl Timing {
             command: lines.by_pages(planes, command),
             data_in: lines.by_pages(planes, command + transfer),
             data_out: lines.delay(transfer),
-            dram: timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.lanes(), rate)),
+            dram: timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
             ecc: timing.ecc_latency,
             idle: match schedule.kind {
                 Kind::Background { idle } => lines.delay(idle).line,

@@ -191,7 +191,7 @@ pub fn random_config(seed: u64) -> Config {
 
 /// Bytes of a page as the FTL sees it: a superpage where channels or planes are in step.
 pub fn page_size(config: &Config) -> u64 {
-    u64::from(config.device.page_size) * u64::from(config.in_step().lanes())
+    u64::from(config.device.page_size) * u64::from(config.in_step().parts())
 }
 
 /// Whether a state of the device can be saved.
@@ -377,7 +377,7 @@ fn random_capacity(r: &mut Chance, config: &mut Config) {
     let geometry = &config.device;
     let raw = u64::from(geometry.channels * geometry.chips_per_channel * geometry.dies_per_chip)
         * u64::from(geometry.planes_per_die * geometry.blocks_per_plane * geometry.pages_per_block)
-        / u64::from(config.in_step().lanes());
+        / u64::from(config.in_step().parts());
     let mut pages = raw;
     config.device.user_capacity = pages * page;
     while device::check(config).is_err() && pages > 1 {

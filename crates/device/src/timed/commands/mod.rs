@@ -100,7 +100,7 @@ impl Commands {
     }
 }
 
-/// Of the superpages of a command of the host, which was counted, the host is concerned with some lanes only.
+/// Of the superpages of a command of the host, which was counted, the host is concerned with some parts only.
 #[inline(never)]
 pub(super) fn note_bystanders(context: &mut Context<'_>, command: &Command) {
     let touched_by = |carried| match carried {
@@ -108,7 +108,7 @@ pub(super) fn note_bystanders(context: &mut Context<'_>, command: &Command) {
         Carried::Domain(_) => unreachable!("the host asked for it"),
     };
     let touched: u64 = command.items().iter().map(|item| u64::from(touched_by(item.carried))).sum();
-    let all = command.len() as u64 * u64::from(context.device.lanes.count);
+    let all = command.len() as u64 * u64::from(context.device.parts.count);
     let counters = &mut context.device.recorder.counters;
     counters.bystand(command.cause(), command.kind(), all - touched, command.len() > 1);
 }
