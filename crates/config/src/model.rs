@@ -11,7 +11,7 @@ pub struct Config {
     /// The flash device.
     pub device: Device,
     /// The policies of the FTL and the scheduler.
-    pub ftl: Ftl,
+    pub ftl: FtlChoices,
     /// How the host issues requests.
     pub host: Host,
     /// What the host asks for.
@@ -28,7 +28,7 @@ impl Config {
 }
 
 /// Which channels and planes a reclaim unit keeps in step.
-pub(crate) fn in_step(device: &Device, ftl: &Ftl) -> InStep {
+pub(crate) fn in_step(device: &Device, ftl: &FtlChoices) -> InStep {
     let unit = ftl.get("reclaim_unit");
     let over = if unit.name == "superblock" { unit.word("over") } else { "" };
     InStep {
@@ -89,12 +89,12 @@ pub struct Timing {
 
 /// `[ftl]`: one choice per seam.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ftl {
+pub struct FtlChoices {
     /// (seam key, choice), in the order of the registry; every seam is present.
     pub seams: Vec<(&'static str, Selection)>,
 }
 
-impl Ftl {
+impl FtlChoices {
     /// The choice made at a seam.
     ///
     /// # Panics

@@ -7,8 +7,8 @@ use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::keys::{GENERATOR_ONLY, TRACE_ONLY, is_static_order};
 use crate::model::{
-    BackwardsTime, Config, Device, End, Ftl, Generator, Host, OutOfRange, Precondition, Replay, Run, Source, Timing,
-    Workload, in_step,
+    BackwardsTime, Config, Device, End, FtlChoices, Generator, Host, OutOfRange, Precondition, Replay, Run, Source,
+    Timing, Workload, in_step,
 };
 use crate::reader::Reader;
 use crate::units::{list, print_size};
@@ -153,7 +153,7 @@ fn user_capacity(reader: &mut Reader<'_>, raw: Option<u64>, page_size: Option<u6
 }
 
 /// A capacity that follows from `over_provisioning` ends where a superpage does, if channels or planes are in step.
-fn whole_superpages(reader: &Reader<'_>, device: Device, ftl: Option<&Ftl>) -> Device {
+fn whole_superpages(reader: &Reader<'_>, device: Device, ftl: Option<&FtlChoices>) -> Device {
     let parts = ftl.map_or(1, |ftl| in_step(&device, ftl).parts());
     let superpage = u64::from(parts) * u64::from(device.page_size);
     if device.user_capacity.is_multiple_of(superpage) || reader.tree.has("device.user_capacity") {
@@ -225,7 +225,7 @@ fn timing(reader: &mut Reader<'_>, bits: Option<u32>) -> Option<Timing> {
     })
 }
 
-fn ftl(reader: &mut Reader<'_>, registry: &Registry) -> Option<Ftl> {
+fn ftl(reader: &mut Reader<'_>, registry: &Registry) -> Option<FtlChoices> {
     let mut seams = Vec::new();
     let mut sound = true;
     for seam in &registry.seams {
@@ -236,7 +236,7 @@ fn ftl(reader: &mut Reader<'_>, registry: &Registry) -> Option<Ftl> {
         }
     }
     bind(reader, registry, &mut seams)?;
-    sound.then_some(Ftl { seams })
+    sound.then_some(FtlChoices { seams })
 }
 
 /// The binding follows from the allocation; one that contradicts it is refused.

@@ -5,8 +5,8 @@ mod common;
 use base::{Cell, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Selection};
 use common::registry;
 use config::model::{
-    BackwardsTime, Checks, Device, End, Executor, Ftl, Generator, Host, OutOfRange, Payload, Precondition, Replay, Run,
-    Source, Timing, Workload,
+    BackwardsTime, Checks, Device, End, Executor, FtlChoices, Generator, Host, OutOfRange, Payload, Precondition,
+    Replay, Run, Source, Timing, Workload,
 };
 use config::{Base, Config, PRESETS, load, to_json, to_toml};
 use proptest::prelude::*;
@@ -135,7 +135,7 @@ fn selection(choices: &'static [base::Choice]) -> impl Strategy<Value = Selectio
     })
 }
 
-fn ftl() -> impl Strategy<Value = Ftl> {
+fn ftl() -> impl Strategy<Value = FtlChoices> {
     let seams: Vec<_> = registry()
         .seams
         .iter()
@@ -153,7 +153,7 @@ fn ftl() -> impl Strategy<Value = Ftl> {
                 *made = Selection::default_of(binding);
             }
         }
-        Ftl { seams }
+        FtlChoices { seams }
     })
 }
 

@@ -146,7 +146,8 @@ impl Device {
         let content = self.content_of(placed, self.expected(lpn, version));
         if self.program_placed(placed, content) == Programmed::Failed {
             let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, content);
-            self.ftl.repair(placed.at, None, &mut array);
+            let is_repaired = self.ftl.repair(placed.at, None, &mut array);
+            assert!(is_repaired, "faults are refused where they cannot be repaired");
         }
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
         self.note_bystanders(Cause::Host, OpKind::Program, share.touched);

@@ -29,7 +29,8 @@ impl Device {
         let geometry = *self.ftl.geometry();
         let scan: Vec<Scanned> = geometry.all_units().map(|unit| self.scan(unit)).collect();
         let user_pages = u64::from(self.ftl.user_pages());
-        let (ftl, recovery) = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan)?;
+        let recovered = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan)?;
+        let (ftl, recovery) = recovered.expect("restarts are refused where nothing can be found again");
         self.ftl = ftl;
         let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
         for domain in self.ftl.resume(&recovery, &mut array) {

@@ -199,7 +199,7 @@ impl Pair {
 
     /// So many blocks are held free that a collection can open one in each of three regions. Preemption is of collections
     /// ahead of need.
-    fn set_schedule(&self, ftl: &mut Ftl) {
+    fn set_schedule(&self, ftl: &mut FtlChoices) {
         let free = ("free_blocks", 3.into());
         let preempts = self.has(Mechanism::Preemption);
         let preempt = ("preempt", if preempts { "on" } else { "off" }.into());

@@ -8,9 +8,9 @@
 mod agenda;
 pub mod allocation;
 mod dynamic;
+mod facade;
 pub mod fast;
 mod forward;
-mod ftl;
 mod group;
 mod kernel;
 mod mechanism;
@@ -27,7 +27,7 @@ mod sample;
 mod scan;
 pub mod victim;
 
-pub use crate::ftl::{Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};
+pub use crate::facade::{Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Kept, Saved, Why};
 pub use crate::mechanism::{dftl, forwarding as schedule, paired};
@@ -111,7 +111,7 @@ single!(READ_DISTURB, "read_disturb", "Management of read disturb.", "ignore", "
 /// The FTL's seams, in the order of the data flow. The scheduler's own seam is not among them.
 pub fn seams() -> Vec<&'static Seam> {
     vec![
-        &ftl::SEAM,
+        &facade::SEAM,
         &BINDING,
         &allocation::SEAM,
         &pool::SEAM,

@@ -10,12 +10,14 @@ use engine::Chance;
 use serde_json::Value;
 
 /// Every seam at its first choice.
-pub fn default_ftl() -> Ftl {
-    Ftl { seams: device::seams().iter().map(|seam| (seam.key, Selection::default_of(&seam.choices[0]))).collect() }
+pub fn default_ftl() -> FtlChoices {
+    FtlChoices {
+        seams: device::seams().iter().map(|seam| (seam.key, Selection::default_of(&seam.choices[0]))).collect(),
+    }
 }
 
 /// Sets a seam, with parameters.
-pub fn choose(ftl: &mut Ftl, seam: &str, name: &str, params: &[(&str, ParamValue)]) {
+pub fn choose(ftl: &mut FtlChoices, seam: &str, name: &str, params: &[(&str, ParamValue)]) {
     let registered = device::seams().into_iter().find(|s| s.key == seam).expect("a seam");
     let mut selection = Selection::default_of(registered.find(name).expect("a choice"));
     for (param, value) in params {
@@ -249,7 +251,7 @@ fn random_timing(r: &mut Chance, device: &mut Device) {
     device.timing.ecc_latency = Duration(if r.below(2) == 0 { 0 } else { r.below(20_000) });
 }
 
-fn random_policies(r: &mut Chance, ftl: &mut Ftl) {
+fn random_policies(r: &mut Chance, ftl: &mut FtlChoices) {
     for seam in device::seams() {
         let choice = pick(r, seam.choices);
         choose(ftl, seam.key, choice.name, &[]);
@@ -324,7 +326,7 @@ fn random_policies(r: &mut Chance, ftl: &mut Ftl) {
 }
 
 /// What is in step, where something is.
-fn random_superblock(r: &mut Chance, ftl: &mut Ftl) {
+fn random_superblock(r: &mut Chance, ftl: &mut FtlChoices) {
     if ftl.get("reclaim_unit").name == "superblock" {
         let over = either(r, "reclaim_unit", "superblock", "over");
         choose(ftl, "reclaim_unit", "superblock", &[over]);
@@ -332,7 +334,7 @@ fn random_superblock(r: &mut Chance, ftl: &mut Ftl) {
 }
 
 /// Collections ahead of need, whenever they may begin, or up to a few spare blocks.
-fn random_schedule(r: &mut Chance, ftl: &mut Ftl, free_blocks: u32) {
+fn random_schedule(r: &mut Chance, ftl: &mut FtlChoices, free_blocks: u32) {
     let schedule = ftl.get("gc_schedule").name;
     let spare_blocks = [1 + r.below_u32(4), 200][r.below(2) as usize];
     let preempt = either(r, "gc_schedule", "forwarding", "preempt");

@@ -133,22 +133,21 @@ impl Ftl {
         Ok(Ftl { geometry, allocation: Allocation::build(policies.allocation, &geometry), mapping })
     }
 
-    /// The FTL of a device of which nothing is known but the array, and what is left to be done by [`Ftl::resume`]. `scan`
-    /// is by unit.
+    /// The FTL of a device of which nothing is known but the array, and what is left to be done by [`Ftl::resume`]; nothing
+    /// under hybrid mapping, which leaves no spare areas to find pages by. `scan` is by unit.
     ///
     /// # Errors
     /// When the maps do not fit in memory.
-    ///
-    /// # Panics
-    /// Under hybrid mapping, which the configuration check refuses.
     pub fn recover(
         geometry: Geometry,
         user_pages: u64,
         policies: &Policies<'_>,
         seed: u64,
         scan: &[Scanned],
-    ) -> Result<(Ftl, Recovery), OutOfMemory> {
-        assert!(!policies.is_hybrid(), "hybrid mapping is not restarted");
+    ) -> Result<Option<(Ftl, Recovery)>, OutOfMemory> {
+        if policies.is_hybrid() {
+            return Ok(None);
+        }
         let (mapping, recovery) = if Plan::is_plain(policies, &geometry) {
             let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan)?;
             (Mapping::Plain(page), recovery)
@@ -156,7 +155,8 @@ impl Ftl {
             let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan)?;
             (Mapping::Page(page), recovery)
         };
-        Ok((Ftl { geometry, allocation: Allocation::build(policies.allocation, &geometry), mapping }, recovery))
+        let ftl = Ftl { geometry, allocation: Allocation::build(policies.allocation, &geometry), mapping };
+        Ok(Some((ftl, recovery)))
     }
 
     /// Does what is left to be done after a restart. Returns the domains that have collections to do then.
@@ -164,13 +164,10 @@ impl Ftl {
         delegate!(&mut self.mapping, page ftl => ftl.resume(recovery, array), fast _ => Vec::new())
     }
 
-    /// Deals with the failed program of a page: of a host page, or of a copy of another page.
-    ///
-    /// # Panics
-    /// Under hybrid mapping, where faults are refused.
-    pub fn repair(&mut self, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) {
-        delegate!(&mut self.mapping, page ftl => ftl.repair(at, copied_from, array),
-            fast _ => panic!("hybrid mapping is not exposed to faults"));
+    /// Deals with the failed program of a page: of a host page, or of a copy of another page. Returns whether this mapping
+    /// can: hybrid mapping cannot.
+    pub fn repair(&mut self, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) -> bool {
+        delegate!(&mut self.mapping, page ftl => { ftl.repair(at, copied_from, array); true }, fast _ => false)
     }
 
     /// What is where, and how worn, for a state file. Nothing under hybrid mapping, which has no states.
