@@ -2,7 +2,7 @@
 
 use base::Ppn;
 
-use crate::kernel::Stream;
+use crate::stream::Stream;
 
 /// Blocks that a reclaim unit is wide at most, and so pages that a group holds at most.
 pub const MAX_LANES: usize = 16;

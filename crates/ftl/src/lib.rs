@@ -25,6 +25,7 @@ mod round_robin;
 #[cfg(test)]
 mod sample;
 mod scan;
+mod stream;
 pub mod victim;
 
 pub use crate::facade::{Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 const SOURCES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
 
 /// Modules that know nothing of maps: policies and words.
-const LEAVES: [&str; 5] = ["victim", "pool", "allocation", "group", "ops"];
+const LEAVES: [&str; 6] = ["victim", "pool", "allocation", "group", "ops", "stream"];
 
 /// What stands above the kernel.
-const ABOVE: [&str; 9] = ["mechanism", "agenda", "page", "fast", "ftl", "ahead", "recovery", "repair", "policies"];
+const ABOVE: [&str; 9] = ["mechanism", "agenda", "page", "fast", "facade", "forward", "recovery", "repair", "policies"];
 
 /// Files that may name single mechanisms, and why.
 const TABLES: [(&str, &str); 5] = [
     ("refusals.rs", "asks each for what it refuses"),
     ("mechanism/all.rs", "the table of them"),
     ("lib.rs", "their seams"),
-    ("ftl.rs", "the choices of the mapping are page mapping, DFTL and FAST"),
+    ("facade.rs", "the choices of the mapping are page mapping, DFTL and FAST"),
     ("policies.rs", "figures by mechanism, and which choice of the mapping is DFTL"),
 ];
 

@@ -32,7 +32,9 @@ pub(crate) use place::{Frontier, Place};
 pub use saved::{Kept, Saved};
 pub use spare::IDENTITY;
 pub(crate) use spare::{Kind, Spare, parity_home};
-pub(crate) use streams::{Axis, Density, Stream, Streams};
+pub(crate) use streams::{Axis, Density, Streams};
+
+pub(crate) use crate::stream::Stream;
 pub(crate) use wordlines::Wordlines;
 
 /// "No page" in the maps; it does not leave the kernel.

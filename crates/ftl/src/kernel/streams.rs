@@ -5,42 +5,10 @@
 
 use base::Slot;
 
+use crate::stream::Stream;
+
 /// The most streams that a domain can have: each may hold a block open, and a spare area names its stream.
 const MAX_STREAMS: usize = 64;
-
-/// A stream of a domain, by number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[repr(transparent)]
-pub(crate) struct Stream(u8);
-
-impl Stream {
-    /// The first class on every axis.
-    pub(crate) const FIRST: Stream = Stream(0);
-
-    /// The stream of that number, which is less than how many there are.
-    #[inline]
-    pub(crate) const fn new(number: usize) -> Stream {
-        Stream(number as u8)
-    }
-
-    /// The number as an index into an array by streams.
-    #[inline]
-    pub(crate) const fn index(self) -> usize {
-        self.0 as usize
-    }
-
-    /// The number as spare areas and saved states keep it.
-    #[inline]
-    pub(crate) const fn byte(self) -> u8 {
-        self.0
-    }
-
-    /// Whether it is [`Stream::FIRST`].
-    #[inline]
-    pub(crate) const fn is_first(self) -> bool {
-        self.0 == 0
-    }
-}
 
 /// How many axes there are.
 pub(crate) const AXES: usize = 2;
@@ -152,7 +120,7 @@ impl Streams {
 
     /// The stream of data that a spare area names.
     pub(crate) fn of_byte(&self, byte: u8) -> Option<Stream> {
-        (usize::from(byte) < self.data).then_some(Stream(byte))
+        (usize::from(byte) < self.data).then_some(Stream::new(byte.into()))
     }
 
     /// Whether the pages of one victim may be copied to different streams.
@@ -180,13 +148,13 @@ impl Streams {
     /// How the blocks of a stream are used.
     #[inline]
     pub(crate) fn density(&self, stream: Stream) -> Density {
-        if self.lsb_only >> stream.0 & 1 == 0 { Density::Full } else { Density::LsbOnly }
+        if self.lsb_only >> stream.byte() & 1 == 0 { Density::Full } else { Density::LsbOnly }
     }
 
     /// The slot that a stream fills after a slot; that behind the last one if there is none.
     #[inline]
     pub(crate) fn slot_after(&self, stream: Stream, slot: Slot) -> Slot {
-        let skips = self.lsb_only >> stream.0 & 1 != 0;
+        let skips = self.lsb_only >> stream.byte() & 1 != 0;
         if skips { Slot::new(u32::from(self.next_lsb[slot.index()])) } else { slot.next() }
     }
 }
