@@ -20,11 +20,13 @@ impl Block {
     const LSB_ONLY: u8 = 1 << 2;
     const TORN: u8 = 1 << 3;
     const LOST_PAGES: u8 = 1 << 4;
-    const ALL: u8 = (1 << 5) - 1;
+    /// The array remembers the errors themselves, which no saved state holds.
+    const COPIED: u8 = 1 << 5;
+    const SAVED: u8 = (1 << 5) - 1;
 
     /// A block in a state that was saved; nothing if the marks mean nothing.
     pub fn from_saved(erases: u32, reads: u32, next_page: u16, marks: u8) -> Option<Block> {
-        (marks & !Block::ALL == 0).then_some(Block { erases, reads, next_page, marks })
+        (marks & !Block::SAVED == 0).then_some(Block { erases, reads, next_page, marks })
     }
 
     /// All that the questions below answer, in one number to save.
@@ -61,6 +63,16 @@ impl Block {
     /// Whether a page of the block lost its content.
     pub fn has_lost_pages(&self) -> bool {
         self.marks & Block::LOST_PAGES != 0
+    }
+
+    /// Whether a page of the block has errors of copybacks.
+    #[inline]
+    pub(crate) fn has_copied_pages(&self) -> bool {
+        self.marks & Block::COPIED != 0
+    }
+
+    pub(crate) fn mark_copied_page(&mut self) {
+        self.marks |= Block::COPIED;
     }
 
     pub(crate) fn mark_bad(&mut self) {

@@ -51,7 +51,7 @@ impl Nand {
         }
     }
 
-    /// Puts back a state of an array of the same shape.
+    /// Puts back a state of an array of the same shape, whose pages have no errors of copybacks.
     ///
     /// # Errors
     /// What an array of this shape cannot be in; nothing is changed then.
@@ -70,9 +70,11 @@ impl Nand {
             lost: set(&saved.lost).ok_or("lost pages out of order")?,
             stamps: Vec::new(),
             spares: Vec::new(),
+            errors: None,
         };
         restored.check()?;
         (restored.stamps, restored.spares) = (saved.stamps, saved.spares);
+        restored.errors = self.errors.take().map(|errors| Box::new(errors.anew()));
         *self = restored;
         Ok(())
     }
