@@ -21,6 +21,7 @@ mod scheduler;
 mod state;
 pub mod survival;
 mod timed;
+mod wear;
 
 use std::io;
 use std::ops::Range;
@@ -153,6 +154,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     hybrid::check(config)?;
     dftl::check(config)?;
     schedule::check(config)?;
+    wear::check(config)?;
     let capacity = config.device.user_capacity;
     let largest = largest_user_capacity(config);
     if capacity <= largest {
@@ -176,10 +178,11 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             size(capacity)
         ),
         help: format!(
-            "with {free} blocks held free{}{} in each plane of {}, `user_capacity` can be at most {}, which is \
+            "with {free} blocks held free{}{}{} in each plane of {}, `user_capacity` can be at most {}, which is \
              `over_provisioning` = {:.6} (spare ÷ user); near that limit write amplification is enormous",
             hybrid::log_in_words(config),
             dftl::in_words(config),
+            wear::in_words(config),
             config.device.blocks_per_plane,
             size(largest),
             (smallest * 1e6).ceil() / 1e6
@@ -235,6 +238,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
         paired::check_saved(config)?;
         hybrid::check_saved(config)?;
         dftl::check_saved(config)?;
+        wear::check_saved(config)?;
     }
     check_places(options)?;
     let timed = config.run.executor == Executor::Timed;
@@ -244,6 +248,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     let mut workload = Workload::open(&config.workload, &config.host, capacity, seed, interrupt)?;
     let mut watch = Watch::new(options.progress.take(), interrupt.clone());
     let aged = precondition::age(&mut device, config, &mut watch)?;
+    wear::check_reads(&device)?;
     let mut unwritten = Vec::new();
     if let Some(path) = &options.save_state
         && let Err(error) = state::save(&device, config, path, interrupt)
@@ -265,6 +270,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
         }
     }
     let usage = stopwatch.usage();
+    wear::check_data(&device)?;
     device.check_data();
     Ok(Outcome { unwritten, ..report(config, &device, &workload, aged, usage) })
 }

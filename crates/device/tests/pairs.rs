@@ -98,6 +98,7 @@ impl Mechanism {
         match self {
             Mechanism::Choice("gc_schedule", _) => Some("gc.forward"),
             Mechanism::Choice("wear_leveling", _) => Some("wear.moves"),
+            Mechanism::Choice("migration", _) => Some("flash.copybacks"),
             Mechanism::Choice("write_buffer", _) => Some("policy.write_buffer.evictions"),
             // An SLC buffer has no backups: its merges are collections.
             Mechanism::Choice("paired_page", name) if ftl::paired::keeps_track(name) && name != "slc-buffer" => {
@@ -157,6 +158,9 @@ impl Pair {
         config.device.page_size = if self.mapping == "dftl" { 512 } else { 1024 };
         self.set_cells(&mut config);
         self.set_choices(&mut config);
+        if self.chosen("migration") == Some("copyback") {
+            config.device.wear.copyback = forgiving();
+        }
         self.set_capacity(&mut config);
         let mut generator = generator("zipf", 1536, 0.3, config.device.user_capacity);
         (generator.interval, generator.poisson) = (Duration::from_us(400), true);

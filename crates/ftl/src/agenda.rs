@@ -7,7 +7,7 @@ use base::{Cause, Lpn};
 use crate::group::Group;
 use crate::kernel::{Job, Why};
 use crate::mechanism::{End, Mechanisms, Pending, Under};
-use crate::ops::{Op, Step};
+use crate::ops::{How, Op, Step};
 use crate::page::Page;
 
 /// A line of the agenda.
@@ -214,7 +214,8 @@ impl<M: Mechanisms> Page<M> {
             }
             *group = picked;
         }
-        Step::new(Op::Move, job.cause)
+        let how = self.mechanisms.how(&self.kernel, domain, stream, group);
+        Step::new(Op::Move(how), job.cause)
     }
 
     /// Puts the pages of a victim that move next into a group.
@@ -245,7 +246,8 @@ impl<M: Mechanisms> Page<M> {
                 group.stream = stream;
                 let cause = job.cause;
                 self.kernel.set_pairing(domain, Some(job));
-                Said::Step(Step::new(Op::Move, cause))
+                // Among host pages, so they are to be as good as those.
+                Said::Step(Step::new(Op::Move(How::OffChip), cause))
             }
         }
     }

@@ -52,6 +52,9 @@ pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
     }
 }
 
+/// The most active blocks that a domain can have at once.
+pub const MAX_STREAMS: usize = crate::kernel::MAX_STREAMS;
+
 /// Active blocks that a domain may have at once under these policies, as [`Saved`] has them.
 pub fn streams(geometry: &Geometry, policies: &Policies<'_>) -> usize {
     Plan::new(policies, geometry).streams()
@@ -471,6 +474,21 @@ impl Ftl {
         match &mut self.mapping {
             Mapping::Page(ftl) => ftl.tell_time(now),
             Mapping::Plain(_) | Mapping::Fast(_) => None,
+        }
+    }
+}
+
+// The write buffer.
+impl Ftl {
+    /// Whether the FTL wants to hear how full the write buffer is.
+    pub fn hears_of_buffer(&self) -> bool {
+        matches!(&self.mapping, Mapping::Page(ftl) if ftl.mechanisms.hears_of_buffer())
+    }
+
+    /// So much of the write buffer, of one, is full from now on.
+    pub fn tell_fill(&mut self, now: Instant, fill: f64) {
+        if let Mapping::Page(ftl) = &mut self.mapping {
+            ftl.mechanisms.tell_fill(&mut ftl.kernel, now, fill);
         }
     }
 }

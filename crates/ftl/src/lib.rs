@@ -22,12 +22,12 @@ mod repair;
 mod turns;
 pub mod victim;
 
-pub use crate::ftl::{Ftl, bytes, largest_user_pages, streams};
+pub use crate::ftl::{Ftl, MAX_STREAMS, bytes, largest_user_pages, streams};
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Saved, Why};
-pub use crate::mechanism::{dftl, forwarding as schedule, paired};
+pub use crate::mechanism::{dftl, forwarding as schedule, migration, paired};
 pub use crate::ops::{
-    Array, Coming, Done, Erasure, Finished, Holds, MapPlace, Op, Peek, Placed, Put, Source, Step, Turn,
+    Array, Coming, Done, Erasure, Finished, Holds, How, MapPlace, Op, Peek, Placed, Put, Source, Step, Turn,
 };
 pub use crate::policies::{Bytes, Figures, OutOfMemory, Policies};
 pub use crate::recovery::{Recovery, Scanned, Slot};
@@ -88,17 +88,6 @@ pub static RECLAIM_UNIT: Seam = Seam {
     ],
 };
 
-/// Migration.
-pub static MIGRATION: Seam = Seam {
-    key: "migration",
-    doc: "How a valid page is moved.",
-    choices: &[Choice {
-        name: "off-chip",
-        doc: "Read, transferred to the controller, corrected, transferred back and programmed.",
-        params: &[],
-    }],
-};
-
 macro_rules! single {
     ($name:ident, $key:literal, $doc:literal, $choice:literal, $choice_doc:literal) => {
         #[doc = $doc]
@@ -119,7 +108,7 @@ pub fn seams() -> Vec<&'static Seam> {
         &RECLAIM_UNIT,
         &victim::SEAM,
         &schedule::SEAM,
-        &MIGRATION,
+        &migration::SEAM,
         &separation::SEAM,
         &paired::SEAM,
         &READ_DISTURB,

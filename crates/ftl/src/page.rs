@@ -9,7 +9,7 @@ use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Why};
 use crate::mechanism::{Mechanisms, Origin, Placing};
-use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Peek, Placed, Put, Step};
+use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Peek, Placed, Put, Step};
 use crate::turns::Turns;
 use crate::victim::UnitState;
 use crate::{Figures, OutOfMemory, Policies};
@@ -350,7 +350,7 @@ impl<M: Mechanisms> Page<M> {
             return Some(Step::new(Op::Erase(job.unit), job.cause));
         }
         group.push(self.kernel.geometry().ppn(job.unit, job.cursor));
-        Some(Step::new(Op::Move, job.cause))
+        Some(Step::new(Op::Move(How::OffChip), job.cause))
     }
 
     /// Moves a page that was read for a collection: its new place, or `None` if it was overwritten or trimmed since and
@@ -358,7 +358,7 @@ impl<M: Mechanisms> Page<M> {
     #[inline(always)]
     fn copy(&mut self, domain: u32, from: Ppn) -> Option<Placed> {
         let unit = self.kernel.geometry().unit_of(from);
-        let placed = self.copy_from(domain, self.stream_in_hand(domain), unit, from)?;
+        let placed = self.copy_from(domain, self.stream_in_hand(domain), unit, from, self.how_in_hand(domain))?;
         if !M::IS_PLAIN && self.on_demand {
             self.settle(domain);
         }
@@ -367,11 +367,11 @@ impl<M: Mechanisms> Page<M> {
 
     /// Moves a page of a unit.
     #[inline(always)] // Once per page of a collection: a call would pass its result through memory.
-    fn copy_from(&mut self, domain: u32, stream: usize, unit: u32, from: Ppn) -> Option<Placed> {
+    fn copy_from(&mut self, domain: u32, stream: usize, unit: u32, from: Ppn, how: How) -> Option<Placed> {
         let lpn = self.kernel.detach(unit, from)?;
         let place = self.kernel.place(domain, stream, lpn);
         if !M::IS_PLAIN {
-            self.note_placed(domain, lpn, place, Origin::Copy(from));
+            self.note_placed(domain, lpn, place, Origin::Copy(from, how));
         }
         let tag = self.data_tag(lpn, place.at);
         Some(self.announced(place.at, Holds::Data(lpn), tag))
@@ -388,6 +388,18 @@ impl<M: Mechanisms> Page<M> {
     #[inline]
     fn stream_in_hand(&self, domain: u32) -> usize {
         if M::IS_PLAIN { 0 } else { usize::from(self.next[domain as usize].stream) }
+    }
+
+    /// Which way the pages of the operation in hand move.
+    #[inline]
+    fn how_in_hand(&self, domain: u32) -> How {
+        if M::IS_PLAIN {
+            return How::OffChip;
+        }
+        match self.next[domain as usize].step {
+            Some(Step { op: Op::Move(how), .. }) => how,
+            _ => How::OffChip,
+        }
     }
 
     /// The place of a dummy page, which [`Group::pads`] or [`Op::Pad`] asked for.
@@ -591,11 +603,23 @@ impl<M: Mechanisms> Page<M> {
             }
             let from = Ppn(first + slot);
             let stream = self.stream_of_copy(domain, from);
-            let Some(placed) = self.copy_from(domain, stream, job.unit, from) else { continue };
-            if !array.moved(job.cause, from, placed) {
+            let how = self.how_of_one(domain, stream, from);
+            let Some(placed) = self.copy_from(domain, stream, job.unit, from, how) else { continue };
+            if !array.moved(job.cause, how, from, placed) {
                 self.repair(placed.at, Some(from), array);
             }
         }
+    }
+
+    /// Which way a page moves by itself.
+    #[inline]
+    fn how_of_one(&self, domain: u32, stream: usize, from: Ppn) -> How {
+        if M::IS_PLAIN {
+            return How::OffChip;
+        }
+        let mut group = Group::EMPTY;
+        group.push(from);
+        self.mechanisms.how(&self.kernel, domain, stream, &group)
     }
 
     /// Does what a domain has to do, one operation after the other.
@@ -607,7 +631,7 @@ impl<M: Mechanisms> Page<M> {
             steps += 1;
             debug_assert!(steps < 1_000_000, "room is made in so many steps");
             match op {
-                Op::Move => self.move_group(domain, cause, &group, array),
+                Op::Move(how) => self.move_group(domain, cause, how, &group, array),
                 Op::Combine => {
                     let placed = self.combine(domain, cause, group.pages());
                     if !array.combined(cause, &group, placed) {
@@ -629,10 +653,10 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Moves the pages of a group, and fills up behind them.
-    fn move_group(&mut self, domain: u32, cause: Cause, group: &Group, array: &mut impl Array) {
+    fn move_group(&mut self, domain: u32, cause: Cause, how: How, group: &Group, array: &mut impl Array) {
         for &from in group.pages() {
             let placed = self.copy(domain, from).expect("nothing changes in between");
-            if !array.moved(cause, from, placed) {
+            if !array.moved(cause, how, from, placed) {
                 self.repair(placed.at, Some(from), array);
             }
         }

@@ -6,7 +6,7 @@ use base::{Cause, Cell, Geometry, Lpn, Multiplane, Ppn, ProgramOrder, Selection}
 use engine::Stream;
 use ftl::allocation::{self, Allocation};
 use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, Merges, Options, Start, most_log_blocks};
-use ftl::{Done, Erasure, Finished, Group, Op, Peek, Placed, Put, Source, Step};
+use ftl::{Done, Erasure, Finished, Group, How, Op, Peek, Placed, Put, Source, Step};
 use nand::{Nand, Shape};
 
 const BROKEN: [Broken; 3] = [Broken::Fill, Broken::Merge, Broken::Waste];
@@ -60,7 +60,8 @@ impl Array {
 }
 
 impl ftl::Array for Array {
-    fn moved(&mut self, _: Cause, from: Ppn, to: Placed) -> bool {
+    fn moved(&mut self, _: Cause, how: How, from: Ppn, to: Placed) -> bool {
+        assert_eq!(how, How::OffChip, "merges gather pages of several blocks");
         let stamp = self.read(from);
         self.program(to.at, stamp);
         true
@@ -150,7 +151,7 @@ impl Machine {
         self.fast.advance(domain);
         let Some(Step { op, .. }) = self.fast.op(domain, &mut self.group) else { return false };
         match op {
-            Op::Move => {
+            Op::Move(_) => {
                 let from = self.group.pages()[0];
                 let stamp = self.array.read(from);
                 between(self);

@@ -173,7 +173,7 @@ impl Timed<'_, '_> {
             // A trim may wait too, but not for room.
             self.host.active[slot as usize].kind == RequestKind::Write
         });
-        let flushing = waits || buffer.room() == 0;
+        let flushing = buffer.drains || waits || buffer.room() == 0;
         let begins = flushing && !buffer.flushing;
         buffer.flushing = flushing;
         if begins {

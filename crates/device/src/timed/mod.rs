@@ -22,7 +22,7 @@ use workload::Workload;
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::scheduler::Scheduler;
-use crate::{RunError, Watch};
+use crate::{RunError, Watch, wear};
 use dies::{Channel, Collection, Contents, Delivery, Die, Line, Timing};
 use host::Host;
 use idle::IdleDies;
@@ -55,6 +55,8 @@ pub(super) struct Timed<'a, 'w> {
     host: Host,
     /// Apart from the rest: without one, its place would only keep hot fields from each other.
     buffer: Option<Box<Buffer>>,
+    /// Whether the FTL asks how full the write buffer is.
+    hears_of_buffer: bool,
     pool: Pool,
     ages: u64,
     collections_begun: u64,
@@ -78,6 +80,8 @@ pub(super) struct Timed<'a, 'w> {
     correcting: VecDeque<(Instant, Delivery)>,
     /// When the controller's DRAM has moved all that it was given.
     dram_free: Instant,
+    /// When the controller's ECC has corrected all that it was given.
+    ecc_free: Instant,
     /// The host is done; what remains is collections that were under way.
     draining: bool,
 }
@@ -107,10 +111,12 @@ pub(crate) fn run(
     let idle = IdleDies::new(device.ftl.allocation(), geometry.dies());
     let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
     let schedule = ftl::schedule::Schedule::new(config.ftl.get("gc_schedule"));
-    let timing = Timing::new(&config.device, &geometry, config.in_step(), &layout, &schedule);
+    let has_copybacks = wear::is_in_force(config);
+    let timing = Timing::new(&config.device, &geometry, config.in_step(), &layout, &schedule, has_copybacks);
     let decides_early = buffer.is_none() && device.ftl.allocation().dynamic().is_none();
     let mut timed = Timed {
         decides_early,
+        hears_of_buffer: device.ftl.hears_of_buffer(),
         device,
         workload,
         watch,
@@ -135,6 +141,7 @@ pub(crate) fn run(
         awake: Vec::with_capacity(geometry.dies() as usize),
         correcting: VecDeque::new(),
         dram_free: Instant::ZERO,
+        ecc_free: Instant::ZERO,
         draining: false,
     };
     timed.run()?;
@@ -149,6 +156,7 @@ impl Timed<'_, '_> {
             let progress = || self.workload.progress();
             self.watch.report(1, self.now, &self.device.recorder.counters, progress)?;
             self.admit()?;
+            self.tell_fill();
             self.begin_flushing();
             let completed = self.host.completions;
             let paused = std::mem::take(&mut self.host.paused);
@@ -168,6 +176,7 @@ impl Timed<'_, '_> {
             self.now = now;
             self.device.tell_time(now);
             self.check_time()?;
+            wear::check_reads(self.device)?;
             if !self.draining {
                 self.device.recorder.tick(now);
             }
@@ -200,6 +209,17 @@ impl Timed<'_, '_> {
              shorter operations in `device.timing`"
                 .into(),
         ))
+    }
+
+    /// Tells the FTL how full the write buffer is, if it asks.
+    #[inline]
+    fn tell_fill(&mut self) {
+        if self.hears_of_buffer
+            && let Some(buffer) = &self.buffer
+        {
+            let fill = 1.0 - f64::from(buffer.room()) / f64::from(buffer.capacity());
+            self.device.ftl.tell_fill(self.now, fill);
+        }
     }
 
     /// The host is done, now: what begins from here on is not measured.

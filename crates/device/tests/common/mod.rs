@@ -58,6 +58,17 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             multiplane: Multiplane::Pac,
             user_capacity,
             over_provisioning: 1.0 / 3.0,
+            wear: Wear {
+                pe_cycles: 0,
+                quality: Selection::default_of(&base::wear::QUALITIES[0]),
+                retention: Retention::Year,
+                copyback: base::CopybackTable {
+                    bands: vec![400, 1000, 2000, 3000, 4000, 5000],
+                    best: vec![5, 4, 4, 3, 3, 2],
+                    median: vec![5, 4, 3, 3, 2, 1],
+                    worst: vec![3, 2, 2, 1, 1, 0],
+                },
+            },
             timing: Timing {
                 read: vec![Duration::from_us(75)],
                 program: vec![Duration::from_us(1600)],
@@ -66,6 +77,7 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
                 command_overhead: Duration::ZERO,
                 dram_bandwidth: None,
                 ecc_latency: Duration::ZERO,
+                ecc_bandwidth: None,
             },
         },
         ftl: default_ftl(),
@@ -87,6 +99,11 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             precondition: Precondition::None,
         },
     }
+}
+
+/// Blocks from which any page takes a thousand copybacks, so that none is lost where nothing limits them.
+pub fn forgiving() -> base::CopybackTable {
+    base::CopybackTable { bands: vec![1_000_000], best: vec![1000], median: vec![1000], worst: vec![1000] }
 }
 
 /// Runs a configuration and gives its summary.
@@ -121,6 +138,7 @@ pub fn random_config(seed: u64) -> Config {
     config.device.page_size = *pick(r, &[4096, 8192]);
     random_timing(r, &mut config.device);
     random_policies(r, &mut config.ftl);
+    random_wear(seed, &mut config);
     if config.ftl.get("mapping").name == "dftl" {
         random_map_in_flash(seed, &mut config);
     }
@@ -165,7 +183,10 @@ pub fn page_size(config: &Config) -> u64 {
 
 /// Whether a state of the device can be saved.
 pub fn is_savable(config: &Config) -> bool {
-    config.ftl.get("mapping").name == "page" && !ftl::paired::keeps_track(config.ftl.get("paired_page").name)
+    let moves_off_chip = config.ftl.get("migration").name == "off-chip";
+    config.ftl.get("mapping").name == "page"
+        && moves_off_chip
+        && !ftl::paired::keeps_track(config.ftl.get("paired_page").name)
 }
 
 /// Protections and regions have conditions too: a choice that is refused whatever the capacity is given up. That each
@@ -177,8 +198,9 @@ fn meet_conditions(config: &mut Config) {
         let Err(refusal) = device::check(&tiny) else { break };
         let mut seam = refusal.key.strip_prefix("ftl.").unwrap_or_else(|| panic!("{refusal:?}"));
         if seam == "gc_schedule" {
-            // Too few blocks for what the protection keeps aside.
-            seam = "paired_page";
+            // Too few blocks for what the protection keeps aside, or for an active one of each quota.
+            let is_protected = ftl::paired::keeps_track(tiny.ftl.get("paired_page").name);
+            seam = if is_protected { "paired_page" } else { "migration" };
         }
         let default = device::seams().into_iter().find(|s| s.key == seam).expect("a seam").choices[0].name;
         assert_ne!(tiny.ftl.get(seam).name, default, "{refusal:?}");
@@ -207,6 +229,17 @@ fn random_map_in_flash(seed: u64, config: &mut Config) {
     }
 }
 
+/// Blocks of any age and quality. Where nothing limits copybacks, blocks do not mind them.
+fn random_wear(seed: u64, config: &mut Config) {
+    let mut random = Stream::new(seed, "wear");
+    config.device.wear.pe_cycles = random.below_u32(5500);
+    let spread = &base::wear::QUALITIES[random.below(2) as usize];
+    config.device.wear.quality = Selection::default_of(spread);
+    if config.ftl.get("migration").name == "copyback" {
+        config.device.wear.copyback = forgiving();
+    }
+}
+
 fn random_timing(r: &mut Stream, device: &mut Device) {
     let bits = device.cell.bits() as usize;
     device.timing.read = (0..bits).map(|_| Duration(1000 + r.below(100_000))).collect();
@@ -228,8 +261,13 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
         if r.below(2) == 0 {
             let order = *pick::<&str>(r, &["CWDP", "PDWC", "DPCW", "WCPD"]);
             choose(ftl, "allocation", order, &[]);
-            let others =
-                [("victim", "fifo"), ("separation", "none"), ("paired_page", "none"), ("wear_leveling", "none")];
+            let others = [
+                ("victim", "fifo"),
+                ("separation", "none"),
+                ("paired_page", "none"),
+                ("wear_leveling", "none"),
+                ("migration", "off-chip"),
+            ];
             for (key, name) in others {
                 choose(ftl, key, name, &[]);
             }

@@ -5,7 +5,7 @@ use base::{Cause, Lpn, Ppn};
 use super::{Domain, Fast, Gather, Merge, NONE, Recycling, Role};
 use crate::group::Group;
 use crate::kernel::Why;
-use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Placed, Put, Step};
+use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Placed, Put, Step};
 use crate::pool::FreePool;
 
 /// A page that was placed. Spare areas hold nothing: a log in order of writing says by itself what is newest, and nothing
@@ -173,7 +173,7 @@ impl Fast {
                 None => Op::Pad,
                 Some(from) => {
                     group.push(from);
-                    Op::Move
+                    Op::Move(How::OffChip)
                 }
             }
         } else {
@@ -343,10 +343,10 @@ impl Fast {
             self.advance(domain);
             let Some(Step { op, cause }) = self.op(domain, &mut group) else { return };
             match op {
-                Op::Move => {
+                Op::Move(_) => {
                     let from = group.pages()[0];
                     let placed = self.copy(domain, from).expect("nothing changes in between");
-                    assert!(array.moved(cause, from, placed), "{NO_FAULTS}");
+                    assert!(array.moved(cause, How::OffChip, from, placed), "{NO_FAULTS}");
                 }
                 Op::Pad => {
                     let placed = self.pad(domain);

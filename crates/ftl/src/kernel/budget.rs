@@ -63,12 +63,14 @@ impl Budget {
     ) -> Budget {
         let reserve = free_blocks + needs.reserve;
         let data = Streams::product(axes) as i64;
+        // Where the victim decides, all of its pages go to one class.
+        let of_victim = Streams::product(axes.map(|axis| if axis.by_victim { Axis::ONE } else { axis }));
         let others = data - 1 + i64::from(has_map);
         let closed = i64::from(geometry.units_per_domain()) - i64::from(reserve) - others - i64::from(needs.aside);
         Budget {
             reserve,
             max_valid: (closed * i64::from(geometry.unit_slots()) - 1).max(0) as u64,
-            for_a_victim: if needs.on_demand { data as u32 + needs.opens } else { 1 },
+            for_a_victim: if needs.on_demand { of_victim as u32 + needs.opens } else { 1 },
         }
     }
 }

@@ -56,6 +56,8 @@ pub(crate) struct Job {
     pub(crate) cursor: u32,
     /// Where pages move in groups: page offsets before this one have no lone page left.
     pub(crate) lone_cursor: u32,
+    /// Whether the host asked for little when it began ([`Kernel::note_calm`]).
+    pub(crate) calm: bool,
     /// When the unit was filled, in filled units: its age, should it be given back.
     filled_at: u32,
 }
@@ -138,7 +140,7 @@ impl Kernel {
         let is_map = self.streams.is_map(usize::from(self.filled_by[unit as usize]));
         let cause = if is_map && why.cause() == Cause::Gc { Cause::Mapping } else { why.cause() };
         self.reverse.prefetch(self.geometry.ppn(unit, 0).index());
-        Job { unit, why, cause, gain, cursor: 0, lone_cursor: 0, filled_at }
+        Job { unit, why, cause, gain, cursor: 0, lone_cursor: 0, calm: self.calm, filled_at }
     }
 
     /// Begins a collection.

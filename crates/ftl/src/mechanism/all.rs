@@ -5,13 +5,14 @@ use std::ops::Range;
 use base::{Cause, Geometry, Instant, Lpn, Ppn};
 
 use super::dftl::Dftl;
+use super::migration::Migration;
 use super::paired::Paired;
 use super::separation::Separation;
 use super::twin::Twin;
 use super::wear::WearLeveling;
 use super::*;
 use crate::Bytes;
-use crate::kernel::{Axis, Budget, Streams, Wordlines};
+use crate::kernel::{AXES, Axis, Budget, Streams, Wordlines};
 
 /// No mechanism.
 pub(crate) struct Plain;
@@ -32,6 +33,7 @@ pub(crate) struct All {
     dftl: Option<Box<Dftl>>,
     paired: Option<Box<Paired>>,
     twin: Twin,
+    migration: Option<Box<Migration>>,
     wear: WearLeveling,
     /// Whether anybody wants to hear of every page that is placed.
     hears_of_pages: bool,
@@ -50,6 +52,9 @@ macro_rules! each {
             $told;
         }
         if let Some($it) = &mut $self.paired {
+            $told;
+        }
+        if let Some($it) = &mut $self.migration {
             $told;
         }
         {
@@ -112,6 +117,11 @@ impl Mechanism for All {
         self.twin.pick(kernel, domain, job, stream_of, group);
     }
 
+    #[inline]
+    fn how(&self, kernel: &Kernel, domain: u32, stream: usize, group: &Group) -> How {
+        self.migration.as_ref().map_or(How::OffChip, |it| it.how(kernel, domain, stream, group))
+    }
+
     fn elsewhere(&self, domain: u32, page: Ppn) -> Option<Source> {
         self.paired.as_ref()?.elsewhere(domain, page)
     }
@@ -130,6 +140,7 @@ impl Mechanism for All {
         self.separation.figures(figures);
         self.dftl.iter().for_each(|it| it.figures(figures));
         self.paired.iter().for_each(|it| it.figures(figures));
+        self.migration.iter().for_each(|it| it.figures(figures));
     }
 
     #[inline]
@@ -274,12 +285,17 @@ impl Mechanisms for All {
         let separation = Separation::build(policies.separation, kernel.user_pages() as usize);
         let dftl = Dftl::build(kernel, policies, allocation)?.map(Box::new);
         let paired = Paired::build(kernel, policies).map(Box::new);
+        let migration = Migration::build(kernel, policies).map(Box::new);
         Ok(All {
-            hears_of_pages: matches!(separation, Separation::Dac(_)) || dftl.is_some() || paired.is_some(),
+            hears_of_pages: matches!(separation, Separation::Dac(_))
+                || dftl.is_some()
+                || paired.is_some()
+                || migration.is_some(),
             separation,
             dftl,
             paired,
             twin: Twin::new(policies.reclaim_unit),
+            migration,
             wear: WearLeveling::build(policies.wear_leveling, crate::kernel::shape_of(kernel.geometry())),
         })
     }
@@ -287,13 +303,14 @@ impl Mechanisms for All {
     #[inline]
     fn host_stream(&self, kernel: &Kernel, lpn: Lpn, is_mapped: bool) -> usize {
         let paired = self.paired.as_ref().map_or(0, |it| it.host_class(lpn, is_mapped));
-        kernel.streams().at([self.separation.host_class(lpn, is_mapped), paired])
+        kernel.streams().at([self.separation.host_class(lpn, is_mapped), paired, 0])
     }
 
     #[inline]
     fn copy_stream(&self, kernel: &Kernel, lpn: Lpn) -> usize {
         let paired = self.paired.as_ref().map_or(0, |it| it.copy_class(lpn));
-        kernel.streams().at([self.separation.copy_class(lpn), paired])
+        let quota = self.migration.as_ref().map_or(0, |it| it.quota_class(kernel, lpn));
+        kernel.streams().at([self.separation.copy_class(lpn), paired, quota])
     }
 
     #[inline]
@@ -311,6 +328,17 @@ impl Mechanisms for All {
         let omega = self.separation.tell(now)?;
         kernel.note_locality(Some(omega));
         Some(omega)
+    }
+
+    #[inline]
+    fn hears_of_buffer(&self) -> bool {
+        self.migration.as_ref().is_some_and(|it| it.selects())
+    }
+
+    fn tell_fill(&mut self, kernel: &mut Kernel, now: Instant, fill: f64) {
+        if let Some(it) = &mut self.migration {
+            it.tell_fill(kernel, now, fill);
+        }
     }
 
     #[inline]
@@ -369,7 +397,7 @@ impl Mechanisms for All {
 /// How the space of a domain is shared among those who need of it, under the policies that were chosen.
 pub(crate) struct Plan {
     free_blocks: u32,
-    axes: [Axis; 2],
+    axes: [Axis; AXES],
     needs: Needs,
     has_map: bool,
     is_dynamic: bool,
@@ -381,10 +409,11 @@ impl Plan {
         let separation = Separation::needs(policies, geometry);
         let paired = Paired::needs(policies, geometry);
         let dftl = Dftl::needs(policies, geometry);
+        let migration = Migration::needs(policies, geometry);
         Plan {
             free_blocks: policies.free_blocks(),
-            axes: [separation.axis, paired.axis],
-            needs: Needs::sum(&[separation, paired, dftl]),
+            axes: [separation.axis, paired.axis, migration.axis],
+            needs: Needs::sum(&[separation, paired, dftl, migration]),
             has_map: policies.has_map(),
             is_dynamic: crate::allocation::is_dynamic(policies.allocation.name),
             next_lsb: Wordlines::new(policies.cell, policies.program_order, geometry).next_lsb_by_slot(),
@@ -396,6 +425,7 @@ impl Plan {
         geometry.unit_width == 1
             && policies.mapping.name == "page"
             && policies.separation.name == "none"
+            && policies.migration.name == "off-chip"
             && policies.wear_leveling.name == "none"
             && policies.gc_schedule.name == "threshold"
             && !paired::keeps_track(policies.paired_page.name)
@@ -439,10 +469,11 @@ impl Plan {
         let wear = WearLeveling::bytes(policies.wear_leveling, crate::kernel::shape_of(geometry));
         let guards = Paired::bytes(policies, u64::from(geometry.domains()));
         let regions = Separation::bytes(policies.separation, user_pages);
+        let quotas = Migration::bytes(policies, geometry, user_pages);
         Bytes {
             maps: kernel.maps,
             cached_map: Dftl::bytes(geometry, user_pages, policies, keeps_spares),
-            blocks: kernel.blocks + guards + wear,
+            blocks: kernel.blocks + guards + wear + quotas,
             regions,
             renewed: kernel.renewed + wear + regions,
         }

@@ -8,6 +8,7 @@
 mod all;
 pub mod dftl;
 pub mod forwarding;
+pub mod migration;
 pub mod paired;
 pub mod separation;
 pub mod twin;
@@ -21,7 +22,7 @@ use crate::agenda::Room;
 use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{Job, Kernel, Needs, Place, Spare, Why};
-use crate::ops::{Op, Source};
+use crate::ops::{How, Op, Source};
 use crate::recovery::{Rescue, Scanned};
 use crate::{Figures, OutOfMemory, Policies};
 
@@ -36,7 +37,7 @@ pub(crate) enum Origin {
         was_mapped: bool,
     },
     /// It was copied.
-    Copy(Ppn),
+    Copy(Ppn, How),
     /// It is a page of a map in flash, made anew.
     Map,
     /// A failed program or a power cut destroyed it, and it comes from there.
@@ -155,6 +156,11 @@ pub(crate) trait Mechanism {
 
     /// Which pages of a victim move together, with how many dummy pages behind them; none if it does not matter.
     fn pick(&self, kernel: &Kernel, domain: u32, job: &mut Job, stream_of: &dyn Fn(Lpn) -> usize, group: &mut Group) {}
+
+    /// Which way the pages of a group move, which go to a stream.
+    fn how(&self, kernel: &Kernel, domain: u32, stream: usize, group: &Group) -> How {
+        How::OffChip
+    }
 
     /// Where else the data of a page are that a failed program destroyed.
     fn elsewhere(&self, domain: u32, page: Ppn) -> Option<Source> {
@@ -326,6 +332,14 @@ pub(crate) trait Mechanisms: Mechanism + Sized {
     fn tell(&mut self, _kernel: &mut Kernel, _now: Instant) -> Option<f64> {
         None
     }
+
+    /// Whether anybody wants to hear how full the write buffer is.
+    fn hears_of_buffer(&self) -> bool {
+        false
+    }
+
+    /// So much of the write buffer, of one, is full from now on.
+    fn tell_fill(&mut self, _kernel: &mut Kernel, _now: Instant, _fill: f64) {}
 
     // A map in flash.
 

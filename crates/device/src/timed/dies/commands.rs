@@ -1,11 +1,11 @@
 //! Commands: what goes into one, and what changes with it in the FTL and in the array.
 
 use base::{Cause, Lpn, OpKind, Ppn};
-use ftl::{Coming, Op, Peek, Placed, Put, Step};
+use ftl::{Coming, Group, How, Op, Peek, Placed, Put, Step};
 
 use super::choice::{Found, Read};
 use super::{Collection, Timed};
-use crate::device::count_move;
+use crate::device::{copy_back, count_move};
 use crate::flash::Content;
 use crate::timed::queues::Transaction;
 use crate::timed::schedule::Standing;
@@ -234,6 +234,7 @@ impl Timed<'_, '_> {
             self.note_need(domain);
         }
         self.dies[die as usize].begin(kind, cause);
+        let mut sources = self.sources(domain);
         self.add_collection(die, domain, kind, lead);
         if self.scheduler.merges_collections() {
             for other in self.device.ftl.geometry().domains_of_die(die) {
@@ -255,8 +256,10 @@ impl Timed<'_, '_> {
                             self.device.flash.may_share_erase(unit_of(lead), unit_of(ppn))
                         }
                         OpKind::Read | OpKind::Program => self.device.flash.may_share_command(lead, ppn),
-                    };
+                    }
+                    && self.may_share_sources(&sources, &self.sources(other));
                 if fits {
+                    self.sources(other).pages().iter().for_each(|&page| sources.push(page));
                     self.add_collection(die, other, kind, ppn);
                 }
                 if fits || !self.device.ftl.rests(other) {
@@ -264,7 +267,26 @@ impl Timed<'_, '_> {
                 }
             }
         }
+        if !sources.pages().is_empty() {
+            self.device.flash.check_shared(OpKind::Read, sources.pages());
+            self.dies[die as usize].copies = self.timing.copies_from(&self.device.flash, sources.pages());
+        }
         self.start(die);
+    }
+
+    /// The pages that a domain's step copies inside their planes.
+    fn sources(&self, domain: u32) -> Group {
+        let Collection { group, step, .. } = &self.collections[domain as usize];
+        if step.op == Op::Move(How::Copyback) { *group } else { Group::EMPTY }
+    }
+
+    /// Whether two steps are copybacks that one command can hold, or neither is one.
+    fn may_share_sources(&self, first: &Group, second: &Group) -> bool {
+        match (first.pages(), second.pages()) {
+            ([], []) => true,
+            ([first, ..], [second, ..]) => self.device.flash.may_share_command(*first, *second),
+            _ => false,
+        }
     }
 
     /// Whether a domain's collection has a step to do, and does not wait for other domains.
@@ -288,6 +310,9 @@ impl Timed<'_, '_> {
         self.forget_stale_pages(domain);
         let Collection { group, step: Step { op, cause }, read, .. } = &self.collections[domain as usize];
         if let Some(&from) = group.pages().get(usize::from(*read)) {
+            if *op == Op::Move(How::Copyback) {
+                return Some((OpKind::Program, *cause, self.device.ftl.peek(domain, Peek::Copy(from))));
+            }
             return Some((OpKind::Read, *cause, from));
         }
         if *read > 0 {
@@ -300,6 +325,7 @@ impl Timed<'_, '_> {
         Some(match (op, first) {
             (Op::Erase(unit), _) => (OpKind::Erase, cause, ftl.geometry().ppn(unit, 0)),
             (Op::Pad, _) => (OpKind::Program, cause, ftl.peek(domain, Peek::Dummy)),
+            (Op::Move(How::Copyback), Some(page)) => (OpKind::Program, cause, ftl.peek(domain, Peek::Copy(page))),
             (_, Some(page)) => (OpKind::Read, cause, page),
             (_, None) => (OpKind::Program, cause, ftl.peek(domain, Peek::Combined(cause))),
         })
@@ -313,6 +339,10 @@ impl Timed<'_, '_> {
             if self.device.ftl.is_valid(page) {
                 at += 1;
             } else {
+                if collection.step.op == Op::Move(How::Copyback) {
+                    // Those behind it would land in other planes.
+                    collection.step.op = Op::Move(How::OffChip);
+                }
                 collection.group.remove(at);
                 collection.read -= u8::from(at < usize::from(collection.read));
                 self.contents.remove(domain, at);
@@ -358,7 +388,8 @@ impl Timed<'_, '_> {
     /// it, or a dummy page.
     pub(super) fn add_collection_programs(&mut self, die: u32, domain: u32) {
         match self.collections[domain as usize].step.op {
-            Op::Move => self.add_copies(die, domain),
+            Op::Move(How::OffChip) => self.add_copies(die, domain),
+            Op::Move(How::Copyback) => self.add_copybacks(die, domain),
             Op::Combine => self.add_combined(die, domain),
             Op::Pad => self.add_dummy(die, domain),
             Op::Read | Op::Erase(_) => unreachable!("these program nothing"),
@@ -393,6 +424,17 @@ impl Timed<'_, '_> {
         }
         for _ in 0..self.collections[domain as usize].group.pads {
             self.add_dummy(die, domain);
+        }
+    }
+
+    /// Copies the pages of the group inside their planes.
+    fn add_copybacks(&mut self, die: u32, domain: u32) {
+        for at in 0..self.collections[domain as usize].group.pages().len() {
+            let from = self.collections[domain as usize].group.pages()[at];
+            let placed = self.device.ftl.place(domain, Put::Copy(from)).expect("stale pages were dropped");
+            count_move(&mut self.device.recorder.counters, self.dies[die as usize].cause);
+            copy_back(&mut self.device.flash, from, placed).expect_done();
+            self.dies[die as usize].add(placed.at, domain);
         }
     }
 

@@ -8,11 +8,11 @@ mod passage;
 use base::{Cause, Duration, Geometry, InStep, Instant, OpKind, PageLayout, Ppn};
 use config::model;
 use ftl::schedule::{Kind, Schedule};
-use ftl::{Group, Op, Step};
+use ftl::{Group, How, Op, Step};
 
 use super::Timed;
 use super::queues::List;
-use crate::flash::Content;
+use crate::flash::{Content, Flash};
 
 /// Planes that a multi-plane command covers at most; the configuration allows no more per die.
 const MAX_PLANES: usize = 16;
@@ -90,11 +90,17 @@ pub(super) struct Timing {
     command: Vec<Delay>,
     /// The cycles and the data of a program, by its pages less one.
     data_in: Vec<Delay>,
+    /// The cycles of a copyback, which are those of a read and of a program, likewise.
+    copy_command: Vec<Delay>,
+    /// By page types of source and target, the array's time for a copyback.
+    copy: [[Delay; MAX_BITS]; MAX_BITS],
     /// A page of a read.
     data_out: Delay,
     /// Time that a page takes of the controller's DRAM.
     dram: Duration,
     ecc: Duration,
+    /// Time that a page takes of the controller's ECC.
+    ecc_page: Duration,
     /// Where dies wait that have nothing to do.
     pub(super) idle: Line,
     lines: u32,
@@ -109,6 +115,7 @@ impl Timing {
         in_step: InStep,
         layout: &PageLayout,
         schedule: &Schedule,
+        has_copybacks: bool,
     ) -> Timing {
         let timing = &device.timing;
         let at_rate = |pages: u32, rate: u64| {
@@ -121,22 +128,41 @@ impl Timing {
         let mut lines = Lines(Vec::new());
         let mut by_type =
             |times: &[Duration]| std::array::from_fn(|page_type| lines.delay(times[page_type.min(times.len() - 1)]));
+        let by_type_of = |times: &[Duration], page_type: usize| times[page_type.min(times.len() - 1)];
+        let (read, program) = (by_type(&timing.read), by_type(&timing.program));
+        // Every line of timers costs time: those of copybacks are there where there are copybacks.
+        let copy = std::array::from_fn(|from| match has_copybacks {
+            true => {
+                let read = by_type_of(&timing.read, from);
+                by_type(&timing.program.iter().map(|program| read + *program).collect::<Vec<_>>())
+            }
+            false => program,
+        });
         Timing {
             types: (0..device.pages_per_block).map(|page| layout.page_type(page).0).collect(),
-            read: by_type(&timing.read),
-            program: by_type(&timing.program),
+            read,
+            program,
+            copy,
             erase: lines.delay(timing.erase),
             command: lines.by_pages(planes, command),
             data_in: lines.by_pages(planes, command + transfer),
+            copy_command: if has_copybacks { lines.by_pages(planes, command * 2) } else { Vec::new() },
             data_out: lines.delay(transfer),
             dram: timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.lanes(), rate)),
             ecc: timing.ecc_latency,
+            ecc_page: timing.ecc_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.lanes(), rate)),
             idle: match schedule.kind {
                 Kind::Background { idle } => lines.delay(idle).line,
                 _ => lines.delay(timing.erase).line,
             },
             lines: lines.count(),
         }
+    }
+
+    /// What [`Die::copies`] says of a copyback from those pages.
+    fn copies_from(&self, flash: &Flash, pages: &[Ppn]) -> u8 {
+        let types = pages.iter().map(|&page| self.types[flash.page_offset(page) as usize]);
+        1 + types.max_by_key(|&page_type| self.read[usize::from(page_type) % MAX_BITS].time).expect("pages to copy")
     }
 
     /// Lines of timers.
@@ -181,6 +207,8 @@ pub(super) struct Die {
     /// Pages of a read that have left the die.
     sent: u8,
     awake: bool,
+    /// Of a copyback, one more than the slowest page type that it reads; 0 for other commands.
+    copies: u8,
     /// Pages of its collections that are on their way or being corrected.
     correcting: u8,
     reads: List,
@@ -195,6 +223,7 @@ impl Die {
         count: 0,
         sent: 0,
         awake: false,
+        copies: 0,
         correcting: 0,
         reads: List::EMPTY,
         items: [Item { ppn: Ppn(0), what: 0 }; MAX_PLANES],
@@ -210,7 +239,7 @@ impl Die {
     }
 
     fn begin(&mut self, kind: OpKind, cause: Cause) {
-        (self.kind, self.cause, self.count, self.sent) = (kind, cause, 0, 0);
+        (self.kind, self.cause, self.count, self.sent, self.copies) = (kind, cause, 0, 0, 0);
     }
 
     fn add(&mut self, ppn: Ppn, what: u32) {
@@ -257,8 +286,12 @@ pub(super) struct Collection {
 }
 
 impl Collection {
-    pub(super) const NONE: Collection =
-        Collection { step: Step { op: Op::Move, cause: Cause::Gc }, read: 0, correcting: 0, group: Group::EMPTY };
+    pub(super) const NONE: Collection = Collection {
+        step: Step { op: Op::Move(How::OffChip), cause: Cause::Gc },
+        read: 0,
+        correcting: 0,
+        group: Group::EMPTY,
+    };
 
     /// Whether nothing was read that is not programmed.
     pub(super) fn is_between_groups(&self) -> bool {

@@ -12,8 +12,11 @@ impl Timed<'_, '_> {
     pub(super) fn start(&mut self, die: u32) {
         self.idle.remove(die);
         self.end_idle_time(die);
-        let Die { kind, cause, count, ref items, .. } = self.dies[die as usize];
+        let Die { kind, cause, count, copies, ref items, .. } = self.dies[die as usize];
         self.device.recorder.counters.command(cause, kind, u64::from(count));
+        if copies > 0 {
+            self.device.recorder.counters.copyback_command(cause, u64::from(count));
+        }
         if count > 1 {
             let ppns = items.map(|item| item.ppn);
             self.device.flash.check_shared(kind, &ppns[..usize::from(count)]);
@@ -21,7 +24,8 @@ impl Timed<'_, '_> {
         if self.device.lanes.are_several() && matches!(cause, Cause::Host | Cause::Rmw) {
             self.note_bystanders(die);
         }
-        if kind == OpKind::Program || !self.timing.command.is_empty() {
+        let has_data = kind == OpKind::Program && copies == 0;
+        if has_data || !self.timing.command.is_empty() {
             self.dies[die as usize].phase = Phase::Command;
             self.ask_channel(die);
         } else {
@@ -41,10 +45,10 @@ impl Timed<'_, '_> {
 
     pub(super) fn ask_channel(&mut self, die: u32) {
         let number = self.device.ftl.geometry().channel_of_die(die);
-        let Die { phase, kind, .. } = self.dies[die as usize];
+        let Die { phase, kind, copies, .. } = self.dies[die as usize];
         let channel = &mut self.channels[number as usize];
         if self.now < channel.until || channel.is_awaited {
-            let line = if phase == Phase::Command && kind != OpKind::Program {
+            let line = if phase == Phase::Command && (kind != OpKind::Program || copies > 0) {
                 &mut channel.commands
             } else {
                 &mut channel.waiting
@@ -65,8 +69,9 @@ impl Timed<'_, '_> {
     /// What follows on the transfer of a command is known now: its array starts. So its end is an event only for those
     /// who wait for the channel.
     pub(super) fn grant(&mut self, number: u32, die: u32) {
-        let Die { phase, kind, cause, count, sent, .. } = self.dies[die as usize];
+        let Die { phase, kind, cause, count, sent, copies, .. } = self.dies[die as usize];
         let (delay, pages) = match (phase, kind) {
+            (Phase::Command, _) if copies > 0 => (self.timing.copy_command[usize::from(count) - 1], 0),
             (Phase::Command, OpKind::Program) => (self.timing.data_in[usize::from(count) - 1], u64::from(count)),
             (Phase::Command, _) => (self.timing.command[usize::from(count) - 1], 0),
             _ => (self.timing.data_out, 1),
@@ -161,16 +166,16 @@ impl Timed<'_, '_> {
 
     /// The array of a die starts at `from`, which is now or the end of the transfer that begins now.
     pub(super) fn start_array(&mut self, die: u32, from: Instant) {
-        let Die { kind, cause, count, .. } = self.dies[die as usize];
+        let Die { kind, cause, count, copies, .. } = self.dies[die as usize];
         self.dies[die as usize].phase = Phase::Array;
         let delay = if count > 1 && self.device.flash.planes_are_independent() {
             // The array is done when the slowest page is.
             let items = &self.dies[die as usize].items[..usize::from(count)];
-            let delays = items.iter().map(|item| self.array_delay(kind, item.ppn));
+            let delays = items.iter().map(|item| self.array_delay(kind, copies, item.ppn));
             delays.max_by_key(|delay| delay.time).expect("pages of a command")
         } else {
             // Pages of one command share their offset, hence their type.
-            self.array_delay(kind, self.dies[die as usize].items[0].ppn)
+            self.array_delay(kind, copies, self.dies[die as usize].items[0].ppn)
         };
         let until = from + delay.time;
         self.set_array(die, until, delay.line);
@@ -182,6 +187,7 @@ impl Timed<'_, '_> {
         {
             let name = match kind {
                 OpKind::Read => "read",
+                OpKind::Program if copies > 0 => "copyback",
                 OpKind::Program => "program",
                 OpKind::Erase => "erase",
             };
@@ -195,9 +201,10 @@ impl Timed<'_, '_> {
     }
 
     #[inline]
-    fn array_delay(&self, kind: OpKind, ppn: Ppn) -> Delay {
+    fn array_delay(&self, kind: OpKind, copies: u8, ppn: Ppn) -> Delay {
         let delays = match kind {
             OpKind::Read => &self.timing.read,
+            OpKind::Program if copies > 0 => &self.timing.copy[usize::from(copies) - 1],
             OpKind::Program => &self.timing.program,
             OpKind::Erase => return self.timing.erase,
         };
@@ -256,11 +263,13 @@ impl Timed<'_, '_> {
 
     /// Data have left a die: they are delivered once they are corrected.
     pub(super) fn correct(&mut self, delivery: Delivery) {
-        if self.timing.ecc == Duration::ZERO {
+        if self.timing.ecc == Duration::ZERO && self.timing.ecc_page == Duration::ZERO {
             self.deliver(delivery);
             return;
         }
-        let ready = self.now + self.timing.ecc;
+        // One page after the other, for the host and for collections.
+        self.ecc_free = self.ecc_free.max(self.now) + self.timing.ecc_page;
+        let ready = self.ecc_free + self.timing.ecc;
         if self.correcting.is_empty() {
             self.set_correction(ready);
         }

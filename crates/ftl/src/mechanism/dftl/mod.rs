@@ -437,7 +437,7 @@ impl Mechanism for Dftl {
     fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
         match page.origin {
             Origin::Host { .. } => self.entry_written(kernel, page.lpn),
-            Origin::Copy(_) => self.entry_moved(page.domain, page.lpn.0),
+            Origin::Copy(..) => self.entry_moved(page.domain, page.lpn.0),
             Origin::Map | Origin::Anew(_) => {}
         }
     }

@@ -83,7 +83,7 @@ impl<'a> Pick<'a> {
         let splits = kernel.streams().split_victims() && !kernel.holds_map(job.unit);
         let stream = if kernel.holds_map(job.unit) {
             kernel.streams().of_map()
-        } else if splits {
+        } else if splits || kernel.streams().depend_on_victim() {
             let next = kernel.next_valid(job.unit, job.cursor * width).or_else(|| kernel.next_valid(job.unit, 0));
             let next = next.and_then(|slot| kernel.lpn_at(kernel.geometry().ppn(job.unit, slot)));
             next.map_or(0, stream_of)
