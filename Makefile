@@ -72,7 +72,7 @@ check: setup ## formatting, lints, types
 .PHONY: test
 test: check ## everything that must pass
 	cargo test --workspace --quiet
-	$(BIN)/pytest
+	$(BIN)/pytest --numprocesses=auto
 	$(BIN)/ftlab compare $(DEMO) --trace $(DEMO_TRACE) --set workload.requests=20000
 
 .PHONY: bench

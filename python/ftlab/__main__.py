@@ -5,22 +5,21 @@ import os
 import sys
 import warnings
 
-from ftlab.signals import Ended, ending
+from ftlab.signals import exit_with
 
 
 def entry_point() -> None:
     """Runs the command line and exits."""
     _open_streams()
     _hush()
-    try:
-        with ending():
-            # Here, since it takes a moment, in which Ctrl-C may come.
-            from ftlab.cli import main
+    exit_with(_command)
 
-            code = main(sys.argv[1:])
-    except Ended as ended:
-        code = 128 + ended.number
-    sys.exit(code)
+
+def _command() -> int:
+    # Here, since it takes a moment, in which Ctrl-C may come.
+    from ftlab.cli import main
+
+    return main(sys.argv[1:])
 
 
 def _open_streams() -> None:

@@ -14,6 +14,8 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from io import UnsupportedOperation
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -70,7 +72,9 @@ def main(argv: Sequence[str]) -> int:
 
 def _give_up(stream: TextIO) -> None:
     """Leaves what was not written yet unwritten: Python would try once more, and complain, at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    # A stream of whoever calls this from Python has no file behind it, and nothing to complain.
+    with suppress(UnsupportedOperation):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _main(argv: Sequence[str]) -> int:

@@ -131,7 +131,7 @@ class Result:
                 f"error: no result in {directory}: {path}: {error.strerror}\n"
                 "hint: expected a directory that `ftlab run --out` wrote"
             ) from None
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise _damaged(path, f"is not JSON: {error}") from None
         if not isinstance(summary, dict) or summary.get("schema") != SCHEMA:
             found = summary.get("schema") if isinstance(summary, dict) else type(summary).__name__
@@ -147,7 +147,7 @@ class Result:
                 # A file that is open: names such as `s3:x` or `d=4` mean something to Arrow.
                 with file.open("rb") as table:
                     tables[name] = _from_arrow(pq.read_table(table))
-            except (OSError, pa.ArrowException) as error:
+            except (OSError, ValueError, pa.ArrowException) as error:
                 raise _damaged(file, f"cannot be read: {error}") from None
         return cls(summary, tables)
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
+from typing import NoReturn
 
 from ftlab import _core
 
@@ -16,6 +18,9 @@ ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 GRACE_S = 0.7
 """How long a command may take to end by itself."""
+
+RETRY_S = 0.01
+"""When to look again whether an import is over."""
 
 SHOW_CURSOR = b"\x1b[?25h\r\n"
 """For a terminal whose progress line hid it."""
@@ -39,15 +44,23 @@ def ending() -> Iterator[None]:
     over = threading.Event()
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
+    asked = 0
     raised = False
 
     def end(number: int, frame: FrameType | None) -> None:
-        nonlocal raised
+        nonlocal asked, raised
+        asked = asked or number
+        if _is_importing(frame):
+            signal.setitimer(signal.ITIMER_REAL, RETRY_S)
         # Once only: another one would interrupt the tidying up.
-        if not raised:
+        elif not raised:
             raised = True
-            raise Ended(number)
+            raise Ended(asked)
 
+    def end_now(_: int, frame: FrameType | None) -> None:
+        end(asked, frame)
+
+    signal.signal(signal.SIGALRM, end_now)
     for number in ENDING:
         # What a shell or `nohup` made it ignore, it ignores.
         if signal.getsignal(number) != signal.SIG_IGN:
@@ -59,9 +72,32 @@ def ending() -> Iterator[None]:
     finally:
         over.set()
         signal.set_wakeup_fd(-1)
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
         for number in ENDING:
             if signal.getsignal(number) is end:
                 signal.signal(number, signal.SIG_DFL)
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    """Whether a module is being imported. Libraries in C do not expect that to fail, and some abort the process."""
+    while frame is not None:
+        if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            return True
+        frame = frame.f_back
+    return False
+
+
+def exit_with(main: Callable[[], int]) -> NoReturn:
+    """Runs a program and exits with its code; one of these signals ends it within a second, whatever it is doing."""
+    try:
+        with ending():
+            code = main()
+    except Ended as ended:
+        with suppress(OSError):
+            os.write(2, b"interrupted\n")
+        code = 128 + ended.number
+    sys.exit(code)
 
 
 def _last_resort(reader: int, over: threading.Event) -> None:

@@ -255,7 +255,9 @@ def plan(
     trace = _trace(trace)
     found = [(name, Source.of(config)) for name, config in named]
     if not found:
-        raise ConfigError("error: nothing to compare; expected at least one configuration")
+        raise ConfigError(
+            "error: nothing to compare: `configs` is empty; expected at least one configuration"
+        )
     jobs = []
     for name, source in found:
         for words, extra in variants:
@@ -360,7 +362,9 @@ def _writer(
                 break
             name = f"{stem}-{i}"
         names.add(name)
-        output.OutputDirectory(whole.path / name)
+        # Made when there is something to write.
+        if os.path.lexists(whole.path / name):
+            output.OutputDirectory(whole.path / name)
         each[job.label] = name
     return whole, each
 

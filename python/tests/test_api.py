@@ -203,7 +203,14 @@ def test_every_choice_of_the_registry_is_described() -> None:
         for choice in choices:
             assert choice["doc"]
             for param in choice["params"]:
-                assert param["min"] <= param["default"] <= param["max"]
+                match param["kind"]:
+                    case "flag":
+                        assert param["default"] in (True, False)
+                    case "word":
+                        assert param["default"] == param["words"][0]
+                    case kind:
+                        assert kind in ("integer", "number", "size", "time")
+                        assert param["min"] <= param["default"] <= param["max"]
 
 
 def test_every_preset_resolves() -> None:

@@ -29,7 +29,7 @@ def test_some_hundred_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     code = battery.main(arguments)
     assert code == 0, capsys.readouterr().out
     page = (tmp_path / "battery.md").read_text(encoding="utf-8")
-    assert re.search(r"\*\*\d+ cases, 0 faults\*\*; seed 11", page)
+    assert re.search(r"\*\*\d+ cases, 0 faults\*\*; `--cases \d+ --seed 11`", page)
     assert all(f"| {name} |" in page for name in kinds)
 
 
@@ -114,6 +114,14 @@ def test_ends_of_processes(code: int, out: str, err: str, fault: str | None) -> 
             battery_oracle.outcome(code, out, err, wants_json=True)
 
 
+def test_a_command_that_computes_for_long_is_stopped(
+    monkeypatch: pytest.MonkeyPatch, scratch: Scratch
+) -> None:
+    monkeypatch.setattr(battery_oracle, "LONG_S", 0.3)
+    file = scratch.file("tiny.toml", battery_inputs.TINY)
+    assert battery_oracle.command(["run", str(file), "--set", "workload.requests=4000000000"]) == "stopped"
+
+
 def test_any_other_exception_is_a_fault(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def broken(_: Scratch) -> str:
         raise OSError("from inside")
@@ -123,7 +131,7 @@ def test_any_other_exception_is_a_fault(monkeypatch: pytest.MonkeyPatch, tmp_pat
     verdict = battery.judge(Case("broken", 0), 1, tmp_path)
     os.chdir(before)
     assert verdict.outcome == "fault" and "OSError: " in str(verdict.fault)
-    page = battery.markdown([verdict], 1, 60.0, 1)
+    page = battery.markdown([verdict], 1, 1)
     assert "**1 cases, 1 faults**" in page and "--seed 1 --case broken:0" in page
 
 
@@ -139,3 +147,25 @@ def test_the_death_of_a_worker_is_a_fault_and_the_next_case_has_another() -> Non
     worker.close()
     assert dead.outcome == "fault" and "the process died (-9)" in str(dead.fault)
     assert alive.fault is None
+
+
+def test_verdicts_are_kept_and_faults_are_judged_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = []
+
+    def judge(_: battery.Worker, case: Case) -> battery.Verdict:
+        judged.append(case)
+        return battery.Verdict(case.kind, case.number, "success", "bad" if case.number == 1 else None, 0.1)
+
+    monkeypatch.setattr(battery.Worker, "judge", judge)
+    cases = [Case("texts", number) for number in range(3)]
+    file = tmp_path / "verdicts"
+    first = battery.judge_all(cases, 1, 1, file)
+    assert sorted(map(str, judged)) == ["texts:0", "texts:1", "texts:2"]
+    judged.clear()
+    assert battery.judge_all(cases, 1, 1, file) == first
+    assert judged == [cases[1]]
+    judged.clear()
+    battery.judge_all(cases, 2, 1, file)
+    assert len(judged) == 3

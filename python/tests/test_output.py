@@ -84,6 +84,7 @@ def test_a_manifest_names_nothing_outside(tmp_path: Path) -> None:
     [
         (None, "no result in"),
         ("{", "is not JSON"),
+        ("[" * 100_000, "is not JSON"),
         ("[]", "is not a summary"),
         ('{"schema": "ftlab.summary/9"}', "its schema is `ftlab.summary/9`"),
         ('{"schema": "ftlab.summary/1"}', "series.parquet cannot be read"),
@@ -93,6 +94,16 @@ def test_loading_what_is_no_result(tmp_path: Path, content: str | None, message:
     if content is not None:
         (tmp_path / "summary.json").write_text(content, encoding="utf-8")
     with pytest.raises(InputError, match=message):
+        Result.load(tmp_path)
+
+
+def test_loading_a_table_with_a_damaged_name(tmp_path: Path) -> None:
+    samples.result().save(tmp_path, plots=False)
+    file = tmp_path / "series.parquet"
+    name = next(iter(samples.result().tables["series"])).encode()
+    damaged = file.read_bytes().replace(name, b"\xe8" * len(name))
+    file.write_bytes(damaged)
+    with pytest.raises(InputError, match=r"series.parquet cannot be read"):
         Result.load(tmp_path)
 
 

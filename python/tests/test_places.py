@@ -16,6 +16,7 @@ import pytest
 from conftest import Ftlab
 
 import ftlab as package
+from ftlab import simulation
 
 FEW_PLOTS = ("--set", "run.executor=count", "--set", "workload.requests=2000")
 """Most of the time goes into plots, and without time there are fewer."""
@@ -113,6 +114,23 @@ def test_an_earlier_comparison_does_not_remain(ftlab: Ftlab, tiny: Path, tmp_pat
     assert (out / "notes.txt").exists()
 
 
+def test_a_comparison_that_does_not_end_leaves_no_directories(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(simulation, "_run_all", stop)
+    with pytest.raises(KeyboardInterrupt):
+        package.compare(tiny, vary={"ftl.victim": ["greedy", "fifo"]}, out=tmp_path / "out")
+    assert list((tmp_path / "out").iterdir()) == []
+    # What is there is looked at beforehand all the same.
+    (tmp_path / "out" / "fifo").mkdir()
+    (tmp_path / "out" / "fifo" / "summary.json").write_text("mine", encoding="utf-8")
+    with pytest.raises(package.InputError, match=r"was not written by ftlab"):
+        package.compare(tiny, vary={"ftl.victim": ["greedy", "fifo"]}, out=tmp_path / "out")
+
+
 def test_a_comparison_that_cannot_be_written_leaves_the_earlier_one(
     ftlab: Ftlab, tiny: Path, tmp_path: Path
 ) -> None:
@@ -125,8 +143,8 @@ def test_a_comparison_that_cannot_be_written_leaves_the_earlier_one(
     assert done.stdout.splitlines()[0].split() == ["greedy", "random"]
     assert "why\n" in done.stdout
     assert done.stderr.startswith(f"error: the results cannot be written to {out}: File too large\nhint: ")
-    # Before the simulation, a directory for each run was tried.
-    (out / "random").rmdir()
+    # Nothing is left of the runs that could not be kept, not even an empty directory.
+    assert not (out / "random").exists()
     assert tree(out) == before
 
 

@@ -250,7 +250,7 @@ def test_settings_reach_the_engine(trace: Path) -> None:
     plain, apart = resolved[""]["ftl"], resolved["two frontiers"]["ftl"]
     assert (plain["reclaim_unit"], plain["separation"]) == ("block", "none")
     assert (apart["reclaim_unit"], apart["separation"]) == ("block", "host-gc")
-    assert resolved["no pad"]["ftl"]["reclaim_unit"]["twin"]["pad"] == 0
+    assert resolved["no pad"]["ftl"]["reclaim_unit"]["twin"]["pad"] is False
     assert resolved["10 times the pace"]["host"]["time_scale"] == 0.1
 
 

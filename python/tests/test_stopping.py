@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import signal
 import subprocess
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,6 +22,14 @@ LONG = ("--set", "workload.requests=4000000000")
 
 SECOND = 1.5
 """A second, and what a busy machine adds."""
+
+
+def slowed() -> float:
+    """How much slower than by itself this process runs: others compute too."""
+    begun, computed = time.monotonic(), time.process_time()
+    while time.process_time() - computed < 0.1:
+        pass
+    return (time.monotonic() - begun) / 0.1
 
 
 def listening() -> None:
@@ -57,6 +67,12 @@ class Command:
                 continue
         return any(path in (name, name.parent) for name in opened)
 
+    def unread(self) -> int:
+        """Bytes that wait in the pipe of its output; a pipe takes 64 KiB."""
+        assert self.process.stdout is not None
+        waiting = fcntl.ioctl(self.process.stdout, termios.FIONREAD, b"\0" * 4)
+        return int.from_bytes(waiting, sys.byteorder)
+
     def hears_signals(self) -> bool:
         """Whether it is the command that handles SIGTERM, not the system."""
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
@@ -75,7 +91,8 @@ class Command:
         passed = time.monotonic() - sent
         stdout, stderr = self.process.communicate()
         assert "Traceback" not in stderr, stderr
-        assert passed < within, f"it took {passed:.2f} s"
+        # The longer way only if it is needed: it takes a moment.
+        assert passed < within or passed < within * slowed(), f"it took {passed:.2f} s"
         return self.process.returncode, stdout, stderr
 
 
@@ -141,26 +158,24 @@ def test_a_command_that_waits_for_a_pipe_ends(
     "arguments",
     [
         ("info",),
-        ("head", "-n", "1000000000"),
         ("convert", "out.csv"),
         ("convert", "out.csv.xz"),
         ("convert", "out.csv.zst"),
     ],
 )
 def test_a_trace_without_end_ends(tmp_path: Path, endless: Path, arguments: tuple[str, ...]) -> None:
-    action, *rest = arguments
-    out = tmp_path / "out" / rest[0]
-    if action == "convert":
-        out.parent.mkdir()
-        out.write_text("old", encoding="utf-8")
-        rest = [str(out)]
-    command = Command(tmp_path, "trace", action, endless, *rest)
+    action, *names = arguments
+    outputs = [tmp_path / "out" / name for name in names]
+    (tmp_path / "out").mkdir()
+    for output in outputs:
+        output.write_text("old", encoding="utf-8")
+    command = Command(tmp_path, "trace", action, endless, *outputs)
     command.wait_until(lambda: command.has_open(endless))
     time.sleep(0.7)
     assert command.end() == (130, "", "interrupted\n")
-    if action == "convert":
-        assert [file.name for file in out.parent.iterdir()] == [out.name]
-        assert out.read_text(encoding="utf-8") == "old"
+    assert list((tmp_path / "out").iterdir()) == outputs
+    for output in outputs:
+        assert output.read_text(encoding="utf-8") == "old"
 
 
 @pytest.mark.parametrize(
@@ -186,10 +201,21 @@ def test_signals_stop_what_reproduces_a_paper(tmp_path: Path) -> None:
     assert command.end(signal.SIGTERM) == (143, "", "interrupted\n")
 
 
+@pytest.mark.parametrize(
+    "program", [("evidence", "--out", "out"), ("battery", "--kind", "configurations", "--jobs", "1")]
+)
+def test_signals_stop_what_makes_the_evidence(tmp_path: Path, program: tuple[str, ...]) -> None:
+    module, *arguments = program
+    command = Command(tmp_path, *arguments, python=("-m", f"ftlab.analysis.{module}"))
+    command.wait_until(command.hears_signals)
+    time.sleep(1)
+    code, _, stderr = command.end()
+    assert (code, stderr) == (130, "interrupted\n")
+
+
 def test_a_command_ends_whose_reader_does_not_read(tmp_path: Path, trace: Path) -> None:
     command = Command(tmp_path, "trace", "head", trace, "-n", "3000", "--json")
-    command.wait_until(lambda: command.has_open(trace))
-    time.sleep(1)
+    command.wait_until(lambda: command.unread() > 60_000)
     code, _, stderr = command.end()
     assert (code, stderr) == (130, "interrupted\n")
 

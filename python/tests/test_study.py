@@ -94,8 +94,8 @@ def test_the_last_axis_of_a_grid_changes_first() -> None:
 
 def test_settings_take_the_place_of_what_they_are_a_part_of() -> None:
     base = {"ftl.reclaim_unit": "twin", "ftl.victim": "rga", "device.channels": 4}
-    assert settled(base, {"ftl.reclaim_unit.twin.pad": 0}) == {
-        "ftl.reclaim_unit.twin.pad": 0, "ftl.victim": "rga", "device.channels": 4,
+    assert settled(base, {"ftl.reclaim_unit.twin.pad": False}) == {
+        "ftl.reclaim_unit.twin.pad": False, "ftl.victim": "rga", "device.channels": 4,
     }  # fmt: skip
     assert settled({"ftl.victim.rga.d": 4, "ftl.victims": 1}, {"ftl.victim": "greedy"}) == {
         "ftl.victim": "greedy", "ftl.victims": 1,

@@ -3,19 +3,71 @@
 //! A seam's table is written once, beside the policies. The configuration reader, the "expected one
 //! of" messages, the Python listing and the reference page are all made from it.
 
-/// What a parameter takes, and how it is written.
+use crate::units::Duration;
+
+/// A value of a parameter.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ParamKind {
-    /// A number.
-    Number,
+pub enum ParamValue {
     /// A whole number.
-    Whole,
-    /// Bytes: a text with a unit such as `"32KiB"`, or a plain number.
-    Size,
-    /// Nanoseconds: a text with a unit such as `"1ms"`.
-    Time,
-    /// One of a few names; its value is the place in this list.
+    Integer(u32),
+    /// A number.
+    Number(f64),
+    /// Yes or no.
+    Flag(bool),
+    /// One of a few words.
+    Word(&'static str),
+    /// Bytes.
+    Size(u64),
+    /// A length of time.
+    Time(Duration),
+}
+
+impl From<u32> for ParamValue {
+    fn from(value: u32) -> ParamValue {
+        ParamValue::Integer(value)
+    }
+}
+
+impl From<f64> for ParamValue {
+    fn from(value: f64) -> ParamValue {
+        ParamValue::Number(value)
+    }
+}
+
+impl From<bool> for ParamValue {
+    fn from(value: bool) -> ParamValue {
+        ParamValue::Flag(value)
+    }
+}
+
+impl From<&'static str> for ParamValue {
+    fn from(value: &'static str) -> ParamValue {
+        ParamValue::Word(value)
+    }
+}
+
+impl From<Duration> for ParamValue {
+    fn from(value: Duration) -> ParamValue {
+        ParamValue::Time(value)
+    }
+}
+
+/// What a parameter takes: its type, the values in range, and the one where the user gives none.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[allow(missing_docs, reason = "every type has a default, a smallest and a largest value")]
+pub enum ParamKind {
+    /// A whole number.
+    Integer { default: u32, min: u32, max: u32 },
+    /// A number, with decimals or without.
+    Number { default: f64, min: f64, max: f64 },
+    /// `true` or `false`.
+    Flag { default: bool },
+    /// One of a few words, the first where none is given.
     Word(&'static [&'static str]),
+    /// Bytes: a text with a unit such as `"32KiB"`, or a plain number.
+    Size { default: u64, min: u64, max: u64 },
+    /// A time: a text with a unit such as `"1ms"`.
+    Time { default: Duration, min: Duration, max: Duration },
 }
 
 /// A parameter of a choice.
@@ -23,12 +75,6 @@ pub enum ParamKind {
 pub struct Param {
     /// The key under the choice's name, for example `d` in `victim.rga.d`.
     pub name: &'static str,
-    /// The value where the user gives none.
-    pub default: f64,
-    /// Smallest value accepted.
-    pub min: f64,
-    /// Largest value accepted.
-    pub max: f64,
     /// What it takes.
     pub kind: ParamKind,
     /// Meaning and unit, one line.
@@ -38,13 +84,27 @@ pub struct Param {
 impl Param {
     /// A parameter that is one of `words`, the first unless the user says otherwise.
     pub const fn word(name: &'static str, words: &'static [&'static str], doc: &'static str) -> Param {
-        let max = (words.len() - 1) as f64;
-        Param { name, default: 0.0, min: 0.0, max, kind: ParamKind::Word(words), doc }
+        Param { name, kind: ParamKind::Word(words), doc }
     }
 
-    /// Whether a value is in range, and whole where it has to be.
-    pub fn accepts(&self, value: f64) -> bool {
-        (self.min..=self.max).contains(&value) && (self.kind == ParamKind::Number || value.fract() == 0.0)
+    /// The value where the user gives none.
+    pub fn default(&self) -> ParamValue {
+        match self.kind {
+            ParamKind::Integer { default, .. } => ParamValue::Integer(default),
+            ParamKind::Number { default, .. } => ParamValue::Number(default),
+            ParamKind::Flag { default } => ParamValue::Flag(default),
+            ParamKind::Word(words) => ParamValue::Word(words[0]),
+            ParamKind::Size { default, .. } => ParamValue::Size(default),
+            ParamKind::Time { default, .. } => ParamValue::Time(default),
+        }
+    }
+
+    /// Whether a value has the type of this parameter, and is one of its words if it takes words.
+    pub fn is_of_type(&self, value: ParamValue) -> bool {
+        match (self.kind, value) {
+            (ParamKind::Word(words), ParamValue::Word(word)) => words.contains(&word),
+            _ => std::mem::discriminant(&self.default()) == std::mem::discriminant(&value),
+        }
     }
 }
 
@@ -85,36 +145,170 @@ pub struct Selection {
     /// The name of the choice.
     pub name: &'static str,
     /// Every parameter of the choice, in the order of the registry.
-    pub params: Vec<(&'static str, f64)>,
+    pub params: Vec<(&'static str, ParamValue)>,
 }
 
+/// Reads of what the registry does not declare are mistakes in a policy, and panic; a test of the assembled device reads
+/// every parameter of every registered choice.
 impl Selection {
     /// The choice with all its defaults.
     pub fn default_of(choice: &'static Choice) -> Selection {
-        let params = choice.params.iter().map(|param| (param.name, param.default)).collect();
+        let params = choice.params.iter().map(|param| (param.name, param.default())).collect();
         Selection { choice, name: choice.name, params }
     }
 
-    /// The value of a parameter.
+    /// Sets a parameter. The range of the value is the configuration reader's business.
     ///
     /// # Panics
-    /// If the choice has no such parameter, which is a mistake in the registry.
-    pub fn get(&self, name: &str) -> f64 {
+    /// If the choice has no such parameter, or one of another type.
+    pub fn set(&mut self, name: &str, value: ParamValue) {
+        let declared = self.choice.params.iter().find(|param| param.name == name);
+        let declared = declared.unwrap_or_else(|| panic!("choice `{}` has no parameter `{name}`", self.name));
+        assert!(declared.is_of_type(value), "parameter `{name}` of `{}` cannot be {value:?}", self.name);
+        self.params.iter_mut().filter(|(param, _)| *param == name).for_each(|(_, old)| *old = value);
+    }
+
+    /// The value of a parameter, whatever its type.
+    ///
+    /// # Panics
+    /// If the choice has no such parameter.
+    pub fn value(&self, name: &str) -> ParamValue {
         match self.params.iter().find(|(param, _)| *param == name) {
             Some((_, value)) => *value,
             None => panic!("choice `{}` has no parameter `{name}`", self.name),
         }
     }
 
-    /// The value of a parameter that is one of a few names.
+    /// A whole number.
     ///
     /// # Panics
-    /// If the choice has no such parameter, which is a mistake in the registry.
+    /// If the choice has no such parameter, or one of another type.
+    pub fn integer(&self, name: &str) -> u32 {
+        match self.value(name) {
+            ParamValue::Integer(value) => value,
+            other => self.is_no("integer", name, other),
+        }
+    }
+
+    /// A number.
+    ///
+    /// # Panics
+    /// If the choice has no such parameter, or one of another type.
+    pub fn number(&self, name: &str) -> f64 {
+        match self.value(name) {
+            ParamValue::Number(value) => value,
+            other => self.is_no("number", name, other),
+        }
+    }
+
+    /// Yes or no.
+    ///
+    /// # Panics
+    /// If the choice has no such parameter, or one of another type.
+    pub fn flag(&self, name: &str) -> bool {
+        match self.value(name) {
+            ParamValue::Flag(value) => value,
+            other => self.is_no("flag", name, other),
+        }
+    }
+
+    /// One of a few words.
+    ///
+    /// # Panics
+    /// If the choice has no such parameter, or one of another type.
     pub fn word(&self, name: &str) -> &'static str {
-        let place = self.get(name) as usize;
-        match self.choice.params.iter().find(|param| param.name == name).map(|param| param.kind) {
-            Some(ParamKind::Word(words)) => words[place],
-            _ => panic!("parameter `{name}` of `{}` is not one of a few names", self.name),
+        match self.value(name) {
+            ParamValue::Word(value) => value,
+            other => self.is_no("word", name, other),
+        }
+    }
+
+    /// Bytes.
+    ///
+    /// # Panics
+    /// If the choice has no such parameter, or one of another type.
+    pub fn size(&self, name: &str) -> u64 {
+        match self.value(name) {
+            ParamValue::Size(value) => value,
+            other => self.is_no("size", name, other),
+        }
+    }
+
+    /// A length of time.
+    ///
+    /// # Panics
+    /// If the choice has no such parameter, or one of another type.
+    pub fn time(&self, name: &str) -> Duration {
+        match self.value(name) {
+            ParamValue::Time(value) => value,
+            other => self.is_no("time", name, other),
+        }
+    }
+
+    fn is_no(&self, kind: &str, name: &str, value: ParamValue) -> ! {
+        panic!("parameter `{name}` of `{}` is no {kind}: {value:?}", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    static CHOICE: Choice = Choice {
+        name: "all",
+        doc: "One of each type.",
+        params: &[
+            Param { name: "integer", kind: ParamKind::Integer { default: 2, min: 1, max: 3 }, doc: "" },
+            Param { name: "number", kind: ParamKind::Number { default: 0.5, min: 0.0, max: 1.0 }, doc: "" },
+            Param { name: "flag", kind: ParamKind::Flag { default: true }, doc: "" },
+            Param { name: "word", kind: ParamKind::Word(&["one", "two"]), doc: "" },
+            Param { name: "size", kind: ParamKind::Size { default: 512, min: 0, max: u64::MAX }, doc: "" },
+            Param {
+                name: "time",
+                kind: ParamKind::Time { default: Duration(5), min: Duration(0), max: Duration(9) },
+                doc: "",
+            },
+        ],
+    };
+
+    #[test]
+    fn each_type_is_read_as_itself_alone() {
+        let made = Selection::default_of(&CHOICE);
+        assert_eq!((made.integer("integer"), made.number("number"), made.flag("flag")), (2, 0.5, true));
+        assert_eq!((made.word("word"), made.size("size"), made.time("time")), ("one", 512, Duration(5)));
+        type Read = fn(&Selection, &str);
+        let reads: [(&str, Read); 6] = [
+            ("integer", |made, name| _ = made.integer(name)),
+            ("number", |made, name| _ = made.number(name)),
+            ("flag", |made, name| _ = made.flag(name)),
+            ("word", |made, name| _ = made.word(name)),
+            ("size", |made, name| _ = made.size(name)),
+            ("time", |made, name| _ = made.time(name)),
+        ];
+        for (kind, read) in reads {
+            for param in CHOICE.params.iter().map(|param| param.name).chain(["undeclared"]) {
+                let refused = std::panic::catch_unwind(|| read(&made, param)).is_err();
+                assert_eq!(refused, param != kind, "{param} as {kind}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_what_is_declared_can_be_set() {
+        let set = |name: &'static str, value: ParamValue| {
+            std::panic::catch_unwind(|| {
+                let mut made = Selection::default_of(&CHOICE);
+                made.set(name, value);
+                made.value(name)
+            })
+            .ok()
+        };
+        assert_eq!(set("integer", 3.into()), Some(3.into()));
+        assert_eq!(set("word", "two".into()), Some("two".into()));
+        for (name, value) in
+            [("integer", 0.5.into()), ("integer", ParamValue::Size(3)), ("word", "three".into()), ("more", 3.into())]
+        {
+            assert_eq!(set(name, value), None, "{name} = {value:?}");
         }
     }
 }

@@ -183,6 +183,53 @@ impl PageLayout {
     }
 }
 
+/// What a device is made of, and the width of its reclaim units.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dimensions {
+    /// Channels of the device.
+    pub channels: u32,
+    /// Chips on a channel.
+    pub chips_per_channel: u32,
+    /// Dies of a chip.
+    pub dies_per_chip: u32,
+    /// Planes of a die.
+    pub planes_per_die: u32,
+    /// Blocks of a plane.
+    pub blocks_per_plane: u32,
+    /// Pages of a block.
+    pub pages_per_block: u32,
+    /// Bytes of a page.
+    pub page_size: u32,
+    /// Blocks of a reclaim unit: 1, or `planes_per_die` for twin blocks.
+    pub unit_width: u32,
+}
+
+impl Dimensions {
+    /// One plane with a block of one page: what a small device is written as a difference from.
+    pub const ONE_PAGE: Dimensions = Dimensions {
+        channels: 1,
+        chips_per_channel: 1,
+        dies_per_chip: 1,
+        planes_per_die: 1,
+        blocks_per_plane: 1,
+        pages_per_block: 1,
+        page_size: 4096,
+        unit_width: 1,
+    };
+
+    /// The counts whose product is the number of pages.
+    fn counts(&self) -> [u32; 6] {
+        [
+            self.channels,
+            self.chips_per_channel,
+            self.dies_per_chip,
+            self.planes_per_die,
+            self.blocks_per_plane,
+            self.pages_per_block,
+        ]
+    }
+}
+
 /// The device's shape. Dies are numbered channel-major: channel, then chip, then die of the chip.
 #[derive(Clone, Copy, Debug)]
 pub struct Geometry {
@@ -210,24 +257,27 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// A geometry whose reclaim units are `unit_width` blocks wide.
+    /// The geometry of a device of these dimensions.
     ///
     /// # Panics
     /// If a count is zero, if `unit_width` does not divide `planes_per_die`, or if the device has more
     /// pages than 32 bits can number. The config reader refuses all of these first.
-    #[allow(clippy::too_many_arguments)]
-    pub fn new(
-        channels: u32,
-        chips_per_channel: u32,
-        dies_per_chip: u32,
-        planes_per_die: u32,
-        blocks_per_plane: u32,
-        pages_per_block: u32,
-        page_size: u32,
-        unit_width: u32,
-    ) -> Geometry {
-        assert_eq!(planes_per_die % unit_width, 0, "a reclaim unit covers whole planes of a die");
-        let geometry = Geometry {
+    pub fn new(dimensions: Dimensions) -> Geometry {
+        let pages = dimensions.counts().into_iter().try_fold(1, |pages: u32, count| pages.checked_mul(count));
+        assert!(pages.is_some_and(|pages| pages < u32::MAX), "more pages than 32 bits can number");
+        assert!(pages != Some(0), "a device has a page at least");
+        let Dimensions {
+            channels,
+            chips_per_channel,
+            dies_per_chip,
+            planes_per_die,
+            blocks_per_plane,
+            pages_per_block,
+            page_size,
+            unit_width,
+        } = dimensions;
+        assert!(planes_per_die.is_multiple_of(unit_width), "a reclaim unit covers whole planes of a die");
+        Geometry {
             channels,
             chips_per_channel,
             dies_per_chip,
@@ -241,9 +291,7 @@ impl Geometry {
             units_per_domain: FastDiv::new(blocks_per_plane),
             domains_per_die: FastDiv::new(planes_per_die / unit_width),
             dies_per_channel: FastDiv::new(chips_per_channel * dies_per_chip),
-        };
-        assert!(geometry.pages() < u64::from(u32::MAX), "more pages than 32 bits can number");
-        geometry
+        }
     }
 
     /// Dies of the device.
@@ -405,7 +453,15 @@ mod tests {
     #[test]
     fn every_page_has_its_own_place() {
         for width in [1, 2] {
-            let geometry = Geometry::new(2, 1, 2, 2, 3, 4, 4096, width);
+            let geometry = Geometry::new(Dimensions {
+                channels: 2,
+                dies_per_chip: 2,
+                planes_per_die: 2,
+                blocks_per_plane: 3,
+                pages_per_block: 4,
+                unit_width: width,
+                ..Dimensions::ONE_PAGE
+            });
             let mut seen = std::collections::HashSet::new();
             for ppn in 0..geometry.pages() as u32 {
                 let place = geometry.place(Ppn(ppn));
@@ -416,6 +472,29 @@ mod tests {
                 assert!(seen.insert((place.block, place.page)));
             }
             assert_eq!(seen.len() as u64, geometry.pages());
+        }
+    }
+
+    #[test]
+    fn what_no_device_has_is_refused() {
+        let one = Dimensions::ONE_PAGE;
+        let refused = |dimensions| std::panic::catch_unwind(|| Geometry::new(dimensions)).is_err();
+        assert!(!refused(one));
+        assert!(!refused(Dimensions { channels: 65_535, blocks_per_plane: 65_536, ..one }));
+        for dimensions in [
+            Dimensions { channels: 0, ..one },
+            Dimensions { chips_per_channel: 0, ..one },
+            Dimensions { dies_per_chip: 0, ..one },
+            Dimensions { planes_per_die: 0, ..one },
+            Dimensions { blocks_per_plane: 0, ..one },
+            Dimensions { pages_per_block: 0, ..one },
+            Dimensions { unit_width: 0, ..one },
+            Dimensions { unit_width: 2, ..one },
+            Dimensions { planes_per_die: 3, unit_width: 2, ..one },
+            Dimensions { channels: u32::MAX, ..one },
+            Dimensions { channels: 65_536, blocks_per_plane: 65_536, ..one },
+        ] {
+            assert!(refused(dimensions), "{dimensions:?}");
         }
     }
 

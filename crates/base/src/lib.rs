@@ -12,8 +12,8 @@ pub mod units;
 pub mod wear;
 
 pub use cause::{Cause, OpKind};
-pub use choice::{Choice, Param, ParamKind, Seam, Selection};
-pub use geometry::{Cell, FastDiv, Geometry, InStep, Multiplane, PageLayout, PageType, ProgramOrder};
+pub use choice::{Choice, Param, ParamKind, ParamValue, Seam, Selection};
+pub use geometry::{Cell, Dimensions, FastDiv, Geometry, InStep, Multiplane, PageLayout, PageType, ProgramOrder};
 pub use ids::{Lpn, Ppn};
 pub use request::{Request, RequestKind};
 pub use units::{Duration, Instant};

@@ -42,7 +42,7 @@ pub static QUALITIES: &[Choice] = &[
 ];
 
 const fn share(name: &'static str, default: f64, doc: &'static str) -> Param {
-    Param { name, default, min: 0.0, max: 1.0, kind: ParamKind::Number, doc }
+    Param { name, kind: ParamKind::Number { default, min: 0.0, max: 1.0 }, doc }
 }
 
 /// Copyback thresholds: how many copybacks in a row a page takes, by P/E cycles and quality of the block it is copied from.

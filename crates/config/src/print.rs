@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use base::{Param, ParamKind, Selection};
+use base::{ParamValue, Selection};
 use serde_json::{Map, Value, json};
 
 use crate::keys::Word;
@@ -133,27 +133,27 @@ fn timing(timing: &Timing) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Whole numbers are printed as such, so that `victim.rga.d = 4` reads as it was written.
+/// Numbers without decimals are printed without, so that `paired_page.gcmix-adaptive.tau = 10` reads as it was written.
 const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 fn selection(selection: &Selection) -> Value {
     if selection.params.is_empty() {
         return json!(selection.name);
     }
-    let declared = selection.choice.params.iter().zip(&selection.params);
-    let params = declared.map(|(param, (name, value))| ((*name).to_owned(), parameter(param, *value)));
+    let params = selection.params.iter().map(|(name, value)| ((*name).to_owned(), parameter(*value)));
     json!({ selection.name: Value::Object(params.collect()) })
 }
 
 /// A value of a parameter as a user writes it.
-pub fn parameter(param: &Param, value: f64) -> Value {
-    let whole = value.fract() == 0.0 && value.abs() < WHOLE_MAX;
-    match param.kind {
-        ParamKind::Word(words) => json!(words[value as usize]),
-        ParamKind::Size => json!(print_size(value as u64)),
-        ParamKind::Time => json!(print_time(base::Duration(value as u64))),
-        ParamKind::Number | ParamKind::Whole if whole => json!(value as i64),
-        ParamKind::Number | ParamKind::Whole => json!(value),
+pub fn parameter(value: ParamValue) -> Value {
+    match value {
+        ParamValue::Integer(number) => json!(number),
+        ParamValue::Number(number) if number.fract() == 0.0 && number.abs() < WHOLE_MAX => json!(number as i64),
+        ParamValue::Number(number) => json!(number),
+        ParamValue::Flag(flag) => json!(flag),
+        ParamValue::Word(word) => json!(word),
+        ParamValue::Size(bytes) => json!(print_size(bytes)),
+        ParamValue::Time(time) => json!(print_time(time)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Choice, Duration, Param, ParamKind, Selection};
+use base::{Choice, Duration, Param, ParamKind, ParamValue, Selection};
 
 use crate::diagnostic::{Diagnostic, Origin, Place, Problems, clean, did_you_mean};
 use crate::document::{self, Entry, Node, Value};
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
             .at(&node.place)
             .label(format!("found {}; expected {}", node.found(), expected(kind)));
         if matches!(kind, Kind::Count { .. } | Kind::Number { .. } | Kind::Bool) {
-            diagnostic = diagnostic.maybe_hint(without_quotes(node));
+            diagnostic = diagnostic.maybe_hint(without_quotes(node).or_else(|| respelt(node, kind)));
         }
         self.problems.push(diagnostic);
     }
@@ -123,14 +123,18 @@ impl<'a> Reader<'a> {
     /// A whole number.
     pub(crate) fn count(&mut self, path: &str) -> Option<u64> {
         let (kind, node) = (self.key(path).kind, self.node(path)?);
+        self.count_of(path, &node, kind)
+    }
+
+    fn count_of(&mut self, path: &str, node: &Node, kind: Kind) -> Option<u64> {
         let Kind::Count { min, max } = kind else { panic!("`{path}` is not a count") };
         let Value::Integer(number) = node.value else {
-            self.wrong_type(path, &node, kind);
+            self.wrong_type(path, node, kind);
             return None;
         };
         let number = number.and_then(|number| u64::try_from(number).ok()).filter(|number| (min..=max).contains(number));
         if number.is_none() {
-            self.out_of_range(path, &node, kind);
+            self.out_of_range(path, node, kind);
         }
         number
     }
@@ -167,25 +171,33 @@ impl<'a> Reader<'a> {
     /// A number.
     pub(crate) fn number(&mut self, path: &str) -> Option<f64> {
         let (kind, node) = (self.key(path).kind, self.node(path)?);
+        self.number_of(path, &node, kind)
+    }
+
+    fn number_of(&mut self, path: &str, node: &Node, kind: Kind) -> Option<f64> {
         let Kind::Number { min, max, above } = kind else { panic!("`{path}` is not a number") };
-        let Some(number) = as_number(&node) else {
-            self.wrong_type(path, &node, kind);
+        let Some(number) = as_number(node) else {
+            self.wrong_type(path, node, kind);
             return None;
         };
         if (min..=max).contains(&number) && !(above && number == min) {
             return Some(number);
         }
-        self.out_of_range(path, &node, kind);
+        self.out_of_range(path, node, kind);
         None
     }
 
     /// `true` or `false`.
     pub(crate) fn flag(&mut self, path: &str) -> Option<bool> {
         let (kind, node) = (self.key(path).kind, self.node(path)?);
+        self.flag_of(path, &node, kind)
+    }
+
+    fn flag_of(&mut self, path: &str, node: &Node, kind: Kind) -> Option<bool> {
         if let Value::Bool(value) = node.value {
             return Some(value);
         }
-        self.wrong_type(path, &node, kind);
+        self.wrong_type(path, node, kind);
         None
     }
 
@@ -199,28 +211,39 @@ impl<'a> Reader<'a> {
         if let Some((_, value)) = T::WORDS.iter().find(|(name, _)| name == text) {
             return Some(*value);
         }
-        self.no_such_name(path, &node, text, T::WORDS.iter().map(|(name, _)| *name));
+        self.no_such_name(path, &node, kind, text, T::WORDS.iter().map(|(name, _)| *name));
         None
     }
 
     /// One of the names of a registry; `None` also where none was given.
     pub(crate) fn name(&mut self, path: &str) -> Option<&'static str> {
         let (kind, node) = (self.key(path).kind, self.node(path)?);
+        self.name_of(path, &node, kind)
+    }
+
+    fn name_of(&mut self, path: &str, node: &Node, kind: Kind) -> Option<&'static str> {
         let Kind::Name(names) = kind else { panic!("`{path}` is not a name") };
         let Value::String(text) = &node.value else {
-            self.wrong_type(path, &node, kind);
+            self.wrong_type(path, node, kind);
             return None;
         };
         let found = names.iter().find(|name| *name == text).copied();
         if found.is_none() {
-            self.no_such_name(path, &node, text, names.iter().copied());
+            self.no_such_name(path, node, kind, text, names.iter().copied());
         }
         found
     }
 
-    fn no_such_name(&mut self, path: &str, node: &Node, text: &str, names: impl Iterator<Item = &'static str>) {
+    fn no_such_name(
+        &mut self,
+        path: &str,
+        node: &Node,
+        kind: Kind,
+        text: &str,
+        names: impl Iterator<Item = &'static str>,
+    ) {
         let title = format!("`{path}` cannot be \"{}\"", clean(text));
-        let label = format!("expected {}", expected(self.key(path).kind));
+        let label = format!("expected {}", expected(kind));
         let diagnostic = Diagnostic::new(title).at(&node.place).label(label);
         self.problems.push(diagnostic.maybe_hint(did_you_mean(text, names)));
     }
@@ -248,12 +271,16 @@ impl<'a> Reader<'a> {
     /// Bytes.
     pub(crate) fn size(&mut self, path: &str) -> Option<u64> {
         let (kind, node) = (self.key(path).kind, self.node(path)?);
+        self.size_of(path, &node, kind)
+    }
+
+    fn size_of(&mut self, path: &str, node: &Node, kind: Kind) -> Option<u64> {
         let Kind::Size { min, max, multiple } = kind else { panic!("`{path}` is not a size") };
-        let bytes = self.bytes(path, &node, kind, units::size)?;
+        let bytes = self.bytes(path, node, kind, units::size)?;
         if (min..=max).contains(&bytes) && bytes % multiple == 0 {
             return Some(bytes);
         }
-        self.out_of_range(path, &node, kind);
+        self.out_of_range(path, node, kind);
         None
     }
 
@@ -449,9 +476,7 @@ impl<'a> Reader<'a> {
         let mut sound = true;
         for parameter in given {
             match self.parameter(path, choice, parameter) {
-                Some((name, value)) => {
-                    selection.params.iter_mut().filter(|(param, _)| *param == name).for_each(|param| param.1 = value)
-                }
+                Some((name, value)) => selection.set(name, value),
                 None => sound = false,
             }
         }
@@ -472,7 +497,7 @@ impl<'a> Reader<'a> {
         self.problem(&second.place, title, format!("expected one name, with its parameters under it{example}"));
     }
 
-    fn parameter(&mut self, path: &str, choice: &'static Choice, entry: &Entry) -> Option<(&'static str, f64)> {
+    fn parameter(&mut self, path: &str, choice: &'static Choice, entry: &Entry) -> Option<(&'static str, ParamValue)> {
         let full = format!("{path}.{}", choice.name);
         let Some(param) = choice.params.iter().find(|param| param.name == entry.key) else {
             if self.problems.pass_over() {
@@ -489,54 +514,22 @@ impl<'a> Reader<'a> {
             return None;
         };
         let full = format!("{full}.{}", param.name);
-        let value = match param.kind {
-            ParamKind::Number | ParamKind::Whole => self.numeric(&full, param, &entry.node),
-            ParamKind::Size => self.sized(&full, param, &entry.node),
-            ParamKind::Time => self.timed(&full, param, &entry.node),
-            ParamKind::Word(words) => self.worded(&full, param, words, &entry.node),
-        };
-        value.map(|value| (param.name, value))
+        let value = self.value_of(&full, param, &entry.node)?;
+        Some((param.name, value))
     }
 
-    fn numeric(&mut self, full: &str, param: &Param, node: &Node) -> Option<f64> {
-        let value = as_number(node).filter(|value| param.accepts(*value));
-        if value.is_none() {
-            let what = if as_number(node).is_some() { "is out of range" } else { "has a value of the wrong type" };
-            let label = format!("found {}; expected {}", node.found(), parameter_range(param));
-            let diagnostic = Diagnostic::new(format!("`{full}` {what}")).at(&node.place).label(label);
-            self.problems.push(diagnostic.maybe_hint(without_quotes(node)));
+    fn value_of(&mut self, full: &str, param: &Param, node: &Node) -> Option<ParamValue> {
+        let kind = kind_of(param);
+        match param.kind {
+            ParamKind::Integer { .. } => {
+                self.count_of(full, node, kind).and_then(|count| u32::try_from(count).ok()).map(ParamValue::Integer)
+            }
+            ParamKind::Number { .. } => self.number_of(full, node, kind).map(ParamValue::Number),
+            ParamKind::Flag { .. } => self.flag_of(full, node, kind).map(ParamValue::Flag),
+            ParamKind::Word(_) => self.name_of(full, node, kind).map(ParamValue::Word),
+            ParamKind::Size { .. } => self.size_of(full, node, kind).map(ParamValue::Size),
+            ParamKind::Time { .. } => self.time_of(full, node, kind).map(ParamValue::Time),
         }
-        value
-    }
-
-    fn sized(&mut self, full: &str, param: &Param, node: &Node) -> Option<f64> {
-        let kind = Kind::Size { min: param.min as u64, max: param.max as u64, multiple: 1 };
-        let value = self.bytes(full, node, kind, units::size)? as f64;
-        if !param.accepts(value) {
-            self.out_of_range(full, node, kind);
-            return None;
-        }
-        Some(value)
-    }
-
-    fn timed(&mut self, full: &str, param: &Param, node: &Node) -> Option<f64> {
-        let kind = Kind::Time { min: param.min as u64, max: param.max as u64 };
-        self.time_of(full, node, kind).map(|time| time.0 as f64)
-    }
-
-    fn worded(&mut self, full: &str, param: &Param, words: &'static [&'static str], node: &Node) -> Option<f64> {
-        let given = match &node.value {
-            Value::String(text) => Some(text.as_str()),
-            _ => None,
-        };
-        let place = given.and_then(|given| words.iter().position(|word| *word == given));
-        if place.is_none() {
-            let label = format!("found {}; expected {}", node.found(), parameter_range(param));
-            let hint = given.and_then(|given| did_you_mean(given, words.iter().copied()));
-            let diagnostic = Diagnostic::new(format!("`{full}` has no such value")).at(&node.place).label(label);
-            self.problems.push(diagnostic.maybe_hint(hint));
-        }
-        place.map(|place| place as f64)
     }
 
     /// The value of a key whose meaning is its caller's business.
@@ -559,6 +552,20 @@ fn without_quotes(node: &Node) -> Option<String> {
     (meant && node.place.span.is_some()).then(|| format!("write {} without quotes", clean(text)))
 }
 
+/// A hint for a whole number with decimals, and for a truth value that was written as a number.
+fn respelt(node: &Node, kind: Kind) -> Option<String> {
+    match (&node.value, kind) {
+        (Value::Integer(Some(0)), Kind::Bool) => Some("write `false`".into()),
+        (Value::Integer(Some(1)), Kind::Bool) => Some("write `true`".into()),
+        (Value::Float(number), Kind::Count { min, max })
+            if number.fract() == 0.0 && (min as f64..=max as f64).contains(number) =>
+        {
+            Some(format!("write `{number}`"))
+        }
+        _ => None,
+    }
+}
+
 fn as_number(node: &Node) -> Option<f64> {
     match node.value {
         Value::Float(number) => Some(number),
@@ -567,14 +574,15 @@ fn as_number(node: &Node) -> Option<f64> {
     }
 }
 
-/// The range of a parameter in words.
-pub(crate) fn parameter_range(param: &Param) -> String {
+/// What a parameter takes, as the kind of a key: both are read alike.
+pub(crate) fn kind_of(param: &Param) -> Kind {
     match param.kind {
-        ParamKind::Number => format!("a number from {} to {}", param.min, param.max),
-        ParamKind::Whole => format!("a whole number from {} to {}", param.min, param.max),
-        ParamKind::Size => size_range(param.min as u64, param.max as u64, 1),
-        ParamKind::Time => time_range("a time", param.min as u64, param.max as u64),
-        ParamKind::Word(words) => format!("one of {}", list(words)),
+        ParamKind::Integer { min, max, .. } => Kind::Count { min: min.into(), max: max.into() },
+        ParamKind::Number { min, max, .. } => Kind::Number { min, max, above: false },
+        ParamKind::Flag { .. } => Kind::Bool,
+        ParamKind::Word(words) => Kind::Name(words),
+        ParamKind::Size { min, max, .. } => Kind::Size { min, max, multiple: 1 },
+        ParamKind::Time { min, max, .. } => Kind::Time { min: min.0, max: max.0 },
     }
 }
 
@@ -582,9 +590,8 @@ fn parameters(path: &str, choice: &Choice) -> String {
     match choice.params {
         [] => format!("no parameters: `{} = \"{}\"`", path.rsplit('.').next().unwrap_or(path), choice.name),
         params => {
-            let given = |param: &Param| {
-                format!("`{path}.{}.{} = {}`", choice.name, param.name, parameter(param, param.default))
-            };
+            let given =
+                |param: &Param| format!("`{path}.{}.{} = {}`", choice.name, param.name, parameter(param.default()));
             params.iter().map(given).collect::<Vec<_>>().join(", ")
         }
     }

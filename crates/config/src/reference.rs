@@ -8,7 +8,7 @@ use crate::Registry;
 use crate::keys::{Key, Kind, SECTIONS, keys};
 use crate::presets::PRESETS;
 use crate::print::parameter;
-use crate::reader::{expected, parameter_range};
+use crate::reader::{expected, kind_of};
 
 const HEAD: &str = "\
 # Configuration reference
@@ -96,7 +96,7 @@ fn choices_of(page: &mut String, key: &Key, choices: &[Choice]) {
             .params
             .iter()
             .map(|param| {
-                format!("`{}` = {}: {} ({})", param.name, default_of(param), param.doc, parameter_range(param))
+                format!("`{}` = {}: {} ({})", param.name, default_of(param), param.doc, expected(kind_of(param)))
             })
             .collect();
         let _ = writeln!(page, "| {} | {} | {} |", names.join(" "), cell(group[0].doc), cell(&params.join("; ")));
@@ -104,7 +104,7 @@ fn choices_of(page: &mut String, key: &Key, choices: &[Choice]) {
 }
 
 fn default_of(param: &Param) -> String {
-    parameter(param, param.default).to_string()
+    parameter(param.default()).to_string()
 }
 
 /// Text inside a table.

@@ -226,10 +226,10 @@ fn wear(reader: &mut Reader<'_>) -> Option<Wear> {
 
 /// Shares of blocks are of all of them.
 fn shares(reader: &mut Reader<'_>, quality: Selection) -> Option<Selection> {
-    if quality.name != "shares" || quality.get("best") + quality.get("worst") <= 1.0 {
+    if quality.name != "shares" || quality.number("best") + quality.number("worst") <= 1.0 {
         return Some(quality);
     }
-    let (best, worst) = (quality.get("best"), quality.get("worst"));
+    let (best, worst) = (quality.number("best"), quality.number("worst"));
     let label = format!("best {best} and worst {worst}; expected shares that add up to 1 at most");
     reader.refuse("device.wear.quality", "the shares of best and worst blocks are more than all blocks", label);
     None

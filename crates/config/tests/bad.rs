@@ -271,6 +271,31 @@ fn choices() {
     );
 }
 
+/// A value of another type than the parameter's, and of its type but not in its range.
+#[test]
+fn parameters() {
+    let zipf = |z: &str| format!("[workload]\ngenerator.zipf.z = {z}\nvolume = \"1x\"\n");
+    let ftl = |param: &str, value: &str| format!("[ftl]\n{param} = {value}\n");
+    let mut cases = Vec::new();
+    for value in ["4.0", "true", "-4", "65537", "99999999999999999999", "[4]"] {
+        cases.push(ftl("victim.rga.d", value));
+    }
+    cases.extend(["\"0.9\"", "true", "-0.1", "nan"].map(zipf));
+    for value in ["1", "0", "2", "1.0", "\"true\"", "\"on\"", "{}"] {
+        cases.push(ftl("paired_page.gcmix.hold", value));
+    }
+    for value in ["\"Channel\"", "\"\"", "true", "[\"channel\"]"] {
+        cases.push(ftl("write_buffer.fifo.order", value));
+    }
+    for value in ["4096.5", "-1", "\"4us\"", "[]"] {
+        cases.push(ftl("write_buffer.fifo.size", value));
+    }
+    for value in ["5", "-5", "\"5\"", "\"5KiB\"", "[\"5us\"]"] {
+        cases.push(ftl("gc_schedule.background.idle", value));
+    }
+    check("parameters", &texts(&cases.iter().map(String::as_str).collect::<Vec<_>>()));
+}
+
 #[test]
 fn workloads_and_runs() {
     check(

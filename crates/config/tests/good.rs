@@ -122,17 +122,17 @@ fn the_binding_follows_the_allocation() {
 #[test]
 fn choices_replace_choices_and_their_parameters_add_up_on_one_layer() {
     assert_eq!(on("tbm", &["ftl.victim=greedy"]).ftl.get("victim").name, "greedy");
-    assert_eq!(on("tbm", &["ftl.victim.rga.d=4"]).ftl.get("victim").get("d"), 4.0);
-    assert_eq!(on("tbm", &["ftl.victim={ rga = { d = 5 } }"]).ftl.get("victim").get("d"), 5.0);
+    assert_eq!(on("tbm", &["ftl.victim.rga.d=4"]).ftl.get("victim").integer("d"), 4);
+    assert_eq!(on("tbm", &["ftl.victim={ rga = { d = 5 } }"]).ftl.get("victim").integer("d"), 5);
     let buffer = |sets: &[&str]| on("tbm", sets).ftl.get("write_buffer").clone();
     let given = buffer(&["ftl.write_buffer.fifo={ size = \"2MiB\", order = \"global\" }"]);
-    assert_eq!((given.get("size"), given.word("order")), (2_097_152.0, "global"));
+    assert_eq!((given.size("size"), given.word("order")), (2_097_152, "global"));
     assert_eq!(buffer(&["ftl.write_buffer.fifo.size=4096"]).word("order"), "channel");
     let below = text("preset = \"tbm\"\n[ftl]\nvictim.rga.d = 3\n");
-    assert_eq!(read(&below, &["ftl.victim=rga"], None).ftl.get("victim").get("d"), 10.0);
+    assert_eq!(read(&below, &["ftl.victim=rga"], None).ftl.get("victim").integer("d"), 10);
     let sets = ["workload.generator.hot-cold.data=0.2", "workload.generator.hot-cold.writes=0.7"];
     let Source::Generator(generator) = on("tbm", &sets).workload.source else { panic!("not a generator") };
-    assert_eq!(generator.pattern.params, [("data", 0.2), ("writes", 0.7)]);
+    assert_eq!(generator.pattern.params, [("data", 0.2.into()), ("writes", 0.7.into())]);
 }
 
 #[test]

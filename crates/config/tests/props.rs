@@ -2,7 +2,7 @@
 
 mod common;
 
-use base::{Cell, Duration, Multiplane, ProgramOrder, Selection};
+use base::{Cell, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Selection};
 use common::registry;
 use config::model::{
     BackwardsTime, Checks, Device, End, Executor, Ftl, Generator, Host, OutOfRange, Payload, Precondition, Replay,
@@ -78,7 +78,9 @@ prop_compose! {
         bands in proptest::collection::btree_map(0u32..=1_000_000, (0u32..=1000, 0u32..=1000, 0u32..=1000), 1..8),
     ) -> Wear {
         let mut quality = quality;
-        quality.params.iter_mut().for_each(|(_, share)| *share /= 2.0);
+        for param in quality.choice.params {
+            quality.set(param.name, (quality.number(param.name) / 2.0).into());
+        }
         let rows: Vec<(u32, u32, u32)> = bands
             .values()
             .map(|&(a, b, c)| (a.max(b).max(c), a.max(b).min(a.max(c)).min(b.max(c)), a.min(b).min(c)))
@@ -145,14 +147,26 @@ prop_compose! {
     }
 }
 
+/// The value so far from the smallest to the largest.
+fn param_value(kind: ParamKind, at: f64) -> ParamValue {
+    let between = |min: u64, max: u64| min + (at * (max - min) as f64) as u64;
+    match kind {
+        ParamKind::Integer { min, max, .. } => ParamValue::Integer(between(min.into(), max.into()) as u32),
+        ParamKind::Number { min, max, .. } => ParamValue::Number(min + at * (max - min)),
+        ParamKind::Flag { .. } => ParamValue::Flag(at < 0.5),
+        ParamKind::Word(words) => ParamValue::Word(words[(at * words.len() as f64) as usize]),
+        ParamKind::Size { min, max, .. } => ParamValue::Size(between(min, max)),
+        ParamKind::Time { min, max, .. } => ParamValue::Time(Duration(between(min.0, max.0))),
+    }
+}
+
 /// A choice of the table, its parameters anywhere in their ranges.
 fn selection(choices: &'static [base::Choice]) -> impl Strategy<Value = Selection> {
     (0..choices.len(), proptest::collection::vec(0.0f64..1.0, 4)).prop_map(|(which, at)| {
         let choice = &choices[which];
         let mut selection = Selection::default_of(choice);
-        for ((value, param), at) in selection.params.iter_mut().zip(choice.params).zip(at) {
-            let drawn = param.min + at * (param.max - param.min);
-            value.1 = if param.kind == base::ParamKind::Number { drawn } else { drawn.round() };
+        for (param, at) in choice.params.iter().zip(at) {
+            selection.set(param.name, param_value(param.kind, at));
         }
         selection
     })

@@ -23,10 +23,7 @@ const NONE: u32 = u32::MAX;
 const PARAMS: &[Param] = &[
     Param {
         name: "size",
-        default: 2_097_152.0,
-        min: 512.0,
-        max: 1_099_511_627_776.0,
-        kind: ParamKind::Size,
+        kind: ParamKind::Size { default: 2_097_152, min: 512, max: 1_099_511_627_776 },
         doc: "Bytes of the buffer; whole pages, and no more than the user capacity.",
     },
     Param::word(
@@ -80,7 +77,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
             format!("set `run.executor = \"timed\"`, or `write_buffer.{}.flush = \"full\"`", selection.name),
         );
     }
-    let (size, page) = (selection.get("size") as u64, crate::gang::page_size(config));
+    let (size, page) = (selection.size("size"), crate::gang::page_size(config));
     let (print, pages) = (config::print_size, crate::gang::pages_in_words(config));
     if size % page != 0 || size == 0 {
         let below = size / page * page;
@@ -105,7 +102,7 @@ pub(crate) fn bytes(config: &Config, user_pages: u64, planes: u32) -> u64 {
     if selection.name == "none" {
         return 0;
     }
-    let places = selection.get("size") as u64 / crate::gang::page_size(config) + u64::from(planes);
+    let places = selection.size("size") / crate::gang::page_size(config) + u64::from(planes);
     places * (size_of::<Page>() + size_of::<u32>()) as u64 + FlatArray::bytes(user_pages)
 }
 
@@ -355,7 +352,7 @@ pub(crate) struct Buffer {
 impl Buffer {
     /// The buffer that was chosen.
     fn new(selection: &Selection, lanes: Lanes, user_pages: u32, shape: Shape) -> std::io::Result<Buffer> {
-        let capacity = (selection.get("size") as u64 / lanes.page_size()) as u32;
+        let capacity = (selection.size("size") / lanes.page_size()) as u32;
         assert!(capacity > 0, "a buffer holds a page");
         let Shape { queues, channels, planes } = shape;
         let releases_early = selection.word("release") == "transferred";
@@ -669,6 +666,7 @@ impl Buffer {
 
 #[cfg(test)]
 mod tests {
+    use base::ParamValue;
     use engine::Stream;
 
     use super::*;
@@ -692,11 +690,9 @@ mod tests {
     }
 
     impl Model {
-        fn new(policy: &str, params: [(&'static str, f64); 3]) -> Model {
+        fn new(policy: &str, params: [(&'static str, ParamValue); 3]) -> Model {
             let mut selection = Selection::default_of(SEAM.find(policy).expect("a choice"));
-            for (name, value) in params {
-                selection.params.iter_mut().find(|(key, _)| *key == name).expect("a parameter").1 = value;
-            }
+            params.iter().for_each(|(name, value)| selection.set(name, *value));
             let shape = Shape { queues: QUEUES, channels: vec![0, 1, 1], planes: QUEUES };
             let mut buffer = Buffer::new(&selection, Lanes::new(LANES, 512), LPNS, shape).expect("memory");
             buffer.flushing = true;
@@ -796,13 +792,13 @@ mod tests {
         for seed in 0..400u64 {
             let mut random = Stream::new(seed, "buffer");
             let capacity = 1 + random.below(5);
-            let release = (seed % 2) as f64;
             let params = [
-                ("size", (capacity * u64::from(LANES) * 512) as f64),
-                ("order", (seed / 2 % 2) as f64),
-                ("release", release),
+                ("size", ParamValue::Size(capacity * u64::from(LANES) * 512)),
+                ("order", ["channel", "global"][(seed / 2 % 2) as usize].into()),
+                ("release", ["programmed", "transferred"][(seed % 2) as usize].into()),
             ];
-            let mut model = Model::new(["fifo", "lru"][(seed / 4 % 2) as usize], params);
+            let policies = &SEAM.choices[1..];
+            let mut model = Model::new(policies[seed as usize / 4 % policies.len()].name, params);
             for _ in 0..400 {
                 model.step(&mut random);
                 model.check();

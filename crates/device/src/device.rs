@@ -1,6 +1,6 @@
 //! The parts that both executors share: the FTL, the array, the figures, and what tests know of the data.
 
-use base::{Cause, Duration, Geometry, Instant, Lpn, OpKind, Ppn};
+use base::{Cause, Dimensions, Duration, Geometry, Instant, Lpn, OpKind, Ppn};
 use config::Config;
 use config::model::{Checks, Payload};
 use ftl::{Array, Erasure, Ftl, Group, Holds, How, MapPlace, OutOfMemory, Placed, Policies, Source};
@@ -568,16 +568,16 @@ pub(crate) fn count_collection(counters: &mut metrics::Counters, erasure: Erasur
 /// The device's shape under a configuration, as the FTL sees it: what is in step is one part with wider pages.
 pub(crate) fn geometry(config: &Config) -> Geometry {
     let (device, in_step) = (&config.device, config.in_step());
-    Geometry::new(
-        device.channels / in_step.channels,
-        device.chips_per_channel,
-        device.dies_per_chip,
-        device.planes_per_die / in_step.planes,
-        device.blocks_per_plane,
-        device.pages_per_block,
-        device.page_size * in_step.lanes(),
-        if config.ftl.get("reclaim_unit").name == "twin" { device.planes_per_die } else { 1 },
-    )
+    Geometry::new(Dimensions {
+        channels: device.channels / in_step.channels,
+        chips_per_channel: device.chips_per_channel,
+        dies_per_chip: device.dies_per_chip,
+        planes_per_die: device.planes_per_die / in_step.planes,
+        blocks_per_plane: device.blocks_per_plane,
+        pages_per_block: device.pages_per_block,
+        page_size: device.page_size * in_step.lanes(),
+        unit_width: if config.ftl.get("reclaim_unit").name == "twin" { device.planes_per_die } else { 1 },
+    })
 }
 
 /// Time that a block's pages take one after the other.
@@ -666,11 +666,11 @@ mod canary {
 
     /// The whole state, maps and all.
     fn saved(device: &Device) -> ftl::Saved<'static> {
-        device.ftl.save().into_owned()
+        device.ftl.save().expect("page mapping").into_owned()
     }
 
     fn restore(config: &Config, device: &mut Device, saved: ftl::Saved<'static>) {
-        device.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies(config), config.run.seed).unwrap();
+        device.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies(config), config.run.seed).unwrap().unwrap();
     }
 
     /// Changes the FTL's saved state behind its back.

@@ -1,23 +1,11 @@
-//! Which devices and policies a map in flash (DFTL) can have.
+//! What a map in flash (DFTL) cannot be exposed to.
 
 use config::Config;
-use config::model::Precondition;
 
-use crate::{Refusal, RunError, device};
-
-/// Why a state cannot be saved or loaded.
-const NO_STATES: &str = "keeps a cached mapping table that a device state does not hold";
+use crate::RunError;
 
 fn is_dftl(config: &Config) -> bool {
     config.ftl.get("mapping").name == "dftl"
-}
-
-/// Refuses to save a state that would not be whole.
-pub(crate) fn check_saved(config: &Config) -> Result<(), RunError> {
-    if !is_dftl(config) {
-        return Ok(());
-    }
-    Err(RunError::Input(format!("no state can be saved under `ftl.mapping = \"dftl\"`, which {NO_STATES}")))
 }
 
 /// Refuses faults, from which this mapping cannot recover.
@@ -30,65 +18,4 @@ pub(crate) fn check_faults(config: &Config) -> Result<(), RunError> {
          nor found again after a restart"
             .into(),
     ))
-}
-
-/// Refuses what cannot work together, with the reason.
-pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
-    if !is_dftl(config) {
-        return Ok(());
-    }
-    let refuse = |message: &str, help: &str| {
-        Err(Refusal { key: "ftl.mapping", message: format!("`dftl` {message}"), help: help.into() })
-    };
-    let chosen = |key: &str| config.ftl.get(key).name;
-    if ftl::allocation::is_dynamic(chosen("allocation")) && chosen("gc_schedule") != "threshold" {
-        return refuse(
-            "has collections wait for map entries on other planes under a dynamic allocation, and one ahead of need has to \
-             be put down at any time",
-            "use a static allocation order, for instance `ftl.allocation = \"CWDP\"`, or `ftl.gc_schedule = \"threshold\"`",
-        );
-    }
-    match chosen("paired_page") {
-        "gcmix" | "gcmix-adaptive" => {
-            return refuse(
-                "updates the map in flash when a victim is empty, and GCMix empties it page by page over many host writes",
-                "use another `ftl.paired_page`, for instance `lsb-backup`, or `ftl.mapping = \"page\"`",
-            );
-        }
-        "slc-buffer" => {
-            return refuse(
-                "has no room for the updates of translation pages while an SLC buffer is merged",
-                "use another `ftl.paired_page`, for instance `lsb-backup`, or `ftl.mapping = \"page\"`",
-            );
-        }
-        _ => {}
-    }
-    if matches!(config.run.precondition, Precondition::State { .. }) {
-        return refuse(NO_STATES, "age the device by `sequential`, `random` or `steady`");
-    }
-    let geometry = device::geometry(config);
-    let bytes = config.ftl.get("mapping").get("cache") as u64;
-    if ftl::dftl::cached_entries(&geometry, bytes) < u64::from(ftl::dftl::LEAST_ENTRIES) {
-        let (domains, entry) = (geometry.domains(), ftl::dftl::CACHED_ENTRY_BYTES);
-        let parts = if geometry.unit_width > 1 { "dies" } else { "planes" };
-        let least = u64::from(domains) * u64::from(ftl::dftl::LEAST_ENTRIES * entry);
-        return Err(Refusal {
-            key: "ftl.mapping",
-            message: format!(
-                "a cached mapping table of {} has not {} entries of {entry} bytes for each of {domains} {parts}",
-                config::print_size(bytes),
-                ftl::dftl::LEAST_ENTRIES
-            ),
-            help: format!("set `mapping.dftl.cache` to \"{}\" or more", config::print_size(least)),
-        });
-    }
-    Ok(())
-}
-
-/// What a plane holds besides user data and free blocks, for the text about user spaces that are too large.
-pub(crate) fn in_words(config: &Config) -> String {
-    // One is being filled with translation pages.
-    let apart = ftl::allocation::is_dynamic(config.ftl.get("allocation").name);
-    let more = ftl::dftl::RESERVE + 1 + if apart { ftl::dftl::RESERVE_APART } else { 0 };
-    if is_dftl(config) { format!(", and {more} more and the translation pages,") } else { String::new() }
 }

@@ -5,7 +5,7 @@
 //! channels or planes: [`crate::device::geometry`] folds its shape, `Timing::new` its times, and nothing else of the
 //! device knows. What a user sees is unfolded again: counts by [`metrics::Counters::physical`], blocks here.
 
-use base::{Geometry, InStep, Multiplane};
+use base::{Dimensions, Geometry, InStep, Multiplane};
 use config::Config;
 
 use crate::Refusal;
@@ -72,16 +72,16 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
 /// The device's shape as it is built, in single blocks.
 pub(crate) fn physical(config: &Config) -> Geometry {
     let device = &config.device;
-    Geometry::new(
-        device.channels,
-        device.chips_per_channel,
-        device.dies_per_chip,
-        device.planes_per_die,
-        device.blocks_per_plane,
-        device.pages_per_block,
-        device.page_size,
-        1,
-    )
+    Geometry::new(Dimensions {
+        channels: device.channels,
+        chips_per_channel: device.chips_per_channel,
+        dies_per_chip: device.dies_per_chip,
+        planes_per_die: device.planes_per_die,
+        blocks_per_plane: device.blocks_per_plane,
+        pages_per_block: device.pages_per_block,
+        page_size: device.page_size,
+        unit_width: 1,
+    })
 }
 
 /// By block of the device as it is built, what is known of the block or the superblock that it belongs to.

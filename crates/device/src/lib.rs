@@ -12,7 +12,6 @@ mod gang;
 mod hybrid;
 pub mod memory;
 mod pages;
-mod paired;
 mod policy;
 mod precondition;
 mod restart;
@@ -28,7 +27,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use base::{Instant, Request, Seam};
-use config::model::Executor;
+use config::model::{Executor, Precondition, Source};
 use config::{Config, Diagnostics, Loaded};
 use files::{Interrupt, Output};
 use metrics::{Counters, Locality, Progress, Report, Stopwatch, Table, Timeline, Wear};
@@ -149,18 +148,15 @@ pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result
 pub fn check(config: &Config) -> Result<(), Refusal> {
     check_twin(config)?;
     gang::check(config)?;
-    paired::check(config)?;
+    check_ftl(config)?;
     buffer::check(config)?;
-    hybrid::check(config)?;
-    dftl::check(config)?;
     schedule::check(config)?;
-    wear::check(config)?;
     let capacity = config.device.user_capacity;
     let largest = largest_user_capacity(config);
     if capacity <= largest {
         return Ok(());
     }
-    let free = config.ftl.get("gc_schedule").get("free_blocks");
+    let free = config.ftl.get("gc_schedule").integer("free_blocks");
     if largest == 0 {
         return Err(Refusal {
             key: "ftl.gc_schedule",
@@ -178,11 +174,9 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             size(capacity)
         ),
         help: format!(
-            "with {free} blocks held free{}{}{} in each plane of {}, `user_capacity` can be at most {}, which is \
+            "with {free} blocks held free{} in each plane of {}, `user_capacity` can be at most {}, which is \
              `over_provisioning` = {:.6} (spare ÷ user); near that limit write amplification is enormous",
-            hybrid::log_in_words(config),
-            dftl::in_words(config),
-            wear::in_words(config),
+            ftl::besides_in_words(&device::geometry(config), &device::policies(config)),
             config.device.blocks_per_plane,
             size(largest),
             (smallest * 1e6).ceil() / 1e6
@@ -195,6 +189,24 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
 pub fn largest_user_capacity(config: &Config) -> u64 {
     let largest = ftl::largest_user_pages(&device::geometry(config), &device::policies(config));
     largest * gang::page_size(config)
+}
+
+/// What the FTL has a say in.
+fn check_ftl(config: &Config) -> Result<(), Refusal> {
+    let comes_at_once = match &config.workload.source {
+        Source::Generator(generator) => generator.interval.ns() == 0 && generator.idle_for.ns() == 0,
+        Source::Trace { .. } => false,
+    };
+    let setup = ftl::Setup {
+        policies: &device::policies(config),
+        geometry: &device::geometry(config),
+        user_pages: config.device.user_capacity / gang::page_size(config),
+        from_state: matches!(config.run.precondition, Precondition::State { .. }),
+        stands_still: config.run.executor == Executor::Count && comes_at_once,
+        hears_of_buffer: config.run.executor == Executor::Timed && config.ftl.get("write_buffer").name != "none",
+        print_size: config::print_size,
+    };
+    ftl::check(&setup).map_err(|ftl::Refusal { key, message, help }| Refusal { key, message, help })
 }
 
 /// Twin blocks need what makes twins of blocks.
@@ -235,10 +247,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     check(config).map_err(|refusal| RunError::Input(refusal.to_string()))?;
     memory::check(config, options.save_state.is_some()).map_err(|refusal| RunError::Input(refusal.to_string()))?;
     if options.save_state.is_some() {
-        paired::check_saved(config)?;
         hybrid::check_saved(config)?;
-        dftl::check_saved(config)?;
-        wear::check_saved(config)?;
     }
     check_places(options)?;
     let timed = config.run.executor == Executor::Timed;

@@ -1,7 +1,7 @@
 //! How much memory a configuration takes, and whether there is as much: said before anything is allocated. The figures
 //! are those of the parts themselves, each beside its allocation.
 
-use base::Geometry;
+use base::{Geometry, ParamValue};
 use config::Config;
 use config::model::{Executor, Payload, Precondition, Source};
 pub use engine::memory::room;
@@ -92,9 +92,12 @@ fn of_executor(config: &Config, geometry: &Geometry) -> (u64, u64) {
 
 fn of_states(config: &Config, geometry: &Geometry, saves_state: bool) -> u64 {
     let payload = config.run.payload == Payload::Stamp;
-    let saved = if saves_state { state::bytes_to_save(geometry, payload) } else { 0 };
+    let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
+    let of_ftl = u64::from(geometry.units()) * 4 + ftl::bytes_of_state(geometry, user_pages, &policies(config));
+    let errors = if wear::is_in_force(config) { Nand::bytes_of_errors(geometry.pages()) } else { 0 };
+    let saved = if saves_state { of_ftl + state::bytes_to_save(geometry, payload) } else { 0 };
     match config.run.precondition {
-        Precondition::State { .. } => saved.max(state::bytes_to_load(geometry, payload)),
+        Precondition::State { .. } => saved.max(of_ftl + state::bytes_to_load(geometry, payload) + 2 * errors),
         _ => saved,
     }
 }
@@ -156,14 +159,14 @@ fn remedy(config: &Config, key: Key, fits: impl Fn(&Config) -> bool) -> String {
             "set `run.payload` to \"none\"".into()
         }
         Key::Cache => {
-            let most = most(config.ftl.get("mapping").get("cache") as u64, |cache| {
+            let most = most(config.ftl.get("mapping").size("cache"), |cache| {
                 fits(&changed(&|config| set(config, "mapping", "cache", cache)))
             });
             most.map_or_else(smaller, |cache| format!("`mapping.dftl.cache` can be at most {}", size(cache)))
         }
         Key::Buffer => {
             let page = gang::page_size(config);
-            let most = most(config.ftl.get("write_buffer").get("size") as u64 / page, |pages| {
+            let most = most(config.ftl.get("write_buffer").size("size") / page, |pages| {
                 fits(&changed(&|config| set(config, "write_buffer", "size", pages * page)))
             });
             most.map_or_else(smaller, |pages| format!("the write buffer can have at most {}", size(pages * page)))
@@ -189,8 +192,7 @@ fn smaller() -> String {
 
 fn set(config: &mut Config, seam: &str, param: &str, value: u64) {
     let seam = config.ftl.seams.iter_mut().find(|(key, _)| *key == seam);
-    let params = seam.into_iter().flat_map(|(_, selection)| &mut selection.params);
-    params.filter(|(name, _)| *name == param).for_each(|(_, old)| *old = value as f64);
+    seam.into_iter().for_each(|(_, selection)| selection.set(param, ParamValue::Size(value)));
 }
 
 /// The device with so many blocks per plane.

@@ -26,8 +26,8 @@ pub static SEAM: Seam =
 /// The age of work that nobody waits for.
 pub(crate) const NOT_URGENT: u64 = u64::MAX;
 
-/// How many waiting reads that do not fit a multi-plane read are passed over for one that does.
-const MAX_PASSED: usize = 64;
+/// How many waiting reads that do not fit a multi-plane read are skipped for one that does.
+const MAX_SKIPPED: usize = 64;
 
 /// The scheduler in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,12 +72,12 @@ impl Scheduler {
         self == Scheduler::Paq
     }
 
-    /// How many waiting reads that may not join a command are passed over in search of one that may.
+    /// How many waiting reads that may not join a command are skipped in search of one that may.
     #[inline]
-    pub(crate) fn passes_over(self) -> usize {
+    pub(crate) fn skips_at_most(self) -> usize {
         match self {
             Scheduler::Fifo => 0,
-            Scheduler::Paq => MAX_PASSED,
+            Scheduler::Paq => MAX_SKIPPED,
         }
     }
 }

@@ -6,10 +6,10 @@
 use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
-use base::{Geometry, Lpn};
+use base::{Geometry, Lpn, PageLayout};
 use config::Config;
 use files::{Input, Interrupt, Output};
-use ftl::Saved;
+use ftl::{Kept, Saved};
 use nand::Block;
 use serde::{Deserialize, Serialize};
 
@@ -17,11 +17,12 @@ use crate::RunError;
 use crate::device::{Device, policies};
 use crate::flash::Stamp;
 
-const MAGIC: &[u8; 8] = b"ftlabst3";
+const MAGIC: &[u8; 8] = b"ftlabst6";
 
 /// What states of all versions begin with.
 pub(crate) const BEGINNING: &[u8] = b"ftlabst";
 const NONE: u32 = u32::MAX;
+const NOT_ALIKE: &str = "the array is not filled as the map says";
 
 /// Bytes that a save takes beside the device: what the array remembers, as words.
 pub(crate) fn bytes_to_save(geometry: &Geometry, payload: bool) -> u64 {
@@ -58,12 +59,45 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         number("user_capacity", device.user_capacity),
         ("device.cell".into(), format!("{:?}", device.cell).to_lowercase()),
         ("device.program_order".into(), format!("{:?}", device.program_order).to_lowercase()),
-        choice("mapping"),
+        mapping(config),
         choice("allocation"),
         reclaim_unit(config),
         choice("separation"),
+        paired_page(config),
+        migration(config),
         ("run.payload".into(), format!("{:?}", config.run.payload).to_lowercase()),
     ]
+}
+
+/// The mapping, with the size of what a map in flash has in DRAM.
+fn mapping(config: &Config) -> (String, String) {
+    let mapping = config.ftl.get("mapping");
+    let value = match mapping.name {
+        "dftl" => format!("dftl with a cache of {}", config::print_size(mapping.size("cache"))),
+        name => name.into(),
+    };
+    ("ftl.mapping".into(), value)
+}
+
+/// The protection of paired pages, with what decides which units it keeps and for how long.
+fn paired_page(config: &Config) -> (String, String) {
+    let paired_page = config.ftl.get("paired_page");
+    let value = match paired_page.name {
+        name if !ftl::paired::keeps_track(name) => "a protection without blocks of its own".into(),
+        "slc-buffer" => format!("slc-buffer with blocks = {}", paired_page.integer("blocks")),
+        name @ ("gcmix" | "gcmix-adaptive") => format!("{name} with hold = {}", paired_page.flag("hold")),
+        name => name.into(),
+    };
+    ("ftl.paired_page".into(), value)
+}
+
+/// The migration, as far as it decides how blocks are filled: quotas by block have one active block each.
+fn migration(config: &Config) -> (String, String) {
+    let value = match ftl::migration::quota_classes(&policies(config)) {
+        0 => "no quotas by block".into(),
+        quotas => format!("{quotas} quotas by block"),
+    };
+    ("ftl.migration".into(), value)
 }
 
 /// The reclaim unit, with what is in step: that decides what a page is.
@@ -82,12 +116,14 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
     file.write_all(MAGIC)?;
     let mut out = zstd::Encoder::new(file, 1)?;
     out.include_checksum(true)?;
-    let saved = device.ftl.save();
+    let saved = device.ftl.save().ok_or_else(|| io::Error::other("this mapping has no states"))?;
     let header = Header { ftlab_version: env!("CARGO_PKG_VERSION").into(), fits: fits(config) };
     let header = serde_json::to_vec(&header)?;
     out.write_all(&(header.len() as u32).to_le_bytes())?;
     out.write_all(&header)?;
     let frontiers: Vec<u32> = saved.frontiers.iter().flat_map(|&(unit, slot)| [unit, slot]).collect();
+    let kept: Vec<u32> =
+        saved.kept.iter().flat_map(|kept| [kept.unit, u32::from(kept.is_aside), kept.filled]).collect();
     let nand = device.flash.nand();
     let blocks: Vec<u32> = nand
         .blocks()
@@ -99,8 +135,17 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
     let stamps: Vec<u32> = nand.stamps().iter().flat_map(|stamp| [(stamp >> 32) as u32, *stamp as u32]).collect();
     let spares: Vec<u32> =
         nand.spares().iter().flat_map(|spare| [96, 64, 32, 0].map(|shift| (spare >> shift) as u32)).collect();
-    let of_ftl = [&*saved.map, &*saved.reverse, &*saved.erases, &*saved.closed_at, &*frontiers];
-    for array in of_ftl.into_iter().chain([&*blocks, &reprogrammed, &lost, &stamps, &spares]) {
+    let of_ftl = [
+        &*saved.map,
+        &*saved.reverse,
+        &*saved.erases,
+        &*saved.closed_at,
+        &saved.filled_by,
+        &*frontiers,
+        &kept,
+        &saved.of_mechanisms,
+    ];
+    for array in of_ftl.into_iter().chain([&*blocks, &reprogrammed, &lost, nand.errors(), &stamps, &spares]) {
         out.write_all(&(array.len() as u64).to_le_bytes())?;
         write_words(&mut out, array)?;
     }
@@ -154,10 +199,13 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         }
     }
     let geometry = *device.ftl.geometry();
+    let user_pages = u64::from(device.ftl.user_pages());
     let shape = Shape {
         geometry,
-        user_pages: device.ftl.user_pages() as usize,
+        logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies(config))) as usize,
+        of_mechanisms: ftl::bytes_of_state(&geometry, user_pages, &policies(config)) / 4,
         streams: ftl::streams(&geometry, &policies(config)),
+        pages: PageLayout::new(config.device.cell, config.device.program_order, geometry.pages_per_block),
         stamps: device.flash.nand().stamps().len(),
         spares: device.flash.nand().spares().len(),
     };
@@ -172,16 +220,20 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
             return Err(damaged("a page number that does not exist"));
         }
         if !filled_alike(&saved, &array.blocks, &shape) {
-            return Err(damaged("the array is not filled as the map says"));
+            return Err(damaged(NOT_ALIKE));
         }
         of_array = Some(array);
         Ok(saved)
     };
-    device.ftl.restore(read, &policies(config), config.run.seed)?;
+    let restored = device.ftl.restore(read, &policies(config), config.run.seed)?;
+    restored.map_err(|problem| damaged(&problem))?;
     device.flash.nand_mut().restore(of_array.expect("read with the rest")).map_err(damaged)?;
+    if !marked_alike(device) {
+        return Err(damaged(NOT_ALIKE));
+    }
     // What is programmed was compared above.
     device.ftl.check(&|_| true).map_err(|problem| damaged(&problem))?;
-    if !in_place(device) {
+    if !in_place(device) || !translation_pages_in_place(device, &shape) {
         return Err(damaged("a page that is not its own"));
     }
     device.trust_array();
@@ -191,8 +243,13 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
 /// What the arrays of a state have to fit.
 struct Shape {
     geometry: Geometry,
-    user_pages: usize,
+    /// Those of the host, and behind them those of a map in flash.
+    logical_pages: usize,
+    /// The most words that mechanisms have of their own.
+    of_mechanisms: u64,
     streams: usize,
+    /// Of a block.
+    pages: PageLayout,
     stamps: usize,
     spares: usize,
 }
@@ -210,29 +267,42 @@ fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, 
     let geometry = &shape.geometry;
     let units = geometry.units() as usize;
     let saved = Saved {
-        map: read_words(input, shape.user_pages)?.into(),
+        map: read_words(input, shape.logical_pages)?.into(),
         reverse: read_words(input, geometry.pages() as usize)?.into(),
         erases: read_words(input, units)?.into(),
         closed_at: read_words(input, units)?.into(),
+        filled_by: read_words(input, units)?,
         frontiers: pairs(&read_words(input, geometry.domains() as usize * shape.streams * 2)?),
+        kept: kept(&read_words_up_to(input, units as u64 * 3)?)?,
+        of_mechanisms: read_words_up_to(input, shape.of_mechanisms)?,
     };
     let blocks = read_words(input, geometry.blocks() as usize * 4)?
         .chunks_exact(4)
         .map(|words| Block::from_saved(words[0], words[1], u16::try_from(words[2]).ok()?, u8::try_from(words[3]).ok()?))
         .collect::<Option<Vec<Block>>>()?;
     let pages = geometry.pages();
-    let reprogrammed = pairs(&read_words_up_to(input, pages * 2)?);
-    let lost = pairs(&read_words_up_to(input, pages * 2)?);
+    let reprogrammed = pairs_up_to(input, pages * 2)?;
+    let lost = pairs_up_to(input, pages * 2)?;
+    let errors = read_words_up_to(input, pages)?;
     let stamps = read_words(input, shape.stamps * 2)?;
     let stamps = pairs(&stamps).iter().map(|&(high, low)| u64::from(high) << 32 | u64::from(low)).collect();
     let spares = read_words(input, shape.spares * 4)?;
     let spare = |words: &[u32]| words.iter().fold(0, |spare, &word| spare << 32 | u128::from(word));
     let spares = spares.chunks_exact(4).map(spare).collect();
-    Some((saved, nand::Saved { blocks, reprogrammed, lost, stamps, spares }))
+    Some((saved, nand::Saved { blocks, reprogrammed, lost, errors, stamps, spares }))
 }
 
 fn pairs(words: &[u32]) -> Vec<(u32, u32)> {
     words.chunks_exact(2).map(|pair| (pair[0], pair[1])).collect()
+}
+
+/// The units that mechanisms keep; nothing if the words mean nothing.
+fn kept(words: &[u32]) -> Option<Vec<Kept>> {
+    let kept = |words: &[u32]| match *words {
+        [unit, is_aside @ (0 | 1), filled] => Some(Kept { unit, is_aside: is_aside == 1, filled }),
+        _ => None,
+    };
+    words.chunks(3).map(kept).collect()
 }
 
 /// An array of exactly that length.
@@ -248,10 +318,16 @@ fn read_words(input: &mut impl Read, length: usize) -> Option<Vec<u32>> {
     Some(words)
 }
 
-/// An array of pairs, of whatever length is announced; memory is taken for what is there, not for what is announced.
+/// An array of pairs, as [`read_words_up_to`] reads one of words.
+fn pairs_up_to(input: &mut impl Read, most: u64) -> Option<Vec<(u32, u32)>> {
+    let words = read_words_up_to(input, most)?;
+    words.len().is_multiple_of(2).then(|| pairs(&words))
+}
+
+/// An array of whatever length is announced; memory is taken for what is there, not for what is announced.
 fn read_words_up_to(input: &mut impl Read, most: u64) -> Option<Vec<u32>> {
     let length = read_length(input)?;
-    if length > most || !length.is_multiple_of(2) {
+    if length > most {
         return None;
     }
     let mut bytes = Vec::new();
@@ -280,7 +356,14 @@ fn plausible(saved: &Saved<'_>, shape: &Shape) -> bool {
                 && saved.closed_at[unit as usize] == 0
                 && open.insert(unit)
     });
-    below(&saved.map, geometry.pages()) && below(&saved.reverse, saved.map.len() as u64) && frontiers
+    let kept = saved
+        .kept
+        .iter()
+        .all(|kept| kept.unit < geometry.units() && kept.filled <= geometry.unit_slots() && open.insert(kept.unit));
+    kept && below(&saved.map, geometry.pages())
+        && below(&saved.reverse, saved.map.len() as u64)
+        && frontiers
+        && saved.filled_by.iter().all(|&stream| (stream as usize) < streams)
 }
 
 /// Whether the array is filled as the FTL thinks, with counts that a device can reach, and free units where
@@ -298,20 +381,40 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
         // The first stream's frontier counts as one of the two; others are no help to every page of the host.
         spare[index / shape.streams] -= u32::from(index % shape.streams > 0);
     }
+    for kept in &saved.kept {
+        filled[kept.unit as usize] = kept.filled;
+    }
+    let is_lsb = |page: u32| page == geometry.pages_per_block || shape.pages.page_type(page).0 == 0;
     let alike = (0..geometry.units()).all(|unit| {
         (0..geometry.unit_width).all(|lane| {
             let block = blocks[geometry.block_of(unit, lane) as usize];
-            let pages = (filled[unit as usize] + geometry.unit_width - 1 - lane) / geometry.unit_width;
-            // Blocks do not go bad while a device is aged, and nothing but a cut of the power tears them. A block
-            // of LSB pages has to be closed: the FTL would go on with, or begin, an ordinary one.
-            let is_closed = saved.closed_at[unit as usize] != 0;
-            let usable = !block.is_bad() && !block.is_torn() && (is_closed || !block.is_lsb_only());
+            let filled = filled[unit as usize];
+            let mut pages = (filled + geometry.unit_width - 1 - lane) / geometry.unit_width;
+            // Blocks do not go bad while a device is aged, and nothing but a cut of the power tears them.
+            let mut usable = !block.is_bad() && !block.is_torn();
+            if block.is_lsb_only() {
+                // Upper pages are passed over by both.
+                usable &= is_lsb(filled / geometry.unit_width);
+                pages = (pages..).find(|&page| is_lsb(page)).expect("the end, if no other");
+            }
             usable && u32::from(block.next_page) == pages && block.erases == saved.erases[unit as usize]
         })
     });
     let reached = |&count: &u32| count < u32::MAX / 2;
     let counts = saved.closed_at.iter().chain(saved.erases.iter()).all(reached);
     alike && counts && blocks.iter().all(|block| reached(&block.reads)) && spare.iter().all(|&units| units >= 2)
+}
+
+/// Whether just the blocks of units that use their LSB pages only are marked as such, from their first page on.
+fn marked_alike(device: &Device) -> bool {
+    let (ftl, nand) = (&device.ftl, device.flash.nand());
+    let geometry = ftl.geometry();
+    (0..geometry.units()).all(|unit| {
+        (0..geometry.unit_width).all(|lane| {
+            let block = nand.blocks()[geometry.block_of(unit, lane) as usize];
+            block.is_lsb_only() == (ftl.is_lsb_only(unit) && block.next_page > 0)
+        })
+    })
 }
 
 /// Whether every page is where the allocation may have put it, and stores what the map says.
@@ -330,6 +433,15 @@ fn in_place(device: &Device) -> bool {
         allowed
             && nand.holds_data(place.block, place.page)
             && stored.is_none_or(|stamp| stamp.lpn == lpn && (1..u32::MAX / 2).contains(&stamp.version))
+    })
+}
+
+/// Whether every page of a map in flash can be read.
+fn translation_pages_in_place(device: &Device, shape: &Shape) -> bool {
+    let (ftl, nand) = (&device.ftl, device.flash.nand());
+    (ftl.user_pages()..shape.logical_pages as u32).filter_map(|lpn| ftl.lookup(Lpn(lpn))).all(|at| {
+        let place = ftl.geometry().place(at);
+        nand.holds_data(place.block, place.page)
     })
 }
 

@@ -2,6 +2,7 @@
 
 mod common;
 
+use base::ParamValue;
 use common::*;
 use config::Config;
 use config::model::*;
@@ -32,12 +33,7 @@ fn static_allocations_agree_exactly() {
     std::fs::create_dir_all(&directory).unwrap();
     for seed in 0..1000 {
         let mut config = random_config(seed + 3_000_000);
-        let unit = config.ftl.get("reclaim_unit");
-        let looks_at_neighbours = unit.name == "twin" && unit.get("neighbours") > 0.0;
-        let looks_at_time = ["F", "D", "F2"].contains(&config.ftl.get("allocation").name)
-            || looks_at_neighbours
-            || config.ftl.get("paired_page").name == "gcmix-adaptive";
-        if looks_at_time {
+        if looks_at_time(&config) {
             continue;
         }
         choose(&mut config.ftl, "write_buffer", "none", &[]);
@@ -92,10 +88,10 @@ fn whole_pages(seed: u64, config: &Config) -> TraceFile {
 
 #[test]
 fn dynamic_allocations_agree_on_average() {
-    // F, D and F2 look at time, so single pages differ, and so does the write amplification by a few percent:
+    // Dynamic allocations look at time, so single pages differ, and so does the write amplification by a few percent:
     // in time a plane takes pages when it has room, not when it is its turn. A preference of one plane over
     // another shows up as a factor (seven, when collections of a die were not served in order of age).
-    for allocation in ["F", "D", "F2"] {
+    for allocation in dynamic_allocations() {
         let mut config = plain(2, 2, 2, 2, 32, 64);
         config.device.user_capacity = config.device.user_capacity / 3 * 4 / 100 * 85 / 8192 * 8192;
         choose(&mut config.ftl, "allocation", allocation, &[]);
@@ -122,13 +118,14 @@ fn a_write_buffer_over_one_plane_agrees_exactly() {
     let directory = std::env::temp_dir().join(format!("ftlab-agreement-buffer-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let mut seen = [0; 4];
+    let buffers = names("write_buffer", &["none"]);
     for seed in 0..300 {
         let mut config = plain(1, 1, 1, 1, 256, 128);
         config.device.page_size = 512;
         config.device.user_capacity = (50 + seed) * 512;
-        let (policy, order) = (["fifo", "lru"][seed as usize % 2], (seed / 2 % 2) as f64);
+        let (policy, order) = (buffers[seed as usize % buffers.len()], ORDERS[(seed / 2 % 2) as usize]);
         let size = (1 + seed % 37) * 512;
-        choose(&mut config.ftl, "write_buffer", policy, &[("size", size as f64), ("order", order)]);
+        choose(&mut config.ftl, "write_buffer", policy, &[("size", ParamValue::Size(size)), ("order", order.into())]);
         let path = directory.join(format!("{seed}.csv"));
         std::fs::write(&path, random_trace(seed, config.device.user_capacity, 300)).unwrap();
         config.workload.source = Source::Trace { path: path.display().to_string() };
@@ -146,6 +143,9 @@ fn a_write_buffer_over_one_plane_agrees_exactly() {
     assert!(seen.iter().all(|count| *count > 1000), "{seen:?} is too little to mean anything");
 }
 
+/// The orders in which a write buffer is flushed.
+const ORDERS: [&str; 2] = ["channel", "global"];
+
 /// What must be equal with a write buffer. Reads may find a page in it that is being programmed.
 fn buffer_decisions(summary: &Value) -> (Value, Vec<Value>) {
     let buffer = &summary["policy"]["write_buffer"];
@@ -154,9 +154,15 @@ fn buffer_decisions(summary: &Value) -> (Value, Vec<Value>) {
 
 #[test]
 fn a_write_buffer_over_many_planes_agrees_on_average() {
-    for (policy, order) in [("fifo", 0.0), ("fifo", 1.0), ("lru", 0.0), ("lru", 1.0)] {
+    let buffers = names("write_buffer", &["none"]).into_iter();
+    for (policy, order) in buffers.flat_map(|policy| ORDERS.map(|order| (policy, order))) {
         let mut config = plain(8, 1, 1, 1, 64, 32);
-        choose(&mut config.ftl, "write_buffer", policy, &[("size", 512.0 * 8192.0), ("order", order)]);
+        choose(
+            &mut config.ftl,
+            "write_buffer",
+            policy,
+            &[("size", ParamValue::Size(512 * 8192)), ("order", order.into())],
+        );
         config.run.checks = Checks::Fast;
         config.host.replay = Replay::Batch;
         let capacity = config.device.user_capacity;

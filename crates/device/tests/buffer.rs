@@ -2,6 +2,7 @@
 
 mod common;
 
+use base::ParamValue;
 use common::*;
 use config::Config;
 use config::model::*;
@@ -15,24 +16,26 @@ const PROGRAM: f64 = 40.96 + 1600.0;
 const READ: f64 = 115.96;
 
 /// So many channels of one die, with a buffer of so many pages.
-fn buffered(channels: u32, pages: u64, policy: &str, order: f64) -> Config {
+fn buffered(channels: u32, pages: u64, policy: &str, order: &'static str) -> Config {
     let mut config = plain(channels, 1, 1, 1, 16, 16);
-    choose(&mut config.ftl, "write_buffer", policy, &[("size", (pages * PAGE) as f64), ("order", order)]);
+    choose(
+        &mut config.ftl,
+        "write_buffer",
+        policy,
+        &[("size", ParamValue::Size(pages * PAGE)), ("order", order.into())],
+    );
     config
 }
 
 fn fifo(channels: u32, pages: u64) -> Config {
-    buffered(channels, pages, "fifo", 0.0)
+    buffered(channels, pages, "fifo", "channel")
 }
 
 /// The same, with room that is free as soon as the data are in the chip.
 fn transferred(config: &Config) -> Config {
-    let selection = config.ftl.get("write_buffer");
-    let mut params = selection.params.clone();
-    params.retain(|(name, _)| *name != "release");
-    params.push(("release", 1.0));
-    let (name, mut config) = (selection.name, config.clone());
-    choose(&mut config.ftl, "write_buffer", name, &params);
+    let mut config = config.clone();
+    let buffer = config.ftl.seams.iter_mut().find(|(key, _)| *key == "write_buffer").expect("a seam");
+    buffer.1.set("release", "transferred".into());
     config
 }
 
@@ -188,14 +191,14 @@ fn a_write_waits_for_room_for_all_its_pages_and_larger_ones_enter_in_pieces() {
 fn one_order_over_all_channels_waits_for_the_channel_of_the_oldest_page() {
     // Pages 0, 4 and 8 are of channel 0, page 1 of channel 1: in one order it waits behind page 4.
     let rows = pages("Write", &[(0, 0), (0, 4), (0, 1), (0, 8), (0, 12)]);
-    let writes = |order: f64| {
+    let writes = |order: &'static str| {
         let summary = replay(&buffered(4, 3, "fifo", order), &rows);
         assert_eq!(programs(&summary), 5.0);
         longest_write(&summary)
     };
     // By channel, pages 0 and 1 leave together, and make room for 8 and 12 after one program.
-    assert_eq!(writes(0.0), PROGRAM);
-    assert_eq!(writes(1.0), 2.0 * PROGRAM);
+    assert_eq!(writes("channel"), PROGRAM);
+    assert_eq!(writes("global"), 2.0 * PROGRAM);
 }
 
 /// A page on the bus.
@@ -254,14 +257,21 @@ fn what_is_in_the_chip_is_read_from_the_buffer_and_is_not_durable() {
 #[test]
 fn two_writes_of_a_page_are_never_lost_or_exchanged() {
     let (mut seen, mut early) = (0.0, 0);
+    let buffers = names("write_buffer", &["none"]);
     for seed in 0..160 {
         let mut config = random_config(seed + 9_000_000);
-        let policy = ["fifo", "lru"][seed as usize % 2];
-        let (order, release) = ((seed / 2 % 2) as f64, (seed / 4 % 2) as f64);
+        let policy = buffers[seed as usize % buffers.len()];
+        let order = ["channel", "global"][(seed / 2 % 2) as usize];
+        let release = ["programmed", "transferred"][(seed / 4 % 2) as usize];
         let page = page_size(&config);
         let hot = (2 + seed % 7).min(config.device.user_capacity / page) * page;
-        let size = (page * (1 + seed % 3)).min(config.device.user_capacity) as f64;
-        choose(&mut config.ftl, "write_buffer", policy, &[("size", size), ("order", order), ("release", release)]);
+        let size = (page * (1 + seed % 3)).min(config.device.user_capacity);
+        choose(
+            &mut config.ftl,
+            "write_buffer",
+            policy,
+            &[("size", ParamValue::Size(size)), ("order", order.into()), ("release", release.into())],
+        );
         let path = temporary("csv");
         std::fs::write(&path, random_trace(seed, hot, 300)).unwrap();
         config.workload.source = Source::Trace { path: path.display().to_string() };
@@ -271,7 +281,7 @@ fn two_writes_of_a_page_are_never_lost_or_exchanged() {
         let summary = run(&config);
         std::fs::remove_file(&path).unwrap();
         seen += buffer(&summary, "evictions");
-        early += u32::from(release == 1.0);
+        early += u32::from(release == "transferred");
     }
     assert!(seen > 20_000.0 && early == 80, "{seen} pages");
 }
@@ -284,7 +294,7 @@ fn lru_keeps_what_is_used() {
         rows.extend(pages(kind, &[(200, 0)]));
         rows.extend(pages("Write", &[(300, 2)]));
         rows.extend(pages("Read", &[(50_000 * US, 0)]));
-        buffer(&replay(&buffered(1, 3, policy, 0.0), &rows), "read_hits")
+        buffer(&replay(&buffered(1, 3, policy, "channel"), &rows), "read_hits")
     };
     assert_eq!((used("fifo", "Write"), used("lru", "Write")), (0.0, 1.0));
     assert_eq!((used("fifo", "Read"), used("lru", "Read")), (1.0, 2.0));
@@ -324,12 +334,18 @@ fn dirty_pages_are_told_by_channel() {
 
 #[test]
 fn what_is_written_is_merged_dropped_or_programmed() {
+    let buffers = names("write_buffer", &["none"]);
     for seed in 0..200 {
         let mut config = random_config(seed + 5_000_000);
-        let buffer = ["fifo", "lru"][seed as usize % 2];
+        let buffer = buffers[seed as usize % buffers.len()];
         let page = page_size(&config);
         let size = page * (1 + seed % 5).min(config.device.user_capacity / page);
-        choose(&mut config.ftl, "write_buffer", buffer, &[("size", size as f64), ("order", (seed / 2 % 2) as f64)]);
+        choose(
+            &mut config.ftl,
+            "write_buffer",
+            buffer,
+            &[("size", ParamValue::Size(size)), ("order", ["channel", "global"][(seed / 2 % 2) as usize].into())],
+        );
         config.run.precondition = Precondition::None;
         execute(&mut config, if seed % 4 < 2 { Executor::Timed } else { Executor::Count });
         if let Source::Generator(generator) = &mut config.workload.source {
@@ -347,14 +363,14 @@ fn what_is_written_is_merged_dropped_or_programmed() {
 
 #[test]
 fn buffers_that_cannot_be_are_refused() {
-    let refusal = |size: f64| {
+    let refusal = |size: u64| {
         let mut config = plain(1, 1, 1, 1, 16, 16);
-        choose(&mut config.ftl, "write_buffer", "fifo", &[("size", size)]);
+        choose(&mut config.ftl, "write_buffer", "fifo", &[("size", ParamValue::Size(size))]);
         let refusal = device::check(&config).expect_err("a refusal");
         format!("{}: {}; {}", refusal.key, refusal.message, refusal.help)
     };
     assert_eq!(
-        [refusal(4096.0), refusal(20_000.0), refusal(8_388_608.0)].join("\n"),
+        [refusal(4096), refusal(20_000), refusal(8_388_608)].join("\n"),
         "ftl.write_buffer: a write buffer of 4KiB is not a whole number of pages of 8KiB; the nearest: 8KiB\n\
          ftl.write_buffer: a write buffer of 20000B is not a whole number of pages of 8KiB; the nearest: 16KiB and 24KiB\n\
          ftl.write_buffer: a write buffer of 8MiB is larger than the user capacity; `size` can be at most 1536KiB"

@@ -41,9 +41,9 @@ fn point(blocks: u32, pages: u32, free: u32, spare: f64, victim: &str, d: u32, p
     let user_pages = ((1.0 - spare) * f64::from(blocks * pages)).round() as u64;
     config.device.multiplane = Multiplane::Off;
     config.device.user_capacity = user_pages * 8192;
-    let draws = [("d", f64::from(d))];
+    let draws = [("d", d.into())];
     choose(&mut config.ftl, "victim", victim, if d > 0 { &draws } else { &[] });
-    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", f64::from(free))]);
+    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", free.into())]);
     config.workload.source = Source::Generator(generator("uniform", 8192, 0.0, user_pages * 8192));
     let measured = (60_000.0 * f64::from(pages) / predicted) as u64;
     config.workload.end = End { requests: Some(measured), ..End::default() };

@@ -125,7 +125,7 @@ fn runs_in_other_threads_are_no_company() {
 fn another_seed_is_another_run() {
     let config = aged();
     let first = outcome(&config);
-    for victim in ["greedy", "rga", "random"] {
+    for victim in names("victim", &[]) {
         let mut config = config.clone();
         choose(&mut config.ftl, "victim", victim, &[]);
         let with_seed = |seed| {

@@ -2,16 +2,17 @@
 
 mod common;
 
+use base::ParamValue;
 use common::*;
 use config::Config;
 use config::model::*;
-use device::{Options, RunError};
+use device::RunError;
 use files::Interrupt;
 use serde_json::Value;
 
 /// Bytes of a cached mapping table with so many entries for each of so many planes.
 fn cache(config: &mut Config, planes: u32, entries: u32) {
-    choose(&mut config.ftl, "mapping", "dftl", &[("cache", f64::from(planes * entries * 8))]);
+    choose(&mut config.ftl, "mapping", "dftl", &[("cache", ParamValue::Size(u64::from(planes * entries * 8)))]);
 }
 
 /// A figure of the mapping.
@@ -108,9 +109,9 @@ fn a_cache_as_large_as_the_map_is_page_mapping() {
         config.run.executor = Executor::Count;
         choose(&mut config.ftl, "victim", victim, &[]);
         write(&mut config, "uniform", 3);
-        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 5.0)]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 5.into())]);
         let page = run(&config);
-        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 2.0)]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 2.into())]);
         cache(&mut config, 4, 52 * 32);
         let dftl_run = run(&config);
         assert_eq!((mapping(&dftl_run, "reads"), mapping(&dftl_run, "programs")), (0.0, 0.0));
@@ -155,7 +156,7 @@ fn twin_blocks_keep_planes_in_step_with_the_map_in_flash() {
 /// Where a page lies says nothing about its entry: hits and write-backs are those of pages that lie at home.
 #[test]
 fn a_dynamic_allocation_keeps_the_closed_form() {
-    for allocation in ["F", "D", "F2"] {
+    for allocation in dynamic_allocations() {
         let mut config = plain(2, 1, 1, 1, 1024, 128);
         choose(&mut config.ftl, "allocation", allocation, &[]);
         config.device.page_size = 512;
@@ -183,7 +184,7 @@ fn a_dynamic_allocation_keeps_the_closed_form() {
 /// the other; in time those that wait together share updates, so somewhat less is written.
 #[test]
 fn collections_that_wait_for_updates_elsewhere_share_them() {
-    for (allocation, unit) in [("F", "block"), ("D", "twin"), ("F2", "twin")] {
+    for (allocation, unit) in dynamic_allocations().into_iter().zip(["block", "twin", "twin"].into_iter().cycle()) {
         let mut config = plain(2, 1, 2, 2, 64, 32);
         config.device.page_size = 512;
         config.device.user_capacity = 8 * 48 * 32 * 512;
@@ -306,12 +307,14 @@ fn small() -> Config {
 fn what_makes_no_sense_is_refused() {
     assert!(device::check(&small()).is_ok());
     for (seam, choice, expected) in [
-        ("paired_page", "gcmix", "page by page over many host writes"),
-        ("paired_page", "slc-buffer", "while an SLC buffer is merged"),
+        ("paired_page", "gcmix", "emptied over many host writes"),
+        ("paired_page", "slc-buffer", "a merged SLC buffer is held besides"),
     ] {
         let mut config = small();
         config.device.cell = base::Cell::Mlc;
         choose(&mut config.ftl, seam, choice, &[]);
+        assert!(device::check(&config).map_or_else(|refusal| refusal.key != "ftl.mapping", |()| true));
+        choose(&mut config.ftl, "allocation", "F", &[]);
         assert_refused(&config, "ftl.mapping", expected);
     }
     let mut config = small();
@@ -320,17 +323,14 @@ fn what_makes_no_sense_is_refused() {
     choose(&mut config.ftl, "gc_schedule", "forwarding", &[]);
     assert_refused(&config, "ftl.mapping", "wait for map entries on other planes");
     let mut config = small();
-    choose(&mut config.ftl, "separation", "dac", &[("regions", 8.0)]);
-    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 8.0)]);
+    choose(&mut config.ftl, "separation", "dac", &[("regions", 8.into())]);
+    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 8.into())]);
     config.device.user_capacity /= 2;
     assert!(device::check(&config).is_ok());
     let mut config = small();
     cache(&mut config, 4, 1);
     assert_refused(&config, "ftl.mapping", "has not 2 entries of 8 bytes for each of 4 planes");
     assert_eq!(device::check(&config).expect_err("refused").help, "set `mapping.dftl.cache` to \"64B\" or more");
-    let mut config = small();
-    config.run.precondition = Precondition::State { path: "some.state".into() };
-    assert_refused(&config, "ftl.mapping", "a device state does not hold");
     let mut config = small();
     // 50 blocks: two and three more are free, and one is being filled with translation pages; one page of each plane is
     // one, and one is invalid.
@@ -340,18 +340,6 @@ fn what_makes_no_sense_is_refused() {
     assert!(help.contains("with 2 blocks held free, and 4 more and the translation pages, in each plane"), "{help}");
     config.device.user_capacity = 4 * (44 * 32 - 2) * u64::from(config.device.page_size);
     assert!(device::check(&config).is_ok());
-}
-
-#[test]
-fn no_state_is_saved() {
-    let path = temporary("state");
-    let mut options = Options { save_state: Some(path.clone()), ..Options::default() };
-    let error = device::simulate(&small(), &mut options).expect_err("refused");
-    assert!(
-        matches!(error, RunError::Input(_)) && error.to_string().contains("a device state does not hold"),
-        "{error}"
-    );
-    assert!(!path.exists());
 }
 
 #[test]

@@ -7,7 +7,7 @@ mod common;
 
 use std::fmt::Write as _;
 
-use base::{Cell, Multiplane, ProgramOrder};
+use base::{Cell, Multiplane, ParamValue, ProgramOrder};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -36,8 +36,8 @@ fn reference(executor: Executor) -> Config {
 /// Separations and protections have conditions of their own.
 fn meet_conditions(seam: &str, choice: &str, config: &mut Config) {
     if seam == "separation" && choice == "dac" || choice == "gcmix-adaptive" {
-        choose(&mut config.ftl, "separation", "dac", &[("regions", 3.0)]);
-        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 3.0)]);
+        choose(&mut config.ftl, "separation", "dac", &[("regions", 3.into())]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 3.into())]);
     }
     if choice == "gcmix-adaptive"
         && let Source::Generator(generator) = &mut config.workload.source
@@ -58,13 +58,13 @@ fn meet_conditions(seam: &str, choice: &str, config: &mut Config) {
             config.device.timing.program.truncate(2);
         }
         if choice == "slc-buffer" {
-            choose(&mut config.ftl, "paired_page", choice, &[("blocks", 2.0)]);
+            choose(&mut config.ftl, "paired_page", choice, &[("blocks", 2.into())]);
         }
     }
 }
 
 /// Hybrid mapping, and what it calls for.
-fn hybrid(config: &mut Config, params: &[(&'static str, f64)]) {
+fn hybrid(config: &mut Config, params: &[(&'static str, ParamValue)]) {
     choose(&mut config.ftl, "mapping", "fast", params);
     choose(&mut config.ftl, "allocation", "CWDP", &[]);
     choose(&mut config.ftl, "victim", "fifo", &[]);
@@ -73,7 +73,7 @@ fn hybrid(config: &mut Config, params: &[(&'static str, f64)]) {
 
 /// A map in flash, with so many cached entries for each of the sixteen planes.
 fn map_in_flash(config: &mut Config, entries: u32) {
-    choose(&mut config.ftl, "mapping", "dftl", &[("cache", f64::from(16 * entries * 8))]);
+    choose(&mut config.ftl, "mapping", "dftl", &[("cache", ParamValue::Size(u64::from(16 * entries * 8)))]);
     lower_capacity(config);
 }
 
@@ -107,7 +107,7 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
             choose(&mut config.ftl, seam.key, choice.name, &[]);
             if seam.key == "wear_leveling" && choice.name == "static" {
                 // The default threshold is for devices that live longer.
-                choose(&mut config.ftl, "wear_leveling", "static", &[("threshold", 3.0)]);
+                choose(&mut config.ftl, "wear_leveling", "static", &[("threshold", 3.into())]);
             }
             if seam.key == "mapping" && choice.name == "fast" {
                 hybrid(&mut config, &[]);
@@ -132,7 +132,7 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
     choose(&mut config.ftl, "reclaim_unit", "twin", &[]);
     choose(&mut config.ftl, "scheduler", "paq", &[]);
     all.push(("twin blocks, map in flash".into(), config));
-    for allocation in ["CWDP", "PCWD", "F", "D", "F2"] {
+    for allocation in [vec!["CWDP", "PCWD"], dynamic_allocations()].concat() {
         let mut config = reference(executor);
         let footprint = config.device.user_capacity;
         config.workload.source = Source::Generator(generator("uniform", 16_384, 0.3, footprint));
@@ -144,7 +144,7 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         all.push((format!("{allocation} paq, two pages, fresh"), config));
     }
     for (name, multiplane) in [("off", Multiplane::Off), ("pac", Multiplane::Pac), ("bac", Multiplane::Bac)] {
-        for scheduler in ["fifo", "paq"] {
+        for scheduler in names("scheduler", &[]) {
             let mut config = reference(executor);
             config.device.multiplane = multiplane;
             choose(&mut config.ftl, "scheduler", scheduler, &[]);
@@ -152,12 +152,12 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         }
     }
     let mut config = reference(executor);
-    choose(&mut config.ftl, "victim", "cost-benefit", &[("age", 1.0)]);
+    choose(&mut config.ftl, "victim", "cost-benefit", &[("age", "filled".into())]);
     all.push(("cost-benefit, age since filled".into(), config));
     let mut config = reference(executor);
     config.device.program_order = ProgramOrder::Shadow;
     all.push(("program_order=shadow".into(), config));
-    for scheduler in ["fifo", "paq"] {
+    for scheduler in names("scheduler", &[]) {
         let mut config = reference(executor);
         config.device.timing.command_overhead = base::Duration(700);
         config.device.timing.dram_bandwidth = Some(250_000_000);
@@ -192,21 +192,25 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         all.push((name.to_string(), config));
     }
     for (name, params) in [
-        ("fast broken=fill", [("broken", 1.0), ("start", 0.0)]),
-        ("fast broken=waste", [("broken", 2.0), ("start", 0.0)]),
-        ("fast broken=fill start=if-spare", [("broken", 1.0), ("start", 1.0)]),
-        ("fast gather=victim", [("broken", 0.0), ("gather", 1.0)]),
+        ("fast broken=fill", [("broken", "fill".into()), ("start", "always".into())]),
+        ("fast broken=waste", [("broken", "waste".into()), ("start", "always".into())]),
+        ("fast broken=fill start=if-spare", [("broken", "fill".into()), ("start", "if-spare".into())]),
+        ("fast gather=victim", [("broken", "merge".into()), ("gather", "victim".into())]),
     ] {
         let mut config = reference(executor);
         hybrid(&mut config, &params);
         all.push((name.to_string(), config));
     }
-    for (name, over, buffer) in [("planes", 1.0, "none"), ("both", 2.0, "none"), ("both, buffered", 2.0, "fifo")] {
+    for (name, over, buffer) in [
+        ("planes", "planes", "none"),
+        ("both", "channels-and-planes", "none"),
+        ("both, buffered", "channels-and-planes", "fifo"),
+    ] {
         let mut config = reference(executor);
-        choose(&mut config.ftl, "reclaim_unit", "superblock", &[("over", over)]);
+        choose(&mut config.ftl, "reclaim_unit", "superblock", &[("over", over.into())]);
         whole_superpages(&mut config);
         if buffer != "none" {
-            choose(&mut config.ftl, "write_buffer", buffer, &[("size", 262_144.0)]);
+            choose(&mut config.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(262_144))]);
         }
         all.push((format!("superblock over {name}"), config));
     }
@@ -214,7 +218,7 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         all.extend(ahead_of_need());
     }
     let mut config = reference(executor);
-    choose(&mut config.ftl, "write_buffer", "fifo", &[("release", 1.0)]);
+    choose(&mut config.ftl, "write_buffer", "fifo", &[("release", "transferred".into())]);
     all.push(("write_buffer=fifo, room when transferred".into(), config));
     let mut config = reference(executor);
     config.host.replay = Replay::Open;
@@ -228,12 +232,13 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
 /// Collections ahead of need, under every mapping, with a write buffer.
 fn ahead_of_need() -> Vec<(String, Config)> {
     let mut all = Vec::new();
-    for (name, params) in [
-        ("forwarding", &[("trigger", 0.0), ("scope", 0.0)][..]),
-        ("forwarding", &[("trigger", 1.0), ("scope", 1.0)]),
-        ("forwarding", &[("trigger", 1.0), ("preempt", 1.0)]),
-        ("cycle-filling", &[("preempt", 0.0)]),
-        ("cycle-filling", &[("preempt", 1.0)]),
+    // In the names of the table a word is its place among the words of its parameter.
+    for (name, numbers, params) in [
+        ("forwarding", "trigger=0 scope=0", [("trigger", "congestion".into()), ("scope", "channel".into())]),
+        ("forwarding", "trigger=1 scope=1", [("trigger", "empty".into()), ("scope", "die".into())]),
+        ("forwarding", "trigger=1 preempt=1", [("trigger", "empty".into()), ("preempt", "off".into())]),
+        ("cycle-filling", "preempt=0", [("pace", "initiator".into()), ("preempt", "on".into())]),
+        ("cycle-filling", "preempt=1", [("pace", "initiator".into()), ("preempt", "off".into())]),
     ] {
         for mapping in ["page", "dftl", "fast"] {
             let mut config = reference(Executor::Timed);
@@ -244,10 +249,9 @@ fn ahead_of_need() -> Vec<(String, Config)> {
                 _ => {}
             }
             choose(&mut config.ftl, "scheduler", "paq", &[]);
-            choose(&mut config.ftl, "write_buffer", "fifo", &[("size", 131_072.0)]);
-            choose(&mut config.ftl, "gc_schedule", name, params);
-            let params: Vec<_> = params.iter().map(|(key, value)| format!("{key}={value}")).collect();
-            all.push((format!("{mapping} {name} {}", params.join(" ")), config));
+            choose(&mut config.ftl, "write_buffer", "fifo", &[("size", ParamValue::Size(131_072))]);
+            choose(&mut config.ftl, "gc_schedule", name, &params);
+            all.push((format!("{mapping} {name} {numbers}"), config));
         }
     }
     all

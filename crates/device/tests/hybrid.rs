@@ -2,6 +2,7 @@
 
 mod common;
 
+use base::ParamValue;
 use common::*;
 use config::Config;
 use config::model::*;
@@ -9,7 +10,7 @@ use device::{Options, RunError};
 use files::Interrupt;
 
 /// Four channels of one plane: 40 logical blocks, 8 log blocks and 2 free blocks each, of 32 pages.
-fn hybrid(params: &[(&str, f64)]) -> Config {
+fn hybrid(params: &[(&str, ParamValue)]) -> Config {
     let mut config = plain(4, 1, 1, 1, 50, 32);
     config.device.user_capacity = 4 * 40 * 32 * u64::from(config.device.page_size);
     choose(&mut config.ftl, "mapping", "fast", params);
@@ -69,15 +70,15 @@ fn random_overwrites_merge_in_full() {
 /// A log that is a parameter: the larger, the fewer copies.
 #[test]
 fn more_log_blocks_less_write_amplification() {
-    let waf = |log: f64| {
-        let mut config = hybrid(&[("log_blocks", log)]);
+    let waf = |log: u32| {
+        let mut config = hybrid(&[("log_blocks", log.into())]);
         write(&mut config, "uniform", 2);
         config.run.executor = Executor::Count;
         let summary = run(&config);
-        assert_eq!(fast(&summary, "log_blocks"), if log == 0.0 { 8.0 } else { log });
+        assert_eq!(fast(&summary, "log_blocks"), f64::from(if log == 0 { 8 } else { log }));
         figure(&summary, "waf")
     };
-    let [two, four, eight, all] = [2.0, 4.0, 8.0, 0.0].map(waf);
+    let [two, four, eight, all] = [2, 4, 8, 0].map(waf);
     assert!(two > four && four > eight && eight == all, "{two} {four} {eight} {all}");
 }
 
@@ -86,7 +87,7 @@ fn more_log_blocks_less_write_amplification() {
 /// first, so somewhat fewer.
 #[test]
 fn merges_that_leave_other_log_blocks_alone_cost_more() {
-    let mut config = hybrid(&[("start", 1.0), ("gather", 1.0)]);
+    let mut config = hybrid(&[("start", "if-spare".into()), ("gather", "victim".into())]);
     write(&mut config, "uniform", 4);
     under_both(config, |summary| {
         let waf = figure(summary, "waf");
@@ -118,8 +119,8 @@ fn what_makes_no_sense_is_refused() {
         choose(&mut config.ftl, seam, choice, &[]);
         assert_refused(&config, "ftl.mapping", expected);
     }
-    assert_refused(&hybrid(&[("log_blocks", 1.0)]), "ftl.mapping", "1 log block in each plane is too few");
-    assert_refused(&hybrid(&[("log_blocks", 9.0)]), "ftl.mapping", "there is room for 8");
+    assert_refused(&hybrid(&[("log_blocks", 1.into())]), "ftl.mapping", "1 log block in each plane is too few");
+    assert_refused(&hybrid(&[("log_blocks", 9.into())]), "ftl.mapping", "there is room for 8");
     let mut config = hybrid(&[]);
     config.run.precondition = Precondition::State { path: "some.state".into() };
     assert_refused(&config, "ftl.mapping", "a device state does not hold");

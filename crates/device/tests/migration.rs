@@ -2,6 +2,7 @@
 
 mod common;
 
+use base::ParamValue::{self, Flag, Integer, Number, Size, Word};
 use base::{Duration, Multiplane};
 use common::*;
 use config::Config;
@@ -11,17 +12,20 @@ use device::{Options, RunError};
 use files::Interrupt;
 use serde_json::Value;
 
+/// Parameters of a choice.
+type Params<'a> = &'a [(&'a str, ParamValue)];
+
 /// The ways of migration, but for the one without a limit: name, and parameters.
-const RESTRICTED: [(&str, &[(&str, f64)]); 5] = [
+const RESTRICTED: [(&str, Params<'static>); 5] = [
     ("fastgc", &[]),
-    ("rcpb", &[("quota", 0.0), ("aware", 0.0)]),
-    ("rcpb", &[("quota", 0.0), ("aware", 1.0)]),
-    ("rcpb", &[("quota", 1.0), ("aware", 0.0)]),
-    ("rcpb", &[("quota", 1.0), ("aware", 1.0)]),
+    ("rcpb", &[("quota", Word("block")), ("aware", Word("quality"))]),
+    ("rcpb", &[("quota", Word("block")), ("aware", Word("worst"))]),
+    ("rcpb", &[("quota", Word("page")), ("aware", Word("quality"))]),
+    ("rcpb", &[("quota", Word("page")), ("aware", Word("worst"))]),
 ];
 
 /// 2 channels of a die of 2 planes, overwritten at random.
-fn config(executor: Executor, name: &str, params: &[(&str, f64)]) -> Config {
+fn config(executor: Executor, name: &str, params: Params<'_>) -> Config {
     let mut config = plain(2, 1, 1, 2, 32, 16);
     config.device.page_size = 1024;
     config.device.user_capacity = 2 * 2 * 32 * 16 * 1024 / 16 * 11;
@@ -90,23 +94,23 @@ fn both_executors_move_the_same_pages() {
 
 #[test]
 fn what_takes_quality_into_account_copies_more() {
-    let fraction = |params: &[(&str, f64)]| {
+    let fraction = |params: Params<'_>| {
         figure(&run(&config(Executor::Count, "rcpb", params)), "policy.migration.copyback_fraction")
     };
     let fastgc = figure(&run(&config(Executor::Count, "fastgc", &[])), "policy.migration.copyback_fraction");
     assert_eq!(
-        fraction(&[("quota", 1.0), ("aware", 1.0)]),
+        fraction(&[("quota", Word("page")), ("aware", Word("worst"))]),
         fastgc,
         "FastGC's counts are quotas at the worst threshold"
     );
-    assert!(fraction(&[("quota", 1.0)]) > fastgc);
-    assert!(fraction(&[("quota", 0.0)]) > fraction(&[("quota", 0.0), ("aware", 1.0)]));
+    assert!(fraction(&[("quota", Word("page"))]) > fastgc);
+    assert!(fraction(&[("quota", Word("block"))]) > fraction(&[("quota", Word("block")), ("aware", Word("worst"))]));
 }
 
 /// Past the last band of the table there is no copyback, so that all is as without them.
 #[test]
 fn worn_out_blocks_move_pages_off_the_chip() {
-    let of = |name: &str, params: &[(&str, f64)]| {
+    let of = |name: &str, params: Params| {
         let mut config = config(Executor::Timed, name, params);
         config.device.wear.pe_cycles = 5001;
         run(&config)
@@ -127,8 +131,10 @@ fn a_copyback_holds_the_channel_for_its_command_cycles_alone() {
     let of = |name: &str, overhead: Duration| {
         let mut config = plain(1, 1, 1, 1, 32, 16);
         config.run.payload = Payload::None;
-        config.device.wear.quality =
-            base::Selection { params: vec![("best", 1.0), ("worst", 0.0)], ..config.device.wear.quality };
+        config.device.wear.quality = base::Selection {
+            params: vec![("best", Number(1.0)), ("worst", Number(0.0))],
+            ..config.device.wear.quality
+        };
         config.device.wear.copyback = forgiving();
         config.device.timing.command_overhead = overhead;
         config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
@@ -151,7 +157,7 @@ fn a_copyback_holds_the_channel_for_its_command_cycles_alone() {
 #[test]
 fn planes_copy_together_where_their_addresses_allow_it() {
     for (multiplane, unit) in [(Multiplane::Pac, "twin"), (Multiplane::Any, "block"), (Multiplane::Pac, "block")] {
-        let mut config = config(Executor::Timed, "rcpb", &[("quota", 1.0)]);
+        let mut config = config(Executor::Timed, "rcpb", &[("quota", Word("page"))]);
         config.device.multiplane = multiplane;
         choose(&mut config.ftl, "scheduler", "paq", &[]);
         choose(&mut config.ftl, "reclaim_unit", unit, &[]);
@@ -192,16 +198,21 @@ fn ecc_is_shared() {
 /// A buffer that is empty most of the time, and background collection: the selector has that one move pages off the chip.
 #[test]
 fn a_calm_host_lets_background_collections_restore_quotas() {
-    let of = |selector: f64| {
-        let mut config = config(Executor::Timed, "rcpb", &[("selector", selector)]);
-        choose(&mut config.ftl, "write_buffer", "fifo", &[("size", 65_536.0), ("flush", 1.0)]);
-        choose(&mut config.ftl, "gc_schedule", "background", &[("free_blocks", 2.0), ("spare_blocks", 8.0)]);
+    let of = |selector: bool| {
+        let mut config = config(Executor::Timed, "rcpb", &[("selector", Flag(selector))]);
+        choose(&mut config.ftl, "write_buffer", "fifo", &[("size", Size(65_536)), ("flush", Word("free"))]);
+        choose(
+            &mut config.ftl,
+            "gc_schedule",
+            "background",
+            &[("free_blocks", Integer(2)), ("spare_blocks", Integer(8))],
+        );
         let Source::Generator(generator) = &mut config.workload.source else { unreachable!() };
         (generator.interval, generator.poisson) = (Duration::from_us(8000), true);
         config.host = Host { replay: Replay::Open, queue_depth: 16, time_scale: 1.0 };
         run(&config)
     };
-    let [greedy, selecting] = [0.0, 1.0].map(of);
+    let [greedy, selecting] = [false, true].map(of);
     for summary in [&greedy, &selecting] {
         assert!(figure(summary, "gc.forward") > 20.0);
     }
@@ -211,7 +222,7 @@ fn a_calm_host_lets_background_collections_restore_quotas() {
 
 #[test]
 fn quotas_are_unknown_after_a_power_cut() {
-    let of = |name: &str, params: &[(&str, f64)], trouble| {
+    let of = |name: &str, params: Params, trouble| {
         let mut config = config(Executor::Count, name, params);
         config.device.blocks_per_plane = 20;
         config.device.pages_per_block = 8;
@@ -234,9 +245,14 @@ fn what_cannot_work_is_refused() {
         let refusal = device::check(config).expect_err("a refusal");
         assert!(refusal.message.contains(expected), "{refusal}");
     };
-    let selecting = |executor| config(executor, "rcpb", &[("selector", 1.0)]);
-    refused(&selecting(Executor::Timed), "write buffer's fill, and there is none");
-    refused(&selecting(Executor::Count), "no time passes");
+    let selecting = |executor| config(executor, "rcpb", &[("selector", Flag(true))]);
+    refused(
+        &selecting(Executor::Timed),
+        "write buffer's fill over time, and this device has no write buffer or no time",
+    );
+    let mut without_time = selecting(Executor::Count);
+    choose(&mut without_time.ftl, "write_buffer", "fifo", &[("size", Size(65_536))]);
+    refused(&without_time, "no write buffer or no time");
     let mut hybrid = config(Executor::Count, "fastgc", &[]);
     choose(&mut hybrid.ftl, "mapping", "fast", &[]);
     choose(&mut hybrid.ftl, "victim", "fifo", &[]);
@@ -244,9 +260,9 @@ fn what_cannot_work_is_refused() {
     let mut too_many = config(Executor::Count, "rcpb", &[]);
     too_many.device.wear.pe_cycles = 0;
     too_many.device.blocks_per_plane = 256;
-    choose(&mut too_many.ftl, "separation", "dac", &[("regions", 8.0)]);
-    choose(&mut too_many.ftl, "gc_schedule", "threshold", &[("free_blocks", 8.0)]);
+    choose(&mut too_many.ftl, "separation", "dac", &[("regions", Integer(8))]);
+    choose(&mut too_many.ftl, "gc_schedule", "threshold", &[("free_blocks", Integer(8))]);
     choose(&mut too_many.ftl, "paired_page", "none", &[]);
     too_many.device.wear.quality = base::Selection::default_of(&base::wear::QUALITIES[1]);
-    refused(&too_many, "kinds of data, and a plane has at most 64 active blocks");
+    refused(&too_many, "kinds of data with `separation` and `paired_page`, and a plane has at most 64 active blocks");
 }

@@ -87,14 +87,14 @@ fn a_full_device_keeps_going_at_the_smallest_spare_space() {
 /// entries that are few: at the largest user space that is accepted.
 #[test]
 fn entries_elsewhere_than_pages_lose_nothing() {
-    let mut cases = 0;
+    let (mut cases, allocations) = (0, dynamic_allocations());
     for seed in 0..1500 {
         let mut config = random_config(seed + 4_000_000);
         if config.ftl.get("mapping").name != "dftl" {
             continue;
         }
-        choose(&mut config.ftl, "allocation", ["F", "D", "F2"][seed as usize % 3], &[]);
-        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 1.0)]);
+        choose(&mut config.ftl, "allocation", allocations[seed as usize % allocations.len()], &[]);
+        choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 1.into())]);
         if device::check(&config).is_err() {
             continue;
         }

@@ -58,7 +58,7 @@ fn a_neighbour_without_a_full_block_is_not_collected_along() {
             "channels": 2, "chips_per_channel": 1, "dies_per_chip": 2, "planes_per_die": 2,
             "blocks_per_plane": 18, "pages_per_block": 6, "page_size": 8192, "cell": "slc", "user_capacity": "5472256B",
         },
-        "ftl": { "reclaim_unit": { "twin": { "pad": 0, "neighbours": 100 } }, "allocation": "CWDP" },
+        "ftl": { "reclaim_unit": { "twin": { "pad": false, "neighbours": 100 } }, "allocation": "CWDP" },
         "workload": { "generator": { "zipf": { "z": 2 } }, "request_size": "4KiB", "requests": 400 },
         "run": { "executor": "timed", "seed": 8143018072411790953u64, "payload": "stamp", "checks": "full" },
     }));

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::{Cell, Duration};
+use base::{Cell, Duration, ParamValue};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -158,8 +158,11 @@ impl Pair {
         config.device.page_size = if self.mapping == "dftl" { 512 } else { 1024 };
         self.set_cells(&mut config);
         self.set_choices(&mut config);
-        if self.chosen("migration") == Some("copyback") {
-            config.device.wear.copyback = forgiving();
+        match self.chosen("migration") {
+            Some("copyback") => config.device.wear.copyback = forgiving(),
+            // A band of few thresholds, and so of few quotas: each has a block open.
+            Some("rcpb") => config.device.wear.pe_cycles = 2500,
+            _ => {}
         }
         self.set_capacity(&mut config);
         let mut generator = generator("zipf", 1536, 0.3, config.device.user_capacity);
@@ -183,7 +186,7 @@ impl Pair {
 
     fn set_choices(&self, config: &mut Config) {
         let ftl = &mut config.ftl;
-        let cache = [("cache", 4.0 * 16.0 * 8.0)];
+        let cache = [("cache", ParamValue::Size(4 * 16 * 8))];
         choose(ftl, "mapping", self.mapping, if self.mapping == "dftl" { &cache } else { &[] });
         choose(ftl, "allocation", "CWDP", &[]);
         choose(ftl, "scheduler", "paq", &[]);
@@ -204,9 +207,9 @@ impl Pair {
     /// So many blocks are held free that a collection can open one in each of three regions. Preemption is of collections
     /// ahead of need.
     fn set_schedule(&self, ftl: &mut Ftl) {
-        let free = ("free_blocks", 3.0);
+        let free = ("free_blocks", 3.into());
         let preempts = self.has(Mechanism::Preemption);
-        let preempt = ("preempt", if preempts { 0.0 } else { 1.0 });
+        let preempt = ("preempt", if preempts { "on" } else { "off" }.into());
         match self.chosen("gc_schedule") {
             Some(name) => choose(ftl, "gc_schedule", name, &[free, preempt]),
             None if preempts => choose(ftl, "gc_schedule", "background", &[free, preempt]),
@@ -290,12 +293,13 @@ impl Pair {
 }
 
 /// Parameters for a small device.
-fn params(choice: &str) -> &'static [(&'static str, f64)] {
+fn params(choice: &str) -> &'static [(&'static str, ParamValue)] {
     match choice {
-        "dac" => &[("regions", 3.0)],
-        "slc-buffer" => &[("blocks", 2.0)],
-        "static" => &[("threshold", 1.0)],
-        "fifo" | "lru" => &[("size", 8192.0)],
+        "dac" => &[("regions", ParamValue::Integer(3))],
+        "slc-buffer" => &[("blocks", ParamValue::Integer(2))],
+        "gcmix" | "gcmix-adaptive" => &[("high", ParamValue::Integer(12))],
+        "static" => &[("threshold", ParamValue::Integer(1))],
+        "fifo" | "lru" => &[("size", ParamValue::Size(8192))],
         _ => &[],
     }
 }

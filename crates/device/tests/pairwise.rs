@@ -7,7 +7,8 @@
 //! (`UPDATE_PAIRWISE=1` writes that table anew; read what is new in it). So no pair goes missing in silence.
 //!
 //! `FTLAB_PAIRWISE_SECONDS=3600` goes on with new draws for so long, and `FTLAB_PAIRWISE_REPORT=FILE` writes down how
-//! many there were. A case that fails prints a line that repeats it.
+//! many there were. `FTLAB_PAIRWISE_OF="mapping=dftl with paired_page=gcmix, …"` draws these pairs only. A case that fails
+//! prints a line that repeats it.
 
 mod common;
 
@@ -17,7 +18,7 @@ use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
-use base::{Choice, Param, ParamKind};
+use base::{Choice, Param, ParamKind, ParamValue};
 use common::*;
 use config::Config;
 use engine::Stream;
@@ -162,7 +163,7 @@ impl Space {
 fn words(param: &Param) -> Vec<String> {
     match param.kind {
         ParamKind::Word(words) => words.iter().map(|word| word.to_string()).collect(),
-        ParamKind::Whole if param.max - param.min == 1.0 => vec![param.min.to_string(), param.max.to_string()],
+        ParamKind::Flag { .. } => vec!["false".into(), "true".into()],
         _ => Vec::new(),
     }
 }
@@ -231,30 +232,42 @@ impl Numbers {
 }
 
 /// The value of a parameter that is a number.
-fn number(param: &Param, numbers: &Numbers, domains: u32, page: u64, r: &mut Stream) -> f64 {
-    let free = f64::from(numbers.free_blocks);
-    let drawn = match param.name {
-        "free_blocks" => free,
-        "low" => f64::from(numbers.low),
-        "high" => free + f64::from(numbers.low) + 1.0 + r.below(4) as f64,
-        "regions" => 2.0 + r.below(u64::from(numbers.free_blocks.max(2)) - 1) as f64,
-        "spare_blocks" => *pick(r, &[1.0, 2.0, 3.0, 4.0, 200.0, 200.0, 200.0]),
-        "cache" => {
-            let most = *pick(r, &[2, 20, 200]);
-            f64::from(domains * (2 + r.below_u32(most)) * 8)
+fn number(param: &Param, numbers: &Numbers, domains: u32, page: u64, r: &mut Stream) -> ParamValue {
+    match param.kind {
+        ParamKind::Integer { min, max, .. } => integer(param.name, min, numbers, r).clamp(min, max).into(),
+        ParamKind::Number { default, min, max } => (*pick(r, &[min, default, max.min(100.0)])).into(),
+        ParamKind::Size { min, max, .. } => {
+            let drawn = match param.name {
+                "cache" => {
+                    let most = *pick(r, &[2, 20, 200]);
+                    u64::from(domains * (2 + r.below_u32(most)) * 8)
+                }
+                "size" => {
+                    let most = *pick(r, &[1, 3, 16]);
+                    page * (1 + r.below(most))
+                }
+                _ => min + r.below(4),
+            };
+            ParamValue::Size(drawn.clamp(min, max))
         }
-        "size" => {
-            let most = *pick(r, &[1, 3, 16]);
-            (page * (1 + r.below(most))) as f64
+        ParamKind::Time { default, min, max } => {
+            (*pick(r, &[min, base::Duration(50_000), default])).clamp(min, max).into()
         }
-        _ => match param.kind {
-            ParamKind::Whole | ParamKind::Size => param.min + r.below(4) as f64,
-            ParamKind::Time => *pick(r, &[param.min, 50_000.0, param.default]),
-            ParamKind::Number => *pick(r, &[param.min, param.default, param.max.min(100.0)]),
-            ParamKind::Word(_) => unreachable!("words are no numbers"),
-        },
-    };
-    drawn.clamp(param.min, param.max)
+        ParamKind::Word(_) | ParamKind::Flag { .. } => unreachable!("words are no numbers"),
+    }
+}
+
+/// The value of a parameter that is a whole number.
+fn integer(name: &str, min: u32, numbers: &Numbers, r: &mut Stream) -> u32 {
+    match name {
+        "free_blocks" => numbers.free_blocks,
+        "low" => numbers.low,
+        // Beside those of a map in flash.
+        "high" => numbers.free_blocks + numbers.low + 1 + r.below_u32(8),
+        "regions" => 2 + r.below_u32(numbers.free_blocks.max(2) - 1),
+        "spare_blocks" => *pick(r, &[1, 2, 3, 4, 200, 200, 200]),
+        _ => min + r.below_u32(4),
+    }
 }
 
 /// The configuration of an assignment, at the largest user space that it can have, or below.
@@ -319,7 +332,7 @@ fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Stream) -
     keys["device"] = device.clone();
     keys["ftl"]["write_buffer"] = json!("none");
     if let Some(selector) = keys["ftl"]["migration"].pointer_mut("/rcpb/selector") {
-        *selector = json!("off");
+        *selector = json!(false);
     }
     let limit = device::largest_user_capacity(&read(&keys)?);
     keys["device"]["user_capacity"] = json!(format!("{}B", limit + page));
@@ -348,19 +361,17 @@ fn params(
     assignment: &Assignment,
     seam: &str,
     choice: &Choice,
-    mut number: impl FnMut(&Param) -> f64,
+    mut number: impl FnMut(&Param) -> ParamValue,
 ) -> Value {
     let mut params = Map::new();
     for param in choice.params {
-        let value = match words(param).as_slice() {
-            [] => number(param),
-            words => {
-                let word = space.value(assignment, &format!("{seam}.{}.{}", choice.name, param.name));
-                let place = words.iter().position(|other| other == word).expect("a word");
-                param.min + place as f64
-            }
+        let word = || space.value(assignment, &format!("{seam}.{}.{}", choice.name, param.name));
+        let value = match param.kind {
+            ParamKind::Word(words) => words.iter().copied().find(|other| *other == word()).expect("a word").into(),
+            ParamKind::Flag { .. } => (word() == "true").into(),
+            _ => number(param),
         };
-        params.insert(param.name.into(), config::parameter(param, value));
+        params.insert(param.name.into(), config::parameter(value));
     }
     Value::Object(params)
 }
@@ -667,7 +678,13 @@ fn every_pair_of_choices_runs_or_is_refused_with_a_reason() {
     let table = sweep.table();
     let long = Duration::from_secs(seconds("FTLAB_PAIRWISE_SECONDS"));
     let runs = |pair: &Pair| !sweep.refused.contains_key(pair) && !sweep.implied.contains(pair);
-    let pairs: BTreeSet<Pair> = sweep.space.pairs().into_iter().filter(runs).collect();
+    let of = std::env::var("FTLAB_PAIRWISE_OF").unwrap_or_default();
+    let is_asked_for = |pair: &Pair| {
+        let name = format!("{} with {}", sweep.space.name(pair.0), sweep.space.name(pair.1));
+        of.is_empty() || of.split(", ").any(|asked| asked == name)
+    };
+    let pairs: BTreeSet<Pair> =
+        sweep.space.pairs().into_iter().filter(|pair| runs(pair) && is_asked_for(pair)).collect();
     while begin.elapsed() < long {
         sweep.cover(nth(pairs.iter(), seed).expect("pairs that run"), seed);
         seed += 1;

@@ -2,7 +2,7 @@
 
 mod common;
 
-use base::{Duration, Multiplane};
+use base::{Duration, Multiplane, ParamValue};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -14,16 +14,21 @@ fn channels(channels: u32, planes: u32, mapping: &str) -> Config {
     if mapping == "dftl" {
         // Sixteen translation pages in each plane, and 64 entries cached.
         config.device.page_size = 512;
-        choose(&mut config.ftl, "mapping", "dftl", &[("cache", f64::from(channels * planes * 64 * 8))]);
+        choose(
+            &mut config.ftl,
+            "mapping",
+            "dftl",
+            &[("cache", ParamValue::Size(u64::from(channels * planes * 64 * 8)))],
+        );
     }
     let page = u64::from(config.device.page_size);
     config.device.user_capacity = u64::from(channels * planes) * 64 * 32 * page;
     config.device.multiplane = Multiplane::Any;
     if mapping == "fast" {
-        choose(&mut config.ftl, "mapping", "fast", &[("broken", 1.0)]);
+        choose(&mut config.ftl, "mapping", "fast", &[("broken", "fill".into())]);
         choose(&mut config.ftl, "victim", "fifo", &[]);
     }
-    choose(&mut config.ftl, "write_buffer", "fifo", &[("size", (2 * u64::from(channels) * page) as f64)]);
+    choose(&mut config.ftl, "write_buffer", "fifo", &[("size", ParamValue::Size(2 * u64::from(channels) * page))]);
     choose(&mut config.ftl, "scheduler", "paq", &[]);
     config.host.replay = Replay::Batch;
     config.workload.source = Source::Generator(generator("uniform", page, 0.0, config.device.user_capacity));
@@ -34,7 +39,7 @@ fn channels(channels: u32, planes: u32, mapping: &str) -> Config {
     config
 }
 
-fn under(config: &Config, schedule: &str, params: &[(&str, f64)]) -> Value {
+fn under(config: &Config, schedule: &str, params: &[(&str, ParamValue)]) -> Value {
     let mut config = config.clone();
     choose(&mut config.ftl, "gc_schedule", schedule, params);
     run(&config)
@@ -51,7 +56,7 @@ fn idle(summary: &Value) -> f64 {
 /// With independent channels one collects while the buffer fills with its pages, and the others are idle.
 #[test]
 fn idle_time_of_channels_is_filled() {
-    for mapping in ["page", "dftl", "fast"] {
+    for mapping in names("mapping", &[]) {
         let config = channels(4, 1, mapping);
         let alone = under(&config, "threshold", &[]);
         assert_eq!(figure(&alone, "gc.forward"), 0.0);
@@ -114,12 +119,12 @@ fn planes_in_step_share_their_commands() {
 #[test]
 fn at_their_own_pace_followers_fall_out_of_step() {
     let config = channels(2, 2, "fast");
-    let [step, own] = [0.0, 1.0].map(|pace| under(&config, "cycle-filling", &[("pace", pace)]));
+    let [step, own] = ["initiator", "own"].map(|pace| under(&config, "cycle-filling", &[("pace", pace.into())]));
     let shared = |summary: &Value| figure(summary, "flash.multiplane.erase_fraction");
     assert!(shared(&step) > shared(&own) + 0.03 && iops(&step) > iops(&own), "{} and {}", shared(&step), shared(&own));
     // Alone on its channel a plane has nobody to share commands with, and under page mapping nothing to wait for.
     let config = channels(4, 1, "page");
-    let [step, own] = [0.0, 1.0].map(|pace| under(&config, "cycle-filling", &[("pace", pace)]));
+    let [step, own] = ["initiator", "own"].map(|pace| under(&config, "cycle-filling", &[("pace", pace.into())]));
     assert!(iops(&own) > iops(&step), "{} and {}", iops(&own), iops(&step));
     assert!(figure(&own, "gc.forward") > 100.0 && figure(&own, "gc.preempted") > 10.0);
 }
@@ -138,8 +143,8 @@ fn spare_blocks_limit_useless_collections() {
     let alone = under(&config, "threshold", &[]);
     let erases = |summary: &Value| figure(summary, "flash.block_erases");
     for schedule in ["forwarding", "cycle-filling"] {
-        let limited = under(&config, schedule, &[("spare_blocks", 3.0)]);
-        let free = under(&config, schedule, &[("spare_blocks", 10_000.0)]);
+        let limited = under(&config, schedule, &[("spare_blocks", 3.into())]);
+        let free = under(&config, schedule, &[("spare_blocks", 10_000.into())]);
         let extra = |summary| erases(summary) - erases(&alone);
         assert!(extra(&free) > 30.0, "{schedule}: {} erases more", extra(&free));
         assert!(extra(&limited) < 0.3 * extra(&free), "{schedule}: {} and {}", extra(&limited), extra(&free));
@@ -151,9 +156,14 @@ fn spare_blocks_limit_useless_collections() {
 #[test]
 fn the_trigger_decides_how_much_is_merged_early() {
     let mut config = channels(4, 1, "fast");
-    choose(&mut config.ftl, "write_buffer", "fifo", &[("size", 8.0 * f64::from(config.device.page_size))]);
-    let congestion = under(&config, "forwarding", &[("trigger", 0.0)]);
-    let empty = under(&config, "forwarding", &[("trigger", 1.0)]);
+    choose(
+        &mut config.ftl,
+        "write_buffer",
+        "fifo",
+        &[("size", ParamValue::Size(8 * u64::from(config.device.page_size)))],
+    );
+    let congestion = under(&config, "forwarding", &[("trigger", "congestion".into())]);
+    let empty = under(&config, "forwarding", &[("trigger", "empty".into())]);
     let share = |summary: &Value| figure(summary, "gc.forward") / figure(summary, "gc.invocations");
     assert!(share(&empty) > share(&congestion), "{} and {}", share(&empty), share(&congestion));
     assert!(figure(&empty, "waf") > figure(&congestion, "waf"), "log blocks are merged before their time");
@@ -161,13 +171,14 @@ fn the_trigger_decides_how_much_is_merged_early() {
 
 #[test]
 fn without_preemption_nothing_is_put_down() {
-    for mapping in ["page", "dftl", "fast"] {
+    for mapping in names("mapping", &[]) {
         let config = channels(4, 1, mapping);
         for schedule in ["forwarding", "cycle-filling", "background"] {
-            let summary = under(&config, schedule, &[("preempt", 1.0)]);
+            let summary = under(&config, schedule, &[("preempt", "off".into())]);
             assert_eq!(figure(&summary, "gc.preempted"), 0.0, "{mapping}, {schedule}");
         }
-        let (on, off) = (under(&config, "cycle-filling", &[]), under(&config, "cycle-filling", &[("preempt", 1.0)]));
+        let (on, off) =
+            (under(&config, "cycle-filling", &[]), under(&config, "cycle-filling", &[("preempt", "off".into())]));
         assert!(figure(&on, "gc.preempted") > 0.0 && iops(&on) != iops(&off));
     }
 }
@@ -175,7 +186,7 @@ fn without_preemption_nothing_is_put_down() {
 /// Requests come in bursts, with pauses in between. What is collected in these, no write waits for.
 #[test]
 fn background_collection_uses_pauses() {
-    for mapping in ["page", "dftl", "fast"] {
+    for mapping in names("mapping", &[]) {
         let mut config = channels(2, 1, mapping);
         choose(&mut config.ftl, "write_buffer", "none", &[]);
         config.host.replay = Replay::Open;
@@ -197,7 +208,7 @@ fn background_collection_uses_pauses() {
         let tail = |summary: &Value| of(summary, "host.write_latency_us.p99");
         assert!(tail(&background) < 0.5 * tail(&foreground), "{mapping}: {} {}", tail(&background), tail(&foreground));
         // A die that is never idle for so long collects nothing ahead of need.
-        let never = under(&config, "background", &[("idle", 3.6e12)]);
+        let never = under(&config, "background", &[("idle", Duration(3_600_000_000_000).into())]);
         assert_eq!(of(&never, "gc.forward"), 0.0);
         assert_eq!(iops(&never), iops(&foreground));
     }
@@ -212,8 +223,8 @@ fn the_scope_may_be_a_die() {
         generator.footprint = config.device.user_capacity;
     }
     let alone = under(&config, "threshold", &[]);
-    let by_channel = under(&config, "forwarding", &[("scope", 0.0)]);
-    let by_die = under(&config, "forwarding", &[("scope", 1.0)]);
+    let by_channel = under(&config, "forwarding", &[("scope", "channel".into())]);
+    let by_die = under(&config, "forwarding", &[("scope", "die".into())]);
     assert!(iops(&by_die) > iops(&alone) && iops(&by_channel) > iops(&alone));
     let forward = |summary: &Value| figure(summary, "gc.forward");
     assert!(forward(&by_die) > forward(&by_channel), "{} and {}", forward(&by_die), forward(&by_channel));
@@ -228,9 +239,19 @@ fn what_makes_no_sense_is_refused() {
     let refusal = device::check(&config).expect_err("no time");
     assert_eq!(refusal.key, "ftl.gc_schedule");
     assert!(refusal.message.contains("under `count` no time passes"), "{refusal:?}");
-    config.run.executor = Executor::Timed;
-    choose(&mut config.ftl, "paired_page", "gcmix", &[]);
+}
+
+/// A victim that GCMix empties page by page is one job; what a channel collects ahead of need is another.
+#[test]
+fn forwarding_goes_with_gcmix() {
+    let mut config = channels(2, 1, "page");
     config.device.cell = base::Cell::Mlc;
-    let refusal = device::check(&config).expect_err("two masters of one victim");
-    assert!(refusal.message.contains("empties victims by itself"), "{refusal:?}");
+    choose(&mut config.ftl, "paired_page", "gcmix", &[]);
+    let alone = under(&config, "threshold", &[]);
+    let both = under(&config, "forwarding", &[]);
+    assert_eq!(figure(&alone, "gc.forward"), 0.0);
+    assert!(figure(&both, "gc.forward") > 0.0);
+    for summary in [&alone, &both] {
+        assert!(summary["policy"]["gcmix.paired_pages"].as_u64() > Some(0), "{summary}");
+    }
 }

@@ -61,7 +61,6 @@ fn aged(seed: u64) -> Config {
     let mut config = random_config(seed + 6_000_000);
     if !is_savable(&config) {
         choose(&mut config.ftl, "mapping", "page", &[]);
-        choose(&mut config.ftl, "paired_page", "none", &[]);
     }
     let page = page_size(&config);
     let volume = config.device.user_capacity / page * page;
@@ -86,6 +85,82 @@ fn a_run_from_a_state_equals_the_run_that_aged_the_device() {
     }
 }
 
+/// Random devices with a map in flash.
+fn with_map_in_flash() -> impl Iterator<Item = Config> {
+    (0..).map(aged).filter(|config| config.ftl.get("mapping").name == "dftl")
+}
+
+/// Caches are saved in their order of use: what is evicted next is the same.
+#[test]
+fn a_map_in_flash_is_saved_with_its_cache() {
+    let mut dynamic = 0;
+    for (number, config) in with_map_in_flash().take(40).enumerate() {
+        let file = File::new();
+        let aged_here = saving(&config, &file.0);
+        let outcome = loaded(&from_state(&config, &file.0)).unwrap_or_else(|error| panic!("case {number}: {error}"));
+        assert_eq!(fingerprint(&outcome), aged_here, "case {number}: {config:#?}");
+        dynamic += u32::from(ftl::allocation::is_dynamic(config.ftl.get("allocation").name));
+        let again = File::new();
+        saving(&from_state(&config, &file.0), &again.0);
+        assert_eq!(std::fs::read(&file.0).unwrap(), std::fs::read(&again.0).unwrap(), "case {number}");
+    }
+    assert!(dynamic > 5, "{dynamic} cases of entries elsewhere than their pages");
+}
+
+const PROTECTIONS: [&str; 5] = ["lsb-backup", "parity-backup", "slc-buffer", "gcmix", "gcmix-adaptive"];
+
+/// Random devices whose pages are protected in this way.
+fn protected(scheme: &str) -> impl Iterator<Item = Config> + '_ {
+    (0..).map(aged).filter(move |config| config.ftl.get("paired_page").name == scheme)
+}
+
+/// What a protection keeps (backups, buffers, victims whose erase is held back) and what covers open wordlines is the same.
+#[test]
+fn a_protected_device_is_saved_with_what_the_protection_keeps() {
+    for scheme in PROTECTIONS {
+        for (number, config) in protected(scheme).take(8).enumerate() {
+            let (file, again) = (File::new(), File::new());
+            let aged_here = saving(&config, &file.0);
+            let outcome = loaded(&from_state(&config, &file.0))
+                .unwrap_or_else(|error| panic!("{scheme}, case {number}: {error}: {config:#?}"));
+            assert_eq!(fingerprint(&outcome), aged_here, "{scheme}, case {number}: {config:#?}");
+            saving(&from_state(&config, &file.0), &again.0);
+            assert_eq!(
+                std::fs::read(&file.0).unwrap(),
+                std::fs::read(&again.0).unwrap(),
+                "{scheme}, case {number}: {config:#?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_state_keeps_its_protection() {
+    for scheme in PROTECTIONS {
+        let config = protected(scheme).next().expect("a device");
+        let file = File::new();
+        saving(&config, &file.0);
+        let mut other = from_state(&config, &file.0);
+        choose(&mut other.ftl, "paired_page", "none", &[]);
+        let text = refusal(&other);
+        assert!(text.contains(&format!("was saved with `ftl.paired_page` = {scheme}")), "{text}");
+        assert!(text.contains("has a protection without blocks of its own"), "{text}");
+    }
+}
+
+#[test]
+fn a_map_in_flash_keeps_the_size_of_its_cache() {
+    let config = with_map_in_flash().next().expect("a device");
+    let file = File::new();
+    saving(&config, &file.0);
+    let mut other = from_state(&config, &file.0);
+    let cache = config.ftl.get("mapping").size("cache");
+    choose(&mut other.ftl, "mapping", "dftl", &[("cache", base::ParamValue::Size(1 << 20))]);
+    let text = refusal(&other);
+    let saved = format!("`ftl.mapping` = dftl with a cache of {}", config::print_size(cache));
+    assert!(text.contains(&saved) && text.contains("has dftl with a cache of 1MiB"), "{text}");
+}
+
 #[test]
 fn a_state_saved_from_a_loaded_state_is_the_same_file() {
     let config = aged(1);
@@ -98,6 +173,8 @@ fn a_state_saved_from_a_loaded_state_is_the_same_file() {
 #[test]
 fn a_state_can_be_used_under_every_other_policy() {
     let mut config = aged(1);
+    // Not every policy runs with a map in flash.
+    choose(&mut config.ftl, "mapping", "page", &[]);
     // Regions want more free blocks than the default GC schedule holds.
     choose(&mut config.ftl, "separation", "none", &[]);
     let file = File::new();
@@ -112,9 +189,9 @@ fn a_state_can_be_used_under_every_other_policy() {
                 let mut other = from_state(&config, &file.0);
                 choose(&mut other.ftl, seam, choice.name, &[]);
                 if seam == "gc_schedule" {
-                    let free_blocks = config.ftl.get(seam).get("free_blocks");
-                    let fewer = if config.ftl.get("separation").name == "dac" { free_blocks } else { 1.0 };
-                    choose(&mut other.ftl, seam, choice.name, &[("free_blocks", fewer)]);
+                    let free_blocks = config.ftl.get(seam).integer("free_blocks");
+                    let fewer = if config.ftl.get("separation").name == "dac" { free_blocks } else { 1 };
+                    choose(&mut other.ftl, seam, choice.name, &[("free_blocks", fewer.into())]);
                 }
                 other.run.executor = executor;
                 other.run.seed = 99;
@@ -164,9 +241,9 @@ fn a_state_that_does_not_fit_is_refused_with_the_key_and_both_values() {
     refused("device.program_order", "consecutive", "shadow", &|c| c.device.program_order = ProgramOrder::Shadow);
     refused("device.user_capacity", &user.to_string(), &(user - 8192).to_string(), &|c| c.device.user_capacity -= 8192);
     refused("ftl.allocation", "CWDP", "F2", &|c| choose(&mut c.ftl, "allocation", "F2", &[]));
-    for (over, name) in [(0.0, "channels"), (1.0, "planes"), (2.0, "channels-and-planes")] {
-        refused("ftl.reclaim_unit", "block", &format!("superblock over {name}"), &|c| {
-            choose(&mut c.ftl, "reclaim_unit", "superblock", &[("over", over)]);
+    for over in ["channels", "planes", "channels-and-planes"] {
+        refused("ftl.reclaim_unit", "block", &format!("superblock over {over}"), &|c| {
+            choose(&mut c.ftl, "reclaim_unit", "superblock", &[("over", over.into())]);
         });
     }
     refused("ftl.separation", "none", "host-gc", &|c| choose(&mut c.ftl, "separation", "host-gc", &[]));
@@ -260,8 +337,9 @@ fn pack(state: &[u8], content: &[u8]) -> Vec<u8> {
 #[test]
 fn content_that_lies_is_refused_or_harmless() {
     let mut refused = 0;
-    for seed in 0..6 {
-        let mut config = aged(3 * seed + 1);
+    let configs = (0..6).map(|seed| aged(3 * seed + 1)).chain(with_map_in_flash().take(6));
+    let configs = configs.chain(PROTECTIONS.into_iter().flat_map(|scheme| protected(scheme).take(2)));
+    for (seed, mut config) in (0..).zip(configs) {
         config.run.checks = Checks::Full;
         let good = File::new();
         saving(&config, &good.0);
@@ -298,7 +376,7 @@ fn content_that_lies_is_refused_or_harmless() {
             }
         }
     }
-    assert!(refused > 300, "only {refused} lies were seen");
+    assert!(refused > 600, "only {refused} lies were seen");
 }
 
 #[test]

@@ -6,17 +6,18 @@ use config::Config;
 use device::survival::{Tally, Trouble, try_everywhere};
 use files::Interrupt;
 
-/// A device of one plane of 20 small blocks under a protection.
+/// A device of one plane of some 20 small blocks under a protection.
 fn config(protection: &str, cell: &str, order: &str, separation: &str) -> Config {
     let (pages, times) = match cell {
         "mlc" => (8, r#"["50us", "100us"]"#),
         _ => (9, r#"["50us", "70us", "100us"]"#),
     };
     let free = if separation.contains("dac") || protection.contains("slc") || cell == "tlc" { 3 } else { 2 };
+    // Regions of buffers and of full blocks, each with an active block.
+    let blocks = if separation.contains("dac") && protection.contains("slc") { 30 } else { 20 };
     let mut sets: Vec<String> = [
         "device.channels=1",
         "device.planes_per_die=1",
-        "device.blocks_per_plane=20",
         "device.over_provisioning=1.5",
         "workload.interval=\"400ms\"",
         "run.payload=\"stamp\"",
@@ -24,6 +25,7 @@ fn config(protection: &str, cell: &str, order: &str, separation: &str) -> Config
     ]
     .map(str::to_string)
     .to_vec();
+    sets.push(format!("device.blocks_per_plane={blocks}"));
     sets.push(format!("device.cell=\"{cell}\""));
     sets.push(format!("device.pages_per_block={pages}"));
     sets.push(format!("device.timing.read={times}"));
@@ -66,7 +68,7 @@ fn what_a_protection_promises_it_keeps() {
                 "paired_page.slc-buffer.blocks=2",
                 "paired_page={gcmix={high=6}}",
             ] {
-                if protection.contains("parity") && cell != "mlc" || protection.contains("slc") && separation == DAC {
+                if protection.contains("parity") && cell != "mlc" {
                     continue;
                 }
                 for trouble in [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut] {
@@ -135,7 +137,7 @@ fn protections_keep_what_twin_blocks_hold() {
                 "paired_page.slc-buffer.blocks=2",
                 "paired_page={gcmix={high=6}}",
             ] {
-                if protection.contains("parity") && cell != "mlc" || protection.contains("slc") && separation == DAC {
+                if protection.contains("parity") && cell != "mlc" {
                     continue;
                 }
                 for trouble in [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut] {
@@ -151,7 +153,7 @@ fn protections_keep_what_twin_blocks_hold() {
 
 #[test]
 fn a_victim_erased_too_early_is_caught() {
-    let broken = "paired_page={gcmix={high=6,hold=0}}";
+    let broken = "paired_page={gcmix={high=6,hold=false}}";
     for (cell, order) in [("mlc", "shadow"), ("tlc", "consecutive"), ("tlc", "shadow")] {
         assert!(outcome(broken, cell, order, NONE, Trouble::PowerCut).losing > 0);
         assert!(outcome(broken, cell, order, NONE, Trouble::ProgramFailure).losing > 0);

@@ -179,7 +179,7 @@ fn part_of_a_page_is_read_in_part_at_the_price_of_the_whole() {
 fn commands_of_several_planes() {
     for planes in [2u64, 4] {
         for multiplane in [Multiplane::Off, Multiplane::Any, Multiplane::Pac, Multiplane::Bac] {
-            for scheduler in ["fifo", "paq"] {
+            for scheduler in names("scheduler", &[]) {
                 for variant in variants() {
                     let mut config = cells(Cell::Tlc, ProgramOrder::Consecutive, planes as u32);
                     config.device.multiplane = multiplane;
@@ -344,7 +344,7 @@ fn collecting(config: &Config, planes: u64, cold: u64) -> Value {
     let hot = 12;
     config.device.user_capacity = (cold + hot) * planes * 8192;
     choose(&mut config.ftl, "victim", "fifo", &[]);
-    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 1.0)]);
+    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 1.into())]);
     device::check(&config).expect("room for a collection");
     let stripe = planes * 8192;
     let mut rows: Vec<_> = (0..36u64)
@@ -441,7 +441,7 @@ fn a_saturated_channel() {
         config.host.queue_depth = 128;
         let carried = rate(&config, 1, times.command + times.bus);
         // Commands go ahead of data, so no array stands still while the channel carries.
-        for scheduler in ["fifo", "paq"] {
+        for scheduler in names("scheduler", &[]) {
             choose(&mut config.ftl, "scheduler", scheduler, &[]);
             within_a_percent(bandwidth(&config, "sequential", false, 12_000), carried, "channel, programs");
             let reads = bandwidth(&config, "sequential", true, 12_000);

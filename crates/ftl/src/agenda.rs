@@ -6,7 +6,7 @@ use base::{Cause, Lpn};
 
 use crate::group::Group;
 use crate::kernel::{Job, Why};
-use crate::mechanism::{End, Mechanisms, Pending, Under};
+use crate::mechanism::{End, Mechanisms, Pending, Room, Under};
 use crate::ops::{How, Op, Step};
 use crate::page::Page;
 
@@ -42,21 +42,6 @@ const AGENDA: [(Line, &str); 8] = [
     (Line::Protect, "There is room, and the host's page would put others at risk."),
     (Line::Under, "Last, so that nothing comes between this page and the host's above it."),
 ];
-
-/// A turn in making room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Room {
-    /// Before the domain is short: a mechanism's own limit.
-    Early,
-    /// Units in a mechanism's hands that are empty, or will be.
-    Kept,
-    /// A unit that gains room whatever the policy says.
-    Forced,
-    /// What a mechanism buffers, if room was short already for this host page.
-    Buffered,
-    /// What a mechanism buffers, when nothing else is left.
-    LastResort,
-}
 
 /// Where room comes from when a domain is short, in this order; `None` is the victim policy's turn.
 const ROOM: [(Option<Room>, &str); 5] = [
@@ -222,7 +207,9 @@ impl<M: Mechanisms> Page<M> {
     fn pick(&self, domain: u32, job: &mut Job, stream_of: &dyn Fn(Lpn) -> usize, group: &mut Group) {
         self.mechanisms.pick(&self.kernel, domain, job, stream_of, group);
         if group.pages().is_empty() {
-            let slot = self.kernel.next_valid(job.unit, job.cursor).expect("a victim with valid pages");
+            // A state may say of a cursor what it will.
+            let next = self.kernel.next_valid(job.unit, job.cursor).or_else(|| self.kernel.next_valid(job.unit, 0));
+            let slot = next.expect("a victim with valid pages");
             job.cursor = slot;
             group.push(self.kernel.geometry().ppn(job.unit, slot));
         }
@@ -240,6 +227,7 @@ impl<M: Mechanisms> Page<M> {
         match self.mechanisms.under(&mut self.kernel, domain, usize::from(stream)) {
             Under::Nothing => Said::Nothing,
             Under::Erase => self.erase_kept(domain, group),
+            Under::Collection => Said::FromTheTop,
             Under::Victim => {
                 let Some(mut job) = self.kernel.pairing(domain).copied() else { return Said::Nothing };
                 self.pick(domain, &mut job, &|_| usize::from(stream), group);

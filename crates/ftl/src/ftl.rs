@@ -8,10 +8,11 @@ use crate::allocation::Allocation;
 use crate::fast::{self, Fast};
 use crate::group::Group;
 use crate::kernel::{Saved, Why};
-use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl};
-use crate::ops::{Array, Coming, Done, Finished, MapPlace, Peek, Placed, Put, Step, Turn};
+use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl, paired};
+use crate::ops::{Array, Coming, Done, Finished, MapPlace, Placed, Put, Step, Turn};
 use crate::page::Page;
-use crate::recovery::{Recovery, Scanned};
+use crate::recovery::Recovery;
+use crate::scan::Scanned;
 use crate::{Bytes, Figures, OutOfMemory, Policies};
 
 /// The seam, for the configuration reader.
@@ -46,18 +47,27 @@ enum Mapping {
 /// The largest user space, in pages, that the FTL can keep writable for ever under these policies.
 pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
     if policies.is_hybrid() {
-        fast::largest_user_pages(geometry, policies.mapping.get("log_blocks") as u32, policies.free_blocks())
+        fast::largest_user_pages(geometry, policies.mapping.integer("log_blocks"), policies.free_blocks())
     } else {
         Plan::new(policies, geometry).largest_user_pages(geometry)
     }
 }
 
-/// The most active blocks that a domain can have at once.
-pub const MAX_STREAMS: usize = crate::kernel::MAX_STREAMS;
-
 /// Active blocks that a domain may have at once under these policies, as [`Saved`] has them.
 pub fn streams(geometry: &Geometry, policies: &Policies<'_>) -> usize {
     Plan::new(policies, geometry).streams()
+}
+
+/// Logical pages of a map in flash beside so many of the host under these policies, as [`Saved`] has them; none where the map
+/// is in DRAM.
+pub fn map_pages(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
+    Plan::new(policies, geometry).map_pages(geometry, user_pages)
+}
+
+/// Bytes of what mechanisms have of their own in a [`Saved`], at most.
+pub fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
+    let of_map = if policies.has_map() { dftl::bytes_of_state(geometry, user_pages, policies) } else { 0 };
+    of_map + paired::bytes_of_state(geometry, policies)
 }
 
 /// What the parts of an FTL take; `keeps_spares`: where pages have spare areas.
@@ -163,34 +173,37 @@ impl Ftl {
             fast _ => panic!("hybrid mapping is not exposed to faults"));
     }
 
-    /// What is where, and how worn, for a state file.
+    /// What is where, and how worn, for a state file. Nothing under hybrid mapping, which has no states.
     ///
     /// # Panics
-    /// If a collection is in progress, or under hybrid mapping, where states are refused.
-    pub fn save(&self) -> Saved<'_> {
-        forward!(&self.mapping, page ftl => ftl.kernel.save(), fast _ => panic!("hybrid mapping has no state files"))
+    /// If a collection is in progress.
+    pub fn save(&self) -> Option<Saved<'_>> {
+        forward!(&self.mapping, page ftl => Some(ftl.save()), fast _ => None)
+    }
+
+    /// Whether a unit uses its LSB pages only.
+    pub fn is_lsb_only(&self, unit: u32) -> bool {
+        forward!(&self.mapping, page ftl => ftl.is_lsb_only(unit), fast _ => false)
     }
 
     /// Takes over the saved state that `read` gives, then makes all policies anew as [`Ftl::renew_policies`] does. The maps'
     /// memory is let go of first, so that a large device is not in memory twice.
     ///
     /// # Errors
-    /// What `read` says, which leaves the FTL without maps; or when the maps do not fit in memory.
+    /// What `read` says, or that the maps do not fit in memory: either leaves the FTL without maps. Inside: what of the
+    /// mechanisms' own part is not theirs, or that hybrid mapping has no states.
     ///
     /// # Panics
-    /// If the state is of another shape; the reader of state files checks that first.
+    /// If the state is of another shape; the reader of state files checks that first. Under a map in flash, if this is not
+    /// as new.
     pub fn restore<E: From<OutOfMemory>>(
         &mut self,
         read: impl FnOnce() -> Result<Saved<'static>, E>,
         policies: &Policies<'_>,
         seed: u64,
-    ) -> Result<(), E> {
-        forward!(&mut self.mapping, page ftl => {
-            ftl.kernel.release_maps()?;
-            ftl.kernel.restore(read()?)?;
-            ftl.renew_policies(policies, seed);
-            Ok(())
-        }, fast _ => panic!("hybrid mapping has no state files"))
+    ) -> Result<Result<(), String>, E> {
+        forward!(&mut self.mapping, page ftl => ftl.restore(read, policies, seed),
+            fast _ => Ok(Err("hybrid mapping, which has no states".into())))
     }
 
     /// Makes every policy anew and forgets figures: preconditioning ends with this, whether it was run or loaded from a
@@ -282,7 +295,7 @@ impl Ftl {
     }
 
     /// Whether a domain has something to do before it takes host pages: a collection, or what a mechanism asks for.
-    #[inline]
+    #[inline(always)]
     pub fn is_busy(&self, domain: u32) -> bool {
         forward!(&self.mapping, ftl => ftl.is_busy(domain))
     }
@@ -348,7 +361,7 @@ impl Ftl {
 impl Ftl {
     /// Has a domain do what has to come before a host page. Returns whether that is nothing, so that it can be written; if
     /// not, it has something to do first ([`Ftl::advance`]).
-    #[inline]
+    #[inline(always)]
     pub fn prepare(&mut self, domain: u32, lpn: Lpn) -> bool {
         forward!(&mut self.mapping, page ftl => ftl.prepare(domain, lpn), fast ftl => !ftl.is_busy(domain))
     }
@@ -388,6 +401,13 @@ impl Ftl {
         forward!(&mut self.mapping, ftl => ftl.write(domain, lpn))
     }
 
+    /// The same, if the place that the page would get suits. It is asked for once, and a unit is open for it then, whether
+    /// it suits or not.
+    #[inline]
+    pub fn write_if(&mut self, domain: u32, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+        forward!(&mut self.mapping, ftl => ftl.write_if(domain, lpn, suits))
+    }
+
     /// Forgets a logical page. Returns whether it was mapped.
     pub fn trim(&mut self, lpn: Lpn) -> bool {
         forward!(&mut self.mapping, ftl => ftl.trim(lpn))
@@ -406,9 +426,9 @@ impl Ftl {
         forward!(&mut self.mapping, page ftl => ftl.next_die_of(queue, idle), fast _ => None)
     }
 
-    /// Takes the turn of [`Ftl::peek_domain_of`].
-    pub fn next_domain_of(&mut self, die: u32) -> Option<u32> {
-        forward!(&mut self.mapping, page ftl => ftl.next_domain_of(die), fast _ => None)
+    /// A domain of a die gets a page: the round robin of [`Ftl::peek_domain_of`] goes on behind it.
+    pub fn rotate(&mut self, die: u32, domain: u32) {
+        forward!(&mut self.mapping, page ftl => ftl.rotate(die, domain), fast _ => {});
     }
 }
 
@@ -420,19 +440,17 @@ impl Ftl {
         forward!(&mut self.mapping, ftl => ftl.advance(domain));
     }
 
-    /// Where the next page goes; opens a unit if none is open.
-    ///
-    /// # Panics
-    /// For a host page, if the domain is busy.
-    #[inline]
-    pub fn peek(&mut self, domain: u32, whose: Peek) -> Ppn {
-        forward!(&mut self.mapping, ftl => ftl.peek(domain, whose))
-    }
-
     /// Places a page of the operation in hand. `None` if it was to be copied, and was overwritten or trimmed since.
     #[inline(always)]
     pub fn place(&mut self, domain: u32, put: Put<'_>) -> Option<Placed> {
         forward!(&mut self.mapping, ftl => ftl.place(domain, put))
+    }
+
+    /// The same, if the place that the page would get suits. It is asked for once, and a unit is open for it then, whether
+    /// it suits or not.
+    #[inline]
+    pub fn place_if(&mut self, domain: u32, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+        forward!(&mut self.mapping, ftl => ftl.place_if(domain, put, suits))
     }
 
     /// Something that the FTL asked for is done.

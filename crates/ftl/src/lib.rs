@@ -18,19 +18,26 @@ mod page;
 mod policies;
 pub mod pool;
 mod recovery;
+mod refusals;
 mod repair;
+mod round_robin;
+#[cfg(test)]
+mod sample;
+mod scan;
 mod turns;
 pub mod victim;
 
-pub use crate::ftl::{Ftl, MAX_STREAMS, bytes, largest_user_pages, streams};
+pub use crate::ftl::{Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};
 pub use crate::group::{Group, MAX_LANES};
-pub use crate::kernel::{IDENTITY, Saved, Why};
+pub use crate::kernel::{IDENTITY, Kept, Saved, Why};
 pub use crate::mechanism::{dftl, forwarding as schedule, migration, paired};
 pub use crate::ops::{
-    Array, Coming, Done, Erasure, Finished, Holds, How, MapPlace, Op, Peek, Placed, Put, Source, Step, Turn,
+    Array, Coming, Done, Erasure, Finished, Holds, How, MapPlace, Op, Placed, Put, Source, Step, Turn,
 };
 pub use crate::policies::{Bytes, Figures, OutOfMemory, Policies};
-pub use crate::recovery::{Recovery, Scanned, Slot};
+pub use crate::recovery::Recovery;
+pub use crate::refusals::{Refusal, Setup, besides_in_words, check};
+pub use crate::scan::{Scanned, Slot};
 
 use crate::mechanism::{separation, wear};
 use base::{Choice, Param, ParamKind, Seam};
@@ -57,19 +64,13 @@ pub static RECLAIM_UNIT: Seam = Seam {
             params: &[
                 Param {
                     name: "pad",
-                    default: 1.0,
-                    min: 0.0,
-                    max: 1.0,
-                    kind: ParamKind::Whole,
-                    doc: "1: a collection that ends between two planes fills the page offset with a dummy page, so that \
-                          the next pages start in step; 0: they start out of step.",
+                    kind: ParamKind::Flag { default: true },
+                    doc: "`true`: a collection that ends between two planes fills the page offset with a dummy page, so that \
+                          the next pages start in step; `false`: they start out of step.",
                 },
                 Param {
                     name: "neighbours",
-                    default: 0.05,
-                    min: 0.0,
-                    max: 100.0,
-                    kind: ParamKind::Number,
+                    kind: ParamKind::Number { default: 0.05, min: 0.0, max: 100.0 },
                     doc: "Other dies of the chip are collected along when their free pages exceed the threshold by at most \
                           this fraction of it; 0: never.",
                 },

@@ -120,24 +120,11 @@ pub enum Coming {
     Copy(Ppn),
 }
 
-/// Whose place is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Peek {
-    /// The host's page.
-    Host(Lpn),
-    /// The copy of this page.
-    Copy(Ppn),
-    /// What is combined under this cause.
-    Combined(Cause),
-    /// A dummy page.
-    Dummy,
-}
-
 /// What is placed.
 #[derive(Clone, Copy, Debug)]
 pub enum Put<'a> {
-    /// This page, which was read.
-    Copy(Ppn),
+    /// This page, which moves that way.
+    Copy(Ppn, How),
     /// What is made under this cause of pages that were read.
     Combined(Cause, &'a Group),
     /// A dummy page.

@@ -7,10 +7,10 @@ use base::{Cause, Geometry, Instant, Lpn, Ppn};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Why};
+use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Why};
 use crate::mechanism::{Mechanisms, Origin, Placing};
-use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Peek, Placed, Put, Step};
-use crate::turns::Turns;
+use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Placed, Put, Step};
+use crate::round_robin::Turns;
 use crate::victim::UnitState;
 use crate::{Figures, OutOfMemory, Policies};
 
@@ -218,23 +218,6 @@ impl<M: Mechanisms> Page<M> {
         is_known
     }
 
-    /// Where the next page of a domain goes; opens a unit if none is open.
-    ///
-    /// # Panics
-    /// For a host page, if the domain is busy.
-    #[inline]
-    pub(crate) fn peek(&mut self, domain: u32, whose: Peek) -> Ppn {
-        let stream = match whose {
-            Peek::Host(lpn) => {
-                assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
-                self.host_stream(lpn, self.kernel.is_mapped(lpn))
-            }
-            Peek::Copy(_) | Peek::Dummy => self.stream_in_hand(domain),
-            Peek::Combined(cause) => return self.mechanisms.combined_place(&mut self.kernel, domain, cause),
-        };
-        self.kernel.next_place(domain, stream)
-    }
-
     /// Places a page that the host writes, and makes its old version invalid.
     ///
     /// A collection may begin ([`Page::is_busy`]): it has to end before the domain takes another host page.
@@ -246,6 +229,20 @@ impl<M: Mechanisms> Page<M> {
         assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
         let old = self.kernel.lookup(lpn);
         let stream = self.host_stream(lpn, old.is_some());
+        self.write_to(domain, stream, lpn, old)
+    }
+
+    /// The same, if the place of the page suits.
+    #[inline]
+    pub(crate) fn write_if(&mut self, domain: u32, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+        assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
+        let old = self.kernel.lookup(lpn);
+        let stream = self.host_stream(lpn, old.is_some());
+        suits(self.kernel.next_place(domain, stream)).then(|| self.write_to(domain, stream, lpn, old))
+    }
+
+    #[inline(always)]
+    fn write_to(&mut self, domain: u32, stream: usize, lpn: Lpn, old: Option<Ppn>) -> Placed {
         if let Some(old) = old {
             self.kernel.invalidate(old);
         }
@@ -356,9 +353,9 @@ impl<M: Mechanisms> Page<M> {
     /// Moves a page that was read for a collection: its new place, or `None` if it was overwritten or trimmed since and
     /// there is nothing to move.
     #[inline(always)]
-    fn copy(&mut self, domain: u32, from: Ppn) -> Option<Placed> {
+    fn copy(&mut self, domain: u32, from: Ppn, how: How) -> Option<Placed> {
         let unit = self.kernel.geometry().unit_of(from);
-        let placed = self.copy_from(domain, self.stream_in_hand(domain), unit, from, self.how_in_hand(domain))?;
+        let placed = self.copy_from(domain, self.stream_in_hand(domain), unit, from, how)?;
         if !M::IS_PLAIN && self.on_demand {
             self.settle(domain);
         }
@@ -388,18 +385,6 @@ impl<M: Mechanisms> Page<M> {
     #[inline]
     fn stream_in_hand(&self, domain: u32) -> usize {
         if M::IS_PLAIN { 0 } else { usize::from(self.next[domain as usize].stream) }
-    }
-
-    /// Which way the pages of the operation in hand move.
-    #[inline]
-    fn how_in_hand(&self, domain: u32) -> How {
-        if M::IS_PLAIN {
-            return How::OffChip;
-        }
-        match self.next[domain as usize].step {
-            Some(Step { op: Op::Move(how), .. }) => how,
-            _ => How::OffChip,
-        }
     }
 
     /// The place of a dummy page, which [`Group::pads`] or [`Op::Pad`] asked for.
@@ -442,10 +427,20 @@ impl<M: Mechanisms> Page<M> {
     #[inline(always)]
     pub(crate) fn place(&mut self, domain: u32, put: Put<'_>) -> Option<Placed> {
         match put {
-            Put::Copy(from) => self.copy(domain, from),
+            Put::Copy(from, how) => self.copy(domain, from, how),
             Put::Dummy => Some(self.pad(domain)),
             Put::Combined(cause, group) => Some(self.combine(domain, cause, group.pages())),
         }
+    }
+
+    /// The same, if the place of the page suits; opens a unit if none is open.
+    #[inline]
+    pub(crate) fn place_if(&mut self, domain: u32, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+        let at = match put {
+            Put::Copy(..) | Put::Dummy => self.kernel.next_place(domain, self.stream_in_hand(domain)),
+            Put::Combined(cause, _) => self.mechanisms.combined_place(&mut self.kernel, domain, cause),
+        };
+        if suits(at) { self.place(domain, put) } else { None }
     }
 
     /// Something that was asked for is done.
@@ -529,6 +524,37 @@ impl<M: Mechanisms> Page<M> {
         self.kernel.renew_policies(policies, seed);
         self.mechanisms.renew(&mut self.kernel, policies);
         self.turns.restart();
+    }
+
+    /// Whether a unit uses its LSB pages only.
+    pub(crate) fn is_lsb_only(&self, unit: u32) -> bool {
+        self.kernel.is_lsb_only(unit)
+    }
+
+    /// What outlives a run.
+    pub(crate) fn save(&self) -> Saved<'_> {
+        let mut saved = self.kernel.save();
+        self.mechanisms.save(&self.kernel, &mut saved);
+        saved
+    }
+
+    /// Takes over what outlived a run; see [`crate::Ftl::restore`].
+    pub(crate) fn restore<E: From<OutOfMemory>>(
+        &mut self,
+        read: impl FnOnce() -> Result<Saved<'static>, E>,
+        policies: &Policies<'_>,
+        seed: u64,
+    ) -> Result<Result<(), String>, E> {
+        self.kernel.release_maps()?;
+        let mut saved = read()?;
+        self.kernel.restore(&mut saved)?;
+        let mut words = saved.of_mechanisms.iter();
+        let mut result = self.mechanisms.restore(&mut self.kernel, &saved.kept, &mut words);
+        if result.is_ok() && words.next().is_some() {
+            result = Err("what no mechanism knows".into());
+        }
+        self.renew_policies(policies, seed);
+        Ok(result)
     }
 
     /// What was done since preconditioning.
@@ -655,7 +681,7 @@ impl<M: Mechanisms> Page<M> {
     /// Moves the pages of a group, and fills up behind them.
     fn move_group(&mut self, domain: u32, cause: Cause, how: How, group: &Group, array: &mut impl Array) {
         for &from in group.pages() {
-            let placed = self.copy(domain, from).expect("nothing changes in between");
+            let placed = self.copy(domain, from, how).expect("nothing changes in between");
             if !array.moved(cause, how, from, placed) {
                 self.repair(placed.at, Some(from), array);
             }

@@ -66,7 +66,7 @@ pub struct Policies<'a> {
 impl Policies<'_> {
     /// Units that a domain holds free while collection keeps up, by choice.
     pub(crate) fn free_blocks(&self) -> u32 {
-        self.gc_schedule.get("free_blocks") as u32
+        self.gc_schedule.integer("free_blocks")
     }
 
     /// Whether the map is in flash.

@@ -1,39 +1,9 @@
 //! Dynamic allocation: whose turn it is, by queue among its dies and by die among its domains.
 
-use base::{Geometry, Lpn};
+use base::Lpn;
 
-use crate::allocation::Allocation;
 use crate::mechanism::Mechanisms;
 use crate::page::Page;
-
-/// Where the round robins stand.
-pub(crate) struct Turns {
-    /// By queue: the die whose turn is next.
-    next_die: Vec<u32>,
-    /// By queue: what is left of a burst.
-    burst_left: Vec<u32>,
-    /// By die: whose turn it is among its domains.
-    next_domain: Vec<u32>,
-}
-
-impl Turns {
-    /// Bytes for a device.
-    pub(crate) fn bytes(geometry: &Geometry, allocation: &Allocation) -> u64 {
-        (2 * u64::from(allocation.queues()) + u64::from(geometry.dies())) * 4
-    }
-
-    pub(crate) fn new(geometry: &Geometry, allocation: &Allocation) -> Turns {
-        let queues = allocation.queues() as usize;
-        Turns { next_die: vec![0; queues], burst_left: vec![0; queues], next_domain: vec![0; geometry.dies() as usize] }
-    }
-
-    /// Begins anew.
-    pub(crate) fn restart(&mut self) {
-        self.next_die.fill(0);
-        self.burst_left.fill(0);
-        self.next_domain.fill(0);
-    }
-}
 
 impl<M: Mechanisms> Page<M> {
     /// The domain that takes a page when no time passes: static orders by their formula, dynamic
@@ -53,7 +23,8 @@ impl<M: Mechanisms> Page<M> {
                 *left -= 1;
                 let turn = self.turns.next_die[queue as usize];
                 let die = self.allocation.dynamic().expect("checked").dies(queue)[turn as usize];
-                if let Some(domain) = self.next_domain_of(die) {
+                if let Some(domain) = self.peek_domain_of(die) {
+                    self.rotate(die, domain);
                     return domain;
                 }
             }
@@ -99,11 +70,9 @@ impl<M: Mechanisms> Page<M> {
         (0..count).map(|offset| die * count + (start + offset) % count).find(|&domain| self.accepts(domain))
     }
 
-    /// Takes the turn of [`Page::peek_domain_of`].
-    pub(crate) fn next_domain_of(&mut self, die: u32) -> Option<u32> {
-        let domain = self.peek_domain_of(die)?;
+    /// Goes on behind a domain of a die.
+    pub(crate) fn rotate(&mut self, die: u32, domain: u32) {
         let count = self.kernel.geometry().domains_per_die();
         self.turns.next_domain[die as usize] = (domain - die * count + 1) % count;
-        Some(domain)
     }
 }

@@ -6,13 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
+use base::ParamValue::{self, Word};
 use base::{
-    Cause, Cell, Choice, CopybackTable, Duration, ECC_LIMIT, Geometry, Instant, Lpn, PageLayout, Ppn, ProgramOrder,
-    Quality, Seam, Selection, Wear,
+    Cause, Cell, Choice, CopybackTable, Dimensions, Duration, ECC_LIMIT, Geometry, Instant, Lpn, PageLayout, Ppn,
+    ProgramOrder, Quality, Seam, Selection, Wear,
 };
 use engine::Stream;
+use ftl::allocation::is_dynamic;
 use ftl::victim::{AnyVictim, Shape, Unit, UnitState, VictimPolicy, View};
-use ftl::{Done, Finished, Ftl, Group, Holds, How, Op, OutOfMemory, Peek, Placed, Policies, Put, Step, Turn};
+use ftl::{Done, Finished, Ftl, Group, Holds, How, Op, OutOfMemory, Placed, Policies, Put, Step, Turn};
 
 fn seam(key: &str) -> &'static Seam {
     ftl::seams().into_iter().find(|seam| seam.key == key).expect("a seam")
@@ -21,12 +23,11 @@ fn seam(key: &str) -> &'static Seam {
 /// A choice with parameters at which a small device has something to do.
 fn selection(choice: &'static Choice) -> Selection {
     let mut selection = Selection::default_of(choice);
-    for (name, value) in &mut selection.params {
-        match *name {
-            "d" => *value = 3.0,
-            "threshold" => *value = 2.0,
-            "free_blocks" => *value = 1.0,
-            "regions" | "blocks" => *value = 2.0,
+    for param in choice.params {
+        match param.name {
+            "d" => selection.set("d", 3.into()),
+            "free_blocks" => selection.set("free_blocks", 1.into()),
+            "threshold" | "regions" | "blocks" => selection.set(param.name, 2.into()),
             _ => {}
         }
     }
@@ -111,10 +112,13 @@ impl Bench {
             rounds += 1;
             assert!(rounds < 10_000, "a domain takes a host page in the end");
         }
-        let announced = self.ftl.peek(domain, Peek::Host(Lpn(lpn)));
+        let mut announced = None;
+        let refused = self.ftl.write_if(domain, Lpn(lpn), |at| announced.replace(at).is_some());
+        assert_eq!(refused, None, "nothing is placed where it does not suit");
         self.versions += 1;
         let placed = self.ftl.write(domain, Lpn(lpn));
-        assert_eq!((placed.at, placed.holds), (announced, Holds::Data(Lpn(lpn))), "a page goes where it was announced");
+        assert_eq!(Some(placed.at), announced, "a page goes where it was announced");
+        assert_eq!(placed.holds, Holds::Data(Lpn(lpn)));
         assert_eq!(self.ftl.geometry().domain_of_unit(self.ftl.geometry().unit_of(placed.at)), domain);
         self.program(placed, (lpn, self.versions));
         self.newest.insert(lpn, self.versions);
@@ -148,12 +152,11 @@ impl Bench {
         let content = self.stored[&from.0];
         if trimmed && content.0 < self.ftl.user_pages() {
             self.trim(content.0);
-            assert_eq!(self.ftl.place(domain, Put::Copy(from)), None, "there is nothing left to move");
+            assert_eq!(self.ftl.place(domain, Put::Copy(from, how)), None, "there is nothing left to move");
             return;
         }
-        let announced = self.ftl.peek(domain, Peek::Copy(from));
-        let placed = self.ftl.place(domain, Put::Copy(from)).expect("a valid page");
-        assert_eq!((placed.holds, placed.at), (Holds::Data(Lpn(content.0)), announced));
+        let placed = self.place(domain, Put::Copy(from, how));
+        assert_eq!(placed.holds, Holds::Data(Lpn(content.0)));
         match how {
             How::OffChip => self.note_read(from),
             How::Copyback => self.copy_back(from, placed.at),
@@ -250,9 +253,7 @@ impl Bench {
 
     /// A backup, or the next version of a translation page.
     fn combine(&mut self, domain: u32, cause: Cause, group: &Group) {
-        let announced = self.ftl.peek(domain, Peek::Combined(cause));
-        let placed = self.ftl.place(domain, Put::Combined(cause, group)).expect("it is not a copy");
-        assert_eq!(placed.at, announced);
+        let placed = self.place(domain, Put::Combined(cause, group));
         match placed.holds {
             Holds::Parity => {
                 self.program(placed, (u32::MAX, 0));
@@ -309,10 +310,18 @@ impl Bench {
         self.check_data();
     }
 
+    /// Places a page after a first call, which finds its place unsuitable and changes nothing.
+    fn place(&mut self, domain: u32, put: Put<'_>) -> Placed {
+        let mut announced = None;
+        assert_eq!(self.ftl.place_if(domain, put, |at| announced.replace(at).is_some()), None);
+        let placed = self.ftl.place(domain, put).expect("there is something to place");
+        assert_eq!(Some(placed.at), announced, "a page goes where it was announced");
+        placed
+    }
+
     fn fill(&mut self, domain: u32) {
-        let announced = self.ftl.peek(domain, Peek::Dummy);
-        let placed = self.ftl.place(domain, Put::Dummy).expect("it is not a copy");
-        assert_eq!((placed.at, placed.holds), (announced, Holds::Nothing));
+        let placed = self.place(domain, Put::Dummy);
+        assert_eq!(placed.holds, Holds::Nothing);
         self.program(placed, (u32::MAX, 0));
     }
 
@@ -357,7 +366,20 @@ impl Bench {
 /// Two channels, two dies, two planes of six blocks of four pages: small enough to be checked as a whole after
 /// every step.
 fn geometry(reclaim_unit: &Choice, blocks: u32) -> Geometry {
-    Geometry::new(2, 1, 2, 2, blocks, 4, 4096, if reclaim_unit.name == "twin" { 2 } else { 1 })
+    Geometry::new(Dimensions {
+        channels: 2,
+        dies_per_chip: 2,
+        planes_per_die: 2,
+        blocks_per_plane: blocks,
+        pages_per_block: 4,
+        unit_width: if reclaim_unit.name == "twin" { 2 } else { 1 },
+        ..Dimensions::ONE_PAGE
+    })
+}
+
+/// Reclaim units; a superblock is a plain block of wider pages to the FTL.
+fn units_of_the_ftl() -> impl Iterator<Item = &'static Choice> {
+    seam("reclaim_unit").choices.iter().filter(|unit| unit.name != "superblock")
 }
 
 #[test]
@@ -369,11 +391,7 @@ fn every_combination_of_registered_policies() {
             for victim in seam("victim").choices {
                 for separation in seam("separation").choices {
                     for wear_leveling in seam("wear_leveling").choices {
-                        for reclaim_unit in seam("reclaim_unit").choices {
-                            let is_plain_to_the_ftl = reclaim_unit.name == "superblock";
-                            if is_plain_to_the_ftl {
-                                continue;
-                            }
+                        for reclaim_unit in units_of_the_ftl() {
                             combinations += 1;
                             let policies =
                                 [allocation, block_allocation, victim, separation, wear_leveling, unprotected];
@@ -390,12 +408,14 @@ fn every_combination_of_registered_policies() {
 #[test]
 fn every_protection_of_paired_pages() {
     let mut combinations = 0;
-    for allocation in ["CWDP", "F"].map(|name| seam("allocation").find(name).expect("an allocation")) {
+    // A static order, and a dynamic allocation.
+    let orders = seam("allocation").choices.chunk_by(|a, b| is_dynamic(a.name) == is_dynamic(b.name));
+    for allocation in orders.map(|alike| &alike[0]) {
         for victim in seam("victim").choices {
             for separation in seam("separation").choices {
                 for wear_leveling in seam("wear_leveling").choices {
                     for paired_page in seam("paired_page").choices {
-                        if paired_page.name == "slc-buffer" && separation.name != "none" {
+                        if paired_page.name == "slc-buffer" && separation.name == "host-gc" {
                             continue;
                         }
                         combinations += 1;
@@ -415,12 +435,18 @@ fn every_protection_of_paired_pages() {
 fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice) {
     let name = choices.map(|choice| choice.name).join(", ") + ", " + reclaim_unit.name;
     let keeps_track = ftl::paired::keeps_track(choices[5].name);
-    let geometry = geometry(reclaim_unit, if keeps_track || choices[3].name == "dac" { 10 } else { 6 });
+    let blocks = match (choices[3].name, choices[5].name) {
+        ("dac", "slc-buffer") => 14,
+        ("dac", _) => 10,
+        _ if keeps_track => 10,
+        _ => 6,
+    };
+    let geometry = geometry(reclaim_unit, blocks);
     let reclaim_unit = selection(reclaim_unit);
     let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
     if separation.name == "dac" {
-        gc_schedule.params[0].1 = separation.get("regions");
+        gc_schedule.set("free_blocks", separation.value("regions"));
     }
     let policies = Policies {
         mapping: &selection(&seam("mapping").choices[0]),
@@ -444,12 +470,9 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
         bench.check();
         bench.drive(1, if geometry.blocks_per_plane == 6 { 200 } else { (geometry.unit_width + 1) * pages as u32 });
         assert!(bench.collections > 20, "only {} collections", bench.collections);
-        if keeps_track {
-            return;
-        }
         // A saved state is the same state, and goes on under policies made anew.
-        let saved = bench.ftl.save().into_owned();
-        bench.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory");
+        let saved = bench.ftl.save().expect("page mapping").into_owned();
+        bench.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory").expect("a state");
         bench.check();
         bench.check_data();
         bench.drive(2, 20);
@@ -465,11 +488,11 @@ fn every_way_of_migration() {
     let ways = [
         ("copyback", &[][..]),
         ("fastgc", &[]),
-        ("rcpb", &[("quota", 0.0), ("aware", 0.0)]),
-        ("rcpb", &[("quota", 0.0), ("aware", 1.0)]),
-        ("rcpb", &[("quota", 1.0), ("aware", 0.0)]),
-        ("rcpb", &[("quota", 1.0), ("aware", 1.0)]),
-        ("rcpb", &[("quota", 0.0), ("selector", 1.0)]),
+        ("rcpb", &[("quota", Word("block")), ("aware", Word("quality"))]),
+        ("rcpb", &[("quota", Word("block")), ("aware", Word("worst"))]),
+        ("rcpb", &[("quota", Word("page")), ("aware", Word("quality"))]),
+        ("rcpb", &[("quota", Word("page")), ("aware", Word("worst"))]),
+        ("rcpb", &[("quota", Word("block")), ("selector", ParamValue::Flag(true))]),
     ];
     for (name, params) in ways {
         for (case, separation) in ["none", "host-gc", "dac"].into_iter().enumerate() {
@@ -487,15 +510,15 @@ fn every_way_of_migration() {
     }
 }
 
-fn one_migration((name, params): (&'static str, &[(&'static str, f64)]), chosen: [&'static str; 5]) {
+fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), chosen: [&'static str; 5]) {
     let [separation, unit, paired_page, wear_leveling, victim] = chosen;
     let of = |key: &str, name: &str| selection(seam(key).find(name).expect("a choice"));
     let mut migration = of("migration", name);
     for (param, value) in params {
-        migration.params.iter_mut().find(|(key, _)| key == param).expect("a parameter").1 = *value;
+        migration.set(param, *value);
     }
     let reclaim_unit = of("reclaim_unit", unit);
-    let geometry = geometry(&reclaim_unit.choice, 36);
+    let geometry = geometry(reclaim_unit.choice, 36);
     let mut random = Stream::new(7, name);
     let qualities = [Quality::BEST, Quality::MEDIAN, Quality::WORST];
     let wear = Arc::new(Wear {
@@ -510,7 +533,7 @@ fn one_migration((name, params): (&'static str, &[(&'static str, f64)]), chosen:
         qualities: (0..geometry.blocks()).map(|_| qualities[random.below_u32(3) as usize]).collect(),
     });
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
-    gc_schedule.params[0].1 = 2.0;
+    gc_schedule.set("free_blocks", 2.into());
     let policies = Policies {
         mapping: &of("mapping", "page"),
         allocation: &of("allocation", "CWDP"),
@@ -564,16 +587,21 @@ fn a_map_in_flash_under_every_policy() {
         seam(key).choices.iter().filter(|choice| !except.contains(&choice.name)).collect()
     };
     let (dynamic, orders): (Vec<_>, Vec<_>) =
-        seam("allocation").choices.iter().partition(|order| ftl::allocation::is_dynamic(order.name));
+        seam("allocation").choices.iter().partition(|order| is_dynamic(order.name));
+    // Under a dynamic allocation these are refused with a map in flash.
+    let waits_for_room = |name: &str| name == "slc-buffer" || name.starts_with("gcmix");
     let mut combinations = 0;
     for victim in names("victim", &[]) {
         for separation in names("separation", &[]) {
             for wear_leveling in names("wear_leveling", &[]) {
-                for paired_page in names("paired_page", &["slc-buffer", "gcmix", "gcmix-adaptive"]) {
-                    for free_blocks in [1.0, 2.0] {
+                for paired_page in names("paired_page", &[]) {
+                    for free_blocks in [1, 2] {
+                        if paired_page.name == "slc-buffer" && separation.name == "host-gc" {
+                            continue;
+                        }
                         combinations += 1;
                         let allocation = match combinations % 5 {
-                            0 | 1 => dynamic[combinations / 5 % dynamic.len()],
+                            0 | 1 if !waits_for_room(paired_page.name) => dynamic[combinations / 5 % dynamic.len()],
                             _ => orders[combinations % orders.len()],
                         };
                         let block_allocation = &seam("block_allocation").choices[combinations % 2];
@@ -589,21 +617,30 @@ fn a_map_in_flash_under_every_policy() {
             }
         }
     }
-    assert!(combinations >= 5 * 3 * 2 * 5 * 2, "{combinations}");
+    assert!(combinations >= 5 * 3 * 2 * 7 * 2, "{combinations}");
 }
 
 /// With units of a block of one plane, or of both.
-fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks: f64, cache: u32, page_size: u32) {
+fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks: u32, cache: u32, page_size: u32) {
     let name = choices.map(|choice| choice.name).join(", ");
     // Two planes of sixteen blocks of four pages of 4 or 16 entries; several dies where entries lie elsewhere.
-    let (channels, dies) = if ftl::allocation::is_dynamic(choices[0].name) { (2, 2) } else { (1, 1) };
-    let geometry = Geometry::new(channels, 1, dies, 2, 16, 4, page_size, unit_width);
+    let (channels, dies) = if is_dynamic(choices[0].name) { (2, 2) } else { (1, 1) };
+    let geometry = Geometry::new(Dimensions {
+        channels,
+        dies_per_chip: dies,
+        planes_per_die: 2,
+        blocks_per_plane: 16,
+        pages_per_block: 4,
+        page_size,
+        unit_width,
+        ..Dimensions::ONE_PAGE
+    });
     let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
-    let regions = if separation.name == "dac" { separation.get("regions") } else { 1.0 };
-    gc_schedule.params[0].1 = free_blocks.max(regions);
+    let regions = if separation.name == "dac" { separation.integer("regions") } else { 1 };
+    gc_schedule.set("free_blocks", free_blocks.max(regions).into());
     let mut mapping = selection(seam("mapping").find("dftl").expect("a map in flash"));
-    mapping.params = vec![("cache", f64::from(cache * 2 * ftl::dftl::CACHED_ENTRY_BYTES))];
+    mapping.set("cache", ParamValue::Size(u64::from(cache * 2 * ftl::dftl::CACHED_ENTRY_BYTES)));
     let policies = Policies {
         mapping: &mapping,
         allocation: &allocation,
@@ -632,6 +669,12 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
         // between, which only ask for theirs, may miss them all.
         let is_usual = figures.misses <= figures.lookups && figures.moved_cached > 0;
         assert!(is_usual || cache <= 8, "{figures:?}");
+        // A saved state is the same state.
+        let saved = bench.ftl.save().expect("page mapping").into_owned();
+        bench.ftl = Ftl::new(geometry, pages, &policies, 1, true).expect("memory");
+        bench.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory").expect("a state");
+        bench.check();
+        bench.check_data();
         bench.ftl.renew_policies(&policies, 2);
         bench.drive(2, 50);
     };
@@ -647,15 +690,19 @@ fn hybrid_mapping_under_every_static_order() {
     let first = |key| selection(&seam(key).choices[0]);
     let mut combinations = 0;
     for allocation in seam("allocation").choices {
-        if ftl::allocation::is_dynamic(allocation.name) {
+        if is_dynamic(allocation.name) {
             continue;
         }
         for block_allocation in seam("block_allocation").choices {
             for case in 0..12 {
-                let (broken, start, gather) = (f64::from(case % 3), f64::from(case / 3 % 2), f64::from(case / 6));
+                let broken = ["merge", "fill", "waste"][case % 3];
+                let (start, gather) = (["always", "if-spare"][case / 3 % 2], ["all", "victim"][case / 6]);
                 combinations += 1;
                 let mut mapping = selection(seam("mapping").find("fast").expect("hybrid mapping"));
-                mapping.params = vec![("log_blocks", 3.0), ("broken", broken), ("start", start), ("gather", gather)];
+                mapping.set("log_blocks", 3.into());
+                for (name, word) in [("broken", broken), ("start", start), ("gather", gather)] {
+                    mapping.set(name, word.into());
+                }
                 let policies = Policies {
                     mapping: &mapping,
                     allocation: &selection(allocation),
@@ -691,9 +738,9 @@ fn collections_ahead_of_need_leave_the_map_whole() {
     let first = |key| selection(&seam(key).choices[0]);
     let gc_schedule = selection(seam("gc_schedule").find("background").expect("a schedule"));
     let mut kinds = Vec::new();
-    for mapping in ["page", "dftl", "fast"] {
-        for unit in ["block", "twin"] {
-            for separation in ["none", "host-gc", "dac"] {
+    for mapping in seam("mapping").choices.iter().map(|mapping| mapping.name) {
+        for unit in units_of_the_ftl().map(|unit| unit.name) {
+            for separation in seam("separation").choices.iter().map(|separation| separation.name) {
                 for paired_page in ["none", "lsb-backup", "slc-buffer"] {
                     kinds.push((mapping, unit, separation, paired_page));
                 }
@@ -711,12 +758,13 @@ fn collections_ahead_of_need_leave_the_map_whole() {
         for victim in seam("victim").choices {
             let chosen = |key: &str, name| selection(seam(key).find(name).expect("a choice"));
             let mut gc_schedule = gc_schedule.clone();
-            gc_schedule.params[0].1 = 1.0 + f64::from(u8::from(separation == "dac" || paired_page == "slc-buffer"));
+            let more = u32::from(separation == "dac" || paired_page == "slc-buffer");
+            gc_schedule.set("free_blocks", (1 + more).into());
             let mut mapped = chosen("mapping", mapping);
             match mapping {
-                "fast" => mapped.params[0].1 = 4.0,
+                "fast" => mapped.set("log_blocks", 4.into()),
                 // Five entries for each of eight planes.
-                "dftl" => mapped.params[0].1 = 320.0,
+                "dftl" => mapped.set("cache", ParamValue::Size(320)),
                 _ => {}
             }
             let reclaim_unit = chosen("reclaim_unit", unit);
@@ -739,7 +787,16 @@ fn collections_ahead_of_need_leave_the_map_whole() {
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
             let run = || {
                 let geometry = match mapping {
-                    "dftl" => Geometry::new(2, 1, 2, 2, 16, 4, 16, if unit == "twin" { 2 } else { 1 }),
+                    "dftl" => Geometry::new(Dimensions {
+                        channels: 2,
+                        dies_per_chip: 2,
+                        planes_per_die: 2,
+                        blocks_per_plane: 16,
+                        pages_per_block: 4,
+                        page_size: 16,
+                        unit_width: if unit == "twin" { 2 } else { 1 },
+                        ..Dimensions::ONE_PAGE
+                    }),
                     _ => geometry(reclaim_unit.choice, 12),
                 };
                 let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
@@ -908,7 +965,7 @@ fn a_domain_under_collection_takes_no_host_page() {
         wear: None,
         block_write: Duration::ZERO,
     };
-    let geometry = Geometry::new(1, 1, 1, 1, 4, 4, 4096, 1);
+    let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
     let mut lpns = (0..8).cycle();
     while !ftl.is_busy(0) {

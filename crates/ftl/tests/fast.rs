@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use base::{Cause, Cell, Geometry, Lpn, Multiplane, Ppn, ProgramOrder, Selection};
+use base::{Cause, Cell, Dimensions, Geometry, Lpn, Multiplane, Ppn, ProgramOrder, Selection};
 use engine::Stream;
 use ftl::allocation::{self, Allocation};
 use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, Merges, Options, Start, most_log_blocks};
-use ftl::{Done, Erasure, Finished, Group, How, Op, Peek, Placed, Put, Source, Step};
+use ftl::{Done, Erasure, Finished, Group, How, Op, Placed, Put, Source, Step};
 use nand::{Nand, Shape};
 
 const BROKEN: [Broken; 3] = [Broken::Fill, Broken::Merge, Broken::Waste];
@@ -119,7 +119,11 @@ impl Machine {
     }
 
     fn plane_with(blocks: u32, pages: u32, options: Options) -> Machine {
-        let geometry = Geometry::new(1, 1, 1, 1, blocks + options.log_blocks + options.reserve, pages, 4096, 1);
+        let geometry = Geometry::new(Dimensions {
+            blocks_per_plane: blocks + options.log_blocks + options.reserve,
+            pages_per_block: pages,
+            ..Dimensions::ONE_PAGE
+        });
         let user_pages = u64::from(blocks * pages);
         Machine::new(geometry, user_pages, options, "CWDP", "first-fit")
     }
@@ -127,9 +131,10 @@ impl Machine {
     /// Writes a page, and leaves the merges that this calls for.
     fn place(&mut self, lpn: Lpn) {
         let domain = self.fast.domain_of(lpn);
-        let announced = self.fast.peek(domain, Peek::Host(lpn));
+        let mut announced = None;
+        assert_eq!(self.fast.write_if(domain, lpn, |at| announced.replace(at).is_some()), None);
         let ppn = self.fast.write(domain, lpn).at;
-        assert_eq!(ppn, announced, "the place of LPN {} was announced", lpn.0);
+        assert_eq!(Some(ppn), announced, "the place of LPN {} was announced", lpn.0);
         self.versions += 1;
         self.newest[lpn.index()] = self.versions;
         self.array.program(ppn, self.versions);
@@ -157,12 +162,16 @@ impl Machine {
                 between(self);
                 if !self.fast.is_valid(from) {
                     let is_over = !self.fast.is_busy(domain);
-                    assert!(is_over || self.fast.place(domain, Put::Copy(from)).is_none());
+                    assert!(is_over || self.fast.place(domain, Put::Copy(from, How::OffChip)).is_none());
                     return true;
                 }
-                let announced = self.fast.peek(domain, Peek::Copy(from));
-                let placed = self.fast.place(domain, Put::Copy(from)).unwrap();
-                assert_eq!(placed.at, announced);
+                let mut announced = None;
+                assert_eq!(
+                    self.fast.place_if(domain, Put::Copy(from, How::OffChip), |at| announced.replace(at).is_some()),
+                    None
+                );
+                let placed = self.fast.place(domain, Put::Copy(from, How::OffChip)).unwrap();
+                assert_eq!(Some(placed.at), announced);
                 self.array.program(placed.at, stamp);
             }
             Op::Pad => {
@@ -232,8 +241,15 @@ fn random_machine(seed: u64) -> (Machine, Mixed, Stream) {
     let blocks = 5 + random.below_u32(20);
     let planes = 1 + random.below_u32(2);
     let width = if random.below(4) == 0 { planes } else { 1 };
-    let geometry =
-        Geometry::new(1 + random.below_u32(2), 1, 1 + random.below_u32(2), planes, blocks, pages, 4096, width);
+    let geometry = Geometry::new(Dimensions {
+        channels: 1 + random.below_u32(2),
+        dies_per_chip: 1 + random.below_u32(2),
+        planes_per_die: planes,
+        blocks_per_plane: blocks,
+        pages_per_block: pages,
+        unit_width: width,
+        ..Dimensions::ONE_PAGE
+    });
     let slots = u64::from(geometry.unit_slots());
     let reserve = 1 + random.below_u32(2);
     let largest = ftl::fast::largest_user_pages(&geometry, LEAST_LOG_BLOCKS, reserve);
@@ -246,8 +262,10 @@ fn random_machine(seed: u64) -> (Machine, Mixed, Stream) {
         start: [Start::Always, Start::IfSpare][random.below(2) as usize],
         gather: GATHER[random.below(2) as usize],
     };
-    let order = ["CWDP", "PDWC", "DPCW"][random.below(3) as usize];
-    let pool = ["first-fit", "least-worn"][random.below(2) as usize];
+    let orders: Vec<_> = allocation::SEAM.choices.iter().filter(|order| !allocation::is_dynamic(order.name)).collect();
+    let order = orders[random.below(orders.len() as u64) as usize].name;
+    let pools = ftl::pool::SEAM.choices;
+    let pool = pools[random.below(pools.len() as u64) as usize].name;
     let mixed = Mixed {
         random: Stream::new(seed, "fast workload"),
         pages: user_pages as u32,
@@ -654,7 +672,8 @@ fn table_3_with_pages_left_in_other_log_blocks() {
 
 #[test]
 fn sizes_add_up() {
-    let geometry = Geometry::new(2, 1, 1, 1, 10, 4, 4096, 1);
+    let geometry =
+        Geometry::new(Dimensions { channels: 2, blocks_per_plane: 10, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     assert_eq!(ftl::fast::largest_user_pages(&geometry, 3, 1), 2 * 6 * 4);
     assert_eq!(most_log_blocks(&geometry, 48, 1), 3);
     assert_eq!(most_log_blocks(&geometry, 49, 1), 2, "one page more takes a block of each domain");

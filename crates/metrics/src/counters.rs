@@ -44,13 +44,13 @@ pub struct Counters {
     pub bystanders: [[u64; 3]; 7],
     /// Of `bystanders`, those of multi-plane commands of two or more superpages.
     pub multi_bystanders: [[u64; 3]; 7],
-    /// Garbage collections started.
+    /// Garbage collections of data that ended.
     pub gc_invocations: u64,
-    /// Of those, the ones that a host write had to wait for.
+    /// Of those, all that were not forward: a host write may have waited for them, or they were begun along with such a one.
     pub gc_foreground: u64,
-    /// Of those, the ones started ahead of need.
+    /// Of those, the ones that a GC schedule began ahead of need.
     pub gc_forward: u64,
-    /// Times that a garbage collection was interrupted at a preemption point.
+    /// Times that a garbage collection was suspended at a preemption point.
     pub gc_preempted: u64,
     /// Valid pages that garbage collection moved.
     pub gc_moved_pages: u64,

@@ -171,7 +171,7 @@ fn run(c: &Counters, usage: &Usage) -> Value {
 mod tests {
     use super::*;
     use crate::recorder::Shape;
-    use base::{Geometry, InStep, Instant};
+    use base::{Dimensions, Geometry, InStep, Instant};
 
     fn recorder(timed: bool) -> Recorder {
         let mut recorder =
@@ -206,7 +206,7 @@ mod tests {
     }
 
     fn report(timed: bool) -> Value {
-        let geometry = Geometry::new(1, 1, 1, 1, 2, 4, 4096, 1);
+        let geometry = Geometry::new(Dimensions { blocks_per_plane: 2, pages_per_block: 4, ..Dimensions::ONE_PAGE });
         let recorder = recorder(timed);
         summary(&Report {
             version: "1.2.3",

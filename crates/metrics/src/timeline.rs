@@ -314,6 +314,7 @@ fn colour(name: &str, cause: Cause) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::Dimensions;
     use serde_json::json;
     use std::path::PathBuf;
 
@@ -342,7 +343,14 @@ mod tests {
 
     /// 2 channels, 2 chips each, 1 die, 2 planes.
     fn geometry() -> Geometry {
-        Geometry::new(2, 2, 1, 2, 4, 4, 4096, 1)
+        Geometry::new(Dimensions {
+            channels: 2,
+            chips_per_channel: 2,
+            planes_per_die: 2,
+            blocks_per_plane: 4,
+            pages_per_block: 4,
+            ..Dimensions::ONE_PAGE
+        })
     }
 
     fn never() -> Interrupt {
@@ -364,12 +372,30 @@ mod tests {
             let names = of_phase(&trace, "M").into_iter().filter_map(|meta| meta["args"]["name"].as_str());
             names.map(str::to_string).collect::<Vec<String>>()
         };
-        let both = names(&Geometry::new(1, 1, 2, 1, 4, 4, 32768, 1), InStep { channels: 4, planes: 2 });
+        let both = names(
+            &Geometry::new(Dimensions {
+                dies_per_chip: 2,
+                blocks_per_plane: 4,
+                pages_per_block: 4,
+                page_size: 32768,
+                ..Dimensions::ONE_PAGE
+            }),
+            InStep { channels: 4, planes: 2 },
+        );
         let (die, planes) = ("chip 0 die", "planes 0 to 1 in step");
         let dies = [0, 1].map(|n| [format!("{die} {n}"), format!("{die} {n} {planes}")]);
         assert_eq!(both[..2], ["channels 0 to 3 in step", "bus"]);
         assert_eq!(both[2..], dies.concat());
-        let channels = names(&Geometry::new(1, 1, 1, 2, 4, 4, 8192, 1), InStep { channels: 2, planes: 1 });
+        let channels = names(
+            &Geometry::new(Dimensions {
+                planes_per_die: 2,
+                blocks_per_plane: 4,
+                pages_per_block: 4,
+                page_size: 8192,
+                ..Dimensions::ONE_PAGE
+            }),
+            InStep { channels: 2, planes: 1 },
+        );
         assert_eq!(channels[0], "channels 0 to 1 in step");
         assert_eq!(channels[3..], ["chip 0 die 0 plane 0", "chip 0 die 0 plane 1"]);
     }

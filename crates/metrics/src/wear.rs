@@ -96,10 +96,11 @@ fn nothing() -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::Dimensions;
 
     #[test]
     fn the_spread_of_erases() {
-        let g = Geometry::new(1, 1, 1, 1, 4, 4, 4096, 1);
+        let g = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
         let mut wear = Wear { geometry: &g, erases: &[2, 4, 4, 6], effective: None, reads_since_erase: None };
         let expected = json!({"min": 2, "mean": 4.0, "max": 6, "stddev": 2f64.sqrt()});
         assert_eq!(wear.erases_json(), expected);
@@ -119,7 +120,15 @@ mod tests {
     #[test]
     fn a_block_is_where_its_number_says() {
         // 2 channels × 3 chips × 2 dies × 2 planes × 5 blocks.
-        let g = Geometry::new(2, 3, 2, 2, 5, 4, 4096, 1);
+        let g = Geometry::new(Dimensions {
+            channels: 2,
+            chips_per_channel: 3,
+            dies_per_chip: 2,
+            planes_per_die: 2,
+            blocks_per_plane: 5,
+            pages_per_block: 4,
+            ..Dimensions::ONE_PAGE
+        });
         let erases: Vec<u32> = (0..g.blocks()).collect();
         let reads = vec![9; erases.len()];
         let wear = Wear { geometry: &g, erases: &erases, effective: None, reads_since_erase: Some(&reads) };

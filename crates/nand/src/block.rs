@@ -20,13 +20,12 @@ impl Block {
     const LSB_ONLY: u8 = 1 << 2;
     const TORN: u8 = 1 << 3;
     const LOST_PAGES: u8 = 1 << 4;
-    /// The array remembers the errors themselves, which no saved state holds.
     const COPIED: u8 = 1 << 5;
-    const SAVED: u8 = (1 << 5) - 1;
+    const ALL: u8 = (1 << 6) - 1;
 
     /// A block in a state that was saved; nothing if the marks mean nothing.
     pub fn from_saved(erases: u32, reads: u32, next_page: u16, marks: u8) -> Option<Block> {
-        (marks & !Block::SAVED == 0).then_some(Block { erases, reads, next_page, marks })
+        (marks & !Block::ALL == 0).then_some(Block { erases, reads, next_page, marks })
     }
 
     /// All that the questions below answer, in one number to save.

@@ -34,9 +34,9 @@ pub(crate) struct Errors {
 }
 
 impl Errors {
-    /// The same device without any errors yet.
-    pub(crate) fn anew(self) -> Errors {
-        let pages = vec![0; self.pages.len()];
+    /// The same device with these errors of its pages, or none.
+    pub(crate) fn with(self, saved: Vec<u32>) -> Errors {
+        let pages = if saved.is_empty() { vec![0; self.pages.len()] } else { saved };
         Errors { pages, highest: 0, first: None, ..self }
     }
 
@@ -60,6 +60,11 @@ impl Nand {
         let pages_per_block = self.shape.pages_per_block;
         let pages = vec![0; self.blocks.len() * pages_per_block as usize];
         self.errors = Some(Box::new(Errors { wear, pages_per_block, pages, highest: 0, first: None }));
+    }
+
+    /// The errors of all pages, of [`ECC_LIMIT`]; empty where none are kept.
+    pub fn errors(&self) -> &[u32] {
+        self.errors.as_ref().map_or(&[], |errors| &errors.pages)
     }
 
     /// The error of a page, of [`ECC_LIMIT`].
@@ -233,6 +238,38 @@ mod tests {
         assert_eq!(cost(&mut nand, 0), ECC_LIMIT / 2, "20 P/E cycles");
         nand.erase(0).unwrap();
         assert_eq!(cost(&mut nand, 0), ECC_LIMIT + 1, "past the last band");
+    }
+
+    #[test]
+    fn a_saved_state_holds_errors() {
+        let mut used = nand(0);
+        program(&mut used, 0, 0);
+        used.copyback((0, 0), (1, 0)).unwrap();
+        used.copyback((1, 0), (2, 0)).unwrap();
+        let saved = used.save();
+        let mut restored = nand(0);
+        restored.restore(saved.clone()).unwrap();
+        assert_eq!(restored.save(), saved);
+        assert_eq!(restored.errors_of(2, 0), ECC_LIMIT / 4 + ECC_LIMIT / 3);
+        // Where none are kept, as without copybacks, what can be corrected is as good as new.
+        let mut without = Nand::new(restored.shape, true);
+        without.restore(saved.clone()).unwrap();
+        assert!(without.holds_data(2, 0) && without.read(2, 0).is_ok());
+        without.erase(2).unwrap();
+        assert!(without.blocks()[2].is_ordinary());
+
+        let refused = |mut nand: Nand, change: &dyn Fn(&mut crate::Saved), expected: &str| {
+            let mut saved = saved.clone();
+            change(&mut saved);
+            assert_eq!(nand.restore(saved), Err(expected));
+        };
+        let pages = saved.errors.len();
+        refused(nand(0), &|saved| saved.errors.truncate(pages - 1), "a state of another array");
+        refused(nand(0), &|saved| saved.errors.clear(), "blocks that are not marked as their pages are");
+        refused(nand(0), &|saved| saved.errors[0] = 1, "blocks that are not marked as their pages are");
+        refused(nand(0), &|saved| saved.errors[1] = 1, "errors of a page that is not programmed");
+        let rots = |saved: &mut crate::Saved| saved.errors[4] = ECC_LIMIT + 1;
+        refused(Nand::new(without.shape, true), &rots, "errors that cannot be corrected, and that are not kept here");
     }
 
     #[test]

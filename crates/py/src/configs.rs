@@ -158,20 +158,21 @@ fn choices(choices: &[Choice]) -> Value {
 }
 
 fn param(param: &Param) -> Value {
-    let (kind, words) = match param.kind {
-        ParamKind::Number => ("number", None),
-        ParamKind::Whole => ("whole", None),
-        ParamKind::Size => ("size", None),
-        ParamKind::Time => ("time", None),
-        ParamKind::Word(words) => ("word", Some(words)),
+    let declared = match param.kind {
+        ParamKind::Integer { default, min, max } => {
+            json!({ "kind": "integer", "default": default, "min": min, "max": max })
+        }
+        ParamKind::Number { default, min, max } => {
+            json!({ "kind": "number", "default": default, "min": min, "max": max })
+        }
+        ParamKind::Flag { default } => json!({ "kind": "flag", "default": default }),
+        ParamKind::Word(words) => json!({ "kind": "word", "default": words[0], "words": words }),
+        ParamKind::Size { default, min, max } => json!({ "kind": "size", "default": default, "min": min, "max": max }),
+        ParamKind::Time { default, min, max } => {
+            json!({ "kind": "time", "default": default.ns(), "min": min.ns(), "max": max.ns() })
+        }
     };
-    json!({
-        "name": param.name,
-        "doc": param.doc,
-        "default": param.default,
-        "min": param.min,
-        "max": param.max,
-        "kind": kind,
-        "words": words,
-    })
+    let mut keys = Map::from_iter([("name".to_owned(), json!(param.name)), ("doc".to_owned(), json!(param.doc))]);
+    keys.extend(declared.as_object().cloned().unwrap_or_default());
+    Value::Object(keys)
 }

@@ -1,9 +1,8 @@
 //! Tables as dictionaries of NumPy columns.
 
 use metrics::{Column, Table};
-use numpy::IntoPyArray;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList};
+use pyo3::types::{PyByteArray, PyDict, PyList};
 
 /// `{name: {column: array}}`; text columns are lists, since NumPy's text is fixed in width.
 pub(crate) fn to_python<'py>(py: Python<'py>, tables: Vec<Table>) -> PyResult<Bound<'py, PyDict>> {
@@ -19,9 +18,25 @@ pub(crate) fn to_python<'py>(py: Python<'py>, tables: Vec<Table>) -> PyResult<Bo
 }
 
 fn array<'py>(py: Python<'py>, column: Column) -> PyResult<Bound<'py, PyAny>> {
-    Ok(match column {
-        Column::U64(values) => values.into_pyarray(py).into_any(),
-        Column::F64(values) => values.into_pyarray(py).into_any(),
-        Column::Text(values) => PyList::new(py, values)?.into_any(),
-    })
+    match column {
+        Column::U64(values) => from_bytes(py, "uint64", values.into_iter().map(u64::to_ne_bytes)),
+        Column::F64(values) => from_bytes(py, "float64", values.into_iter().map(f64::to_ne_bytes)),
+        Column::Text(values) => Ok(PyList::new(py, values)?.into_any()),
+    }
+}
+
+/// An array that owns its values. By calls of Python, each of which a signal may interrupt: NumPy's C interface has no
+/// way to say so.
+fn from_bytes<'py>(
+    py: Python<'py>,
+    kind: &str,
+    values: impl ExactSizeIterator<Item = [u8; 8]>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let bytes = PyByteArray::new_with(py, 8 * values.len(), |bytes| {
+        for (place, value) in bytes.as_chunks_mut().0.iter_mut().zip(values) {
+            *place = value;
+        }
+        Ok(())
+    })?;
+    py.import("numpy")?.call_method1("frombuffer", (bytes, kind))
 }

@@ -309,11 +309,7 @@ fn progress_goes_from_none_to_all() {
 fn selection(name: &str, params: &[(&'static str, f64)]) -> Selection {
     let choice = GENERATORS.iter().find(|choice| choice.name == name).unwrap();
     let mut selection = Selection::default_of(choice);
-    for (name, value) in &mut selection.params {
-        if let Some((_, given)) = params.iter().find(|(param, _)| param == name) {
-            *value = *given;
-        }
-    }
+    params.iter().for_each(|(name, value)| selection.set(name, (*value).into()));
     selection
 }
 

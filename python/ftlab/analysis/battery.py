@@ -2,7 +2,8 @@
 
 ``python -m ftlab.analysis.battery --cases 10000 --seed 1 --out docs/evidence`` makes mutated configurations, traces and
 device states, odd names and arguments, calls with values of wrong types, outputs that cannot be written, and processes
-that are interrupted and killed (:mod:`ftlab.analysis.battery_inputs`, :mod:`ftlab.analysis.battery_processes`). Allowed
+that are interrupted and killed (:mod:`ftlab.analysis.battery_inputs`, :mod:`ftlab.analysis.battery_results`,
+:mod:`ftlab.analysis.battery_processes`). Allowed
 is success, or an error of ftlab whose text says where and what would be right. Never another exception, a panic, a
 traceback, the death of the process, an exit code but 0, 1 and 2, a temporary file left behind, or a change to a file of
 the user's. It writes ``battery.md``, and the exit code is 1 if any case fails, with a line that repeats it.
@@ -15,6 +16,7 @@ import contextlib
 import importlib
 import json
 import os
+import platform
 import queue
 import resource
 import select
@@ -31,10 +33,14 @@ from pathlib import Path
 from random import Random
 
 import ftlab
-from ftlab.analysis import battery_inputs, battery_processes
+from ftlab.analysis import battery_inputs, battery_processes, battery_results
 from ftlab.analysis.battery_oracle import Enough, Fault, Kind, Scratch
+from ftlab.reproduce.experiment import engine_digest
+from ftlab.signals import exit_with
 
-KINDS: dict[str, Kind] = {kind.name: kind for kind in (*battery_inputs.KINDS, *battery_processes.KINDS)}
+KINDS: dict[str, Kind] = {
+    kind.name: kind for kind in (*battery_inputs.KINDS, *battery_results.KINDS, *battery_processes.KINDS)
+}
 """Every kind of case by name."""
 
 PATIENCE_S = 300.0
@@ -176,12 +182,39 @@ class Worker:
         self.errors.close()
 
 
-def judge_all(cases: Sequence[Case], seed: int, jobs: int) -> list[Verdict]:
-    """The verdicts on all cases, in their order; `jobs` workers at once."""
+class Kept:
+    """Verdicts in a file, one a line, so that a battery that was interrupted goes on where it was.
+
+    A case with a fault is judged again, and so is every case after a change of the engine.
+    """
+
+    def __init__(self, file: Path | None, seed: int) -> None:
+        self.about = {"seed": seed, "engine": engine_digest()}
+        self.file = file
+        self.verdicts: dict[Case, Verdict] = {}
+        if file is not None and file.exists():
+            for line in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
+                verdict = Verdict(**line.pop("verdict"))
+                if line == self.about and not verdict.fault:
+                    self.verdicts[Case(verdict.kind, verdict.number)] = verdict
+
+    def add(self, verdict: Verdict) -> None:
+        """Keeps a verdict."""
+        if self.file is not None:
+            with self.file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({**self.about, "verdict": asdict(verdict)}) + "\n")
+
+
+def judge_all(cases: Sequence[Case], seed: int, jobs: int, file: Path | None = None) -> list[Verdict]:
+    """The verdicts on all cases, in their order; `jobs` workers at once. Those in the file are not judged again."""
+    kept = Kept(file, seed)
+    verdicts = {i: kept.verdicts[case] for i, case in enumerate(cases) if case in kept.verdicts}
+    missing = [i for i in range(len(cases)) if i not in verdicts]
+    # Mixed, so that a part says something of every kind.
+    Random(seed).shuffle(missing)
     waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
-    for i in range(len(cases)):
+    for i in missing:
         waiting.put(i)
-    verdicts: dict[int, Verdict] = {}
 
     def work() -> None:
         worker = Worker(seed)
@@ -189,6 +222,7 @@ def judge_all(cases: Sequence[Case], seed: int, jobs: int) -> list[Verdict]:
             while True:
                 i = waiting.get_nowait()
                 verdicts[i] = worker.judge(cases[i])
+                kept.add(verdicts[i])
                 if verdicts[i].fault:
                     print(f"{cases[i]}: {verdicts[i].fault}", file=sys.stderr, flush=True)
                 if sys.stderr.isatty():
@@ -211,9 +245,10 @@ def replay(case: Case | Verdict, seed: int) -> str:
     return f"python -m ftlab.analysis.battery --seed {seed} --case {case.kind}:{case.number}"
 
 
-def markdown(verdicts: Sequence[Verdict], seed: int, seconds: float, jobs: int) -> str:
+def markdown(verdicts: Sequence[Verdict], seed: int, asked: int) -> str:
     """The page of the evidence: kinds of case and what became of them."""
     faults = [verdict for verdict in verdicts if verdict.fault]
+    minutes = sum(verdict.seconds for verdict in verdicts) / 60
     lines = [
         "# Adversarial cases",
         "",
@@ -223,11 +258,12 @@ def markdown(verdicts: Sequence[Verdict], seed: int, seconds: float, jobs: int) 
         "panic, a traceback, the death of the process, no answer, an error without a remedy, a control character on "
         "the terminal, a temporary file left behind, a file of the user's that was changed.",
         "",
-        f"**{len(verdicts):,} cases, {len(faults):,} faults**; seed {seed}, {seconds / 60:.0f} minutes with {jobs} "
-        f"{'process' if jobs == 1 else 'processes'} at work, ftlab {ftlab.__version__}.",
+        f"**{len(verdicts):,} cases, {len(faults):,} faults**; `--cases {asked} --seed {seed}`, {minutes:.0f} "
+        f"minutes of one worker, ftlab {ftlab.__version__}, Python {platform.python_version()}, "
+        f"{platform.system()} {platform.machine()}.",
         "",
-        "| kind | what | cases | outcomes | faults |",
-        "|---|---|--:|---|--:|",
+        "| kind | what | cases | outcomes | faults | seconds |",
+        "|---|---|--:|---|--:|--:|",
     ]
     for name in KINDS:
         mine = [verdict for verdict in verdicts if verdict.kind == name]
@@ -235,7 +271,10 @@ def markdown(verdicts: Sequence[Verdict], seed: int, seconds: float, jobs: int) 
             counts = Counter(verdict.outcome for verdict in mine if not verdict.fault)
             outcomes = ", ".join(f"{outcome} {count:,}" for outcome, count in sorted(counts.items()))
             faulty = sum(verdict.fault is not None for verdict in mine)
-            lines.append(f"| {name} | {KINDS[name].doc} | {len(mine):,} | {outcomes} | {faulty} |")
+            took = sum(verdict.seconds for verdict in mine)
+            lines.append(
+                f"| {name} | {KINDS[name].doc} | {len(mine):,} | {outcomes} | {faulty} | {took:.0f} |"
+            )
     if faults:
         lines += ["", "Faults:", "", *(f"- `{replay(verdict, seed)}`" for verdict in faults)]
     return "\n".join(lines) + "\n"
@@ -250,6 +289,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--kind", action="append", help="only cases of this kind; may be repeated")
     parser.add_argument("--case", help="one case, such as traces:17")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="workers (%(default)s)")
+    parser.add_argument(
+        "--kept", type=Path, metavar="FILE", help="verdicts, to be taken up again after an interruption"
+    )
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.serve:
@@ -262,12 +304,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         name, _, number = options.case.rpartition(":")
         cases = [Case(name, int(number))]
     begun = time.monotonic()
-    verdicts = judge_all(cases, options.seed, options.jobs)
+    verdicts = judge_all(cases, options.seed, options.jobs, options.kept)
     seconds = time.monotonic() - begun
     faults = [verdict for verdict in verdicts if verdict.fault]
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
-        page = markdown(verdicts, options.seed, seconds, options.jobs)
+        page = markdown(verdicts, options.seed, options.cases)
         (options.out / "battery.md").write_text(page, encoding="utf-8")
     for outcome, count in sorted(Counter(f"{v.kind}: {v.outcome}" for v in verdicts).items()):
         print(f"{count:6} {outcome}")
@@ -280,4 +322,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    exit_with(main)

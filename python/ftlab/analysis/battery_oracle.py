@@ -18,7 +18,7 @@ import ftlab
 from ftlab import cli
 
 LONG_S = 5.0
-"""A valid run that takes longer is stopped; that it was stopped is an outcome."""
+"""A valid run that computes for longer is stopped; that it was stopped is an outcome."""
 
 REMEDY = re.compile(
     r"expected|hint:|did you mean|can be|can have|\buse\b|\bset\b|\bsave\b|\bname\b|needs?\b|at most|at least|nearest",
@@ -208,19 +208,20 @@ class Limit:
 
 
 @contextlib.contextmanager
-def time_limit(seconds: float = LONG_S) -> Iterator[Limit]:
-    """Stops what goes on for longer, as Ctrl-C does."""
+def time_limit() -> Iterator[Limit]:
+    """Stops what computes for longer than :data:`LONG_S`, as Ctrl-C does."""
     limit = Limit()
 
     def stop(*_: object) -> None:
         limit.is_over = True
         raise Enough
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 6 * seconds)
+    # Time of the processor: what other processes take is no reason to stop.
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, LONG_S, 6 * LONG_S)
     try:
         with contextlib.suppress(Enough):
             yield limit
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)

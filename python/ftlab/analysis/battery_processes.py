@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import resource
 import signal
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,8 @@ from ftlab.analysis.battery_oracle import Fault, Run, Scratch, kinds, outcome
 PATIENCE_S = 200.0
 """A process that takes longer is a fault."""
 
-INTERRUPTED_S = 10.0
-"""A process that goes on for longer after Ctrl-C is a fault: a second, on a machine with other work."""
+INTERRUPTED_S = 1.0
+"""A process that goes on for longer after Ctrl-C is a fault, on a machine without other work."""
 
 LOCALES: tuple[dict[str, str], ...] = (
     {"LC_ALL": "C.UTF-8"},
@@ -161,8 +163,90 @@ def full(s: Scratch) -> str:
             return "exit 141" if code == 141 and not err else outcome(code, "", err.decode(), False)
 
 
-READY = "import sys, ftlab.cli; print('ready', flush=True); sys.exit(ftlab.cli.main(sys.argv[1:]))"
-"""The command line, once everything is imported: before that, Ctrl-C is Python's."""
+SMALL_DISK = """\
+mount -t tmpfs -o "size=$1" tmpfs disk && echo mine >disk/mine.txt || exit 99
+case $2 in
+    read-only) mount -o remount,ro disk ;;
+    late) (sleep "$3"; mount -o remount,ro disk) 2>/dev/null & ;;
+esac
+shift 3
+"$@"
+code=$?
+wait
+{ cat disk/mine.txt; find disk -mindepth 1; } >left
+exit $code
+"""
+"""A command on a disk of its own that is small, read-only, or becomes so; then what the command left there."""
+
+
+@cache
+def _namespace() -> list[str] | None:
+    """What gives a process mounts of its own; nothing if it may have none."""
+    for command in (["unshare", "--mount"], ["unshare", "--mount", "--map-root-user"]):
+        try:
+            subprocess.run([*command, "true"], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            continue
+        return command
+    return None
+
+
+def disks(s: Scratch) -> str:
+    """A disk that is full, read-only, or becomes so during a run: the summary is printed, the error says what helps"""
+    namespace = _namespace()
+    if namespace is None:
+        return "no disks of its own"
+    s.file("tiny.toml", TINY)
+    s.file("t.csv", TRACES["msr"] * 2000)
+    s.output("disk").mkdir()
+    words: list[str] = s.one(
+        (
+            ["run", "tiny.toml", "--out", "disk/out"],
+            ["run", "tiny.toml", "--json", "--out", "disk/out"],
+            ["run", "tiny.toml", "--json", "--timeline", "disk/timeline.json"],
+            ["run", "tiny.toml", "--save-state", "disk/aged.state"],
+            ["run", "tiny.toml", "--set", "workload.requests=100000", "--out", "disk/out"],
+            ["compare", "tiny.toml", "--vary", "ftl.victim=greedy,fifo", "--json", "--out", "disk/out"],
+            ["trace", "convert", "t.csv", "disk/t.out"],
+        )
+    )
+    kibibytes, how = s.one((8, 30, 60, 120, 250, 400, 4000)), s.one(("full", "full", "read-only", "late"))
+    process = subprocess.Popen(
+        [*namespace, "sh", "-c", SMALL_DISK, "sh", f"{kibibytes}k", how, str(s.random.random() * 3),
+         sys.executable, "-m", "ftlab", *words],
+        cwd=s.path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    out, err = (text.decode() for text in process.communicate(timeout=PATIENCE_S))
+    found = outcome(process.returncode, out, err, wants_json=False)
+    if process.returncode == 1 and words[0] != "trace":
+        if "--json" in words:
+            json.loads(out)
+        elif "WAF" not in out:
+            raise Fault(f"the summary is lost: {err}")
+    if process.returncode != 0 and "\nhint: " not in err:
+        raise Fault(f"an error without a remedy: {err}")
+    mine, *left = s.output("left").read_text(encoding="utf-8").splitlines()
+    if mine != "mine":
+        raise Fault("the user's file was changed")
+    # A disk that nothing can be removed from keeps what is on it.
+    staged = [
+        name for name in left if (".ftlab-" in name and ".ftlab-files.json" not in name) or "partial" in name
+    ]
+    if staged and "Read-only" not in err:
+        raise Fault(f"{staged[0]} was left behind")
+    return f"{how}: {found}"
+
+
+READY = """\
+from ftlab import __main__, cli
+main = cli.main
+def ready(argv):
+    print("ready", flush=True)
+    return main(argv)
+cli.main = ready
+__main__.entry_point()
+"""
+"""The command as users start it, which says when everything is imported: before that, Ctrl-C is Python's."""
 
 
 def _long(s: Scratch) -> list[str]:
@@ -194,32 +278,76 @@ def _long(s: Scratch) -> list[str]:
     return words
 
 
-def _ready(s: Scratch, words: Sequence[str]) -> subprocess.Popen[bytes]:
-    process = subprocess.Popen(
-        [sys.executable, "-c", READY, *words], cwd=s.path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )  # fmt: skip
-    assert process.stdout is not None
-    if process.stdout.readline() != b"ready\n":
-        raise Fault("the program does not begin")
-    time.sleep(s.random.random() ** 2 * 3)
-    return process
+def _waiting(s: Scratch) -> list[str]:
+    """Commands whose input does not come, does not end, or is full of errors; or that have more to do than one run."""
+    s.file("tiny.toml", TINY)
+    os.mkfifo(s.output("pipe"))
+    s.file("errors.toml", TINY + "".join(f"[x{i}]\ny = {i}\n" for i in range(s.one((3000, 30_000)))))
+    s.outputs |= {s.path / name for name in ("out", "t.out")}
+    words: list[str] = s.one(
+        (
+            ["trace", "info", "pipe"],
+            ["trace", "convert", "pipe", "t.out"],
+            ["run", "pipe"],
+            ["run", "tiny.toml", "--trace", "pipe"],
+            ["trace", "info", "/dev/zero"],
+            ["trace", "info", "/dev/zero", "--format", "msr", "--skip-bad"],
+            ["trace", "info", "/dev/urandom", "--format", "msr", "--skip-bad"],
+            ["run", "/dev/zero"],
+            ["run", "tiny.toml", "--trace", "/dev/zero"],
+            ["run", "errors.toml"],
+            ["compare", "errors.toml", "--vary", "run.seed=1,2"],
+            ["reproduce", "gcmix", "--only", "survival", "--out", "out"],
+            ["reproduce", "tbm", "--out", "out"],
+        )
+    )
+    return words
+
+
+def _listening() -> None:
+    """Takes back what a shell or `nohup` made the battery ignore: a command that is told to ignore Ctrl-C does."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+class _Ready:
+    """The command line in a process, at a random moment after everything was imported."""
+
+    def __init__(self, s: Scratch, words: Sequence[str]) -> None:
+        begun = time.monotonic()
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", READY, *words], cwd=s.path, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, preexec_fn=_listening,
+        )  # fmt: skip
+        assert self.process.stdout is not None
+        if self.process.stdout.readline() != b"ready\n":
+            raise Fault("the program does not begin")
+        self.slowed = max(1.0, (time.monotonic() - begun) / self._computed_s())
+        """How much slower than by itself: other processes compute too."""
+        time.sleep(s.random.random() ** 2 * 3)
+
+    def _computed_s(self) -> float:
+        # The fields behind the name, which may have blanks in it, begin with the third.
+        about = Path(f"/proc/{self.process.pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        return (int(about[11]) + int(about[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def interrupts(s: Scratch) -> str:
-    """Ctrl-C at a random moment: the end comes at once, and nothing is left behind."""
-    process = _ready(s, _long(s))
-    process.send_signal(signal.SIGINT)
+    """Ctrl-C at a random moment, also in what waits for a pipe or reads without end: the end comes within a second"""
+    ready = _Ready(s, _long(s) if s.chance(0.5) else _waiting(s))
+    process = ready.process
     begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
     try:
-        _, err = process.communicate(timeout=INTERRUPTED_S)
+        _, err = process.communicate(timeout=60 * INTERRUPTED_S)
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        raise Fault(f"goes on for {INTERRUPTED_S:.0f} s after Ctrl-C") from None
+        raise Fault(f"goes on for {60 * INTERRUPTED_S:.0f} s after Ctrl-C") from None
+    passed = time.monotonic() - begun
+    if passed > INTERRUPTED_S * ready.slowed:
+        raise Fault(f"goes on for {passed:.1f} s after Ctrl-C, where all is {ready.slowed:.1f} times slower")
     if process.returncode == 130 and err == b"interrupted\n":
-        if time.monotonic() - begun > INTERRUPTED_S:
-            raise Fault("goes on after Ctrl-C")
         left = [
             file
             for name in ("t.out", "aged.state")
@@ -234,7 +362,7 @@ def interrupts(s: Scratch) -> str:
 def kills(s: Scratch) -> str:
     """The process is killed at a random moment: the next run finds its way, and cleans up after the dead one."""
     words = _long(s)
-    process = _ready(s, words)
+    process = _Ready(s, words).process
     process.send_signal(s.one((signal.SIGKILL, signal.SIGTERM)))
     process.communicate(timeout=PATIENCE_S)
     again = [word if word != "workload.requests=4000000000" else "workload.requests=50" for word in words]
@@ -243,7 +371,7 @@ def kills(s: Scratch) -> str:
     return _ended(_start(s, again))
 
 
-SHARES: dict[Run, float] = {locales: 1.2, limits: 0.4, full: 0.5, interrupts: 0.4, kills: 0.4}
+SHARES: dict[Run, float] = {locales: 0.5, limits: 0.3, full: 0.3, disks: 0.3, interrupts: 0.6, kills: 0.3}
 """How many of a hundred cases are of each kind."""
 
 KINDS = kinds(SHARES)

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab.analysis import evidence_timing, theory
+from ftlab.signals import exit_with
 
 PAGE_BYTES = 4096
 """Bytes of a page and of a request. Write amplification does not depend on it."""
@@ -364,4 +365,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    exit_with(main)

@@ -37,7 +37,7 @@ PROTECTIONS: dict[str, dict[str, Any]] = {
     "parity backup": {"paired_page": "parity-backup"},
     "GCMix": {"paired_page": {"gcmix": {"high": 6}}},
     "GCMix on DAC": {"paired_page": {"gcmix": {"high": 6}}, "separation": {"dac": {"regions": 3}}},
-    "GCMix, victim erased at once": {"paired_page": {"gcmix": {"high": 6, "hold": 0}}},
+    "GCMix, victim erased at once": {"paired_page": {"gcmix": {"high": 6, "hold": False}}},
 }
 
 _NOWHERE = "takes the lower pages of its wordline along, and they are nowhere else"

@@ -1,18 +1,18 @@
 //! A registry with the shape of the real one, so that these tests need no policy.
 
-use base::{Choice, Param, ParamKind, Seam};
+use base::{Choice, Duration, Param, ParamKind, Seam};
 use config::Registry;
 
 const fn plain(name: &'static str) -> Choice {
     Choice { name, doc: "A choice without parameters.", params: &[] }
 }
 
-const fn whole(name: &'static str, default: f64, min: f64, max: f64) -> Param {
-    Param { name, default, min, max, kind: ParamKind::Whole, doc: "A whole number." }
+const fn whole(name: &'static str, default: u32, min: u32, max: u32) -> Param {
+    Param { name, kind: ParamKind::Integer { default, min, max }, doc: "A whole number." }
 }
 
 const fn fraction(name: &'static str, default: f64, max: f64) -> Param {
-    Param { name, default, min: 0.0, max, kind: ParamKind::Number, doc: "A fraction." }
+    Param { name, kind: ParamKind::Number { default, min: 0.0, max }, doc: "A fraction." }
 }
 
 macro_rules! seam {
@@ -30,7 +30,7 @@ seam!(
             name: "fast",
             doc: "Hybrid.",
             params: &[
-                whole("log_blocks", 0.0, 0.0, 16_777_216.0),
+                whole("log_blocks", 0, 0, 16_777_216),
                 Param::word("broken", &["merge", "fill", "waste"], "What becomes of it."),
                 Param::word("start", &["always", "if-spare"], "When it begins."),
                 Param::word("gather", &["all", "victim"], "What is merged."),
@@ -58,7 +58,7 @@ seam!(
     "victim",
     [
         plain("greedy"),
-        Choice { name: "rga", doc: "d drawn at random.", params: &[whole("d", 10.0, 1.0, 65_536.0)] },
+        Choice { name: "rga", doc: "d drawn at random.", params: &[whole("d", 10, 1, 65_536)] },
         plain("cost-benefit"),
         plain("fifo"),
         plain("random"),
@@ -68,13 +68,13 @@ seam!(
     GC_SCHEDULE,
     "gc_schedule",
     [
-        Choice { name: "threshold", doc: "Mandatory only.", params: &[whole("free_blocks", 2.0, 1.0, 65_536.0)] },
+        Choice { name: "threshold", doc: "Mandatory only.", params: &[whole("free_blocks", 2, 1, 65_536)] },
         Choice {
             name: "forwarding",
             doc: "When a channel is out of pages.",
             params: &[
-                whole("free_blocks", 2.0, 1.0, 65_536.0),
-                whole("spare_blocks", 200.0, 1.0, 16_777_216.0),
+                whole("free_blocks", 2, 1, 65_536),
+                whole("spare_blocks", 200, 1, 16_777_216),
                 Param::word("trigger", &["congestion", "empty"], "When."),
                 Param::word("scope", &["channel", "die"], "What."),
                 Param::word("preempt", &["on", "off"], "Whether it can be put down."),
@@ -84,8 +84,8 @@ seam!(
             name: "cycle-filling",
             doc: "When another channel collects.",
             params: &[
-                whole("free_blocks", 2.0, 1.0, 65_536.0),
-                whole("spare_blocks", 200.0, 1.0, 16_777_216.0),
+                whole("free_blocks", 2, 1, 65_536),
+                whole("spare_blocks", 200, 1, 16_777_216),
                 Param::word("pace", &["initiator", "own"], "How fast."),
                 Param::word("preempt", &["on", "off"], "Whether it can be put down."),
             ],
@@ -94,13 +94,14 @@ seam!(
             name: "background",
             doc: "In idle time.",
             params: &[
-                whole("free_blocks", 2.0, 1.0, 65_536.0),
+                whole("free_blocks", 2, 1, 65_536),
                 Param {
                     name: "idle",
-                    default: 1_000_000.0,
-                    min: 0.0,
-                    max: 3_600_000_000_000.0,
-                    kind: ParamKind::Time,
+                    kind: ParamKind::Time {
+                        default: Duration(1_000_000),
+                        min: Duration(0),
+                        max: Duration(3_600_000_000_000)
+                    },
                     doc: "How long.",
                 },
             ],
@@ -118,7 +119,11 @@ seam!(
             params: &[
                 Param::word("quota", &["block", "page"], "By what."),
                 Param::word("aware", &["quality", "worst"], "Of what."),
-                Param::word("selector", &["off", "on"], "Whether it looks at the buffer."),
+                Param {
+                    name: "selector",
+                    kind: ParamKind::Flag { default: false },
+                    doc: "Whether it looks at the buffer.",
+                },
                 fraction("fill", 0.5, 1.0),
             ],
         },
@@ -127,11 +132,7 @@ seam!(
 seam!(
     SEPARATION,
     "separation",
-    [
-        plain("none"),
-        plain("host-gc"),
-        Choice { name: "dac", doc: "Regions.", params: &[whole("regions", 4.0, 2.0, 8.0)] }
-    ]
+    [plain("none"), plain("host-gc"), Choice { name: "dac", doc: "Regions.", params: &[whole("regions", 4, 2, 8)] }]
 );
 seam!(
     PAIRED_PAGE,
@@ -144,14 +145,14 @@ seam!(
     ]
 );
 
-const MIXING: &[Param] =
-    &[whole("low", 1.0, 0.0, 65_536.0), whole("high", 10.0, 2.0, 65_536.0), whole("hold", 1.0, 0.0, 1.0)];
-const ADAPTIVE: &[Param] = &[MIXING[0], MIXING[1], MIXING[2], whole("tau", 10.0, 0.0, 1e12)];
+const HOLD: Param = Param { name: "hold", kind: ParamKind::Flag { default: true }, doc: "Yes or no." };
+const MIXING: &[Param] = &[whole("low", 1, 0, 65_536), whole("high", 10, 2, 65_536), HOLD];
+const ADAPTIVE: &[Param] = &[MIXING[0], MIXING[1], MIXING[2], fraction("tau", 10.0, 1e12)];
 seam!(READ_DISTURB, "read_disturb", [plain("ignore")]);
 seam!(
     WEAR_LEVELING,
     "wear_leveling",
-    [plain("none"), Choice { name: "static", doc: "By a threshold.", params: &[whole("threshold", 20.0, 1.0, 1e6)] }]
+    [plain("none"), Choice { name: "static", doc: "By a threshold.", params: &[whole("threshold", 20, 1, 1_000_000)] }]
 );
 seam!(
     WRITE_BUFFER,
@@ -164,10 +165,7 @@ seam!(
             params: &[
                 Param {
                     name: "size",
-                    default: 32_768.0,
-                    min: 512.0,
-                    max: 1_099_511_627_776.0,
-                    kind: ParamKind::Size,
+                    kind: ParamKind::Size { default: 32_768, min: 512, max: 1_099_511_627_776 },
                     doc: "Its size.",
                 },
                 Param::word("order", &["channel", "global"], "Whose turn it is."),

@@ -4,35 +4,135 @@
 //! and does not collect asks for it. So the buffer writes to as many channels as have pages and are not
 //! collecting, and to no other.
 
-use base::{Lpn, RequestKind};
+use std::collections::VecDeque;
+
+use base::{Lpn, Request, RequestKind};
 use ftl::Coming;
 
-use super::Timed;
-use super::host::{Active, Buffered};
-use super::queues::{Transaction, Work};
-use crate::buffer::{self, Page, State};
-use crate::pages::{Share, Span};
+use super::context::Context;
+use super::queues::{RequestId, Transaction, TransactionId, Work};
+use super::requests::{Active, Requests};
+use crate::buffer::{self, Buffer, Page, State};
+use crate::pages::Span;
 
-impl Timed<'_, '_> {
-    /// Lets writes, trims and flushes that waited for their turn into the buffer, in order, as far as there is
-    /// room. Reads do not wait behind them.
-    pub(super) fn pump(&mut self) {
-        while !self.host.paused
-            && let Some(&slot) = self.host.waiting.front()
-            && self.take_turn(slot)
-        {
-            self.host.waiting.pop_front();
-            self.part_done(slot);
+/// What the write buffer has to know of a request besides.
+#[derive(Clone, Copy, Default)]
+struct Entering {
+    offset: u64,
+    fua: bool,
+    /// Pages of a write that are in the buffer.
+    entered: u32,
+}
+
+/// A write buffer, and the requests that wait for it.
+pub(super) struct WriteBuffer {
+    buffer: Buffer,
+    /// By request.
+    entering: Vec<Entering>,
+    /// Writes that wait for room, with the trims and flushes behind them.
+    waiting: VecDeque<RequestId>,
+    /// How much room the first of them needs, at least.
+    need: u32,
+    /// It just became full: its flush begins before anything else is accepted.
+    paused: bool,
+    /// Writes with FUA, with the buffered pages that they wait for: page, request.
+    urgent: Vec<(u32, RequestId)>,
+}
+
+impl WriteBuffer {
+    /// Bytes for each request.
+    pub(super) const BYTES_OF_REQUEST: usize = size_of::<Entering>() + size_of::<RequestId>();
+
+    pub(super) fn new(buffer: Buffer, queue_depth: u32) -> WriteBuffer {
+        WriteBuffer {
+            buffer,
+            entering: vec![Entering::default(); queue_depth as usize],
+            waiting: VecDeque::with_capacity(queue_depth as usize),
+            need: 0,
+            paused: false,
+            urgent: Vec::new(),
         }
     }
 
-    fn take_turn(&mut self, slot: u32) -> bool {
-        let Active { kind, span, .. } = self.host.active[slot as usize];
+    /// Pages that are not programmed.
+    pub(super) fn unprogrammed(&self) -> u32 {
+        self.buffer.unprogrammed()
+    }
+
+    /// The part of it that is full.
+    pub(super) fn fill(&self) -> f64 {
+        1.0 - f64::from(self.buffer.room()) / f64::from(self.buffer.capacity())
+    }
+
+    /// Whether the flush of a full buffer is to begin before anything else is accepted.
+    #[inline]
+    pub(super) fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// The same; from now on requests are accepted again.
+    pub(super) fn take_pause(&mut self) -> bool {
+        std::mem::take(&mut self.paused)
+    }
+
+    /// Whether requests wait for their turn.
+    #[inline]
+    pub(super) fn has_waiting_requests(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether room is given to other pages as soon as data are in the chip.
+    #[inline]
+    pub(super) fn releases_early(&self) -> bool {
+        self.buffer.releases_early()
+    }
+
+    #[inline]
+    pub(super) fn prefetch(&self, lpn: Lpn) {
+        self.buffer.prefetch(lpn);
+    }
+
+    /// Whether a buffered page would leave through a queue now.
+    #[inline]
+    pub(super) fn would_leave(&self, queue: u32) -> bool {
+        self.buffer.next_of(queue).is_some()
+    }
+
+    /// Whether pages wait in the buffer for a queue.
+    pub(super) fn has_waiting(&self, queue: u32) -> bool {
+        self.buffer.has_waiting(queue)
+    }
+
+    /// Takes note of a request that comes.
+    pub(super) fn note(&mut self, id: RequestId, request: &Request) {
+        self.entering[id.0 as usize] = Entering { offset: request.offset, fua: request.fua, entered: 0 };
+        if request.kind != RequestKind::Read {
+            self.waiting.push_back(id);
+        }
+    }
+}
+
+// Entering.
+impl WriteBuffer {
+    /// Lets writes, trims and flushes that waited for their turn into the buffer, in order, as far as there is
+    /// room. Reads do not wait behind them.
+    pub(super) fn pump(&mut self, context: &mut Context<'_>, requests: &mut Requests) {
+        while !self.paused
+            && let Some(&request) = self.waiting.front()
+            && self.take_turn(context, requests, request)
+        {
+            self.waiting.pop_front();
+            requests.part_done(context, request);
+        }
+    }
+
+    fn take_turn(&mut self, context: &mut Context<'_>, requests: &mut Requests, request: RequestId) -> bool {
+        let Active { kind, span, .. } = *requests.get(request);
         match kind {
-            RequestKind::Write => self.accept_write(slot),
-            RequestKind::Trim => self.trim_buffered(slot, span.whole()),
+            RequestKind::Write => self.accept_write(context, requests, request),
+            RequestKind::Trim => self.trim(context, requests, request, span.whole()),
             RequestKind::Flush => {
-                self.flush_buffer(slot);
+                self.flush(context, requests, request);
                 true
             }
             RequestKind::Read => unreachable!("a read takes no turn"),
@@ -41,250 +141,220 @@ impl Timed<'_, '_> {
 
     /// Accepts a write, if there is room for all its pages; one that is larger than the buffer enters page by
     /// page. Returns whether it is accepted whole.
-    fn accept_write(&mut self, slot: u32) -> bool {
-        let Active { span, .. } = self.host.active[slot as usize];
-        let Buffered { entered, .. } = self.host.buffered[slot as usize];
-        let buffer = self.buffer.as_ref().expect("a buffer accepts writes");
-        let in_pieces = span.len() > buffer.capacity();
-        if !in_pieces && buffer.room() < span.len() {
+    fn accept_write(&mut self, context: &mut Context<'_>, requests: &mut Requests, request: RequestId) -> bool {
+        let Active { span, .. } = *requests.get(request);
+        let Entering { entered, .. } = self.entering[request.0 as usize];
+        let in_pieces = span.len() > self.buffer.capacity();
+        if !in_pieces && self.buffer.room() < span.len() {
             // What was found missing before is still missing: meanwhile pages have only left.
-            if buffer.room() < self.host.need {
+            if self.buffer.room() < self.need {
                 return false;
             }
-            self.host.need = buffer.need(span);
-            if buffer.room() < self.host.need {
+            self.need = self.buffer.need(span);
+            if self.buffer.room() < self.need {
                 return false;
             }
         }
         for (lpn, partial) in span.pages().skip(entered as usize) {
-            let buffer = self.buffer.as_ref().expect("a buffer accepts writes");
-            if in_pieces && (self.host.paused || buffer.room() == 0 && buffer.find_open(lpn).is_none()) {
+            if in_pieces && (self.paused || self.buffer.room() == 0 && self.buffer.find_open(lpn).is_none()) {
                 return false;
             }
-            self.accept_page(slot, lpn, partial);
-            self.host.buffered[slot as usize].entered += 1;
+            self.accept_page(context, requests, request, lpn, partial);
+            self.entering[request.0 as usize].entered += 1;
             if in_pieces {
                 self.pause_if_full();
             }
         }
-        self.host.need = 0;
+        self.need = 0;
         self.pause_if_full();
         true
     }
 
     /// A full buffer begins to flush at once, before the next request is looked at.
     fn pause_if_full(&mut self) {
-        self.host.paused |= self.buffer.as_ref().is_some_and(|buffer| buffer.room() == 0);
+        self.paused |= self.buffer.room() == 0;
     }
 
-    fn accept_page(&mut self, slot: u32, lpn: Lpn, partial: bool) {
-        let Active { bytes, .. } = self.host.active[slot as usize];
-        let Buffered { offset, fua, .. } = self.host.buffered[slot as usize];
-        let buffer = self.buffer.as_mut().expect("a buffer accepts writes");
-        let written = buffer.parts.written(lpn, partial, offset, bytes);
-        self.device.ftl.prefetch(Coming::Overwrite(lpn));
-        let page = buffer::accept(self.device, buffer, lpn, written, self.now);
-        let entry = buffer.page(page);
+    fn accept_page(
+        &mut self,
+        context: &mut Context<'_>,
+        requests: &mut Requests,
+        request: RequestId,
+        lpn: Lpn,
+        partial: bool,
+    ) {
+        let Active { bytes, .. } = *requests.get(request);
+        let Entering { offset, fua, .. } = self.entering[request.0 as usize];
+        let written = self.buffer.parts.written(lpn, partial, offset, bytes);
+        context.device.ftl.prefetch(Coming::Overwrite(lpn));
+        let page = buffer::accept(context.device, &mut self.buffer, lpn, written, context.now);
+        let entry = self.buffer.page(page);
         let Page { version, queue, state, .. } = *entry;
         if let State::Handed(write) = state {
-            let share = buffer.share(entry);
-            let write = self.pool.get_mut(write);
+            let share = self.buffer.share(entry);
+            let write = context.queues.get_mut(TransactionId::of_number(write));
             (write.version, write.share) = (version, share);
             write.partial &= share.old > 0;
         }
         if fua {
-            buffer.hurry(page);
-            self.host.active[slot as usize].remaining += 1;
-            self.host.urgent.push((page, slot));
+            self.buffer.hurry(page);
+            requests.wait_for(request, 1);
+            self.urgent.push((page, request));
         }
-        if self.has_buffered(queue) {
-            self.wake_queue(queue);
+        if self.would_leave(queue) {
+            context.queues.wake_queue(queue);
         }
-        self.wake_oldest();
+        self.wake_oldest(context);
     }
 
     /// Drops what waits of a trimmed range, and has the trim take its turn behind what does not wait any more.
-    fn trim_buffered(&mut self, slot: u32, span: Span) -> bool {
-        if self.device.ftl.allocation().dynamic().is_some() && self.handed_over(span) {
+    fn trim(&mut self, context: &mut Context<'_>, requests: &mut Requests, request: RequestId, span: Span) -> bool {
+        if context.device.ftl.allocation().dynamic().is_some() && has_handed_over(context, span) {
             return false;
         }
-        self.enter_trim(slot, span);
+        requests.enter_trim(context, request, span);
         for (lpn, _) in span.pages() {
-            let buffer = self.buffer.as_mut().expect("a buffer holds pages");
-            let Some(page) = buffer.find(lpn) else { continue };
-            if buffer.page(page).state == State::Waiting {
-                let dropped = buffer::drop_page(self.device, buffer, page, self.now);
-                self.page_settled(page, dropped);
-                self.wake_oldest();
+            let Some(page) = self.buffer.find(lpn) else { continue };
+            if self.buffer.page(page).state == State::Waiting {
+                let dropped = buffer::drop_page(context.device, &mut self.buffer, page, context.now);
+                self.page_done(context, requests, page, dropped);
+                self.wake_oldest(context);
             } else {
                 // It goes before the trim; what is written now must come after it.
-                buffer.close(page);
+                self.buffer.close(page);
             }
         }
         true
     }
 
-    /// Whether a page of the span was handed to its queue and is not being programmed yet.
-    fn handed_over(&self, span: Span) -> bool {
-        self.writes.iter().any(|list| {
-            let mut at = list.first();
-            while let Some(write) = at {
-                let Transaction { lpn, .. } = *self.pool.get(write);
-                if (span.first..span.end).contains(&lpn.0) {
-                    return true;
-                }
-                at = list.after(&self.pool, write);
-            }
-            false
-        })
-    }
-
     /// A flush waits for all that is buffered now, and makes it leave.
-    fn flush_buffer(&mut self, slot: u32) {
-        self.device.promise_durable(slot);
-        let buffer = self.buffer.as_mut().expect("a buffer is flushed");
-        let request = &mut self.host.active[slot as usize];
-        request.order = u64::from(buffer.flush());
-        request.remaining += buffer.unprogrammed();
-        self.host.flushes.push(slot);
-        self.wake_waiting();
+    fn flush(&mut self, context: &mut Context<'_>, requests: &mut Requests, request: RequestId) {
+        context.device.promise_durable(request.0);
+        let number = self.buffer.flush();
+        requests.begin_flush_of_buffer(request, number, self.buffer.unprogrammed());
+        self.wake_waiting(context);
     }
 
     /// Answers a read from the buffer, or says which version the array must give at least, and of how many flash pages.
-    #[inline]
-    pub(super) fn read_buffer(&mut self, slot: u32, lpn: Lpn, share: Share) -> Option<(u32, u8)> {
-        match &mut self.buffer {
-            None => Some((self.device.read_floor(lpn), share.touched)),
-            Some(buffer) => {
-                let Active { bytes, .. } = self.host.active[slot as usize];
-                let Buffered { offset, .. } = self.host.buffered[slot as usize];
-                let needed = buffer.parts.touched(lpn, offset, bytes);
-                let floor = buffer::read(self.device, buffer, lpn, needed);
-                self.wake_oldest();
-                floor
-            }
-        }
+    pub(super) fn read(
+        &mut self,
+        context: &mut Context<'_>,
+        requests: &Requests,
+        request: RequestId,
+        lpn: Lpn,
+    ) -> Option<(u32, u8)> {
+        let Active { bytes, .. } = *requests.get(request);
+        let Entering { offset, .. } = self.entering[request.0 as usize];
+        let needed = self.buffer.parts.touched(lpn, offset, bytes);
+        let floor = buffer::read(context.device, &mut self.buffer, lpn, needed);
+        self.wake_oldest(context);
+        floor
     }
+}
 
-    /// Says before dies choose whether pages leave the buffer: it is full, or a write waits for room.
-    pub(super) fn begin_flushing(&mut self) {
-        let Some(buffer) = &mut self.buffer else { return };
-        let waits = self.host.waiting.front().is_some_and(|&slot| {
+/// Whether a page of the span was handed to its queue and is not being programmed yet.
+fn has_handed_over(context: &Context<'_>, span: Span) -> bool {
+    let queues = &context.queues;
+    (0..queues.count()).any(|queue| {
+        let mut at = queues.writes(queue).first();
+        while let Some(write) = at {
+            let Transaction { lpn, .. } = *queues.get(write);
+            if (span.first..span.end).contains(&lpn.0) {
+                return true;
+            }
+            at = queues.after(write);
+        }
+        false
+    })
+}
+
+// Leaving.
+impl WriteBuffer {
+    /// Says before dies choose whether pages leave the buffer: it is full, or a write waits for room, or they always may.
+    pub(super) fn begin_flushing(&mut self, context: &mut Context<'_>, requests: &Requests) {
+        let waits = self.waiting.front().is_some_and(|&request| {
             // A trim may wait too, but not for room.
-            self.host.active[slot as usize].kind == RequestKind::Write
+            requests.get(request).kind == RequestKind::Write
         });
-        let flushing = buffer.drains || waits || buffer.room() == 0;
-        let begins = flushing && !buffer.flushing;
-        buffer.flushing = flushing;
+        let flushing = self.buffer.drains || waits || self.buffer.room() == 0;
+        let begins = flushing && !self.buffer.flushing;
+        self.buffer.flushing = flushing;
         if begins {
-            self.wake_waiting();
+            self.wake_waiting(context);
         }
     }
 
     /// The host is done: what is buffered is written too, and does not count as time. Returns whether this
     /// begins now.
-    pub(super) fn flush_at_the_end(&mut self) -> bool {
-        let Some(buffer) = &mut self.buffer else { return false };
-        self.device.recorder.buffer_finish(self.now);
-        if buffer.oldest().is_none() || buffer.oldest_due().is_some() {
+    pub(super) fn flush_at_the_end(&mut self, context: &mut Context<'_>) -> bool {
+        context.device.recorder.buffer_finish(context.now);
+        if self.buffer.oldest().is_none() || self.buffer.oldest_due().is_some() {
             return false;
         }
-        buffer.flush();
-        self.wake_waiting();
+        self.buffer.flush();
+        self.wake_waiting(context);
         true
     }
 
     /// Hands the page of a queue that may leave now, if there is one, to its dies.
-    #[inline(never)]
-    pub(super) fn supply(&mut self, queue: u32) -> Option<u32> {
-        let buffer = self.buffer.as_ref()?;
-        let page = buffer.next_of(queue)?;
-        Some(self.hand_over(queue, page))
-    }
-
-    fn hand_over(&mut self, queue: u32, page: u32) -> u32 {
-        let age = self.next_age();
-        let buffer = self.buffer.as_mut().expect("a buffered page");
-        let entry = buffer.page(page);
-        let (Page { lpn, version, .. }, share) = (*entry, buffer.share(entry));
-        let write = self.pool.insert(Transaction::new(age, lpn, page, version, Work::Write, share));
-        buffer.hand_over(page, write);
-        self.writes[queue as usize].push(&mut self.pool, write);
-        self.wake_oldest();
-        write
-    }
-
-    /// Whether a shared queue has writes for a die that is free.
-    pub(super) fn has_writes(&self, queue: u32) -> bool {
-        self.writes[queue as usize].first().is_some() || self.has_buffered(queue)
-    }
-
-    /// Whether a buffered page would leave through a queue now.
-    pub(super) fn has_buffered(&self, queue: u32) -> bool {
-        self.buffer.as_ref().is_some_and(|buffer| buffer.next_of(queue).is_some())
+    pub(super) fn supply(&mut self, context: &mut Context<'_>, queue: u32) -> Option<TransactionId> {
+        let page = self.buffer.next_of(queue)?;
+        let age = context.queues.next_age();
+        let entry = self.buffer.page(page);
+        let (Page { lpn, version, .. }, share) = (*entry, self.buffer.share(entry));
+        let write = context.queues.insert(Transaction::new(age, lpn, version, Work::WriteBuffered(page), share));
+        self.buffer.hand_over(page, write.number());
+        context.queues.push_write(queue, write);
+        self.wake_oldest(context);
+        Some(write)
     }
 
     /// A page that was handed over is being programmed.
     #[inline]
-    pub(super) fn begin_program(&mut self, write: u32) {
-        if let Some(buffer) = &mut self.buffer {
-            buffer.begin_program(self.pool.get(write).owner);
-        }
+    pub(super) fn begin_program(&mut self, page: u32) {
+        self.buffer.begin_program(page);
     }
 
     /// The old version of a page that was handed over has arrived.
-    pub(super) fn page_completed(&mut self, write: u32) {
-        if let Some(buffer) = &mut self.buffer {
-            buffer.complete(self.pool.get(write).owner);
-        }
+    pub(super) fn page_completed(&mut self, page: u32) {
+        self.buffer.complete(page);
     }
 
-    /// The data of a buffered page that is being programmed are in the chip.
-    pub(super) fn page_transferred(&mut self, page: u32) {
-        let buffer = self.buffer.as_mut().expect("a buffered page");
-        buffer::release(self.device, buffer, page, self.now);
+    /// The data of a page that is being programmed are in the chip.
+    pub(super) fn page_transferred(&mut self, context: &mut Context<'_>, page: u32) {
+        buffer::release(context.device, &mut self.buffer, page, context.now);
     }
 
-    /// A buffered page was programmed.
-    pub(super) fn page_programmed(&mut self, page: u32) {
-        let buffer = self.buffer.as_mut().expect("a buffered page");
-        let left = buffer::leave(self.device, buffer, page, self.now);
-        self.page_settled(page, left);
+    /// A page was programmed.
+    pub(super) fn page_programmed(&mut self, context: &mut Context<'_>, requests: &mut Requests, page: u32) {
+        let left = buffer::leave(context.device, &mut self.buffer, page, context.now);
+        self.page_done(context, requests, page, left);
     }
 
     /// Tells those who wait for a page: writes with FUA, and flushes that began while it was buffered.
-    fn page_settled(&mut self, page: u32, left: Page) {
-        while let Some(at) = self.host.urgent.iter().position(|(waited_for, _)| *waited_for == page) {
-            let (_, slot) = self.host.urgent.remove(at);
-            self.part_done(slot);
+    fn page_done(&mut self, context: &mut Context<'_>, requests: &mut Requests, page: u32, left: Page) {
+        while let Some(at) = self.urgent.iter().position(|(waited_for, _)| *waited_for == page) {
+            let (_, request) = self.urgent.remove(at);
+            requests.part_done(context, request);
         }
-        let mut at = 0;
-        while let Some(&flush) = self.host.flushes.get(at) {
-            if self.host.active[flush as usize].order > u64::from(left.flushes) {
-                self.part_done(flush);
-            }
-            // One that is complete is no longer in the list.
-            at += usize::from(self.host.flushes.get(at) == Some(&flush));
-        }
+        requests.buffered_page_done(context, left.flushes);
     }
 
     /// Wakes the dies of every queue that has pages waiting.
-    fn wake_waiting(&mut self) {
-        for queue in 0..self.writes.len() as u32 {
-            if self.buffer.as_ref().is_some_and(|buffer| buffer.has_waiting(queue)) {
-                self.wake_queue(queue);
+    fn wake_waiting(&self, context: &mut Context<'_>) {
+        for queue in 0..context.queues.count() {
+            if self.buffer.has_waiting(queue) {
+                context.queues.wake_queue(queue);
             }
         }
     }
 
     /// The oldest page may have changed: where pages leave in one order, its die has to hear of it.
-    fn wake_oldest(&mut self) {
-        let Some(buffer) = &self.buffer else { return };
-        if buffer.is_in_one_order()
-            && let Some(page) = buffer.oldest()
+    fn wake_oldest(&self, context: &mut Context<'_>) {
+        if self.buffer.is_in_one_order()
+            && let Some(page) = self.buffer.oldest()
         {
-            let queue = buffer.page(page).queue;
-            self.wake_queue(queue);
+            context.queues.wake_queue(self.buffer.page(page).queue);
         }
     }
 }

@@ -1,397 +1,352 @@
-//! The host interface: which request is admitted when, and when one is complete.
+//! The host interface: which request is admitted when, how it is split into pages, and who is told when a page is done.
 
 use std::collections::VecDeque;
 
 use base::{Cause, Instant, Lpn, Request, RequestKind};
 use config::model::Replay;
 use ftl::Coming;
+use workload::Workload;
 
-use super::Timed;
-use super::queues::{Transaction, Work};
+use super::buffer::WriteBuffer;
+use super::context::Context;
+use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
+use super::requests::{Active, Requests};
+use crate::buffer::Buffer;
 use crate::pages::{Share, Span};
-use crate::{RunError, work_of};
+use crate::{RunError, Watch, work_of};
 
 /// Requests drawn from the workload at once.
 const BATCH: usize = 64;
 
-/// A request in the device.
-#[derive(Clone, Copy)]
-pub(super) struct Active {
-    pub(super) kind: RequestKind,
-    /// When its latency begins.
-    arrived: Instant,
-    pub(super) bytes: u64,
-    pub(super) span: Span,
-    /// Number of admission; for a flush of the write buffer the number of the flush.
-    pub(super) order: u64,
-    /// What it still waits for: pages, or for a flush older writes. 0: the slot is free.
-    pub(super) remaining: u32,
-}
-
-/// What the write buffer has to know of a request besides: kept apart, since nobody else asks for it.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Buffered {
-    pub(super) offset: u64,
-    pub(super) fua: bool,
-    /// Pages of a write that are in the buffer.
-    pub(super) entered: u32,
-}
-
-/// Requests outside and inside the device.
+/// Requests outside and inside the device, and the write buffer, if there is one.
 pub(super) struct Host {
     replay: Replay,
-    queue_depth: usize,
     incoming: VecDeque<Request>,
     drawn: Vec<Request>,
-    pub(super) active: Vec<Active>,
-    /// By place in `active`; only kept where there is a write buffer.
-    pub(super) buffered: Vec<Buffered>,
-    free: Vec<u32>,
-    /// Flushes that wait for older writes.
-    pub(super) flushes: Vec<u32>,
-    /// With a write buffer: writes that wait for room, with the trims and flushes behind them.
-    pub(super) waiting: VecDeque<u32>,
-    /// How much room the first of them needs, at least.
-    pub(super) need: u32,
-    /// The write buffer just became full: its flush begins before anything else is accepted.
-    pub(super) paused: bool,
-    /// Writes with FUA, with the buffered pages that they wait for: page, request.
-    pub(super) urgent: Vec<(u32, u32)>,
-    writes_in_flight: u32,
-    admissions: u64,
-    /// Trims in the queues of planes: what is mapped now may not be when a write's turn comes.
-    trims_waiting: u32,
-    /// Requests completed.
-    pub(super) completions: u64,
-    /// When the last request completed.
-    pub(super) last_completion: Instant,
+    requests: Requests,
+    /// Apart from the rest: without one, its place would only keep hot fields from each other.
+    buffer: Option<Box<WriteBuffer>>,
 }
 
 impl Host {
     /// Bytes for each request that the device takes in.
-    pub(super) const BYTES_OF_REQUEST: u64 =
-        (size_of::<Active>() + size_of::<Buffered>() + 2 * size_of::<u32>()) as u64;
+    pub(super) const BYTES_OF_REQUEST: u64 = (Requests::BYTES_OF_REQUEST + WriteBuffer::BYTES_OF_REQUEST) as u64;
 
-    pub(super) fn new(replay: Replay, queue_depth: u32) -> Host {
-        let idle = Active {
-            kind: RequestKind::Flush,
-            arrived: Instant::ZERO,
-            bytes: 0,
-            span: Span::of(
-                &Request { at: Instant::ZERO, offset: 0, size: 0, kind: RequestKind::Flush, fua: false },
-                512,
-            ),
-            order: 0,
-            remaining: 0,
-        };
+    pub(super) fn new(replay: Replay, queue_depth: u32, buffer: Option<Buffer>) -> Host {
         Host {
             replay,
-            queue_depth: queue_depth as usize,
             incoming: VecDeque::with_capacity(BATCH),
             drawn: Vec::with_capacity(BATCH),
-            active: vec![idle; queue_depth as usize],
-            buffered: vec![Buffered::default(); queue_depth as usize],
-            free: (0..queue_depth).rev().collect(),
-            flushes: Vec::new(),
-            waiting: VecDeque::with_capacity(queue_depth as usize),
-            need: 0,
-            paused: false,
-            urgent: Vec::new(),
-            writes_in_flight: 0,
-            admissions: 0,
-            trims_waiting: 0,
-            completions: 0,
-            last_completion: Instant::ZERO,
+            requests: Requests::new(queue_depth, buffer.is_some()),
+            buffer: buffer.map(|buffer| Box::new(WriteBuffer::new(buffer, queue_depth))),
         }
-    }
-
-    fn in_flight(&self) -> usize {
-        self.queue_depth - self.free.len()
     }
 
     /// Whether no request is in the device or waits to enter it.
     pub(super) fn is_idle(&self) -> bool {
-        self.in_flight() == 0 && self.incoming.is_empty()
+        self.requests.are_none() && self.incoming.is_empty()
     }
 
-    /// Whether a write that shares a page with the span is in the device.
-    fn writes_overlap(&self, span: Span) -> bool {
-        self.writes_in_flight > 0
-            && self.active.iter().any(|request| {
-                request.remaining > 0 && request.kind == RequestKind::Write && request.span.overlaps(span)
-            })
+    /// Requests completed.
+    #[inline]
+    pub(super) fn completions(&self) -> u64 {
+        self.requests.completions()
+    }
+
+    /// When the last request completed.
+    pub(super) fn last_completion(&self) -> Instant {
+        self.requests.last_completion()
+    }
+
+    /// Pages in the write buffer that are not programmed.
+    pub(super) fn unprogrammed(&self) -> u32 {
+        self.buffer.as_ref().map_or(0, |buffer| buffer.unprogrammed())
+    }
+
+    /// The part of the write buffer that is full, if there is one.
+    pub(super) fn buffer_fill(&self) -> Option<f64> {
+        self.buffer.as_ref().map(|buffer| buffer.fill())
+    }
+
+    #[inline]
+    pub(super) fn has_buffer(&self) -> bool {
+        self.buffer.is_some()
     }
 }
 
-impl Timed<'_, '_> {
-    /// Admits requests while the queue has room and their time has come.
-    pub(super) fn admit(&mut self) -> Result<(), RunError> {
-        if self.buffer.is_some() {
-            self.pump();
+// Admission.
+impl Host {
+    /// Admits requests while the queue has room and their time has come. Returns when the next one arrives, if that is
+    /// what it waits for.
+    pub(super) fn admit(
+        &mut self,
+        context: &mut Context<'_>,
+        workload: &mut Workload,
+        watch: &mut Watch<'_>,
+    ) -> Result<Option<Instant>, RunError> {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.pump(context, &mut self.requests);
         }
-        while !self.host.free.is_empty() && self.may_send() {
-            if self.host.incoming.is_empty() {
-                self.draw()?;
+        while self.requests.have_room() && self.may_send() {
+            if self.incoming.is_empty() {
+                self.draw(context, workload)?;
             }
-            let Some(&request) = self.host.incoming.front() else { return Ok(()) };
-            if self.host.replay == Replay::Open && request.at > self.now {
-                self.set_arrival(request.at);
-                return Ok(());
+            let Some(&request) = self.incoming.front() else { return Ok(None) };
+            if self.replay == Replay::Open && request.at > context.now {
+                return Ok(Some(request.at));
             }
-            let span = Span::of(&request, self.device.page_size);
+            let span = Span::of(&request, context.device.page_size);
             // A dynamic allocation has no queue that a trim could wait its turn in, so it waits outside for
             // older writes of its pages.
-            let waits_outside = self.device.ftl.allocation().dynamic().is_some() && self.buffer.is_none();
-            if request.kind == RequestKind::Trim && waits_outside && self.host.writes_overlap(span) {
-                return Ok(());
+            let waits_outside = context.device.ftl.allocation().dynamic().is_some() && self.buffer.is_none();
+            if request.kind == RequestKind::Trim && waits_outside && self.requests.writes_overlap(span) {
+                return Ok(None);
             }
-            self.pool.make_room(span.len())?;
-            self.host.incoming.pop_front();
-            self.enter(&request, span);
-            let progress = || self.workload.progress();
-            self.watch.report(work_of(&request), self.now, &self.device.recorder.counters, progress)?;
+            context.queues.make_room(span.len())?;
+            self.incoming.pop_front();
+            self.enter(context, &request, span);
+            watch.report(work_of(&request), context.now, &context.device.recorder.counters, || workload.progress())?;
         }
-        Ok(())
+        Ok(None)
     }
 
     /// Whether the host sends its next request, if there is a place for it: `batch` holds it back until the
     /// write before is accepted, by the write buffer or, without one, by flash.
     #[inline]
     fn may_send(&self) -> bool {
-        let accepted = || match self.buffer {
-            None => self.host.writes_in_flight == 0,
-            Some(_) => self.host.waiting.is_empty(),
-        };
-        !self.host.paused && (self.host.replay != Replay::Batch || accepted())
+        match &self.buffer {
+            None => self.replay != Replay::Batch || !self.requests.has_writes(),
+            Some(buffer) => !buffer.is_paused() && (self.replay != Replay::Batch || !buffer.has_waiting_requests()),
+        }
     }
 
     /// Draws the next requests and asks for their map entries.
-    fn draw(&mut self) -> Result<(), RunError> {
-        self.host.drawn.clear();
-        self.workload.fill(&mut self.host.drawn, BATCH)?;
-        for request in &self.host.drawn {
+    fn draw(&mut self, context: &Context<'_>, workload: &mut Workload) -> Result<(), RunError> {
+        self.drawn.clear();
+        workload.fill(&mut self.drawn, BATCH)?;
+        for request in &self.drawn {
             if request.size > 0 {
-                let lpn = Lpn((request.offset / self.device.page_size) as u32);
-                self.device.ftl.prefetch(Coming::Lookup(lpn));
+                let lpn = Lpn((request.offset / context.device.page_size) as u32);
+                context.device.ftl.prefetch(Coming::Lookup(lpn));
                 if let Some(buffer) = &self.buffer {
                     buffer.prefetch(lpn);
                 }
             }
-            self.host.incoming.push_back(*request);
+            self.incoming.push_back(*request);
         }
         Ok(())
     }
 
-    fn enter(&mut self, request: &Request, span: Span) {
-        let slot = self.host.free.pop().expect("room was checked");
-        let arrived = if self.host.replay == Replay::Open { request.at } else { self.now };
-        self.host.admissions += 1;
-        self.host.active[slot as usize] = Active {
-            kind: request.kind,
-            arrived,
-            bytes: request.size,
-            span,
-            order: self.host.admissions,
-            // One more than its pages until all are queued, so that it cannot complete half-way.
-            remaining: 1,
-        };
-        if self.buffer.is_some() {
-            self.host.buffered[slot as usize] = Buffered { offset: request.offset, fua: request.fua, entered: 0 };
+    fn enter(&mut self, context: &mut Context<'_>, request: &Request, span: Span) {
+        let arrived = if self.replay == Replay::Open { request.at } else { context.now };
+        let id = self.requests.admit(request, span, arrived);
+        if let Some(buffer) = &mut self.buffer {
+            buffer.note(id, request);
             if request.kind != RequestKind::Read {
-                self.host.waiting.push_back(slot);
-                self.pump();
+                buffer.pump(context, &mut self.requests);
                 return;
             }
         }
         match request.kind {
-            RequestKind::Read => self.enter_read(slot, span, request.offset),
-            RequestKind::Write => self.enter_write(slot, span, request.offset),
-            RequestKind::Trim => self.enter_trim(slot, span.whole()),
-            RequestKind::Flush => {
-                self.host.active[slot as usize].remaining += self.host.writes_in_flight;
-                self.host.flushes.push(slot);
-            }
+            RequestKind::Read => self.enter_read(context, id, span, request.offset),
+            RequestKind::Write => self.enter_write(context, id, span, request.offset),
+            RequestKind::Trim => self.requests.enter_trim(context, id, span.whole()),
+            RequestKind::Flush => self.requests.begin_flush(id),
         }
-        self.part_done(slot);
+        self.requests.part_done(context, id);
     }
 
-    fn enter_read(&mut self, slot: u32, span: Span, offset: u64) {
-        let Active { bytes, .. } = self.host.active[slot as usize];
+    fn enter_read(&mut self, context: &mut Context<'_>, request: RequestId, span: Span, offset: u64) {
+        let Active { bytes, .. } = *self.requests.get(request);
         for (lpn, partial) in span.pages() {
-            let share = self.device.lanes.share(lpn, partial, offset, bytes);
-            let Some((floor, touched)) = self.read_buffer(slot, lpn, share) else { continue };
-            let Some(die) = self.die_to_ask(lpn) else {
-                self.device.recorder.counters.unmapped_reads += 1;
+            let array = match &mut self.buffer {
+                None => {
+                    let share = context.device.lanes.share(lpn, partial, offset, bytes);
+                    Some((context.device.read_floor(lpn), share.touched))
+                }
+                Some(buffer) => buffer.read(context, &self.requests, request, lpn),
+            };
+            let Some((floor, touched)) = array else { continue };
+            let Some(die) = die_to_ask(context, lpn) else {
+                context.device.recorder.counters.unmapped_reads += 1;
                 continue;
             };
-            self.host.active[slot as usize].remaining += 1;
-            let age = self.next_age();
-            let read = self.pool.insert(Transaction::new(age, lpn, slot, floor, Work::Read, Share { touched, old: 0 }));
-            self.queue_read(die, read);
+            self.requests.wait_for(request, 1);
+            let (age, share) = (context.queues.next_age(), Share { touched, old: 0 });
+            let read = context.queues.insert(Transaction::new(age, lpn, floor, Work::Read(request), share));
+            context.queues.push_read(die, read);
         }
     }
 
-    /// The die that a read waits for: that of its page or, while the map entry is in flash, that of the entry. `None`
-    /// if there is nothing to read.
-    #[inline]
-    fn die_to_ask(&self, lpn: Lpn) -> Option<u32> {
-        let ftl = &self.device.ftl;
-        if !self.device.map_in_flash || ftl.is_known(lpn) {
-            ftl.lookup(lpn).map(|ppn| ftl.geometry().die_of(ppn))
-        } else {
-            Some(ftl.geometry().die_of_domain(ftl.owner_of(lpn)))
-        }
-    }
-
-    fn enter_write(&mut self, slot: u32, span: Span, offset: u64) {
-        let Active { bytes, .. } = self.host.active[slot as usize];
-        self.host.writes_in_flight += 1;
-        self.host.active[slot as usize].remaining += span.len();
+    fn enter_write(&mut self, context: &mut Context<'_>, request: RequestId, span: Span, offset: u64) {
+        let Active { bytes, .. } = *self.requests.get(request);
+        self.requests.begin_write(request, span.len());
         for (lpn, partial) in span.pages() {
-            let age = self.next_age();
-            let version = self.device.admit_write(lpn);
-            let share = self.device.lanes.share(lpn, partial, offset, bytes);
-            let write = self.pool.insert(Transaction::new(age, lpn, slot, version, Work::Write, share));
-            if partial && self.host.trims_waiting == 0 {
-                self.fetch_old(write);
+            let age = context.queues.next_age();
+            let version = context.device.admit_write(lpn);
+            let share = context.device.lanes.share(lpn, partial, offset, bytes);
+            let write = context.queues.insert(Transaction::new(age, lpn, version, Work::Write(request), share));
+            if partial && !self.requests.has_trims() {
+                fetch_old(context, write);
             } else {
-                self.device.ftl.prefetch(Coming::Overwrite(lpn));
+                context.device.ftl.prefetch(Coming::Overwrite(lpn));
             }
-            let queue = self.device.ftl.allocation().queue_of(lpn);
-            self.writes[queue as usize].push(&mut self.pool, write);
-            self.wake_queue(queue);
+            let queue = context.device.ftl.allocation().queue_of(lpn);
+            context.queues.push_write(queue, write);
+            context.queues.wake_queue(queue);
         }
     }
+}
 
-    /// A trim takes its turn among the writes of each plane, as it does where no time passes; so the planes
-    /// see the same sequence under both executors.
-    pub(super) fn enter_trim(&mut self, slot: u32, span: Span) {
-        if self.device.ftl.allocation().dynamic().is_some() {
-            span.pages().for_each(|(lpn, _)| self.device.trim(lpn));
-            return;
-        }
-        span.pages().for_each(|(lpn, _)| self.device.admit_trim(lpn));
-        let queues = self.writes.len() as u32;
-        for first in span.first..span.end.min(span.first.saturating_add(queues)) {
-            let queue = self.device.ftl.allocation().queue_of(Lpn(first));
-            let age = self.next_age();
-            let work = Work::Trim { end: Lpn(span.end) };
-            let trim = self.pool.insert(Transaction::new(age, Lpn(first), slot, 0, work, self.device.lanes.whole()));
-            self.host.active[slot as usize].remaining += 1;
-            self.host.trims_waiting += 1;
-            self.writes[queue as usize].push(&mut self.pool, trim);
-            self.wake_queue(queue);
-        }
+/// The die that a read waits for: that of its page or, while the map entry is in flash, that of the entry. `None`
+/// if there is nothing to read.
+#[inline]
+fn die_to_ask(context: &Context<'_>, lpn: Lpn) -> Option<u32> {
+    let ftl = &context.device.ftl;
+    if !context.device.map_in_flash || ftl.is_known(lpn) {
+        ftl.lookup(lpn).map(|ppn| ftl.geometry().die_of(ppn))
+    } else {
+        Some(ftl.geometry().die_of_domain(ftl.owner_of(lpn)))
+    }
+}
+
+/// Sends for the old version of a page that is written in part. Returns whether there is one to wait for.
+pub(super) fn fetch_old(context: &mut Context<'_>, write: TransactionId) -> bool {
+    let Transaction { lpn, age, share, .. } = *context.queues.get(write);
+    let Some(ppn) = context.device.ftl.lookup(lpn) else { return false };
+    let transaction = context.queues.get_mut(write);
+    (transaction.partial, transaction.waiting) = (false, true);
+    let floor = context.device.array_floor(lpn);
+    let needed = Share { touched: share.old, old: 0 };
+    let read = context.queues.insert(Transaction::new(age, lpn, floor, Work::ReadOld(write), needed));
+    context.queues.push_read(context.device.ftl.geometry().die_of(ppn), read);
+    true
+}
+
+/// The cause under which the read of a transaction is counted.
+pub(super) fn read_cause(queues: &Queues, read: TransactionId) -> Cause {
+    if matches!(queues.get(read).work, Work::ReadOld(_)) { Cause::Rmw } else { Cause::Host }
+}
+
+// What dies ask for.
+impl Host {
+    /// Whether a shared queue has writes for a die that is free.
+    pub(super) fn has_writes(&self, queues: &Queues, queue: u32) -> bool {
+        queues.writes(queue).first().is_some() || self.would_leave(queue)
     }
 
-    /// Carries out the trims that are first in a domain's queue.
-    pub(super) fn run_trims(&mut self, domain: u32) {
-        while let Some(first) = self.writes[domain as usize].first() {
-            let Transaction { work: Work::Trim { end }, lpn, owner, .. } = *self.pool.get(first) else { return };
-            self.writes[domain as usize].remove(&mut self.pool, None, first);
-            self.pool.release(first);
-            // Pages of one queue are a stripe apart.
-            for page in (lpn.0..end.0).step_by(self.writes.len()) {
-                self.device.ftl.trim(Lpn(page));
-            }
-            self.host.trims_waiting -= 1;
-            self.part_done(owner);
-            if self.device.map_in_flash && self.device.ftl.is_busy(domain) {
-                // The map has to be told in flash before the next trim or write.
-                self.note_collections(domain);
-                self.wake_queue(domain);
-                return;
-            }
-        }
+    /// Whether a buffered page would leave through a queue now.
+    #[inline]
+    pub(super) fn would_leave(&self, queue: u32) -> bool {
+        self.buffer.as_ref().is_some_and(|buffer| buffer.would_leave(queue))
     }
 
-    /// Sends for the old version of a page that is written in part. Returns whether there is one to wait for.
-    pub(super) fn fetch_old(&mut self, write: u32) -> bool {
-        let Transaction { lpn, age, share, .. } = *self.pool.get(write);
-        let Some(ppn) = self.device.ftl.lookup(lpn) else { return false };
-        let transaction = self.pool.get_mut(write);
-        (transaction.partial, transaction.waiting) = (false, true);
-        let floor = self.device.array_floor(lpn);
-        let needed = Share { touched: share.old, old: 0 };
-        let read = self.pool.insert(Transaction::new(age, lpn, write, floor, Work::ReadOld, needed));
-        let die = self.device.ftl.geometry().die_of(ppn);
-        self.queue_read(die, read);
-        true
+    /// Whether pages wait for a queue, ready or not.
+    pub(super) fn has_pages(&self, queues: &Queues, queue: u32) -> bool {
+        let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.has_waiting(queue));
+        buffered || queues.writes(queue).first().is_some()
     }
 
-    /// The data of a read are in the controller, corrected.
-    pub(super) fn read_done(&mut self, slot: u32) {
-        let Transaction { work, owner, lpn, .. } = *self.pool.get(slot);
-        self.pool.release(slot);
-        if work == Work::Read {
-            self.part_done(owner);
-        } else {
-            self.pool.get_mut(owner).waiting = false;
-            self.page_completed(owner);
-            self.wake_queue(self.device.ftl.allocation().queue_of(lpn));
-        }
+    /// Has a page of the write buffer that may leave now, if there is one, wait in its queue.
+    #[inline(never)]
+    pub(super) fn supply(&mut self, context: &mut Context<'_>, queue: u32) -> Option<TransactionId> {
+        self.buffer.as_mut()?.supply(context, queue)
     }
 
-    /// The program of a write is done.
-    pub(super) fn write_done(&mut self, slot: u32) {
-        let Transaction { lpn, version, owner, .. } = *self.pool.get(slot);
-        self.pool.release(slot);
-        if self.buffer.is_some() {
-            self.device.programmed(lpn, version);
-            self.page_programmed(owner);
-        } else {
-            self.device.programmed_and_completed(lpn, version);
-            self.part_done(owner);
+    /// Carries out the trim that is first in a domain's queue. Returns whether there is one.
+    pub(super) fn run_trim(&mut self, context: &mut Context<'_>, domain: u32) -> bool {
+        self.requests.run_trim(context, domain)
+    }
+
+    /// A write is being programmed.
+    #[inline]
+    pub(super) fn begin_program(&mut self, queues: &Queues, write: TransactionId) {
+        if let Some(buffer) = &mut self.buffer
+            && let Work::WriteBuffered(page) = queues.get(write).work
+        {
+            buffer.begin_program(page);
         }
     }
 
     /// A read turned out to have nothing to read: its page was trimmed while it waited.
-    pub(super) fn read_vanished(&mut self, slot: u32) {
-        if self.pool.get(slot).work == Work::Read {
-            self.device.recorder.counters.unmapped_reads += 1;
+    pub(super) fn read_vanished(&mut self, context: &mut Context<'_>, read: TransactionId) {
+        if matches!(context.queues.get(read).work, Work::Read(_)) {
+            context.device.recorder.counters.unmapped_reads += 1;
         }
-        self.read_done(slot);
+        self.read_done(context, read);
     }
+}
 
-    /// One of the things that a request waits for is done.
-    pub(super) fn part_done(&mut self, slot: u32) {
-        let request = &mut self.host.active[slot as usize];
-        request.remaining -= 1;
-        if request.remaining > 0 {
-            return;
-        }
-        let Active { kind, arrived, bytes, order, .. } = *request;
-        if self.buffer.is_some() {
-            self.device.check_durable(slot);
-        }
-        self.host.free.push(slot);
-        self.host.completions += 1;
-        self.host.last_completion = self.now;
-        self.device.recorder.completed(kind, arrived, self.now, bytes);
-        match kind {
-            RequestKind::Write if self.buffer.is_none() => self.write_request_done(order),
-            RequestKind::Flush => self.host.flushes.retain(|&flush| flush != slot),
-            RequestKind::Write | RequestKind::Read | RequestKind::Trim => {}
-        }
-    }
-
-    /// Flushes that were admitted after a write of that order number wait for one write fewer.
-    fn write_request_done(&mut self, order: u64) {
-        self.host.writes_in_flight -= 1;
-        let waiting: Vec<u32> =
-            self.host.flushes.iter().copied().filter(|&flush| self.host.active[flush as usize].order > order).collect();
-        for flush in waiting {
-            self.part_done(flush);
+// Completion.
+impl Host {
+    /// The data of a read are in the controller, corrected.
+    pub(super) fn read_done(&mut self, context: &mut Context<'_>, read: TransactionId) {
+        let Transaction { work, lpn, .. } = *context.queues.get(read);
+        context.queues.release(read);
+        match work {
+            Work::Read(request) => self.requests.part_done(context, request),
+            Work::ReadOld(write) => {
+                context.queues.get_mut(write).waiting = false;
+                if let Some(buffer) = &mut self.buffer
+                    && let Work::WriteBuffered(page) = context.queues.get(write).work
+                {
+                    buffer.page_completed(page);
+                }
+                context.queues.wake_queue(context.device.ftl.allocation().queue_of(lpn));
+            }
+            Work::Write(_) | Work::WriteBuffered(_) | Work::Trim { .. } => unreachable!("these read nothing"),
         }
     }
 
-    /// The cause under which the read of a transaction is counted.
-    pub(super) fn read_cause(&self, slot: u32) -> Cause {
-        if self.pool.get(slot).work == Work::ReadOld { Cause::Rmw } else { Cause::Host }
+    /// Whether the write buffer gives room to other pages as soon as data are in the chip.
+    #[inline]
+    pub(super) fn releases_early(&self) -> bool {
+        self.buffer.as_ref().is_some_and(|buffer| buffer.releases_early())
     }
 
-    pub(super) fn next_age(&mut self) -> u64 {
-        self.ages += 1;
-        self.ages
+    /// The data of a write are in the chip's register: the write buffer may give their room to other pages.
+    pub(super) fn write_transferred(&mut self, context: &mut Context<'_>, write: TransactionId) {
+        if let Some(buffer) = &mut self.buffer
+            && let Work::WriteBuffered(page) = context.queues.get(write).work
+        {
+            buffer.page_transferred(context, page);
+        }
+    }
+
+    /// The program of a write is done.
+    pub(super) fn write_done(&mut self, context: &mut Context<'_>, write: TransactionId) {
+        let Transaction { lpn, version, work, .. } = *context.queues.get(write);
+        context.queues.release(write);
+        match (work, &mut self.buffer) {
+            (Work::WriteBuffered(page), Some(buffer)) => {
+                context.device.programmed(lpn, version);
+                buffer.page_programmed(context, &mut self.requests, page);
+            }
+            (Work::Write(request), _) => {
+                context.device.programmed_and_completed(lpn, version);
+                self.requests.part_done(context, request);
+            }
+            _ => unreachable!("this is no write"),
+        }
+    }
+}
+
+// The write buffer.
+impl Host {
+    /// Says before dies choose whether pages leave the write buffer.
+    pub(super) fn begin_flushing(&mut self, context: &mut Context<'_>) {
+        if let Some(buffer) = &mut self.buffer {
+            buffer.begin_flushing(context, &self.requests);
+        }
+    }
+
+    /// Whether the write buffer was full and accepted nothing more until its flush began, which it has now.
+    pub(super) fn take_pause(&mut self) -> bool {
+        self.buffer.as_mut().is_some_and(|buffer| buffer.take_pause())
+    }
+
+    /// The host is done: what is buffered is written too. Returns whether this begins now.
+    pub(super) fn flush_at_the_end(&mut self, context: &mut Context<'_>) -> bool {
+        self.buffer.as_mut().is_some_and(|buffer| buffer.flush_at_the_end(context))
     }
 }

@@ -3,97 +3,64 @@
 //! Every die does one thing at a time, in its array or over its channel. What a die does next is decided when it is
 //! free: only then is a page placed, a victim's page looked up, a read translated. The FTL and the array therefore
 //! change together, in the order in which dies take commands.
+//!
+//! Pages flow one way. The host puts them into queues; commands are built of what is in the queues, and pass through
+//! channels and arrays; and the host is told when they are done. Each of these parts keeps its own fields, and only
+//! [`Timed`] sees all of them. What a free die does next is chosen in `choice`, from plain views.
 
 mod buffer;
-mod dies;
+mod choice;
+mod collections;
+mod command;
+mod commands;
+mod context;
 mod host;
 mod idle;
+mod passage;
 mod queues;
+mod requests;
 mod schedule;
+mod timing;
 
-use std::collections::VecDeque;
-
-use base::{Geometry, Instant, PageLayout};
+use base::{Cause, Geometry, Instant, OpKind, PageLayout};
 use config::Config;
-use engine::{Due, Timers};
+use ftl::Done;
+use ftl::schedule::Schedule;
 use metrics::Timeline;
 use workload::Workload;
 
-use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::scheduler::Scheduler;
 use crate::{RunError, Watch, wear};
-use dies::{Channel, Collection, Contents, Delivery, Die, Line, Timing};
+use command::{Carried, Item};
+use commands::{Action, Commands, note_bystanders};
+use context::Context;
 use host::Host;
-use idle::IdleDies;
-use queues::{List, Pool};
-use schedule::Forward;
-
-/// What can happen.
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    /// A channel finished a transfer.
-    TransferDone(u32),
-    /// A die's array finished its operation.
-    ArrayDone(u32),
-    /// The next request of an open loop arrives.
-    Arrival,
-    /// The oldest page under correction is correct.
-    Corrected,
-}
+use passage::{ArrayDone, Event, Passage, Transferred};
+use queues::Queues;
+use schedule::Idle;
+use timing::Timing;
 
 /// A device in time.
-pub(super) struct Timed<'a, 'w> {
-    device: &'a mut Device,
+struct Timed<'a, 'w> {
     workload: &'a mut Workload,
     watch: &'a mut Watch<'w>,
-    timeline: Option<Timeline>,
-    now: Instant,
-    timers: Timers,
-    scheduler: Scheduler,
-    timing: Timing,
+    context: Context<'a>,
     host: Host,
-    /// Apart from the rest: without one, its place would only keep hot fields from each other.
-    buffer: Option<Box<Buffer>>,
+    commands: Commands,
+    passage: Passage,
     /// Whether the FTL asks how full the write buffer is.
     hears_of_buffer: bool,
-    pool: Pool,
-    ages: u64,
-    collections_begun: u64,
-    dies: Vec<Die>,
-    idle: IdleDies,
-    channels: Vec<Channel>,
-    /// Whether what follows on the transfer of a command is decided when it begins. A write buffer may want to know when
-    /// it ends, and a dynamic allocation looks for idle dies at every event.
-    decides_early: bool,
-    /// By queue of the allocation: writes that wait for a die.
-    writes: Vec<List>,
-    /// By domain: what a collection holds in the controller.
-    collections: Vec<Collection>,
-    contents: Contents,
-    /// By domain: the number of its last collection, in order of beginning.
-    begun: Vec<u64>,
-    forward: Forward,
-    /// Dies that may have something to do.
-    awake: Vec<u32>,
-    /// Pages under correction, in the order in which they will be correct.
-    correcting: VecDeque<(Instant, Delivery)>,
-    /// When the controller's DRAM has moved all that it was given.
-    dram_free: Instant,
-    /// When the controller's ECC has corrected all that it was given.
-    ecc_free: Instant,
-    /// The host is done; what remains is collections that were under way.
-    draining: bool,
 }
 
 /// Bytes of the executor: what it has for each part of the device, and for requests of so many pages.
 pub(crate) fn bytes(geometry: &Geometry, host: &config::model::Host, pages: u64) -> (u64, u64) {
     let (dies, domains) = (u64::from(geometry.dies()), u64::from(geometry.domains()));
-    let of_die = size_of::<Die>() + size_of::<Due>() + 3 * size_of::<u32>();
-    let of_domain = size_of::<Collection>() + size_of::<List>() + size_of::<u64>();
-    let channels = u64::from(geometry.channels) * size_of::<Channel>() as u64;
+    let of_die = Passage::BYTES_OF_DIE + Queues::BYTES_OF_DIE;
+    let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
+    let channels = u64::from(geometry.channels) * Passage::BYTES_OF_CHANNEL as u64;
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels;
-    (of_device, u64::from(host.queue_depth) * (Host::BYTES_OF_REQUEST + Pool::bytes(pages)))
+    (of_device, u64::from(host.queue_depth) * (Host::BYTES_OF_REQUEST + Queues::bytes(pages)))
 }
 
 /// Runs a workload to its end; returns the timeline, if one was recorded.
@@ -104,48 +71,24 @@ pub(crate) fn run(
     watch: &mut Watch<'_>,
     timeline: Option<Timeline>,
 ) -> Result<Option<Timeline>, RunError> {
-    let buffer = crate::buffer::build(config, device)?.map(Box::new);
-    let geometry = *device.ftl.geometry();
+    let buffer = crate::buffer::build(config, device)?;
     let has_payload = device.flash.nand().has_payload();
-    let queues = device.ftl.allocation().queues() as usize;
-    let idle = IdleDies::new(device.ftl.allocation(), geometry.dies());
+    let schedule = Schedule::new(config.ftl.get("gc_schedule"));
     let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
-    let schedule = ftl::schedule::Schedule::new(config.ftl.get("gc_schedule"));
+    let geometry = device.ftl.geometry();
     let has_copybacks = wear::is_in_force(config);
-    let timing = Timing::new(&config.device, &geometry, config.in_step(), &layout, &schedule, has_copybacks);
+    let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
     let decides_early = buffer.is_none() && device.ftl.allocation().dynamic().is_none();
-    let mut timed = Timed {
-        decides_early,
-        hears_of_buffer: device.ftl.hears_of_buffer(),
-        device,
-        workload,
-        watch,
-        timeline,
-        now: Instant::ZERO,
-        timers: Timers::new(timing.lines(), geometry.channels + geometry.dies() + 2),
-        scheduler: Scheduler::build(config.ftl.get("scheduler")),
-        timing,
-        host: Host::new(config.host.replay, config.host.queue_depth),
-        buffer,
-        pool: Pool::new(),
-        ages: 0,
-        collections_begun: 0,
-        idle,
-        dies: vec![Die::IDLE; geometry.dies() as usize],
-        channels: vec![Channel::default(); geometry.channels as usize],
-        writes: vec![List::EMPTY; queues],
-        collections: vec![Collection::NONE; geometry.domains() as usize],
-        begun: vec![0; geometry.domains() as usize],
-        forward: Forward::new(schedule, &geometry),
-        contents: Contents::new(geometry.domains(), geometry.unit_width, has_payload),
-        awake: Vec::with_capacity(geometry.dies() as usize),
-        correcting: VecDeque::new(),
-        dram_free: Instant::ZERO,
-        ecc_free: Instant::ZERO,
-        draining: false,
-    };
+    let hears_of_buffer = device.ftl.hears_of_buffer();
+    let scheduler = Scheduler::build(config.ftl.get("scheduler"));
+    let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload);
+    let queues = Queues::new(&device.ftl);
+    let context = Context { device, queues, now: Instant::ZERO, draining: false };
+    let passage = Passage::new(&context, timing, decides_early, timeline);
+    let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
+    let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
     timed.run()?;
-    Ok(timed.timeline)
+    Ok(timed.passage.into_timeline())
 }
 
 impl Timed<'_, '_> {
@@ -154,54 +97,58 @@ impl Timed<'_, '_> {
         loop {
             // Between two requests there may be minutes of collections.
             let progress = || self.workload.progress();
-            self.watch.report(1, self.now, &self.device.recorder.counters, progress)?;
-            self.admit()?;
+            self.watch.report(1, self.context.now, &self.context.device.recorder.counters, progress)?;
+            if let Some(at) = self.host.admit(&mut self.context, self.workload, self.watch)? {
+                self.passage.set_arrival(at);
+            }
             self.tell_fill();
-            self.begin_flushing();
-            let completed = self.host.completions;
-            let paused = std::mem::take(&mut self.host.paused);
+            self.host.begin_flushing(&mut self.context);
+            let completed = self.host.completions();
+            let paused = self.host.take_pause();
             self.dispatch();
-            if self.host.completions > completed || paused {
+            if self.host.completions() > completed || paused {
                 // A trim or a read of trimmed pages was answered without flash: there is room for more. Or the
                 // write buffer was full, and its flush has begun.
                 continue;
             }
             if self.host.is_idle() {
                 self.drain();
-                if self.flush_at_the_end() {
+                if self.host.flush_at_the_end(&mut self.context) {
                     continue;
                 }
             }
-            let Some(Due { at: now, .. }) = self.timers.next() else { break };
-            self.now = now;
-            self.device.tell_time(now);
+            let Some(now) = self.passage.next_event() else { break };
+            self.context.now = now;
+            self.context.device.tell_time(now);
             self.check_time()?;
-            wear::check_reads(self.device)?;
-            if !self.draining {
-                self.device.recorder.tick(now);
+            wear::check_reads(self.context.device)?;
+            if !self.context.draining {
+                self.context.device.recorder.tick(now);
             }
             // All that happens at one instant happens before dies choose: two writes that arrive together
             // can then share a command.
-            while let Some(rank) = self.timers.take(now) {
-                match self.event(rank) {
+            while let Some(event) = self.passage.take_event(now) {
+                match event {
                     Event::TransferDone(channel) => self.transfer_done(channel),
                     Event::ArrayDone(die) => self.array_done(die),
                     Event::Arrival => {}
-                    Event::Corrected => self.corrected(),
+                    Event::Corrected => {
+                        let corrected = self.passage.corrected();
+                        self.page_arrived(corrected);
+                    }
                 }
             }
         }
         assert!(self.host.is_idle(), "the device stands still with requests in it");
-        let buffered = self.buffer.as_ref().map_or(0, |buffer| buffer.unprogrammed());
-        assert_eq!(buffered, 0, "the device stands still with pages in its write buffer");
-        self.device.recorder.finish(self.host.last_completion);
+        assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
+        self.context.device.recorder.finish(self.host.last_completion());
         Ok(())
     }
 
     /// Fails while 64 bits still hold the times of what was begun.
     #[inline]
     fn check_time(&self) -> Result<(), RunError> {
-        if self.now <= Instant::LAST {
+        if self.context.now <= Instant::LAST {
             return Ok(());
         }
         Err(RunError::Failed(
@@ -215,57 +162,173 @@ impl Timed<'_, '_> {
     #[inline]
     fn tell_fill(&mut self) {
         if self.hears_of_buffer
-            && let Some(buffer) = &self.buffer
+            && let Some(fill) = self.host.buffer_fill()
         {
-            let fill = 1.0 - f64::from(buffer.room()) / f64::from(buffer.capacity());
-            self.device.ftl.tell_fill(self.now, fill);
+            self.context.device.ftl.tell_fill(self.context.now, fill);
         }
     }
 
     /// The host is done, now: what begins from here on is not measured.
     fn drain(&mut self) {
-        if !self.draining {
-            self.draining = true;
-            for die in 0..self.dies.len() as u32 {
-                self.device.recorder.die_cancelled(die, self.dies[die as usize].kind(), self.now);
+        if !self.context.draining {
+            self.context.draining = true;
+            for die in 0..self.context.device.ftl.geometry().dies() {
+                let kind = self.passage.command(die).kind();
+                self.context.device.recorder.die_cancelled(die, kind, self.context.now);
+            }
+        }
+    }
+}
+
+// Dies choose.
+impl Timed<'_, '_> {
+    /// Lets every die that is free and may have work choose.
+    fn dispatch(&mut self) {
+        loop {
+            if self.context.device.ftl.allocation().dynamic().is_some() {
+                self.offer_shared_writes();
+            }
+            while let Some(die) = self.context.queues.take_woken() {
+                self.choose(die);
+            }
+            if !self.context.device.has_owners || !self.wake_owners() {
+                return;
             }
         }
     }
 
-    /// What a timer of that rank means. At one instant transfers end first, in the order of channels, then arrays.
-    fn event(&self, rank: u32) -> Event {
-        let channels = self.channels.len() as u32;
-        let dies = self.dies.len() as u32;
-        match rank {
-            rank if rank < channels => Event::TransferDone(rank),
-            rank if rank < channels + dies => Event::ArrayDone(rank - channels),
-            rank if rank == channels + dies => Event::Arrival,
-            _ => Event::Corrected,
+    /// Wakes the dies of domains that have got something to do for others. Returns whether there are any, or a map entry
+    /// came that a write may have waited for.
+    #[cold]
+    fn wake_owners(&mut self) -> bool {
+        let mut any = false;
+        while let Some(domain) = self.context.device.ftl.take_woken() {
+            self.context.queues.wake(self.context.device.ftl.geometry().die_of_domain(domain));
+            any = true;
+        }
+        any
+    }
+
+    /// Offers waiting writes of a dynamic allocation to free dies, round robin.
+    fn offer_shared_writes(&mut self) {
+        for queue in 0..self.context.queues.count() {
+            while self.host.has_writes(&self.context.queues, queue) {
+                let next = self.context.device.ftl.next_die_of(queue, self.passage.idle_dies(queue));
+                let Some(die) = next else { break };
+                self.choose(die);
+                if self.passage.is_idle(die) {
+                    break;
+                }
+            }
         }
     }
 
-    /// A transfer of a channel ends.
-    fn set_transfer(&mut self, channel: u32, at: Instant, line: Line) {
-        self.timers.set(line.0, at, channel);
-    }
-
-    /// The work of a die's array ends.
-    fn set_array(&mut self, die: u32, at: Instant, line: Line) {
-        self.timers.set(line.0, at, self.rank_of_array(die));
-    }
-
-    fn rank_of_array(&self, die: u32) -> u32 {
-        self.channels.len() as u32 + die
-    }
-
-    /// The next request arrives then. It may be said again.
-    fn set_arrival(&mut self, at: Instant) {
-        if self.timers.is_empty(Line::ARRIVAL.0) {
-            self.timers.set(Line::ARRIVAL.0, at, (self.channels.len() + self.dies.len()) as u32);
+    /// Has a die, if it is free, do what it does next.
+    fn choose(&mut self, die: u32) {
+        if !self.passage.is_idle(die) {
+            return;
+        }
+        let Timed { context, host, commands, passage, .. } = self;
+        let action = commands.next(context, host, die);
+        if matches!(action, Action::Nothing) {
+            self.fill_idle_time(die);
+        } else if commands.build(context, host, passage.next_command(die), die, action) {
+            passage.start(context, die);
+            let command = passage.command(die);
+            if context.device.lanes.are_several() && command.is_of_host() {
+                note_bystanders(context, command);
+            }
         }
     }
 
-    fn set_correction(&mut self, at: Instant) {
-        self.timers.set(Line::CORRECTION.0, at, (self.channels.len() + self.dies.len()) as u32 + 1);
+    /// A die has nothing to do.
+    #[inline]
+    fn fill_idle_time(&mut self, die: u32) {
+        match self.commands.fill_idle_time(&mut self.context, &self.host, die) {
+            Idle::Rests => {}
+            Idle::Times(_) if self.passage.times_idle(die) => {}
+            Idle::Times(idle) => self.passage.time_idle(self.context.now, die, idle),
+            Idle::Collects => self.context.queues.wake(die),
+        }
+    }
+}
+
+// Commands are done.
+impl Timed<'_, '_> {
+    fn transfer_done(&mut self, channel: u32) {
+        match self.passage.transfer_done(&mut self.context, channel) {
+            Transferred::Nothing => {}
+            Transferred::DataIn(die) => self.data_in(die),
+            Transferred::DataOut { die, is_last, corrected } => {
+                if is_last {
+                    self.context.queues.wake(die);
+                }
+                if let Some(carried) = corrected {
+                    self.page_arrived(carried);
+                }
+            }
+        }
+    }
+
+    /// The data of a program for the host are in the chip.
+    fn data_in(&mut self, die: u32) {
+        if self.host.releases_early() {
+            for item in self.passage.command(die).items() {
+                if let Carried::Transaction(write) = item.carried {
+                    self.host.write_transferred(&mut self.context, write);
+                }
+            }
+        }
+    }
+
+    /// A page that was read is in the controller, corrected.
+    fn page_arrived(&mut self, carried: Carried) {
+        match carried {
+            Carried::Transaction(read) => self.host.read_done(&mut self.context, read),
+            Carried::Domain(domain) => self.commands.page_arrived(&mut self.context, domain),
+        }
+    }
+
+    fn array_done(&mut self, die: u32) {
+        match self.passage.array_done(&mut self.context, die) {
+            ArrayDone::DataNext => {}
+            ArrayDone::Command => {
+                self.context.queues.wake(die);
+                self.command_done(die);
+            }
+            ArrayDone::WasIdle => {
+                if self.commands.begin_ahead(&mut self.context, &self.host, die) {
+                    self.context.queues.wake(die);
+                }
+            }
+        }
+    }
+
+    /// A program or an erase is done.
+    fn command_done(&mut self, die: u32) {
+        let Timed { context, host, commands, passage, .. } = self;
+        let command = passage.command(die);
+        match (command.kind(), command.cause()) {
+            (OpKind::Erase, _) => {
+                let geometry = *context.device.ftl.geometry();
+                // One item per block; a unit's blocks are in a row.
+                for &Item { ppn, carried } in command.items().iter().step_by(geometry.unit_width as usize) {
+                    if let Carried::Domain(domain) = carried {
+                        commands.erased(context, host, domain, geometry.unit_of(ppn));
+                    }
+                }
+            }
+            (OpKind::Program, Cause::Host | Cause::Mapping) => {
+                for item in command.items() {
+                    match item.carried {
+                        Carried::Transaction(write) => host.write_done(context, write),
+                        Carried::Domain(domain) => {
+                            context.device.ftl.finish(domain, Done::Committed);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
     }
 }

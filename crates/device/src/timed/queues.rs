@@ -1,25 +1,58 @@
-//! Waiting pages: a pool of transactions that grows to the most ever in flight, and lists through it.
+//! What waits for a die: a pool of transactions that grows to the most ever in flight, lists through it, and the dies
+//! that are to look at theirs.
 
-use base::Lpn;
+use std::num::NonZeroU32;
+
+use base::{Geometry, Lpn};
 use engine::memory::in_words;
+use ftl::Ftl;
 
 use crate::RunError;
 use crate::pages::Share;
 
-/// "No transaction" in a link.
-const NONE: u32 = u32::MAX;
+/// A request of the host, by its place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RequestId(pub(super) u32);
+
+/// A transaction, by its place in the pool, which leaves the first one unused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct TransactionId(NonZeroU32);
+
+impl TransactionId {
+    /// The transaction of that number.
+    ///
+    /// # Panics
+    /// If it is 0.
+    pub(super) fn of_number(number: u32) -> TransactionId {
+        TransactionId(NonZeroU32::new(number).expect("transactions are counted from 1"))
+    }
+
+    /// Its number, for those who know nothing of transactions.
+    pub(super) fn number(self) -> u32 {
+        self.0.get()
+    }
+
+    #[inline]
+    fn index(self) -> usize {
+        self.0.get() as usize
+    }
+}
 
 /// What a transaction does when its turn comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
-    /// Reads a page for the host.
-    Read,
-    /// Reads the old version of a page that the host writes in part; `owner` is the write's transaction.
-    ReadOld,
-    /// Writes a page for the host.
-    Write,
+    /// Reads a page for a request.
+    Read(RequestId),
+    /// Reads the old version of a page for this write, which covers part of it.
+    ReadOld(TransactionId),
+    /// Writes a page for a request.
+    Write(RequestId),
+    /// Writes this page of the write buffer.
+    WriteBuffered(u32),
     /// Forgets every page of one queue of a static allocation from `lpn` up to `end`; takes no flash.
     Trim {
+        /// For whom.
+        request: RequestId,
         /// One past the last page.
         end: Lpn,
     },
@@ -31,11 +64,9 @@ pub(super) struct Transaction {
     /// Number of arrival: its age.
     pub(super) age: u64,
     pub(super) lpn: Lpn,
-    /// The request it belongs to; for [`Work::ReadOld`] the write that waits for it.
-    pub(super) owner: u32,
     /// Write: the version it carries. Read: the oldest version it may return.
     pub(super) version: u32,
-    next: u32,
+    next: Option<TransactionId>,
     pub(super) work: Work,
     /// A write that covers part of its page, whose old version has not been asked for.
     pub(super) partial: bool,
@@ -49,17 +80,17 @@ pub(super) struct Transaction {
 
 impl Transaction {
     /// One that concerns `share` of its page; a write that needs the old version of some of it is partial.
-    pub(super) fn new(age: u64, lpn: Lpn, owner: u32, version: u32, work: Work, share: Share) -> Transaction {
-        let partial = work == Work::Write && share.old > 0;
+    pub(super) fn new(age: u64, lpn: Lpn, version: u32, work: Work, share: Share) -> Transaction {
+        let partial = matches!(work, Work::Write(_) | Work::WriteBuffered(_)) && share.old > 0;
         let (waiting, translated) = (false, false);
-        Transaction { age, lpn, owner, version, next: NONE, work, partial, waiting, translated, share }
+        Transaction { age, lpn, version, next: None, work, partial, waiting, translated, share }
     }
 }
 
 /// All transactions; slots are reused.
-pub(super) struct Pool {
+struct Pool {
     slots: Vec<Transaction>,
-    free: Vec<u32>,
+    free: Vec<TransactionId>,
     /// As many have memory to spare.
     granted: usize,
 }
@@ -68,12 +99,13 @@ pub(super) struct Pool {
 const FREELY: usize = 1 << 20;
 
 impl Pool {
-    pub(super) fn new() -> Pool {
-        Pool { slots: Vec::new(), free: Vec::new(), granted: FREELY }
+    fn new() -> Pool {
+        let unused = Transaction::new(0, Lpn(0), 0, Work::WriteBuffered(0), Share { touched: 0, old: 0 });
+        Pool { slots: vec![unused], free: Vec::new(), granted: FREELY }
     }
 
     /// Bytes of so many transactions.
-    pub(super) fn bytes(transactions: u64) -> u64 {
+    fn bytes(transactions: u64) -> u64 {
         transactions * (size_of::<Transaction>() + size_of::<u32>()) as u64
     }
 
@@ -82,8 +114,8 @@ impl Pool {
     /// # Errors
     /// When there is not as much.
     #[inline]
-    pub(super) fn make_room(&mut self, pages: u32) -> Result<(), RunError> {
-        let wanted = self.slots.len() - self.free.len() + pages as usize;
+    fn make_room(&mut self, pages: u32) -> Result<(), RunError> {
+        let wanted = self.slots.len() - 1 - self.free.len() + pages as usize;
         if wanted <= self.granted { Ok(()) } else { self.grant(wanted) }
     }
 
@@ -106,32 +138,32 @@ impl Pool {
     }
 
     #[inline]
-    pub(super) fn insert(&mut self, transaction: Transaction) -> u32 {
+    fn insert(&mut self, transaction: Transaction) -> TransactionId {
         match self.free.pop() {
             Some(slot) => {
-                self.slots[slot as usize] = transaction;
+                self.slots[slot.index()] = transaction;
                 slot
             }
             None => {
                 self.slots.push(transaction);
-                self.slots.len() as u32 - 1
+                TransactionId::of_number(self.slots.len() as u32 - 1)
             }
         }
     }
 
     #[inline]
-    pub(super) fn release(&mut self, slot: u32) {
+    fn release(&mut self, slot: TransactionId) {
         self.free.push(slot);
     }
 
     #[inline]
-    pub(super) fn get(&self, slot: u32) -> &Transaction {
-        &self.slots[slot as usize]
+    fn get(&self, slot: TransactionId) -> &Transaction {
+        &self.slots[slot.index()]
     }
 
     #[inline]
-    pub(super) fn get_mut(&mut self, slot: u32) -> &mut Transaction {
-        &mut self.slots[slot as usize]
+    fn get_mut(&mut self, slot: TransactionId) -> &mut Transaction {
+        &mut self.slots[slot.index()]
     }
 }
 
@@ -141,8 +173,8 @@ impl Pool {
 /// many to stay in the processor's first cache when the host's queue is deep.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct List {
-    head: u32,
-    tail: u32,
+    head: Option<TransactionId>,
+    tail: Option<TransactionId>,
     /// Age of the first.
     age: u64,
     /// Logical page of the first.
@@ -152,72 +184,235 @@ pub(super) struct List {
 }
 
 impl List {
-    pub(super) const EMPTY: List = List { head: NONE, tail: NONE, age: 0, lpn: Lpn(0), plain: false };
+    const EMPTY: List = List { head: None, tail: None, age: 0, lpn: Lpn(0), plain: false };
 
     /// The age of the first.
     #[inline]
     pub(super) fn first_age(&self) -> Option<u64> {
-        (self.head != NONE).then_some(self.age)
+        self.head.map(|_| self.age)
     }
 
     /// The logical page of the first.
     #[inline]
     pub(super) fn first_lpn(&self) -> Option<Lpn> {
-        (self.head != NONE).then_some(self.lpn)
+        self.head.map(|_| self.lpn)
     }
 
     /// Whether the first can be served as it is: a read, or the write of a whole page. `false` says nothing:
     /// the transaction has to be looked at.
     #[inline]
     pub(super) fn first_is_plain(&self) -> bool {
-        self.head != NONE && self.plain
+        self.head.is_some() && self.plain
     }
 
     /// Makes `slot` the first.
     #[inline]
-    fn lead(&mut self, pool: &Pool, slot: u32) {
-        self.head = slot;
-        if slot != NONE {
-            let first = pool.get(slot);
+    fn lead(&mut self, pool: &Pool, first: Option<TransactionId>) {
+        self.head = first;
+        if let Some(first) = first {
+            let first = pool.get(first);
             (self.age, self.lpn) = (first.age, first.lpn);
             self.plain = !first.partial && !first.waiting && !matches!(first.work, Work::Trim { .. });
         }
     }
 
     #[inline]
-    pub(super) fn first(&self) -> Option<u32> {
-        (self.head != NONE).then_some(self.head)
+    pub(super) fn first(&self) -> Option<TransactionId> {
+        self.head
     }
 
     #[inline]
-    pub(super) fn push(&mut self, pool: &mut Pool, slot: u32) {
-        pool.get_mut(slot).next = NONE;
-        if self.head == NONE {
-            self.lead(pool, slot);
-        } else {
-            pool.get_mut(self.tail).next = slot;
+    fn push(&mut self, pool: &mut Pool, slot: TransactionId) {
+        pool.get_mut(slot).next = None;
+        match self.tail {
+            Some(tail) => pool.get_mut(tail).next = Some(slot),
+            None => self.lead(pool, Some(slot)),
         }
-        self.tail = slot;
-    }
-
-    /// The one that arrived after `slot`.
-    #[inline]
-    pub(super) fn after(&self, pool: &Pool, slot: u32) -> Option<u32> {
-        let next = pool.get(slot).next;
-        (next != NONE).then_some(next)
+        self.tail = Some(slot);
     }
 
     /// Takes out `slot`, whose predecessor in the list is `previous` (`None`: it is the first).
     #[inline]
-    pub(super) fn remove(&mut self, pool: &mut Pool, previous: Option<u32>, slot: u32) {
+    fn remove(&mut self, pool: &mut Pool, previous: Option<TransactionId>, slot: TransactionId) {
         let next = pool.get(slot).next;
         match previous {
             None => self.lead(pool, next),
             Some(previous) => pool.get_mut(previous).next = next,
         }
-        if self.tail == slot {
-            self.tail = previous.unwrap_or(NONE);
+        if self.tail == Some(slot) {
+            self.tail = previous;
         }
+    }
+}
+
+/// Everything that waits for a die.
+pub(super) struct Queues {
+    geometry: Geometry,
+    /// Whether a queue of writes is for several dies, which are offered its writes, and not for one domain.
+    is_dynamic: bool,
+    pool: Pool,
+    /// By queue of the allocation.
+    writes: Vec<List>,
+    /// By die.
+    reads: Vec<List>,
+    /// Dies that may have something to do.
+    woken: Vec<u32>,
+    /// By die: whether it is among them.
+    is_woken: Vec<bool>,
+    ages: u64,
+}
+
+impl Queues {
+    /// Bytes for each die.
+    pub(super) const BYTES_OF_DIE: usize = size_of::<List>() + size_of::<u32>() + size_of::<bool>();
+
+    /// Bytes for each queue of writes.
+    pub(super) const BYTES_OF_QUEUE: usize = size_of::<List>();
+
+    /// Bytes of so many transactions.
+    pub(super) fn bytes(transactions: u64) -> u64 {
+        Pool::bytes(transactions)
+    }
+
+    pub(super) fn new(ftl: &Ftl) -> Queues {
+        let dies = ftl.geometry().dies() as usize;
+        Queues {
+            geometry: *ftl.geometry(),
+            is_dynamic: ftl.allocation().dynamic().is_some(),
+            pool: Pool::new(),
+            writes: vec![List::EMPTY; ftl.allocation().queues() as usize],
+            reads: vec![List::EMPTY; dies],
+            woken: Vec::with_capacity(dies),
+            is_woken: vec![false; dies],
+            ages: 0,
+        }
+    }
+
+    /// Makes sure of memory for the pages of one more request.
+    ///
+    /// # Errors
+    /// When there is not as much.
+    #[inline]
+    pub(super) fn make_room(&mut self, pages: u32) -> Result<(), RunError> {
+        self.pool.make_room(pages)
+    }
+
+    /// The age of what arrives now.
+    #[inline]
+    pub(super) fn next_age(&mut self) -> u64 {
+        self.ages += 1;
+        self.ages
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, transaction: Transaction) -> TransactionId {
+        self.pool.insert(transaction)
+    }
+
+    #[inline]
+    pub(super) fn release(&mut self, transaction: TransactionId) {
+        self.pool.release(transaction);
+    }
+
+    #[inline]
+    pub(super) fn get(&self, transaction: TransactionId) -> &Transaction {
+        self.pool.get(transaction)
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, transaction: TransactionId) -> &mut Transaction {
+        self.pool.get_mut(transaction)
+    }
+
+    /// The one that arrived after it in its list.
+    #[inline]
+    pub(super) fn after(&self, transaction: TransactionId) -> Option<TransactionId> {
+        self.pool.get(transaction).next
+    }
+}
+
+// Lists.
+impl Queues {
+    /// How many queues of writes there are.
+    #[inline]
+    pub(super) fn count(&self) -> u32 {
+        self.writes.len() as u32
+    }
+
+    #[inline]
+    pub(super) fn writes(&self, queue: u32) -> &List {
+        &self.writes[queue as usize]
+    }
+
+    #[inline]
+    pub(super) fn reads(&self, die: u32) -> &List {
+        &self.reads[die as usize]
+    }
+
+    #[inline]
+    pub(super) fn push_write(&mut self, queue: u32, write: TransactionId) {
+        self.writes[queue as usize].push(&mut self.pool, write);
+    }
+
+    /// Has a die do a read.
+    #[inline]
+    pub(super) fn push_read(&mut self, die: u32, read: TransactionId) {
+        self.reads[die as usize].push(&mut self.pool, read);
+        self.wake(die);
+    }
+
+    /// Marks the reads of a page, which its map entry has come for: the entry may make way for another before their turn.
+    pub(super) fn translate_reads(&mut self, die: u32, lpn: Lpn) {
+        let mut at = self.reads[die as usize].first();
+        while let Some(read) = at {
+            let transaction = self.pool.get_mut(read);
+            transaction.translated |= transaction.lpn == lpn;
+            at = transaction.next;
+        }
+    }
+
+    #[inline]
+    pub(super) fn remove_write(&mut self, queue: u32, previous: Option<TransactionId>, write: TransactionId) {
+        self.writes[queue as usize].remove(&mut self.pool, previous, write);
+    }
+
+    #[inline]
+    pub(super) fn remove_read(&mut self, die: u32, previous: Option<TransactionId>, read: TransactionId) {
+        self.reads[die as usize].remove(&mut self.pool, previous, read);
+    }
+}
+
+// Wake-ups.
+impl Queues {
+    /// A die may have something to do.
+    #[inline]
+    pub(super) fn wake(&mut self, die: u32) {
+        if !self.is_woken[die as usize] {
+            self.is_woken[die as usize] = true;
+            self.woken.push(die);
+        }
+    }
+
+    /// A queue of writes has something new. Shared queues are looked at anyway.
+    #[inline]
+    pub(super) fn wake_queue(&mut self, queue: u32) {
+        if !self.is_dynamic {
+            self.wake(self.geometry.die_of_domain(queue));
+        }
+    }
+
+    pub(super) fn wake_all(&mut self) {
+        for die in 0..self.reads.len() as u32 {
+            self.wake(die);
+        }
+    }
+
+    /// A die that was woken, which then is not any more.
+    #[inline]
+    pub(super) fn take_woken(&mut self) -> Option<u32> {
+        let die = self.woken.pop()?;
+        self.is_woken[die as usize] = false;
+        Some(die)
     }
 }
 
@@ -229,9 +424,10 @@ mod tests {
     fn lists_keep_order_through_removals() {
         let mut pool = Pool::new();
         let mut list = List::EMPTY;
-        let slots: Vec<u32> = (0..4)
-            .map(|age| pool.insert(Transaction::new(age, Lpn(0), 0, 0, Work::Read, Share { touched: 1, old: 0 })))
-            .inspect(|_| ())
+        let slots: Vec<TransactionId> = (0..4)
+            .map(|age| {
+                pool.insert(Transaction::new(age, Lpn(0), 0, Work::Read(RequestId(0)), Share { touched: 1, old: 0 }))
+            })
             .collect();
         for &slot in &slots {
             list.push(&mut pool, slot);
@@ -242,7 +438,7 @@ mod tests {
             assert_eq!(list.first_age(), at.map(|first| pool.get(first).age));
             while let Some(slot) = at {
                 seen.push(pool.get(slot).age);
-                at = list.after(pool, slot);
+                at = pool.get(slot).next;
             }
             seen
         };

@@ -1,12 +1,16 @@
-//! Collections ahead of need, in time: who begins one, how far it may go, and when it is put down (Wen and Chang, GC
-//! forwarding, Table 1).
+//! Collections in time: in which order they began, who begins one ahead of need, how far it may go, and when it is
+//! suspended (Wen and Chang, GC forwarding, Table 1).
 //!
-//! Mandatory collections need nothing of this. Under `threshold` no question here costs more than a branch.
+//! Mandatory collections need nothing of this but their number. Under `threshold` no question here costs more than a
+//! branch.
 
+use base::Duration;
 use ftl::Turn;
 use ftl::schedule::{Kind, Schedule};
 
-use super::Timed;
+use super::collections::Collections;
+use super::context::Context;
+use super::host::Host;
 
 /// What a domain did of a cycle filling: pages (or logical blocks) that it began to copy, and erases of its victims.
 #[derive(Clone, Copy, Default)]
@@ -15,9 +19,13 @@ struct Turns {
     erases: u32,
 }
 
-/// Who collects, and since when who is idle.
-pub(super) struct Forward {
-    schedule: Schedule,
+/// Who collects, and since when.
+pub(super) struct GcSchedule {
+    rule: Schedule,
+    /// Collections begun.
+    begun: u64,
+    /// By domain: the number of its last collection, in order of beginning.
+    last_begun: Vec<u64>,
     /// By domain: whether it is in mandatory collection.
     needy: Vec<bool>,
     /// By channel or die, whichever the schedule looks at: its domains in mandatory collection.
@@ -30,208 +38,253 @@ pub(super) struct Forward {
     initiator: Option<u32>,
     /// By domain: what it did since the initiator began.
     turns: Vec<Turns>,
-    /// Background: by die, whether its timer runs that says how long it has been idle.
-    waits: Vec<bool>,
 }
 
 /// How a collection stands with the schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Standing {
     /// Its next step may be taken.
     Goes,
     /// It has to wait for the collection that it fills.
     Waits,
-    /// It was put down.
-    PutDown,
+    /// It was suspended.
+    Suspended,
 }
 
-impl Forward {
-    pub(super) fn new(schedule: Schedule, geometry: &base::Geometry) -> Forward {
-        let by_die = matches!(schedule.kind, Kind::Forwarding { by_die: true, .. });
+/// What a die does that has nothing to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Idle {
+    /// Nothing.
+    Rests,
+    /// Nothing; but it is to be told when it has been idle for that long.
+    Times(Duration),
+    /// It collects ahead of need.
+    Collects,
+}
+
+impl GcSchedule {
+    /// Bytes for each domain.
+    pub(super) const BYTES_OF_DOMAIN: usize = size_of::<u64>();
+
+    pub(super) fn new(rule: Schedule, geometry: &base::Geometry) -> GcSchedule {
+        let by_die = matches!(rule.kind, Kind::Forwarding { by_die: true, .. });
         let dies_per_scope = if by_die { 1 } else { geometry.dies() / geometry.channels };
-        let domains = if schedule.is_threshold() { 0 } else { geometry.domains() as usize };
-        Forward {
-            schedule,
+        let domains = if rule.is_threshold() { 0 } else { geometry.domains() as usize };
+        GcSchedule {
+            rule,
+            begun: 0,
+            last_begun: vec![0; geometry.domains() as usize],
             needy: vec![false; domains],
             needy_in: vec![0; (geometry.dies() / dies_per_scope) as usize],
             needy_scopes: 0,
             dies_per_scope,
             initiator: None,
             turns: vec![Turns::default(); domains],
-            waits: vec![false; geometry.dies() as usize],
         }
     }
 
     /// Whether collections keep step with each other.
     #[inline]
     fn counts_turns(&self) -> bool {
-        self.schedule.kind == Kind::CycleFilling { in_step: true }
+        self.rule.kind == Kind::CycleFilling { in_step: true }
     }
 
     /// Whether there are only mandatory collections.
     #[inline]
     pub(super) fn is_threshold(&self) -> bool {
-        self.schedule.is_threshold()
+        self.rule.is_threshold()
+    }
+
+    /// The number of a domain's last collection.
+    #[inline]
+    pub(super) fn last_begun(&self, domain: u32) -> u64 {
+        self.last_begun[domain as usize]
     }
 }
 
 // Beginning.
-impl Timed<'_, '_> {
-    /// A die has nothing to do. Returns whether it has now.
-    pub(super) fn fill_idle_time(&mut self, die: u32) -> bool {
-        match self.forward.schedule.kind {
-            Kind::Threshold | Kind::CycleFilling { .. } => false,
+impl GcSchedule {
+    /// Notes which collections begin; called wherever one of this domain may.
+    #[inline]
+    pub(super) fn note_collections(&mut self, context: &mut Context<'_>, host: &Host, domain: u32) {
+        if context.device.ftl.is_busy(domain) {
+            self.note_collection(domain);
+        }
+        self.note_neighbours(context);
+        self.note_need(context, host, domain);
+    }
+
+    /// Notes which collections began along with another one.
+    #[inline]
+    pub(super) fn note_neighbours(&mut self, context: &mut Context<'_>) {
+        for neighbour in context.device.ftl.take_early() {
+            self.note_collection(neighbour);
+            context.queues.wake(context.device.ftl.geometry().die_of_domain(neighbour));
+        }
+    }
+
+    #[inline]
+    fn note_collection(&mut self, domain: u32) {
+        self.begun += 1;
+        self.last_begun[domain as usize] = self.begun;
+    }
+
+    /// A die has nothing to do.
+    pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_>, host: &Host, die: u32) -> Idle {
+        match self.rule.kind {
+            Kind::Threshold | Kind::CycleFilling { .. } => Idle::Rests,
             Kind::Forwarding { congestion, .. } => {
-                let scope = die / self.forward.dies_per_scope;
-                let elsewhere = self.forward.needy_scopes - u32::from(self.forward.needy_in[scope as usize] > 0);
-                (!congestion || elsewhere > 0) && self.is_out_of_pages(scope) && self.begin_on(die)
+                let scope = die / self.dies_per_scope;
+                let elsewhere = self.needy_scopes - u32::from(self.needy_in[scope as usize] > 0);
+                let begins = (!congestion || elsewhere > 0)
+                    && self.is_out_of_pages(context, host, scope)
+                    && self.begin_on(context, host, die);
+                if begins { Idle::Collects } else { Idle::Rests }
             }
             Kind::Background { idle } => {
-                let begins = !self.forward.waits[die as usize]
-                    && self.device.ftl.geometry().domains_of_die(die).any(|domain| self.may_begin(domain));
-                if begins {
-                    self.forward.waits[die as usize] = true;
-                    self.set_array(die, self.now + idle, self.timing.idle);
-                }
-                false
+                let mut domains = context.device.ftl.geometry().domains_of_die(die);
+                let begins = domains.any(|domain| self.may_begin(context, host, domain));
+                if begins { Idle::Times(idle) } else { Idle::Rests }
             }
-        }
-    }
-
-    /// A die has been idle for as long as background collection asks for.
-    pub(super) fn idle_expired(&mut self, die: u32) {
-        self.forward.waits[die as usize] = false;
-        if self.begin_on(die) {
-            self.wake(die);
-        }
-    }
-
-    /// A die takes a command: it is idle no more.
-    #[inline]
-    pub(super) fn end_idle_time(&mut self, die: u32) {
-        if self.forward.waits[die as usize] {
-            self.forward.waits[die as usize] = false;
-            self.timers.stop(self.timing.idle.0, self.rank_of_array(die));
         }
     }
 
     /// Whether no page waits for a channel or die.
-    fn is_out_of_pages(&self, scope: u32) -> bool {
-        let dies = self.forward.dies_per_scope;
-        !(scope * dies..(scope + 1) * dies).any(|die| self.has_pages(die))
+    fn is_out_of_pages(&self, context: &Context<'_>, host: &Host, scope: u32) -> bool {
+        let dies = self.dies_per_scope;
+        !(scope * dies..(scope + 1) * dies).any(|die| has_pages(context, host, die))
     }
 
-    /// Whether pages wait for a die, in its queues or in the write buffer.
-    fn has_pages(&self, die: u32) -> bool {
-        let waits = |queue: u32| {
-            let buffered = self.buffer.as_ref().is_some_and(|buffer| buffer.has_waiting(queue));
-            buffered || self.writes[queue as usize].first().is_some()
-        };
-        match self.device.ftl.allocation().dynamic() {
-            Some(dynamic) => waits(dynamic.queue_of_die(die)),
-            None => self.device.ftl.geometry().domains_of_die(die).any(waits),
-        }
-    }
-
-    /// Whether a page that may leave waits for a domain.
-    fn is_waited_for(&self, domain: u32) -> bool {
-        let dynamic = self.device.ftl.allocation().dynamic();
-        let queue =
-            dynamic.map_or(domain, |dynamic| dynamic.queue_of_die(self.device.ftl.geometry().die_of_domain(domain)));
-        self.has_writes(queue)
-    }
-
-    fn may_begin(&self, domain: u32) -> bool {
-        if self.draining || self.device.ftl.is_busy(domain) {
+    fn may_begin(&self, context: &Context<'_>, host: &Host, domain: u32) -> bool {
+        if context.draining || context.device.ftl.is_busy(domain) {
             return false;
         }
         // A page that waits for its old version is not ready, and still not to be kept waiting.
-        let is_background = matches!(self.forward.schedule.kind, Kind::Background { .. });
-        let is_free = !is_background || !self.is_waited_for(domain);
-        is_free && self.device.ftl.spare_units(domain) <= self.forward.schedule.spare_units
+        let is_background = matches!(self.rule.kind, Kind::Background { .. });
+        let is_free = !is_background || !is_waited_for(context, host, domain);
+        is_free && context.device.ftl.spare_units(domain) <= self.rule.spare_units
     }
 
     /// Begins collections in the domains of a die. Returns whether one began.
-    fn begin_on(&mut self, die: u32) -> bool {
+    pub(super) fn begin_on(&mut self, context: &mut Context<'_>, host: &Host, die: u32) -> bool {
         let mut begun = false;
-        for domain in self.device.ftl.geometry().domains_of_die(die) {
-            begun |= self.begin_forward(domain);
+        for domain in context.device.ftl.geometry().domains_of_die(die) {
+            begun |= self.begin_ahead(context, host, domain);
         }
         begun
     }
 
-    fn begin_forward(&mut self, domain: u32) -> bool {
-        let begins = self.may_begin(domain) && self.device.ftl.begin_ahead(domain);
+    fn begin_ahead(&mut self, context: &mut Context<'_>, host: &Host, domain: u32) -> bool {
+        let begins = self.may_begin(context, host, domain) && context.device.ftl.begin_ahead(domain);
         if begins {
-            self.note_collections(domain);
+            self.note_collections(context, host, domain);
         }
         begins
     }
+
+    /// A collection ahead of need came to its end; perhaps there is time for another one.
+    pub(super) fn follow_up(&mut self, context: &mut Context<'_>, host: &Host, domain: u32) {
+        let goes_on = match self.rule.kind {
+            Kind::CycleFilling { .. } => self.initiator.is_some(),
+            Kind::Background { .. } => true,
+            Kind::Threshold | Kind::Forwarding { .. } => false,
+        };
+        if goes_on {
+            self.begin_ahead(context, host, domain);
+        }
+    }
 }
 
-// Going on, and being put down.
-impl Timed<'_, '_> {
+/// Whether pages wait for a die, in its queues or in the write buffer.
+fn has_pages(context: &Context<'_>, host: &Host, die: u32) -> bool {
+    match context.device.ftl.allocation().dynamic() {
+        Some(dynamic) => host.has_pages(&context.queues, dynamic.queue_of_die(die)),
+        None => context.device.ftl.geometry().domains_of_die(die).any(|queue| host.has_pages(&context.queues, queue)),
+    }
+}
+
+/// Whether a page that may leave waits for a domain.
+fn is_waited_for(context: &Context<'_>, host: &Host, domain: u32) -> bool {
+    let (allocation, geometry) = (context.device.ftl.allocation(), context.device.ftl.geometry());
+    let queue = allocation.dynamic().map_or(domain, |dynamic| dynamic.queue_of_die(geometry.die_of_domain(domain)));
+    host.has_writes(&context.queues, queue)
+}
+
+/// Whether a domain is collected ahead of need.
+fn is_ahead(context: &Context<'_>, domain: u32) -> bool {
+    context.device.ftl.why(domain).is_some_and(|why| !why.is_foreground())
+}
+
+// Going on, and being suspended.
+impl GcSchedule {
     /// How the collection of a domain stands. Only for schedules with more than mandatory collections.
     #[inline(never)]
-    pub(super) fn standing(&mut self, domain: u32) -> Standing {
-        let rests = self.collections[domain as usize].is_between_groups() && self.device.ftl.rests(domain);
-        if !rests || !self.is_ahead(domain) {
+    pub(super) fn standing(
+        &mut self,
+        context: &mut Context<'_>,
+        host: &Host,
+        collections: &mut Collections,
+        domain: u32,
+    ) -> Standing {
+        let rests = collections.is_between_groups(domain) && context.device.ftl.rests(domain);
+        if !rests || !is_ahead(context, domain) {
             return Standing::Goes;
         }
-        let stops = match self.forward.schedule.kind {
+        let stops = match self.rule.kind {
             Kind::Threshold => false,
-            Kind::Forwarding { .. } | Kind::Background { .. } => self.is_waited_for(domain),
-            Kind::CycleFilling { .. } => self.forward.initiator.is_none(),
+            Kind::Forwarding { .. } | Kind::Background { .. } => is_waited_for(context, host, domain),
+            Kind::CycleFilling { .. } => self.initiator.is_none(),
         };
-        if stops && self.forward.schedule.preempts && self.device.ftl.suspend(domain) {
-            self.collections[domain as usize].forget_group();
-            self.device.recorder.counters.gc_preempted += 1;
-            return Standing::PutDown;
+        if stops && self.rule.preempts && context.device.ftl.suspend(domain) {
+            collections.forget_group(domain);
+            context.device.recorder.counters.gc_preempted += 1;
+            return Standing::Suspended;
         }
-        if self.may_take_turn(domain) { Standing::Goes } else { Standing::Waits }
+        if self.may_take_turn(context, domain) { Standing::Goes } else { Standing::Waits }
     }
 
     /// Whether a collection that fills another one's time may begin with its next page or logical block, or its next
     /// erase: it keeps step with the initiator, so that the planes of a die can share their commands and preemption
     /// points come together (sections 3.4 and 3.5). An empty victim is erased when the initiator erases its own; until
     /// then the next one is begun with.
-    fn may_take_turn(&mut self, domain: u32) -> bool {
-        if !self.forward.counts_turns() {
+    fn may_take_turn(&self, context: &mut Context<'_>, domain: u32) -> bool {
+        if !self.counts_turns() {
             return true;
         }
-        let Some(initiator) = self.forward.initiator else { return true };
-        let (of_initiator, own) = (self.forward.turns[initiator as usize], self.forward.turns[domain as usize]);
-        own.erases < of_initiator.erases && self.device.ftl.has_emptied(domain)
-            || own.copies < of_initiator.copies && self.device.ftl.take_turn(domain, Turn::Copy)
-    }
-
-    /// Whether a domain is collected ahead of need.
-    fn is_ahead(&self, domain: u32) -> bool {
-        self.device.ftl.why(domain).is_some_and(|why| !why.is_foreground())
+        let Some(initiator) = self.initiator else { return true };
+        let (of_initiator, own) = (self.turns[initiator as usize], self.turns[domain as usize]);
+        own.erases < of_initiator.erases && context.device.ftl.has_emptied(domain)
+            || own.copies < of_initiator.copies && context.device.ftl.take_turn(domain, Turn::Copy)
     }
 
     /// What the next step of a domain's collection begins with, where turns are counted. An erase that is due is made the
     /// next step.
     #[inline]
-    pub(super) fn turn_of(&mut self, domain: u32) -> Option<Turn> {
-        if self.forward.counts_turns() { self.next_turn(domain) } else { None }
+    pub(super) fn turn_of(
+        &mut self,
+        context: &mut Context<'_>,
+        collections: &mut Collections,
+        domain: u32,
+    ) -> Option<Turn> {
+        if self.counts_turns() { self.next_turn(context, collections, domain) } else { None }
     }
 
     #[inline(never)]
-    fn next_turn(&mut self, domain: u32) -> Option<Turn> {
-        let initiator = self.forward.initiator?;
-        let rests = self.collections[domain as usize].is_between_groups() && self.device.ftl.rests(domain);
-        if !rests || domain != initiator && !self.is_ahead(domain) {
+    fn next_turn(&mut self, context: &mut Context<'_>, collections: &mut Collections, domain: u32) -> Option<Turn> {
+        let initiator = self.initiator?;
+        let rests = collections.is_between_groups(domain) && context.device.ftl.rests(domain);
+        if !rests || domain != initiator && !is_ahead(context, domain) {
             return None;
         }
-        if !self.device.ftl.has_emptied(domain) {
+        if !context.device.ftl.has_emptied(domain) {
             return Some(Turn::Copy);
         }
         if domain == initiator {
             return Some(Turn::Erase);
         }
-        if self.forward.turns[domain as usize].erases < self.forward.turns[initiator as usize].erases {
-            self.device.ftl.take_turn(domain, Turn::Erase);
-            self.collections[domain as usize].forget_group();
+        if self.turns[domain as usize].erases < self.turns[initiator as usize].erases {
+            context.device.ftl.take_turn(domain, Turn::Erase);
+            collections.forget_group(domain);
             return Some(Turn::Erase);
         }
         Some(Turn::Copy)
@@ -239,91 +292,72 @@ impl Timed<'_, '_> {
 
     /// A domain took its turn.
     #[inline]
-    pub(super) fn count_turn(&mut self, domain: u32, turn: Option<Turn>) {
+    pub(super) fn count_turn(&mut self, context: &mut Context<'_>, domain: u32, turn: Option<Turn>) {
         let Some(turn) = turn else { return };
-        let turns = &mut self.forward.turns[domain as usize];
+        let turns = &mut self.turns[domain as usize];
         match turn {
             Turn::Copy => turns.copies += 1,
             Turn::Erase => turns.erases += 1,
         }
-        if self.forward.initiator == Some(domain) {
-            self.wake_all();
+        if self.initiator == Some(domain) {
+            context.queues.wake_all();
         }
     }
 }
 
 // Mandatory collections elsewhere.
-impl Timed<'_, '_> {
+impl GcSchedule {
     /// Takes note of whether a domain is in mandatory collection; called wherever one may have begun or ended.
     #[inline]
-    pub(super) fn note_need(&mut self, domain: u32) {
-        if !self.forward.is_threshold() {
-            let needs = self.device.ftl.why(domain).is_some_and(ftl::Why::is_for_room);
-            if self.forward.needy[domain as usize] != needs {
-                self.need_changed(domain);
+    pub(super) fn note_need(&mut self, context: &mut Context<'_>, host: &Host, domain: u32) {
+        if !self.is_threshold() {
+            let needs = context.device.ftl.why(domain).is_some_and(ftl::Why::is_for_room);
+            if self.needy[domain as usize] != needs {
+                self.need_changed(context, host, domain);
             }
         }
     }
 
     #[inline(never)]
-    fn need_changed(&mut self, domain: u32) {
-        let needs = !self.forward.needy[domain as usize];
-        self.forward.needy[domain as usize] = needs;
-        let die = self.device.ftl.geometry().die_of_domain(domain);
-        let scope = &mut self.forward.needy_in[(die / self.forward.dies_per_scope) as usize];
+    fn need_changed(&mut self, context: &mut Context<'_>, host: &Host, domain: u32) {
+        let needs = !self.needy[domain as usize];
+        self.needy[domain as usize] = needs;
+        let die = context.device.ftl.geometry().die_of_domain(domain);
+        let scope = &mut self.needy_in[(die / self.dies_per_scope) as usize];
         if needs {
             *scope += 1;
-            self.forward.needy_scopes += u32::from(*scope == 1);
+            self.needy_scopes += u32::from(*scope == 1);
         } else {
             *scope -= 1;
-            self.forward.needy_scopes -= u32::from(*scope == 0);
+            self.needy_scopes -= u32::from(*scope == 0);
         }
-        match self.forward.schedule.kind {
+        match self.rule.kind {
             Kind::Threshold | Kind::Background { .. } => {}
             // Who was idle before may go ahead now.
-            Kind::Forwarding { .. } if needs => self.wake_all(),
+            Kind::Forwarding { .. } if needs => context.queues.wake_all(),
             Kind::Forwarding { .. } => {}
-            Kind::CycleFilling { .. } if needs && self.forward.initiator.is_none() => self.initiate(domain),
-            Kind::CycleFilling { .. } if !needs && self.forward.initiator == Some(domain) => self.conclude(),
+            Kind::CycleFilling { .. } if needs && self.initiator.is_none() => self.initiate(context, host, domain),
+            Kind::CycleFilling { .. } if !needs && self.initiator == Some(domain) => self.conclude(context, host),
             Kind::CycleFilling { .. } => {}
         }
     }
 
-    /// A collection ahead of need came to its end; perhaps there is time for another one.
-    pub(super) fn follow_up(&mut self, domain: u32) {
-        match self.forward.schedule.kind {
-            Kind::CycleFilling { .. } if self.forward.initiator.is_some() => {
-                self.begin_forward(domain);
-            }
-            Kind::Background { .. } => {
-                self.begin_forward(domain);
-            }
-            _ => {}
-        }
-    }
-
     /// A mandatory collection is filled by collections everywhere else.
-    fn initiate(&mut self, initiator: u32) {
-        self.forward.initiator = Some(initiator);
-        self.forward.turns.fill(Turns::default());
-        for domain in (0..self.device.ftl.geometry().domains()).filter(|&domain| domain != initiator) {
-            self.begin_forward(domain);
+    fn initiate(&mut self, context: &mut Context<'_>, host: &Host, initiator: u32) {
+        self.initiator = Some(initiator);
+        self.turns.fill(Turns::default());
+        for domain in (0..context.device.ftl.geometry().domains()).filter(|&domain| domain != initiator) {
+            self.begin_ahead(context, host, domain);
         }
-        self.wake_all();
+        context.queues.wake_all();
     }
 
     /// The initiator is done. Who else is in mandatory collection by now is the next one; of several, the first.
-    fn conclude(&mut self) {
-        self.forward.initiator = None;
-        self.wake_all();
-        if let Some(next) = self.forward.needy.iter().position(|&needs| needs) {
-            self.initiate(next as u32);
-        }
-    }
-
-    fn wake_all(&mut self) {
-        for die in 0..self.dies.len() as u32 {
-            self.wake(die);
+    fn conclude(&mut self, context: &mut Context<'_>, host: &Host) {
+        self.initiator = None;
+        context.queues.wake_all();
+        if let Some(next) = self.needy.iter().position(|&needs| needs) {
+            self.initiate(context, host, next as u32);
         }
     }
 }

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use base::{Cell, Duration, Multiplane, ProgramOrder, Selection};
+use base::{Cell, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Selection};
 use config::Config;
 use config::model::*;
 use engine::Stream;
@@ -15,13 +15,44 @@ pub fn default_ftl() -> Ftl {
 }
 
 /// Sets a seam, with parameters.
-pub fn choose(ftl: &mut Ftl, seam: &str, name: &str, params: &[(&str, f64)]) {
+pub fn choose(ftl: &mut Ftl, seam: &str, name: &str, params: &[(&str, ParamValue)]) {
     let registered = device::seams().into_iter().find(|s| s.key == seam).expect("a seam");
     let mut selection = Selection::default_of(registered.find(name).expect("a choice"));
     for (param, value) in params {
-        selection.params.iter_mut().find(|(key, _)| key == param).expect("a parameter").1 = *value;
+        selection.set(param, *value);
     }
     ftl.seams.iter_mut().find(|(key, _)| *key == seam).expect("a seam").1 = selection;
+}
+
+/// The names that a seam offers, but for some.
+pub fn names(seam: &str, except: &[&str]) -> Vec<&'static str> {
+    let registered = device::seams().into_iter().find(|s| s.key == seam).expect("a seam");
+    registered.choices.iter().map(|choice| choice.name).filter(|name| !except.contains(name)).collect()
+}
+
+/// The allocations that give a page to whichever die is free.
+pub fn dynamic_allocations() -> Vec<&'static str> {
+    names("allocation", &[]).into_iter().filter(|name| ftl::allocation::is_dynamic(name)).collect()
+}
+
+/// Whether a policy looks at time: then the executors need not agree.
+pub fn looks_at_time(config: &Config) -> bool {
+    let unit = config.ftl.get("reclaim_unit");
+    ftl::allocation::is_dynamic(config.ftl.get("allocation").name)
+        || unit.name == "twin" && unit.number("neighbours") > 0.0
+        || config.ftl.get("paired_page").name == "gcmix-adaptive"
+}
+
+/// A parameter with one of its words, or with yes or no.
+pub fn either(r: &mut Stream, seam: &str, choice: &str, name: &'static str) -> (&'static str, ParamValue) {
+    let registered = device::seams().into_iter().find(|s| s.key == seam).and_then(|seam| seam.find(choice));
+    let param = registered.and_then(|choice| choice.params.iter().find(|param| param.name == name));
+    let value = match param.expect("a parameter").kind {
+        ParamKind::Word(words) => (*pick::<&str>(r, words)).into(),
+        ParamKind::Flag { .. } => (r.below(2) == 1).into(),
+        _ => panic!("`{name}` has no words"),
+    };
+    (name, value)
 }
 
 /// A generator over the whole device.
@@ -138,6 +169,8 @@ pub fn random_config(seed: u64) -> Config {
     config.device.page_size = *pick(r, &[4096, 8192]);
     random_timing(r, &mut config.device);
     random_policies(r, &mut config.ftl);
+    // The qualities of blocks come from it, and with them the quotas there are.
+    config.run.seed = seed;
     random_wear(seed, &mut config);
     if config.ftl.get("mapping").name == "dftl" {
         random_map_in_flash(seed, &mut config);
@@ -151,7 +184,6 @@ pub fn random_config(seed: u64) -> Config {
     random_capacity(r, &mut config);
     random_buffer(seed, &mut config);
     config.host.queue_depth = *pick(r, &[1, 2, 7, 32]);
-    config.run.seed = seed;
     let footprint = config.device.user_capacity;
     let size = *pick(r, &[512, 4096, 8192, 12_288, 40_960]);
     let name = *pick::<&str>(r, &["uniform", "sequential", "zipf", "hot-cold", "mixed"]);
@@ -183,10 +215,7 @@ pub fn page_size(config: &Config) -> u64 {
 
 /// Whether a state of the device can be saved.
 pub fn is_savable(config: &Config) -> bool {
-    let moves_off_chip = config.ftl.get("migration").name == "off-chip";
-    config.ftl.get("mapping").name == "page"
-        && moves_off_chip
-        && !ftl::paired::keeps_track(config.ftl.get("paired_page").name)
+    config.ftl.get("mapping").name != "fast"
 }
 
 /// Protections and regions have conditions too: a choice that is refused whatever the capacity is given up. That each
@@ -220,11 +249,11 @@ fn random_map_in_flash(seed: u64, config: &mut Config) {
     let planes = device.channels * device.chips_per_channel * device.dies_per_chip * device.planes_per_die;
     let most = [2, 20, 400][random.below(3) as usize];
     let entries = 2 + random.below_u32(most);
-    choose(&mut config.ftl, "mapping", "dftl", &[("cache", f64::from(planes * entries * 8))]);
+    choose(&mut config.ftl, "mapping", "dftl", &[("cache", ParamValue::Size(u64::from(planes * entries * 8)))]);
     if ftl::allocation::is_dynamic(config.ftl.get("allocation").name) {
         // Collections that wait for other planes are not put down, and take more room.
         config.device.blocks_per_plane += 1;
-        let free_blocks = config.ftl.get("gc_schedule").get("free_blocks");
+        let free_blocks = config.ftl.get("gc_schedule").value("free_blocks");
         choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", free_blocks)]);
     }
 }
@@ -274,76 +303,79 @@ fn random_policies(r: &mut Stream, ftl: &mut Ftl) {
             let unit = *pick::<&str>(r, &["block", "block", "superblock"]);
             choose(ftl, "reclaim_unit", unit, &[]);
             random_superblock(r, ftl);
-            let readings = [("broken", 3), ("start", 2), ("gather", 2)].map(|(key, of)| (key, r.below(of) as f64));
+            let readings = ["broken", "start", "gather"].map(|name| either(r, "mapping", "fast", name));
             choose(ftl, "mapping", "fast", &readings);
-            let free_blocks = 1.0 + r.below(2) as f64;
+            let free_blocks = 1 + r.below_u32(2);
             random_schedule(r, ftl, free_blocks);
             return;
         }
         choose(ftl, "mapping", "page", &[]);
     }
     if ftl.get("mapping").name == "dftl" {
-        let order = *pick::<&str>(r, &["CWDP", "PDWC", "DPCW", "WCPD", "F", "D", "F2"]);
+        let order = *pick(r, &[vec!["CWDP", "PDWC", "DPCW", "WCPD"], dynamic_allocations()].concat());
         choose(ftl, "allocation", order, &[]);
-        let scheme = *pick::<&str>(r, &["none", "none", "lsb-backup", "parity-backup", "page-buffer"]);
+        let protections = names("paired_page", &["slc-buffer", "gcmix", "gcmix-adaptive"]);
+        let scheme = *pick(r, &[vec!["none"], protections].concat());
         choose(ftl, "paired_page", scheme, &[]);
     } else if r.below(2) == 0 {
-        // Dynamic allocations are three of 27: give them half of the cases.
-        let dynamic = *pick::<&str>(r, &["F", "D", "F2"]);
+        // Dynamic allocations are a few among many static orders: give them half of the cases.
+        let dynamic = *pick(r, &dynamic_allocations());
         choose(ftl, "allocation", dynamic, &[]);
     }
     if ftl.get("reclaim_unit").name == "twin" {
-        let pad = r.below(2) as f64;
+        let pad = either(r, "reclaim_unit", "twin", "pad");
         let neighbours = [0.0, 0.05, 1.0][r.below(3) as usize];
-        choose(ftl, "reclaim_unit", "twin", &[("pad", pad), ("neighbours", neighbours)]);
+        choose(ftl, "reclaim_unit", "twin", &[pad, ("neighbours", neighbours.into())]);
     }
     random_superblock(r, ftl);
-    let mut free_blocks = 1.0 + r.below(2) as f64;
+    let mut free_blocks = 1 + r.below_u32(2);
     if ftl.get("separation").name == "dac" {
-        free_blocks += 1.0;
-        choose(ftl, "separation", "dac", &[("regions", 2.0 + r.below(free_blocks as u64 - 1) as f64)]);
+        free_blocks += 1;
+        choose(ftl, "separation", "dac", &[("regions", (2 + r.below_u32(free_blocks - 1)).into())]);
     }
     let scheme = ftl.get("paired_page").name;
     match scheme {
         "gcmix" => {
-            let low = r.below(3) as f64;
-            let high = free_blocks + low + 1.0 + r.below(3) as f64;
-            choose(ftl, "paired_page", scheme, &[("low", low), ("high", high)]);
+            let low = r.below_u32(3);
+            let high = free_blocks + low + 1 + r.below_u32(3);
+            choose(ftl, "paired_page", scheme, &[("low", low.into()), ("high", high.into())]);
         }
         "slc-buffer" => {
-            free_blocks = free_blocks.max(2.0);
-            choose(ftl, "paired_page", scheme, &[("blocks", 1.0 + r.below(2) as f64)]);
+            free_blocks = free_blocks.max(2);
+            choose(ftl, "paired_page", scheme, &[("blocks", (1 + r.below_u32(2)).into())]);
         }
         _ => {}
     }
     random_schedule(r, ftl, free_blocks);
     if ftl.get("victim").name == "cost-benefit" {
-        choose(ftl, "victim", "cost-benefit", &[("age", r.below(2) as f64)]);
+        let age = either(r, "victim", "cost-benefit", "age");
+        choose(ftl, "victim", "cost-benefit", &[age]);
     }
     if ftl.get("victim").name == "rga" {
-        choose(ftl, "victim", "rga", &[("d", 1.0 + r.below(6) as f64)]);
+        choose(ftl, "victim", "rga", &[("d", (1 + r.below_u32(6)).into())]);
     }
     if ftl.get("wear_leveling").name == "static" {
-        choose(ftl, "wear_leveling", "static", &[("threshold", 1.0 + r.below(5) as f64)]);
+        choose(ftl, "wear_leveling", "static", &[("threshold", (1 + r.below_u32(5)).into())]);
     }
 }
 
 /// What is in step, where something is.
 fn random_superblock(r: &mut Stream, ftl: &mut Ftl) {
     if ftl.get("reclaim_unit").name == "superblock" {
-        choose(ftl, "reclaim_unit", "superblock", &[("over", r.below(3) as f64)]);
+        let over = either(r, "reclaim_unit", "superblock", "over");
+        choose(ftl, "reclaim_unit", "superblock", &[over]);
     }
 }
 
 /// Collections ahead of need, whenever they may begin, or up to a few spare blocks.
-fn random_schedule(r: &mut Stream, ftl: &mut Ftl, free_blocks: f64) {
+fn random_schedule(r: &mut Stream, ftl: &mut Ftl, free_blocks: u32) {
     let schedule = ftl.get("gc_schedule").name;
-    let spare_blocks = [1.0 + r.below(4) as f64, 200.0][r.below(2) as usize];
-    let preempt = ("preempt", r.below(2) as f64);
-    let (trigger, scope) = (("trigger", r.below(2) as f64), ("scope", r.below(2) as f64));
-    let pace = ("pace", r.below(2) as f64);
-    let idle = ("idle", [0.0, 50_000.0, 3_000_000.0][r.below(3) as usize]);
-    let (free, spare) = (("free_blocks", free_blocks), ("spare_blocks", spare_blocks));
+    let spare_blocks = [1 + r.below_u32(4), 200][r.below(2) as usize];
+    let preempt = either(r, "gc_schedule", "forwarding", "preempt");
+    let [trigger, scope] = ["trigger", "scope"].map(|name| either(r, "gc_schedule", "forwarding", name));
+    let pace = either(r, "gc_schedule", "cycle-filling", "pace");
+    let idle = ("idle", Duration([0, 50_000, 3_000_000][r.below(3) as usize]).into());
+    let (free, spare) = (("free_blocks", free_blocks.into()), ("spare_blocks", spare_blocks.into()));
     match schedule {
         "forwarding" => choose(ftl, "gc_schedule", schedule, &[free, spare, trigger, scope, preempt]),
         "cycle-filling" => choose(ftl, "gc_schedule", schedule, &[free, spare, pace, preempt]),
@@ -356,7 +388,7 @@ fn random_schedule(r: &mut Stream, ftl: &mut Ftl, free_blocks: f64) {
 pub fn execute(config: &mut Config, executor: Executor) {
     config.run.executor = executor;
     if executor == Executor::Count {
-        let free_blocks = config.ftl.get("gc_schedule").get("free_blocks");
+        let free_blocks = config.ftl.get("gc_schedule").value("free_blocks");
         choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", free_blocks)]);
     }
 }
@@ -371,9 +403,8 @@ fn random_buffer(seed: u64, config: &mut Config) {
     let page = page_size(config);
     let most = (config.device.user_capacity / page).min([1, 3, 16, 64][random.below(4) as usize]);
     let size = (1 + random.below(most)) * page;
-    let (order, release) = (random.below(2) as f64, random.below(2) as f64);
-    let params = [("size", size as f64), ("order", order), ("release", release)];
-    choose(&mut config.ftl, "write_buffer", buffer, &params);
+    let [order, release] = ["order", "release"].map(|name| either(&mut random, "write_buffer", buffer, name));
+    choose(&mut config.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(size)), order, release]);
 }
 
 /// Anything from half empty to as full as the device can be and still be writable for ever.

@@ -1,7 +1,7 @@
 //! Plane allocation: which planes may take a host page.
 //!
 //! Pages wait in *queues*. A static order has one queue per domain, and a formula of the LPN names it. The
-//! dynamic allocations share queues: a die that is free takes the next page, so a busy die is passed over
+//! dynamic allocations share queues: a die that is free takes the next page, so a busy die is skipped
 //! by construction (the "busy-aware round robin" of SSDSim and TBM), and what they look at is time.
 
 mod dynamic;
@@ -92,10 +92,19 @@ impl Allocation {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::Dimensions;
 
     /// 2 channels × 2 chips × 2 dies × 2 planes; domain = ((channel × 2 + chip) × 2 + die) × 2 + plane.
     fn geometry() -> Geometry {
-        Geometry::new(2, 2, 2, 2, 4, 4, 4096, 1)
+        Geometry::new(Dimensions {
+            channels: 2,
+            chips_per_channel: 2,
+            dies_per_chip: 2,
+            planes_per_die: 2,
+            blocks_per_plane: 4,
+            pages_per_block: 4,
+            ..Dimensions::ONE_PAGE
+        })
     }
 
     fn queues_of(name: &str, lpns: std::ops::Range<u32>) -> Vec<u32> {

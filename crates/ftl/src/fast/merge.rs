@@ -278,10 +278,15 @@ impl Fast {
     /// If it is not this page's turn.
     pub fn place(&mut self, domain: u32, put: Put<'_>) -> Option<Placed> {
         match put {
-            Put::Copy(from) => self.copy(domain, from),
+            Put::Copy(from, _) => self.copy(domain, from),
             Put::Dummy => Some(self.pad(domain)),
             Put::Combined(..) => unreachable!("merges protect no pages, and the whole map is in DRAM"),
         }
+    }
+
+    /// The same, if the place of the page suits.
+    pub fn place_if(&mut self, domain: u32, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+        if suits(self.next_copy_page(domain)) { self.place(domain, put) } else { None }
     }
 
     /// Something that was asked for is done.

@@ -34,13 +34,17 @@
 
 mod invariants;
 mod merge;
+mod refusals;
 
 use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Selection};
 use engine::FlatArray;
 
+pub use refusals::NO_STATES;
+pub(crate) use refusals::{check, in_words};
+
 use crate::allocation::Allocation;
 use crate::kernel::shape_of;
-use crate::ops::{Holds, Peek, Placed};
+use crate::ops::{Holds, Placed};
 use crate::pool::{AnyPool, FreePool};
 use crate::{Bytes, OutOfMemory};
 
@@ -108,10 +112,7 @@ pub(crate) const CHOICE: Choice = Choice {
     params: &[
         Param {
             name: "log_blocks",
-            default: 0.0,
-            min: 0.0,
-            max: 16_777_216.0,
-            kind: ParamKind::Whole,
+            kind: ParamKind::Integer { default: 0, min: 0, max: 16_777_216 },
             doc: "Log blocks of each plane, with the sequential-write log block; 0: all spare blocks but `free_blocks`.",
         },
         Param::word(
@@ -139,7 +140,7 @@ pub(crate) const CHOICE: Choice = Choice {
 impl Options {
     /// The parameters under a selection of this mapping, beside a user space.
     pub fn new(mapping: &Selection, reserve: u32, geometry: &Geometry, user_pages: u64) -> Options {
-        let log_blocks = match mapping.get("log_blocks") as u32 {
+        let log_blocks = match mapping.integer("log_blocks") {
             0 => most_log_blocks(geometry, user_pages, reserve),
             some => some,
         };
@@ -431,18 +432,10 @@ impl Fast {
         self.options.log_blocks - self.domains[domain as usize].log_blocks()
     }
 
-    /// Where the next page of a domain goes.
+    /// Where the next host page of a domain goes.
     ///
     /// # Panics
-    /// For a host page, if the domain is busy with a merge; for others, if it is not.
-    #[inline]
-    pub fn peek(&mut self, domain: u32, whose: Peek) -> Ppn {
-        match whose {
-            Peek::Host(lpn) => self.next_host_page(domain, lpn),
-            Peek::Copy(_) | Peek::Combined(_) | Peek::Dummy => self.next_copy_page(domain),
-        }
-    }
-
+    /// If the domain is busy with a merge.
     fn next_host_page(&mut self, domain: u32, lpn: Lpn) -> Ppn {
         assert!(!self.is_busy(domain), "a domain takes no host pages while it merges");
         let (block, offset) = self.block_and_offset(lpn);
@@ -493,6 +486,11 @@ impl Fast {
         let at = self.place_at(unit, slot, lpn);
         self.settle(domain);
         placed(at, Holds::Data(lpn))
+    }
+
+    /// The same, if the place of the page suits.
+    pub fn write_if(&mut self, domain: u32, lpn: Lpn, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
+        suits(self.next_host_page(domain, lpn)).then(|| self.write(domain, lpn))
     }
 
     /// Forgets a logical page. Returns whether it was mapped.

@@ -17,11 +17,14 @@ pub(crate) struct Needs {
     pub(crate) opens: u32,
     /// Whether the next page decides what has to come before it, so that room is made before each host page.
     pub(crate) on_demand: bool,
+    /// Whether it empties victims beside collections, over many host pages.
+    pub(crate) beside: bool,
 }
 
 impl Needs {
     /// Nothing.
-    pub(crate) const NONE: Needs = Needs { axis: Axis::ONE, reserve: 0, aside: 0, opens: 0, on_demand: false };
+    pub(crate) const NONE: Needs =
+        Needs { axis: Axis::ONE, reserve: 0, aside: 0, opens: 0, on_demand: false, beside: false };
 
     /// All that several mechanisms need, their axes apart.
     pub(crate) fn sum(all: &[Needs]) -> Needs {
@@ -31,6 +34,7 @@ impl Needs {
             aside: sum.aside + needs.aside,
             opens: sum.opens + needs.opens,
             on_demand: sum.on_demand || needs.on_demand,
+            beside: sum.beside || needs.beside,
         })
     }
 }

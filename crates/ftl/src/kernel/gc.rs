@@ -59,7 +59,7 @@ pub(crate) struct Job {
     /// Whether the host asked for little when it began ([`Kernel::note_calm`]).
     pub(crate) calm: bool,
     /// When the unit was filled, in filled units: its age, should it be given back.
-    filled_at: u32,
+    pub(super) filled_at: u32,
 }
 
 impl Job {

@@ -28,7 +28,7 @@ pub(crate) use budget::{Budget, Needs};
 pub(crate) use gc::Job;
 pub use gc::Why;
 pub(crate) use place::{Frontier, Place};
-pub use saved::Saved;
+pub use saved::{Kept, Saved};
 pub use spare::IDENTITY;
 pub(crate) use spare::{Kind, Spare, parity_home};
 pub(crate) use streams::{AXES, Axis, Density, MAX_STREAMS, Streams};

@@ -1,10 +1,11 @@
 //! What outlives a run: the state that a file holds, and policies made anew over it.
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
 use engine::FlatArray;
 
-use super::{Frontier, Kernel, NONE, shape_of};
+use super::{Density, Frontier, Job, Kernel, NONE, Why, shape_of};
 use crate::pool::AnyPool;
 use crate::victim::{AnyVictim, Unit, UnitState, VictimPolicy, chance_by_domain};
 use crate::{OutOfMemory, Policies};
@@ -19,8 +20,25 @@ pub struct Saved<'a> {
     pub erases: Cow<'a, [u32]>,
     /// When each unit was filled, in filled units.
     pub closed_at: Cow<'a, [u32]>,
+    /// The stream that filled each unit last.
+    pub filled_by: Vec<u32>,
     /// By domain and stream: unit and slot of the active block.
     pub frontiers: Vec<(u32, u32)>,
+    /// Units that mechanisms keep from the victim policy.
+    pub kept: Vec<Kept>,
+    /// What mechanisms have of their own.
+    pub of_mechanisms: Vec<u32>,
+}
+
+/// A unit that a mechanism keeps from the victim policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// The unit.
+    pub unit: u32,
+    /// Whether it was set aside; otherwise it is in work.
+    pub is_aside: bool,
+    /// Slots before this one are used.
+    pub filled: u32,
 }
 
 impl Saved<'_> {
@@ -32,7 +50,10 @@ impl Saved<'_> {
             reverse: own(self.reverse),
             erases: own(self.erases),
             closed_at: own(self.closed_at),
+            filled_by: self.filled_by,
             frontiers: self.frontiers,
+            kept: self.kept,
+            of_mechanisms: self.of_mechanisms,
         }
     }
 }
@@ -52,7 +73,10 @@ impl Kernel {
             reverse: Cow::Borrowed(&self.reverse),
             erases: Cow::Borrowed(&self.erases),
             closed_at: Cow::Borrowed(&self.closed_at),
+            filled_by: self.filled_by.iter().copied().map(u32::from).collect(),
             frontiers: frontiers.map(|frontier| (frontier.unit, frontier.slot)).collect(),
+            kept: Vec::new(),
+            of_mechanisms: Vec::new(),
         }
     }
 
@@ -66,20 +90,21 @@ impl Kernel {
         Ok(())
     }
 
-    /// Takes over a saved state, all but what policies know.
+    /// Takes over a saved state, all but what policies and mechanisms know.
     ///
     /// # Panics
     /// If the state is of another shape; the reader of state files checks that first.
     ///
     /// # Errors
     /// When the maps do not fit in memory.
-    pub(crate) fn restore(&mut self, mut saved: Saved<'_>) -> Result<(), OutOfMemory> {
+    pub(crate) fn restore(&mut self, saved: &mut Saved<'_>) -> Result<(), OutOfMemory> {
         // One map after the other, so that a large device is not in memory twice.
         self.map = flat(&std::mem::take(&mut saved.map))?;
         self.reverse = flat(&std::mem::take(&mut saved.reverse))?;
         self.erases.copy_from_slice(&saved.erases);
         self.closed_at.copy_from_slice(&saved.closed_at);
         self.closings = saved.closed_at.iter().copied().max().unwrap_or(0);
+        self.filled_by = saved.filled_by.iter().map(|&stream| stream as u8).collect();
         let streams = self.streams.count();
         for (index, &(unit, slot)) in saved.frontiers.iter().enumerate() {
             let (domain, stream) = ((index / streams) as u32, index % streams);
@@ -88,14 +113,15 @@ impl Kernel {
                 self.filled_by[unit as usize] = stream as u8;
             }
         }
-        self.recount(&saved);
+        self.recount(saved);
         Ok(())
     }
 
     /// Rebuilds unit states and counts from the maps and frontiers.
     fn recount(&mut self, saved: &Saved<'_>) {
         let slots = self.geometry.unit_slots() as usize;
-        let open: std::collections::BTreeSet<u32> = saved.frontiers.iter().map(|&(unit, _)| unit).collect();
+        let open: BTreeSet<u32> = saved.frontiers.iter().map(|&(unit, _)| unit).collect();
+        let kept: BTreeMap<u32, bool> = saved.kept.iter().map(|kept| (kept.unit, kept.is_aside)).collect();
         for domain in &mut self.domains {
             (domain.free, domain.valid) = (0, 0);
         }
@@ -103,18 +129,52 @@ impl Kernel {
             let pages = &self.reverse[unit * slots..][..slots];
             let valid = pages.iter().filter(|&&lpn| lpn != NONE).count() as u32;
             // A unit that was filled since its last erase carries the time; an erase clears it.
-            let state = if open.contains(&(unit as u32)) {
+            let state = if let Some(&is_aside) = kept.get(&(unit as u32)) {
+                if is_aside { UnitState::Aside } else { UnitState::Collecting }
+            } else if open.contains(&(unit as u32)) {
                 UnitState::Open
             } else if self.closed_at[unit] != 0 {
                 UnitState::Closed
             } else {
                 UnitState::Free
             };
-            self.units[unit] = Unit { valid: valid as u16, state, lsb_only: false };
+            let is_buffer = self.streams.density(self.stream_of(unit as u32)) == Density::LsbOnly;
+            let lsb_only = state == UnitState::Aside || state != UnitState::Free && is_buffer;
+            self.units[unit] = Unit { valid: valid as u16, state, lsb_only };
             let domain = &mut self.domains[self.geometry.domain_of_unit(unit as u32) as usize];
             domain.valid += valid;
             domain.free += u32::from(state == UnitState::Free);
         }
+    }
+
+    /// What a state holds of the victim whose pages go under host pages.
+    pub(crate) fn save_pairing(&self, domain: u32) -> [u32; 5] {
+        let words = |job: &Job| [job.unit, job.gain, job.cursor, job.lone_cursor, job.filled_at];
+        self.pairing(domain).map_or([NONE, 0, 0, 0, 0], words)
+    }
+
+    /// Takes that over. Nothing if there can be no such victim.
+    pub(crate) fn restore_pairing(
+        &mut self,
+        domain: u32,
+        [unit, gain, cursor, lone_cursor, filled_at]: [u32; 5],
+    ) -> Option<()> {
+        if unit == NONE {
+            self.set_pairing(domain, None);
+            return Some(());
+        }
+        let slots = self.geometry.unit_slots();
+        let is_own = unit < self.geometry.units()
+            && self.geometry.domain_of_unit(unit) == domain
+            && self.state_of(unit) == UnitState::Collecting;
+        if !is_own || gain > slots - self.valid_of(unit) || cursor.max(lone_cursor) > slots || filled_at > u32::MAX / 2
+        {
+            return None;
+        }
+        let why = Why::Pairing;
+        let job = Job { unit, why, cause: why.cause(), gain, cursor, lone_cursor, calm: false, filled_at };
+        self.set_pairing(domain, Some(job));
+        Some(())
     }
 
     /// Makes every policy anew and tells it what is closed, in the order it was filled.

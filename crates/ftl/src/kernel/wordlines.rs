@@ -87,11 +87,18 @@ impl Wordlines {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::Dimensions;
 
     #[test]
     fn blocks_of_a_unit_have_wordlines_of_their_own() {
         for width in [1, 2] {
-            let geometry = Geometry::new(1, 1, 1, 2, 4, 6, 4096, width);
+            let geometry = Geometry::new(Dimensions {
+                planes_per_die: 2,
+                blocks_per_plane: 4,
+                pages_per_block: 6,
+                unit_width: width,
+                ..Dimensions::ONE_PAGE
+            });
             let wordlines = Wordlines::new(Cell::Mlc, ProgramOrder::Shadow, &geometry);
             // LSB0 LSB1 MSB0 LSB2 MSB1 MSB2, each on every plane.
             let slot = |page: u32, lane: u32| page * width + lane;

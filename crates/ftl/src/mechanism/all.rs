@@ -1,6 +1,7 @@
 //! All mechanisms, in the order in which a line of the agenda asks them; and none.
 
 use std::ops::Range;
+use std::slice;
 
 use base::{Cause, Geometry, Instant, Lpn, Ppn};
 
@@ -134,6 +135,18 @@ impl Mechanism for All {
     fn check(&self, kernel: &Kernel) -> Result<(), String> {
         self.dftl.as_ref().map_or(Ok(()), |it| it.check(kernel))?;
         self.paired.as_ref().map_or(Ok(()), |it| it.check(kernel))
+    }
+
+    fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {
+        self.dftl.iter().for_each(|it| it.save(kernel, saved));
+        self.paired.iter().for_each(|it| it.save(kernel, saved));
+    }
+
+    fn restore(&mut self, kernel: &mut Kernel, kept: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
+        if let Some(it) = &mut self.dftl {
+            it.restore(kernel, kept, words)?;
+        }
+        self.paired.as_mut().map_or(Ok(()), |it| it.restore(kernel, kept, words))
     }
 
     fn figures(&self, figures: &mut Figures) {
@@ -410,10 +423,14 @@ impl Plan {
         let paired = Paired::needs(policies, geometry);
         let dftl = Dftl::needs(policies, geometry);
         let migration = Migration::needs(policies, geometry);
+        let mut needs = Needs::sum(&[separation, paired, dftl, migration]);
+        if policies.has_map() && needs.beside {
+            needs.reserve += dftl::RESERVE_BESIDE;
+        }
         Plan {
             free_blocks: policies.free_blocks(),
             axes: [separation.axis, paired.axis, migration.axis],
-            needs: Needs::sum(&[separation, paired, dftl, migration]),
+            needs,
             has_map: policies.has_map(),
             is_dynamic: crate::allocation::is_dynamic(policies.allocation.name),
             next_lsb: Wordlines::new(policies.cell, policies.program_order, geometry).next_lsb_by_slot(),
@@ -444,6 +461,11 @@ impl Plan {
 
     fn budget(&self, geometry: &Geometry) -> Budget {
         Budget::new(geometry, self.free_blocks, self.axes, &self.needs, self.has_map)
+    }
+
+    /// Units that a domain holds free while collection keeps up.
+    pub(crate) fn reserve(&self) -> u32 {
+        self.free_blocks + self.needs.reserve
     }
 
     /// Streams that a domain would have.

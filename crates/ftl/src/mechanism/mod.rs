@@ -15,16 +15,31 @@ pub mod twin;
 pub mod wear;
 
 use std::ops::Range;
+use std::slice;
 
 use base::{Cause, Geometry, Instant, Lpn, Ppn};
 
-use crate::agenda::Room;
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Job, Kernel, Needs, Place, Spare, Why};
+use crate::kernel::{Job, Kept, Kernel, Needs, Place, Saved, Spare, Why};
 use crate::ops::{How, Op, Source};
-use crate::recovery::{Rescue, Scanned};
+use crate::scan::{Rescue, Scanned};
 use crate::{Figures, OutOfMemory, Policies};
+
+/// Where a mechanism makes room from, when the agenda asks it to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Before the domain is short: a mechanism's own limit.
+    Early,
+    /// Units in a mechanism's hands that are empty, or will be.
+    Kept,
+    /// A unit that gains room whatever the policy says.
+    Forced,
+    /// What a mechanism buffers, if room was short already for this host page.
+    Buffered,
+    /// What a mechanism buffers, when nothing else is left.
+    LastResort,
+}
 
 pub(crate) use all::{All, Plain, Plan};
 
@@ -86,6 +101,8 @@ pub(crate) enum Under {
     Victim,
     /// A unit is erased first, which may make it needless.
     Erase,
+    /// A collection that began comes first.
+    Collection,
 }
 
 /// A page that a mechanism made.
@@ -172,6 +189,17 @@ pub(crate) trait Mechanism {
 
     /// Checks the mechanism's state against the kernel's.
     fn check(&self, kernel: &Kernel) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Adds what a device state holds of it: the units that it keeps, and words of its own.
+    fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {}
+
+    /// Takes over what a device state holds of it, once the kernel has its own; it is as new. `words` begin with its own.
+    ///
+    /// # Errors
+    /// What is no such state.
+    fn restore(&mut self, kernel: &mut Kernel, kept: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
         Ok(())
     }
 

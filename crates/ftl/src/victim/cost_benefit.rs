@@ -42,7 +42,7 @@ impl CostBenefit {
 
     pub(super) fn bytes(selection: &Selection, shape: Shape) -> u64 {
         let rows = shape.slots + 1;
-        let by_valid = match selection.get("age") == 0.0 {
+        let by_valid = match selection.word("age") == "changed" {
             true => Buckets::bytes(shape.domains, rows, shape.units()),
             false => Ranks::bytes(shape.domains, rows, shape.units_per_domain),
         };
@@ -53,7 +53,7 @@ impl CostBenefit {
         let units = shape.domains * shape.units_per_domain;
         let rows = shape.slots + 1;
         CostBenefit {
-            by_valid: if selection.get("age") == 0.0 {
+            by_valid: if selection.word("age") == "changed" {
                 Rows::Changed(Buckets::new(shape.domains, rows, units))
             } else {
                 Rows::Filled(Ranks::new(shape.domains, rows, shape.units_per_domain))

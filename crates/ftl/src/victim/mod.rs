@@ -85,7 +85,7 @@ pub trait VictimPolicy {
     /// A unit was filled; it may be chosen from now on.
     fn on_closed(&mut self, _domain: u32, _unit: u32, _valid: u32, _now: u64) {}
     /// A unit that was chosen, of which `valid` pages are left, is closed again as if it had never been chosen: its
-    /// collection was put down.
+    /// collection was suspended.
     fn on_returned(&mut self, domain: u32, unit: u32, valid: u32, now: u64) {
         self.on_closed(domain, unit, valid, now);
     }
@@ -170,6 +170,7 @@ pub static SEAM: Seam =
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::ParamValue;
 
     const SHAPE: Shape = Shape { domains: 2, units_per_domain: 4, slots: 8 };
 
@@ -179,10 +180,10 @@ mod tests {
         chosen_with(name, &[], losses, now)
     }
 
-    fn chosen_with(name: &str, params: &[(&str, f64)], losses: &[(u32, u16, u64)], now: u64) -> u32 {
+    fn chosen_with(name: &str, params: &[(&str, ParamValue)], losses: &[(u32, u16, u64)], now: u64) -> u32 {
         let mut selection = Selection::default_of(SEAM.find(name).unwrap());
         for (param, value) in params {
-            selection.params.iter_mut().find(|(key, _)| key == param).unwrap().1 = *value;
+            selection.set(param, *value);
         }
         let mut policy = AnyVictim::build(&selection, SHAPE, chance_by_domain(1, SHAPE.domains));
         let mut units = [Unit { valid: 8, state: UnitState::Closed, lsb_only: false }; 8];
@@ -218,8 +219,8 @@ mod tests {
         // An empty unit costs nothing.
         assert_eq!(chosen("cost-benefit", &[(0, 6, 60), (3, 0, 990)], 1000), 3);
         // Counted from its filling, unit 0 is the oldest by far: (1000 - 10) × 2/12 against 960 × 5/6.
-        assert_eq!(chosen_with("cost-benefit", &[("age", 1.0)], &[(0, 6, 999), (3, 3, 999)], 1000), 3);
-        assert_eq!(chosen_with("cost-benefit", &[("age", 1.0)], &[(3, 3, 60), (0, 3, 999)], 1000), 0);
+        assert_eq!(chosen_with("cost-benefit", &[("age", "filled".into())], &[(0, 6, 999), (3, 3, 999)], 1000), 3);
+        assert_eq!(chosen_with("cost-benefit", &[("age", "filled".into())], &[(3, 3, 60), (0, 3, 999)], 1000), 0);
         assert_eq!(chosen("cost-benefit", &[(3, 3, 60), (0, 3, 999)], 1000), 3);
         // random and rga choose among the closed ones.
         assert!(chosen("random", &[], 80) < 4);

@@ -20,10 +20,7 @@ impl Rga {
         doc: "Fewest valid pages among d closed units drawn at random (Li et al. 2013; d-choices, Van Houdt 2013).",
         params: &[Param {
             name: "d",
-            default: 10.0,
-            min: 1.0,
-            max: 65_536.0,
-            kind: ParamKind::Whole,
+            kind: ParamKind::Integer { default: 10, min: 1, max: 65_536 },
             doc: "How many units are drawn, with replacement.",
         }],
     };
@@ -33,7 +30,7 @@ impl Rga {
     }
 
     pub(super) fn build(selection: &Selection, shape: Shape, random: Vec<Stream>) -> Rga {
-        Rga { draws: selection.get("d") as u32, closed: ClosedSets::new(shape), random }
+        Rga { draws: selection.integer("d"), closed: ClosedSets::new(shape), random }
     }
 }
 

@@ -11,18 +11,12 @@ pub(super) const CHOICE: Choice = Choice {
     params: &[
         Param {
             name: "data",
-            default: 0.1,
-            min: 0.0,
-            max: 1.0,
-            kind: ParamKind::Number,
+            kind: ParamKind::Number { default: 0.1, min: 0.0, max: 1.0 },
             doc: "hot fraction of the footprint, 0..1",
         },
         Param {
             name: "writes",
-            default: 0.9,
-            min: 0.0,
-            max: 1.0,
-            kind: ParamKind::Number,
+            kind: ParamKind::Number { default: 0.9, min: 0.0, max: 1.0 },
             doc: "fraction of requests to it, 0..1",
         },
     ],

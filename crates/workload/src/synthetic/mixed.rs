@@ -12,18 +12,12 @@ pub(super) const CHOICE: Choice = Choice {
     params: &[
         Param {
             name: "sequential",
-            default: 0.5,
-            min: 0.0,
-            max: 1.0,
-            kind: ParamKind::Number,
+            kind: ParamKind::Number { default: 0.5, min: 0.0, max: 1.0 },
             doc: "fraction of requests that belong to the sequential stream, 0..1",
         },
         Param {
             name: "run",
-            default: 64.0,
-            min: 1.0,
-            max: 1e9,
-            kind: ParamKind::Number,
+            kind: ParamKind::Number { default: 64.0, min: 1.0, max: 1e9 },
             doc: "mean length of a run in requests (geometrically distributed), after which the stream moves to a random place",
         },
     ],

@@ -34,13 +34,13 @@ pub(crate) fn source(selection: &Selection, slots: u64, parameters: SourceParame
     match selection.name {
         "uniform" => Box::new(Source::new(uniform::Uniform::new(slots), parameters)),
         "sequential" => Box::new(Source::new(sequential::Sequential::new(slots), parameters)),
-        "zipf" => Box::new(Source::new(zipf::Zipf::new(slots, selection.get("z")), parameters)),
+        "zipf" => Box::new(Source::new(zipf::Zipf::new(slots, selection.number("z")), parameters)),
         "hot-cold" => Box::new(Source::new(
-            hot_cold::HotCold::new(slots, selection.get("data"), selection.get("writes")),
+            hot_cold::HotCold::new(slots, selection.number("data"), selection.number("writes")),
             parameters,
         )),
         "mixed" => Box::new(Source::new(
-            mixed::Mixed::new(slots, selection.get("sequential"), selection.get("run")),
+            mixed::Mixed::new(slots, selection.number("sequential"), selection.number("run")),
             parameters,
         )),
         name => panic!("no generator `{name}`"),

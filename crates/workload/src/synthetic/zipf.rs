@@ -18,10 +18,7 @@ pub(super) const CHOICE: Choice = Choice {
     doc: "Zipf's law over the footprint: the address of rank r is asked for in proportion to r^-z; ranks are scattered",
     params: &[Param {
         name: "z",
-        default: 0.9,
-        min: 0.0,
-        max: 2.0,
-        kind: ParamKind::Number,
+        kind: ParamKind::Number { default: 0.9, min: 0.0, max: 2.0 },
         doc: "exponent; 0 is uniform",
     }],
 };

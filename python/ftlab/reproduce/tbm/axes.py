@@ -61,7 +61,7 @@ TWO_FRONTIERS, NO_PAD = "two frontiers", "no pad"
 SETTINGS: Mapping[str, Settings] = {
     "": {},
     TWO_FRONTIERS: {"ftl.separation": "host-gc"},
-    NO_PAD: {"ftl.reclaim_unit.twin.pad": 0},
+    NO_PAD: {"ftl.reclaim_unit.twin.pad": False},
     **PACES,
 }
 """Departures from the preset, by name."""

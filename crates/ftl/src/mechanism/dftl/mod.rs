@@ -32,18 +32,22 @@
 mod cache;
 mod check;
 mod owners;
+mod refusals;
+mod saved;
 mod tasks;
+
+use std::slice;
 
 use base::{Choice, FastDiv, Geometry, Lpn, Param, ParamKind};
 
-use super::{Combined, End, Mechanism, Origin, Pending, Placing};
-use crate::agenda::Room;
+use super::{Combined, End, Mechanism, Origin, Pending, Placing, Room};
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Job, Kernel, Needs, Why};
+use crate::kernel::{Job, Kept, Kernel, Needs, Saved, Why};
 use crate::ops::Op;
 use crate::{OutOfMemory, Policies};
 use cache::{Cache, NONE};
+pub(crate) use refusals::{check, in_words};
 
 /// Bytes of an entry in a translation page: a physical page number, its place being the logical one.
 pub const ENTRY_BYTES: u32 = 4;
@@ -68,16 +72,17 @@ const PATIENCE: u32 = 8;
 /// that it updates for others while its own victim waits.
 pub const RESERVE_APART: u32 = 1;
 
+/// Units that a domain holds free besides, where victims are emptied beside collections: the updates for such a victim come
+/// before those of a collection, and may open two.
+pub(crate) const RESERVE_BESIDE: u32 = 2;
+
 /// The mapping, for the configuration reader.
 pub(crate) const CHOICE: Choice = Choice {
     name: "dftl",
     doc: "Page mapping with the map in flash (DFTL): translation pages, and a cached mapping table in DRAM.",
     params: &[Param {
         name: "cache",
-        default: 65_536.0,
-        min: 1.0,
-        max: 1e12,
-        kind: ParamKind::Size,
+        kind: ParamKind::Size { default: 65_536, min: 1, max: 1_000_000_000_000 },
         doc: "The cached mapping table of the whole device, 8 bytes per entry, divided evenly among the planes (with twin \
               blocks: the dies).",
     }],
@@ -151,6 +156,8 @@ struct Instance {
     moved: Vec<u32>,
     /// Whether some of them were moved by a collection before, which was put down: they are updated first.
     carries: bool,
+    /// Whether some were moved under pages of the host.
+    is_paired: bool,
     /// Translation pages to update, of pages that were trimmed.
     trimmed: Vec<u32>,
     /// Translation pages that collections elsewhere wait for.
@@ -243,6 +250,13 @@ pub(crate) struct Dftl {
     in_flash: Option<Vec<Option<base::Ppn>>>,
 }
 
+/// Bytes of what a device state holds besides the maps.
+pub(crate) fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
+    let domains = u64::from(geometry.domains());
+    let entries = capacity(geometry, user_pages, policies.mapping.size("cache")) * domains;
+    saved::bytes(entries, domains) + translation_pages(geometry, user_pages) * 4
+}
+
 /// Translation pages of a device, all domains together.
 pub(crate) fn translation_pages(geometry: &Geometry, user_pages: u64) -> u64 {
     let domains = u64::from(geometry.domains());
@@ -269,7 +283,7 @@ impl Dftl {
         }
         let domains = u64::from(geometry.domains());
         let all = translation_pages(geometry, user_pages);
-        let of_cache = policies.mapping.get("cache") as u64;
+        let of_cache = policies.mapping.size("cache");
         let cache = Cache::bytes(capacity(geometry, user_pages, of_cache), domains, user_pages, all);
         let has_owners_elsewhere = crate::allocation::is_dynamic(policies.allocation.name);
         let moved = most_moved(geometry, all / domains, has_owners_elsewhere) as u64;
@@ -292,7 +306,7 @@ impl Dftl {
         if !policies.has_map() {
             return Ok(None);
         }
-        let bytes = policies.mapping.get("cache") as u64;
+        let bytes = policies.mapping.size("cache");
         let pages = u64::from(kernel.user_pages());
         let memory = |reason| OutOfMemory { megabytes: pages * 4 / 1_000_000, reason };
         Dftl::new(kernel.geometry(), pages, bytes, allocation).map(Some).map_err(memory)
@@ -319,6 +333,7 @@ impl Dftl {
             task: None,
             moved: Vec::with_capacity(most_moved),
             carries: false,
+            is_paired: false,
             trimmed: Vec::new(),
             requested: Vec::new(),
             parked: None,
@@ -437,7 +452,13 @@ impl Mechanism for Dftl {
     fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
         match page.origin {
             Origin::Host { .. } => self.entry_written(kernel, page.lpn),
-            Origin::Copy(..) => self.entry_moved(page.domain, page.lpn.0),
+            Origin::Copy(..) => {
+                self.entry_moved(page.domain, page.lpn.0);
+                if kernel.job(page.domain).is_none() {
+                    let instance = &mut self.instances[page.domain as usize];
+                    (instance.carries, instance.is_paired) = (true, true);
+                }
+            }
             Origin::Map | Origin::Anew(_) => {}
         }
     }
@@ -496,8 +517,23 @@ impl Mechanism for Dftl {
         self.end_of_victim(kernel, domain, group)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: u32, _: usize, turn: Room) -> bool {
-        turn == Room::Forced && self.compact(kernel, domain, Why::Room)
+    fn save(&self, _: &Kernel, saved: &mut Saved<'_>) {
+        saved.of_mechanisms.extend(self.words());
+    }
+
+    fn restore(&mut self, kernel: &mut Kernel, _: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
+        self.adopt_words(kernel, &mut words.copied())
+    }
+
+    fn before_erase(&mut self, kernel: &mut Kernel, domain: u32, unit: u32, group: &mut Group) -> End {
+        if kernel.holds_map(unit) {
+            return End::Erase;
+        }
+        self.moved_update(kernel, domain, group).map_or(End::Erase, End::Act)
+    }
+
+    fn room(&mut self, kernel: &mut Kernel, domain: u32, _: usize, source: Room) -> bool {
+        source == Room::Forced && self.compact(kernel, domain, Why::Room)
     }
 
     /// Wear leveling takes updates of translation pages, and these take room: one unit for each host page at most, or it
@@ -515,12 +551,17 @@ impl Mechanism for Dftl {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base::Selection;
+    use base::{Dimensions, Selection};
 
     #[test]
     fn data_and_translation_pages_share_the_space() {
         for page_size in [4, 16, 4096] {
-            let geometry = Geometry::new(1, 1, 1, 1, 8, 8, page_size, 1);
+            let geometry = Geometry::new(Dimensions {
+                blocks_per_plane: 8,
+                pages_per_block: 8,
+                page_size,
+                ..Dimensions::ONE_PAGE
+            });
             for valid in 0..200 {
                 let data = most_data_pages(&geometry, valid);
                 let entries = u64::from(entries_per_page(&geometry));
@@ -533,7 +574,14 @@ mod tests {
     #[test]
     fn a_translation_page_holds_the_entries_of_its_domain_in_order() {
         // Four domains, pages of four entries.
-        let geometry = Geometry::new(2, 1, 1, 2, 8, 8, 16, 1);
+        let geometry = Geometry::new(Dimensions {
+            channels: 2,
+            planes_per_die: 2,
+            blocks_per_plane: 8,
+            pages_per_block: 8,
+            page_size: 16,
+            ..Dimensions::ONE_PAGE
+        });
         let selection = Selection::default_of(crate::allocation::SEAM.find("PCWD").unwrap());
         let dftl = Dftl::new(&geometry, 42, 1000, &Allocation::build(&selection, &geometry)).unwrap();
         assert_eq!((dftl.pages, dftl.cache.capacity), (3, 11));

@@ -151,6 +151,9 @@ impl Dftl {
             if wanted == Wanted::Nothing {
                 wanted = self.task_for_trims(kernel, domain, has_room);
             }
+            if wanted == Wanted::Nothing {
+                wanted = self.task_for_pairs(kernel, domain, has_room);
+            }
             match wanted {
                 Wanted::Nothing => return Pending::None,
                 Wanted::Room => return Pending::Room,
@@ -204,6 +207,23 @@ impl Dftl {
         Wanted::Nothing
     }
 
+    /// A translation page to update because of pages that went under pages of the host. They wait until their victim is
+    /// empty, and come before the next one: the reserve has room for the updates of one.
+    fn task_for_pairs(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool) -> Wanted {
+        let instance = &mut self.instances[domain as usize];
+        if !instance.is_paired || kernel.job(domain).is_some() || kernel.pairing(domain).is_some() {
+            return Wanted::Nothing;
+        }
+        while let Some(&page) = instance.moved.last() {
+            if self.due[page as usize].moved {
+                return self.with_room(kernel, domain, has_room, Task::Update(page, Reason::Moved));
+            }
+            instance.moved.pop();
+        }
+        instance.is_paired = false;
+        Wanted::Nothing
+    }
+
     /// A task, if a translation page can be placed now.
     pub(super) fn with_room(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool, task: Task) -> Wanted {
         if kernel.is_open(domain, kernel.streams().of_map()) {
@@ -218,7 +238,7 @@ impl Dftl {
     }
 
     /// The next translation page to update before the victim of a domain is erased.
-    fn moved_update(&mut self, kernel: &Kernel, domain: u32, group: &mut Group) -> Option<Op> {
+    pub(super) fn moved_update(&mut self, kernel: &Kernel, domain: u32, group: &mut Group) -> Option<Op> {
         let instance = &mut self.instances[domain as usize];
         while let Some(&page) = instance.moved.last() {
             if self.due[page as usize].moved {

@@ -1,37 +1,31 @@
 //! When garbage collection runs: the choices, and what each asks for.
 //!
-//! A collection is *mandatory* when the domain needs its room before it takes another page, and *forward* when it is
-//! begun ahead of need. Mandatory ones begin by themselves under every schedule. Forward ones are begun, put down and
-//! taken up by executors with time, which know who is idle ([`crate::Ftl::begin_forward`], [`crate::Ftl::pause`]).
+//! *Foreground GC* begins when the domain needs its room before it takes another page, by itself and under every schedule
+//! (Wen and Chang call it mandatory). *Forward GC* is begun ahead of need, and suspended, by the executor with time, which
+//! knows who is idle ([`crate::Ftl::begin_ahead`], [`crate::Ftl::suspend`]).
 
 use base::{Choice, Duration, Param, ParamKind, Seam, Selection};
 
 const FREE_BLOCKS: Param = Param {
     name: "free_blocks",
-    default: 2.0,
-    min: 1.0,
-    max: 65_536.0,
-    kind: ParamKind::Whole,
+    kind: ParamKind::Integer { default: 2, min: 1, max: 65_536 },
     doc: "Blocks held free in every plane while garbage collection keeps up.",
 };
 
-const fn spare_blocks(default: f64) -> Param {
+const fn spare_blocks(default: u32) -> Param {
     Param {
         name: "spare_blocks",
-        default,
-        min: 1.0,
-        max: 16_777_216.0,
-        kind: ParamKind::Whole,
-        doc: "Collection ahead of need begins only in a plane with at most so many spare blocks (N_s of GC forwarding): \
-              free ones or, under hybrid mapping, log blocks that are not in use.",
+        kind: ParamKind::Integer { default, min: 1, max: 16_777_216 },
+        doc: "Forward GC begins only in a plane with at most so many spare blocks (N_s of GC forwarding): free ones or, \
+              under hybrid mapping, log blocks that are not in use.",
     }
 }
 
 const PREEMPT: Param = Param::word(
     "preempt",
     &["on", "off"],
-    "`on`: a collection ahead of need is put down between two page copies or, under hybrid mapping, between two logical \
-     blocks of a full merge; `off`: it goes on to its end.",
+    "`on`: forward GC is suspended between two page copies or, under hybrid mapping, between two logical blocks of a full \
+     merge; `off`: it goes on to its end.",
 );
 
 /// The seam, for the configuration reader.
@@ -41,38 +35,38 @@ pub static SEAM: Seam = Seam {
     choices: &[
         Choice {
             name: "threshold",
-            doc: "Mandatory only: when a plane's frontier is full and at most `free_blocks` of its blocks are free.",
+            doc: "Foreground GC only: when a plane's frontier is full and at most `free_blocks` of its blocks are free.",
             params: &[FREE_BLOCKS],
         },
         Choice {
             name: "forwarding",
-            doc: "Also when a channel has run out of pages to write and would be idle (GC forwarding, section 3.2); put \
-                  down when pages arrive.",
+            doc: "Also forward GC when a channel has nothing to write and would be idle (GC forwarding, section 3.2); \
+                  suspended when pages arrive.",
             params: &[
                 FREE_BLOCKS,
-                spare_blocks(200.0),
+                spare_blocks(200),
                 Param::word(
                     "trigger",
                     &["congestion", "empty"],
-                    "`congestion`: only while another channel is in mandatory collection, which is what fills the write \
-                     buffer; `empty`: whenever there is nothing to write.",
+                    "`congestion`: only while another channel is in foreground GC, which is what fills the write buffer; \
+                     `empty`: whenever there is nothing to write.",
                 ),
                 Param::word(
                     "scope",
                     &["channel", "die"],
-                    "What has to have run out of pages, and what the other one in mandatory collection is: a channel or a \
-                     die.",
+                    "`channel`: forward GC starts when a whole channel has nothing to write while another channel is in foreground \
+                     GC; `die`: when a die has nothing to write while another die is.",
                 ),
                 PREEMPT,
             ],
         },
         Choice {
             name: "cycle-filling",
-            doc: "Also whenever another plane is in mandatory collection, which is then filled by all others (GC \
-                  forwarding, section 3.4); put down when that one ends.",
+            doc: "Also forward GC in all other planes while one is in foreground GC (GC forwarding, section 3.4); suspended \
+                  when that one ends.",
             params: &[
                 FREE_BLOCKS,
-                spare_blocks(200.0),
+                spare_blocks(200),
                 Param::word(
                     "pace",
                     &["initiator", "own"],
@@ -84,16 +78,17 @@ pub static SEAM: Seam = Seam {
         },
         Choice {
             name: "background",
-            doc: "Also when a die has been idle for a while; put down when the host writes.",
+            doc: "Also forward GC when a die has been idle for a while; suspended when the host writes.",
             params: &[
                 FREE_BLOCKS,
-                spare_blocks(16.0),
+                spare_blocks(16),
                 Param {
                     name: "idle",
-                    default: 1_000_000.0,
-                    min: 0.0,
-                    max: 3_600_000_000_000.0,
-                    kind: ParamKind::Time,
+                    kind: ParamKind::Time {
+                        default: Duration(1_000_000),
+                        min: Duration(0),
+                        max: Duration(3_600_000_000_000),
+                    },
                     doc: "How long a die has to be idle first.",
                 },
                 PREEMPT,
@@ -102,19 +97,19 @@ pub static SEAM: Seam = Seam {
     ],
 };
 
-/// What begins a collection ahead of need.
+/// What begins forward GC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Nothing.
     Threshold,
     /// Having run out of pages to write.
     Forwarding {
-        /// Only while another channel or die is in mandatory collection.
+        /// Only while another channel or die is in foreground GC.
         congestion: bool,
         /// Whether dies, not channels, are what runs out of pages.
         by_die: bool,
     },
-    /// A mandatory collection elsewhere.
+    /// Foreground GC elsewhere.
     CycleFilling {
         /// Keeping step with it.
         in_step: bool,
@@ -129,11 +124,11 @@ pub enum Kind {
 /// The schedule that was chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// What begins a collection ahead of need.
+    /// What begins forward GC.
     pub kind: Kind,
     /// With more spare units in a domain none begins there.
     pub spare_units: u32,
-    /// Whether one that was begun can be put down.
+    /// Whether one that was begun can be suspended.
     pub preempts: bool,
 }
 
@@ -146,18 +141,47 @@ impl Schedule {
                 by_die: selection.word("scope") == "die",
             },
             "cycle-filling" => Kind::CycleFilling { in_step: selection.word("pace") == "initiator" },
-            "background" => Kind::Background { idle: Duration(selection.get("idle") as u64) },
+            "background" => Kind::Background { idle: selection.time("idle") },
             _ => return Schedule { kind: Kind::Threshold, spare_units: 0, preempts: false },
         };
-        Schedule {
-            kind,
-            spare_units: selection.get("spare_blocks") as u32,
-            preempts: selection.word("preempt") == "on",
-        }
+        Schedule { kind, spare_units: selection.integer("spare_blocks"), preempts: selection.word("preempt") == "on" }
     }
 
-    /// Whether every collection is mandatory.
+    /// Whether there is no forward GC.
     pub fn is_threshold(self) -> bool {
         self.kind == Kind::Threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::ParamValue;
+
+    use super::*;
+
+    #[test]
+    fn a_choice_says_what_begins_a_collection_ahead_of_need() {
+        let schedule = |name: &str, params: &[(&str, ParamValue)]| {
+            let mut selection = Selection::default_of(SEAM.find(name).expect("a schedule"));
+            for (param, value) in params {
+                selection.set(param, *value);
+            }
+            Schedule::new(&selection)
+        };
+        assert!(schedule("threshold", &[]).is_threshold() && !schedule("threshold", &[]).preempts);
+        let forwarding =
+            schedule("forwarding", &[("trigger", "empty".into()), ("scope", "die".into()), ("spare_blocks", 7.into())]);
+        assert_eq!(forwarding.kind, Kind::Forwarding { congestion: false, by_die: true });
+        assert!(forwarding.preempts && forwarding.spare_units == 7);
+        let by_channel = schedule("forwarding", &[("scope", "channel".into()), ("preempt", "off".into())]);
+        assert_eq!(by_channel.kind, Kind::Forwarding { congestion: true, by_die: false });
+        assert!(!by_channel.preempts);
+        assert_eq!(
+            schedule("cycle-filling", &[("pace", "initiator".into())]).kind,
+            Kind::CycleFilling { in_step: true }
+        );
+        assert_eq!(schedule("cycle-filling", &[("pace", "own".into())]).kind, Kind::CycleFilling { in_step: false });
+        let idle = Kind::Background { idle: Duration(5) };
+        assert_eq!(schedule("background", &[("idle", Duration(5).into())]).kind, idle);
     }
 }

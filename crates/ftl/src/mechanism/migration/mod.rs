@@ -7,6 +7,7 @@
 //! to the stream of the quota that is left. A quota that is not known, as after a restart, is zero.
 
 mod quota;
+mod refusals;
 mod selector;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::ops::How;
 use crate::victim::UnitState;
 use crate::{Figures, Policies};
 use quota::Classes;
+pub(crate) use refusals::{check, in_words};
 use selector::Selector;
 
 /// The place of quota classes among the axes of [`super::All`].
@@ -60,18 +62,15 @@ pub static SEAM: Seam = Seam {
                     &["quality", "worst"],
                     "A copyback costs what blocks of the source's quality cost, or what the worst blocks of its P/E cycles do.",
                 ),
-                Param::word(
-                    "selector",
-                    &["off", "on"],
-                    "`on`: while the write buffer is not too full, collections that the host does not wait for move pages off \
-                     the chip, which restores their quota; `off`: copyback wherever the quota allows it (rcFTL-).",
-                ),
+                Param {
+                    name: "selector",
+                    kind: ParamKind::Flag { default: false },
+                    doc: "Whether collections that the host does not wait for move pages off the chip while the write buffer is \
+                          not too full, which restores their quota; `false`: copyback wherever the quota allows it (rcFTL-).",
+                },
                 Param {
                     name: "fill",
-                    default: 0.5,
-                    min: 0.0,
-                    max: 1.0,
-                    kind: ParamKind::Number,
+                    kind: ParamKind::Number { default: 0.5, min: 0.0, max: 1.0 },
                     doc: "Too full is the write buffer above this part, in the mean over the time in which a block is written \
                           (selector).",
                 },
@@ -122,6 +121,11 @@ fn classes(policies: &Policies<'_>) -> Option<Classes> {
     Some(Classes::new(&quota::thresholds_in_force(wear, is_aware(policies))))
 }
 
+/// Quotas that have an active block each; 0 where quotas are not kept by block.
+pub fn quota_classes(policies: &Policies<'_>) -> usize {
+    classes(policies).map_or(0, |classes| classes.count())
+}
+
 impl Migration {
     /// Bytes of what is known of quotas and blocks.
     pub(crate) fn bytes(policies: &Policies<'_>, geometry: &Geometry, user_pages: u64) -> u64 {
@@ -149,8 +153,8 @@ impl Migration {
             (_, Some(classes)) => Quotas::ByBlock { classes, unknown: vec![false; kernel.geometry().units() as usize] },
             (_, None) => Quotas::ByPage(vec![0; kernel.user_pages() as usize]),
         };
-        let selects = policies.migration.name == "rcpb" && policies.migration.word("selector") == "on";
-        let selector = selects.then(|| Selector::new(policies.block_write, policies.migration.get("fill")));
+        let selects = policies.migration.name == "rcpb" && policies.migration.flag("selector");
+        let selector = selects.then(|| Selector::new(policies.block_write, policies.migration.number("fill")));
         Some(Migration { wear, quotas, is_aware: is_aware(policies), selector, moved: [0; 2] })
     }
 
@@ -308,7 +312,7 @@ impl Mechanism for Migration {
         self.forget(kernel);
         self.moved = [0; 2];
         if let Some(selector) = &mut self.selector {
-            *selector = Selector::new(policies.block_write, policies.migration.get("fill"));
+            *selector = Selector::new(policies.block_write, policies.migration.number("fill"));
             kernel.note_calm(false);
         }
     }

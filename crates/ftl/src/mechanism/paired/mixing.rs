@@ -37,6 +37,8 @@ impl Paired {
         }
         if self.has_victim(kernel, domain) {
             Under::Victim
+        } else if kernel.job(domain).is_some() {
+            Under::Collection
         } else if self.has_erasable(kernel, domain) {
             Under::Erase
         } else {
@@ -54,7 +56,8 @@ impl Paired {
         guard.is_mixing
     }
 
-    /// Whether mixing is on and there is a victim with valid pages.
+    /// Whether mixing is on and there is a victim with valid pages. A victim that holds pages of the map is collected
+    /// by itself: they do not go under pages of the host.
     fn has_victim(&mut self, kernel: &mut Kernel, domain: u32) -> bool {
         if !self.update_mixing(kernel, domain) {
             return false;
@@ -62,6 +65,10 @@ impl Paired {
         loop {
             if kernel.pairing(domain).is_none() {
                 let Some(unit) = kernel.choose(domain) else { return false };
+                if kernel.holds_map(unit) {
+                    kernel.begin(domain, unit, Why::Room);
+                    return false;
+                }
                 let job = kernel.take_victim(domain, unit, Why::Pairing);
                 kernel.set_pairing(domain, Some(job));
             }

@@ -18,45 +18,40 @@
 mod guard;
 mod lowers;
 mod mixing;
+mod refusals;
 mod restart;
+mod saved;
 
 use std::collections::{BTreeSet, VecDeque};
+use std::slice;
 
 use base::{Cause, Choice, Geometry, Param, ParamKind, Ppn, Seam};
 
-use super::{End, Mechanism, Origin, Placing, Under};
-use crate::agenda::Room;
+use super::{End, Mechanism, Origin, Placing, Room, Under};
 use crate::group::Group;
-use crate::kernel::{Axis, Frontier, Kernel, Needs, Spare, Why};
+use crate::kernel::{Axis, Frontier, Kept, Kernel, Needs, Saved, Spare, Why};
 use crate::ops::{Op, Source};
-use crate::recovery::{Rescue, Scanned};
+use crate::scan::{Rescue, Scanned};
 use crate::victim::UnitState;
 use crate::{Figures, Policies};
 use lowers::{Cover, Lowers};
+pub(crate) use refusals::check;
+pub(crate) use saved::bytes_of_state;
 
 const LOW: Param = Param {
     name: "low",
-    default: 1.0,
-    min: 0.0,
-    max: 65_536.0,
-    kind: ParamKind::Whole,
+    kind: ParamKind::Integer { default: 1, min: 0, max: 65_536 },
     doc: "Mixing begins when at most `free_blocks` + this many blocks of a plane are free (F_low − F_min).",
 };
 const HIGH: Param = Param {
     name: "high",
-    default: 10.0,
-    min: 2.0,
-    max: 65_536.0,
-    kind: ParamKind::Whole,
+    kind: ParamKind::Integer { default: 10, min: 2, max: 65_536 },
     doc: "Mixing is suspended when this many blocks of a plane are free (F_high).",
 };
 const HOLD: Param = Param {
     name: "hold",
-    default: 1.0,
-    min: 0.0,
-    max: 1.0,
-    kind: ParamKind::Whole,
-    doc: "1: a victim is erased only when every page copied from it is out of danger; 0: as soon as it is empty, which \
+    kind: ParamKind::Flag { default: true },
+    doc: "`true`: a victim is erased only when every page copied from it is out of danger; `false`: as soon as it is empty, which \
           loses data on a power cut (to show why the erase is held back).",
 };
 
@@ -79,10 +74,7 @@ static CHOICES: &[Choice] = &[
         doc: "Host writes go to LSB-only blocks and are merged into full blocks later (Roohparvar 2008; GCMix Figure 3b).",
         params: &[Param {
             name: "blocks",
-            default: 8.0,
-            min: 1.0,
-            max: 65_536.0,
-            kind: ParamKind::Whole,
+            kind: ParamKind::Integer { default: 8, min: 1, max: 65_536 },
             doc: "Full buffer blocks of a plane at which the oldest is merged.",
         }],
     },
@@ -114,10 +106,7 @@ static CHOICES: &[Choice] = &[
             HOLD,
             Param {
                 name: "tau",
-                default: 10.0,
-                min: 0.0,
-                max: 1e12,
-                kind: ParamKind::Number,
+                kind: ParamKind::Number { default: 10.0, min: 0.0, max: 1e12 },
                 doc: "The threshold τ of ω, which is taken every simulated second.",
             },
         ],
@@ -233,15 +222,15 @@ impl Paired {
         }
         let domains = kernel.geometry().domains();
         let watermarks = (scheme == Scheme::Mixing).then(|| Watermarks {
-            low: kernel.budget().reserve + selection.get("low") as u32,
-            high: selection.get("high") as u32,
-            hold: selection.get("hold") == 1.0,
-            tau: (selection.name == "gcmix-adaptive").then(|| selection.get("tau")),
+            low: kernel.budget().reserve + selection.integer("low"),
+            high: selection.integer("high"),
+            hold: selection.flag("hold"),
+            tau: (selection.name == "gcmix-adaptive").then(|| selection.number("tau")),
         });
         Some(Paired {
             scheme,
             watermarks,
-            buffer_units: if scheme == Scheme::SlcBuffer { selection.get("blocks") as u32 } else { 0 },
+            buffer_units: if scheme == Scheme::SlcBuffer { selection.integer("blocks") } else { 0 },
             guards: vec![Guard::default(); domains as usize],
             paired_pages: 0,
             host_pages: 0,
@@ -260,10 +249,10 @@ impl Mechanism for Paired {
         match scheme {
             Scheme::SlcBuffer => Needs {
                 axis: Axis { classes: 2, lsb_only: Some(0), ..Axis::ONE },
-                aside: policies.paired_page.get("blocks") as u32 + wordlines.most_open(),
+                aside: policies.paired_page.integer("blocks") + wordlines.most_open(),
                 ..needs
             },
-            _ => Needs { aside: 1, ..needs },
+            _ => Needs { aside: 1, beside: scheme == Scheme::Mixing, ..needs },
         }
     }
 
@@ -313,6 +302,20 @@ impl Mechanism for Paired {
             if let Some(unit) = held.iter().find(|&&unit| kernel.state_of(unit) != UnitState::Collecting) {
                 return Err(format!("domain {domain} holds unit {unit}, which is {:?}", kernel.state_of(*unit)));
             }
+        }
+        Ok(())
+    }
+
+    fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {
+        for domain in 0..kernel.geometry().domains() {
+            self.save_domain(kernel, domain, saved);
+        }
+    }
+
+    fn restore(&mut self, kernel: &mut Kernel, kept: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
+        for domain in 0..kernel.geometry().domains() {
+            self.adopt_kept(kernel, domain, kept).ok_or("the units that the protection of paired pages keeps")?;
+            self.adopt_words(kernel, domain, words).ok_or("the protection of paired pages")?;
         }
         Ok(())
     }
@@ -377,8 +380,8 @@ impl Mechanism for Paired {
         self.page_under(kernel, domain, stream)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: u32, stream: usize, turn: Room) -> bool {
-        match turn {
+    fn room(&mut self, kernel: &mut Kernel, domain: u32, stream: usize, source: Room) -> bool {
+        match source {
             Room::Early => self.merge_full_buffer(kernel, domain, stream),
             Room::Kept => self.give_up_kept(kernel, domain),
             Room::Forced => false,
@@ -439,5 +442,101 @@ impl Mechanism for Paired {
 impl Paired {
     fn is_backup(&self, domain: u32, unit: u32) -> bool {
         self.guards[domain as usize].backup.is_some_and(|backup| backup.unit == unit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Cell, Dimensions, Lpn};
+
+    use super::*;
+    use crate::sample;
+
+    /// A kernel of one plane of MLC blocks, whose pages 0 and 1, 2 and 3 share cells, and a protection.
+    fn protected(scheme: &str) -> (Kernel, Paired) {
+        let policies = sample::policies(&[("paired_page", scheme, &[])], Cell::Mlc);
+        let plane = Geometry::new(Dimensions { blocks_per_plane: 16, pages_per_block: 8, ..Dimensions::ONE_PAGE });
+        let (mut kernel, _) = sample::kernel(plane, 8, &policies);
+        let mut paired = Paired::build(&kernel, &policies).expect("a protection that keeps track");
+        paired.reopen(&mut kernel);
+        (kernel, paired)
+    }
+
+    /// Writes pages of the host without asking what comes before them.
+    fn write(kernel: &mut Kernel, paired: &mut Paired, lpns: std::ops::Range<u32>) -> Vec<Ppn> {
+        let pages = sample::write(kernel, 0, lpns);
+        pages.iter().for_each(|&at| paired.note_program(kernel, 0, at, Cover::None));
+        pages
+    }
+
+    /// What comes before the next page.
+    fn before(kernel: &mut Kernel, paired: &mut Paired, group: &mut Group) -> Option<Op> {
+        let at = kernel.next_place(0, 0);
+        group.clear();
+        paired.before_page(kernel, 0, at, group)
+    }
+
+    #[test]
+    fn a_lower_page_is_backed_up_before_its_wordline_goes_on_if_it_is_worth_it() {
+        let (mut kernel, mut paired) = protected("lsb-backup");
+        let mut group = Group::EMPTY;
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "a first page puts nothing at risk");
+        let lower = write(&mut kernel, &mut paired, 0..1)[0];
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), Some(Op::Combine));
+        assert_eq!(group.pages(), [lower]);
+        let backup = paired.back_up(&kernel, 0, &[lower]).place.at;
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "it is covered");
+        assert_eq!(paired.elsewhere(0, lower), Some(Source::Page(backup)));
+        write(&mut kernel, &mut paired, 1..3);
+        kernel.forget(Lpn(2));
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "what is stale needs no backup");
+    }
+
+    #[test]
+    fn a_full_backup_block_is_erased_and_covers_nothing_then() {
+        let (mut kernel, mut paired) = protected("lsb-backup");
+        let lower = write(&mut kernel, &mut paired, 0..1)[0];
+        let unit = kernel.geometry().unit_of(paired.back_up(&kernel, 0, &[lower]).place.at);
+        for _ in 1..4 {
+            paired.back_up(&kernel, 0, &[lower]);
+        }
+        paired.guards[0].lowers.uncover(&kernel, unit);
+        let mut group = Group::EMPTY;
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), Some(Op::Erase(unit)));
+        kernel.free_unit(0, unit);
+        assert!(paired.erased(&mut kernel, 0, unit, None), "it was this one's");
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), Some(Op::Combine));
+    }
+
+    #[test]
+    fn a_victim_is_held_while_a_page_leans_on_it() {
+        let (mut kernel, mut paired) = protected("gcmix");
+        let pages = write(&mut kernel, &mut paired, 0..8);
+        let unit = kernel.geometry().unit_of(pages[0]);
+        let job = kernel.take_victim(0, unit, Why::Pairing);
+        let lpn = kernel.detach(unit, pages[0]).expect("a valid page");
+        let at = kernel.place(0, 0, lpn).at;
+        paired.note_program(&kernel, 0, at, Cover::Copy(pages[0]));
+        (1..8).for_each(|lpn| assert!(kernel.forget(Lpn(lpn)).is_some()));
+        kernel.set_pairing(0, Some(job));
+        paired.hold_victim(&mut kernel, 0);
+        assert_eq!(paired.erasable(&kernel, 0), None, "the copy is a lower page, and this its only cover");
+        let mut group = Group::EMPTY;
+        assert_eq!(before(&mut kernel, &mut paired, &mut group), None, "so that it needs no backup");
+        write(&mut kernel, &mut paired, 1..2);
+        assert_eq!(paired.erasable(&kernel, 0), Some(unit), "its wordline is complete");
+    }
+
+    #[test]
+    fn one_parity_covers_two_pages() {
+        let (mut kernel, mut paired) = protected("parity-backup");
+        let lower = write(&mut kernel, &mut paired, 0..1)[0];
+        let other = Ppn(lower.0 + 2);
+        paired.guards[0].lowers.adopt(other, Cover::None);
+        let parity = paired.back_up(&kernel, 0, &[lower, other]).place.at;
+        assert_eq!(paired.elsewhere(0, lower), Some(Source::Parity(parity, other)));
+        assert_eq!(paired.elsewhere(0, other), Some(Source::Parity(parity, lower)));
+        assert!(paired.failed(&kernel, 0, parity), "the program of a backup is its own affair");
+        assert_eq!(paired.elsewhere(0, lower), None);
     }
 }

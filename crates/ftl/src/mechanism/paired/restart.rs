@@ -4,7 +4,7 @@ use base::{Lpn, Ppn};
 
 use super::{Cover, Paired, Scheme};
 use crate::kernel::{Frontier, Kernel, Kind, Spare, parity_home};
-use crate::recovery::{Rescue, Scanned, Slot};
+use crate::scan::{Rescue, Scanned, Slot};
 use crate::victim::UnitState;
 
 /// The page that a backup or a parity page brings back, if it is lost.
@@ -48,6 +48,13 @@ fn undo_parity(kernel: &Kernel, scan: &[Scanned], at: Ppn, parity: &Spare) -> Op
     })
 }
 
+/// The lower pages of incomplete wordlines in a unit that is filled up to a slot, as slots.
+pub(super) fn incomplete(kernel: &Kernel, next: u32) -> impl Iterator<Item = u32> + '_ {
+    let wordlines = kernel.wordlines();
+    let is_complete = move |lower| (lower..next).any(|upper| wordlines.is_top(upper) && wordlines.share(lower, upper));
+    (0..next).filter(move |&lower| !wordlines.is_top(lower) && !is_complete(lower))
+}
+
 impl Paired {
     /// A unit was being filled up to a slot. One that holds backups goes on doing so, and what was merged last may lean on
     /// units that are not held any more: it is left as it is.
@@ -66,12 +73,7 @@ impl Paired {
         if found.lsb_only {
             return;
         }
-        let wordlines = kernel.wordlines();
-        for lower in (0..next).filter(|&lower| !wordlines.is_top(lower)) {
-            let is_complete = (lower..next).any(|upper| wordlines.is_top(upper) && wordlines.share(lower, upper));
-            if is_complete {
-                continue;
-            }
+        for lower in incomplete(kernel, next) {
             let cover = match found.slots[lower as usize] {
                 Slot::Holds(bits) if Spare::unpack(bits).is_some() => Cover::None,
                 _ => Cover::Lost,

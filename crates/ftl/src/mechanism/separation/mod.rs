@@ -1,8 +1,12 @@
 //! Data separation: which stream a page belongs to, and so which pages share a frontier.
 
+mod refusals;
+
 use base::{Choice, Geometry, Instant, Lpn, Param, ParamKind, Seam, Selection};
 
 use super::{Mechanism, Origin, Placing};
+pub(crate) use refusals::check;
+
 use crate::kernel::{Axis, Kernel, Needs};
 use crate::{Figures, Policies};
 
@@ -21,10 +25,7 @@ static CHOICES: &[Choice] = &[
               frontier for each region (Chiang et al. 1999; GCMix section 2.2).",
         params: &[Param {
             name: "regions",
-            default: 4.0,
-            min: 2.0,
-            max: MAX_REGIONS as f64,
-            kind: ParamKind::Whole,
+            kind: ParamKind::Integer { default: 4, min: 2, max: MAX_REGIONS as u32 },
             doc: "Regions, from the coldest, in which every page begins, to the hottest.",
         }],
     },
@@ -73,7 +74,7 @@ impl Separation {
             "none" => Separation::Shared,
             "host-gc" => Separation::HostGc,
             "dac" => Separation::Dac(Dac {
-                top: selection.get("regions") as u8 - 1,
+                top: selection.integer("regions") as u8 - 1,
                 regions: vec![0; user_pages],
                 valid: [0; MAX_REGIONS],
                 overwritten: [0; MAX_REGIONS],
@@ -109,7 +110,7 @@ impl Mechanism for Separation {
             "host-gc" => Needs { axis: axis(2, false), ..Needs::NONE },
             // Collection goes on until one unit more than the reserve is free.
             "dac" => Needs {
-                axis: axis(policies.separation.get("regions") as usize, true),
+                axis: axis(policies.separation.integer("regions") as usize, true),
                 aside: 1,
                 on_demand: true,
                 ..Needs::NONE
@@ -248,9 +249,9 @@ impl Dac {
 mod tests {
     use super::*;
 
-    fn dac(regions: f64, pages: usize) -> Dac {
+    fn dac(regions: u32, pages: usize) -> Dac {
         let mut selection = Selection::default_of(SEAM.find("dac").unwrap());
-        selection.params[0].1 = regions;
+        selection.set("regions", regions.into());
         match Separation::build(&selection, pages) {
             Separation::Dac(dac) => dac,
             _ => unreachable!(),
@@ -259,7 +260,7 @@ mod tests {
 
     #[test]
     fn pages_rise_when_overwritten_and_sink_when_copied() {
-        let mut dac = dac(3.0, 2);
+        let mut dac = dac(3, 2);
         let page = Lpn(1);
         let mut regions = Vec::new();
         for is_mapped in [false, true, true, true] {
@@ -277,7 +278,7 @@ mod tests {
 
     #[test]
     fn locality_is_the_variance_of_the_migration_ratios() {
-        let mut dac = dac(2.0, 4);
+        let mut dac = dac(2, 4);
         assert_eq!(dac.locality(), None, "nothing was overwritten");
         for page in 0..4 {
             dac.promote(Lpn(page), false);

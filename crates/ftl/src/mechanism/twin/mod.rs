@@ -27,7 +27,7 @@ pub(crate) struct Twin {
 impl Twin {
     pub(crate) fn new(reclaim_unit: &Selection) -> Twin {
         if reclaim_unit.name == "twin" {
-            Twin { pad: reclaim_unit.get("pad") == 1.0, neighbours: reclaim_unit.get("neighbours") }
+            Twin { pad: reclaim_unit.flag("pad"), neighbours: reclaim_unit.number("neighbours") }
         } else {
             Twin { pad: false, neighbours: 0.0 }
         }
@@ -180,5 +180,63 @@ impl<'a> Pick<'a> {
         if pad && self.kernel.valid_of(self.unit) == len && invalid_enough {
             group.pads = ((width - (self.lane + len) % width) % width) as u8;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Cell, Dimensions, Geometry, ParamValue};
+
+    use super::*;
+    use crate::kernel::Why;
+    use crate::mechanism::All;
+    use crate::sample;
+
+    fn die_of_two_planes(pages: u32) -> Geometry {
+        Geometry::new(Dimensions {
+            planes_per_die: 2,
+            blocks_per_plane: 8,
+            pages_per_block: pages,
+            unit_width: 2,
+            ..Dimensions::ONE_PAGE
+        })
+    }
+
+    /// Slots of a victim of a die of two planes, as they move: all but some of its pages are valid. Behind each group the
+    /// number of dummy pages.
+    fn moved(pages: u32, invalid: &[u32], params: &[(&'static str, ParamValue)]) -> Vec<(Vec<u32>, u8)> {
+        let policies = sample::policies(&[("reclaim_unit", "twin", params)], Cell::Slc);
+        let (mut kernel, all): (Kernel, All) = sample::kernel(die_of_two_planes(pages), 32, &policies);
+        let slots = 2 * pages;
+        let first = sample::write(&mut kernel, 0, 0..slots)[0];
+        let unit = kernel.geometry().unit_of(first);
+        invalid.iter().for_each(|&lpn| assert!(kernel.forget(Lpn(lpn)).is_some()));
+        let mut job = kernel.take_victim(0, unit, Why::Room);
+        let mut groups = Vec::new();
+        while kernel.valid_of(unit) > 0 {
+            let mut group = Group::EMPTY;
+            all.pick(&kernel, 0, &mut job, &|_| 0, &mut group);
+            for &page in group.pages() {
+                let lpn = kernel.detach(unit, page).expect("a valid page");
+                kernel.place(0, 0, lpn);
+            }
+            groups.push((group.pages().iter().map(|page| page.0 - first.0).collect(), group.pads));
+        }
+        groups
+    }
+
+    #[test]
+    fn pages_of_one_offset_move_together_and_lone_pages_behind_them() {
+        assert_eq!(moved(4, &[], &[]), [0, 2, 4, 6].map(|slot| (vec![slot, slot + 1], 0)));
+        assert_eq!(moved(4, &[3, 6], &[]), [(vec![0, 1], 0), (vec![4, 5], 0), (vec![2, 7], 0)]);
+        assert_eq!(moved(4, &[1, 3, 5, 7], &[]), [(vec![0, 2], 0), (vec![4, 6], 0)], "lone pages of one plane");
+    }
+
+    #[test]
+    fn only_a_victim_that_gains_enough_is_filled_up() {
+        let all_but_one: Vec<u32> = (1..16).collect();
+        assert_eq!(moved(8, &all_but_one, &[]), [(vec![0], 1)]);
+        assert_eq!(moved(8, &all_but_one, &[("pad", false.into())]), [(vec![0], 0)]);
+        assert_eq!(moved(8, &[3], &[]).last(), Some(&(vec![2], 0)), "a dummy page would cost all that is gained");
     }
 }

@@ -13,10 +13,7 @@ static CHOICES: &[Choice] = &[
         doc: "Empties the least erased unit of a domain when it lags the most erased one by a threshold.",
         params: &[Param {
             name: "threshold",
-            default: 20.0,
-            min: 1.0,
-            max: 1e6,
-            kind: ParamKind::Whole,
+            kind: ParamKind::Integer { default: 20, min: 1, max: 1_000_000 },
             doc: "Difference in erases, between the most and the least erased unit of a domain, that starts a move.",
         }],
     },
@@ -59,7 +56,7 @@ impl WearLeveling {
         match selection.name {
             "none" => WearLeveling::None,
             "static" => WearLeveling::Static(Static {
-                threshold: selection.get("threshold") as u32,
+                threshold: selection.integer("threshold"),
                 period: (shape.units_per_domain / 16).max(1),
                 units_per_domain: shape.units_per_domain,
                 since_check: vec![0; shape.domains as usize],
@@ -115,7 +112,7 @@ mod tests {
     fn moves_the_least_erased_closed_unit_past_the_threshold() {
         let shape = Shape { domains: 1, units_per_domain: 4, slots: 4 };
         let mut selection = Selection::default_of(SEAM.find("static").unwrap());
-        selection.params[0].1 = 5.0;
+        selection.set("threshold", 5.into());
         let WearLeveling::Static(mut leveling) = WearLeveling::build(&selection, shape) else { unreachable!() };
         let unit = |state| Unit { valid: 1, state, lsb_only: false };
         let units = [unit(UnitState::Closed), unit(UnitState::Free), unit(UnitState::Closed), unit(UnitState::Closed)];

@@ -1,0 +1,202 @@
+//! What a free die does next: a choice over plain views, which changes nothing.
+
+use super::queues::TransactionId;
+use crate::scheduler::{NOT_URGENT, Scheduler};
+
+/// A write in a queue that can be programmed, behind its predecessor in the queue.
+pub(super) type Found = (Option<TransactionId>, TransactionId);
+
+/// What waits for the end of a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Waiting {
+    /// Nothing, or nothing that presses.
+    Nothing,
+    /// A write of this age.
+    Write(u64),
+    /// Pages in the write buffer that would leave now.
+    Buffered,
+}
+
+/// Something that a die could do, besides reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum View {
+    /// The first write of a domain's own queue can be programmed.
+    Writes { domain: u32, age: u64 },
+    /// The first write of a domain's own queue can be programmed when the domain has done what comes before it. `begun`
+    /// is the number of the domain's last collection.
+    Prepares { domain: u32, age: u64, begun: u64 },
+    /// A domain is collected. `is_correcting`: pages of its own are on their way or being corrected.
+    Collects { domain: u32, begun: u64, waiting: Waiting, is_correcting: bool },
+    /// A domain takes pages from a shared queue, and this write can be programmed.
+    Shares { queue: u32, domain: u32, age: u64, found: Found },
+}
+
+/// What a die does besides reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Task {
+    /// Program the first write of a domain's own queue.
+    Program(u32),
+    /// Program from a shared queue, beginning with this write.
+    ProgramShared { queue: u32, domain: u32, found: Found },
+    /// The next step of a domain's collection.
+    Collect(u32),
+}
+
+/// What a die does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    /// Its first read.
+    Read,
+    /// Something else.
+    Task(Task),
+    /// Nothing.
+    Nothing,
+}
+
+/// The most urgent of the views so far.
+///
+/// A mandatory collection is as old as the oldest write that its plane could take: the first in the
+/// plane's queue or, under a dynamic allocation, in the shared one. So it goes before the host's writes to
+/// the die, as urgent collection does in the papers; were it to wait until the other planes are full too,
+/// all would begin fresh blocks together, and the planes of a die would never drift apart. Equally old
+/// collections, and those that nobody waits for, are served in the order in which they began: any fixed
+/// preference would let one plane of the die take all writes of a dynamic allocation, fill up with valid
+/// pages and collect for ever.
+#[derive(Clone, Copy)]
+pub(super) struct Choice {
+    /// Collections wait until the pages that the die's other collections have read are correct.
+    awaits_correction: bool,
+    /// Age, number of the collection, what.
+    best: Option<(u64, u64, Task)>,
+}
+
+impl Choice {
+    /// Nothing was seen yet. Pages that were read together may be programmed together: where collections share commands,
+    /// one waits, for the time of a correction at most, until the pages of the die's others are correct too.
+    #[inline]
+    pub(super) fn new(scheduler: Scheduler, is_correcting: bool) -> Choice {
+        Choice { awaits_correction: is_correcting && scheduler.merges_collections(), best: None }
+    }
+
+    /// The choice among one view more.
+    #[inline(always)]
+    #[must_use]
+    pub(super) fn with(self, view: View) -> Choice {
+        let (age, begun, task) = match view {
+            View::Collects { is_correcting, .. } if is_correcting || self.awaits_correction => return self,
+            View::Collects { domain, begun, waiting, .. } => (age_of(waiting), begun, Task::Collect(domain)),
+            View::Writes { domain, age } => (age, 0, Task::Program(domain)),
+            View::Prepares { domain, age, begun } => (age, begun, Task::Collect(domain)),
+            // Behind collections that the same write waits for.
+            View::Shares { queue, domain, age, found } => (age, u64::MAX, Task::ProgramShared { queue, domain, found }),
+        };
+        match self.best {
+            Some((oldest, first, _)) if (age, begun) >= (oldest, first) => self,
+            _ => Choice { best: Some((age, begun, task)), ..self },
+        }
+    }
+
+    /// What was chosen, besides reads.
+    #[inline]
+    pub(super) fn task(self) -> Option<Task> {
+        self.best.map(|(_, _, task)| task)
+    }
+
+    /// What the die does, if its first read has that age.
+    #[inline]
+    pub(super) fn next(self, scheduler: Scheduler, read: Option<u64>) -> Next {
+        match (read, self.best) {
+            (Some(_), None) => Next::Read,
+            (Some(read), Some((age, ..))) if scheduler.read_first(read, age) => Next::Read,
+            (_, Some((.., task))) => Next::Task(task),
+            (None, None) => Next::Nothing,
+        }
+    }
+}
+
+/// Pages in the write buffer that would leave now are older than any read that waits.
+#[inline]
+fn age_of(waiting: Waiting) -> u64 {
+    match waiting {
+        Waiting::Nothing => NOT_URGENT,
+        Waiting::Write(age) => age,
+        Waiting::Buffered => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn writes(domain: u32, age: u64) -> View {
+        View::Writes { domain, age }
+    }
+
+    fn collects(domain: u32, begun: u64, waiting: Waiting) -> View {
+        View::Collects { domain, begun, waiting, is_correcting: false }
+    }
+
+    fn correcting(domain: u32, begun: u64, waiting: Waiting) -> View {
+        View::Collects { domain, begun, waiting, is_correcting: true }
+    }
+
+    fn shares(domain: u32, age: u64) -> View {
+        View::Shares { queue: 0, domain, age, found: (None, TransactionId::of_number(1)) }
+    }
+
+    fn choice(scheduler: Scheduler, is_correcting: bool, views: &[View]) -> Choice {
+        views.iter().fold(Choice::new(scheduler, is_correcting), |choice, &view| choice.with(view))
+    }
+
+    #[track_caller]
+    fn check(views: &[View], expected: Option<Task>) {
+        assert_eq!(choice(Scheduler::Fifo, false, views).task(), expected);
+    }
+
+    #[test]
+    fn the_oldest_goes_first() {
+        check(&[], None);
+        check(&[writes(0, 7), writes(1, 5), writes(2, 6)], Some(Task::Program(1)));
+        check(&[writes(0, 7), collects(1, 1, Waiting::Write(5))], Some(Task::Collect(1)));
+        check(&[writes(0, 7), collects(1, 1, Waiting::Write(9))], Some(Task::Program(0)));
+        check(&[writes(0, 7), collects(1, 1, Waiting::Nothing)], Some(Task::Program(0)));
+        check(&[writes(0, 7), collects(1, 1, Waiting::Buffered)], Some(Task::Collect(1)));
+        check(&[writes(0, 7), View::Prepares { domain: 1, age: 6, begun: 3 }], Some(Task::Collect(1)));
+    }
+
+    #[test]
+    fn equally_old_collections_go_in_the_order_of_beginning() {
+        check(&[collects(0, 4, Waiting::Nothing), collects(1, 3, Waiting::Nothing)], Some(Task::Collect(1)));
+        check(&[collects(0, 4, Waiting::Write(9)), collects(1, 3, Waiting::Write(9))], Some(Task::Collect(1)));
+        check(&[collects(0, 4, Waiting::Write(9)), shares(1, 9)], Some(Task::Collect(0)));
+        let (domain, found) = (1, (None, TransactionId::of_number(1)));
+        let shared = Task::ProgramShared { queue: 0, domain, found };
+        check(&[collects(0, 4, Waiting::Nothing), shares(1, 9)], Some(shared));
+    }
+
+    #[test]
+    fn a_collection_waits_for_corrections() {
+        let views = [correcting(0, 1, Waiting::Write(1)), collects(1, 2, Waiting::Write(1))];
+        assert_eq!(choice(Scheduler::Fifo, true, &views).task(), Some(Task::Collect(1)));
+        assert_eq!(choice(Scheduler::Paq, true, &views).task(), None, "for those of others, where they share commands");
+        assert_eq!(choice(Scheduler::Paq, false, &views[1..]).task(), Some(Task::Collect(1)));
+        let views = [views[0], views[1], writes(2, 8)];
+        assert_eq!(choice(Scheduler::Paq, true, &views).task(), Some(Task::Program(2)));
+    }
+
+    #[test]
+    fn reads_go_before_other_work_as_the_scheduler_says() {
+        let work = [writes(0, 5)];
+        for (scheduler, views, read, expected) in [
+            (Scheduler::Fifo, &work[..], Some(4), Next::Read),
+            (Scheduler::Fifo, &work[..], Some(6), Next::Task(Task::Program(0))),
+            (Scheduler::Paq, &work[..], Some(6), Next::Read),
+            (Scheduler::Paq, &work[..], None, Next::Task(Task::Program(0))),
+            (Scheduler::Fifo, &[][..], Some(6), Next::Read),
+            (Scheduler::Fifo, &[][..], None, Next::Nothing),
+            (Scheduler::Fifo, &[collects(0, 1, Waiting::Nothing)][..], Some(6), Next::Read),
+        ] {
+            assert_eq!(choice(scheduler, false, views).next(scheduler, read), expected);
+        }
+    }
+}

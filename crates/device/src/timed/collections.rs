@@ -1,0 +1,259 @@
+//! What collections hold in the controller between a read and a program.
+
+use base::{Cause, Lpn, OpKind, Ppn};
+use ftl::{Done, Finished, Ftl, Group, How, Op, Step};
+
+use crate::flash::Content;
+
+/// What a domain's collection holds, besides the contents of its pages. Laid out with what every step touches first.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Collection {
+    /// What is done with the group.
+    step: Step,
+    /// How many of the group's pages were read.
+    read: u8,
+    /// How many of them are on their way or being corrected.
+    correcting: u8,
+    /// The pages that move together.
+    group: Group,
+}
+
+impl Collection {
+    const NONE: Collection = Collection {
+        step: Step { op: Op::Move(How::OffChip), cause: Cause::Gc },
+        read: 0,
+        correcting: 0,
+        group: Group::EMPTY,
+    };
+}
+
+/// What the pages that collections have read store, by domain and place in its group. Apart from
+/// [`Collection`], where room for the widest group would keep those of neighbouring domains far apart.
+struct Contents {
+    /// Pages of a group at most.
+    width: usize,
+    /// Empty where pages store nothing.
+    pages: Vec<Content>,
+}
+
+impl Contents {
+    /// A group has a page per plane of the unit, or the two that a parity covers.
+    fn new(domains: u32, unit_width: u32, has_payload: bool) -> Contents {
+        let width = (unit_width as usize).max(2);
+        Contents { width, pages: vec![Content::EMPTY; if has_payload { domains as usize * width } else { 0 }] }
+    }
+
+    #[inline]
+    fn get(&self, domain: u32, at: usize) -> Content {
+        self.pages.get(domain as usize * self.width + at).copied().unwrap_or(Content::EMPTY)
+    }
+
+    #[inline]
+    fn set(&mut self, domain: u32, at: usize, content: Content) {
+        if let Some(page) = self.pages.get_mut(domain as usize * self.width + at) {
+            *page = content;
+        }
+    }
+
+    /// Drops the content of a page; those behind it move up.
+    fn remove(&mut self, domain: u32, at: usize) {
+        for at in at + 1..self.width {
+            self.set(domain, at - 1, self.get(domain, at));
+        }
+    }
+}
+
+/// What a collection does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NextStep {
+    /// Read pages of the group, of which this is the first.
+    Read(Ppn),
+    /// Program what the operation in hand programs.
+    Program,
+    /// Copy the pages of the group inside their planes, of which this is the first.
+    Copy(Ppn),
+    /// Erase this unit.
+    Erase(u32),
+}
+
+impl NextStep {
+    pub(super) fn kind(self) -> OpKind {
+        match self {
+            NextStep::Read(_) => OpKind::Read,
+            NextStep::Program | NextStep::Copy(_) => OpKind::Program,
+            NextStep::Erase(_) => OpKind::Erase,
+        }
+    }
+}
+
+/// The collections of all domains.
+pub(super) struct Collections {
+    /// By domain.
+    all: Vec<Collection>,
+    contents: Contents,
+    /// By die: pages of its collections that are on their way or being corrected.
+    correcting: Vec<u8>,
+}
+
+impl Collections {
+    /// Bytes for each domain.
+    pub(super) const BYTES_OF_DOMAIN: usize = size_of::<Collection>();
+
+    pub(super) fn new(ftl: &Ftl, has_payload: bool) -> Collections {
+        let geometry = ftl.geometry();
+        Collections {
+            all: vec![Collection::NONE; geometry.domains() as usize],
+            contents: Contents::new(geometry.domains(), geometry.unit_width, has_payload),
+            correcting: vec![0; geometry.dies() as usize],
+        }
+    }
+
+    /// Whether pages of a die's collections are on their way or being corrected.
+    #[inline]
+    pub(super) fn are_correcting(&self, die: u32) -> bool {
+        self.correcting[die as usize] > 0
+    }
+
+    /// Whether pages of a domain's collection are.
+    #[inline]
+    pub(super) fn is_correcting(&self, die: u32, domain: u32) -> bool {
+        self.are_correcting(die) && self.all[domain as usize].correcting > 0
+    }
+
+    /// Whether nothing was read that is not programmed.
+    pub(super) fn is_between_groups(&self, domain: u32) -> bool {
+        self.all[domain as usize].read == 0
+    }
+
+    /// Drops the pages that were to be read next.
+    pub(super) fn forget_group(&mut self, domain: u32) {
+        self.all[domain as usize].group.clear();
+    }
+
+    /// The group in hand was programmed, or read for its own sake.
+    #[inline]
+    pub(super) fn end_group(&mut self, domain: u32) {
+        let collection = &mut self.all[domain as usize];
+        collection.group.clear();
+        collection.read = 0;
+    }
+
+    /// What a domain's operation in hand is.
+    #[inline]
+    pub(super) fn step(&self, domain: u32) -> Step {
+        self.all[domain as usize].step
+    }
+
+    /// Its pages.
+    #[inline]
+    pub(super) fn group(&self, domain: u32) -> &Group {
+        &self.all[domain as usize].group
+    }
+
+    /// The next of its pages to be read, with its place in the group.
+    #[inline]
+    pub(super) fn next_read(&self, domain: u32) -> Option<(usize, Ppn)> {
+        let at = usize::from(self.all[domain as usize].read);
+        self.group(domain).pages().get(at).map(|&page| (at, page))
+    }
+
+    /// What the page in that place of the group stores.
+    #[inline]
+    pub(super) fn content(&self, domain: u32, at: usize) -> Content {
+        self.contents.get(domain, at)
+    }
+
+    /// The next page of a group leaves the array.
+    #[inline]
+    pub(super) fn add_read(&mut self, die: u32, domain: u32, content: Content) {
+        let collection = &mut self.all[domain as usize];
+        self.contents.set(domain, usize::from(collection.read), content);
+        collection.read += 1;
+        collection.correcting += 1;
+        self.correcting[die as usize] += 1;
+    }
+
+    /// What a collection does next, and for what.
+    #[inline]
+    pub(super) fn next_step(&mut self, ftl: &mut Ftl, domain: u32) -> Option<(NextStep, Cause)> {
+        self.forget_stale_pages(ftl, domain);
+        let cause = self.step(domain).cause;
+        if let Some((_, from)) = self.next_read(domain) {
+            let is_copyback = self.step(domain).op == Op::Move(How::Copyback);
+            return Some((if is_copyback { NextStep::Copy(from) } else { NextStep::Read(from) }, cause));
+        }
+        if !self.is_between_groups(domain) {
+            return Some((NextStep::Program, cause));
+        }
+        let Step { op, cause } = self.take_in_hand(ftl, domain)?;
+        let next = match (op, self.next_read(domain)) {
+            (Op::Erase(unit), _) => NextStep::Erase(unit),
+            (Op::Pad, _) | (_, None) => NextStep::Program,
+            (Op::Move(How::Copyback), Some((_, page))) => NextStep::Copy(page),
+            (_, Some((_, page))) => NextStep::Read(page),
+        };
+        Some((next, cause))
+    }
+
+    /// Whether a domain's collection has a step to do, and does not wait for other domains.
+    #[cold]
+    pub(super) fn has_step(&mut self, ftl: &mut Ftl, domain: u32) -> bool {
+        self.forget_stale_pages(ftl, domain);
+        !self.group(domain).pages().is_empty() || self.take_in_hand(ftl, domain).is_some()
+    }
+
+    /// Has the FTL decide what a domain does next, and takes it in hand.
+    #[inline]
+    fn take_in_hand(&mut self, ftl: &mut Ftl, domain: u32) -> Option<Step> {
+        ftl.advance(domain);
+        let Collection { group, step, .. } = &mut self.all[domain as usize];
+        *step = ftl.op(domain, group)?;
+        Some(*step)
+    }
+
+    /// Drops pages that were overwritten or trimmed since the collection chose them.
+    #[inline(always)]
+    fn forget_stale_pages(&mut self, ftl: &Ftl, domain: u32) {
+        if self.group(domain).pages().iter().any(|&page| !ftl.is_valid(page)) {
+            self.drop_stale_pages(ftl, domain);
+        }
+    }
+
+    #[cold]
+    fn drop_stale_pages(&mut self, ftl: &Ftl, domain: u32) {
+        let collection = &mut self.all[domain as usize];
+        let mut at = 0;
+        while let Some(&page) = collection.group.pages().get(at) {
+            if ftl.is_valid(page) {
+                at += 1;
+            } else {
+                if collection.step.op == Op::Move(How::Copyback) {
+                    // Those behind it would land in other planes.
+                    collection.step.op = Op::Move(How::OffChip);
+                }
+                collection.group.remove(at);
+                collection.read -= u8::from(at < usize::from(collection.read));
+                self.contents.remove(domain, at);
+            }
+        }
+    }
+
+    /// A page that a collection read is in the controller, corrected. Returns the page of the host whose map entry came with
+    /// it, if it was read for one.
+    pub(super) fn page_arrived(&mut self, ftl: &mut Ftl, die: u32, domain: u32) -> Option<Lpn> {
+        self.all[domain as usize].correcting -= 1;
+        self.correcting[die as usize] -= 1;
+        if self.step(domain).op == Op::Read { self.entry_arrived(ftl, domain) } else { None }
+    }
+
+    /// A translation page was read. Nothing is programmed: the step ends with its read.
+    #[cold]
+    fn entry_arrived(&mut self, ftl: &mut Ftl, domain: u32) -> Option<Lpn> {
+        self.end_group(domain);
+        match ftl.finish(domain, Done::Read) {
+            Finished::Entry(lpn) => Some(lpn),
+            Finished::Nothing | Finished::Erased(_) => None,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! A flash command: what a die is told to do, and for whom.
+
+use base::{Cause, Geometry, OpKind, Ppn};
+
+use super::queues::TransactionId;
+
+/// Planes that a multi-plane command covers at most; the configuration allows no more per die.
+const MAX_PLANES: usize = 16;
+
+/// For whom a page of a command is.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Carried {
+    /// A page of the host: the transaction that asked for it.
+    Transaction(TransactionId),
+    /// The step of a collection: the domain that is collected.
+    Domain(u32),
+}
+
+/// One page (or block) of a command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Item {
+    pub(super) ppn: Ppn,
+    pub(super) carried: Carried,
+}
+
+/// A command for the planes of a die.
+#[derive(Clone, Copy)]
+#[repr(C)]
+pub(super) struct Command {
+    kind: OpKind,
+    cause: Cause,
+    count: u8,
+    is_copyback: bool,
+    items: [Item; MAX_PLANES],
+    /// Of a copyback, where its pages are copied from, in the places of the items.
+    sources: [Ppn; MAX_PLANES],
+}
+
+impl Command {
+    pub(super) const NONE: Command = Command {
+        kind: OpKind::Read,
+        cause: Cause::Host,
+        count: 0,
+        is_copyback: false,
+        items: [Item { ppn: Ppn(0), carried: Carried::Domain(0) }; MAX_PLANES],
+        sources: [Ppn(0); MAX_PLANES],
+    };
+
+    /// Begins with a new command, which has no pages yet.
+    #[inline]
+    pub(super) fn begin(&mut self, kind: OpKind, cause: Cause) {
+        (self.kind, self.cause, self.count, self.is_copyback) = (kind, cause, 0, false);
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, ppn: Ppn, carried: Carried) {
+        self.items[usize::from(self.count)] = Item { ppn, carried };
+        self.count += 1;
+    }
+
+    /// The command copies pages inside their planes: it is a program whose data are there. This is one of them.
+    pub(super) fn add_copied(&mut self, from: Ppn, to: Ppn, carried: Carried) {
+        self.is_copyback = true;
+        self.sources[usize::from(self.count)] = from;
+        self.add(to, carried);
+    }
+
+    #[inline]
+    pub(super) fn kind(&self) -> OpKind {
+        self.kind
+    }
+
+    #[inline]
+    pub(super) fn cause(&self) -> Cause {
+        self.cause
+    }
+
+    /// Whether data are sent with it.
+    #[inline]
+    pub(super) fn has_data_in(&self) -> bool {
+        self.kind == OpKind::Program && !self.is_copyback
+    }
+
+    /// Where the pages of a copyback are copied from, in the places of [`Command::items`]; nothing of other commands.
+    #[inline]
+    pub(super) fn sources(&self) -> &[Ppn] {
+        &self.sources[..if self.is_copyback { usize::from(self.count) } else { 0 }]
+    }
+
+    /// How many pages.
+    #[inline]
+    pub(super) fn len(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    #[inline]
+    pub(super) fn item(&self, at: usize) -> Item {
+        self.items[at]
+    }
+
+    #[inline]
+    pub(super) fn items(&self) -> &[Item] {
+        &self.items[..usize::from(self.count)]
+    }
+
+    /// The first page, whose address the others have to fit.
+    #[inline]
+    pub(super) fn lead(&self) -> Ppn {
+        self.items[0].ppn
+    }
+
+    /// The addresses, in the places of [`Command::items`]; those behind them mean nothing.
+    #[inline]
+    pub(super) fn ppns(&self) -> [Ppn; MAX_PLANES] {
+        self.items.map(|item| item.ppn)
+    }
+
+    /// Whether the host asked for it.
+    #[inline]
+    pub(super) fn is_of_host(&self) -> bool {
+        matches!(self.cause, Cause::Host | Cause::Rmw)
+    }
+
+    /// Whether a page is on the die, on a plane that the command does not use yet.
+    #[inline]
+    pub(super) fn is_new_plane(&self, geometry: &Geometry, die: u32, ppn: Ppn) -> bool {
+        let plane = geometry.place(ppn).plane;
+        plane / geometry.planes_per_die == die
+            && self.items().iter().all(|item| geometry.place(item.ppn).plane != plane)
+    }
+}

@@ -1,0 +1,114 @@
+//! Commands: what goes into one, and what changes with it in the FTL and in the array. What may go into one is in `ready`,
+//! and the commands themselves are built in `reads`, `programs` and `steps`.
+
+mod programs;
+mod reads;
+mod ready;
+mod steps;
+
+use base::Ppn;
+use ftl::Ftl;
+use ftl::schedule::Schedule;
+
+use super::choice::Found;
+use super::collections::Collections;
+use super::command::{Carried, Command};
+use super::context::Context;
+use super::host::Host;
+use super::queues::TransactionId;
+use super::schedule::{GcSchedule, Idle};
+use crate::scheduler::Scheduler;
+
+/// What a die does next.
+#[derive(Clone, Copy)]
+pub(super) enum Action {
+    /// Nothing.
+    Nothing,
+    /// It reads this page.
+    Read(TransactionId, Ppn),
+    /// It programs the first write of a domain's own queue.
+    Program(u32),
+    /// It programs from a shared queue.
+    ProgramShared { queue: u32, domain: u32, found: Found },
+    /// It does the next step of a domain's collection.
+    Collect(u32),
+}
+
+/// Builds commands, and knows what collections need of them.
+pub(super) struct Commands {
+    scheduler: Scheduler,
+    schedule: GcSchedule,
+    collections: Collections,
+}
+
+impl Commands {
+    /// Bytes for each domain.
+    pub(super) const BYTES_OF_DOMAIN: usize = Collections::BYTES_OF_DOMAIN + GcSchedule::BYTES_OF_DOMAIN;
+
+    pub(super) fn new(scheduler: Scheduler, schedule: Schedule, ftl: &Ftl, has_payload: bool) -> Commands {
+        Commands {
+            scheduler,
+            schedule: GcSchedule::new(schedule, ftl.geometry()),
+            collections: Collections::new(ftl, has_payload),
+        }
+    }
+
+    /// Builds the command for what a die does. Returns whether there is one: what a page was to be protected from may be
+    /// gone by now.
+    #[inline]
+    pub(super) fn build(
+        &mut self,
+        context: &mut Context<'_>,
+        host: &mut Host,
+        command: &mut Command,
+        die: u32,
+        action: Action,
+    ) -> bool {
+        match action {
+            Action::Nothing => return false,
+            Action::Read(read, ppn) => self.read(context, command, die, read, ppn),
+            Action::Program(domain) => self.program(context, host, command, die, domain),
+            Action::ProgramShared { queue, domain, found } => {
+                return self.program_shared(context, host, command, die, queue, domain, found);
+            }
+            Action::Collect(domain) => return self.collect(context, host, command, die, domain),
+        }
+        true
+    }
+
+    /// A die has nothing to do.
+    #[inline]
+    pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_>, host: &Host, die: u32) -> Idle {
+        if self.schedule.is_threshold() { Idle::Rests } else { self.schedule.fill_idle_time(context, host, die) }
+    }
+
+    /// A die was idle for as long as the schedule asked for. Returns whether a collection begins.
+    pub(super) fn begin_ahead(&mut self, context: &mut Context<'_>, host: &Host, die: u32) -> bool {
+        self.schedule.begin_on(context, host, die)
+    }
+
+    /// A page that a domain's collection read is in the controller, corrected.
+    pub(super) fn page_arrived(&mut self, context: &mut Context<'_>, domain: u32) {
+        let die = context.device.ftl.geometry().die_of_domain(domain);
+        let entry = self.collections.page_arrived(&mut context.device.ftl, die, domain);
+        if let Some(lpn) = entry
+            && context.device.has_owners
+        {
+            context.queues.translate_reads(die, lpn);
+        }
+        context.queues.wake(die);
+    }
+}
+
+/// Of the superpages of a command of the host, which was counted, the host is concerned with some lanes only.
+#[inline(never)]
+pub(super) fn note_bystanders(context: &mut Context<'_>, command: &Command) {
+    let touched_by = |carried| match carried {
+        Carried::Transaction(transaction) => context.queues.get(transaction).share.touched,
+        Carried::Domain(_) => unreachable!("the host asked for it"),
+    };
+    let touched: u64 = command.items().iter().map(|item| u64::from(touched_by(item.carried))).sum();
+    let all = command.len() as u64 * u64::from(context.device.lanes.count);
+    let counters = &mut context.device.recorder.counters;
+    counters.bystand(command.cause(), command.kind(), all - touched, command.len() > 1);
+}

@@ -1,0 +1,72 @@
+//! Reads for the host.
+
+use base::{OpKind, Ppn};
+
+use super::Commands;
+use crate::timed::command::{Carried, Command};
+use crate::timed::context::Context;
+use crate::timed::host::read_cause;
+use crate::timed::queues::{Transaction, TransactionId};
+
+impl Commands {
+    /// Reads the page of the first read of a die, and with it those of other reads that fit its address.
+    pub(super) fn read(
+        &self,
+        context: &mut Context<'_>,
+        command: &mut Command,
+        die: u32,
+        read: TransactionId,
+        ppn: Ppn,
+    ) {
+        command.begin(OpKind::Read, read_cause(&context.queues, read));
+        context.queues.remove_read(die, None, read);
+        add_read(context, command, read, ppn);
+        if context.device.ftl.geometry().planes_per_die > 1 {
+            self.join_reads(context, command, die, read);
+        }
+    }
+
+    /// Adds waiting reads of other planes that fit the first one's address.
+    fn join_reads(&self, context: &mut Context<'_>, command: &mut Command, die: u32, first: TransactionId) {
+        let geometry = *context.device.ftl.geometry();
+        let (lead, cause) = (command.lead(), command.cause());
+        let mut last_age = context.queues.get(first).age;
+        let mut previous = None;
+        let mut at = context.queues.reads(die).first();
+        let mut skipped = 0;
+        while let Some(read) = at
+            && command.len() < geometry.planes_per_die as usize
+            && skipped <= self.scheduler.skips_at_most()
+        {
+            at = context.queues.after(read);
+            let Transaction { age, lpn, translated, .. } = *context.queues.get(read);
+            let device = &context.device;
+            let found = device.ftl.lookup(lpn).filter(|&other| {
+                (!device.map_in_flash || translated || device.ftl.is_known(lpn))
+                    && read_cause(&context.queues, read) == cause
+                    && self.scheduler.may_join(last_age, age)
+                    && device.flash.may_share_command(lead, other)
+                    && command.is_new_plane(&geometry, die, other)
+            });
+            match found {
+                Some(other) => {
+                    context.queues.remove_read(die, previous, read);
+                    add_read(context, command, read, other);
+                    last_age = age;
+                }
+                None => {
+                    previous = Some(read);
+                    skipped += 1;
+                }
+            }
+        }
+    }
+}
+
+fn add_read(context: &mut Context<'_>, command: &mut Command, read: TransactionId, ppn: Ppn) {
+    let content = context.device.flash.read(ppn);
+    let Transaction { lpn, version, .. } = *context.queues.get(read);
+    context.device.ftl.read(lpn);
+    context.device.check_read(lpn, version, content);
+    command.add(ppn, Carried::Transaction(read));
+}

@@ -1,0 +1,280 @@
+//! What a die could do next. Here things change: trims are carried out, old versions are sent for, pages leave the write
+//! buffer, domains are prepared. What is found is shown to the choice, which changes nothing.
+
+use base::{Lpn, Ppn};
+
+use super::{Action, Commands};
+use crate::timed::choice::{Choice, Found, Next, Task, View, Waiting};
+use crate::timed::context::Context;
+use crate::timed::host::{Host, fetch_old};
+use crate::timed::queues::{Transaction, TransactionId};
+use crate::timed::schedule::Standing;
+
+/// Waiting writes of a shared queue that are skipped at most in search of one that is ready.
+const MAX_SKIPPED: usize = 64;
+
+/// What the first of a die's reads waits for.
+#[derive(Clone, Copy)]
+enum Read {
+    /// This page.
+    Page(TransactionId, Ppn),
+    /// Its map entry: the domain has steps to do.
+    Entry(u32),
+}
+
+impl Commands {
+    /// What a free die does next.
+    pub(in crate::timed) fn next(&mut self, context: &mut Context<'_>, host: &mut Host, die: u32) -> Action {
+        let read = self.first_read(context, host, die);
+        let mut choice = self.choose(context, host, die);
+        if !self.schedule.is_threshold()
+            && let Some(Task::Program(domain)) = choice.task()
+            && context.device.ftl.is_busy(domain)
+        {
+            // Preparing another plane's write began a collection there, and this plane fills its time.
+            choice = self.choose_again(context, host, die);
+        }
+        let age = read.and_then(|_| context.queues.reads(die).first_age());
+        match (choice.next(self.scheduler, age), read) {
+            (Next::Read, Some(Read::Page(read, ppn))) => Action::Read(read, ppn),
+            (Next::Read, Some(Read::Entry(domain))) | (Next::Task(Task::Collect(domain)), _) => Action::Collect(domain),
+            (Next::Task(Task::Program(domain)), _) => Action::Program(domain),
+            (Next::Task(Task::ProgramShared { queue, domain, found }), _) => {
+                Action::ProgramShared { queue, domain, found }
+            }
+            (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,
+        }
+    }
+
+    /// The most urgent program or collection step of a die.
+    #[inline(always)]
+    fn choose(&mut self, context: &mut Context<'_>, host: &mut Host, die: u32) -> Choice {
+        let dynamic = context.device.ftl.allocation().dynamic().map(|dynamic| dynamic.queue_of_die(die));
+        let mut choice = Choice::new(self.scheduler, self.collections.are_correcting(die));
+        for domain in context.device.ftl.geometry().domains_of_die(die) {
+            if let Some(view) = self.view_of(context, host, die, domain, dynamic) {
+                choice = choice.with(view);
+            }
+        }
+        match dynamic.and_then(|queue| self.view_of_shared(context, host, die, queue)) {
+            Some(view) => choice.with(view),
+            None => choice,
+        }
+    }
+
+    /// The same once more; out of line, so that the common call is compiled into its place.
+    #[cold]
+    #[inline(never)]
+    fn choose_again(&mut self, context: &mut Context<'_>, host: &mut Host, die: u32) -> Choice {
+        self.choose(context, host, die)
+    }
+
+    /// What a domain could do, after what is due in it was begun or ended.
+    #[inline(always)]
+    fn view_of(
+        &mut self,
+        context: &mut Context<'_>,
+        host: &mut Host,
+        die: u32,
+        domain: u32,
+        dynamic: Option<u32>,
+    ) -> Option<View> {
+        if self.collects(context, host, die, domain)? {
+            return Some(self.view_of_collection(context, host, die, domain, dynamic.unwrap_or(domain)));
+        }
+        if dynamic.is_some() {
+            return None;
+        }
+        let (age, lpn) = self.ready_write(context, host, domain)?;
+        if context.device.ftl.prepare(domain, lpn) {
+            return Some(View::Writes { domain, age });
+        }
+        self.schedule.note_collections(context, host, domain);
+        Some(View::Prepares { domain, age, begun: self.schedule.last_begun(domain) })
+    }
+
+    /// Whether a domain is collected. `None`: it is, and waits for others.
+    #[inline(always)]
+    fn collects(&mut self, context: &mut Context<'_>, host: &Host, die: u32, domain: u32) -> Option<bool> {
+        if !context.device.ftl.is_busy(domain) {
+            return Some(false);
+        }
+        if context.device.has_owners
+            && !self.collections.is_correcting(die, domain)
+            && !self.collections.has_step(&mut context.device.ftl, domain)
+        {
+            // It waits for others, unless what it had to do was found to be done.
+            return if context.device.ftl.is_busy(domain) { None } else { Some(false) };
+        }
+        if self.schedule.is_threshold() {
+            return Some(true);
+        }
+        match self.schedule.standing(context, host, &mut self.collections, domain) {
+            Standing::Goes => Some(true),
+            Standing::Waits => None,
+            Standing::Suspended => Some(false),
+        }
+    }
+
+    /// The collection of a domain, and what waits for its end in a queue.
+    #[inline(always)]
+    fn view_of_collection(&self, context: &Context<'_>, host: &Host, die: u32, domain: u32, queue: u32) -> View {
+        // A page that waits for the end of a collection ahead of need, or for its next rest, presses too.
+        let is_foreground = context.device.ftl.why(domain).is_none_or(ftl::Why::is_foreground);
+        let waiting = if !is_foreground && self.schedule.is_threshold() {
+            Waiting::Nothing
+        } else if let Some(age) = context.queues.writes(queue).first_age() {
+            Waiting::Write(age)
+        } else if host.would_leave(queue) {
+            Waiting::Buffered
+        } else {
+            Waiting::Nothing
+        };
+        let is_correcting = self.collections.is_correcting(die, domain);
+        View::Collects { domain, begun: self.schedule.last_begun(domain), waiting, is_correcting }
+    }
+
+    /// What a die could program from a shared queue.
+    fn view_of_shared(&mut self, context: &mut Context<'_>, host: &mut Host, die: u32, queue: u32) -> Option<View> {
+        let mut domain = context.device.ftl.peek_domain_of(die)?;
+        let found = self.ready_shared_write(context, host, queue)?;
+        if context.device.has_owners {
+            // Writes that were skipped may just have sent a plane for their map entries.
+            domain = context.device.ftl.peek_domain_of(die)?;
+        }
+        Some(View::Shares { queue, domain, age: context.queues.get(found.1).age, found })
+    }
+}
+
+// Reads.
+impl Commands {
+    /// The first waiting read, translated now. Reads whose page moved to another die go there; reads whose
+    /// page was trimmed are answered. A read whose map entry is in flash waits for it on the die of the entry, and the
+    /// reads behind it.
+    fn first_read(&mut self, context: &mut Context<'_>, host: &mut Host, die: u32) -> Option<Read> {
+        loop {
+            let read = context.queues.reads(die).first()?;
+            let Transaction { lpn, translated, .. } = *context.queues.get(read);
+            let ftl = &mut context.device.ftl;
+            if context.device.map_in_flash && !translated && !ftl.prepare_read(lpn) {
+                let owner = ftl.owner_of(lpn);
+                let die_of_owner = ftl.geometry().die_of_domain(owner);
+                if die_of_owner == die {
+                    return self.await_entry(context, die, owner);
+                }
+                context.queues.remove_read(die, None, read);
+                context.queues.push_read(die_of_owner, read);
+                continue;
+            }
+            let found = ftl.lookup(lpn);
+            if let Some(ppn) = found
+                && ftl.geometry().die_of(ppn) == die
+            {
+                return Some(Read::Page(read, ppn));
+            }
+            context.queues.remove_read(die, None, read);
+            // By the time of its turn there the entry may have made way for another.
+            context.queues.get_mut(read).translated = true;
+            match found {
+                Some(ppn) => context.queues.push_read(context.device.ftl.geometry().die_of(ppn), read),
+                None => host.read_vanished(context, read),
+            }
+        }
+    }
+
+    /// What the owner of a read's map entry has to do, unless that is under way or an entry is held for a write.
+    #[cold]
+    fn await_entry(&mut self, context: &mut Context<'_>, die: u32, owner: u32) -> Option<Read> {
+        let has_step = !self.collections.is_correcting(die, owner)
+            && (!context.device.has_owners || self.collections.has_step(&mut context.device.ftl, owner));
+        has_step.then_some(Read::Entry(owner))
+    }
+}
+
+// Writes.
+impl Commands {
+    /// The age and the page of the first write of a domain's queue, if it can be programmed. Writes of one
+    /// domain keep their order.
+    #[inline]
+    pub(super) fn ready_write(&mut self, context: &mut Context<'_>, host: &mut Host, queue: u32) -> Option<(u64, Lpn)> {
+        let waiting = context.queues.writes(queue);
+        if waiting.first_is_plain() {
+            return waiting.first_age().zip(waiting.first_lpn());
+        }
+        if waiting.first().is_none() && !host.has_buffer() {
+            return None;
+        }
+        self.prepare_write(context, host, queue)
+    }
+
+    /// The first write, if it can be programmed, where that takes a look at it.
+    #[inline(never)]
+    fn prepare_write(&mut self, context: &mut Context<'_>, host: &mut Host, queue: u32) -> Option<(u64, Lpn)> {
+        self.run_trims(context, host, queue);
+        if context.device.map_in_flash && context.device.ftl.is_busy(queue) {
+            return None;
+        }
+        let write = match context.queues.writes(queue).first() {
+            Some(write) => write,
+            None => host.supply(context, queue)?,
+        };
+        let Transaction { age, lpn, .. } = *context.queues.get(write);
+        is_ready(context, write).then_some((age, lpn))
+    }
+
+    /// Carries out the trims that are first in a domain's queue.
+    fn run_trims(&mut self, context: &mut Context<'_>, host: &mut Host, domain: u32) {
+        while host.run_trim(context, domain) {
+            if context.device.map_in_flash && context.device.ftl.is_busy(domain) {
+                // The map has to be told in flash before the next trim or write.
+                self.schedule.note_collections(context, host, domain);
+                context.queues.wake_queue(domain);
+                return;
+            }
+        }
+    }
+
+    /// The first write of a shared queue that can be programmed, with its predecessor in the queue. Writes
+    /// that wait for their old data or their map entry are skipped, but never a write of the same page.
+    pub(super) fn ready_shared_write(
+        &mut self,
+        context: &mut Context<'_>,
+        host: &mut Host,
+        queue: u32,
+    ) -> Option<Found> {
+        let waiting = context.queues.writes(queue);
+        if waiting.first_is_plain() && !context.device.has_owners {
+            return waiting.first().map(|write| (None, write));
+        }
+        let mut skipped = [Lpn(0); MAX_SKIPPED];
+        let mut count = 0;
+        let mut previous = None;
+        let mut at = waiting.first();
+        while let Some(write) = at.or_else(|| if host.has_buffer() { host.supply(context, queue) } else { None }) {
+            let Transaction { lpn, waiting, .. } = *context.queues.get(write);
+            // Most that are skipped wait; only the others are worth a search among the pages skipped.
+            if !waiting && !skipped[..count].contains(&lpn) && is_ready(context, write) {
+                return Some((previous, write));
+            }
+            if count == MAX_SKIPPED {
+                return None;
+            }
+            skipped[count] = lpn;
+            count += 1;
+            previous = Some(write);
+            at = context.queues.after(write);
+        }
+        None
+    }
+}
+
+/// Whether a write has all that it needs; if not, that is sent for.
+fn is_ready(context: &mut Context<'_>, write: TransactionId) -> bool {
+    let Transaction { waiting, partial, lpn, .. } = *context.queues.get(write);
+    if waiting {
+        return false;
+    }
+    // A page that was unmapped when its write arrived may have been written since.
+    let fetching = partial && fetch_old(context, write);
+    !fetching && (!context.device.has_owners || context.device.ftl.prepare_entry(lpn))
+}

@@ -1,0 +1,263 @@
+//! Steps of collections. A place is asked for once, as in `programs`.
+
+use base::{Cause, OpKind, Ppn};
+use ftl::{Coming, Done, Finished, How, Op, Placed, Put, Step};
+
+use super::Commands;
+use crate::device::{Device, copy_back, count_collection, count_move};
+use crate::flash::Content;
+use crate::timed::collections::NextStep;
+use crate::timed::command::{Carried, Command};
+use crate::timed::context::Context;
+use crate::timed::host::Host;
+use crate::timed::schedule::Standing;
+
+/// Which place suits the first page that a step programs.
+#[derive(Clone, Copy)]
+enum Suits {
+    /// Any: it is the first of the command.
+    Any,
+    /// One that fits this address.
+    Beside(Ppn),
+    /// None: the command does something else.
+    None,
+}
+
+impl Commands {
+    /// The next step of a domain's collection, and with it equal steps of the die's other collections that
+    /// fit its address. Returns whether there is one.
+    pub(super) fn collect(
+        &mut self,
+        context: &mut Context<'_>,
+        host: &Host,
+        command: &mut Command,
+        die: u32,
+        domain: u32,
+    ) -> bool {
+        let turn = self.schedule.turn_of(context, &mut self.collections, domain);
+        let Some((next, cause)) = self.collections.next_step(&mut context.device.ftl, domain) else {
+            // What was to be protected is stale by now and the host's page can go; or the victim is held, and its
+            // collection is over.
+            self.schedule.note_need(context, host, domain);
+            context.queues.wake(die);
+            return false;
+        };
+        self.schedule.count_turn(context, domain, turn);
+        if context.device.map_in_flash {
+            // A step for the map may have begun a collection.
+            self.schedule.note_neighbours(context);
+            self.schedule.note_need(context, host, domain);
+        }
+        command.begin(next.kind(), cause);
+        match next {
+            NextStep::Read(_) => self.add_reads(context, command, die, domain),
+            NextStep::Program | NextStep::Copy(_) => {
+                let is_placed = self.add_programs(context, command, domain, Suits::Any);
+                assert!(is_placed, "stale pages were dropped");
+            }
+            NextStep::Erase(unit) => add_erase(context, command, domain, unit),
+        }
+        if self.scheduler.merges_collections() {
+            self.join_steps(context, host, command, die, domain);
+        }
+        true
+    }
+
+    /// Adds equal steps of a die's other collections that fit the first one's address.
+    #[inline]
+    fn join_steps(&mut self, context: &mut Context<'_>, host: &Host, command: &mut Command, die: u32, first: u32) {
+        for domain in context.device.ftl.geometry().domains_of_die(die) {
+            if domain == first
+                || self.collections.is_correcting(die, domain)
+                || !context.device.ftl.is_busy(domain)
+                || !self.goes(context, host, domain)
+            {
+                continue;
+            }
+            let turn = self.schedule.turn_of(context, &mut self.collections, domain);
+            let Some((next, cause)) = self.collections.next_step(&mut context.device.ftl, domain) else {
+                self.schedule.note_need(context, host, domain);
+                continue;
+            };
+            let joins = self.join_step(context, command, die, domain, next, cause);
+            if joins || !context.device.ftl.rests(domain) {
+                self.schedule.count_turn(context, domain, turn);
+            }
+        }
+    }
+
+    /// Whether the schedule lets a domain's collection go on.
+    #[inline]
+    fn goes(&mut self, context: &mut Context<'_>, host: &Host, domain: u32) -> bool {
+        self.schedule.is_threshold()
+            || self.schedule.standing(context, host, &mut self.collections, domain) == Standing::Goes
+    }
+
+    /// Adds a step to a command, if it is of the same kind and fits its address. Returns whether it does.
+    fn join_step(
+        &mut self,
+        context: &mut Context<'_>,
+        command: &mut Command,
+        die: u32,
+        domain: u32,
+        next: NextStep,
+        cause: Cause,
+    ) -> bool {
+        let is_equal = (next.kind(), cause) == (command.kind(), command.cause());
+        let (lead, device) = (command.lead(), &context.device);
+        match next {
+            NextStep::Read(page) => {
+                let joins = is_equal && device.flash.may_share_command(lead, page);
+                if joins {
+                    self.add_reads(context, command, die, domain);
+                }
+                joins
+            }
+            NextStep::Program => {
+                let joins = is_equal && command.has_data_in();
+                self.add_programs(context, command, domain, if joins { Suits::Beside(lead) } else { Suits::None })
+            }
+            NextStep::Copy(from) => {
+                let lead_source = command.sources().first();
+                let joins = is_equal && lead_source.is_some_and(|&source| device.flash.may_share_command(source, from));
+                self.add_programs(context, command, domain, if joins { Suits::Beside(lead) } else { Suits::None })
+            }
+            NextStep::Erase(unit) => {
+                let joins = is_equal && device.flash.may_share_erase(device.ftl.geometry().unit_of(lead), unit);
+                if joins {
+                    add_erase(context, command, domain, unit);
+                }
+                joins
+            }
+        }
+    }
+
+    /// Reads the group's next page, which fits the command, and with it those that do too.
+    fn add_reads(&mut self, context: &mut Context<'_>, command: &mut Command, die: u32, domain: u32) {
+        let mut is_first = true;
+        while let Some((_, page)) = self.collections.next_read(domain) {
+            let Device { ftl, flash, .. } = &mut *context.device;
+            let joins = is_first
+                || flash.may_share_command(command.lead(), page) && command.is_new_plane(ftl.geometry(), die, page);
+            if !joins {
+                return;
+            }
+            is_first = false;
+            ftl.prefetch(Coming::Copy(page));
+            self.collections.add_read(die, domain, flash.read(page));
+            command.add(page, Carried::Domain(domain));
+        }
+    }
+
+    /// Programs what the operation in hand programs: the group, which is put on one page offset, or a page that is made of
+    /// it, or a dummy page. Returns whether the place of the first suits.
+    #[inline]
+    fn add_programs(&mut self, context: &mut Context<'_>, command: &mut Command, domain: u32, suits: Suits) -> bool {
+        let is_placed = match self.collections.step(domain) {
+            Step { op: Op::Move(how), .. } => self.add_copies(context, command, domain, how, suits),
+            Step { op: Op::Combine, cause } => self.add_combined(context, command, domain, cause, suits),
+            Step { op: Op::Pad, .. } => add_dummy(context, command, domain, suits),
+            Step { op: Op::Read | Op::Erase(_), .. } => unreachable!("these program nothing"),
+        };
+        if is_placed {
+            self.collections.end_group(domain);
+        }
+        is_placed
+    }
+
+    #[inline]
+    fn add_copies(
+        &self,
+        context: &mut Context<'_>,
+        command: &mut Command,
+        domain: u32,
+        how: How,
+        suits: Suits,
+    ) -> bool {
+        let mut suits = suits;
+        let group = self.collections.group(domain);
+        for (at, &from) in group.pages().iter().enumerate() {
+            let Some(placed) = place(context.device, domain, Put::Copy(from, how), suits) else { return false };
+            count_move(&mut context.device.recorder.counters, command.cause());
+            match how {
+                How::OffChip => add_program(context, command, domain, placed, self.collections.content(domain, at)),
+                How::Copyback => {
+                    copy_back(&mut context.device.flash, from, placed).expect_done();
+                    command.add_copied(from, placed.at, Carried::Domain(domain));
+                }
+            }
+            suits = Suits::Any;
+        }
+        for _ in 0..group.pads {
+            add_dummy(context, command, domain, Suits::Any);
+        }
+        true
+    }
+
+    /// Programs a page that is made of the pages of the group: their exclusive-or, or the next version of a page of the map.
+    #[cold]
+    fn add_combined(
+        &self,
+        context: &mut Context<'_>,
+        command: &mut Command,
+        domain: u32,
+        cause: Cause,
+        suits: Suits,
+    ) -> bool {
+        let group = self.collections.group(domain);
+        let pages = (0..group.pages().len()).map(|at| self.collections.content(domain, at));
+        let data = pages.fold(Content::EMPTY, |all, page| all ^ page);
+        let Some(placed) = place(context.device, domain, Put::Combined(cause, group), suits) else { return false };
+        add_program(context, command, domain, placed, data);
+        true
+    }
+
+    /// The unit of a domain is erased.
+    pub(in crate::timed) fn erased(&mut self, context: &mut Context<'_>, host: &Host, domain: u32, unit: u32) {
+        context.device.flash.erase(unit);
+        let finished = context.device.ftl.finish(domain, Done::Erased(unit));
+        let Finished::Erased(erasure) = finished else { return };
+        self.schedule.note_collections(context, host, domain);
+        if !self.schedule.is_threshold() && erasure.forward && !context.device.ftl.is_busy(domain) {
+            self.schedule.follow_up(context, host, domain);
+        }
+        count_collection(&mut context.device.recorder.counters, erasure);
+        context.device.after_collection();
+    }
+}
+
+/// Erases the blocks of a unit.
+fn add_erase(context: &Context<'_>, command: &mut Command, domain: u32, unit: u32) {
+    let geometry = context.device.ftl.geometry();
+    for plane in 0..geometry.unit_width {
+        command.add(geometry.ppn(unit, plane), Carried::Domain(domain));
+    }
+}
+
+fn add_dummy(context: &mut Context<'_>, command: &mut Command, domain: u32, suits: Suits) -> bool {
+    let placed = place(context.device, domain, Put::Dummy, suits);
+    if let Some(placed) = placed {
+        add_program(context, command, domain, placed, Content::EMPTY);
+    }
+    placed.is_some()
+}
+
+/// Places a page, if its place suits. A unit is open for it then, whether it does or not.
+#[inline(always)]
+fn place(device: &mut Device, domain: u32, put: Put<'_>, suits: Suits) -> Option<Placed> {
+    let Device { ftl, flash, .. } = device;
+    match suits {
+        Suits::Any => ftl.place(domain, put),
+        Suits::Beside(lead) => ftl.place_if(domain, put, |at| flash.may_share_command(lead, at)),
+        Suits::None => ftl.place_if(domain, put, |_| false),
+    }
+}
+
+/// Programs a page that a domain placed, made of `data`.
+#[inline(always)]
+fn add_program(context: &mut Context<'_>, command: &mut Command, domain: u32, placed: Placed, data: Content) {
+    debug_assert_eq!(command.kind(), OpKind::Program);
+    let content = context.device.content_of(placed, data);
+    context.device.program_placed(placed, content).expect_done();
+    command.add(placed.at, Carried::Domain(domain));
+}

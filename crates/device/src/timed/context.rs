@@ -1,0 +1,15 @@
+//! What every part of the executor works on.
+
+use base::Instant;
+
+use super::queues::Queues;
+use crate::device::Device;
+
+/// The FTL and the array, what waits for a die, and the time.
+pub(super) struct Context<'a> {
+    pub(super) device: &'a mut Device,
+    pub(super) queues: Queues,
+    pub(super) now: Instant,
+    /// The host is done; what remains is collections that were under way, and what is buffered.
+    pub(super) draining: bool,
+}

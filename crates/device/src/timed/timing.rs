@@ -1,0 +1,205 @@
+//! How long things take, and in which line of timers each wait is.
+
+use base::{Duration, Geometry, InStep, OpKind, PageLayout};
+use config::model;
+use ftl::schedule::{Kind, Schedule};
+
+/// Bits of a cell at most, and so types of pages.
+const MAX_BITS: usize = 4;
+
+/// A line of timers: of all events that happen as long after they were set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Line(pub(super) u32);
+
+impl Line {
+    /// The next request of an open loop.
+    pub(super) const ARRIVAL: Line = Line(0);
+    /// The oldest page under correction.
+    pub(super) const CORRECTION: Line = Line(1);
+    /// A channel that somebody came to wait for.
+    pub(super) const CHANNEL: Line = Line(2);
+}
+
+/// A time that something always takes, and the line of those who wait for its end.
+#[derive(Clone, Copy)]
+pub(super) struct Delay {
+    pub(super) time: Duration,
+    pub(super) line: Line,
+}
+
+/// Delays so far, by line.
+struct Lines(Vec<Duration>);
+
+impl Lines {
+    /// Lines that do not belong to a delay.
+    const FIXED: usize = [Line::ARRIVAL, Line::CORRECTION, Line::CHANNEL].len();
+
+    fn count(&self) -> u32 {
+        (Lines::FIXED + self.0.len()) as u32
+    }
+
+    /// A delay in its own line, or in that of an equal one.
+    fn delay(&mut self, time: Duration) -> Delay {
+        let found = self.0.iter().position(|&other| other == time);
+        let line = found.unwrap_or_else(|| {
+            self.0.push(time);
+            self.0.len() - 1
+        });
+        Delay { time, line: Line((Lines::FIXED + line) as u32) }
+    }
+
+    /// By the pages of a command; nothing where commands take no time. Those of the widest commands share a line, which
+    /// need not be in order.
+    fn by_pages(&mut self, most: u32, of_one: Duration) -> Vec<Delay> {
+        let most = if of_one == Duration::ZERO { 0 } else { most };
+        let mut delays = Vec::new();
+        for pages in 1..=most {
+            let line = self.delay(of_one * u64::from(pages.min(LINES_OF_COMMANDS))).line;
+            delays.push(Delay { time: of_one * u64::from(pages), line });
+        }
+        delays
+    }
+}
+
+/// Numbers of pages whose commands have lines of their own.
+const LINES_OF_COMMANDS: u32 = 4;
+
+/// How long things take.
+pub(super) struct Timing {
+    /// By page offset: its page type.
+    types: Vec<u8>,
+    /// By page type.
+    read: [Delay; MAX_BITS],
+    /// By page type.
+    program: [Delay; MAX_BITS],
+    erase: Delay,
+    /// The cycles of a command without data, by its pages less one; empty if they take no time.
+    command: Vec<Delay>,
+    /// The cycles and the data of a program, by its pages less one.
+    data_in: Vec<Delay>,
+    /// The cycles of a copyback, which are those of a read and of a program, likewise.
+    copy_command: Vec<Delay>,
+    /// By page types of source and target, the array's time for a copyback.
+    copy: [[Delay; MAX_BITS]; MAX_BITS],
+    /// A page of a read.
+    data_out: Delay,
+    /// Time that a page takes of the controller's DRAM.
+    pub(super) dram: Duration,
+    /// Time that the correction of a page takes.
+    pub(super) ecc: Duration,
+    /// Time that a page takes of the controller's error correction, which corrects one after the other.
+    pub(super) ecc_page: Duration,
+    /// Where dies wait that have nothing to do.
+    pub(super) idle: Line,
+    lines: u32,
+}
+
+impl Timing {
+    /// The times of pages as the FTL sees them. Channels in step carry their parts of a superpage at the same time;
+    /// planes in step take command cycles and data one after the other, and all go through one DRAM.
+    pub(super) fn new(
+        device: &model::Device,
+        geometry: &Geometry,
+        in_step: InStep,
+        layout: &PageLayout,
+        schedule: &Schedule,
+        has_copybacks: bool,
+    ) -> Timing {
+        let timing = &device.timing;
+        let at_rate = |pages: u32, rate: u64| {
+            let bytes = u128::from(device.page_size) * u128::from(pages);
+            Duration((bytes * 1_000_000_000).div_ceil(u128::from(rate)) as u64)
+        };
+        let transfer = at_rate(in_step.planes, timing.channel_rate);
+        let command = timing.command_overhead * u64::from(in_step.planes);
+        let planes = geometry.planes_per_die;
+        let mut lines = Lines(Vec::new());
+        let mut by_type =
+            |times: &[Duration]| std::array::from_fn(|page_type| lines.delay(times[page_type.min(times.len() - 1)]));
+        let (read, program) = (by_type(&timing.read), by_type(&timing.program));
+        // Every line of timers costs time: those of copybacks are there where there are copybacks.
+        let copy = std::array::from_fn(|from| match has_copybacks {
+            true => {
+                let read = timing.read[from.min(timing.read.len() - 1)];
+                by_type(&timing.program.iter().map(|program| read + *program).collect::<Vec<_>>())
+            }
+            false => program,
+        });
+        Timing {
+            types: (0..device.pages_per_block).map(|page| layout.page_type(page).0).collect(),
+            read,
+            program,
+            copy,
+            erase: lines.delay(timing.erase),
+            command: lines.by_pages(planes, command),
+            data_in: lines.by_pages(planes, command + transfer),
+            copy_command: if has_copybacks { lines.by_pages(planes, command * 2) } else { Vec::new() },
+            data_out: lines.delay(transfer),
+            dram: timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.lanes(), rate)),
+            ecc: timing.ecc_latency,
+            ecc_page: timing.ecc_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.lanes(), rate)),
+            idle: match schedule.kind {
+                Kind::Background { idle } => lines.delay(idle).line,
+                _ => lines.delay(timing.erase).line,
+            },
+            lines: lines.count(),
+        }
+    }
+
+    /// Lines of timers.
+    pub(super) fn lines(&self) -> u32 {
+        self.lines
+    }
+
+    /// Whether a command without data needs the channel at all.
+    #[inline]
+    pub(super) fn has_command_cycles(&self) -> bool {
+        !self.command.is_empty()
+    }
+
+    /// The cycles of a command for so many pages, without data.
+    #[inline]
+    pub(super) fn command(&self, pages: usize) -> Delay {
+        self.command[pages - 1]
+    }
+
+    /// The cycles and the data of a program of so many pages.
+    #[inline]
+    pub(super) fn data_in(&self, pages: usize) -> Delay {
+        self.data_in[pages - 1]
+    }
+
+    /// The cycles of a copyback of so many pages.
+    #[inline]
+    pub(super) fn copy_command(&self, pages: usize) -> Delay {
+        self.copy_command[pages - 1]
+    }
+
+    /// The data of one page of a read.
+    #[inline]
+    pub(super) fn data_out(&self) -> Delay {
+        self.data_out
+    }
+
+    /// What the array does with a page of that offset in its block.
+    #[inline]
+    pub(super) fn array(&self, kind: OpKind, page_offset: impl FnOnce() -> u32) -> Delay {
+        let delays = match kind {
+            OpKind::Read => &self.read,
+            OpKind::Program => &self.program,
+            OpKind::Erase => return self.erase,
+        };
+        delays[self.page_type(page_offset())]
+    }
+
+    /// What the array does to copy a page between such offsets of two blocks.
+    #[inline]
+    pub(super) fn array_of_copyback(&self, from: u32, to: u32) -> Delay {
+        self.copy[self.page_type(from)][self.page_type(to)]
+    }
+
+    #[inline]
+    fn page_type(&self, page_offset: u32) -> usize {
+        usize::from(self.types[page_offset as usize]) % MAX_BITS
+    }
+}

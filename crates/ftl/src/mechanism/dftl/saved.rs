@@ -1,0 +1,163 @@
+//! What a device state holds of a map in flash: which entries are cached, in order of use, and which of them are newer than
+//! their translation page.
+//!
+//! A state is saved between operations, so nothing is wanted, in hand or parked. The translation pages themselves are
+//! logical pages, which the kernel saves.
+
+use base::Lpn;
+
+use super::cache::NONE;
+use super::{Dftl, Due};
+use crate::kernel::Kernel;
+use crate::victim::UnitState;
+
+/// Bytes of what a state holds of so many cached entries, and of so many domains.
+pub(crate) fn bytes(entries: u64, domains: u64) -> u64 {
+    entries * 8 + domains * 28
+}
+
+impl Dftl {
+    /// What a device state holds besides the maps.
+    pub(super) fn words(&self) -> Vec<u32> {
+        let mut words = Vec::new();
+        for (domain, instance) in (0..).zip(&self.instances) {
+            debug_assert!(instance.task.is_none() && instance.parked.is_none(), "saved between operations only");
+            let trimmed: Vec<u32> =
+                instance.trimmed.iter().copied().filter(|&page| self.due[page as usize].trimmed).collect();
+            words.extend([self.cache.order(domain).len, trimmed.len() as u32, instance.heard]);
+            words.extend([instance.heard_at, instance.levelled].into_iter().flat_map(halves));
+            let mut at = self.cache.order(domain).oldest;
+            while at != NONE {
+                let entry = self.cache.entry(at);
+                words.extend([entry.lpn, u32::from(entry.is_dirty)]);
+                at = self.cache.newer(at);
+            }
+            words.extend(trimmed);
+        }
+        words
+    }
+
+    /// Takes over what a device state holds, once the maps are there.
+    ///
+    /// # Errors
+    /// What is no such state.
+    ///
+    /// # Panics
+    /// If anything is cached here already.
+    pub(super) fn adopt_words(&mut self, kernel: &Kernel, words: &mut impl Iterator<Item = u32>) -> Result<(), String> {
+        assert!((0..self.domains.divisor()).all(|domain| self.cache.order(domain).len == 0), "a state comes first");
+        for domain in 0..self.domains.divisor() {
+            self.adopt_domain(domain, words).ok_or("the cached mapping table")?;
+            self.adopt_translation_pages(kernel, domain)?;
+        }
+        if let Some(contents) = &mut self.in_flash {
+            // A dirty entry is newer than that; it is not looked at before it is written back.
+            contents.iter_mut().zip(0..).for_each(|(said, lpn)| *said = kernel.lookup(Lpn(lpn)));
+        }
+        Ok(())
+    }
+
+    fn adopt_domain(&mut self, domain: u32, words: &mut impl Iterator<Item = u32>) -> Option<()> {
+        let [entries, trimmed, heard] = [words.next()?, words.next()?, words.next()?];
+        let mut wide = || Some(u64::from(words.next()?) << 32 | u64::from(words.next()?));
+        let (heard_at, levelled) = (wide()?, wide()?);
+        for _ in 0..entries {
+            let (lpn, dirty) = (Lpn(words.next()?), words.next()?);
+            let is_own = lpn.0 < self.user_pages && self.owner_of(lpn) == domain && !self.cache.holds(lpn.0);
+            if !is_own || dirty > 1 || self.cache.is_full(domain) {
+                return None;
+            }
+            self.cache.insert(domain, lpn.0);
+            if dirty == 1 {
+                self.cache.make_dirty(self.cache.slot(lpn.0), self.page_of(lpn));
+            }
+        }
+        for _ in 0..trimmed {
+            let page = words.next().filter(|page| page / self.pages == domain)?;
+            self.due[page as usize] = Due { moved: false, trimmed: true };
+            self.instances[domain as usize].trimmed.push(page);
+        }
+        let instance = &mut self.instances[domain as usize];
+        (instance.heard, instance.heard_at, instance.levelled) = (heard, heard_at, levelled);
+        Some(())
+    }
+
+    /// Counts the translation pages that were never written, and finds the closed units of the others.
+    fn adopt_translation_pages(&mut self, kernel: &Kernel, domain: u32) -> Result<(), String> {
+        let geometry = kernel.geometry();
+        let mut unwritten = self.pages;
+        for page in domain * self.pages..(domain + 1) * self.pages {
+            let Some(at) = kernel.lookup(self.lpn_of(page)) else { continue };
+            if geometry.domain_of_unit(geometry.unit_of(at)) != domain {
+                return Err(format!("translation page {page} of another plane"));
+            }
+            unwritten -= 1;
+        }
+        let closed = kernel.scan(domain).in_state(UnitState::Closed).filter(|&unit| kernel.holds_map(unit));
+        let instance = &mut self.instances[domain as usize];
+        instance.unwritten = unwritten;
+        instance.closed.extend(closed);
+        Ok(())
+    }
+}
+
+fn halves(word: u64) -> [u32; 2] {
+    [(word >> 32) as u32, word as u32]
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Dimensions, Geometry, Selection};
+
+    use super::*;
+    use crate::allocation::{Allocation, SEAM};
+
+    /// A cache of three entries in each of two planes.
+    fn dftl() -> Dftl {
+        let geometry = Geometry::new(Dimensions {
+            planes_per_die: 2,
+            blocks_per_plane: 8,
+            pages_per_block: 8,
+            page_size: 16,
+            ..Dimensions::ONE_PAGE
+        });
+        let selection = Selection::default_of(SEAM.find("PCWD").unwrap());
+        Dftl::new(&geometry, 42, 48, &Allocation::build(&selection, &geometry)).unwrap()
+    }
+
+    #[test]
+    fn a_cache_is_saved_in_order_of_use() {
+        let mut saved = dftl();
+        for lpn in [4, 1, 2, 0] {
+            saved.cache.insert(saved.owner_of(Lpn(lpn)), lpn);
+        }
+        saved.cache.make_dirty(saved.cache.slot(2), saved.page_of(Lpn(2)));
+        saved.instances[1].levelled = 1 << 40;
+        let words = saved.words();
+        let mut other = dftl();
+        let mut rest = words.iter().copied();
+        for domain in 0..2 {
+            other.adopt_domain(domain, &mut rest).unwrap();
+        }
+        assert_eq!((other.words(), rest.next()), (words, None));
+        assert!(other.cache.entry(other.cache.slot(2)).is_dirty);
+    }
+
+    #[test]
+    fn what_cannot_be_cached_is_refused() {
+        let domain = |entries: &[[u32; 2]], trimmed: &[u32]| {
+            let mut words = vec![entries.len() as u32, trimmed.len() as u32, 0, 0, 0, 0, 0];
+            words.extend(entries.concat());
+            words.extend(trimmed);
+            dftl().adopt_domain(0, &mut words.into_iter())
+        };
+        assert!(domain(&[[0, 0], [2, 1]], &[1]).is_some());
+        assert!(domain(&[[1, 0]], &[]).is_none(), "an entry of the other plane");
+        assert!(domain(&[[42, 0]], &[]).is_none(), "a page that does not exist");
+        assert!(domain(&[[0, 0], [0, 0]], &[]).is_none(), "an entry twice");
+        assert!(domain(&[[0, 2]], &[]).is_none(), "neither clean nor dirty");
+        assert!(domain(&[[0, 0], [2, 0], [4, 0], [6, 0]], &[]).is_none(), "more than the cache holds");
+        assert!(domain(&[], &[200]).is_none(), "a translation page that does not exist");
+        assert!(dftl().adopt_domain(0, &mut [3, 0, 0].into_iter()).is_none(), "too short");
+    }
+}

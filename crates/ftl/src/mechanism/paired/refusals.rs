@@ -1,0 +1,84 @@
+//! Which protections of paired pages a device can have.
+
+use base::Cell;
+
+use super::keeps_track;
+use crate::mechanism::Plan;
+use crate::refusals::{Refusal, Setup};
+
+/// Refuses what cannot work together, with the reason.
+pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
+    let scheme = setup.policies.paired_page.name;
+    if scheme == "none" {
+        return Ok(());
+    }
+    let refuse = |message: String, help: &str| {
+        Err(Refusal { key: "ftl.paired_page", message: format!("`{scheme}` {message}"), help: help.into() })
+    };
+    if setup.policies.cell == Cell::Slc {
+        return refuse(
+            "protects pages that share cells, and with `cell = \"slc\"` none do".into(),
+            "use `paired_page = \"none\"`, or a device of `mlc`, `tlc` or `qlc` cells",
+        );
+    }
+    if !keeps_track(scheme) {
+        return Ok(());
+    }
+    let free = setup.free_blocks();
+    let (bits, wordlines) = (setup.policies.cell.bits(), setup.geometry.pages_per_block / setup.policies.cell.bits());
+    if wordlines < bits {
+        return refuse(
+            format!("backs up as many as {} pages at once, and a block has {wordlines} LSB pages", bits - 1),
+            "give a block more pages",
+        );
+    }
+    match scheme {
+        "parity-backup" if setup.policies.cell != Cell::Mlc => refuse(
+            "pairs the LSB pages of cells of two bits".into(),
+            "set `device.cell = \"mlc\"`, or use `lsb-backup`",
+        ),
+        "slc-buffer" if setup.policies.separation.name == "host-gc" => {
+            refuse("separates host writes from copies by itself".into(), "set `separation = \"none\"`")
+        }
+        "slc-buffer" if free < 2 => refuse(
+            "merges its buffer while a plane has as few as `free_blocks` free blocks, and needs two".into(),
+            "set `free_blocks` of `ftl.gc_schedule` to 2 or more",
+        ),
+        "gcmix" | "gcmix-adaptive" => check_mixing(setup, scheme),
+        _ => Ok(()),
+    }
+}
+
+fn check_mixing(setup: &Setup<'_>, scheme: &str) -> Result<(), Refusal> {
+    let selection = setup.policies.paired_page;
+    let reserve = Plan::new(setup.policies, setup.geometry).reserve();
+    let (low, high) = (reserve + selection.integer("low"), selection.integer("high"));
+    let refuse = |key: &'static str, message: String, help: String| Err(Refusal { key, message, help });
+    if high <= low {
+        return refuse(
+            "ftl.paired_page",
+            format!("mixing begins at {low} free blocks and would be suspended at {high} already"),
+            format!("set `paired_page.{scheme}.high` above {low}"),
+        );
+    }
+    if scheme == "gcmix" {
+        return Ok(());
+    }
+    if setup.policies.separation.name != "dac" {
+        return refuse(
+            "ftl.paired_page",
+            "`gcmix-adaptive` takes the workload's locality from the regions of data clustering".into(),
+            "set `separation = \"dac\"`, or use `gcmix`".into(),
+        );
+    }
+    if setup.stands_still {
+        return refuse(
+            "workload.interval",
+            "`gcmix-adaptive` takes the locality every simulated second, and under `count` time is that of the arrivals, \
+             which all come at once"
+                .into(),
+            "set `workload.interval`, for instance to \"10ms\"".into(),
+        );
+    }
+    Ok(())
+}

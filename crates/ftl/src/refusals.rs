@@ -1,0 +1,70 @@
+//! What cannot be combined, or needs another device: each mapping and mechanism says its own, behind one call.
+
+use base::Geometry;
+
+use crate::mechanism::{dftl, migration, paired, separation};
+use crate::{Policies, fast};
+
+/// A setting that is well-formed but that no device can have.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The key to point at.
+    pub key: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What would be right.
+    pub help: String,
+}
+
+/// What is chosen, as far as the FTL has a say in it.
+pub struct Setup<'a> {
+    /// The policies.
+    pub policies: &'a Policies<'a>,
+    /// The device's shape.
+    pub geometry: &'a Geometry,
+    /// Logical pages of the host.
+    pub user_pages: u64,
+    /// Whether the device comes from a saved state.
+    pub from_state: bool,
+    /// Whether no simulated time passes during the run.
+    pub stands_still: bool,
+    /// Whether the FTL is told how full a write buffer is.
+    pub hears_of_buffer: bool,
+    /// How a size is printed for people.
+    pub print_size: fn(u64) -> String,
+}
+
+impl Setup<'_> {
+    /// Units that are held free by choice.
+    pub(crate) fn free_blocks(&self) -> u32 {
+        self.policies.gc_schedule.integer("free_blocks")
+    }
+
+    /// Whether pages lie where a formula of the LPN does not say.
+    pub(crate) fn is_dynamic(&self) -> bool {
+        crate::allocation::is_dynamic(self.policies.allocation.name)
+    }
+}
+
+/// Refuses what cannot work, with the reason.
+///
+/// # Errors
+/// The first such reason.
+pub fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
+    separation::check(setup)?;
+    paired::check(setup)?;
+    migration::check(setup)?;
+    fast::check(setup)?;
+    dftl::check(setup)
+}
+
+/// What a domain holds besides user data and free blocks, for the text about user spaces that are too large.
+pub fn besides_in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
+    if policies.is_hybrid() {
+        fast::in_words(policies)
+    } else if policies.has_map() {
+        dftl::in_words(geometry, policies)
+    } else {
+        migration::in_words(geometry, policies)
+    }
+}

@@ -1,0 +1,52 @@
+//! What a scan of the array finds, and what it tells of pages.
+
+use base::{Lpn, Ppn};
+
+use crate::ops::Source;
+
+/// What is found in a slot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Slot {
+    /// Not programmed since the last erase.
+    Empty,
+    /// Programmed, and not readable.
+    Lost,
+    /// A page with this spare area.
+    Holds(u128),
+}
+
+/// What is found in a unit.
+#[derive(Clone, Debug)]
+pub struct Scanned {
+    /// Whether its erase was interrupted.
+    pub torn: bool,
+    /// Whether only its LSB pages are used.
+    pub lsb_only: bool,
+    /// How often it was erased.
+    pub erases: u32,
+    /// What its slots hold, in order.
+    pub slots: Vec<Slot>,
+}
+
+/// A page whose newest data are left as a backup only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Rescue {
+    /// The page.
+    pub(crate) lpn: Lpn,
+    /// Its backup, or a parity page and the page beside it.
+    pub(crate) sources: Vec<Ppn>,
+    pub(crate) write: u64,
+    pub(crate) region: u8,
+    pub(crate) stream: u8,
+}
+
+impl Rescue {
+    /// Where its data come from.
+    pub(crate) fn source(&self) -> Source {
+        match self.sources[..] {
+            [backup] => Source::Page(backup),
+            [parity, other] => Source::Parity(parity, other),
+            _ => unreachable!("a page is brought back from one page or from two"),
+        }
+    }
+}
