@@ -91,9 +91,12 @@ fn paired_page(config: &Config) -> (String, String) {
     ("ftl.paired_page".into(), value)
 }
 
-/// The migration, as far as it decides how blocks are filled: quotas by block have one active block each.
+/// The migration, as far as it decides how blocks are filled: quotas by block have one active block each, and counts are kept
+/// in the blocks.
 fn migration(config: &Config) -> (String, String) {
-    let value = match ftl::migration::quota_classes(&policies(config)) {
+    let policies = policies(config);
+    let value = match ftl::migration::quota_classes(&policies) {
+        _ if ftl::migration::has_metadata(&policies) => "counts in flash".into(),
         0 => "no quotas by block".into(),
         quotas => format!("{quotas} quotas by block"),
     };
@@ -205,6 +208,8 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies(config))) as usize,
         of_mechanisms: ftl::bytes_of_state(&geometry, user_pages, &policies(config)) / 4,
         streams: ftl::streams(&geometry, &policies(config)),
+        // Where counts follow the host's last page, room is made before its next one.
+        least_spare: if ftl::migration::has_metadata(&policies(config)) { 1 } else { 2 },
         pages: PageLayout::new(config.device.cell, config.device.program_order, geometry.pages_per_block),
         stamps: device.flash.nand().stamps().len(),
         spares: device.flash.nand().spares().len(),
@@ -248,6 +253,8 @@ struct Shape {
     /// The most words that mechanisms have of their own.
     of_mechanisms: u64,
     streams: usize,
+    /// Units of a domain, at least, that are free or that the first stream fills.
+    least_spare: u32,
     /// Of a block.
     pages: PageLayout,
     stamps: usize,
@@ -402,7 +409,10 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
     });
     let reached = |&count: &u32| count < u32::MAX / 2;
     let counts = saved.closed_at.iter().chain(saved.erases.iter()).all(reached);
-    alike && counts && blocks.iter().all(|block| reached(&block.reads)) && spare.iter().all(|&units| units >= 2)
+    alike
+        && counts
+        && blocks.iter().all(|block| reached(&block.reads))
+        && spare.iter().all(|&units| units >= shape.least_spare)
 }
 
 /// Whether just the blocks of units that use their LSB pages only are marked as such, from their first page on.

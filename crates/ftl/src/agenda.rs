@@ -123,6 +123,14 @@ impl<M: Mechanisms> Page<M> {
     pub(crate) fn pending(&mut self, domain: u32, group: &mut Group) -> Option<Step> {
         match self.mechanisms.pending(&mut self.kernel, domain, false, group) {
             Pending::None => None,
+            Pending::Act(Op::Pad) => {
+                let stream = group.stream;
+                let first = self.before_row(domain, usize::from(stream), group);
+                Some(first.unwrap_or_else(|| {
+                    group.stream = stream;
+                    Step::new(Op::Pad, Cause::Mapping)
+                }))
+            }
             Pending::Act(op) => Some(self.guarded(domain, op, group)),
             Pending::Room => {
                 if self.make_room(domain, self.kernel.streams().of_map()) {

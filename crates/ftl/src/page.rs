@@ -393,6 +393,10 @@ impl<M: Mechanisms> Page<M> {
         let place = self.kernel.place_dummy(domain, stream);
         if let Some(unit) = place.filled {
             self.mechanisms.filled(&self.kernel, domain, unit);
+            if self.waiting[domain as usize] == Some(stream as u8) {
+                // The host page that waits was to go there: room is made for it anew.
+                self.waiting[domain as usize] = None;
+            }
         }
         self.mechanisms.padded(&self.kernel, domain, place.at);
         let tag = self.kernel.tag(Kind::Dummy, || 0, place.at);
@@ -665,7 +669,13 @@ impl<M: Mechanisms> Page<M> {
                     }
                     self.finish(domain, Done::Committed);
                 }
-                Op::Pad => self.fill_up(domain, cause, array),
+                Op::Pad => {
+                    self.fill_up(domain, cause, array);
+                    if !self.is_busy(domain) {
+                        // As with time, where nobody asks a domain that has nothing to do.
+                        return;
+                    }
+                }
                 Op::Read => {
                     array.read(cause, group.pages()[0]);
                     self.finish(domain, Done::Read);

@@ -53,9 +53,9 @@ impl Setup<'_> {
 pub fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
     separation::check(setup)?;
     paired::check(setup)?;
-    migration::check(setup)?;
     fast::check(setup)?;
-    dftl::check(setup)
+    dftl::check(setup)?;
+    migration::check(setup)
 }
 
 /// What a domain holds besides user data and free blocks, for the text about user spaces that are too large.

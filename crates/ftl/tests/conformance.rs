@@ -488,6 +488,7 @@ fn every_way_of_migration() {
     let ways = [
         ("copyback", &[][..]),
         ("fastgc", &[]),
+        ("fastgc", &[("metadata", ParamValue::Flag(true))]),
         ("rcpb", &[("quota", Word("block")), ("aware", Word("quality"))]),
         ("rcpb", &[("quota", Word("block")), ("aware", Word("worst"))]),
         ("rcpb", &[("quota", Word("page")), ("aware", Word("quality"))]),

@@ -264,8 +264,10 @@ fn random_wear(seed: u64, config: &mut Config) {
     config.device.wear.pe_cycles = random.below_u32(5500);
     let spread = &base::wear::QUALITIES[random.below(2) as usize];
     config.device.wear.quality = Selection::default_of(spread);
-    if config.ftl.get("migration").name == "copyback" {
-        config.device.wear.copyback = forgiving();
+    match config.ftl.get("migration").name {
+        "copyback" => config.device.wear.copyback = forgiving(),
+        "fastgc" => choose(&mut config.ftl, "migration", "fastgc", &[("metadata", (random.below(2) == 0).into())]),
+        _ => {}
     }
 }
 

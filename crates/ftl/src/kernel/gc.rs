@@ -111,10 +111,15 @@ impl Kernel {
                 .filter(|&unit| self.units[unit as usize].state == UnitState::Closed)
                 .min_by_key(|&unit| self.units[unit as usize].valid)?
         };
-        let full = u32::from(self.units[unit as usize].valid) == self.geometry.unit_slots();
+        let full = self.gain_of(unit) == 0;
         let fruitless = &mut self.domains[domain as usize].fruitless;
         *fruitless = if full { *fruitless + 1 } else { 0 };
         Some(unit)
+    }
+
+    /// Slots for data that the collection of a unit gains.
+    pub(crate) fn gain_of(&self, unit: u32) -> u32 {
+        self.budget.slots.saturating_sub(self.valid_of(unit))
     }
 
     /// The next victims are the emptiest units, whatever the policy says: space may be short.
@@ -136,7 +141,7 @@ impl Kernel {
             other => panic!("only closed units are collected, and unit {unit} is {other:?}"),
         }
         state.state = UnitState::Collecting;
-        let gain = self.geometry.unit_slots() - u32::from(state.valid);
+        let gain = self.gain_of(unit);
         let is_map = self.streams.is_map(usize::from(self.filled_by[unit as usize]));
         let cause = if is_map && why.cause() == Cause::Gc { Cause::Mapping } else { why.cause() };
         self.reverse.prefetch(self.geometry.ppn(unit, 0).index());

@@ -87,10 +87,15 @@ impl Mechanism for All {
     fn is_pending(&self, domain: u32) -> bool {
         self.dftl.as_ref().is_some_and(|it| it.is_pending(domain))
             || self.paired.as_ref().is_some_and(|it| it.is_pending(domain))
+            || self.migration.as_ref().is_some_and(|it| it.is_pending(domain))
     }
 
     fn is_cramped(&self, kernel: &Kernel, domain: u32) -> bool {
         self.paired.as_ref().is_some_and(|it| it.is_cramped(kernel, domain))
+    }
+
+    fn goes_on(&self, domain: u32) -> bool {
+        self.migration.as_ref().is_some_and(|it| it.goes_on(domain))
     }
 
     fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<u32> {
@@ -203,9 +208,10 @@ impl Mechanism for All {
     }
 
     fn pending(&mut self, kernel: &mut Kernel, domain: u32, has_room: bool, group: &mut Group) -> Pending {
-        match &mut self.dftl {
-            Some(it) => it.pending(kernel, domain, has_room, group),
-            None => Pending::None,
+        let of_map = self.dftl.as_mut().map_or(Pending::None, |it| it.pending(kernel, domain, has_room, group));
+        match (of_map, &mut self.migration) {
+            (Pending::None, Some(it)) => it.pending(kernel, domain, has_room, group),
+            _ => of_map,
         }
     }
 

@@ -146,6 +146,11 @@ pub(crate) trait Mechanism {
         false
     }
 
+    /// Whether something belongs to the pages that a domain placed last, before which its collection is not suspended.
+    fn goes_on(&self, domain: u32) -> bool {
+        false
+    }
+
     /// A unit in the mechanism's hands that can be erased.
     fn erasable(&self, kernel: &Kernel, domain: u32) -> Option<u32> {
         None

@@ -6,20 +6,22 @@
 //! restores. The quota is known by page, or by block: then it is that of the stream which filled the block, and a copyback goes
 //! to the stream of the quota that is left. A quota that is not known, as after a restart, is zero.
 
+mod metadata;
 mod quota;
 mod refusals;
 mod selector;
 
 use std::sync::Arc;
 
-use base::{Choice, ECC_LIMIT, Geometry, Instant, Lpn, Param, ParamKind, Seam, Wear};
+use base::{Choice, ECC_LIMIT, Geometry, Instant, Lpn, Param, ParamKind, Ppn, Seam, Wear};
 
-use super::{Mechanism, Origin, Placing};
+use super::{Mechanism, Origin, Pending, Placing};
 use crate::group::Group;
 use crate::kernel::{Axis, Job, Kernel, Needs, Why};
-use crate::ops::How;
+use crate::ops::{How, Op};
 use crate::victim::UnitState;
 use crate::{Figures, Policies};
+use metadata::Metadata;
 use quota::Classes;
 pub(crate) use refusals::{check, in_words};
 use selector::Selector;
@@ -46,7 +48,11 @@ pub static SEAM: Seam = Seam {
             name: "fastgc",
             doc: "By copyback while the count of its copybacks allows it, by the worst blocks' threshold; off the chip \
                   otherwise (FastGC).",
-            params: &[],
+            params: &[Param {
+                name: "metadata",
+                kind: ParamKind::Flag { default: false },
+                doc: "Whether the counts are kept in flash too: the last page of each block holds those of the others.",
+            }],
         },
         Choice {
             name: "rcpb",
@@ -101,6 +107,8 @@ pub(crate) struct Migration {
     /// Whether the quality of blocks is taken into account.
     is_aware: bool,
     selector: Option<Selector>,
+    /// Counts in flash, if they are kept there.
+    metadata: Option<Metadata>,
     /// Pages moved by copyback, and through the controller.
     moved: [u64; 2],
 }
@@ -108,6 +116,11 @@ pub(crate) struct Migration {
 /// Whether quotas are kept by block.
 fn is_by_block(policies: &Policies<'_>) -> bool {
     policies.migration.name == "rcpb" && policies.migration.word("quota") == "block"
+}
+
+/// Whether counts are kept in flash.
+pub fn has_metadata(policies: &Policies<'_>) -> bool {
+    policies.migration.name == "fastgc" && policies.migration.flag("metadata")
 }
 
 /// Whether the quality of blocks is taken into account.
@@ -155,7 +168,8 @@ impl Migration {
         };
         let selects = policies.migration.name == "rcpb" && policies.migration.flag("selector");
         let selector = selects.then(|| Selector::new(policies.block_write, policies.migration.number("fill")));
-        Some(Migration { wear, quotas, is_aware: is_aware(policies), selector, moved: [0; 2] })
+        let metadata = has_metadata(policies).then(|| Metadata::new(kernel.geometry().domains()));
+        Some(Migration { wear, quotas, is_aware: is_aware(policies), selector, metadata, moved: [0; 2] })
     }
 
     /// Whether it looks at the write buffer.
@@ -222,8 +236,18 @@ impl Migration {
         }
     }
 
+    /// The stream that fills a unit stands elsewhere.
+    fn note_frontier(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+        if let Some(metadata) = &mut self.metadata {
+            metadata.note(kernel, domain, kernel.stream_of(unit));
+        }
+    }
+
     /// All that was filled before is unknown.
     fn forget(&mut self, kernel: &Kernel) {
+        if let Some(metadata) = &mut self.metadata {
+            metadata.note_all(kernel);
+        }
         match &mut self.quotas {
             Quotas::None => {}
             Quotas::ByPage(left) => left.fill(0),
@@ -252,9 +276,41 @@ fn stays_in_planes(kernel: &Kernel, domain: u32, stream: usize, group: &Group) -
 }
 
 impl Mechanism for Migration {
-    fn needs(policies: &Policies<'_>, _: &Geometry) -> Needs {
+    fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Needs {
         let classes = classes(policies).map_or(1, |classes| classes.count());
-        Needs { axis: Axis { classes, by_victim: classes > 1, ..Axis::ONE }, ..Needs::NONE }
+        let axis = Axis { classes, by_victim: classes > 1, ..Axis::ONE };
+        if has_metadata(policies) {
+            let without_data = metadata::pages_of_unit(geometry.unit_width);
+            return Needs { axis, without_data, on_demand: true, ..Needs::NONE };
+        }
+        Needs { axis, ..Needs::NONE }
+    }
+
+    #[inline]
+    fn is_pending(&self, domain: u32) -> bool {
+        self.metadata.as_ref().is_some_and(|metadata| metadata.is_due(domain))
+    }
+
+    fn goes_on(&self, domain: u32) -> bool {
+        self.is_pending(domain)
+    }
+
+    fn pending(&mut self, _: &mut Kernel, domain: u32, _: bool, group: &mut Group) -> Pending {
+        match self.metadata.as_ref().and_then(|metadata| metadata.next(domain)) {
+            Some(stream) => {
+                group.stream = stream as u8;
+                Pending::Act(Op::Pad)
+            }
+            None => Pending::None,
+        }
+    }
+
+    fn padded(&mut self, kernel: &Kernel, domain: u32, at: Ppn) {
+        self.note_frontier(kernel, domain, kernel.geometry().unit_of(at));
+    }
+
+    fn sealed(&mut self, kernel: &Kernel, domain: u32, unit: u32) {
+        self.note_frontier(kernel, domain, unit);
     }
 
     /// Pages of the map move off the chip: they are of no stream of data. So does what is filled up with dummy pages, which
@@ -280,6 +336,7 @@ impl Mechanism for Migration {
     }
 
     fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
+        self.note_frontier(kernel, page.domain, kernel.geometry().unit_of(page.at));
         if page.lpn.0 >= kernel.user_pages() {
             return;
         }
@@ -319,5 +376,121 @@ impl Mechanism for Migration {
 
     fn reopen(&mut self, kernel: &mut Kernel) {
         self.forget(kernel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Cell, CopybackTable, Dimensions, ParamValue, Quality};
+    use engine::Stream;
+
+    use super::*;
+    use crate::sample;
+
+    const BLOCKS: u32 = 24;
+    const PAGES: u32 = 8;
+    /// Of the best, the median and the worst blocks.
+    const THRESHOLDS: [u32; 3] = [3, 2, 1];
+    /// Their least common multiple.
+    const FULL: u32 = 6;
+
+    /// A plane of blocks of a single page, so that a page has a block to itself wherever it goes, and how its pages move.
+    struct Plane {
+        kernel: Kernel,
+        migration: Migration,
+        /// By block: its threshold.
+        thresholds: Vec<u32>,
+    }
+
+    impl Plane {
+        fn new(quota: &'static str, random: &mut Stream) -> Plane {
+            let geometry = Geometry::new(Dimensions { blocks_per_plane: BLOCKS, ..Dimensions::ONE_PAGE });
+            let kinds: Vec<usize> = (0..BLOCKS).map(|_| random.below(3) as usize).collect();
+            let row = |kind: usize| vec![THRESHOLDS[kind]];
+            let mut policies =
+                sample::policies(&[("migration", "rcpb", &[("quota", ParamValue::Word(quota))])], Cell::Slc);
+            policies.wear = Some(Arc::new(Wear {
+                pe_cycles: 0,
+                table: CopybackTable { bands: vec![1_000_000], best: row(0), median: row(1), worst: row(2) },
+                qualities: kinds.iter().map(|&kind| [Quality::BEST, Quality::MEDIAN, Quality::WORST][kind]).collect(),
+            }));
+            let (kernel, _) = sample::kernel(geometry, u64::from(PAGES), &policies);
+            let migration = Migration::build(&kernel, &policies).expect("pages move by copyback");
+            Plane { kernel, migration, thresholds: kinds.iter().map(|&kind| THRESHOLDS[kind]).collect() }
+        }
+
+        fn told(&mut self, lpn: Lpn, at: Ppn, origin: Origin) {
+            self.migration.placed(&mut self.kernel, &Placing { domain: 0, lpn, at, origin });
+        }
+
+        fn erase(&mut self, unit: u32) {
+            self.kernel.free_unit(0, unit);
+            self.migration.erased(&mut self.kernel, 0, unit, Some(Why::Room));
+        }
+
+        fn write(&mut self, lpn: Lpn) {
+            let old = self.kernel.lookup(lpn);
+            if let Some(old) = old {
+                self.kernel.invalidate(old);
+                let unit = self.kernel.geometry().unit_of(old);
+                self.kernel.take_victim(0, unit, Why::Room);
+                self.erase(unit);
+            }
+            let at = self.kernel.place_new(0, 0, lpn, true).at;
+            self.told(lpn, at, Origin::Host { was_mapped: old.is_some() });
+        }
+
+        /// Collects the block that a page is in. Returns which way it moved, and the threshold of the block.
+        fn collect(&mut self, lpn: Lpn) -> (How, u32) {
+            let from = self.kernel.lookup(lpn).expect("a page that was written");
+            let unit = self.kernel.geometry().unit_of(from);
+            self.kernel.begin(0, unit, Why::Room);
+            let stream = self.kernel.streams().at([0, 0, self.migration.quota_class(&self.kernel, lpn)]);
+            let mut group = Group::EMPTY;
+            group.push(from);
+            let how = self.migration.how(&self.kernel, 0, stream, &group);
+            self.kernel.detach(unit, from);
+            let at = self.kernel.place(0, stream, lpn).at;
+            self.told(lpn, at, Origin::Copy(from, how));
+            self.kernel.take_job(0);
+            self.erase(unit);
+            (how, self.thresholds[unit as usize])
+        }
+    }
+
+    /// Figure 4, over chains of any blocks: a copyback from a block of threshold CT takes a CTth of the full quota; where that
+    /// is not left, the page goes through the controller and has the full quota again. By block (Figure 5) what is left is
+    /// that of an active block: 1 of 6 allows no copyback, as 0 does.
+    #[test]
+    fn a_quota_goes_down_by_what_each_block_takes() {
+        for quota in ["page", "block"] {
+            let mut random = Stream::new(1, quota);
+            for chain in 0..40 {
+                let mut plane = Plane::new(quota, &mut random);
+                let mut left = [FULL; PAGES as usize];
+                (0..PAGES).for_each(|lpn| plane.write(Lpn(lpn)));
+                let mut ways = [0, 0];
+                for _ in 0..200 {
+                    let lpn = random.below_u32(PAGES);
+                    let left = &mut left[lpn as usize];
+                    if random.below(8) == 0 {
+                        plane.write(Lpn(lpn));
+                        *left = FULL;
+                        continue;
+                    }
+                    let before = *left;
+                    let (how, threshold) = plane.collect(Lpn(lpn));
+                    let expected = before.checked_sub(FULL / threshold);
+                    *left = expected.unwrap_or(FULL);
+                    assert_eq!(
+                        how == How::Copyback,
+                        expected.is_some(),
+                        "{quota}, chain {chain}: {before} of {FULL} before a block of {threshold}"
+                    );
+                    ways[usize::from(how == How::Copyback)] += 1;
+                }
+                assert!(ways.iter().all(|&times| times > 20), "{ways:?}");
+            }
+        }
     }
 }

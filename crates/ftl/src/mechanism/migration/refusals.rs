@@ -2,7 +2,7 @@
 
 use base::Geometry;
 
-use super::is_by_block;
+use super::{has_metadata, is_by_block};
 use crate::Policies;
 use crate::kernel::MAX_STREAMS;
 use crate::mechanism::Plan;
@@ -42,8 +42,11 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What active blocks of quotas take of a domain besides user data and free blocks.
+/// What counts and active blocks of quotas take of a domain besides user data and free blocks.
 pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
+    if has_metadata(policies) {
+        return " and a page of each block for counts".into();
+    }
     if !is_by_block(policies) {
         return String::new();
     }

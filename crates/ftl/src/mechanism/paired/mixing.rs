@@ -14,12 +14,12 @@ pub(super) fn can_empty_any_victim(kernel: &Kernel, domain: u32) -> bool {
     if !kernel.streams().split_victims() {
         return true;
     }
-    let (free, slots) = (kernel.free(domain), kernel.geometry().unit_slots());
+    let (free, slots) = (kernel.free(domain), kernel.budget().slots);
     kernel.streams().sets().all(|set| {
         let (mut streams, mut open) = (0, 0);
         for stream in set {
             streams += 1;
-            open += kernel.frontier(domain, stream).map_or(0, |frontier| slots - frontier.slot);
+            open += kernel.frontier(domain, stream).map_or(0, |frontier| slots.saturating_sub(frontier.slot));
         }
         free > streams || free * slots + open > streams * slots + kernel.wordlines().most_open()
     })
