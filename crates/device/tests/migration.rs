@@ -16,8 +16,9 @@ use serde_json::Value;
 type Params<'a> = &'a [(&'a str, ParamValue)];
 
 /// The ways of migration, but for the one without a limit: name, and parameters.
-const RESTRICTED: [(&str, Params<'static>); 5] = [
+const RESTRICTED: [(&str, Params<'static>); 6] = [
     ("fastgc", &[]),
+    ("fastgc", &[("metadata", Flag(true))]),
     ("rcpb", &[("quota", Word("block")), ("aware", Word("quality"))]),
     ("rcpb", &[("quota", Word("block")), ("aware", Word("worst"))]),
     ("rcpb", &[("quota", Word("page")), ("aware", Word("quality"))]),
@@ -107,6 +108,32 @@ fn what_takes_quality_into_account_copies_more() {
     assert!(fraction(&[("quota", Word("block"))]) > fraction(&[("quota", Word("block")), ("aware", Word("worst"))]));
 }
 
+/// Every block that is filled has a page less for data, and its counts are programmed under a cause of their own.
+#[test]
+fn counts_in_flash_take_a_page_of_each_block() {
+    for unit in ["block", "twin"] {
+        for executor in [Executor::Count, Executor::Timed] {
+            let of = |metadata: bool| {
+                let mut config = config(executor, "fastgc", &[("metadata", Flag(metadata))]);
+                choose(&mut config.ftl, "reclaim_unit", unit, &[]);
+                config
+            };
+            let [without, with] = [false, true].map(|metadata| device::largest_user_capacity(&of(metadata)));
+            let lost = 1.0 - with as f64 / without as f64;
+            assert!((lost - 1.0 / 16.0).abs() < 0.003, "{unit}: {lost}");
+            let summary = run(&of(true));
+            let (counts, all) =
+                (figure(&summary, "flash.by_cause.mapping.programs"), figure(&summary, "flash.page_programs"));
+            // Blocks that were begun before the run, and those that are not full at its end.
+            let open = 2.0 * 2.0;
+            assert!((counts - all / 16.0).abs() <= open, "{unit} {executor:?}: {counts} of {all}");
+            let without = run(&of(false));
+            assert_eq!(figure(&without, "flash.by_cause.mapping.programs"), 0.0);
+            assert!(figure(&summary, "waf") > 1.05 * figure(&without, "waf"), "{unit} {executor:?}");
+        }
+    }
+}
+
 /// Past the last band of the table there is no copyback, so that all is as without them.
 #[test]
 fn worn_out_blocks_move_pages_off_the_chip() {
@@ -116,7 +143,8 @@ fn worn_out_blocks_move_pages_off_the_chip() {
         run(&config)
     };
     let base = of("off-chip", &[]);
-    for (name, params) in RESTRICTED {
+    let pays_in_flash = |params: Params<'_>| params.iter().any(|(name, _)| *name == "metadata");
+    for (name, params) in RESTRICTED.into_iter().filter(|(_, params)| !pays_in_flash(params)) {
         let summary = of(name, params);
         assert_eq!(figure(&summary, "policy.migration.copyback_fraction"), 0.0);
         for path in ["waf", "flash.page_reads", "host.simulated_s", "host.latency_us.mean"] {
@@ -265,4 +293,93 @@ fn what_cannot_work_is_refused() {
     choose(&mut too_many.ftl, "paired_page", "none", &[]);
     too_many.device.wear.quality = base::Selection::default_of(&base::wear::QUALITIES[1]);
     refused(&too_many, "kinds of data with `separation` and `paired_page`, and a plane has at most 64 active blocks");
+}
+
+/// Whatever the device, its age and the qualities of its blocks.
+#[test]
+fn no_page_passes_its_budget() {
+    let (mut runs, mut with_copybacks) = (0, 0);
+    for seed in 0..240 {
+        let mut config = random_config(seed + 10_000_000);
+        let (name, params) = RESTRICTED[seed as usize % RESTRICTED.len()];
+        choose(&mut config.ftl, "migration", name, params);
+        config.run.payload = Payload::Stamp;
+        // What the policies need of the blocks is another matter.
+        config.device.user_capacity = config.device.user_capacity.min(device::largest_user_capacity(&config) / 4 * 3);
+        config.device.user_capacity -= config.device.user_capacity % page_size(&config);
+        let (capacity, page) = (config.device.user_capacity, page_size(&config));
+        config.workload.source = Source::Generator(generator("hot-cold", page, 0.2, capacity));
+        config.workload.end = End { requests: Some(1500), ..End::default() };
+        config.run.precondition = Precondition::None;
+        execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
+        if capacity == 0 || device::check(&config).is_err() {
+            continue;
+        }
+        let summary = run(&config);
+        let highest = figure(&summary, "policy.migration.max_error");
+        assert!(highest <= 1.0, "case {seed}: {highest}");
+        runs += 1;
+        with_copybacks += u32::from(figure(&summary, "flash.copybacks") > 0.0);
+    }
+    assert!(runs > 100 && with_copybacks > 40, "{runs} runs, {with_copybacks} with copybacks");
+}
+
+#[test]
+fn no_page_passes_its_budget_after_a_power_cut() {
+    let mut lives = 0;
+    for seed in 0..36u64 {
+        let mut random = engine::Stream::new(seed, "lives");
+        let (name, params) = RESTRICTED[seed as usize % RESTRICTED.len()];
+        let mut config = config(Executor::Count, name, params);
+        (config.device.blocks_per_plane, config.device.pages_per_block) = (20, 4 + random.below_u32(5));
+        let pages = 2 * 2 * 20 * config.device.pages_per_block;
+        config.device.user_capacity = u64::from(pages * 1024 / 2 / 1024 * 1024);
+        config.device.wear.pe_cycles = random.below_u32(4000);
+        config.device.wear.quality = base::Selection::default_of(pick(&mut random, base::wear::QUALITIES));
+        config.run.seed = seed;
+        config.run.precondition = Precondition::None;
+        if random.below(2) == 0 {
+            choose(&mut config.ftl, "reclaim_unit", "twin", &[]);
+        }
+        if device::check(&config).is_err() {
+            continue;
+        }
+        for trouble in [Trouble::PowerCut, Trouble::SecondCut] {
+            let tally = survival::try_everywhere(&config, trouble, 1, 397, &Interrupt::default()).expect("lives");
+            assert_eq!(tally.losing, 0, "case {seed}, {trouble:?}: {tally:?}");
+            lives += tally.runs;
+        }
+    }
+    assert!(lives > 300, "{lives} lives");
+}
+
+/// Under uniform writes a page is copied again with the same chance p, however often it was, so that of CT + 1 copies in a row
+/// all but the last are copybacks.
+#[test]
+fn the_share_of_copybacks_is_that_of_the_closed_form() {
+    for threshold in 1..=5 {
+        for sixteenths in [10, 13] {
+            let mut config = config(Executor::Count, "rcpb", &[("quota", Word("page"))]);
+            (config.device.blocks_per_plane, config.run.checks) = (64, Checks::Fast);
+            config.device.user_capacity = 2 * 2 * 64 * 16 * 1024 / 16 * sixteenths;
+            let any = vec![threshold];
+            config.device.wear.copyback =
+                base::CopybackTable { bands: vec![1_000_000], best: any.clone(), median: any.clone(), worst: any };
+            config.run.payload = Payload::None;
+            config.workload.source = Source::Generator(generator("uniform", 1024, 0.0, config.device.user_capacity));
+            // A fresh device, whose quotas are all known.
+            config.run.precondition = Precondition::None;
+            config.workload.end = End { requests: Some(400_000), ..End::default() };
+            let summary = run(&config);
+            let p = 1.0 - 1.0 / figure(&summary, "waf");
+            let row = p.powi(threshold as i32);
+            let expected = 1.0 - row * (1.0 - p) / (1.0 - row * p);
+            let share = figure(&summary, "policy.migration.copyback_fraction");
+            println!(
+                "CT {threshold}, {sixteenths}/16: WAF {:.3}, share {share:.4}, closed form {expected:.4}",
+                1.0 / (1.0 - p)
+            );
+            assert!((share - expected).abs() < 0.005, "CT {threshold}, {sixteenths}/16: {share} {expected}");
+        }
+    }
 }
