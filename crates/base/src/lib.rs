@@ -9,6 +9,7 @@ pub mod geometry;
 pub mod ids;
 pub mod request;
 pub mod units;
+pub mod wear;
 
 pub use cause::{Cause, OpKind};
 pub use choice::{Choice, Param, ParamKind, ParamValue, Seam, Selection};
@@ -16,3 +17,4 @@ pub use geometry::{Cell, Dimensions, FastDiv, Geometry, InStep, Multiplane, Page
 pub use ids::{Die, Domain, Lpn, Ppn, Queue, Slot, Unit};
 pub use request::{Request, RequestKind};
 pub use units::{Duration, Instant};
+pub use wear::{CopybackTable, ECC_LIMIT, Quality, Wear};

@@ -4,7 +4,7 @@
 use base::{Cell, Choice, Multiplane, ProgramOrder};
 
 use crate::Registry;
-use crate::model::{BackwardsTime, Checks, Executor, OutOfRange, Payload, Replay};
+use crate::model::{BackwardsTime, Checks, Executor, OutOfRange, Payload, Replay, Retention};
 
 /// Values that are one of a few names.
 pub(crate) trait Word: Copy + PartialEq + 'static {
@@ -29,6 +29,7 @@ words! {
     Cell { "slc" => Cell::Slc, "mlc" => Cell::Mlc, "tlc" => Cell::Tlc, "qlc" => Cell::Qlc }
     ProgramOrder { "consecutive" => ProgramOrder::Consecutive, "shadow" => ProgramOrder::Shadow }
     Multiplane { "off" => Multiplane::Off, "any" => Multiplane::Any, "pac" => Multiplane::Pac, "bac" => Multiplane::Bac }
+    Retention { "1y" => Retention::Year, "3m" => Retention::ThreeMonths }
     Replay { "open" => Replay::Open, "closed" => Replay::Closed, "batch" => Replay::Batch }
     OutOfRange { "wrap" => OutOfRange::Wrap, "clamp" => OutOfRange::Clamp, "reject" => OutOfRange::Reject }
     BackwardsTime { "clamp" => BackwardsTime::Clamp, "reject" => BackwardsTime::Reject }
@@ -46,6 +47,8 @@ fn names<T: Word>() -> Vec<&'static str> {
 pub(crate) enum Kind {
     /// A whole number.
     Count { min: u64, max: u64 },
+    /// An array of whole numbers.
+    Counts { min: u64, max: u64 },
     /// A number; `above` excludes the lower bound itself.
     Number { min: f64, max: f64, above: bool },
     /// `true` or `false`.
@@ -98,6 +101,7 @@ impl Key {
 /// The tables of a config file, each with its purpose.
 pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("device", "The flash device. The defaults are the device of the preset `tbm-small`."),
+    ("device.wear", "How worn the blocks are, and what follows from it for copybacks."),
     ("device.timing", "Times of the flash chips and of the controller."),
     (
         "ftl",
@@ -115,6 +119,9 @@ const TIME_MAX: u64 = 3600 * SECOND;
 
 /// The most there can be: one page for the user, of all that 32 bits can number.
 const OVER_PROVISIONING_MAX: f64 = 4_294_967_296.0;
+
+/// More copybacks in a row than any flash takes.
+const THRESHOLDS: Kind = Kind::Counts { min: 0, max: 1000 };
 
 const fn count(min: u64, max: u64) -> Kind {
     Kind::Count { min, max }
@@ -207,6 +214,38 @@ const BEFORE_FTL: &[Key] = &[
          the digits written here (to 0.005 at least); the capacity decides.",
     ),
     key(
+        "device.wear",
+        "pe_cycles",
+        count(0, 1_000_000),
+        "0",
+        "P/E cycles of every block at the start; erases of preconditioning and run come on top.",
+    ),
+    key(
+        "device.wear",
+        "retention",
+        Kind::Word(names::<Retention>),
+        "\"1y\"",
+        "How long data have to be kept without power, a year or 3 months: which copyback thresholds hold that are not given.",
+    ),
+    key(
+        "device.wear",
+        "quality",
+        Kind::Choice(base::wear::QUALITIES),
+        "",
+        "The quality of each block, drawn from the seed. It decides about copybacks alone.",
+    ),
+    key(
+        "device.wear",
+        "copyback_bands",
+        Kind::Counts { min: 0, max: 1_000_000 },
+        "[400, 1000, 2000, 3000, 4000, 5000]",
+        "The copyback threshold of a block, which is how many copybacks in a row a page takes from such blocks, goes by its \
+         P/E cycles: the most of each band, ascending. More worn blocks take none.",
+    ),
+    key("device.wear", "copyback_best", THRESHOLDS, "", "Copyback thresholds of the best blocks, one per band."),
+    key("device.wear", "copyback_median", THRESHOLDS, "", "Those of median blocks; none above the best blocks'."),
+    key("device.wear", "copyback_worst", THRESHOLDS, "", "Those of the worst blocks; none above the median blocks'."),
+    key(
         "device.timing",
         "read",
         Kind::Times { min: 1, max: TIME_MAX },
@@ -248,6 +287,14 @@ const BEFORE_FTL: &[Key] = &[
         Kind::Time { min: 0, max: SECOND },
         "\"0ns\"",
         "Time from the end of a page's transfer until its data are corrected.",
+    ),
+    key(
+        "device.timing",
+        "ecc_bandwidth",
+        Kind::Bandwidth { min: 1_000, max: 10_000_000_000_000 },
+        "\"off\"",
+        "Rate at which the controller corrects pages, one after the other for all channels, for the host and for what moves \
+         off the chip; `ecc_latency` comes on top. `off`: no limit.",
     ),
 ];
 

@@ -3,7 +3,7 @@
 //! Sizes are bytes, times integer nanoseconds, rates bytes per second. Nothing downstream reads what the
 //! user wrote; everything reads this.
 
-use base::{Cell, Duration, InStep, Multiplane, ProgramOrder, Selection};
+use base::{Cell, CopybackTable, Duration, InStep, Multiplane, ProgramOrder, Selection};
 
 /// One simulation, completely described.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,8 +64,32 @@ pub struct Device {
     pub user_capacity: u64,
     /// Spare ÷ user capacity (not spare ÷ raw capacity).
     pub over_provisioning: f64,
+    /// `[device.wear]`.
+    pub wear: Wear,
     /// `[device.timing]`.
     pub timing: Timing,
+}
+
+/// How long data have to be kept without power.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retention {
+    /// A year.
+    Year,
+    /// Three months.
+    ThreeMonths,
+}
+
+/// `[device.wear]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Wear {
+    /// P/E cycles of every block at the start.
+    pub pe_cycles: u32,
+    /// The qualities of blocks, from [`base::wear::QUALITIES`].
+    pub quality: Selection,
+    /// How long data have to be kept: where the thresholds are from that were not given.
+    pub retention: Retention,
+    /// Copyback thresholds.
+    pub copyback: CopybackTable,
 }
 
 /// `[device.timing]`.
@@ -85,6 +109,8 @@ pub struct Timing {
     pub dram_bandwidth: Option<u64>,
     /// Time from the end of a page's transfer until its data are corrected.
     pub ecc_latency: Duration,
+    /// Bytes per second that the controller corrects, for all channels; `None`: not a limit.
+    pub ecc_bandwidth: Option<u64>,
 }
 
 /// `[ftl]`: one choice per seam.

@@ -40,6 +40,8 @@ presets!(
     "gcf-fi",
     "gcf-gcf",
     "gcf-cf",
+    "rcftl",
+    "rcftl-small",
 );
 
 /// The preset of that name.

@@ -6,7 +6,7 @@ use base::{ParamValue, Selection};
 use serde_json::{Map, Value, json};
 
 use crate::keys::Word;
-use crate::model::{Config, Device, Precondition, Source, Timing, Workload};
+use crate::model::{Config, Device, Precondition, Source, Timing, Wear, Workload};
 use crate::units::{print_bandwidth, print_channel_rate, print_size, print_time};
 
 /// A table with its keys, in order.
@@ -65,6 +65,7 @@ fn sections(config: &Config) -> Vec<Section> {
     let run = &config.run;
     vec![
         Section { name: "device", keys: device(&config.device) },
+        Section { name: "device.wear", keys: wear(&config.device.wear) },
         Section { name: "device.timing", keys: timing(&config.device.timing) },
         Section { name: "ftl", keys: config.ftl.seams.iter().map(|(key, made)| (*key, selection(made))).collect() },
         Section {
@@ -106,6 +107,18 @@ fn device(device: &Device) -> Vec<(&'static str, Value)> {
     ]
 }
 
+fn wear(wear: &Wear) -> Vec<(&'static str, Value)> {
+    vec![
+        ("pe_cycles", json!(wear.pe_cycles)),
+        ("retention", json!(wear.retention.word())),
+        ("quality", selection(&wear.quality)),
+        ("copyback_bands", json!(wear.copyback.bands)),
+        ("copyback_best", json!(wear.copyback.best)),
+        ("copyback_median", json!(wear.copyback.median)),
+        ("copyback_worst", json!(wear.copyback.worst)),
+    ]
+}
+
 fn timing(timing: &Timing) -> Vec<(&'static str, Value)> {
     let times = |times: &[base::Duration]| json!(times.iter().map(|time| print_time(*time)).collect::<Vec<_>>());
     vec![
@@ -116,6 +129,7 @@ fn timing(timing: &Timing) -> Vec<(&'static str, Value)> {
         ("command_overhead", json!(print_time(timing.command_overhead))),
         ("dram_bandwidth", json!(print_bandwidth(timing.dram_bandwidth))),
         ("ecc_latency", json!(print_time(timing.ecc_latency))),
+        ("ecc_bandwidth", json!(print_bandwidth(timing.ecc_bandwidth))),
     ]
 }
 

@@ -25,6 +25,7 @@ const NAMES_MAX: usize = 8;
 pub(crate) fn expected(kind: Kind) -> String {
     match kind {
         Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
+        Kind::Counts { min, max } => format!("an array of whole numbers from {min} to {max}"),
         Kind::Number { min, max, above: true } => format!("a number above {min} and up to {max}"),
         Kind::Number { min, max, above: false } => format!("a number from {min} to {max}"),
         Kind::Bool => "`true` or `false`".into(),
@@ -141,6 +142,30 @@ impl<'a> Reader<'a> {
     /// A whole number whose range fits 32 bits.
     pub(crate) fn count32(&mut self, path: &str) -> Option<u32> {
         self.count(path).and_then(|number| u32::try_from(number).ok())
+    }
+
+    /// An array of whole numbers; `None` also where none was given.
+    pub(crate) fn counts(&mut self, path: &str) -> Option<Vec<u32>> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let Kind::Counts { min, max } = kind else { panic!("`{path}` is not an array of counts") };
+        let Value::Array(items) = &node.value else {
+            self.wrong_type(path, &node, kind);
+            return None;
+        };
+        let mut numbers = Vec::with_capacity(items.len());
+        for item in items {
+            let Value::Integer(number) = item.value else {
+                self.wrong_type(path, item, kind);
+                return None;
+            };
+            let number = number.and_then(|number| u64::try_from(number).ok());
+            let Some(number) = number.filter(|number| (min..=max).contains(number)) else {
+                self.out_of_range(path, item, kind);
+                return None;
+            };
+            numbers.push(u32::try_from(number).ok()?);
+        }
+        Some(numbers)
     }
 
     /// A number.

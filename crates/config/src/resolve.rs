@@ -1,14 +1,14 @@
 //! From keys to the resolved configuration, with the rules that tie keys together.
 
-use base::{Duration, Selection};
+use base::{CopybackTable, Duration, Selection};
 
 use crate::Registry;
 use crate::diagnostic::Diagnostic;
 use crate::document::Value;
 use crate::keys::{GENERATOR_ONLY, TRACE_ONLY, is_static_order};
 use crate::model::{
-    BackwardsTime, Config, Device, End, FtlChoices, Generator, Host, OutOfRange, Precondition, Replay, Run, Source,
-    Timing, Workload, in_step,
+    BackwardsTime, Config, Device, End, FtlChoices, Generator, Host, OutOfRange, Precondition, Replay, Retention, Run,
+    Source, Timing, Wear, Workload, in_step,
 };
 use crate::reader::Reader;
 use crate::units::{list, print_size};
@@ -49,6 +49,7 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
     let counts = [channels, chips_per_channel, dies_per_chip, planes_per_die, pages_per_block, blocks_per_plane];
     let raw = raw_capacity(reader, counts, page_size);
     let capacity = user_capacity(reader, raw, page_size);
+    let wear = wear(reader);
     let timing = timing(reader, bits);
     let (user_capacity, over_provisioning) = capacity?;
     Some(Device {
@@ -64,6 +65,7 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
         multiplane: multiplane?,
         user_capacity,
         over_provisioning,
+        wear: wear?,
         timing: timing?,
     })
 }
@@ -206,6 +208,71 @@ fn agree(reader: &mut Reader<'_>, capacity: u64, spare: f64, written: f64) -> Op
     None
 }
 
+/// Table I of Hong et al.: best, median and worst blocks, by band.
+fn table_one(retention: Retention) -> [[u32; 6]; 3] {
+    match retention {
+        Retention::Year => [[5, 4, 4, 3, 3, 2], [5, 4, 3, 3, 2, 1], [3, 2, 2, 1, 1, 0]],
+        Retention::ThreeMonths => [[6, 5, 4, 4, 3, 2], [6, 5, 4, 3, 3, 2], [4, 3, 2, 2, 1, 1]],
+    }
+}
+
+fn wear(reader: &mut Reader<'_>) -> Option<Wear> {
+    let pe_cycles = reader.count32("device.wear.pe_cycles");
+    let retention = reader.word("device.wear.retention");
+    let quality = reader.choice("device.wear.quality", "quality of blocks").and_then(|quality| shares(reader, quality));
+    let copyback = retention.and_then(|retention| copyback_table(reader, retention));
+    Some(Wear { pe_cycles: pe_cycles?, quality: quality?, retention: retention?, copyback: copyback? })
+}
+
+/// Shares of blocks are of all of them.
+fn shares(reader: &mut Reader<'_>, quality: Selection) -> Option<Selection> {
+    if quality.name != "shares" || quality.number("best") + quality.number("worst") <= 1.0 {
+        return Some(quality);
+    }
+    let (best, worst) = (quality.number("best"), quality.number("worst"));
+    let label = format!("best {best} and worst {worst}; expected shares that add up to 1 at most");
+    reader.refuse("device.wear.quality", "the shares of best and worst blocks are more than all blocks", label);
+    None
+}
+
+const BANDS: &str = "device.wear.copyback_bands";
+const ROWS: [&str; 3] = ["device.wear.copyback_best", "device.wear.copyback_median", "device.wear.copyback_worst"];
+
+/// The copyback thresholds that were given, and those of the paper where none were.
+fn copyback_table(reader: &mut Reader<'_>, retention: Retention) -> Option<CopybackTable> {
+    let bands = reader.counts(BANDS);
+    let defaults = table_one(retention);
+    let rows = [0, 1, 2].map(|row| match reader.tree.has(ROWS[row]) {
+        true => reader.counts(ROWS[row]),
+        false => Some(defaults[row].to_vec()),
+    });
+    let (bands, [best, median, worst]) = (bands?, rows);
+    let table = CopybackTable { bands, best: best?, median: median?, worst: worst? };
+    if table.bands.is_empty() || !table.bands.is_sorted_by(|low, high| low < high) {
+        let label = "expected the most P/E cycles of each band, each above the one before";
+        reader.refuse(BANDS, "the bands of P/E cycles do not ascend", label);
+        return None;
+    }
+    for (path, row) in ROWS.iter().zip([&table.best, &table.median, &table.worst]) {
+        if row.len() != table.bands.len() {
+            let title = format!("`{path}` has {} thresholds and there are {} bands", row.len(), table.bands.len());
+            let label = "expected one for each band of `copyback_bands`; where bands are given, all three rows are";
+            reader.clash(&[path, BANDS], title, label);
+            return None;
+        }
+    }
+    for (better, worse, path) in [(&table.best, &table.median, ROWS[1]), (&table.median, &table.worst, ROWS[2])] {
+        if let Some(band) = (0..better.len()).find(|&band| worse[band] > better[band]) {
+            let title = format!("`{path}` allows more copybacks than better blocks have");
+            let (worse, better) = (worse[band], better[band]);
+            let label = format!("{worse} up to {} P/E cycles; expected at most {better}", table.bands[band]);
+            reader.clash(&[path, ROWS[0], ROWS[1]], title, label);
+            return None;
+        }
+    }
+    Some(table)
+}
+
 fn timing(reader: &mut Reader<'_>, bits: Option<u32>) -> Option<Timing> {
     let read = reader.times("device.timing.read", bits);
     let program = reader.times("device.timing.program", bits);
@@ -214,6 +281,7 @@ fn timing(reader: &mut Reader<'_>, bits: Option<u32>) -> Option<Timing> {
     let command_overhead = reader.time("device.timing.command_overhead");
     let dram_bandwidth = reader.bandwidth("device.timing.dram_bandwidth");
     let ecc_latency = reader.time("device.timing.ecc_latency");
+    let ecc_bandwidth = reader.bandwidth("device.timing.ecc_bandwidth");
     Some(Timing {
         read: read?,
         program: program?,
@@ -222,6 +290,7 @@ fn timing(reader: &mut Reader<'_>, bits: Option<u32>) -> Option<Timing> {
         command_overhead: command_overhead?,
         dram_bandwidth: dram_bandwidth?,
         ecc_latency: ecc_latency?,
+        ecc_bandwidth: ecc_bandwidth?,
     })
 }
 

@@ -55,6 +55,25 @@ fn sets(cases: &[&[&str]]) -> String {
 }
 
 #[test]
+fn wear() {
+    let cases = [
+        "[device.wear]\npe_cycles = -1",
+        "[device.wear]\nretention = \"2y\"",
+        "[device.wear]\nquality.shares = { best = 0.7, worst = 0.4 }",
+        "[device.wear]\nquality = \"tial\"",
+        "[device.wear]\ncopyback_bands = 400",
+        "[device.wear]\ncopyback_bands = [400, \"1000\"]",
+        "[device.wear]\ncopyback_bands = [1000, 400]",
+        "[device.wear]\ncopyback_bands = []",
+        "[device.wear]\ncopyback_bands = [400, 1000]",
+        "[device.wear]\ncopyback_worst = [3, 2, 2, 1, 1]",
+        "[device.wear]\ncopyback_median = [5, 5, 3, 3, 2, 1]",
+        "[device.wear]\ncopyback_best = [5, 4, 4, 3, 3, 2000]",
+    ];
+    check("wear", &texts(&cases));
+}
+
+#[test]
 fn syntax() {
     check(
         "syntax",

@@ -37,6 +37,22 @@ fn presets_resolve_and_read_back() {
 }
 
 #[test]
+fn copyback_thresholds_are_the_papers_where_none_are_given() {
+    let wear = |sets: &[&str]| on("rcftl-small", sets).device.wear;
+    let given = wear(&[]);
+    assert_eq!(given.copyback.worst, [3, 2, 2, 1, 1, 0]);
+    let base = |keys: &str| {
+        let text_of = format!("{keys}\n[workload]\ngenerator = \"uniform\"\nvolume = \"2x\"\n");
+        read(&text(&text_of), &[], None).device.wear
+    };
+    assert_eq!(base("").copyback, given.copyback, "a year, unless it is said");
+    let short = base("[device.wear]\nretention = \"3m\"");
+    assert_eq!((short.copyback.best[0], short.copyback.median[5], short.copyback.worst[5]), (6, 2, 1));
+    let own = base("[device.wear]\nretention = \"3m\"\ncopyback_worst = [1, 1, 1, 1, 1, 1]");
+    assert_eq!((own.copyback.best, own.copyback.worst), (short.copyback.best, vec![1; 6]));
+}
+
+#[test]
 fn presets_give_every_key() {
     for preset in PRESETS {
         let table: toml::Table = preset.text.parse().unwrap();

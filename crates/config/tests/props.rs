@@ -6,7 +6,7 @@ use base::{Cell, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Sele
 use common::registry;
 use config::model::{
     BackwardsTime, Checks, Device, End, Executor, FtlChoices, Generator, Host, OutOfRange, Payload, Precondition,
-    Replay, Run, Source, Timing, Workload,
+    Replay, Retention, Run, Source, Timing, Wear, Workload,
 };
 use config::{Base, Config, PRESETS, load, to_json, to_toml};
 use proptest::prelude::*;
@@ -65,6 +65,40 @@ fn times(bits: u32) -> impl Strategy<Value = Vec<Duration>> {
     proptest::collection::vec((1..3_600_000_000_000u64).prop_map(Duration), bits as usize)
 }
 
+fn bandwidth() -> impl Strategy<Value = Option<u64>> {
+    proptest::option::of(1_000u64..10_000_000_000_000)
+}
+
+prop_compose! {
+    /// Bands that ascend, and rows of thresholds each no higher than the one before; shares of half the blocks at most.
+    fn wear()(
+        pe_cycles in 0u32..=1_000_000,
+        retention in select(&[Retention::Year, Retention::ThreeMonths][..]),
+        quality in selection(base::wear::QUALITIES),
+        bands in proptest::collection::btree_map(0u32..=1_000_000, (0u32..=1000, 0u32..=1000, 0u32..=1000), 1..8),
+    ) -> Wear {
+        let mut quality = quality;
+        for param in quality.choice.params {
+            quality.set(param.name, (quality.number(param.name) / 2.0).into());
+        }
+        let rows: Vec<(u32, u32, u32)> = bands
+            .values()
+            .map(|&(a, b, c)| (a.max(b).max(c), a.max(b).min(a.max(c)).min(b.max(c)), a.min(b).min(c)))
+            .collect();
+        Wear {
+            pe_cycles,
+            quality,
+            retention,
+            copyback: base::CopybackTable {
+                bands: bands.into_keys().collect(),
+                best: rows.iter().map(|row| row.0).collect(),
+                median: rows.iter().map(|row| row.1).collect(),
+                worst: rows.iter().map(|row| row.2).collect(),
+            },
+        }
+    }
+}
+
 prop_compose! {
     fn device()(cell in select(&[Cell::Slc, Cell::Mlc, Cell::Tlc, Cell::Qlc][..]))(
         cell in Just(cell),
@@ -77,7 +111,8 @@ prop_compose! {
         program in times(cell.bits()),
         waits in (1..3_600_000_000_000u64, 0..1_000_000_000u64, 0..1_000_000_000u64),
         channel_rate in 1_000u64..100_000_000_000,
-        dram_bandwidth in proptest::option::of(1_000u64..10_000_000_000_000),
+        bandwidths in (bandwidth(), bandwidth()),
+        wear in wear(),
     ) -> Device {
         let pages_per_block = shape.5 * cell.bits();
         let blocks = u64::from(shape.0) * u64::from(shape.1) * u64::from(shape.2) * u64::from(shape.3 * shape.4);
@@ -97,14 +132,16 @@ prop_compose! {
             user_capacity: user_pages * u64::from(page_size),
             over_provisioning: ((pages - user_pages) * u64::from(page_size)) as f64
                 / (user_pages * u64::from(page_size)) as f64,
+            wear,
             timing: Timing {
                 read,
                 program,
                 erase: Duration(waits.0),
                 channel_rate,
                 command_overhead: Duration(waits.1),
-                dram_bandwidth,
+                dram_bandwidth: bandwidths.0,
                 ecc_latency: Duration(waits.2),
+                ecc_bandwidth: bandwidths.1,
             },
         }
     }

@@ -9,6 +9,7 @@
 
 use base::{Choice, Instant, Lpn, Param, ParamKind, Queue, Seam, Selection};
 use config::Config;
+use config::model::Executor;
 use engine::FlatArray;
 use ftl::OutOfMemory;
 
@@ -37,6 +38,12 @@ const PARAMS: &[Param] = &[
         "When the room of a page is free again: when it is `programmed`, so that a program that fails can be repeated, \
          or when its data were `transferred` into the chip's register. Without time they are the same.",
     ),
+    Param::word(
+        "flush",
+        &["full", "free"],
+        "When pages leave: while the buffer is `full` or a write waits for room, or whenever a die is `free` to take them. How \
+         full the buffer is then tells how much the host asks for.",
+    ),
 ];
 
 static CHOICES: &[Choice] = &[
@@ -64,6 +71,12 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         return Ok(());
     }
     let refuse = |message: String, help: String| Err(Refusal { key: "ftl.write_buffer", message, help });
+    if selection.word("flush") == "free" && config.run.executor == Executor::Count {
+        return refuse(
+            format!("`{}` flushes whenever a die is free, and under `count` no time passes", selection.name),
+            format!("set `run.executor = \"timed\"`, or `write_buffer.{}.flush = \"full\"`", selection.name),
+        );
+    }
     let (size, page) = (selection.size("size"), crate::gang::page_size(config));
     let (print, pages) = (config::print_size, crate::gang::pages_in_words(config));
     if size % page != 0 || size == 0 {
@@ -320,6 +333,8 @@ pub(crate) struct Buffer {
     one_order: bool,
     /// The buffer is full, or a write waits for room: pages may leave.
     pub(crate) flushing: bool,
+    /// Whether pages leave whenever a die is free.
+    pub(crate) drains: bool,
     pages: Vec<Page>,
     free: Vec<u32>,
     /// By LPN: the newest version that is buffered.
@@ -353,6 +368,7 @@ impl Buffer {
             moves_hits: selection.name == "lru",
             one_order: selection.word("order") == "global",
             flushing: false,
+            drains: selection.word("flush") == "free",
             pages: Vec::with_capacity(places),
             free: Vec::with_capacity(places),
             index: FlatArray::filled(user_pages as usize, NONE)?,

@@ -1,13 +1,14 @@
 //! The parts that both executors share: the FTL, the array, the figures, and what tests know of the data.
 
-use base::{Cause, Dimensions, Domain, Geometry, Instant, Lpn, OpKind, Ppn};
+use base::{Cause, Dimensions, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn};
 use config::Config;
 use config::model::{Checks, Payload};
-use ftl::{Array, Erasure, Ftl, Group, Holds, MapPlace, OutOfMemory, Placed, Policies, Source};
+use ftl::{Array, Erasure, Ftl, Group, Holds, How, MapPlace, OutOfMemory, Placed, Policies, Source};
 use metrics::{Locality, Recorder};
 
 use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
 use crate::pages::{Parts, Share, Span};
+use crate::wear;
 
 /// An SSD without a clock.
 pub(crate) struct Device {
@@ -97,12 +98,16 @@ impl Device {
         let payload = config.run.payload == Payload::Stamp;
         let ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
         let shape = shape(config, &geometry, timed);
+        let mut flash = Flash::new(geometry, &config.device, payload, Aid::of(config.ftl.get("paired_page").name));
+        if let Some(wear) = wear::of(config) {
+            flash.keep_errors(wear);
+        }
         Ok(Device {
             map_in_flash: ftl.map_place() != MapPlace::Dram,
             has_owners: ftl.map_place() == MapPlace::WithOwners,
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
-            flash: Flash::new(geometry, &config.device, payload, Aid::of(config.ftl.get("paired_page").name)),
+            flash,
             recorder: Recorder::new(shape),
             page_size: u64::from(geometry.page_size),
             parts: Parts::new(config.in_step().parts(), u64::from(config.device.page_size)),
@@ -344,6 +349,8 @@ impl Device {
     pub(crate) fn check_read(&self, lpn: Lpn, floor: u32, content: Content) {
         if let Some(oracle) = &self.oracle
             && !self.flash.is_off()
+            // The run fails because of it.
+            && self.flash.nand().uncorrectable().is_none()
         {
             oracle.check_read(lpn, floor, Stamp::unpack(content.stamp));
         }
@@ -479,9 +486,13 @@ impl<'a> AtOnce<'a> {
 
 impl Array for AtOnce<'_> {
     #[inline(always)]
-    fn moved(&mut self, cause: Cause, from: Ppn, to: Placed) -> bool {
-        let content = self.read(cause, from);
+    fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool {
         count_move(self.counters, cause);
+        if how == How::Copyback {
+            self.counters.copyback(cause, 1);
+            return copy_back(self.flash, from, to) == Programmed::Done;
+        }
+        let content = self.read(cause, from);
         self.program(cause, to, content)
     }
 
@@ -535,6 +546,12 @@ fn program(flash: &mut Flash, placed: Placed, content: Content) -> Programmed {
     flash.program(placed.at, content)
 }
 
+/// Copies a page to where it was placed, inside its plane.
+pub(crate) fn copy_back(flash: &mut Flash, from: Ppn, to: Placed) -> Programmed {
+    assert!(!to.begins_lsb_only, "blocks of LSB pages take backups and host pages");
+    flash.copyback(from, to.at, to.tag)
+}
+
 /// Counts a valid page moved.
 #[inline]
 pub(crate) fn count_move(counters: &mut metrics::Counters, cause: Cause) {
@@ -572,6 +589,14 @@ pub(crate) fn geometry(config: &Config) -> Geometry {
     })
 }
 
+/// Time that a block's pages take one after the other.
+fn block_write(config: &Config) -> Duration {
+    let device = &config.device;
+    let transfer = u64::from(device.page_size) * 1_000_000_000 / device.timing.channel_rate;
+    let of_wordline: u64 = device.timing.program.iter().map(|time| time.ns() + transfer).sum();
+    Duration(of_wordline * u64::from(device.pages_per_block) / device.timing.program.len() as u64)
+}
+
 /// The FTL's policies under a configuration.
 pub(crate) fn policies(config: &Config) -> Policies<'_> {
     Policies {
@@ -583,9 +608,12 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         gc_schedule: config.ftl.get("gc_schedule"),
         separation: config.ftl.get("separation"),
         paired_page: config.ftl.get("paired_page"),
+        migration: config.ftl.get("migration"),
         wear_leveling: config.ftl.get("wear_leveling"),
         cell: config.device.cell,
         program_order: config.device.program_order,
+        wear: wear::of(config),
+        block_write: block_write(config),
     }
 }
 

@@ -4,7 +4,9 @@
 //! the flash itself are armed, happen at the operation they are armed for, and are looked for only where pages
 //! have payloads.
 
-use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, Slot, Unit};
+use std::sync::Arc;
+
+use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, Slot, Unit, Wear};
 use nand::{Nand, Shape, Violation};
 
 /// The array and its addressing.
@@ -212,6 +214,11 @@ impl Flash {
         Nand::bytes(&shape(geometry, device), payload)
     }
 
+    /// Keeps the errors of pages from now on.
+    pub(crate) fn keep_errors(&mut self, wear: Arc<Wear>) {
+        self.nand.keep_errors(wear);
+    }
+
     /// A pristine array. Where there is a supercap, a program that the power is cut during is still completed.
     pub(crate) fn new(geometry: Geometry, device: &config::model::Device, payload: bool, aid: Aid) -> Flash {
         let multiplane = device.multiplane;
@@ -275,6 +282,26 @@ impl Flash {
         Programmed::Done
     }
 
+    /// Copies a page inside its plane. The controller changes only what its spare area says of the place, which goes with the
+    /// command's address cycles.
+    pub(crate) fn copyback(&mut self, from: Ppn, to: Ppn, tag: u128) -> Programmed {
+        let (from, to) = (self.address(from), self.address(to));
+        let fate = if self.nand.has_payload() { self.supply.next(OpKind::Program) } else { Fate::Completes };
+        match fate {
+            Fate::Completes => {
+                obey(self.nand.copyback(from, to));
+                if self.nand.has_payload() && !self.nand.is_lost(to.0, to.1) {
+                    let (stamp, spare) = (self.nand.stamp(to.0, to.1), self.nand.spare(to.0, to.1));
+                    let content = Content { stamp, spare }.tagged(tag);
+                    self.nand.store(to.0, to.1, content.stamp, content.spare);
+                }
+                Programmed::Done
+            }
+            Fate::Fails => self.fail_program(to.0, to.1),
+            Fate::IsIgnored => Programmed::Done,
+        }
+    }
+
     /// Erases the blocks of a reclaim unit; returns how many they are.
     pub(crate) fn erase(&mut self, unit: Unit) -> u64 {
         let fate = if self.nand.has_payload() { self.supply.next(OpKind::Erase) } else { Fate::Completes };
@@ -305,16 +332,17 @@ impl Flash {
                 obey(self.nand.program(block, page));
                 self.nand.store(block, page, content.stamp, content.spare);
             }
-            Fate::Fails => {
-                self.fill_page_buffer(block, page);
-                obey(self.nand.fail_program(block, page));
-                if !self.supply.is_off {
-                    return Programmed::Failed;
-                }
-            }
+            Fate::Fails => return self.fail_program(block, page),
             Fate::IsIgnored => {}
         }
         Programmed::Done
+    }
+
+    /// A program that does not come to its end: nobody is told if that is because the power went off.
+    fn fail_program(&mut self, block: u32, page: u32) -> Programmed {
+        self.fill_page_buffer(block, page);
+        obey(self.nand.fail_program(block, page));
+        if self.supply.is_off { Programmed::Done } else { Programmed::Failed }
     }
 
     /// What a page buffer still holds of the wordline that a program is about to destroy. It keeps every lower

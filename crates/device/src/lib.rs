@@ -20,6 +20,7 @@ mod scheduler;
 mod state;
 pub mod survival;
 mod timed;
+mod wear;
 
 use std::io;
 use std::ops::Range;
@@ -202,6 +203,7 @@ fn check_ftl(config: &Config) -> Result<(), Refusal> {
         user_pages: config.device.user_capacity / gang::page_size(config),
         from_state: matches!(config.run.precondition, Precondition::State { .. }),
         stands_still: config.run.executor == Executor::Count && comes_at_once,
+        hears_of_buffer: config.run.executor == Executor::Timed && config.ftl.get("write_buffer").name != "none",
         print_size: config::print_size,
     };
     ftl::check(&setup).map_err(|ftl::Refusal { key, message, help }| Refusal { key, message, help })
@@ -255,6 +257,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     let mut workload = Workload::open(&config.workload, &config.host, capacity, seed, interrupt)?;
     let mut watch = Watch::new(options.progress.take(), interrupt.clone());
     let aged = precondition::age(&mut device, config, &mut watch)?;
+    wear::check_reads(&device)?;
     let mut unwritten = Vec::new();
     if let Some(path) = &options.save_state
         && let Err(error) = state::save(&device, config, path, interrupt)
@@ -276,6 +279,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
         }
     }
     let usage = stopwatch.usage();
+    wear::check_data(&device)?;
     device.check_data();
     Ok(Outcome { unwritten, ..report(config, &device, &workload, aged, usage) })
 }

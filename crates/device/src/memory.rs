@@ -7,11 +7,12 @@ use config::model::{Executor, Payload, Precondition, Source};
 pub use engine::memory::room;
 use engine::memory::{Room, in_words};
 use metrics::{Recorder, Wear};
+use nand::Nand;
 use workload::Workload;
 
 use crate::device::{Oracle, geometry, policies};
 use crate::flash::Flash;
-use crate::{Refusal, buffer, gang, state, timed};
+use crate::{Refusal, buffer, gang, state, timed, wear};
 
 /// What every run takes, whatever its device: code and data of the first use, the summary's text, some buffers.
 const ALWAYS: u64 = 8 << 20;
@@ -50,7 +51,8 @@ fn parts(config: &Config, saves_state: bool) -> Vec<Part> {
     let payload = config.run.payload == Payload::Stamp;
     let ftl = ftl::bytes(&geometry, user_pages, &policies(config), payload);
     let stored = Flash::bytes(&geometry, &config.device, payload) - Flash::bytes(&geometry, &config.device, false);
-    let blocks = ftl.blocks + Flash::bytes(&geometry, &config.device, false);
+    let errors = if wear::is_in_force(config) { Nand::bytes_of_errors(geometry.pages()) } else { 0 };
+    let blocks = ftl.blocks + Flash::bytes(&geometry, &config.device, false) + errors;
     // One after the other.
     let passing = of_report(config, &geometry).max(ftl.renewed).max(of_states(config, &geometry, saves_state));
     let (of_executor, of_requests) = of_executor(config, &geometry);
@@ -92,9 +94,10 @@ fn of_states(config: &Config, geometry: &Geometry, saves_state: bool) -> u64 {
     let payload = config.run.payload == Payload::Stamp;
     let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
     let of_ftl = u64::from(geometry.units()) * 4 + ftl::bytes_of_state(geometry, user_pages, &policies(config));
+    let errors = if wear::is_in_force(config) { Nand::bytes_of_errors(geometry.pages()) } else { 0 };
     let saved = if saves_state { of_ftl + state::bytes_to_save(geometry, payload) } else { 0 };
     match config.run.precondition {
-        Precondition::State { .. } => saved.max(of_ftl + state::bytes_to_load(geometry, payload)),
+        Precondition::State { .. } => saved.max(of_ftl + state::bytes_to_load(geometry, payload) + 2 * errors),
         _ => saved,
     }
 }

@@ -47,6 +47,18 @@ pub(crate) fn figures(config: &Config, device: &Device) -> Map<String, Value> {
         put("dftl.moved_cached_fraction", json!(ratio(done.moved_cached, done.moved_cached + done.moved_uncached)));
         put("dftl.trim_updates", json!(done.trim_updates));
     }
+    if let Some((copied, off_chip, classes)) = ftl.migration {
+        let moved = copied + off_chip;
+        let mut figure = json!({
+            "copyback_fraction": (moved > 0).then(|| copied as f64 / moved as f64),
+            "off_chip": off_chip,
+            "max_error": f64::from(device.flash.nand().highest_error()) / f64::from(base::ECC_LIMIT),
+        });
+        if classes > 0 {
+            figure["quota_classes"] = json!(classes);
+        }
+        put("migration", figure);
+    }
     if let Some((merges, log_blocks)) = ftl.merges {
         put("fast.log_blocks", json!(log_blocks));
         put("fast.switch_merges", json!(merges.switch));

@@ -17,7 +17,7 @@ use crate::RunError;
 use crate::device::{Device, policies};
 use crate::flash::Stamp;
 
-const MAGIC: &[u8; 8] = b"ftlabst5";
+const MAGIC: &[u8; 8] = b"ftlabst6";
 
 /// What states of all versions begin with.
 pub(crate) const BEGINNING: &[u8] = b"ftlabst";
@@ -64,6 +64,7 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         reclaim_unit(config),
         choice("separation"),
         paired_page(config),
+        migration(config),
         ("run.payload".into(), format!("{:?}", config.run.payload).to_lowercase()),
     ]
 }
@@ -88,6 +89,18 @@ fn paired_page(config: &Config) -> (String, String) {
         name => name.into(),
     };
     ("ftl.paired_page".into(), value)
+}
+
+/// The migration, as far as it decides how blocks are filled: quotas by block have one active block each, and counts are kept
+/// in the blocks.
+fn migration(config: &Config) -> (String, String) {
+    let policies = policies(config);
+    let value = match ftl::migration::quota_classes(&policies) {
+        _ if ftl::migration::has_metadata(&policies) => "counts in flash".into(),
+        0 => "no quotas by block".into(),
+        quotas => format!("{quotas} quotas by block"),
+    };
+    ("ftl.migration".into(), value)
 }
 
 /// The reclaim unit, with what is in step: that decides what a page is.
@@ -142,7 +155,7 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
         &kept,
         &saved.of_mechanisms,
     ];
-    for array in of_ftl.into_iter().chain([&*blocks, &reprogrammed, &lost, &stamps, &spares]) {
+    for array in of_ftl.into_iter().chain([&*blocks, &reprogrammed, &lost, nand.errors(), &stamps, &spares]) {
         out.write_all(&(array.len() as u64).to_le_bytes())?;
         write_words(&mut out, array)?;
     }
@@ -202,6 +215,8 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         logical_pages: (user_pages + ftl::map_pages(&geometry, user_pages, &policies(config))) as usize,
         of_mechanisms: ftl::bytes_of_state(&geometry, user_pages, &policies(config)) / 4,
         streams: ftl::streams(&geometry, &policies(config)),
+        // Where counts follow the host's last page, room is made before its next one.
+        least_spare: if ftl::migration::has_metadata(&policies(config)) { 1 } else { 2 },
         pages: PageLayout::new(config.device.cell, config.device.program_order, geometry.pages_per_block),
         stamps: device.flash.nand().stamps().len(),
         spares: device.flash.nand().spares().len(),
@@ -245,6 +260,8 @@ struct Shape {
     /// The most words that mechanisms have of their own.
     of_mechanisms: u64,
     streams: usize,
+    /// Units of a domain, at least, that are free or that the first stream fills.
+    least_spare: u32,
     /// Of a block.
     pages: PageLayout,
     stamps: usize,
@@ -280,12 +297,13 @@ fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, 
     let pages = geometry.pages();
     let reprogrammed = pairs_up_to(input, pages * 2)?;
     let lost = pairs_up_to(input, pages * 2)?;
+    let errors = read_words_up_to(input, pages)?;
     let stamps = read_words(input, shape.stamps * 2)?;
     let stamps = pairs(&stamps).iter().map(|&(high, low)| u64::from(high) << 32 | u64::from(low)).collect();
     let spares = read_words(input, shape.spares * 4)?;
     let spare = |words: &[u32]| words.iter().fold(0, |spare, &word| spare << 32 | u128::from(word));
     let spares = spares.chunks_exact(4).map(spare).collect();
-    Some((saved, nand::Saved { blocks, reprogrammed, lost, stamps, spares }))
+    Some((saved, nand::Saved { blocks, reprogrammed, lost, errors, stamps, spares }))
 }
 
 /// Active blocks, each a unit and a slot.
@@ -406,7 +424,10 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
     });
     let reached = |&count: &u32| count < u32::MAX / 2;
     let counts = saved.closed_at.iter().chain(saved.erases.iter()).all(reached);
-    alike && counts && blocks.iter().all(|block| reached(&block.reads)) && spare.iter().all(|&units| units >= 2)
+    alike
+        && counts
+        && blocks.iter().all(|block| reached(&block.reads))
+        && spare.iter().all(|&units| units >= shape.least_spare)
 }
 
 /// Whether just the blocks of units that use their LSB pages only are marked as such, from their first page on.

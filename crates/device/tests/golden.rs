@@ -44,6 +44,12 @@ fn meet_conditions(seam: &str, choice: &str, config: &mut Config) {
     {
         generator.interval = base::Duration::from_us(50_000);
     }
+    if choice == "rcpb" {
+        lower_capacity(config);
+    }
+    if choice == "copyback" {
+        config.device.wear.copyback = forgiving();
+    }
     if seam == "paired_page" && choice != "none" || choice == "dac" {
         lower_capacity(config);
         if choice == "parity-backup" {

@@ -98,6 +98,7 @@ impl Mechanism {
         match self {
             Mechanism::Choice("gc_schedule", _) => Some("gc.forward"),
             Mechanism::Choice("wear_leveling", _) => Some("wear.moves"),
+            Mechanism::Choice("migration", _) => Some("flash.copybacks"),
             Mechanism::Choice("write_buffer", _) => Some("policy.write_buffer.evictions"),
             // An SLC buffer has no backups: its merges are collections.
             Mechanism::Choice("paired_page", name) if ftl::paired::keeps_track(name) && name != "slc-buffer" => {
@@ -157,6 +158,12 @@ impl Pair {
         config.device.page_size = if self.mapping == "dftl" { 512 } else { 1024 };
         self.set_cells(&mut config);
         self.set_choices(&mut config);
+        match self.chosen("migration") {
+            Some("copyback") => config.device.wear.copyback = forgiving(),
+            // A band of few thresholds, and so of few quotas: each has a block open.
+            Some("rcpb") => config.device.wear.pe_cycles = 2500,
+            _ => {}
+        }
         self.set_capacity(&mut config);
         let mut generator = generator("zipf", 1536, 0.3, config.device.user_capacity);
         (generator.interval, generator.poisson) = (Duration::from_us(400), true);

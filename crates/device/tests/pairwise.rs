@@ -319,10 +319,21 @@ fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chance) -
         "workload": { "generator": "uniform", "requests": 1, "request_size": "512B", "interval": "10ms" },
         "run": { "executor": value("executor"), "seed": r.below(1 << 32), "checks": "full", "payload": "stamp" },
     });
+    if keys["ftl"]["migration"].get("copyback").is_some() {
+        // Blocks that do not mind any number of copybacks: nothing limits them.
+        let any = json!([1000]);
+        device["wear"] = json!({
+            "copyback_bands": [1_000_000], "copyback_best": any, "copyback_median": any, "copyback_worst": any,
+        });
+        keys["device"] = device.clone();
+    }
     // The limit does not depend on the write buffer, which has to fit the user space.
     device["user_capacity"] = json!(format!("{page}B"));
     keys["device"] = device.clone();
     keys["ftl"]["write_buffer"] = json!("none");
+    if let Some(selector) = keys["ftl"]["migration"].pointer_mut("/rcpb/selector") {
+        *selector = json!(false);
+    }
     let limit = device::largest_user_capacity(&read(&keys)?);
     keys["device"]["user_capacity"] = json!(format!("{}B", limit + page));
     assert!(read(&keys).is_err(), "a page more than the limit is refused: {keys}");

@@ -7,7 +7,7 @@ use base::{Cause, Domain, Lpn, Slot};
 use crate::group::Group;
 use crate::kernel::{Job, Stream, Why};
 use crate::mechanism::{End, Mechanisms, Pending, Room, Under};
-use crate::ops::{Op, Step};
+use crate::ops::{How, Op, Step};
 use crate::page::Page;
 
 /// A line of the agenda.
@@ -124,6 +124,14 @@ impl<M: Mechanisms> Page<M> {
     pub(crate) fn pending(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
         match self.mechanisms.pending(&mut self.kernel, domain, false, group) {
             Pending::None => None,
+            Pending::Act(Op::Pad) => {
+                let stream = group.stream;
+                let first = self.before_row(domain, stream, group);
+                Some(first.unwrap_or_else(|| {
+                    group.stream = stream;
+                    Step::new(Op::Pad, Cause::Mapping)
+                }))
+            }
             Pending::Act(op) => Some(self.guarded(domain, op, group)),
             Pending::Room => {
                 if self.make_room(domain, self.kernel.streams().of_map()) {
@@ -200,7 +208,8 @@ impl<M: Mechanisms> Page<M> {
             }
             *group = picked;
         }
-        Step::new(Op::Move, job.cause)
+        let how = self.mechanisms.how(&self.kernel, domain, stream, group);
+        Step::new(Op::Move(how), job.cause)
     }
 
     /// Puts the pages of a victim that move next into a group.
@@ -235,7 +244,8 @@ impl<M: Mechanisms> Page<M> {
                 group.stream = stream;
                 let cause = job.cause;
                 self.kernel.set_pairing(domain, Some(job));
-                Said::Step(Step::new(Op::Move, cause))
+                // Among host pages, so they are to be as good as those.
+                Said::Step(Step::new(Op::Move(How::OffChip), cause))
             }
         }
     }

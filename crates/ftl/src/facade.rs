@@ -492,6 +492,21 @@ impl Ftl {
     }
 }
 
+// The write buffer.
+impl Ftl {
+    /// Whether the FTL wants to hear how full the write buffer is.
+    pub fn hears_of_buffer(&self) -> bool {
+        matches!(&self.mapping, Mapping::Page(ftl) if ftl.mechanisms.hears_of_buffer())
+    }
+
+    /// So much of the write buffer, of one, is full from now on.
+    pub fn tell_fill(&mut self, now: Instant, fill: f64) {
+        if let Mapping::Page(ftl) = &mut self.mapping {
+            ftl.mechanisms.tell_fill(&mut ftl.kernel, now, fill);
+        }
+    }
+}
+
 // Collections ahead of need.
 impl Ftl {
     /// Begins a collection ahead of need, or goes on with one that was suspended. Returns whether there is anything

@@ -37,16 +37,17 @@ impl<M: Mechanisms> Page<M> {
             return None;
         }
         let unit = self.kernel.choose(domain)?;
-        (self.kernel.valid_of(unit) < self.kernel.geometry().unit_slots()).then_some(unit)
+        (self.kernel.gain_of(unit) > 0).then_some(unit)
     }
 
     /// Whether a collection ahead of need can be suspended between two groups of pages: a foreground one finds a free
-    /// unit then, the host's next page has a place, and planes that move pages together are in step.
+    /// unit then, the host's next page has a place, planes that move pages together are in step, and nothing that belongs to the
+    /// last group is missing.
     pub(crate) fn may_suspend(&self, domain: Domain) -> bool {
         let host_has_room =
             self.on_demand || self.kernel.is_open(domain, Stream::FIRST) || !self.kernel.is_short(domain);
         let has_room = self.kernel.free(domain) >= self.kernel.budget().for_a_victim && host_has_room;
-        self.is_suspendable(domain) && has_room && self.copies_in_step(domain)
+        self.is_suspendable(domain) && has_room && self.copies_in_step(domain) && !self.mechanisms.goes_on(domain)
     }
 
     /// Whether the next page that a collection copies begins a page offset.

@@ -31,8 +31,10 @@ pub mod victim;
 pub use crate::facade::{Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Kept, Saved, Why};
-pub use crate::mechanism::{dftl, forwarding as schedule, paired};
-pub use crate::ops::{Array, Coming, Done, Erasure, Finished, Holds, MapPlace, Op, Phase, Placed, Put, Source, Step};
+pub use crate::mechanism::{dftl, forwarding as schedule, migration, paired};
+pub use crate::ops::{
+    Array, Coming, Done, Erasure, Finished, Holds, How, MapPlace, Op, Phase, Placed, Put, Source, Step,
+};
 pub use crate::policies::{Bytes, Figures, OutOfMemory, Policies};
 pub use crate::recovery::Recovery;
 pub use crate::refusals::{Refusal, Setup, besides_in_words, check};
@@ -88,17 +90,6 @@ pub static RECLAIM_UNIT: Seam = Seam {
     ],
 };
 
-/// Migration.
-pub static MIGRATION: Seam = Seam {
-    key: "migration",
-    doc: "How a valid page is moved.",
-    choices: &[Choice {
-        name: "off-chip",
-        doc: "Read, transferred to the controller, corrected, transferred back and programmed.",
-        params: &[],
-    }],
-};
-
 macro_rules! single {
     ($name:ident, $key:literal, $doc:literal, $choice:literal, $choice_doc:literal) => {
         #[doc = $doc]
@@ -119,7 +110,7 @@ pub fn seams() -> Vec<&'static Seam> {
         &RECLAIM_UNIT,
         &victim::SEAM,
         &schedule::SEAM,
-        &MIGRATION,
+        &migration::SEAM,
         &separation::SEAM,
         &paired::SEAM,
         &READ_DISTURB,

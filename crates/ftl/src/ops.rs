@@ -5,12 +5,21 @@ use base::{Cause, Lpn, Ppn, Unit};
 
 use crate::group::Group;
 
+/// Which way a page moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Through the controller, which corrects it.
+    OffChip,
+    /// Inside its plane, as it is.
+    Copyback,
+}
+
 /// What a domain does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
     /// Read the pages of the group, then place and program each, and behind them as many dummy pages as [`Group::pads`]
-    /// says ([`Ftl::place`](crate::Ftl::place)).
-    Move,
+    /// says ([`Ftl::place`](crate::Ftl::place)). A copyback is both at once, and has no dummy pages.
+    Move(How),
     /// Read the pages of the group, if there are any, then place and program one page that is made of them.
     Combine,
     /// Read the page of the group, then say so ([`Ftl::finish`](crate::Ftl::finish)).
@@ -114,8 +123,8 @@ pub enum Coming {
 /// What is placed.
 #[derive(Clone, Copy, Debug)]
 pub enum Put<'a> {
-    /// This page, which was read.
-    Copy(Ppn),
+    /// This page, which moves that way.
+    Copy(Ppn, How),
     /// What is made under this cause of pages that were read.
     Combined(Cause, &'a Group),
     /// A dummy page.
@@ -156,7 +165,7 @@ pub enum Phase {
 /// Carries out operations at once, for executors without time.
 pub trait Array {
     /// A valid page is moved. Returns whether the program succeeded, as the next two do.
-    fn moved(&mut self, cause: Cause, from: Ppn, to: Placed) -> bool;
+    fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool;
     /// A page is made of the pages of a group, or of none.
     fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool;
     /// After a failed program, a page is to be read and programmed anew. Returns whether its data were still

@@ -9,7 +9,7 @@ use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Stream, Why};
 use crate::mechanism::{Mechanisms, Origin, Placing};
-use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Placed, Put, Step};
+use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Placed, Put, Step};
 use crate::round_robin::RoundRobin;
 use crate::victim::UnitState;
 use crate::{Figures, OutOfMemory, Policies};
@@ -353,15 +353,15 @@ impl<M: Mechanisms> Page<M> {
             return Some(Step::new(Op::Erase(job.unit), job.cause));
         }
         group.push(self.kernel.geometry().ppn(job.unit, job.cursor));
-        Some(Step::new(Op::Move, job.cause))
+        Some(Step::new(Op::Move(How::OffChip), job.cause))
     }
 
     /// Moves a page that was read for a collection: its new place, or `None` if it was overwritten or trimmed since and
     /// there is nothing to move.
     #[inline(always)]
-    fn copy(&mut self, domain: Domain, from: Ppn) -> Option<Placed> {
+    fn copy(&mut self, domain: Domain, from: Ppn, how: How) -> Option<Placed> {
         let unit = self.kernel.geometry().unit_of(from);
-        let placed = self.copy_from(domain, self.stream_in_hand(domain), unit, from)?;
+        let placed = self.copy_from(domain, self.stream_in_hand(domain), unit, from, how)?;
         if !M::IS_PLAIN && self.on_demand {
             self.settle(domain);
         }
@@ -370,11 +370,11 @@ impl<M: Mechanisms> Page<M> {
 
     /// Moves a page of a unit.
     #[inline(always)] // Once per page of a collection: a call would pass its result through memory.
-    fn copy_from(&mut self, domain: Domain, stream: Stream, unit: Unit, from: Ppn) -> Option<Placed> {
+    fn copy_from(&mut self, domain: Domain, stream: Stream, unit: Unit, from: Ppn, how: How) -> Option<Placed> {
         let lpn = self.kernel.detach(unit, from)?;
         let place = self.kernel.place(domain, stream, lpn);
         if !M::IS_PLAIN {
-            self.note_placed(domain, lpn, place, Origin::Copy(from));
+            self.note_placed(domain, lpn, place, Origin::Copy(from, how));
         }
         let tag = self.data_tag(lpn, place.at);
         Some(self.announced(place.at, Holds::Data(lpn), tag))
@@ -399,6 +399,10 @@ impl<M: Mechanisms> Page<M> {
         let place = self.kernel.place_dummy(domain, stream);
         if let Some(unit) = place.filled {
             self.mechanisms.filled(&self.kernel, domain, unit);
+            if self.waiting[domain.index()] == Some(stream) {
+                // The host page that waits was to go there: room is made for it anew.
+                self.waiting[domain.index()] = None;
+            }
         }
         self.mechanisms.padded(&self.kernel, domain, place.at);
         let tag = self.kernel.tag(Kind::Dummy, || 0, place.at);
@@ -433,7 +437,7 @@ impl<M: Mechanisms> Page<M> {
     #[inline(always)]
     pub(crate) fn place(&mut self, domain: Domain, put: Put<'_>) -> Option<Placed> {
         match put {
-            Put::Copy(from) => self.copy(domain, from),
+            Put::Copy(from, how) => self.copy(domain, from, how),
             Put::Dummy => Some(self.pad(domain)),
             Put::Combined(cause, group) => Some(self.combine(domain, cause, group.pages())),
         }
@@ -443,7 +447,7 @@ impl<M: Mechanisms> Page<M> {
     #[inline]
     pub(crate) fn place_if(&mut self, domain: Domain, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
         let at = match put {
-            Put::Copy(_) | Put::Dummy => self.kernel.next_place(domain, self.stream_in_hand(domain)),
+            Put::Copy(..) | Put::Dummy => self.kernel.next_place(domain, self.stream_in_hand(domain)),
             Put::Combined(cause, _) => self.mechanisms.combined_place(&mut self.kernel, domain, cause),
         };
         if suits(at) { self.place(domain, put) } else { None }
@@ -635,11 +639,23 @@ impl<M: Mechanisms> Page<M> {
             }
             let from = Ppn(from);
             let stream = self.stream_of_copy(domain, from);
-            let Some(placed) = self.copy_from(domain, stream, job.unit, from) else { continue };
-            if !array.moved(job.cause, from, placed) {
+            let how = self.how_of_one(domain, stream, from);
+            let Some(placed) = self.copy_from(domain, stream, job.unit, from, how) else { continue };
+            if !array.moved(job.cause, how, from, placed) {
                 self.repair(placed.at, Some(from), array);
             }
         }
+    }
+
+    /// Which way a page moves by itself.
+    #[inline]
+    fn how_of_one(&self, domain: Domain, stream: Stream, from: Ppn) -> How {
+        if M::IS_PLAIN {
+            return How::OffChip;
+        }
+        let mut group = Group::EMPTY;
+        group.push(from);
+        self.mechanisms.how(&self.kernel, domain, stream, &group)
     }
 
     /// Does what a domain has to do, one operation after the other.
@@ -651,7 +667,7 @@ impl<M: Mechanisms> Page<M> {
             steps += 1;
             debug_assert!(steps < 1_000_000, "room is made in so many steps");
             match op {
-                Op::Move => self.move_group(domain, cause, &group, array),
+                Op::Move(how) => self.move_group(domain, cause, how, &group, array),
                 Op::Combine => {
                     let placed = self.combine(domain, cause, group.pages());
                     if !array.combined(cause, &group, placed) {
@@ -659,7 +675,13 @@ impl<M: Mechanisms> Page<M> {
                     }
                     self.finish(domain, Done::Committed);
                 }
-                Op::Pad => self.fill_up(domain, cause, array),
+                Op::Pad => {
+                    self.fill_up(domain, cause, array);
+                    if !self.is_busy(domain) {
+                        // As with time, where nobody asks a domain that has nothing to do.
+                        return;
+                    }
+                }
                 Op::Read => {
                     array.read(cause, group.pages()[0]);
                     self.finish(domain, Done::Read);
@@ -673,10 +695,10 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Moves the pages of a group, and fills up behind them.
-    fn move_group(&mut self, domain: Domain, cause: Cause, group: &Group, array: &mut impl Array) {
+    fn move_group(&mut self, domain: Domain, cause: Cause, how: How, group: &Group, array: &mut impl Array) {
         for &from in group.pages() {
-            let placed = self.copy(domain, from).expect("nothing changes in between");
-            if !array.moved(cause, from, placed) {
+            let placed = self.copy(domain, from, how).expect("nothing changes in between");
+            if !array.moved(cause, how, from, placed) {
                 self.repair(placed.at, Some(from), array);
             }
         }

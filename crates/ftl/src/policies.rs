@@ -1,6 +1,8 @@
 //! What was chosen at the FTL's seams, what it did, and what it could not have.
 
-use base::{Cell, ProgramOrder, Selection};
+use std::sync::Arc;
+
+use base::{Cell, Duration, ProgramOrder, Selection, Wear};
 
 use crate::{dftl, fast};
 
@@ -47,12 +49,18 @@ pub struct Policies<'a> {
     pub separation: &'a Selection,
     /// Paired-page protection.
     pub paired_page: &'a Selection,
+    /// Migration.
+    pub migration: &'a Selection,
     /// Wear leveling.
     pub wear_leveling: &'a Selection,
     /// Bits per cell.
     pub cell: Cell,
     /// The order in which the pages of a block are programmed.
     pub program_order: ProgramOrder,
+    /// What the FTL knows of the blocks' wear and quality; `None` where no page moves by copyback.
+    pub wear: Option<Arc<Wear>>,
+    /// Time in which the host fills a block.
+    pub block_write: Duration,
 }
 
 impl Policies<'_> {
@@ -83,6 +91,8 @@ pub struct Figures {
     pub protection: Option<(u64, u64)>,
     /// Under a map in flash: what it did, and the entries that all domains can cache and their translation pages.
     pub dftl: Option<(dftl::Figures, (u64, u64))>,
+    /// Where pages move by copyback: pages moved by it, pages moved through the controller, and quota classes.
+    pub migration: Option<(u64, u64, u64)>,
     /// Under hybrid mapping: what merges did, and the log blocks of a domain.
     pub merges: Option<(fast::Merges, u32)>,
 }

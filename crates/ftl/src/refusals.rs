@@ -2,7 +2,7 @@
 
 use base::Geometry;
 
-use crate::mechanism::{dftl, paired, separation};
+use crate::mechanism::{dftl, migration, paired, separation};
 use crate::{Policies, fast};
 
 /// A setting that is well-formed but that no device can have.
@@ -28,6 +28,8 @@ pub struct Setup<'a> {
     pub from_state: bool,
     /// Whether no simulated time passes during the run.
     pub stands_still: bool,
+    /// Whether the FTL is told how full a write buffer is.
+    pub hears_of_buffer: bool,
     /// How a size is printed for people.
     pub print_size: fn(u64) -> String,
 }
@@ -52,7 +54,8 @@ pub fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
     separation::check(setup)?;
     paired::check(setup)?;
     fast::check(setup)?;
-    dftl::check(setup)
+    dftl::check(setup)?;
+    migration::check(setup)
 }
 
 /// What a domain holds besides user data and free blocks, for the text about user spaces that are too large.
@@ -62,6 +65,6 @@ pub fn besides_in_words(geometry: &Geometry, policies: &Policies<'_>) -> String 
     } else if policies.has_map() {
         dftl::in_words(geometry, policies)
     } else {
-        String::new()
+        migration::in_words(geometry, policies)
     }
 }

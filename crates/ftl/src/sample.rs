@@ -1,6 +1,6 @@
 //! Small kernels for the unit tests of mechanisms.
 
-use base::{Cell, Domain, Geometry, Lpn, ParamValue, Ppn, ProgramOrder, Selection};
+use base::{Cell, Domain, Duration, Geometry, Lpn, ParamValue, Ppn, ProgramOrder, Selection};
 
 use crate::Policies;
 use crate::allocation::Allocation;
@@ -36,9 +36,12 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
         gc_schedule: selection("gc_schedule"),
         separation: selection("separation"),
         paired_page: selection("paired_page"),
+        migration: selection("migration"),
         wear_leveling: selection("wear_leveling"),
         cell,
         program_order: ProgramOrder::Consecutive,
+        wear: None,
+        block_write: Duration::ZERO,
     }
 }
 

@@ -4,15 +4,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
+use base::ParamValue::{self, Word};
 use base::{
-    Cause, Cell, Choice, Dimensions, Domain, Geometry, Lpn, PageLayout, ParamValue, Ppn, ProgramOrder, Seam, Selection,
-    Slot, Unit,
+    Cause, Cell, Choice, CopybackTable, Dimensions, Domain, Duration, ECC_LIMIT, Geometry, Instant, Lpn, PageLayout,
+    Ppn, ProgramOrder, Quality, Seam, Selection, Slot, Unit, Wear,
 };
 use engine::Chance;
 use ftl::allocation::is_dynamic;
 use ftl::victim::{AnyVictim, Shape, UnitRecord, UnitState, VictimPolicy, View};
-use ftl::{Done, Finished, Ftl, Group, Holds, Op, OutOfMemory, Phase, Placed, Policies, Put, Step};
+use ftl::{Done, Finished, Ftl, Group, Holds, How, Op, OutOfMemory, Phase, Placed, Policies, Put, Step};
 
 fn seam(key: &str) -> &'static Seam {
     ftl::seams().into_iter().find(|seam| seam.key == key).expect("a seam")
@@ -50,6 +52,15 @@ struct Bench {
     begun: u32,
     suspended: u32,
     deferred: u32,
+    /// What copybacks cost, where pages move by them.
+    wear: Option<Arc<Wear>>,
+    /// By block.
+    erases: Vec<u32>,
+    /// By physical page that was copied back: its error.
+    errors: BTreeMap<u32, u32>,
+    /// The highest error of a page that was read off the chip, and pages that were copied back.
+    highest: u32,
+    copied: u32,
 }
 
 impl Bench {
@@ -67,6 +78,11 @@ impl Bench {
             begun: 0,
             suspended: 0,
             deferred: 0,
+            wear: None,
+            erases: vec![0; blocks],
+            errors: BTreeMap::new(),
+            highest: 0,
+            copied: 0,
         }
     }
 
@@ -123,21 +139,44 @@ impl Bench {
             assert!(rounds < 10_000, "a domain gets an entry in the end");
         }
         self.ftl.read(Lpn(lpn));
+        if let Some(ppn) = self.ftl.lookup(Lpn(lpn)) {
+            self.note_read(ppn);
+        }
         let found = self.ftl.lookup(Lpn(lpn)).map(|ppn| self.stored[&ppn.0]);
         assert_eq!(found, self.newest.get(&lpn).map(|&version| (lpn, version)), "LPN {lpn}");
     }
 
     /// Moves a page that was read; or trims it in between, so that there is nothing left to move.
-    fn copy(&mut self, domain: Domain, from: Ppn, trimmed: bool) {
+    fn copy(&mut self, domain: Domain, how: How, from: Ppn, trimmed: bool) {
         let content = self.stored[&from.0];
         if trimmed && content.0 < self.ftl.user_pages() {
             self.trim(content.0);
-            assert_eq!(self.ftl.place(domain, Put::Copy(from)), None, "there is nothing left to move");
+            assert_eq!(self.ftl.place(domain, Put::Copy(from, how)), None, "there is nothing left to move");
             return;
         }
-        let placed = self.place(domain, Put::Copy(from));
+        let placed = self.place(domain, Put::Copy(from, how));
         assert_eq!(placed.holds, Holds::Data(Lpn(content.0)));
+        match how {
+            How::OffChip => self.note_read(from),
+            How::Copyback => self.copy_back(from, placed.at),
+        }
         self.program(placed, content);
+    }
+
+    /// A page is read off the chip.
+    fn note_read(&mut self, ppn: Ppn) {
+        self.highest = self.highest.max(self.errors.get(&ppn.0).copied().unwrap_or(0));
+    }
+
+    /// Errors go along, and what the source's block costs is added.
+    fn copy_back(&mut self, from: Ppn, to: Ppn) {
+        let (source, target) = (self.ftl.geometry().place(from), self.ftl.geometry().place(to));
+        assert_eq!(source.plane, target.plane, "a copyback stays in its plane");
+        let wear = self.wear.as_ref().expect("copybacks only where they were chosen");
+        let cost = wear.cost(source.block, self.erases[source.block as usize]);
+        let error = self.errors.get(&from.0).copied().unwrap_or(0).saturating_add(cost);
+        self.errors.insert(to.0, error);
+        self.copied += 1;
     }
 
     /// Carries out the collections of a domain, and of those that began along with it.
@@ -176,9 +215,11 @@ impl Bench {
 
     fn carry_out(&mut self, domain: Domain, Step { op, cause }: Step, group: &Group, trimmed: bool) {
         match op {
-            Op::Move => {
+            Op::Move(how) => {
+                assert!(how == How::OffChip || group.pads == 0, "dummy pages have to be sent");
+                let trimmed = trimmed && how == How::OffChip;
                 for &from in group.pages() {
-                    self.copy(domain, from, trimmed);
+                    self.copy(domain, how, from, trimmed);
                 }
                 for _ in 0..group.pads {
                     self.fill(domain);
@@ -195,7 +236,11 @@ impl Bench {
                 let geometry = *self.ftl.geometry();
                 for slot in geometry.slots_from(Slot::FIRST) {
                     self.stored.remove(&geometry.ppn(unit, slot).0);
+                    self.errors.remove(&geometry.ppn(unit, slot).0);
                     self.next_page[geometry.block_of(unit, geometry.lane_of_slot(slot)) as usize] = 0;
+                }
+                for lane in 0..geometry.unit_width {
+                    self.erases[geometry.block_of(unit, lane) as usize] += 1;
                 }
                 self.lsb_only.remove(&unit);
                 assert!(matches!(self.ftl.finish(domain, Done::Erased(unit)), Finished::Erased(_)));
@@ -412,9 +457,12 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
         gc_schedule: &gc_schedule,
         separation: &separation,
         paired_page: &paired_page,
+        migration: &selection(&seam("migration").choices[0]),
         wear_leveling: &wear_leveling,
         cell: Cell::Mlc,
         program_order: ProgramOrder::Shadow,
+        wear: None,
+        block_write: Duration::ZERO,
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
@@ -431,6 +479,104 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
     };
     if catch_unwind(AssertUnwindSafe(run)).is_err() {
         panic!("broken: {name}");
+    }
+}
+
+/// The restricted ways never let a page go past what ECC corrects; without a restriction pages do.
+#[test]
+fn every_way_of_migration() {
+    let ways = [
+        ("copyback", &[][..]),
+        ("fastgc", &[]),
+        ("fastgc", &[("metadata", ParamValue::Flag(true))]),
+        ("rcpb", &[("quota", Word("block")), ("aware", Word("quality"))]),
+        ("rcpb", &[("quota", Word("block")), ("aware", Word("worst"))]),
+        ("rcpb", &[("quota", Word("page")), ("aware", Word("quality"))]),
+        ("rcpb", &[("quota", Word("page")), ("aware", Word("worst"))]),
+        ("rcpb", &[("quota", Word("block")), ("selector", ParamValue::Flag(true))]),
+    ];
+    for (name, params) in ways {
+        for (case, separation) in ["none", "host-gc", "dac"].into_iter().enumerate() {
+            for unit in ["block", "twin"] {
+                for paired_page in ["none", "gcmix", "slc-buffer"] {
+                    if paired_page == "slc-buffer" && separation != "none" {
+                        continue;
+                    }
+                    let wear_leveling = if (case % 2 == 0) == (unit == "twin") { "static" } else { "none" };
+                    let victim = ["greedy", "random", "cost-benefit"][case];
+                    one_migration((name, params), [separation, unit, paired_page, wear_leveling, victim]);
+                }
+            }
+        }
+    }
+}
+
+fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), chosen: [&'static str; 5]) {
+    let [separation, unit, paired_page, wear_leveling, victim] = chosen;
+    let of = |key: &str, name: &str| selection(seam(key).find(name).expect("a choice"));
+    let mut migration = of("migration", name);
+    for (param, value) in params {
+        migration.set(param, *value);
+    }
+    let reclaim_unit = of("reclaim_unit", unit);
+    let geometry = geometry(reclaim_unit.choice, 36);
+    let mut random = Chance::new(7, name);
+    let qualities = [Quality::BEST, Quality::MEDIAN, Quality::WORST];
+    let wear = Arc::new(Wear {
+        pe_cycles: 0,
+        // The bands are deferred on the way.
+        table: CopybackTable {
+            bands: vec![4, 8, 100],
+            best: vec![3, 2, 2],
+            median: vec![2, 2, 1],
+            worst: vec![1, 1, 0],
+        },
+        qualities: (0..geometry.blocks()).map(|_| qualities[random.below_u32(3) as usize]).collect(),
+    });
+    let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
+    gc_schedule.set("free_blocks", 2.into());
+    let policies = Policies {
+        mapping: &of("mapping", "page"),
+        allocation: &of("allocation", "CWDP"),
+        block_allocation: &of("block_allocation", "first-fit"),
+        victim: &of("victim", victim),
+        reclaim_unit: &reclaim_unit,
+        gc_schedule: &gc_schedule,
+        separation: &of("separation", separation),
+        paired_page: &of("paired_page", paired_page),
+        migration: &migration,
+        wear_leveling: &of("wear_leveling", wear_leveling),
+        cell: Cell::Mlc,
+        program_order: ProgramOrder::Shadow,
+        wear: Some(wear.clone()),
+        block_write: Duration::from_us(1000),
+    };
+    let run = || {
+        let pages = (ftl::largest_user_pages(&geometry, &policies) * 9 / 10).min(geometry.pages() / 4 * 3);
+        let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, 1, true).expect("memory"));
+        bench.wear = Some(wear.clone());
+        for part in 0..3 {
+            // The write buffer is full now and then.
+            bench.ftl.tell_fill(Instant(part * 1_000_000_000), f64::from(u32::from(part == 1)));
+            bench.drive(part, pages as u32);
+        }
+        for lpn in 0..pages as u32 {
+            bench.read(lpn);
+        }
+        assert!(
+            bench.highest <= ECC_LIMIT || name == "copyback",
+            "{}",
+            f64::from(bench.highest) / f64::from(ECC_LIMIT)
+        );
+        if paired_page == "none" {
+            // Protections move most pages among host pages, which takes the controller.
+            assert!(bench.copied > 100, "{} pages were copied back", bench.copied);
+            assert!(bench.highest > ECC_LIMIT / 2, "quotas are used");
+            assert_eq!(bench.highest > ECC_LIMIT, name == "copyback", "data are lost without a restriction alone");
+        }
+    };
+    if catch_unwind(AssertUnwindSafe(run)).is_err() {
+        panic!("broken: {name} {params:?}, {chosen:?}");
     }
 }
 
@@ -505,9 +651,12 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
         gc_schedule: &gc_schedule,
         separation: &separation,
         paired_page: &paired_page,
+        migration: &selection(&seam("migration").choices[0]),
         wear_leveling: &wear_leveling,
         cell: Cell::Mlc,
         program_order: ProgramOrder::Shadow,
+        wear: None,
+        block_write: Duration::ZERO,
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies);
@@ -564,9 +713,12 @@ fn hybrid_mapping_under_every_static_order() {
                     gc_schedule: &first("gc_schedule"),
                     separation: &first("separation"),
                     paired_page: &first("paired_page"),
+                    migration: &selection(&seam("migration").choices[0]),
                     wear_leveling: &first("wear_leveling"),
                     cell: Cell::Mlc,
                     program_order: ProgramOrder::Shadow,
+                    wear: None,
+                    block_write: Duration::ZERO,
                 };
                 let geometry = geometry(&seam("reclaim_unit").choices[0], 8);
                 let pages = ftl::largest_user_pages(&geometry, &policies) - 3;
@@ -626,9 +778,12 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 gc_schedule: &gc_schedule,
                 separation: &chosen("separation", separation),
                 paired_page: &chosen("paired_page", paired_page),
+                migration: &selection(&seam("migration").choices[0]),
                 wear_leveling: &first("wear_leveling"),
                 cell: Cell::Mlc,
                 program_order: ProgramOrder::Shadow,
+                wear: None,
+                block_write: Duration::ZERO,
             };
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
             let run = || {
@@ -804,9 +959,12 @@ fn a_domain_under_collection_takes_no_host_page() {
         gc_schedule: &first("gc_schedule"),
         separation: &first("separation"),
         paired_page: &first("paired_page"),
+        migration: &selection(&seam("migration").choices[0]),
         wear_leveling: &first("wear_leveling"),
         cell: Cell::Slc,
         program_order: ProgramOrder::Consecutive,
+        wear: None,
+        block_write: Duration::ZERO,
     };
     let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");

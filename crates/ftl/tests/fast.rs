@@ -6,7 +6,7 @@ use base::{Cause, Cell, Dimensions, Domain, Geometry, Lpn, Multiplane, Ppn, Prog
 use engine::Chance;
 use ftl::allocation::{self, Allocation};
 use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, Merges, Options, Start, most_log_blocks};
-use ftl::{Done, Erasure, Finished, Group, Op, Placed, Put, Source, Step};
+use ftl::{Done, Erasure, Finished, Group, How, Op, Placed, Put, Source, Step};
 use nand::{Nand, Shape};
 
 const BROKEN: [Broken; 3] = [Broken::Fill, Broken::Merge, Broken::Waste];
@@ -62,7 +62,8 @@ impl Array {
 }
 
 impl ftl::Array for Array {
-    fn moved(&mut self, _: Cause, from: Ppn, to: Placed) -> bool {
+    fn moved(&mut self, _: Cause, how: How, from: Ppn, to: Placed) -> bool {
+        assert_eq!(how, How::OffChip, "merges gather pages of several blocks");
         let stamp = self.read(from);
         self.program(to.at, stamp);
         true
@@ -157,18 +158,21 @@ impl Machine {
         self.fast.advance(domain);
         let Some(Step { op, .. }) = self.fast.op(domain, &mut self.group) else { return false };
         match op {
-            Op::Move => {
+            Op::Move(_) => {
                 let from = self.group.pages()[0];
                 let stamp = self.array.read(from);
                 between(self);
                 if !self.fast.is_valid(from) {
                     let is_over = !self.fast.is_busy(domain);
-                    assert!(is_over || self.fast.place(domain, Put::Copy(from)).is_none());
+                    assert!(is_over || self.fast.place(domain, Put::Copy(from, How::OffChip)).is_none());
                     return true;
                 }
                 let mut announced = None;
-                assert_eq!(self.fast.place_if(domain, Put::Copy(from), |at| announced.replace(at).is_some()), None);
-                let placed = self.fast.place(domain, Put::Copy(from)).unwrap();
+                assert_eq!(
+                    self.fast.place_if(domain, Put::Copy(from, How::OffChip), |at| announced.replace(at).is_some()),
+                    None
+                );
+                let placed = self.fast.place(domain, Put::Copy(from, How::OffChip)).unwrap();
                 assert_eq!(Some(placed.at), announced);
                 self.array.program(placed.at, stamp);
             }

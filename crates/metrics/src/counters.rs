@@ -127,6 +127,13 @@ impl Counters {
         self.copybacks[cause as usize] += pages;
     }
 
+    /// Of a command that was counted as one of programs, all pages were copybacks.
+    #[inline]
+    pub fn copyback_command(&mut self, cause: Cause, pages: u64) {
+        self.command(cause, OpKind::Read, pages);
+        self.copybacks[cause as usize] += pages;
+    }
+
     /// Counts `pages` reprogrammed pages: programs and reprograms.
     #[inline]
     pub fn reprogram(&mut self, cause: Cause, pages: u64) {

@@ -20,7 +20,8 @@ impl Block {
     const LSB_ONLY: u8 = 1 << 2;
     const TORN: u8 = 1 << 3;
     const LOST_PAGES: u8 = 1 << 4;
-    const ALL: u8 = (1 << 5) - 1;
+    const COPIED: u8 = 1 << 5;
+    const ALL: u8 = (1 << 6) - 1;
 
     /// A block in a state that was saved; nothing if the marks mean nothing.
     pub fn from_saved(erases: u32, reads: u32, next_page: u16, marks: u8) -> Option<Block> {
@@ -61,6 +62,16 @@ impl Block {
     /// Whether a page of the block lost its content.
     pub fn has_lost_pages(&self) -> bool {
         self.marks & Block::LOST_PAGES != 0
+    }
+
+    /// Whether a page of the block has errors of copybacks.
+    #[inline]
+    pub(crate) fn has_copied_pages(&self) -> bool {
+        self.marks & Block::COPIED != 0
+    }
+
+    pub(crate) fn mark_copied_page(&mut self) {
+        self.marks |= Block::COPIED;
     }
 
     pub(crate) fn mark_bad(&mut self) {

@@ -2,6 +2,8 @@
 //!
 //! Lost content is no violation: the FTL could not know. Only what it does with a torn block is.
 
+use base::ECC_LIMIT;
+
 use crate::{Nand, Violation};
 
 impl Nand {
@@ -45,7 +47,14 @@ impl Nand {
     /// corrected.
     #[inline]
     pub fn is_lost(&self, block: u32, page: u32) -> bool {
-        self.blocks[block as usize].has_lost_pages() && self.lost.contains(&(block, page))
+        let state = &self.blocks[block as usize];
+        state.has_lost_pages() && self.has_lost(block, page)
+            || state.has_copied_pages() && self.errors_of(block, page) > ECC_LIMIT
+    }
+
+    /// Whether a page lost its content to a failed program or a power cut, or is the copy of one that did.
+    pub(crate) fn has_lost(&self, block: u32, page: u32) -> bool {
+        self.lost.contains(&(block, page))
     }
 
     /// What power off and on does: a block is in a mode because of how its pages were programmed, so one

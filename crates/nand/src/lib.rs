@@ -6,14 +6,18 @@
 
 use std::collections::BTreeSet;
 
-use base::{Cell, Multiplane, OpKind, PageLayout, ProgramOrder};
+use base::{Cell, ECC_LIMIT, Multiplane, OpKind, PageLayout, ProgramOrder};
 
 mod block;
+mod errors;
 mod faults;
 mod saved;
 mod violation;
 
+use crate::errors::Errors;
+
 pub use crate::block::Block;
+pub use crate::errors::Uncorrectable;
 pub use crate::saved::Saved;
 pub use crate::violation::Violation;
 
@@ -53,6 +57,8 @@ pub struct Nand {
     stamps: Vec<u64>,
     /// The spare area of each page, likewise.
     spares: Vec<u128>,
+    /// What copybacks do to pages, where that is kept.
+    errors: Option<Box<Errors>>,
 }
 
 impl Nand {
@@ -69,6 +75,7 @@ impl Nand {
             lost: BTreeSet::new(),
             stamps: vec![0; stored],
             spares: vec![0; stored],
+            errors: None,
         }
     }
 
@@ -91,6 +98,7 @@ impl Nand {
         };
         if page >= u32::from(state.next_page) || !state.is_ordinary() {
             self.check_read(block, page)?;
+            self.note_read(block, page);
         }
         self.blocks[block as usize].reads += 1;
         Ok(())
@@ -145,7 +153,8 @@ impl Nand {
         Ok(())
     }
 
-    /// Copies a page inside its plane, without its data leaving the chip: (block, page) to (block, page).
+    /// Copies a page inside its plane, without its data leaving the chip: (block, page) to (block, page). Its errors are
+    /// not corrected on the way, and some are added ([`Nand::keep_errors`]).
     ///
     /// # Errors
     /// [`Violation`] when the planes differ, or where a read of the one or a program of the other is refused.
@@ -154,12 +163,14 @@ impl Nand {
         if planes.0 != planes.1 {
             return Err(Violation::CopybackPlanes { from: planes.0, to: planes.1 });
         }
-        self.read(from.0, from.1)?;
+        self.check_read(from.0, from.1)?;
+        self.blocks[from.0 as usize].reads += 1;
         self.program(to.0, to.1)?;
-        if self.is_lost(from.0, from.1) {
+        self.add_errors(from, to);
+        if self.has_lost(from.0, from.1) {
             // What cannot be corrected is copied as it is.
             self.lose(to.0, to.1);
-        } else {
+        } else if self.errors_of(to.0, to.1) <= ECC_LIMIT {
             self.store(to.0, to.1, self.stamp(from.0, from.1), self.spare(from.0, from.1));
         }
         Ok(())
@@ -336,6 +347,7 @@ impl Nand {
             return Err(Violation::BadBlock { block });
         }
         self.forget_pages(block);
+        self.forget_errors(block);
         self.blocks[block as usize].erase();
         Ok(())
     }

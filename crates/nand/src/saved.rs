@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use base::ECC_LIMIT;
+
 use crate::{Block, Nand, Place};
 
 /// All that an array remembers. A saved state is untrusted input: [`Nand::restore`] checks it.
@@ -13,6 +15,8 @@ pub struct Saved {
     pub reprogrammed: Vec<(u32, u32)>,
     /// Pages that lost their content, likewise.
     pub lost: Vec<(u32, u32)>,
+    /// The errors of every page, of [`base::ECC_LIMIT`]; empty where none are kept.
+    pub errors: Vec<u32>,
     /// What every page stores; empty when payloads are off.
     pub stamps: Vec<u64>,
     /// The spare area of every page; likewise.
@@ -46,12 +50,13 @@ impl Nand {
             blocks: self.blocks.clone(),
             reprogrammed: self.reprogrammed().collect(),
             lost: self.lost().collect(),
+            errors: self.errors().to_vec(),
             stamps: self.stamps.clone(),
             spares: self.spares.clone(),
         }
     }
 
-    /// Puts back a state of an array of the same shape.
+    /// Puts back a state of an array of the same shape. Errors that can be corrected need not be kept any more.
     ///
     /// # Errors
     /// What an array of this shape cannot be in; nothing is changed then.
@@ -59,7 +64,9 @@ impl Nand {
         let same_lengths = saved.blocks.len() == self.blocks.len()
             && saved.stamps.len() == self.stamps.len()
             && saved.spares.len() == self.spares.len();
-        if !same_lengths {
+        let has_errors = !saved.errors.is_empty();
+        let pages = self.blocks.len() * self.shape.pages_per_block as usize;
+        if !same_lengths || has_errors && saved.errors.len() != pages {
             return Err("a state of another array");
         }
         let mut restored = Nand {
@@ -70,9 +77,12 @@ impl Nand {
             lost: set(&saved.lost).ok_or("lost pages out of order")?,
             stamps: Vec::new(),
             spares: Vec::new(),
+            errors: None,
         };
         restored.check()?;
+        restored.check_errors(&saved.errors, self.errors.is_some())?;
         (restored.stamps, restored.spares) = (saved.stamps, saved.spares);
+        restored.errors = self.errors.take().map(|errors| Box::new(errors.with(saved.errors)));
         *self = restored;
         Ok(())
     }
@@ -104,6 +114,27 @@ impl Nand {
         if !self.are_marked(&self.reprogrammed, Block::is_low_density)
             || !self.are_marked(&self.lost, Block::has_lost_pages)
         {
+            return Err("blocks that are not marked as their pages are");
+        }
+        Ok(())
+    }
+
+    /// Whether pages can have such errors, and only blocks that are marked have pages with any.
+    fn check_errors(&self, errors: &[u32], are_kept: bool) -> Result<(), &'static str> {
+        let with_errors = (0u32..).zip(errors).filter(|(_, error)| **error > 0);
+        let pages = self.shape.pages_per_block;
+        let mut marked = BTreeSet::new();
+        for (page, &error) in with_errors {
+            let block = page / pages;
+            if !self.is_programmed(block, page % pages) {
+                return Err("errors of a page that is not programmed");
+            }
+            if error > ECC_LIMIT && !are_kept {
+                return Err("errors that cannot be corrected, and that are not kept here");
+            }
+            marked.insert((block, 0));
+        }
+        if !self.are_marked(&marked, Block::has_copied_pages) {
             return Err("blocks that are not marked as their pages are");
         }
         Ok(())
@@ -175,7 +206,7 @@ mod tests {
             }
             assert_eq!(restored.erase(block), original.erase(block));
         }
-        assert_eq!(Block::from_saved(0, 0, 0, 1 << 5), None);
+        assert_eq!(Block::from_saved(0, 0, 0, 1 << 6), None);
     }
 
     #[test]

@@ -108,7 +108,27 @@ seam!(
         },
     ]
 );
-seam!(MIGRATION, "migration", [plain("off-chip")]);
+seam!(
+    MIGRATION,
+    "migration",
+    [
+        plain("off-chip"),
+        Choice {
+            name: "rcpb",
+            doc: "Copybacks.",
+            params: &[
+                Param::word("quota", &["block", "page"], "By what."),
+                Param::word("aware", &["quality", "worst"], "Of what."),
+                Param {
+                    name: "selector",
+                    kind: ParamKind::Flag { default: false },
+                    doc: "Whether it looks at the buffer.",
+                },
+                fraction("fill", 0.5, 1.0),
+            ],
+        },
+    ]
+);
 seam!(
     SEPARATION,
     "separation",
@@ -150,6 +170,7 @@ seam!(
                 },
                 Param::word("order", &["channel", "global"], "Whose turn it is."),
                 Param::word("release", &["programmed", "transferred"], "When its room is free."),
+                Param::word("flush", &["full", "free"], "When pages leave."),
             ],
         },
     ]

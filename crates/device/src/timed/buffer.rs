@@ -59,6 +59,11 @@ impl WriteBuffer {
         self.buffer.unprogrammed()
     }
 
+    /// The part of it that is full.
+    pub(super) fn fill(&self) -> f64 {
+        1.0 - f64::from(self.buffer.room()) / f64::from(self.buffer.capacity())
+    }
+
     /// Whether the flush of a full buffer is to begin before anything else is accepted.
     #[inline]
     pub(super) fn is_paused(&self) -> bool {
@@ -265,13 +270,13 @@ fn has_handed_over(context: &Context<'_>, span: Span) -> bool {
 
 // Leaving.
 impl WriteBuffer {
-    /// Says before dies choose whether pages leave the buffer: it is full, or a write waits for room.
+    /// Says before dies choose whether pages leave the buffer: it is full, or a write waits for room, or they always may.
     pub(super) fn begin_flushing(&mut self, context: &mut Context<'_>, requests: &Requests) {
         let waits = self.waiting.front().is_some_and(|&request| {
             // A trim may wait too, but not for room.
             requests.get(request).kind == RequestKind::Write
         });
-        let flushing = waits || self.buffer.room() == 0;
+        let flushing = self.buffer.drains || waits || self.buffer.room() == 0;
         let begins = flushing && !self.buffer.flushing;
         self.buffer.flushing = flushing;
         if begins {

@@ -1,7 +1,7 @@
 //! What collections hold in the controller between a read and a program.
 
 use base::{Cause, Die, Domain, Lpn, OpKind, Ppn, Unit};
-use ftl::{Done, Finished, Ftl, Group, Op, Step};
+use ftl::{Done, Finished, Ftl, Group, How, Op, Step};
 
 use crate::flash::Content;
 
@@ -20,8 +20,12 @@ struct Collection {
 }
 
 impl Collection {
-    const NONE: Collection =
-        Collection { step: Step { op: Op::Move, cause: Cause::Gc }, read: 0, correcting: 0, group: Group::EMPTY };
+    const NONE: Collection = Collection {
+        step: Step { op: Op::Move(How::OffChip), cause: Cause::Gc },
+        read: 0,
+        correcting: 0,
+        group: Group::EMPTY,
+    };
 }
 
 /// What the pages that collections have read store, by domain and place in its group. Apart from
@@ -67,6 +71,8 @@ pub(super) enum NextStep {
     Read(Ppn),
     /// Program what the operation in hand programs.
     Program,
+    /// Copy the pages of the group inside their planes, of which this is the first.
+    Copy(Ppn),
     /// Erase this unit.
     Erase(Unit),
 }
@@ -75,7 +81,7 @@ impl NextStep {
     pub(super) fn kind(self) -> OpKind {
         match self {
             NextStep::Read(_) => OpKind::Read,
-            NextStep::Program => OpKind::Program,
+            NextStep::Program | NextStep::Copy(_) => OpKind::Program,
             NextStep::Erase(_) => OpKind::Erase,
         }
     }
@@ -174,7 +180,8 @@ impl Collections {
         self.forget_stale_pages(ftl, domain);
         let cause = self.step(domain).cause;
         if let Some((_, from)) = self.next_read(domain) {
-            return Some((NextStep::Read(from), cause));
+            let is_copyback = self.step(domain).op == Op::Move(How::Copyback);
+            return Some((if is_copyback { NextStep::Copy(from) } else { NextStep::Read(from) }, cause));
         }
         if !self.is_between_groups(domain) {
             return Some((NextStep::Program, cause));
@@ -183,6 +190,7 @@ impl Collections {
         let next = match (op, self.next_read(domain)) {
             (Op::Erase(unit), _) => NextStep::Erase(unit),
             (Op::Pad, _) | (_, None) => NextStep::Program,
+            (Op::Move(How::Copyback), Some((_, page))) => NextStep::Copy(page),
             (_, Some((_, page))) => NextStep::Read(page),
         };
         Some((next, cause))
@@ -220,6 +228,10 @@ impl Collections {
             if ftl.is_valid(page) {
                 at += 1;
             } else {
+                if collection.step.op == Op::Move(How::Copyback) {
+                    // Those behind it would land in other planes.
+                    collection.step.op = Op::Move(How::OffChip);
+                }
                 collection.group.remove(at);
                 collection.read -= u8::from(at < usize::from(collection.read));
                 self.contents.remove(domain, at);

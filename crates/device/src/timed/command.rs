@@ -30,7 +30,10 @@ pub(super) struct Command {
     kind: OpKind,
     cause: Cause,
     count: u8,
+    is_copyback: bool,
     items: [Item; MAX_PLANES],
+    /// Of a copyback, where its pages are copied from, in the places of the items.
+    sources: [Ppn; MAX_PLANES],
 }
 
 impl Command {
@@ -38,19 +41,28 @@ impl Command {
         kind: OpKind::Read,
         cause: Cause::Host,
         count: 0,
+        is_copyback: false,
         items: [Item { ppn: Ppn(0), carried: Carried::Domain(Domain::new(0)) }; MAX_PLANES],
+        sources: [Ppn(0); MAX_PLANES],
     };
 
     /// Begins with a new command, which has no pages yet.
     #[inline]
     pub(super) fn begin(&mut self, kind: OpKind, cause: Cause) {
-        (self.kind, self.cause, self.count) = (kind, cause, 0);
+        (self.kind, self.cause, self.count, self.is_copyback) = (kind, cause, 0, false);
     }
 
     #[inline]
     pub(super) fn add(&mut self, ppn: Ppn, carried: Carried) {
         self.items[usize::from(self.count)] = Item { ppn, carried };
         self.count += 1;
+    }
+
+    /// The command copies pages inside their planes: it is a program whose data are there. This is one of them.
+    pub(super) fn add_copied(&mut self, from: Ppn, to: Ppn, carried: Carried) {
+        self.is_copyback = true;
+        self.sources[usize::from(self.count)] = from;
+        self.add(to, carried);
     }
 
     #[inline]
@@ -61,6 +73,18 @@ impl Command {
     #[inline]
     pub(super) fn cause(&self) -> Cause {
         self.cause
+    }
+
+    /// Whether data are sent with it.
+    #[inline]
+    pub(super) fn has_data_in(&self) -> bool {
+        self.kind == OpKind::Program && !self.is_copyback
+    }
+
+    /// Where the pages of a copyback are copied from, in the places of [`Command::items`]; nothing of other commands.
+    #[inline]
+    pub(super) fn sources(&self) -> &[Ppn] {
+        &self.sources[..if self.is_copyback { usize::from(self.count) } else { 0 }]
     }
 
     /// How many pages.

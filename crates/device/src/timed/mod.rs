@@ -31,7 +31,7 @@ use workload::Workload;
 
 use crate::device::Device;
 use crate::scheduler::Scheduler;
-use crate::{RunError, Watch};
+use crate::{RunError, Watch, wear};
 use command::{Carried, Item};
 use commands::{Action, Commands, note_bystanders};
 use context::Context;
@@ -49,6 +49,8 @@ struct Timed<'a, 'w> {
     host: Host,
     commands: Commands,
     passage: Passage,
+    /// Whether the FTL asks how full the write buffer is.
+    hears_of_buffer: bool,
 }
 
 /// Bytes of the executor: what it has for each part of the device, and for requests of so many pages.
@@ -73,15 +75,18 @@ pub(crate) fn run(
     let has_payload = device.flash.nand().has_payload();
     let schedule = Schedule::new(config.ftl.get("gc_schedule"));
     let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
-    let timing = Timing::new(&config.device, device.ftl.geometry(), config.in_step(), &layout, &schedule);
+    let geometry = device.ftl.geometry();
+    let has_copybacks = wear::is_in_force(config);
+    let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
     let decides_early = buffer.is_none() && device.ftl.allocation().dynamic().is_none();
+    let hears_of_buffer = device.ftl.hears_of_buffer();
     let scheduler = Scheduler::build(config.ftl.get("scheduler"));
     let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload);
     let queues = Queues::new(&device.ftl);
     let context = Context { device, queues, now: Instant::ZERO, draining: false };
     let passage = Passage::new(&context, timing, decides_early, timeline);
     let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
-    let mut timed = Timed { workload, watch, context, host, commands, passage };
+    let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
     timed.run()?;
     Ok(timed.passage.into_timeline())
 }
@@ -96,6 +101,7 @@ impl Timed<'_, '_> {
             if let Some(at) = self.host.admit(&mut self.context, self.workload, self.watch)? {
                 self.passage.set_arrival(at);
             }
+            self.tell_fill();
             self.host.begin_flushing(&mut self.context);
             let completed = self.host.completions();
             let paused = self.host.take_wait();
@@ -115,6 +121,7 @@ impl Timed<'_, '_> {
             self.context.now = now;
             self.context.device.tell_time(now);
             self.check_time()?;
+            wear::check_reads(self.context.device)?;
             if !self.context.draining {
                 self.context.device.recorder.tick(now);
             }
@@ -149,6 +156,16 @@ impl Timed<'_, '_> {
              shorter operations in `device.timing`"
                 .into(),
         ))
+    }
+
+    /// Tells the FTL how full the write buffer is, if it asks.
+    #[inline]
+    fn tell_fill(&mut self) {
+        if self.hears_of_buffer
+            && let Some(fill) = self.host.buffer_fill()
+        {
+            self.context.device.ftl.tell_fill(self.context.now, fill);
+        }
     }
 
     /// The host is done, now: what begins from here on is not measured.

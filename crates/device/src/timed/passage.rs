@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use base::{Die, Duration, Instant, OpKind, Queue};
+use base::{Die, Duration, Instant, OpKind, Ppn, Queue};
 use engine::{Due, Timers};
 use metrics::{Timeline, Track};
 
@@ -112,6 +112,8 @@ pub(super) struct Passage {
     correcting: VecDeque<(Instant, Carried)>,
     /// When the controller's DRAM has moved all that it was given.
     dram_free: Instant,
+    /// When the controller's error correction has corrected all that it was given.
+    ecc_free: Instant,
     timeline: Option<Timeline>,
 }
 
@@ -141,6 +143,7 @@ impl Passage {
             decides_early,
             correcting: VecDeque::new(),
             dram_free: Instant::ZERO,
+            ecc_free: Instant::ZERO,
             timeline,
         }
     }
@@ -245,8 +248,13 @@ impl Passage {
         if count > 1 {
             context.device.flash.check_shared(kind, &command.ppns()[..count]);
         }
+        if !command.sources().is_empty() {
+            context.device.flash.check_shared(OpKind::Read, command.sources());
+            context.device.recorder.counters.copyback_command(command.cause(), count as u64);
+        }
+        let has_data = command.has_data_in();
         self.dies[die.index()].sent = 0;
-        if kind == OpKind::Program || self.timing.has_command_cycles() {
+        if has_data || self.timing.has_command_cycles() {
             self.dies[die.index()].phase = Phase::Command;
             self.ask_channel(context, die);
         } else {
@@ -259,7 +267,7 @@ impl Passage {
         let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         let channel = &mut self.channels[number as usize];
         if context.now < channel.until || channel.is_awaited {
-            let line = if phase == Phase::Command && command.kind() != OpKind::Program {
+            let line = if phase == Phase::Command && !command.has_data_in() {
                 &mut channel.commands
             } else {
                 &mut channel.waiting
@@ -282,7 +290,8 @@ impl Passage {
         let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         let (kind, cause, count) = (command.kind(), command.cause(), command.len());
         let (delay, pages) = match (phase, kind) {
-            (Phase::Command, OpKind::Program) => (self.timing.data_in(count), count as u64),
+            (Phase::Command, OpKind::Program) if command.has_data_in() => (self.timing.data_in(count), count as u64),
+            (Phase::Command, OpKind::Program) => (self.timing.copy_command(count), 0),
             (Phase::Command, _) => (self.timing.command(count), 0),
             _ => (self.timing.data_out(), 1),
         };
@@ -343,7 +352,7 @@ impl Passage {
         };
         let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         if phase == Phase::Command {
-            let is_data = command.kind() == OpKind::Program && command.is_of_host();
+            let is_data = command.has_data_in() && command.is_of_host();
             self.release(context, number);
             self.start_array(context, die, context.now);
             return if is_data { Transferred::DataIn(die) } else { Transferred::Nothing };
@@ -375,14 +384,18 @@ impl Passage {
         let command = &self.dies[die.index()].command;
         let kind = command.kind();
         let flash = &context.device.flash;
-        let delay_of = |ppn| self.timing.array(kind, || flash.page_offset(ppn));
+        let delay_of = |ppn, from: Option<&Ppn>| match from {
+            None => self.timing.array(kind, || flash.page_offset(ppn)),
+            Some(&from) => self.timing.array_of_copyback(flash.page_offset(from), flash.page_offset(ppn)),
+        };
         let delay: Delay = if command.len() > 1 && flash.planes_are_independent() {
             // The array is done when the slowest page is.
-            let delays = command.items().iter().map(|item| delay_of(item.ppn));
+            let items = command.items().iter().enumerate();
+            let delays = items.map(|(at, item)| delay_of(item.ppn, command.sources().get(at)));
             delays.max_by_key(|delay| delay.time).expect("pages of a command")
         } else {
             // Pages of one command share their offset, hence their type.
-            delay_of(command.lead())
+            delay_of(command.lead(), command.sources().first())
         };
         let until = from + delay.time;
         self.timers.set(delay.line.0, until, self.rank_of_array(die));
@@ -394,6 +407,7 @@ impl Passage {
         {
             let name = match kind {
                 OpKind::Read => "read",
+                OpKind::Program if !command.sources().is_empty() => "copyback",
                 OpKind::Program => "program",
                 OpKind::Erase => "erase",
             };
@@ -433,10 +447,12 @@ impl Passage {
 impl Passage {
     /// Data have left a die. Returns them if they are correct at once.
     fn correct(&mut self, now: Instant, carried: Carried) -> Option<Carried> {
-        if self.timing.ecc == Duration::ZERO {
+        if self.timing.ecc == Duration::ZERO && self.timing.ecc_page == Duration::ZERO {
             return Some(carried);
         }
-        let ready = now + self.timing.ecc;
+        // One page after the other, for the host and for collections.
+        self.ecc_free = self.ecc_free.max(now) + self.timing.ecc_page;
+        let ready = self.ecc_free + self.timing.ecc;
         if self.correcting.is_empty() {
             self.set_correction(ready);
         }

@@ -77,12 +77,18 @@ pub(super) struct Timing {
     command: Vec<Delay>,
     /// The cycles and the data of a program, by its pages less one.
     data_in: Vec<Delay>,
+    /// The cycles of a copyback, which are those of a read and of a program, likewise.
+    copy_command: Vec<Delay>,
+    /// By page types of source and target, the array's time for a copyback.
+    copy: [[Delay; MAX_BITS]; MAX_BITS],
     /// A page of a read.
     data_out: Delay,
     /// Time that a page takes of the controller's DRAM.
     pub(super) dram: Duration,
     /// Time that the correction of a page takes.
     pub(super) ecc: Duration,
+    /// Time that a page takes of the controller's error correction, which corrects one after the other.
+    pub(super) ecc_page: Duration,
     /// Where dies wait that have nothing to do.
     pub(super) idle: Line,
     lines: u32,
@@ -97,6 +103,7 @@ impl Timing {
         in_step: InStep,
         layout: &PageLayout,
         schedule: &Schedule,
+        has_copybacks: bool,
     ) -> Timing {
         let timing = &device.timing;
         let at_rate = |pages: u32, rate: u64| {
@@ -109,16 +116,28 @@ impl Timing {
         let mut lines = Lines(Vec::new());
         let mut by_type =
             |times: &[Duration]| std::array::from_fn(|page_type| lines.delay(times[page_type.min(times.len() - 1)]));
+        let (read, program) = (by_type(&timing.read), by_type(&timing.program));
+        // Every line of timers costs time: those of copybacks are there where there are copybacks.
+        let copy = std::array::from_fn(|from| match has_copybacks {
+            true => {
+                let read = timing.read[from.min(timing.read.len() - 1)];
+                by_type(&timing.program.iter().map(|program| read + *program).collect::<Vec<_>>())
+            }
+            false => program,
+        });
         Timing {
             types: (0..device.pages_per_block).map(|page| layout.page_type(page).0).collect(),
-            read: by_type(&timing.read),
-            program: by_type(&timing.program),
+            read,
+            program,
+            copy,
             erase: lines.delay(timing.erase),
             command: lines.by_pages(planes, command),
             data_in: lines.by_pages(planes, command + transfer),
+            copy_command: if has_copybacks { lines.by_pages(planes, command * 2) } else { Vec::new() },
             data_out: lines.delay(transfer),
             dram: timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
             ecc: timing.ecc_latency,
+            ecc_page: timing.ecc_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
             idle: match schedule.kind {
                 Kind::Background { idle } => lines.delay(idle).line,
                 _ => lines.delay(timing.erase).line,
@@ -150,6 +169,12 @@ impl Timing {
         self.data_in[pages - 1]
     }
 
+    /// The cycles of a copyback of so many pages.
+    #[inline]
+    pub(super) fn copy_command(&self, pages: usize) -> Delay {
+        self.copy_command[pages - 1]
+    }
+
     /// The data of one page of a read.
     #[inline]
     pub(super) fn data_out(&self) -> Delay {
@@ -164,6 +189,17 @@ impl Timing {
             OpKind::Program => &self.program,
             OpKind::Erase => return self.erase,
         };
-        delays[usize::from(self.types[page_offset() as usize]) % MAX_BITS]
+        delays[self.page_type(page_offset())]
+    }
+
+    /// What the array does to copy a page between such offsets of two blocks.
+    #[inline]
+    pub(super) fn array_of_copyback(&self, from: u32, to: u32) -> Delay {
+        self.copy[self.page_type(from)][self.page_type(to)]
+    }
+
+    #[inline]
+    fn page_type(&self, page_offset: u32) -> usize {
+        usize::from(self.types[page_offset as usize]) % MAX_BITS
     }
 }

@@ -91,6 +91,17 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             multiplane: Multiplane::Pac,
             user_capacity,
             over_provisioning: 1.0 / 3.0,
+            wear: Wear {
+                pe_cycles: 0,
+                quality: Selection::default_of(&base::wear::QUALITIES[0]),
+                retention: Retention::Year,
+                copyback: base::CopybackTable {
+                    bands: vec![400, 1000, 2000, 3000, 4000, 5000],
+                    best: vec![5, 4, 4, 3, 3, 2],
+                    median: vec![5, 4, 3, 3, 2, 1],
+                    worst: vec![3, 2, 2, 1, 1, 0],
+                },
+            },
             timing: Timing {
                 read: vec![Duration::from_us(75)],
                 program: vec![Duration::from_us(1600)],
@@ -99,6 +110,7 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
                 command_overhead: Duration::ZERO,
                 dram_bandwidth: None,
                 ecc_latency: Duration::ZERO,
+                ecc_bandwidth: None,
             },
         },
         ftl: default_ftl(),
@@ -120,6 +132,11 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             precondition: Precondition::None,
         },
     }
+}
+
+/// Blocks from which any page takes a thousand copybacks, so that none is lost where nothing limits them.
+pub fn forgiving() -> base::CopybackTable {
+    base::CopybackTable { bands: vec![1_000_000], best: vec![1000], median: vec![1000], worst: vec![1000] }
 }
 
 /// Runs a configuration and gives its summary.
@@ -154,6 +171,9 @@ pub fn random_config(seed: u64) -> Config {
     config.device.page_size = *pick(r, &[4096, 8192]);
     random_timing(r, &mut config.device);
     random_policies(r, &mut config.ftl);
+    // The qualities of blocks come from it, and with them the quotas there are.
+    config.run.seed = seed;
+    random_wear(seed, &mut config);
     if config.ftl.get("mapping").name == "dftl" {
         random_map_in_flash(seed, &mut config);
     }
@@ -166,7 +186,6 @@ pub fn random_config(seed: u64) -> Config {
     random_capacity(r, &mut config);
     random_buffer(seed, &mut config);
     config.host.queue_depth = *pick(r, &[1, 2, 7, 32]);
-    config.run.seed = seed;
     let footprint = config.device.user_capacity;
     let size = *pick(r, &[512, 4096, 8192, 12_288, 40_960]);
     let name = *pick::<&str>(r, &["uniform", "sequential", "zipf", "hot-cold", "mixed"]);
@@ -210,8 +229,9 @@ fn meet_conditions(config: &mut Config) {
         let Err(refusal) = device::check(&tiny) else { break };
         let mut seam = refusal.key.strip_prefix("ftl.").unwrap_or_else(|| panic!("{refusal:?}"));
         if seam == "gc_schedule" {
-            // Too few blocks for what the protection keeps aside.
-            seam = "paired_page";
+            // Too few blocks for what the protection keeps aside, or for an active one of each quota.
+            let is_protected = ftl::paired::keeps_track(tiny.ftl.get("paired_page").name);
+            seam = if is_protected { "paired_page" } else { "migration" };
         }
         let default = device::seams().into_iter().find(|s| s.key == seam).expect("a seam").choices[0].name;
         assert_ne!(tiny.ftl.get(seam).name, default, "{refusal:?}");
@@ -240,6 +260,19 @@ fn random_map_in_flash(seed: u64, config: &mut Config) {
     }
 }
 
+/// Blocks of any age and quality. Where nothing limits copybacks, blocks do not mind them.
+fn random_wear(seed: u64, config: &mut Config) {
+    let mut random = Chance::new(seed, "wear");
+    config.device.wear.pe_cycles = random.below_u32(5500);
+    let spread = &base::wear::QUALITIES[random.below(2) as usize];
+    config.device.wear.quality = Selection::default_of(spread);
+    match config.ftl.get("migration").name {
+        "copyback" => config.device.wear.copyback = forgiving(),
+        "fastgc" => choose(&mut config.ftl, "migration", "fastgc", &[("metadata", (random.below(2) == 0).into())]),
+        _ => {}
+    }
+}
+
 fn random_timing(r: &mut Chance, device: &mut Device) {
     let bits = device.cell.bits() as usize;
     device.timing.read = (0..bits).map(|_| Duration(1000 + r.below(100_000))).collect();
@@ -261,8 +294,13 @@ fn random_policies(r: &mut Chance, ftl: &mut FtlChoices) {
         if r.below(2) == 0 {
             let order = *pick::<&str>(r, &["CWDP", "PDWC", "DPCW", "WCPD"]);
             choose(ftl, "allocation", order, &[]);
-            let others =
-                [("victim", "fifo"), ("separation", "none"), ("paired_page", "none"), ("wear_leveling", "none")];
+            let others = [
+                ("victim", "fifo"),
+                ("separation", "none"),
+                ("paired_page", "none"),
+                ("wear_leveling", "none"),
+                ("migration", "off-chip"),
+            ];
             for (key, name) in others {
                 choose(ftl, key, name, &[]);
             }

@@ -5,7 +5,7 @@ use base::{Cause, Domain, Lpn, Ppn, Slot, Unit};
 use super::{DomainRecord, Fast, Gather, Merge, NONE, Recycling, Role};
 use crate::group::Group;
 use crate::kernel::Why;
-use crate::ops::{Array, Done, Erasure, Finished, Holds, Op, Placed, Put, Step};
+use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Placed, Put, Step};
 use crate::pool::FreePool;
 
 /// A page that was placed. Spare areas hold nothing: a log in order of writing says by itself what is newest, and nothing
@@ -173,7 +173,7 @@ impl Fast {
                 None => Op::Pad,
                 Some(from) => {
                     group.push(from);
-                    Op::Move
+                    Op::Move(How::OffChip)
                 }
             }
         } else {
@@ -278,7 +278,7 @@ impl Fast {
     /// If it is not this page's turn.
     pub fn place(&mut self, domain: Domain, put: Put<'_>) -> Option<Placed> {
         match put {
-            Put::Copy(from) => self.copy(domain, from),
+            Put::Copy(from, _) => self.copy(domain, from),
             Put::Dummy => Some(self.pad(domain)),
             Put::Combined(..) => unreachable!("merges protect no pages, and the whole map is in DRAM"),
         }
@@ -352,10 +352,10 @@ impl Fast {
             self.advance(domain);
             let Some(Step { op, cause }) = self.op(domain, &mut group) else { return };
             match op {
-                Op::Move => {
+                Op::Move(_) => {
                     let from = group.pages()[0];
                     let placed = self.copy(domain, from).expect("nothing changes in between");
-                    assert!(array.moved(cause, from, placed), "{NO_FAULTS}");
+                    assert!(array.moved(cause, How::OffChip, from, placed), "{NO_FAULTS}");
                 }
                 Op::Pad => {
                     let placed = self.pad(domain);

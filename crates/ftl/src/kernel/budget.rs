@@ -13,6 +13,8 @@ pub(crate) struct Needs {
     pub(crate) reserve: u32,
     /// Units that never hold pages which count against the limit on valid pages.
     pub(crate) aside: u32,
+    /// Slots of each unit of data that hold something else.
+    pub(crate) without_data: u32,
     /// Free units that the pages of one victim may open, besides one for each stream of data.
     pub(crate) opens: u32,
     /// Whether the next page decides what has to come before it, so that room is made before each host page.
@@ -24,7 +26,7 @@ pub(crate) struct Needs {
 impl Needs {
     /// Nothing.
     pub(crate) const NONE: Needs =
-        Needs { axis: Axis::ONE, reserve: 0, aside: 0, opens: 0, on_demand: false, beside: false };
+        Needs { axis: Axis::ONE, reserve: 0, aside: 0, without_data: 0, opens: 0, on_demand: false, beside: false };
 
     /// All that several mechanisms need, their axes apart.
     pub(crate) fn sum(all: &[Needs]) -> Needs {
@@ -32,6 +34,7 @@ impl Needs {
             axis: Axis::ONE,
             reserve: sum.reserve + needs.reserve,
             aside: sum.aside + needs.aside,
+            without_data: sum.without_data + needs.without_data,
             opens: sum.opens + needs.opens,
             on_demand: sum.on_demand || needs.on_demand,
             beside: sum.beside || needs.beside,
@@ -44,6 +47,8 @@ impl Needs {
 pub(crate) struct Budget {
     /// Units kept free while collection keeps up.
     pub(crate) reserve: u32,
+    /// Slots of a unit that data fill.
+    pub(crate) slots: u32,
     /// The most valid pages with which room can always be made. A domain with as many takes no more from a dynamic
     /// allocation.
     pub(crate) max_valid: u64,
@@ -67,12 +72,16 @@ impl Budget {
     ) -> Budget {
         let reserve = free_blocks + needs.reserve;
         let data = Streams::product(axes) as i64;
+        // Where the victim decides, all of its pages go to one class.
+        let of_victim = Streams::product(axes.map(|axis| if axis.by_victim { Axis::ONE } else { axis }));
         let others = data - 1 + i64::from(has_map);
         let closed = i64::from(geometry.units_per_domain()) - i64::from(reserve) - others - i64::from(needs.aside);
+        let slots = geometry.unit_slots().saturating_sub(needs.without_data);
         Budget {
             reserve,
-            max_valid: (closed * i64::from(geometry.unit_slots()) - 1).max(0) as u64,
-            for_a_victim: if needs.on_demand { data as u32 + needs.opens } else { 1 },
+            slots,
+            max_valid: (closed * i64::from(slots) - 1).max(0) as u64,
+            for_a_victim: if needs.on_demand { of_victim as u32 + needs.opens } else { 1 },
         }
     }
 }

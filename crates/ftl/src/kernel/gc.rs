@@ -56,6 +56,8 @@ pub(crate) struct Job {
     pub(crate) cursor: Slot,
     /// Where pages move in groups: page offsets before this one have no lone page left.
     pub(crate) lone_cursor: Slot,
+    /// Whether the host asked for little when it began ([`Kernel::note_calm`]).
+    pub(crate) calm: bool,
     /// When the unit was filled, in filled units: its age, should it be given back.
     pub(super) filled_at: u32,
 }
@@ -110,10 +112,15 @@ impl Kernel {
                 .filter(|&unit| self.units[unit.index()].state == UnitState::Closed)
                 .min_by_key(|&unit| self.units[unit.index()].valid)?
         };
-        let full = u32::from(self.units[unit.index()].valid) == self.geometry.unit_slots();
+        let full = self.gain_of(unit) == 0;
         let fruitless = &mut self.domains[domain.index()].fruitless;
         *fruitless = if full { *fruitless + 1 } else { 0 };
         Some(unit)
+    }
+
+    /// Slots for data that the collection of a unit gains.
+    pub(crate) fn gain_of(&self, unit: Unit) -> u32 {
+        self.budget.slots.saturating_sub(self.valid_of(unit))
     }
 
     /// The next victims are the emptiest units, whatever the policy says: space may be short.
@@ -135,11 +142,11 @@ impl Kernel {
             other => panic!("only closed units are collected, and unit {unit} is {other:?}"),
         }
         state.state = UnitState::Collecting;
-        let gain = self.geometry.unit_slots() - u32::from(state.valid);
+        let gain = self.gain_of(unit);
         let is_map = self.holds_map(unit);
         let cause = if is_map && why.cause() == Cause::Gc { Cause::Mapping } else { why.cause() };
         self.reverse.prefetch(self.geometry.ppn(unit, Slot::FIRST).index());
-        Job { unit, why, cause, gain, cursor: Slot::FIRST, lone_cursor: Slot::FIRST, filled_at }
+        Job { unit, why, cause, gain, cursor: Slot::FIRST, lone_cursor: Slot::FIRST, calm: self.calm, filled_at }
     }
 
     /// Begins a collection.

@@ -32,7 +32,7 @@ pub(crate) use place::{Frontier, Place};
 pub use saved::{Kept, Saved};
 pub use spare::IDENTITY;
 pub(crate) use spare::{Kind, Spare, parity_home};
-pub(crate) use streams::{Axis, Density, Streams};
+pub(crate) use streams::{AXES, Axis, Density, MAX_STREAMS, Streams};
 
 pub(crate) use crate::stream::Stream;
 pub(crate) use wordlines::Wordlines;
@@ -92,6 +92,8 @@ pub(crate) struct Kernel {
     deferred: Vec<Vec<Job>>,
     /// The workload's locality, as it was last taken.
     locality: Option<f64>,
+    /// Whether the host asks for little.
+    calm: bool,
     /// Domains that have something to do since the executor was told of them last: what they do began elsewhere.
     woken: Vec<Domain>,
 }
@@ -166,6 +168,7 @@ impl Kernel {
             pairing: vec![None; shape.domains as usize],
             deferred: vec![Vec::new(); shape.domains as usize],
             locality: None,
+            calm: false,
             woken: Vec::new(),
             geometry,
         };
@@ -223,6 +226,11 @@ impl Kernel {
     /// Takes note of the workload's locality.
     pub(crate) fn note_locality(&mut self, locality: Option<f64>) {
         self.locality = locality;
+    }
+
+    /// Takes note of whether the host asks for little: collections begun from now on say so.
+    pub(crate) fn note_calm(&mut self, calm: bool) {
+        self.calm = calm;
     }
 
     /// The data of a page are gone for good.

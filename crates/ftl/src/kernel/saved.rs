@@ -175,7 +175,7 @@ impl Kernel {
         }
         let (cursor, lone_cursor) = (Slot::new(cursor), Slot::new(lone_cursor));
         let why = Why::Pairing;
-        let job = Job { unit, why, cause: why.cause(), gain, cursor, lone_cursor, filled_at };
+        let job = Job { unit, why, cause: why.cause(), gain, cursor, lone_cursor, calm: false, filled_at };
         self.set_pairing(domain, Some(job));
         Some(())
     }

@@ -8,10 +8,10 @@ use base::Slot;
 use crate::stream::Stream;
 
 /// The most streams that a domain can have: each may hold a block open, and a spare area names its stream.
-const MAX_STREAMS: usize = 64;
+pub(crate) const MAX_STREAMS: usize = 64;
 
 /// How many axes there are.
-pub(crate) const AXES: usize = 2;
+pub(crate) const AXES: usize = 3;
 
 /// How the blocks of a stream are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,22 +30,27 @@ pub(crate) struct Axis {
     pub(crate) lsb_only: Option<usize>,
     /// Whether the pages of one victim may be copied to different classes.
     pub(crate) splits: bool,
+    /// Whether the victim decides to which class its pages are copied.
+    pub(crate) by_victim: bool,
 }
 
 impl Axis {
     /// No distinction.
-    pub(crate) const ONE: Axis = Axis { classes: 1, lsb_only: None, splits: false };
+    pub(crate) const ONE: Axis = Axis { classes: 1, lsb_only: None, splits: false, by_victim: false };
 }
 
 /// All streams of a domain.
 #[derive(Clone, Debug)]
 pub(crate) struct Streams {
     strides: [usize; AXES],
+    classes: [usize; AXES],
     /// Streams of data; that of the map, if it has one, is the next.
     data: usize,
     has_map: bool,
     /// Whether the pages of one victim may be copied to different streams.
     splits: bool,
+    /// The axis on which the victim decides to which class its pages are copied.
+    by_victim: Option<usize>,
     /// A bit for each stream that uses LSB pages only.
     lsb_only: u64,
     /// By slot: the LSB page behind it; empty where no stream asks.
@@ -56,7 +61,7 @@ impl Streams {
     /// The product of the axes. `next_lsb` says of each slot which LSB page follows it.
     ///
     /// # Panics
-    /// If there are more than [`MAX_STREAMS`], which the choices there are do not come near.
+    /// If there are more than [`MAX_STREAMS`], which the configuration check refuses.
     pub(crate) fn new(axes: [Axis; AXES], has_map: bool, next_lsb: impl FnOnce() -> Vec<u16>) -> Streams {
         let mut strides = [1; AXES];
         let mut data = 1;
@@ -70,11 +75,14 @@ impl Streams {
         };
         let lsb_only = (0..data).filter(|&stream| uses_lsb_only(stream)).fold(0, |bits, stream| bits | 1 << stream);
         let splits = axes.iter().any(|axis| axis.splits);
+        let by_victim = axes.iter().position(|axis| axis.by_victim);
         Streams {
             strides,
+            classes: axes.map(|axis| axis.classes),
             data,
             has_map,
             splits,
+            by_victim,
             lsb_only,
             next_lsb: if lsb_only == 0 { Vec::new() } else { next_lsb() },
         }
@@ -89,6 +97,12 @@ impl Streams {
     #[inline]
     pub(crate) fn at(&self, classes: [usize; AXES]) -> Stream {
         Stream::new(classes.iter().zip(self.strides).map(|(class, stride)| class * stride).sum())
+    }
+
+    /// The class of a stream of data on an axis.
+    #[inline]
+    pub(crate) fn class(&self, stream: Stream, axis: usize) -> usize {
+        stream.index() / self.strides[axis] % self.classes[axis]
     }
 
     /// How many there are.
@@ -107,12 +121,6 @@ impl Streams {
         (0..self.data).map(Stream::new)
     }
 
-    /// How many there are of data.
-    #[inline]
-    pub(crate) fn of_data(&self) -> usize {
-        self.data
-    }
-
     /// The last one of data: the last class on every axis.
     pub(crate) fn last_of_data(&self) -> Stream {
         Stream::new(self.data - 1)
@@ -127,6 +135,18 @@ impl Streams {
     #[inline]
     pub(crate) fn split_victims(&self) -> bool {
         self.splits
+    }
+
+    /// Whether the streams of copies depend on their victim.
+    #[inline]
+    pub(crate) fn depend_on_victim(&self) -> bool {
+        self.by_victim.is_some()
+    }
+
+    /// Streams of data in sets: the pages of one victim go to streams of one set.
+    pub(crate) fn sets(&self) -> impl Iterator<Item = impl Iterator<Item = Stream>> {
+        let (axis, sets) = self.by_victim.map_or((0, 1), |axis| (axis, self.classes[axis]));
+        (0..sets).map(move |set| self.all_of_data().filter(move |&stream| sets == 1 || self.class(stream, axis) == set))
     }
 
     /// That of the map's pages.
@@ -165,11 +185,14 @@ mod tests {
 
     #[test]
     fn streams_are_the_product_of_their_axes() {
-        let regions = Axis { classes: 3, lsb_only: None, splits: true };
-        let buffered = Axis { classes: 2, lsb_only: Some(0), splits: false };
-        let streams = Streams::new([regions, buffered], true, || vec![2, 2, 4, 4]);
-        assert_eq!((streams.count(), streams.of_data(), streams.of_map().index()), (7, 6, 6));
-        assert_eq!([[0, 0], [2, 0], [0, 1], [2, 1]].map(|classes| streams.at(classes).index()), [0, 2, 3, 5]);
+        let regions = Axis { classes: 3, splits: true, ..Axis::ONE };
+        let buffered = Axis { classes: 2, lsb_only: Some(0), ..Axis::ONE };
+        let streams = Streams::new([regions, buffered, Axis::ONE], true, || vec![2, 2, 4, 4]);
+        assert_eq!((streams.count(), streams.all_of_data().count(), streams.of_map().index()), (7, 6, 6));
+        let at = |classes| streams.at(classes).index();
+        assert_eq!([[0, 0, 0], [2, 0, 0], [0, 1, 0], [2, 1, 0]].map(at), [0, 2, 3, 5]);
+        let class = |(stream, axis)| streams.class(Stream::new(stream), axis);
+        assert_eq!([(5, 0), (5, 1), (5, 2), (3, 0)].map(class), [2, 1, 0, 0]);
         let full = streams.all().filter(|&stream| streams.density(stream) == Density::Full).map(Stream::index);
         assert_eq!(full.collect::<Vec<_>>(), [3, 4, 5, 6]);
         let after_first = |number| streams.slot_after(Stream::new(number), Slot::FIRST).number();

@@ -6,13 +6,14 @@ use std::slice;
 use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Slot, Unit};
 
 use super::dftl::Dftl;
+use super::migration::Migration;
 use super::paired::Paired;
 use super::separation::Separation;
 use super::twin::Twin;
 use super::wear::WearLeveling;
 use super::*;
 use crate::Bytes;
-use crate::kernel::{Axis, Budget, Stream, Streams, Wordlines};
+use crate::kernel::{AXES, Axis, Budget, Stream, Streams, Wordlines};
 
 /// No mechanism.
 pub(crate) struct Plain;
@@ -33,6 +34,7 @@ pub(crate) struct All {
     dftl: Option<Box<Dftl>>,
     paired: Option<Box<Paired>>,
     twin: Twin,
+    migration: Option<Box<Migration>>,
     wear: WearLeveling,
     /// Whether anybody wants to hear of every page that is placed.
     hears_of_pages: bool,
@@ -51,6 +53,9 @@ macro_rules! each {
             $told;
         }
         if let Some($it) = &mut $self.paired {
+            $told;
+        }
+        if let Some($it) = &mut $self.migration {
             $told;
         }
         {
@@ -82,10 +87,15 @@ impl Mechanism for All {
     fn is_pending(&self, domain: Domain) -> bool {
         self.dftl.as_ref().is_some_and(|it| it.is_pending(domain))
             || self.paired.as_ref().is_some_and(|it| it.is_pending(domain))
+            || self.migration.as_ref().is_some_and(|it| it.is_pending(domain))
     }
 
     fn is_cramped(&self, kernel: &Kernel, domain: Domain) -> bool {
         self.paired.as_ref().is_some_and(|it| it.is_cramped(kernel, domain))
+    }
+
+    fn goes_on(&self, domain: Domain) -> bool {
+        self.migration.as_ref().is_some_and(|it| it.goes_on(domain))
     }
 
     fn erasable(&self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
@@ -120,6 +130,11 @@ impl Mechanism for All {
         self.twin.pick(kernel, domain, job, stream_of, group);
     }
 
+    #[inline]
+    fn how(&self, kernel: &Kernel, domain: Domain, stream: Stream, group: &Group) -> How {
+        self.migration.as_ref().map_or(How::OffChip, |it| it.how(kernel, domain, stream, group))
+    }
+
     fn elsewhere(&self, domain: Domain, page: Ppn) -> Option<Source> {
         self.paired.as_ref()?.elsewhere(domain, page)
     }
@@ -150,6 +165,7 @@ impl Mechanism for All {
         self.separation.figures(figures);
         self.dftl.iter().for_each(|it| it.figures(figures));
         self.paired.iter().for_each(|it| it.figures(figures));
+        self.migration.iter().for_each(|it| it.figures(figures));
     }
 
     #[inline]
@@ -199,9 +215,10 @@ impl Mechanism for All {
     }
 
     fn pending(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, group: &mut Group) -> Pending {
-        match &mut self.dftl {
-            Some(it) => it.pending(kernel, domain, has_room, group),
-            None => Pending::None,
+        let of_map = self.dftl.as_mut().map_or(Pending::None, |it| it.pending(kernel, domain, has_room, group));
+        match (of_map, &mut self.migration) {
+            (Pending::None, Some(it)) => it.pending(kernel, domain, has_room, group),
+            _ => of_map,
         }
     }
 
@@ -294,12 +311,17 @@ impl Mechanisms for All {
         let separation = Separation::build(policies.separation, kernel.user_pages() as usize);
         let dftl = Dftl::build(kernel, policies, allocation)?.map(Box::new);
         let paired = Paired::build(kernel, policies).map(Box::new);
+        let migration = Migration::build(kernel, policies).map(Box::new);
         Ok(All {
-            hears_of_pages: matches!(separation, Separation::Dac(_)) || dftl.is_some() || paired.is_some(),
+            hears_of_pages: matches!(separation, Separation::Dac(_))
+                || dftl.is_some()
+                || paired.is_some()
+                || migration.is_some(),
             separation,
             dftl,
             paired,
             twin: Twin::new(policies.reclaim_unit),
+            migration,
             wear: WearLeveling::build(policies.wear_leveling, crate::kernel::shape_of(kernel.geometry())),
         })
     }
@@ -307,13 +329,14 @@ impl Mechanisms for All {
     #[inline]
     fn host_stream(&self, kernel: &Kernel, lpn: Lpn, is_mapped: bool) -> Stream {
         let paired = self.paired.as_ref().map_or(0, |it| it.host_class(lpn, is_mapped));
-        kernel.streams().at([self.separation.host_class(lpn, is_mapped), paired])
+        kernel.streams().at([self.separation.host_class(lpn, is_mapped), paired, 0])
     }
 
     #[inline]
     fn copy_stream(&self, kernel: &Kernel, lpn: Lpn) -> Stream {
         let paired = self.paired.as_ref().map_or(0, |it| it.copy_class(lpn));
-        kernel.streams().at([self.separation.copy_class(lpn), paired])
+        let quota = self.migration.as_ref().map_or(0, |it| it.quota_class(kernel, lpn));
+        kernel.streams().at([self.separation.copy_class(lpn), paired, quota])
     }
 
     #[inline]
@@ -331,6 +354,17 @@ impl Mechanisms for All {
         let omega = self.separation.tell(now)?;
         kernel.note_locality(Some(omega));
         Some(omega)
+    }
+
+    #[inline]
+    fn hears_of_buffer(&self) -> bool {
+        self.migration.as_ref().is_some_and(|it| it.selects())
+    }
+
+    fn tell_fill(&mut self, kernel: &mut Kernel, now: Instant, fill: f64) {
+        if let Some(it) = &mut self.migration {
+            it.tell_fill(kernel, now, fill);
+        }
     }
 
     #[inline]
@@ -389,7 +423,7 @@ impl Mechanisms for All {
 /// How the space of a domain is shared among those who need of it, under the policies that were chosen.
 pub(crate) struct Plan {
     free_blocks: u32,
-    axes: [Axis; 2],
+    axes: [Axis; AXES],
     needs: Needs,
     has_map: bool,
     is_dynamic: bool,
@@ -401,13 +435,14 @@ impl Plan {
         let separation = Separation::needs(policies, geometry);
         let paired = Paired::needs(policies, geometry);
         let dftl = Dftl::needs(policies, geometry);
-        let mut needs = Needs::sum(&[separation, paired, dftl]);
+        let migration = Migration::needs(policies, geometry);
+        let mut needs = Needs::sum(&[separation, paired, dftl, migration]);
         if policies.has_map() && needs.beside {
             needs.reserve += dftl::RESERVE_BESIDE;
         }
         Plan {
             free_blocks: policies.free_blocks(),
-            axes: [separation.axis, paired.axis],
+            axes: [separation.axis, paired.axis, migration.axis],
             needs,
             has_map: policies.has_map(),
             is_dynamic: crate::allocation::is_dynamic(policies.allocation.name),
@@ -420,6 +455,7 @@ impl Plan {
         geometry.unit_width == 1
             && policies.mapping.name == "page"
             && policies.separation.name == "none"
+            && policies.migration.name == "off-chip"
             && policies.wear_leveling.name == "none"
             && policies.gc_schedule.name == "threshold"
             && !paired::keeps_track(policies.paired_page.name)
@@ -468,10 +504,11 @@ impl Plan {
         let wear = WearLeveling::bytes(policies.wear_leveling, crate::kernel::shape_of(geometry));
         let guards = Paired::bytes(policies, u64::from(geometry.domains()));
         let regions = Separation::bytes(policies.separation, user_pages);
+        let quotas = Migration::bytes(policies, geometry, user_pages);
         Bytes {
             maps: kernel.maps,
             cached_map: Dftl::bytes(geometry, user_pages, policies, keeps_spares),
-            blocks: kernel.blocks + guards + wear,
+            blocks: kernel.blocks + guards + wear + quotas,
             regions,
             renewed: kernel.renewed + wear + regions,
         }

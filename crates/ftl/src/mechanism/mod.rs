@@ -8,6 +8,7 @@
 mod all;
 pub mod dftl;
 pub mod forwarding;
+pub mod migration;
 pub mod paired;
 pub mod separation;
 pub mod twin;
@@ -21,7 +22,7 @@ use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Slot, Unit};
 use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{Job, Kept, Kernel, Needs, Place, Saved, Spare, Stream, Why};
-use crate::ops::{Op, Source};
+use crate::ops::{How, Op, Source};
 use crate::scan::{Rescue, Scanned};
 use crate::{Figures, OutOfMemory, Policies};
 
@@ -51,7 +52,7 @@ pub(crate) enum Origin {
         was_mapped: bool,
     },
     /// It was copied.
-    Copy(Ppn),
+    Copy(Ppn, How),
     /// It is a page of a map in flash, made anew.
     Map,
     /// A failed program or a power cut destroyed it, and it comes from there.
@@ -145,6 +146,11 @@ pub(crate) trait Mechanism {
         false
     }
 
+    /// Whether something belongs to the pages that a domain placed last, before which its collection is not suspended.
+    fn goes_on(&self, domain: Domain) -> bool {
+        false
+    }
+
     /// A unit in the mechanism's hands that can be erased.
     fn erasable(&self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
         None
@@ -179,6 +185,11 @@ pub(crate) trait Mechanism {
         stream_of: &dyn Fn(Lpn) -> Stream,
         group: &mut Group,
     ) {
+    }
+
+    /// Which way the pages of a group move, which go to a stream.
+    fn how(&self, kernel: &Kernel, domain: Domain, stream: Stream, group: &Group) -> How {
+        How::OffChip
     }
 
     /// Where else the data of a page are that a failed program destroyed.
@@ -362,6 +373,14 @@ pub(crate) trait Mechanisms: Mechanism + Sized {
     fn tell(&mut self, _kernel: &mut Kernel, _now: Instant) -> Option<f64> {
         None
     }
+
+    /// Whether anybody wants to hear how full the write buffer is.
+    fn hears_of_buffer(&self) -> bool {
+        false
+    }
+
+    /// So much of the write buffer, of one, is full from now on.
+    fn tell_fill(&mut self, _kernel: &mut Kernel, _now: Instant, _fill: f64) {}
 
     // A map in flash.
 

@@ -1,10 +1,10 @@
 //! Steps of collections. A place is asked for once, as in `programs`.
 
 use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
-use ftl::{Coming, Done, Finished, Op, Placed, Put, Step};
+use ftl::{Coming, Done, Finished, How, Op, Placed, Put, Step};
 
 use super::Commands;
-use crate::device::{Device, count_collection, count_move};
+use crate::device::{Device, copy_back, count_collection, count_move};
 use crate::flash::Content;
 use crate::timed::collections::NextStep;
 use crate::timed::command::{Carried, Command};
@@ -51,7 +51,7 @@ impl Commands {
         command.begin(next.kind(), cause);
         match next {
             NextStep::Read(_) => self.add_reads(context, command, die, domain),
-            NextStep::Program => {
+            NextStep::Program | NextStep::Copy(_) => {
                 let is_placed = self.add_programs(context, command, domain, Suits::Any);
                 assert!(is_placed, "stale pages were dropped");
             }
@@ -114,8 +114,13 @@ impl Commands {
                 joins
             }
             NextStep::Program => {
-                let suits = if is_equal { Suits::Beside(lead) } else { Suits::None };
-                self.add_programs(context, command, domain, suits)
+                let joins = is_equal && command.has_data_in();
+                self.add_programs(context, command, domain, if joins { Suits::Beside(lead) } else { Suits::None })
+            }
+            NextStep::Copy(from) => {
+                let lead_source = command.sources().first();
+                let joins = is_equal && lead_source.is_some_and(|&source| device.flash.may_share_command(source, from));
+                self.add_programs(context, command, domain, if joins { Suits::Beside(lead) } else { Suits::None })
             }
             NextStep::Erase(unit) => {
                 let joins = is_equal && device.flash.may_share_erase(device.ftl.geometry().unit_of(lead), unit);
@@ -149,7 +154,7 @@ impl Commands {
     #[inline]
     fn add_programs(&mut self, context: &mut Context<'_>, command: &mut Command, domain: Domain, suits: Suits) -> bool {
         let is_placed = match self.collections.step(domain) {
-            Step { op: Op::Move, .. } => self.add_copies(context, command, domain, suits),
+            Step { op: Op::Move(how), .. } => self.add_copies(context, command, domain, how, suits),
             Step { op: Op::Combine, cause } => self.add_combined(context, command, domain, cause, suits),
             Step { op: Op::Pad, .. } => add_dummy(context, command, domain, suits),
             Step { op: Op::Read | Op::Erase(_), .. } => unreachable!("these program nothing"),
@@ -161,13 +166,26 @@ impl Commands {
     }
 
     #[inline]
-    fn add_copies(&self, context: &mut Context<'_>, command: &mut Command, domain: Domain, suits: Suits) -> bool {
+    fn add_copies(
+        &self,
+        context: &mut Context<'_>,
+        command: &mut Command,
+        domain: Domain,
+        how: How,
+        suits: Suits,
+    ) -> bool {
         let mut suits = suits;
         let group = self.collections.group(domain);
         for (at, &from) in group.pages().iter().enumerate() {
-            let Some(placed) = place(context.device, domain, Put::Copy(from), suits) else { return false };
+            let Some(placed) = place(context.device, domain, Put::Copy(from, how), suits) else { return false };
             count_move(&mut context.device.recorder.counters, command.cause());
-            add_program(context, command, domain, placed, self.collections.content(domain, at));
+            match how {
+                How::OffChip => add_program(context, command, domain, placed, self.collections.content(domain, at)),
+                How::Copyback => {
+                    copy_back(&mut context.device.flash, from, placed).expect_done();
+                    command.add_copied(from, placed.at, Carried::Domain(domain));
+                }
+            }
             suits = Suits::Any;
         }
         for _ in 0..group.pads {

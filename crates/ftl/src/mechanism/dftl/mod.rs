@@ -468,7 +468,7 @@ impl Mechanism for Dftl {
     fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
         match page.origin {
             Origin::Host { .. } => self.entry_written(kernel, page.lpn),
-            Origin::Copy(_) => {
+            Origin::Copy(..) => {
                 self.entry_moved(page.domain, page.lpn.0);
                 if kernel.job(page.domain).is_none() {
                     let instance = &mut self.instances[page.domain.index()];

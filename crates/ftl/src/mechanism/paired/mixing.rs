@@ -12,15 +12,18 @@ use base::Domain;
 /// Emptying it fills no more slots than its erase gives back, so what counts is slots: as many as all frontiers can
 /// keep open, and those that the host page and the copies under it take.
 pub(super) fn can_empty_any_victim(kernel: &Kernel, domain: Domain) -> bool {
-    let streams = kernel.streams().of_data() as u32;
-    let free = kernel.free(domain);
-    if !kernel.streams().split_victims() || free > streams {
+    if !kernel.streams().split_victims() {
         return true;
     }
-    let slots = kernel.geometry().unit_slots();
-    let frontiers = kernel.streams().all().filter_map(|stream| kernel.frontier(domain, stream));
-    let open: u32 = frontiers.map(|frontier| kernel.geometry().slots_left(frontier.slot)).sum();
-    free * slots + open > streams * slots + kernel.wordlines().most_open()
+    let (free, slots) = (kernel.free(domain), kernel.budget().slots);
+    kernel.streams().sets().all(|set| {
+        let (mut streams, mut open) = (0, 0);
+        for stream in set {
+            streams += 1;
+            open += kernel.frontier(domain, stream).map_or(0, |frontier| slots.saturating_sub(frontier.slot.number()));
+        }
+        free > streams || free * slots + open > streams * slots + kernel.wordlines().most_open()
+    })
 }
 
 impl Paired {

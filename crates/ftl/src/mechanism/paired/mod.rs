@@ -248,7 +248,7 @@ impl Mechanism for Paired {
         let needs = Needs { on_demand: true, ..Needs::NONE };
         match scheme {
             Scheme::SlcBuffer => Needs {
-                axis: Axis { classes: 2, lsb_only: Some(0), splits: false },
+                axis: Axis { classes: 2, lsb_only: Some(0), ..Axis::ONE },
                 aside: policies.paired_page.integer("blocks") + wordlines.most_open(),
                 ..needs
             },
@@ -327,7 +327,7 @@ impl Mechanism for Paired {
     fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
         let cover = match page.origin {
             Origin::Host { .. } | Origin::Map => Cover::None,
-            Origin::Copy(from) | Origin::Anew(Source::Page(from)) => Cover::Copy(from),
+            Origin::Copy(from, _) | Origin::Anew(Source::Page(from)) => Cover::Copy(from),
             Origin::Anew(_) => Cover::None,
         };
         self.note_program(kernel, page.domain, page.at, cover);

@@ -105,7 +105,7 @@ impl Separation {
 
 impl Mechanism for Separation {
     fn needs(policies: &Policies<'_>, _: &Geometry) -> Needs {
-        let axis = |classes, splits| Axis { classes, lsb_only: None, splits };
+        let axis = |classes, splits| Axis { classes, splits, ..Axis::ONE };
         match policies.separation.name {
             "host-gc" => Needs { axis: axis(2, false), ..Needs::NONE },
             // Collection goes on until one unit more than the reserve is free.
@@ -150,7 +150,7 @@ impl Mechanism for Separation {
         }
         match page.origin {
             Origin::Host { was_mapped } => dac.promote(page.lpn, was_mapped),
-            Origin::Copy(_) => dac.move_to(page.lpn, dac.copy_region(page.lpn)),
+            Origin::Copy(..) => dac.move_to(page.lpn, dac.copy_region(page.lpn)),
             Origin::Map | Origin::Anew(_) => {}
         }
     }

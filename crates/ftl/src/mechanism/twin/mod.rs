@@ -92,7 +92,7 @@ impl<'a> Pick<'a> {
             Stream::FIRST
         } else if kernel.holds_map(job.unit) {
             kernel.streams().of_map()
-        } else if splits {
+        } else if splits || kernel.streams().depend_on_victim() {
             let next = kernel.next_valid(job.unit, job.cursor).or_else(|| kernel.next_valid(job.unit, Slot::FIRST));
             let next = next.and_then(|slot| kernel.lpn_at(kernel.geometry().ppn(job.unit, slot)));
             next.map_or(Stream::FIRST, stream_of)

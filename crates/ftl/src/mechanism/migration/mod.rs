@@ -1,0 +1,496 @@
+//! Migration: whether a valid page moves through the controller or by copyback inside its plane (Hong et al., rcFTL, DATE
+//! 2019; Wu et al., FastGC, DAC 2018).
+//!
+//! A copyback keeps the channel free and leaves the errors of a page uncorrected. The restricted ways therefore give each page
+//! a quota of [`ECC_LIMIT`], which a copyback lowers by what its source block costs, and which a way through the controller
+//! restores. The quota is known by page, or by block: then it is that of the stream which filled the block, and a copyback goes
+//! to the stream of the quota that is left. A quota that is not known, as after a restart, is zero.
+
+mod metadata;
+mod quota;
+mod refusals;
+mod selector;
+
+use std::sync::Arc;
+
+use base::{Choice, Domain, ECC_LIMIT, Geometry, Instant, Lpn, Param, ParamKind, Ppn, Seam, Slot, Unit, Wear};
+
+use super::{Mechanism, Origin, Pending, Placing};
+use crate::group::Group;
+use crate::kernel::{Axis, Job, Kernel, Needs, Stream, Why};
+use crate::ops::{How, Op};
+use crate::victim::UnitState;
+use crate::{Figures, Policies};
+use metadata::Metadata;
+use quota::Classes;
+pub(crate) use refusals::{check, in_words};
+use selector::Selector;
+
+/// The place of quota classes among the axes of [`super::All`].
+const AXIS: usize = 2;
+
+/// The seam, for the configuration reader.
+pub static SEAM: Seam = Seam {
+    key: "migration",
+    doc: "How a valid page is moved.",
+    choices: &[
+        Choice {
+            name: "off-chip",
+            doc: "Read, transferred to the controller, corrected, transferred back and programmed.",
+            params: &[],
+        },
+        Choice {
+            name: "copyback",
+            doc: "By copyback inside its plane, as often as it comes: errors add up until data are lost.",
+            params: &[],
+        },
+        Choice {
+            name: "fastgc",
+            doc: "By copyback while the count of its copybacks allows it, by the worst blocks' threshold; off the chip \
+                  otherwise (FastGC).",
+            params: &[Param {
+                name: "metadata",
+                kind: ParamKind::Flag { default: false },
+                doc: "Whether the counts are kept in flash too: the last page of each block holds those of the others.",
+            }],
+        },
+        Choice {
+            name: "rcpb",
+            doc: "By restricted copyback while its quota allows it, off the chip otherwise (rcFTL, section IV).",
+            params: &[
+                Param::word(
+                    "quota",
+                    &["block", "page"],
+                    "Quotas are kept for each block, with an active block for each quota that can be left, or for each page.",
+                ),
+                Param::word(
+                    "aware",
+                    &["quality", "worst"],
+                    "A copyback costs what blocks of the source's quality cost, or what the worst blocks of its P/E cycles do.",
+                ),
+                Param {
+                    name: "selector",
+                    kind: ParamKind::Flag { default: false },
+                    doc: "Whether collections that the host does not wait for move pages off the chip while the write buffer is \
+                          not too full, which restores their quota; `false`: copyback wherever the quota allows it (rcFTL-).",
+                },
+                Param {
+                    name: "fill",
+                    kind: ParamKind::Number { default: 0.5, min: 0.0, max: 1.0 },
+                    doc: "Too full is the write buffer above this part, in the mean over the time in which a block is written \
+                          (selector).",
+                },
+            ],
+        },
+    ],
+};
+
+/// How quotas are known.
+#[derive(Debug)]
+enum Quotas {
+    /// Not at all: every page moves by copyback.
+    None,
+    /// By LPN: what is left of [`ECC_LIMIT`].
+    ByPage(Vec<u32>),
+    /// By stream.
+    ByBlock {
+        classes: Classes,
+        /// By unit: filled before anything was known of it.
+        unknown: Vec<bool>,
+    },
+}
+
+/// Moving pages by copyback.
+pub(crate) struct Migration {
+    wear: Arc<Wear>,
+    quotas: Quotas,
+    /// Whether the quality of blocks is taken into account.
+    is_aware: bool,
+    selector: Option<Selector>,
+    /// Counts in flash, if they are kept there.
+    metadata: Option<Metadata>,
+    /// Pages moved by copyback, and through the controller.
+    moved: [u64; 2],
+}
+
+/// Whether quotas are kept by block.
+fn is_by_block(policies: &Policies<'_>) -> bool {
+    policies.migration.name == "rcpb" && policies.migration.word("quota") == "block"
+}
+
+/// Whether counts are kept in flash.
+pub fn has_metadata(policies: &Policies<'_>) -> bool {
+    policies.migration.name == "fastgc" && policies.migration.flag("metadata")
+}
+
+/// Whether the quality of blocks is taken into account.
+fn is_aware(policies: &Policies<'_>) -> bool {
+    policies.migration.name == "rcpb" && policies.migration.word("aware") == "quality"
+}
+
+/// The quotas that can be left to pages, where they are kept by block.
+fn classes(policies: &Policies<'_>) -> Option<Classes> {
+    let wear = policies.wear.as_ref().filter(|_| is_by_block(policies))?;
+    Some(Classes::new(&quota::thresholds_in_force(wear, is_aware(policies))))
+}
+
+/// Quotas that have an active block each; 0 where quotas are not kept by block.
+pub fn quota_classes(policies: &Policies<'_>) -> usize {
+    classes(policies).map_or(0, |classes| classes.count())
+}
+
+impl Migration {
+    /// Bytes of what is known of quotas and blocks.
+    pub(crate) fn bytes(policies: &Policies<'_>, geometry: &Geometry, user_pages: u64) -> u64 {
+        let Some(wear) = &policies.wear else { return 0 };
+        let of_blocks = wear.qualities.len() as u64 * size_of::<base::Quality>() as u64;
+        of_blocks
+            + match policies.migration.name {
+                "copyback" => 0,
+                _ if is_by_block(policies) => u64::from(geometry.units()),
+                _ => user_pages * size_of::<u32>() as u64,
+            }
+    }
+
+    /// The migration that was chosen, unless pages move off the chip.
+    ///
+    /// # Panics
+    /// If nothing is known of the blocks' wear.
+    pub(crate) fn build(kernel: &Kernel, policies: &Policies<'_>) -> Option<Migration> {
+        if policies.migration.name == "off-chip" {
+            return None;
+        }
+        let wear = policies.wear.clone().expect("the wear of blocks is known where pages move by copyback");
+        let quotas = match (policies.migration.name, classes(policies)) {
+            ("copyback", _) => Quotas::None,
+            (_, Some(classes)) => Quotas::ByBlock { classes, unknown: vec![false; kernel.geometry().units() as usize] },
+            (_, None) => Quotas::ByPage(vec![0; kernel.user_pages() as usize]),
+        };
+        let selects = policies.migration.name == "rcpb" && policies.migration.flag("selector");
+        let selector = selects.then(|| Selector::new(policies.block_write, policies.migration.number("fill")));
+        let metadata = has_metadata(policies).then(|| Metadata::new(kernel.geometry().domains()));
+        Some(Migration { wear, quotas, is_aware: is_aware(policies), selector, metadata, moved: [0; 2] })
+    }
+
+    /// Whether it looks at the write buffer.
+    pub(crate) fn selects(&self) -> bool {
+        self.selector.is_some()
+    }
+
+    /// So much of the write buffer is full from now on.
+    pub(crate) fn tell_fill(&mut self, kernel: &mut Kernel, now: Instant, fill: f64) {
+        if let Some(selector) = &mut self.selector {
+            kernel.note_calm(!selector.tell(now, fill));
+        }
+    }
+
+    /// The class of the stream that a page is copied to: that of the quota which is left to the pages of its block.
+    pub(crate) fn quota_class(&self, kernel: &Kernel, lpn: Lpn) -> usize {
+        let Quotas::ByBlock { .. } = &self.quotas else { return 0 };
+        let Some(from) = kernel.lookup(lpn) else { return 0 };
+        let unit = kernel.geometry().unit_of(from);
+        let domain = kernel.geometry().domain_of_unit(unit);
+        match kernel.job(domain) {
+            Some(job) if job.unit == unit && self.prefers_copyback(job) => self.class_left(kernel, unit).unwrap_or(0),
+            _ => 0,
+        }
+    }
+
+    /// Whether pages of a victim move by copyback as far as their quota goes: the host waits for the room, or it asks for
+    /// much.
+    fn prefers_copyback(&self, job: &Job) -> bool {
+        self.selector.is_none() || job.why.is_for_room() || !job.calm
+    }
+
+    /// The quota class that a copyback leaves to the pages of a unit; nothing if theirs does not allow one.
+    fn class_left(&self, kernel: &Kernel, unit: Unit) -> Option<usize> {
+        let Quotas::ByBlock { classes, unknown } = &self.quotas else { return None };
+        if unknown[unit.index()] {
+            return None;
+        }
+        let quota = classes.quota(kernel.streams().class(kernel.stream_of(unit), AXIS));
+        classes.at_most(quota.checked_sub(self.cost(kernel, unit)?)?)
+    }
+
+    /// What a copyback from a unit costs: as much as from the worst of its blocks. Nothing if it allows none.
+    fn cost(&self, kernel: &Kernel, unit: Unit) -> Option<u32> {
+        let erases = kernel.erases()[unit.index()];
+        let lanes = 0..kernel.geometry().unit_width;
+        let threshold = if self.is_aware {
+            lanes.map(|lane| self.wear.threshold(kernel.geometry().block_of(unit, lane), erases)).min()?
+        } else {
+            self.wear.worst_threshold(erases)
+        };
+        (threshold > 0).then(|| ECC_LIMIT.div_ceil(threshold))
+    }
+
+    /// Whether the quota of every page of a group allows a copyback from that unit.
+    fn allows(&self, kernel: &Kernel, unit: Unit, group: &Group) -> bool {
+        match &self.quotas {
+            Quotas::None => true,
+            Quotas::ByBlock { .. } => self.class_left(kernel, unit).is_some(),
+            Quotas::ByPage(left) => self.cost(kernel, unit).is_some_and(|cost| {
+                let lpns = group.pages().iter().filter_map(|&page| kernel.lpn_at(page));
+                lpns.into_iter().all(|lpn| left[lpn.index()] >= cost)
+            }),
+        }
+    }
+
+    /// The stream that fills a unit stands elsewhere.
+    fn note_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
+        if let Some(metadata) = &mut self.metadata {
+            metadata.note(kernel, domain, kernel.stream_of(unit));
+        }
+    }
+
+    /// All that was filled before is unknown.
+    fn forget(&mut self, kernel: &Kernel) {
+        if let Some(metadata) = &mut self.metadata {
+            metadata.note_all(kernel);
+        }
+        match &mut self.quotas {
+            Quotas::None => {}
+            Quotas::ByPage(left) => left.fill(0),
+            Quotas::ByBlock { unknown, .. } => {
+                for (unit, unknown) in kernel.geometry().all_units().zip(unknown.iter_mut()) {
+                    *unknown = kernel.state_of(unit) != UnitState::Free;
+                }
+            }
+        }
+    }
+}
+
+/// Whether the pages of a group come to lie in the plane that each is in, and one command reads them all.
+fn stays_in_planes(kernel: &Kernel, domain: Domain, stream: Stream, group: &Group) -> bool {
+    let geometry = kernel.geometry();
+    if geometry.unit_width == 1 {
+        return true;
+    }
+    let first = kernel.frontier(domain, stream).map_or(Slot::FIRST, |frontier| frontier.slot);
+    let slot_of = |page| geometry.unit_and_slot(page).1;
+    let offset = geometry.page_of_slot(slot_of(group.pages()[0]));
+    let mut moves = geometry.slots_from(first).zip(group.pages().iter().map(|&page| slot_of(page)));
+    moves.all(|(to, from)| {
+        geometry.lane_of_slot(from) == geometry.lane_of_slot(to) && geometry.page_of_slot(from) == offset
+    })
+}
+
+impl Mechanism for Migration {
+    fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Needs {
+        let classes = classes(policies).map_or(1, |classes| classes.count());
+        let axis = Axis { classes, by_victim: classes > 1, ..Axis::ONE };
+        if has_metadata(policies) {
+            let without_data = metadata::pages_of_unit(geometry.unit_width);
+            return Needs { axis, without_data, on_demand: true, ..Needs::NONE };
+        }
+        Needs { axis, ..Needs::NONE }
+    }
+
+    #[inline]
+    fn is_pending(&self, domain: Domain) -> bool {
+        self.metadata.as_ref().is_some_and(|metadata| metadata.is_due(domain))
+    }
+
+    fn goes_on(&self, domain: Domain) -> bool {
+        self.is_pending(domain)
+    }
+
+    fn pending(&mut self, _: &mut Kernel, domain: Domain, _: bool, group: &mut Group) -> Pending {
+        match self.metadata.as_ref().and_then(|metadata| metadata.next(domain)) {
+            Some(stream) => {
+                group.stream = stream;
+                Pending::Act(Op::Pad)
+            }
+            None => Pending::None,
+        }
+    }
+
+    fn padded(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) {
+        self.note_frontier(kernel, domain, kernel.geometry().unit_of(at));
+    }
+
+    fn sealed(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
+        self.note_frontier(kernel, domain, unit);
+    }
+
+    /// Pages of the map move off the chip: they are of no stream of data. So does what is filled up with dummy pages, which
+    /// have to be sent.
+    fn how(&self, kernel: &Kernel, domain: Domain, stream: Stream, group: &Group) -> How {
+        let unit = kernel.geometry().unit_of(group.pages()[0]);
+        let prefers = kernel.job(domain).is_some_and(|job| job.unit == unit && self.prefers_copyback(job));
+        let may = prefers
+            && !kernel.holds_map(unit)
+            && group.pads == 0
+            && stays_in_planes(kernel, domain, stream, group)
+            && self.allows(kernel, unit, group);
+        if may { How::Copyback } else { How::OffChip }
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        let classes = match &self.quotas {
+            Quotas::ByBlock { classes, .. } => classes.count(),
+            Quotas::None | Quotas::ByPage(_) => 0,
+        };
+        let [copied, off_chip] = self.moved;
+        figures.migration = Some((copied, off_chip, classes as u64));
+    }
+
+    fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
+        self.note_frontier(kernel, page.domain, kernel.geometry().unit_of(page.at));
+        if page.lpn.0 >= kernel.user_pages() {
+            return;
+        }
+        let spent = match page.origin {
+            Origin::Copy(from, How::Copyback) => {
+                self.moved[0] += 1;
+                // What no quota is kept of may cost more than there is.
+                Some(self.cost(kernel, kernel.geometry().unit_of(from)).unwrap_or(0))
+            }
+            Origin::Copy(_, How::OffChip) => {
+                self.moved[1] += 1;
+                None
+            }
+            Origin::Host { .. } | Origin::Map | Origin::Anew(_) => None,
+        };
+        if let Quotas::ByPage(left) = &mut self.quotas {
+            let left = &mut left[page.lpn.index()];
+            *left = spent.map_or(ECC_LIMIT, |cost| left.checked_sub(cost).expect("a quota that allowed the copyback"));
+        }
+    }
+
+    fn erased(&mut self, _: &mut Kernel, _: Domain, unit: Unit, _: Option<Why>) -> bool {
+        if let Quotas::ByBlock { unknown, .. } = &mut self.quotas {
+            unknown[unit.index()] = false;
+        }
+        false
+    }
+
+    fn renew(&mut self, kernel: &mut Kernel, policies: &Policies<'_>) {
+        self.forget(kernel);
+        self.moved = [0; 2];
+        if let Some(selector) = &mut self.selector {
+            *selector = Selector::new(policies.block_write, policies.migration.number("fill"));
+            kernel.note_calm(false);
+        }
+    }
+
+    fn reopen(&mut self, kernel: &mut Kernel) {
+        self.forget(kernel);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Cell, CopybackTable, Dimensions, ParamValue, Quality};
+    use engine::Chance;
+
+    use super::*;
+    use crate::sample::{self, FIRST};
+
+    const BLOCKS: u32 = 24;
+    const PAGES: u32 = 8;
+    /// Of the best, the median and the worst blocks.
+    const THRESHOLDS: [u32; 3] = [3, 2, 1];
+    /// Their least common multiple.
+    const FULL: u32 = 6;
+
+    /// A plane of blocks of a single page, so that a page has a block to itself wherever it goes, and how its pages move.
+    struct Plane {
+        kernel: Kernel,
+        migration: Migration,
+        /// By block: its threshold.
+        thresholds: Vec<u32>,
+    }
+
+    impl Plane {
+        fn new(quota: &'static str, random: &mut Chance) -> Plane {
+            let geometry = Geometry::new(Dimensions { blocks_per_plane: BLOCKS, ..Dimensions::ONE_PAGE });
+            let kinds: Vec<usize> = (0..BLOCKS).map(|_| random.below(3) as usize).collect();
+            let row = |kind: usize| vec![THRESHOLDS[kind]];
+            let mut policies =
+                sample::policies(&[("migration", "rcpb", &[("quota", ParamValue::Word(quota))])], Cell::Slc);
+            policies.wear = Some(Arc::new(Wear {
+                pe_cycles: 0,
+                table: CopybackTable { bands: vec![1_000_000], best: row(0), median: row(1), worst: row(2) },
+                qualities: kinds.iter().map(|&kind| [Quality::BEST, Quality::MEDIAN, Quality::WORST][kind]).collect(),
+            }));
+            let (kernel, _) = sample::kernel(geometry, u64::from(PAGES), &policies);
+            let migration = Migration::build(&kernel, &policies).expect("pages move by copyback");
+            Plane { kernel, migration, thresholds: kinds.iter().map(|&kind| THRESHOLDS[kind]).collect() }
+        }
+
+        fn told(&mut self, lpn: Lpn, at: Ppn, origin: Origin) {
+            self.migration.placed(&mut self.kernel, &Placing { domain: FIRST, lpn, at, origin });
+        }
+
+        fn erase(&mut self, unit: Unit) {
+            self.kernel.free_unit(FIRST, unit);
+            self.migration.erased(&mut self.kernel, FIRST, unit, Some(Why::Room));
+        }
+
+        fn write(&mut self, lpn: Lpn) {
+            let old = self.kernel.lookup(lpn);
+            if let Some(old) = old {
+                self.kernel.invalidate(old);
+                let unit = self.kernel.geometry().unit_of(old);
+                self.kernel.take_victim(FIRST, unit, Why::Room);
+                self.erase(unit);
+            }
+            let at = self.kernel.place_new(FIRST, Stream::FIRST, lpn, true).at;
+            self.told(lpn, at, Origin::Host { was_mapped: old.is_some() });
+        }
+
+        /// Collects the block that a page is in. Returns which way it moved, and the threshold of the block.
+        fn collect(&mut self, lpn: Lpn) -> (How, u32) {
+            let from = self.kernel.lookup(lpn).expect("a page that was written");
+            let unit = self.kernel.geometry().unit_of(from);
+            self.kernel.begin(FIRST, unit, Why::Room);
+            let stream = self.kernel.streams().at([0, 0, self.migration.quota_class(&self.kernel, lpn)]);
+            let mut group = Group::EMPTY;
+            group.push(from);
+            let how = self.migration.how(&self.kernel, FIRST, stream, &group);
+            self.kernel.detach(unit, from);
+            let at = self.kernel.place(FIRST, stream, lpn).at;
+            self.told(lpn, at, Origin::Copy(from, how));
+            self.kernel.take_job(FIRST);
+            self.erase(unit);
+            (how, self.thresholds[unit.index()])
+        }
+    }
+
+    /// Figure 4, over chains of any blocks: a copyback from a block of threshold CT takes a CTth of the full quota; where that
+    /// is not left, the page goes through the controller and has the full quota again. By block (Figure 5) what is left is
+    /// that of an active block: 1 of 6 allows no copyback, as 0 does.
+    #[test]
+    fn a_quota_goes_down_by_what_each_block_takes() {
+        for quota in ["page", "block"] {
+            let mut random = Chance::new(1, quota);
+            for chain in 0..40 {
+                let mut plane = Plane::new(quota, &mut random);
+                let mut left = [FULL; PAGES as usize];
+                (0..PAGES).for_each(|lpn| plane.write(Lpn(lpn)));
+                let mut ways = [0, 0];
+                for _ in 0..200 {
+                    let lpn = random.below_u32(PAGES);
+                    let left = &mut left[lpn as usize];
+                    if random.below(8) == 0 {
+                        plane.write(Lpn(lpn));
+                        *left = FULL;
+                        continue;
+                    }
+                    let before = *left;
+                    let (how, threshold) = plane.collect(Lpn(lpn));
+                    let expected = before.checked_sub(FULL / threshold);
+                    *left = expected.unwrap_or(FULL);
+                    assert_eq!(
+                        how == How::Copyback,
+                        expected.is_some(),
+                        "{quota}, chain {chain}: {before} of {FULL} before a block of {threshold}"
+                    );
+                    ways[usize::from(how == How::Copyback)] += 1;
+                }
+                assert!(ways.iter().all(|&times| times > 20), "{ways:?}");
+            }
+        }
+    }
+}
