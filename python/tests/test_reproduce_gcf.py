@@ -190,7 +190,7 @@ def test_channel_time_adds_up_the_operations() -> None:
 def test_updates_of_the_map_for_collections_are_gc(scheme: str) -> None:
     run = STUDY.run(Point("Random", scheme, "DFTL", 2), None, TINY)
     summary = ftlab.run(run.preset, sets=run.sets).summary
-    assert summary["policy"]["dftl.gc_updates"] > 0 and summary["policy"]["dftl.fetches"] > 0
+    assert summary["policy"]["mapping"]["gc_updates"] > 0 and summary["policy"]["mapping"]["fetches"] > 0
     parts = {part: gcf.channel_time(summary, part) for part in ("host", "gc", "idle")}
     assert sum(parts.values()) == pytest.approx(1)
     by_cause, whole = summary["flash"]["by_cause"], 2 * summary["host"]["simulated_s"] * 1e6

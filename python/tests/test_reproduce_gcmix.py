@@ -181,9 +181,9 @@ def test_the_distribution_of_locality_is_a_table(tmp_path: Path) -> None:
     result = ftlab.run("gcmix-d", sets=sets, out=tmp_path / "d")
     omega, part = gcmix.distribution(result)
     assert np.all(np.diff(omega) > 0) and part[-1] == 1
-    median = result.summary["policy"]["dac.omega_p50"]
+    median = result.summary["policy"]["separation"]["omega_p50"]
     assert omega[np.searchsorted(part, 0.5)] == pytest.approx(median, rel=1e-3)
-    assert result.locality["samples"].sum() == result.summary["policy"]["dac.omega_samples"]
+    assert result.locality["samples"].sum() == result.summary["policy"]["separation"]["omega_samples"]
     loaded = Result.load(tmp_path / "d")
     assert loaded.locality["omega"].tolist() == result.locality["omega"].tolist()
     plain = ftlab.run("gcmix-p", sets=STUDY.run(Point(zipf(0.6), "P"), None, TINY).sets, out=tmp_path / "d")
@@ -200,12 +200,12 @@ def by_hand(
     erases = {"host": 0, "gc": data, "backup": backup}
     summary: dict[str, Any] = {
         "waf": waf,
-        "policy": {"dac.omega_p10": omega / 2, "dac.omega_p50": omega, "dac.omega_p90": 2 * omega},
+        "policy": {"separation": {"omega_p10": omega / 2, "omega_p50": omega, "omega_p90": 2 * omega}},
         "flash": {"block_erases": data + backup, "by_cause": {c: {"erases": n} for c, n in erases.items()}},
         "host": {"write_latency_us": {"mean": write}, "read_latency_us": {"mean": read}},
     }
     if paired is not None:
-        summary["policy"]["gcmix.paired_fraction"] = paired
+        summary["policy"]["paired_page"] = {"paired_fraction": paired}
     # Six in ten samples are at ω, the others far above.
     locality = {"omega": np.array([omega, 1000 * omega]), "samples": np.array([6, 4])}
     return Result(summary, {"locality": locality})

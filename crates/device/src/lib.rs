@@ -352,7 +352,7 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
         config: config::to_json(config),
         recorder: &device.recorder,
         wear,
-        policy: policy::figures(config, device),
+        policy: policy::figures(device),
         usage,
     });
     if let Some(object) = summary.as_object_mut() {

@@ -17,8 +17,8 @@ fn cache(config: &mut Config, planes: u32, entries: u32) {
 
 /// A figure of the mapping.
 fn dftl(summary: &Value, name: &str) -> f64 {
-    let value = &summary["policy"][format!("dftl.{name}")];
-    value.as_f64().unwrap_or_else(|| panic!("dftl.{name} is {value}"))
+    let value = &summary["policy"]["mapping"][name];
+    value.as_f64().unwrap_or_else(|| panic!("{name} is {value}"))
 }
 
 fn mapping(summary: &Value, kind: &str) -> f64 {

@@ -21,8 +21,8 @@ fn hybrid(params: &[(&str, ParamValue)]) -> Config {
 
 /// A figure of the mapping.
 fn fast(summary: &serde_json::Value, name: &str) -> f64 {
-    let value = &summary["policy"][format!("fast.{name}")];
-    value.as_f64().unwrap_or_else(|| panic!("fast.{name} is {value}"))
+    let value = &summary["policy"]["mapping"][name];
+    value.as_f64().unwrap_or_else(|| panic!("{name} is {value}"))
 }
 
 fn under_both(mut config: Config, check: impl Fn(&serde_json::Value)) {

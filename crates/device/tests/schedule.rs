@@ -252,6 +252,6 @@ fn forwarding_goes_with_gcmix() {
     assert_eq!(figure(&alone, "gc.forward"), 0.0);
     assert!(figure(&both, "gc.forward") > 0.0);
     for summary in [&alone, &both] {
-        assert!(summary["policy"]["gcmix.paired_pages"].as_u64() > Some(0), "{summary}");
+        assert!(summary["policy"]["paired_page"]["paired_pages"].as_u64() > Some(0), "{summary}");
     }
 }

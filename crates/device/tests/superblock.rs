@@ -338,7 +338,7 @@ fn hybrid_mapping_and_every_other_policy_go_with_it() {
     config.workload.source = Source::Generator(generator("uniform", 4096, 0.0, config.device.user_capacity));
     config.workload.end = End { requests: Some(2000), ..End::default() };
     let summary = run(&config);
-    assert!(summary["policy"]["fast.full_merges"].as_u64() > Some(0), "{}", summary["policy"]);
+    assert!(summary["policy"]["mapping"]["full_merges"].as_u64() > Some(0), "{}", summary["policy"]);
     assert!(figure(&summary, "waf") > 4.0);
     choose(&mut config.ftl, "reclaim_unit", "twin", &[]);
     assert!(device::check(&config).is_err());

@@ -10,6 +10,7 @@ pub mod allocation;
 mod dynamic;
 mod facade;
 pub mod fast;
+mod figures;
 mod forward;
 mod group;
 mod kernel;
@@ -29,13 +30,14 @@ mod stream;
 pub mod victim;
 
 pub use crate::facade::{Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};
+pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Kept, Saved, Why};
 pub use crate::mechanism::{dftl, forwarding as schedule, migration, paired};
 pub use crate::ops::{
     Array, Coming, Done, Erasure, Finished, Holds, How, MapPlace, Op, Phase, Placed, Put, Source, Step,
 };
-pub use crate::policies::{Bytes, Figures, OutOfMemory, Policies};
+pub use crate::policies::{Bytes, OutOfMemory, Policies};
 pub use crate::recovery::Recovery;
 pub use crate::refusals::{Refusal, Setup, besides_in_words, check};
 pub use crate::scan::{PageFound, Scanned};

@@ -569,7 +569,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// What was done since preconditioning.
     pub(crate) fn figures(&self) -> Figures {
-        let mut figures = Figures { lost_pages: self.kernel.lost_pages(), ..Figures::default() };
+        let mut figures = Figures::default();
         self.mechanisms.figures(&mut figures);
         figures
     }

@@ -79,20 +79,3 @@ impl Policies<'_> {
         self.mapping.name == fast::CHOICE.name
     }
 }
-
-/// What mapping and mechanisms did since preconditioning; nothing of what is not in force.
-#[derive(Clone, Debug, Default)]
-pub struct Figures {
-    /// Pages whose data failed programs destroyed.
-    pub lost_pages: u64,
-    /// Valid pages by region, coldest first; empty without regions.
-    pub valid_by_region: Vec<u64>,
-    /// Under a protection of paired pages: host pages written above a page copied for that purpose, and host pages.
-    pub protection: Option<(u64, u64)>,
-    /// Under a map in flash: what it did, and the entries that all domains can cache and their translation pages.
-    pub dftl: Option<(dftl::Figures, (u64, u64))>,
-    /// Where pages move by copyback: pages moved by it, pages moved through the controller, and quota classes.
-    pub migration: Option<(u64, u64, u64)>,
-    /// Under hybrid mapping: what merges did, and the log blocks of a domain.
-    pub merges: Option<(fast::Merges, u32)>,
-}

@@ -31,7 +31,7 @@ impl<M: Mechanisms> Page<M> {
             let placed = self.rewrite(domain, stream, lpn, source);
             if !array.rewritten(Cause::Backup, source, placed) {
                 self.mechanisms.trimmed(&mut self.kernel, lpn);
-                self.kernel.lose(lpn);
+                self.kernel.forget(lpn);
             }
         }
     }

@@ -15,7 +15,7 @@ const ONLY: Domain = Domain::new(0);
 const GATHER: [Gather; 2] = [Gather::All, Gather::Victim];
 
 fn merges_of(fast: &Fast) -> Merges {
-    fast.figures().merges.expect("hybrid mapping merges").0
+    fast.merges()
 }
 
 /// So many log blocks, and a block for merges to go to.

@@ -216,7 +216,7 @@ mod tests {
             config: json!({"z": 1, "a": 2}),
             recorder: &recorder,
             wear: Wear { geometry: &geometry, erases: &[1, 3], effective: None, reads_since_erase: None },
-            policy: Map::from_iter([("gcmix.omega_p50".to_string(), json!(0.5))]),
+            policy: Map::from_iter([("separation".to_string(), json!({"omega_p50": 0.5}))]),
             usage: Usage { wall_s: 4.0, cpu_s: 2.0, peak_rss_mb: None },
         })
     }
@@ -256,7 +256,7 @@ mod tests {
                 ("/wear", "erases effective_erases moves"),
                 ("/wear/erases", "min mean max stddev"),
                 ("/wear/effective_erases", "min mean max stddev"),
-                ("/policy", "gcmix.omega_p50"),
+                ("/policy", "separation"),
                 ("/run", "wall_s cpu_s host_requests_per_s flash_ops_per_s peak_rss_mb"),
             ];
             for (path, names) in expected {

@@ -72,9 +72,9 @@ impl Nand {
         self.errors.as_ref().map_or(0, |errors| errors.pages[errors.index(block, page)])
     }
 
-    /// The highest error of any page that was read off the chip, of [`ECC_LIMIT`].
-    pub fn highest_error(&self) -> u32 {
-        self.errors.as_ref().map_or(0, |errors| errors.highest)
+    /// The highest error of any page that was read off the chip, of [`ECC_LIMIT`]; nothing where errors are not kept.
+    pub fn highest_error(&self) -> Option<u32> {
+        self.errors.as_ref().map(|errors| errors.highest)
     }
 
     /// The highest error begins anew.
@@ -174,11 +174,11 @@ mod tests {
                 (expected, expected - ECC_LIMIT / threshold)
             );
         }
-        assert_eq!(nand.highest_error(), 0, "nothing was read off the chip");
+        assert_eq!(nand.highest_error(), Some(0), "nothing was read off the chip");
         nand.read(2, 0).unwrap();
-        assert_eq!((nand.highest_error(), nand.uncorrectable()), (ECC_LIMIT / 4 + ECC_LIMIT / 3, None));
+        assert_eq!((nand.highest_error(), nand.uncorrectable()), (Some(ECC_LIMIT / 4 + ECC_LIMIT / 3), None));
         nand.forget_highest_error();
-        assert_eq!(nand.highest_error(), 0);
+        assert_eq!(nand.highest_error(), Some(0));
     }
 
     #[test]

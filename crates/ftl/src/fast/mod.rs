@@ -385,8 +385,22 @@ impl Fast {
     }
 
     /// What merges did so far.
-    pub fn figures(&self) -> crate::Figures {
-        crate::Figures { merges: Some((self.merges, self.options.log_blocks)), ..crate::Figures::default() }
+    pub(crate) fn figures(&self) -> crate::Figures {
+        let (mut figures, merges) = (crate::Figures::default(), &self.merges);
+        let mut count = |name, count| figures.count("mapping", name, count);
+        count("log_blocks", u64::from(self.options.log_blocks));
+        count("switch_merges", merges.switch);
+        count("partial_merges", merges.partial);
+        count("full_merges", merges.full);
+        count("padded_pages", merges.padded);
+        // Logical blocks that a full merge gathers: its associativity.
+        figures.ratio("mapping", "blocks_per_full_merge", merges.gathered, merges.full);
+        figures
+    }
+
+    /// What merges did since preconditioning.
+    pub fn merges(&self) -> Merges {
+        self.merges
     }
 
     /// Erases by unit.

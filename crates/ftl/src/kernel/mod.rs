@@ -85,7 +85,6 @@ pub(crate) struct Kernel {
     pool: AnyPool,
     victim: AnyVictim,
     numbers: spare::Numbers,
-    lost_pages: u64,
     /// By domain: the victim whose pages go under host pages, where they do.
     pairing: Vec<Option<Job>>,
     /// By domain: empty units whose erase is left for later.
@@ -164,7 +163,6 @@ impl Kernel {
             pool: AnyPool::build(policies.block_allocation, shape),
             victim: AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains)),
             numbers: spare::Numbers::default(),
-            lost_pages: 0,
             pairing: vec![None; shape.domains as usize],
             deferred: vec![Vec::new(); shape.domains as usize],
             locality: None,
@@ -231,17 +229,6 @@ impl Kernel {
     /// Takes note of whether the host asks for little: collections begun from now on say so.
     pub(crate) fn note_calm(&mut self, calm: bool) {
         self.calm = calm;
-    }
-
-    /// The data of a page are gone for good.
-    pub(crate) fn lose(&mut self, lpn: base::Lpn) {
-        self.forget(lpn);
-        self.lost_pages += 1;
-    }
-
-    /// Pages whose data failed programs destroyed.
-    pub(crate) fn lost_pages(&self) -> u64 {
-        self.lost_pages
     }
 }
 

@@ -342,16 +342,17 @@ def map_for_host(summary: Mapping[str, Any]) -> dict[str, int]:
     entries that are evicted or were trimmed, each a read and a program. They are of all pages that are in step.
     """
     policy = summary.get("policy", {})
-    if "dftl.fetches" not in policy:
+    if "fetches" not in policy.get("mapping", {}):
         return {}
     config = summary["config"]
-    updates = policy["dftl.write_backs"] + policy["dftl.trim_updates"]
+    of_map = policy["mapping"]
+    updates = of_map["write_backs"] + of_map["trim_updates"]
     over = config["ftl"]["reclaim_unit"]
     over = over["superblock"]["over"] if isinstance(over, dict) and "superblock" in over else ""
     lanes = (config["device"]["channels"] if "channels" in over else 1) * (
         config["device"]["planes_per_die"] if "planes" in over else 1
     )
-    return {"read": lanes * (policy["dftl.fetches"] + updates), "program": lanes * updates}
+    return {"read": lanes * (of_map["fetches"] + updates), "program": lanes * updates}
 
 
 FIGURES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {

@@ -201,10 +201,10 @@ def _milliseconds(kind: str) -> Callable[[Mapping[str, Any]], float | None]:
 
 FIGURES: Mapping[str, Callable[[Mapping[str, Any]], float | None]] = {
     "waf": lambda s: s["waf"],
-    "omega_p10": lambda s: s["policy"].get("dac.omega_p10"),
-    "omega_p50": lambda s: s["policy"].get("dac.omega_p50"),
-    "omega_p90": lambda s: s["policy"].get("dac.omega_p90"),
-    "paired_fraction": lambda s: s["policy"].get("gcmix.paired_fraction"),
+    "omega_p10": lambda s: s["policy"].get("separation", {}).get("omega_p10"),
+    "omega_p50": lambda s: s["policy"].get("separation", {}).get("omega_p50"),
+    "omega_p90": lambda s: s["policy"].get("separation", {}).get("omega_p90"),
+    "paired_fraction": lambda s: s["policy"].get("paired_page", {}).get("paired_fraction"),
     "data_erases": lambda s: _erases(s, backup=False),
     "backup_erases": lambda s: _erases(s, backup=True),
     "erases": lambda s: s["flash"]["block_erases"],

@@ -25,7 +25,7 @@ impl Dftl {
     /// The map entry of a page was used to read it.
     #[inline]
     pub(super) fn used(&mut self, lpn: Lpn) {
-        self.figures.lookups += 1;
+        self.done.lookups += 1;
         let slot = self.cache.slot(lpn.0);
         if slot != NONE {
             let domain = self.owner_of(lpn);
@@ -46,7 +46,7 @@ impl Dftl {
         instance.map_op = None;
         let lpn = instance.wanted.expect("a translation page is fetched for an entry");
         self.has_come(kernel, domain, lpn);
-        self.figures.fetches += 1;
+        self.done.fetches += 1;
         lpn
     }
 
@@ -62,11 +62,11 @@ impl Dftl {
         self.due[page as usize] = Due::default();
         match reason {
             Reason::WriteBack => {
-                self.figures.write_backs += 1;
-                self.figures.entries_written_back += u64::from(written);
+                self.done.write_backs += 1;
+                self.done.entries_written_back += u64::from(written);
             }
-            Reason::Moved => self.figures.gc_updates += 1,
-            Reason::Trimmed => self.figures.trim_updates += 1,
+            Reason::Moved => self.done.gc_updates += 1,
+            Reason::Trimmed => self.done.trim_updates += 1,
         }
         self.instances[domain.index()].in_flight = Some(page);
         self.updates[page as usize].placed += 1;
@@ -92,7 +92,7 @@ impl Dftl {
     pub(super) fn entry_written(&mut self, kernel: &mut Kernel, lpn: Lpn) {
         let (slot, page) = (self.cache.slot(lpn.0), self.page_of(lpn));
         assert_ne!(slot, NONE, "a page is written when its entry is at hand");
-        self.figures.lookups += 1;
+        self.done.lookups += 1;
         let owner = self.owner_of(lpn);
         self.cache.touch(owner, slot);
         self.cache.make_dirty(slot, page);
@@ -110,11 +110,11 @@ impl Dftl {
         }
         let (slot, page) = (self.cache.slot(lpn), self.page_of(Lpn(lpn)));
         if slot != NONE {
-            self.figures.moved_cached += 1;
+            self.done.moved_cached += 1;
             self.cache.make_dirty(slot, page);
             return;
         }
-        self.figures.moved_uncached += 1;
+        self.done.moved_uncached += 1;
         let was_due = std::mem::replace(&mut self.due[page as usize].moved, true);
         let moved = &mut self.instances[domain.index()].moved;
         if !was_due || self.has_owners_elsewhere && !moved.contains(&page) {

@@ -46,7 +46,7 @@ use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{Job, Kept, Kernel, Needs, Saved, Stream, Why};
 use crate::ops::Op;
-use crate::{OutOfMemory, Policies};
+use crate::{Figures, OutOfMemory, Policies};
 use cache::{Cache, NONE};
 pub(crate) use refusals::{check, in_words};
 
@@ -205,25 +205,25 @@ struct Due {
 
 /// What the mapping did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figures {
+struct Done {
     /// Entries that reads and writes of pages used.
-    pub lookups: u64,
+    lookups: u64,
     /// Of these, how often an entry was not in the cache.
-    pub misses: u64,
+    misses: u64,
     /// Translation pages read for an entry.
-    pub fetches: u64,
+    fetches: u64,
     /// Translation pages written for an entry that was to be evicted.
-    pub write_backs: u64,
+    write_backs: u64,
     /// Dirty entries that these wrote.
-    pub entries_written_back: u64,
+    entries_written_back: u64,
     /// Translation pages written for pages that a collection moved.
-    pub gc_updates: u64,
+    gc_updates: u64,
     /// Entries of moved pages: changed in the cache alone, and changed by these updates.
-    pub moved_cached: u64,
-    /// See [`Figures::moved_cached`].
-    pub moved_uncached: u64,
+    moved_cached: u64,
+    /// See [`Done::moved_cached`].
+    moved_uncached: u64,
     /// Translation pages written for pages that were trimmed.
-    pub trim_updates: u64,
+    trim_updates: u64,
 }
 
 /// DFTL in force.
@@ -246,7 +246,7 @@ pub(crate) struct Dftl {
     instances: Vec<Instance>,
     /// By translation page.
     due: Vec<Due>,
-    figures: Figures,
+    done: Done,
     /// What the translation pages in flash say, by LPN; kept where pages have payloads, to check the rest against.
     in_flash: Option<Vec<Option<base::Ppn>>>,
 }
@@ -358,7 +358,7 @@ impl Dftl {
             cache: Cache::new(capacity, domains, user_pages as usize, all)?,
             instances: (0..domains).map(|_| instance()).collect(),
             due: vec![Due::default(); all],
-            figures: Figures::default(),
+            done: Done::default(),
             in_flash: None,
         })
     }
@@ -458,10 +458,21 @@ impl Mechanism for Dftl {
         self.check_state(kernel)
     }
 
-    fn figures(&self, figures: &mut crate::Figures) {
-        let domains = u64::from(self.domains.divisor());
-        let (entries, pages) = (u64::from(self.cache.capacity) * domains, u64::from(self.pages) * domains);
-        figures.dftl = Some((self.figures, (entries, pages)));
+    fn figures(&self, figures: &mut Figures) {
+        let (domains, done) = (u64::from(self.domains.divisor()), &self.done);
+        let mut count = |name, count| figures.count("mapping", name, count);
+        count("cached_entries", u64::from(self.cache.capacity) * domains);
+        count("translation_pages", u64::from(self.pages) * domains);
+        count("lookups", done.lookups);
+        count("fetches", done.fetches);
+        count("write_backs", done.write_backs);
+        count("gc_updates", done.gc_updates);
+        count("trim_updates", done.trim_updates);
+        let mut ratio = |name, part, whole| figures.ratio("mapping", name, part, whole);
+        ratio("hit_fraction", done.lookups.saturating_sub(done.misses), done.lookups);
+        ratio("entries_per_write_back", done.entries_written_back, done.write_backs);
+        ratio("entries_per_gc_update", done.moved_uncached, done.gc_updates);
+        ratio("moved_cached_fraction", done.moved_cached, done.moved_cached + done.moved_uncached);
     }
 
     #[inline]
@@ -514,7 +525,7 @@ impl Mechanism for Dftl {
 
     /// Forgets the figures; the cache stays, as the data do.
     fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
-        self.figures = Figures::default();
+        self.done = Done::default();
     }
 
     fn pending(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, group: &mut Group) -> Pending {

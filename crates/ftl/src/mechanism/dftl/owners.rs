@@ -119,7 +119,7 @@ impl Dftl {
         let instance = &mut self.instances[domain.index()];
         if instance.wanted.is_none() && instance.held.is_none() {
             (instance.wanted, instance.for_write) = (Some(lpn), for_write);
-            self.figures.misses += 1;
+            self.done.misses += 1;
             self.wake(kernel, domain);
         } else if self.has_owners_elsewhere && !for_write && instance.wanted != Some(lpn) {
             instance.next.get_or_insert(lpn);

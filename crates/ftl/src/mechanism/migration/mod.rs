@@ -327,12 +327,12 @@ impl Mechanism for Migration {
     }
 
     fn figures(&self, figures: &mut Figures) {
-        let classes = match &self.quotas {
-            Quotas::ByBlock { classes, .. } => classes.count(),
-            Quotas::None | Quotas::ByPage(_) => 0,
-        };
         let [copied, off_chip] = self.moved;
-        figures.migration = Some((copied, off_chip, classes as u64));
+        figures.ratio("migration", "copyback_fraction", copied, copied + off_chip);
+        figures.count("migration", "off_chip", off_chip);
+        if let Quotas::ByBlock { classes, .. } = &self.quotas {
+            figures.count("migration", "quota_classes", classes.count() as u64);
+        }
     }
 
     fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {

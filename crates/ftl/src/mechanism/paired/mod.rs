@@ -321,7 +321,10 @@ impl Mechanism for Paired {
     }
 
     fn figures(&self, figures: &mut Figures) {
-        figures.protection = Some((self.paired_pages, self.host_pages));
+        if self.scheme == Scheme::Mixing {
+            figures.count("paired_page", "paired_pages", self.paired_pages);
+            figures.ratio("paired_page", "paired_fraction", self.paired_pages, self.host_pages);
+        }
     }
 
     fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {

@@ -138,7 +138,7 @@ impl Mechanism for Separation {
 
     fn figures(&self, figures: &mut Figures) {
         if let Separation::Dac(dac) = self {
-            figures.valid_by_region = dac.valid[..=usize::from(dac.top)].to_vec();
+            figures.counts("separation", "valid_pages", &dac.valid[..=usize::from(dac.top)]);
         }
     }
 
