@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
 
 from ftlab.reproduce import study
-from ftlab.reproduce.rcftl.hosts import CAPTURED_NAMES, FIO_MODELS, HOSTS, PAGE, QUICK
+from ftlab.reproduce.rcftl.hosts import CAPTURED_NAMES, FIO_MODELS, HOSTS, PAGE, QUICK, Host
 from ftlab.reproduce.study import Scale, Settings
 from ftlab.reproduce.workloads import Workload
 from ftlab.result import Result
@@ -36,18 +36,24 @@ SYSTEMS: Mapping[str, Settings] = {
 
 CHANNELS_MB_S = 8 * 533
 DRAM_MB_S = CHANNELS_MB_S // 2
-"""The controller's DRAM port at full size: the one constant that the paper's gains depend on and that it does not give."""
+"""The controller's DRAM port at full size: the paper's gains depend on this one constant, and it does not give it."""
 
 COUNTERS = "counters in flash"
 APART = "host and GC pages apart"
 FEW_BLOCKS = "a quarter of the blocks"
+ALL_CHIPS = "all 64 chips"
 DRAMS = {f"DRAM {mb_s} MB/s": mb_s for mb_s in (6400, 3200, 1600)}
 
 READINGS: Mapping[str, Settings] = {
     "": {},
     COUNTERS: {"device.timing.program": "665197ns"},
     APART: {"ftl.separation": "host-gc"},
-    FEW_BLOCKS: {"device.blocks_per_plane": 256, "device.pages_per_block": 64, "device.timing.erase": "1750us"},
+    FEW_BLOCKS: {
+        "device.blocks_per_plane": 256,
+        "device.pages_per_block": 64,
+        "device.timing.erase": "1750us",
+    },
+    ALL_CHIPS: {},
     **{name: {} for name in DRAMS},
 }
 """Departures from what was settled on. A page of every block of 128 that holds counters takes its room, in
@@ -74,23 +80,25 @@ class Point(NamedTuple):
 
 SCALES = {
     "quick": Scale(QUICK),
-    "paper": Scale(1.0, {}, lambda point: point.setting == FEW_BLOCKS),
+    "paper": Scale(1.0, {}, lambda point: point.setting in (FEW_BLOCKS, ALL_CHIPS)),
 }  # fmt: skip
 """Of the paper's chips. Captured traces and bursts are short, so that every scale has the same device for them."""
 
 CHIPS, BLOCKS, PAGES_PER_BLOCK = 8, 1024, 16
 """Of the small device: one of the paper's channels, with blocks of an eighth of the pages."""
 
-SMALL = {
-    "device.channels": 1, "device.page_size": f"{PAGE}B", "device.pages_per_block": PAGES_PER_BLOCK,
-    "device.timing.channel_rate": "133250kT/s", "device.timing.erase": "437500ns",
-    "ftl.write_buffer.fifo": {
-        "size": f"{10 * CHIPS * PAGE}B", "order": "global", "release": "programmed", "flush": "free",
-    },
-}  # fmt: skip
-"""Pages of 4 KiB on a channel and a DRAM of a quarter of the rate take as long as the paper's of 16 KiB. An erase takes its
-share of a page's time, and the write buffer has as many pages for each chip as 10 MiB have at full size.
-"""
+
+def _small(channels: int) -> Settings:
+    """Pages of 4 KiB on a channel and a DRAM of a quarter of the rate take as long as the paper's of 16 KiB. An erase
+    takes its share of a page's time, and the write buffer has as many pages for each chip as 10 MiB have at full size.
+    """
+    buffer = f"{10 * CHIPS * channels * PAGE}B"
+    return {
+        "device.channels": channels, "device.page_size": f"{PAGE}B", "device.pages_per_block": PAGES_PER_BLOCK,
+        "device.timing.channel_rate": "133250kT/s", "device.timing.erase": "437500ns",
+        "ftl.write_buffer.fifo": {"size": buffer, "order": "global", "release": "programmed", "flush": "free"},
+    }  # fmt: skip
+
 
 SPARE = 0.14
 """Of the device for Figure 7b, as the preset's."""
@@ -108,7 +116,8 @@ def sets(point: Point, workload: Workload | None, scale: Scale) -> Settings:
     """What a point sets beside its system and its reading."""
     host = HOSTS.get(point.workload)
     small = is_small(point, scale)
-    chips, block = (CHIPS, PAGES_PER_BLOCK * PAGE) if small else (8 * CHIPS, 128 * 16 * 1024)
+    channels = 1 if small and point.setting != ALL_CHIPS else 8
+    chips, block = channels * CHIPS, (PAGES_PER_BLOCK * PAGE if small else 128 * 16 * 1024)
     spare = SPARE if host is None else host.spare
     if host is not None and workload is not None:
         user = _mib(workload.info["highest_offset_bytes"] + 2**20 - 1)
@@ -118,17 +127,26 @@ def sets(point: Point, workload: Workload | None, scale: Scale) -> Settings:
         user = _mib(blocks * chips * block / (1 + spare))
     if point.setting == COUNTERS:
         blocks = blocks * 127 // 128
-    dram = DRAMS.get(point.setting, DRAM_MB_S) * 1000
+    dram = DRAMS.get(point.setting, DRAM_MB_S) * 1000 * channels // 8
     return {
-        **(SMALL if small else {}),
-        **(host.sets or {} if host is not None else {"host.replay": "open"}),
+        **(_small(channels) if small else {}),
+        **_asked(host, small),
         "device.blocks_per_plane": blocks,
         "device.user_capacity": f"{user}MiB",
-        "device.timing.dram_bandwidth": f"{dram // 32 if small else dram}kB/s",
+        "device.timing.dram_bandwidth": f"{dram // 4 if small else dram}kB/s",
         "device.wear.pe_cycles": point.age,
         "run.precondition.sequential": "1x",
         "workload.volume": f"{VOLUME}x",
     }
+
+
+def _asked(host: Host | None, small: bool) -> Settings:
+    """What the host asks for, and how; a generator's requests are single pages."""
+    if host is None:
+        return {"host.replay": "open"}
+    return (
+        {} if host.sets is None else {**host.sets, "workload.request_size": f"{PAGE if small else 4 * PAGE}B"}
+    )
 
 
 def _mib(size: float) -> int:
@@ -172,7 +190,7 @@ def _of_migration(name: str) -> Any:
 class Evidence(study.Evidence[Point]):
     """The results of the grid, looked up by what claims ask."""
 
-    FIGURES = {
+    FIGURES: ClassVar[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
         "waf_whole": lambda s: s["waf"],
         "copyback_fraction": _of_migration("copyback_fraction"),
         "max_error": _of_migration("max_error"),
@@ -191,10 +209,19 @@ class Evidence(study.Evidence[Point]):
         """Throughput, in requests per second."""
         return self.late(point).iops
 
-    def gain(self, name: str, system: str, over: str, age: int, setting: str = "", base: str | None = None) -> float:
-        """By how much a system's throughput is above another's, in %; `base` is the other's reading, if not the same."""
-        ours, theirs = self.point(name, system, age, setting), self.point(name, over, age, setting if base is None else base)
-        return 100 * (self.iops(ours) / self.iops(theirs) - 1)
+    def gain(self, name: str, system: str, over: str, age: int, setting: str = "") -> float:
+        """By how much a system's throughput is above another's, in %."""
+        ours, theirs = (self.iops(self.point(name, one, age, setting)) for one in (system, over))
+        return 100 * (ours / theirs - 1)
+
+    def over_base(self, point: Point) -> float:
+        """By how much a point's throughput is above that of the base under its reading, if that was run, in %."""
+        own, settled = (Point(point.workload, "base", 0, setting) for setting in (point.setting, ""))
+        return 100 * (self.iops(point) / self.iops(own if own in self.results else settled) - 1)
+
+    def late_waf(self, point: Point) -> float:
+        """The WAF of the second half."""
+        return self.late(point).waf
 
     def waf(self, name: str, system: str, age: int, setting: str = "") -> float:
         """The WAF of a system ÷ that of the base."""
@@ -211,15 +238,22 @@ class Evidence(study.Evidence[Point]):
 
     def row(self, point: Point) -> dict[str, Any]:
         """A run's figures, as JSON."""
-        return {**super().row(point), **self.late(point)._asdict()}
+        return {**super().row(point), **_known(self.late(point)._asdict())}
 
     def found_beside(self) -> dict[str, Any]:
         """How unrestricted copybacks ended."""
-        return {"unrestricted": self.beside["errors"]} if self.beside.get("errors") else {}
+        return {"unrestricted": _known(self.beside["errors"])} if "errors" in self.beside else {}
 
     def words(self) -> list[str]:
         """What is no trace."""
         found = ["Workloads in capital letters are generated as they run."]
         if not set(CAPTURED_NAMES) & set(self.workloads):
-            found.append("No captures were found (oltp, ntrx, varmail, fileserver): their claims are not run.")
+            found.append(
+                "No captures were found (oltp, ntrx, varmail, fileserver): their claims are not run."
+            )
         return found
+
+
+def _known(figures: Mapping[str, float]) -> dict[str, float | None]:
+    """JSON has no NaN."""
+    return {name: None if math.isnan(value) else value for name, value in figures.items()}

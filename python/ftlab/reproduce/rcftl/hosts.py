@@ -53,8 +53,8 @@ HOSTS: Mapping[str, Host] = {
     "Varmail": Host("Varmail", 2.7, 0.3, _generated(0.4, 0.05, 0.67)),
     "Fileserver": Host("Fileserver", 5.4, 0.072, _generated(0.4)),
 }
-"""Captures, in small letters, and generators. How skewed these are is measured of the captures, but for Fileserver, which
-the paper says has no significant locality. See docs/papers/rcftl.md.
+"""Captures, in small letters, and generators. How skewed these are is measured of the captures, but for Fileserver,
+which the paper says has no significant locality. See docs/papers/rcftl.md.
 """
 
 CAPTURED_NAMES = tuple(name for name, host in HOSTS.items() if host.sets is None)
