@@ -128,7 +128,7 @@ class Library:
         same = all(abs(apart[key]) <= TOLERANCE for key in known if key != "inter_arrival_ms")
         origin = f"{name}, {text.count(info['requests'])} requests"
         ratio = self.ratio if wanted.ratio is None else wanted.ratio
-        if self.ratio >= 1 or wanted.whole:
+        if wanted.whole or (self.ratio >= 1 and wanted.ratio is None):
             path = file if wanted.format is None else self._converted(file, wanted.format)
             kind: Kind = "original" if wanted.is_paper and same else "real"
             return Workload(wanted.name, kind, path, info, apart, origin, wanted.is_paper)
