@@ -3,7 +3,7 @@
 use base::{Cause, Dimensions, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn};
 use config::Config;
 use config::model::{Checks, Payload};
-use ftl::{Array, Erasure, Ftl, Group, Holds, How, MapPlace, OutOfMemory, Placed, Policies, Source};
+use ftl::{Array, Erasure, Ftl, Group, Holds, How, MapPlace, OutOfMemory, Placed, Policies, Source, Told};
 use metrics::{Locality, Recorder};
 
 use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
@@ -103,8 +103,8 @@ impl Device {
             flash.keep_errors(wear);
         }
         Ok(Device {
-            map_in_flash: ftl.map_place() != MapPlace::Dram,
-            has_owners: ftl.map_place() == MapPlace::WithOwners,
+            map_in_flash: ftl.demands().map != MapPlace::Dram,
+            has_owners: ftl.demands().map == MapPlace::WithOwners,
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
             flash,
@@ -380,7 +380,7 @@ impl Device {
     /// Tells the FTL the time, which some policies look at.
     #[inline]
     pub(crate) fn tell_time(&mut self, now: Instant) {
-        if let (Some(omega), Some(locality)) = (self.ftl.tell_time(now), &mut self.locality) {
+        if let (Some(omega), Some(locality)) = (self.ftl.tell(Told::Time(now)), &mut self.locality) {
             locality.record(omega);
         }
     }

@@ -2,14 +2,14 @@
 //!
 //! A call is a branch that the processor predicts, and inlines into the executor.
 
-use base::{Die, Domain, Geometry, Instant, Lpn, Ppn, Queue, Seam, Unit};
+use base::{Die, Domain, Geometry, Lpn, Ppn, Queue, Seam, Unit};
 
 use crate::allocation::Allocation;
 use crate::fast::{self, Fast};
 use crate::group::Group;
 use crate::kernel::{Saved, Why};
 use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl, paired};
-use crate::ops::{Array, Coming, Done, Finished, MapPlace, Phase, Placed, Put, Step};
+use crate::ops::{Array, Coming, Demands, Done, Finished, MapPlace, Phase, Placed, Put, Step, Told};
 use crate::page::Page;
 use crate::recovery::Recovery;
 use crate::scan::Scanned;
@@ -87,6 +87,9 @@ pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keep
 }
 
 /// Calls the mapping in force.
+/// Any place suits: see [`Ftl::place`].
+pub const ANYWHERE: Option<fn(Ppn) -> bool> = None;
+
 macro_rules! delegate {
     ($mapping:expr, $ftl:ident => $call:expr) => {
         match $mapping {
@@ -254,13 +257,15 @@ impl Ftl {
         delegate!(&self.mapping, page ftl => ftl.kernel.user_pages(), fast ftl => ftl.user_pages())
     }
 
-    /// Where map entries are.
-    pub fn map_place(&self) -> MapPlace {
-        match &self.mapping {
-            Mapping::Page(ftl) if ftl.mechanisms.has_owners() => MapPlace::WithOwners,
-            Mapping::Page(ftl) if ftl.mechanisms.owner_of(Lpn(0)).is_some() => MapPlace::Flash,
-            _ => MapPlace::Dram,
-        }
+    /// What the executor has to know before it begins.
+    pub fn demands(&self) -> Demands {
+        let Mapping::Page(ftl) = &self.mapping else { return Demands { map: MapPlace::Dram, fill: false } };
+        let map = match () {
+            () if ftl.mechanisms.has_owners() => MapPlace::WithOwners,
+            () if ftl.mechanisms.owner_of(Lpn(0)).is_some() => MapPlace::Flash,
+            () => MapPlace::Dram,
+        };
+        Demands { map, fill: ftl.mechanisms.hears_of_buffer() }
     }
 
     /// Where a logical page is, if it was ever written (and not trimmed since).
@@ -329,15 +334,13 @@ impl Ftl {
     }
 
     /// Whether a collection stands at a preemption point (Wen and Chang, section 3.3), as far as the mapping knows: what
-    /// was read for it is programmed first.
+    /// was read for it is programmed first. If so, whether a unit that was emptied ahead of need waits for its erase, or pages
+    /// are copied next.
     #[inline]
-    pub fn rests(&self, domain: Domain) -> bool {
-        delegate!(&self.mapping, page _ftl => true, fast ftl => ftl.rests(domain))
-    }
-
-    /// Whether a unit that was emptied ahead of need waits for its erase.
-    pub fn has_emptied(&self, domain: Domain) -> bool {
-        delegate!(&self.mapping, ftl => ftl.has_emptied(domain))
+    pub fn rests(&self, domain: Domain) -> Option<Phase> {
+        let rests = delegate!(&self.mapping, page _ftl => true, fast ftl => ftl.rests(domain));
+        let has_emptied = || delegate!(&self.mapping, ftl => ftl.has_emptied(domain));
+        rests.then(|| if has_emptied() { Phase::Erase } else { Phase::Copy })
     }
 
     /// What a domain does next, and with which pages, which are put into `group`. [`Ftl::advance`] comes first: it begins
@@ -436,17 +439,15 @@ impl Ftl {
         delegate!(&mut self.mapping, ftl => ftl.advance(domain));
     }
 
-    /// Places a page of the operation in hand. `None` if it was to be copied, and was overwritten or trimmed since.
+    /// Places a page of the operation in hand, if the place that it would get suits. `None` if that does not, or if the page
+    /// was to be copied, and was overwritten or trimmed since. `suits` is asked once, if at all, and a unit is open for the
+    /// page then; [`ANYWHERE`] takes any place.
     #[inline(always)]
-    pub fn place(&mut self, domain: Domain, put: Put<'_>) -> Option<Placed> {
-        delegate!(&mut self.mapping, ftl => ftl.place(domain, put))
-    }
-
-    /// The same, if the place that the page would get suits. It is asked for once, and a unit is open for it then, whether
-    /// it suits or not.
-    #[inline]
-    pub fn place_if(&mut self, domain: Domain, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
-        delegate!(&mut self.mapping, ftl => ftl.place_if(domain, put, suits))
+    pub fn place<S: FnOnce(Ppn) -> bool>(&mut self, domain: Domain, put: Put<'_>, suits: Option<S>) -> Option<Placed> {
+        match suits {
+            None => delegate!(&mut self.mapping, ftl => ftl.place(domain, put)),
+            Some(suits) => delegate!(&mut self.mapping, ftl => ftl.place_if(domain, put, suits)),
+        }
     }
 
     /// Something that the FTL asked for is done.
@@ -482,27 +483,17 @@ impl Ftl {
         }
     }
 
-    /// Tells the time to policies that look at it; a sample of the workload's locality, when one is taken.
+    /// Tells mechanisms the time, or how full the write buffer is from now on; a sample of the workload's locality, when one
+    /// is taken.
     #[inline]
-    pub fn tell_time(&mut self, now: Instant) -> Option<f64> {
-        match &mut self.mapping {
-            Mapping::Page(ftl) => ftl.tell_time(now),
-            Mapping::Plain(_) | Mapping::Fast(_) => None,
-        }
-    }
-}
-
-// The write buffer.
-impl Ftl {
-    /// Whether the FTL wants to hear how full the write buffer is.
-    pub fn hears_of_buffer(&self) -> bool {
-        matches!(&self.mapping, Mapping::Page(ftl) if ftl.mechanisms.hears_of_buffer())
-    }
-
-    /// So much of the write buffer, of one, is full from now on.
-    pub fn tell_fill(&mut self, now: Instant, fill: f64) {
-        if let Mapping::Page(ftl) = &mut self.mapping {
-            ftl.mechanisms.tell_fill(&mut ftl.kernel, now, fill);
+    pub fn tell(&mut self, told: Told) -> Option<f64> {
+        match (&mut self.mapping, told) {
+            (Mapping::Page(ftl), Told::Time(now)) => ftl.tell_time(now),
+            (Mapping::Page(ftl), Told::Fill(now, fill)) => {
+                ftl.mechanisms.tell_fill(&mut ftl.kernel, now, fill);
+                None
+            }
+            (Mapping::Plain(_) | Mapping::Fast(_), _) => None,
         }
     }
 }
@@ -534,7 +525,7 @@ impl Ftl {
         match phase {
             Phase::Copy => delegate!(&mut self.mapping, ftl => ftl.defer_erase(domain)),
             Phase::Erase => {
-                let has_emptied = self.has_emptied(domain);
+                let has_emptied = delegate!(&self.mapping, ftl => ftl.has_emptied(domain));
                 if has_emptied {
                     delegate!(&mut self.mapping, ftl => ftl.erase_emptied(domain));
                 }

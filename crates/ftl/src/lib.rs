@@ -29,13 +29,13 @@ mod scan;
 mod stream;
 pub mod victim;
 
-pub use crate::facade::{Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};
+pub use crate::facade::{ANYWHERE, Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};
 pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Kept, Saved, Why};
 pub use crate::mechanism::{dftl, forwarding as schedule, migration, paired};
 pub use crate::ops::{
-    Array, Coming, Done, Erasure, Finished, Holds, How, MapPlace, Op, Phase, Placed, Put, Source, Step,
+    Array, Coming, Demands, Done, Erasure, Finished, Holds, How, MapPlace, Op, Phase, Placed, Put, Source, Step, Told,
 };
 pub use crate::policies::{Bytes, OutOfMemory, Policies};
 pub use crate::recovery::Recovery;

@@ -1,7 +1,7 @@
 //! What the FTL has the array do. Why it is done is the FTL's business: executors see operations, and the cause under which
 //! each is counted.
 
-use base::{Cause, Lpn, Ppn, Unit};
+use base::{Cause, Instant, Lpn, Ppn, Unit};
 
 use crate::group::Group;
 
@@ -96,6 +96,24 @@ pub struct Erasure {
     pub forward: bool,
     /// Whether a collection ends with it; a merge erases further units.
     pub ends: bool,
+}
+
+/// What the executor has to know of the mapping before it begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Demands {
+    /// Where map entries are.
+    pub map: MapPlace,
+    /// Whether a mechanism wants to hear how full the write buffer is.
+    pub fill: bool,
+}
+
+/// What mechanisms are told of the rest of the device.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Told {
+    /// The time.
+    Time(Instant),
+    /// From then on so much of the write buffer is full, of 1.
+    Fill(Instant, f64),
 }
 
 /// Where map entries are.

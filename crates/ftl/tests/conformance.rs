@@ -14,7 +14,9 @@ use base::{
 use engine::Chance;
 use ftl::allocation::is_dynamic;
 use ftl::victim::{AnyVictim, Shape, UnitRecord, UnitState, VictimPolicy, View};
-use ftl::{Done, Finished, Ftl, Group, Holds, How, Op, OutOfMemory, Phase, Placed, Policies, Put, Step};
+use ftl::{
+    ANYWHERE, Done, Finished, Ftl, Group, Holds, How, Op, OutOfMemory, Phase, Placed, Policies, Put, Step, Told,
+};
 
 fn seam(key: &str) -> &'static Seam {
     ftl::seams().into_iter().find(|seam| seam.key == key).expect("a seam")
@@ -151,7 +153,7 @@ impl Bench {
         let content = self.stored[&from.0];
         if trimmed && content.0 < self.ftl.user_pages() {
             self.trim(content.0);
-            assert_eq!(self.ftl.place(domain, Put::Copy(from, how)), None, "there is nothing left to move");
+            assert_eq!(self.ftl.place(domain, Put::Copy(from, how), ANYWHERE), None, "there is nothing left to move");
             return;
         }
         let placed = self.place(domain, Put::Copy(from, how));
@@ -286,9 +288,11 @@ impl Bench {
                 break;
             }
             match random.below(4) {
-                0 if self.ftl.rests(domain) => self.deferred += u32::from(self.ftl.go_on_with(domain, Phase::Copy)),
-                1 if self.ftl.rests(domain) => {
-                    let has_emptied = self.ftl.has_emptied(domain);
+                0 if self.ftl.rests(domain).is_some() => {
+                    self.deferred += u32::from(self.ftl.go_on_with(domain, Phase::Copy))
+                }
+                1 if self.ftl.rests(domain).is_some() => {
+                    let has_emptied = self.ftl.rests(domain) == Some(Phase::Erase);
                     assert_eq!(self.ftl.go_on_with(domain, Phase::Erase), has_emptied);
                 }
                 _ => {}
@@ -312,8 +316,8 @@ impl Bench {
     /// Places a page after a first call, which finds its place unsuitable and changes nothing.
     fn place(&mut self, domain: Domain, put: Put<'_>) -> Placed {
         let mut announced = None;
-        assert_eq!(self.ftl.place_if(domain, put, |at| announced.replace(at).is_some()), None);
-        let placed = self.ftl.place(domain, put).expect("there is something to place");
+        assert_eq!(self.ftl.place(domain, put, Some(|at| announced.replace(at).is_some())), None);
+        let placed = self.ftl.place(domain, put, ANYWHERE).expect("there is something to place");
         assert_eq!(Some(placed.at), announced, "a page goes where it was announced");
         placed
     }
@@ -557,7 +561,7 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         bench.wear = Some(wear.clone());
         for part in 0..3 {
             // The write buffer is full now and then.
-            bench.ftl.tell_fill(Instant(part * 1_000_000_000), f64::from(u32::from(part == 1)));
+            bench.ftl.tell(Told::Fill(Instant(part * 1_000_000_000), f64::from(u32::from(part == 1))));
             bench.drive(part, pages as u32);
         }
         for lpn in 0..pages as u32 {

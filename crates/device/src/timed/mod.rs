@@ -24,8 +24,8 @@ mod timing;
 
 use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
 use config::Config;
-use ftl::Done;
 use ftl::schedule::Schedule;
+use ftl::{Done, Told};
 use metrics::Timeline;
 use workload::Workload;
 
@@ -79,7 +79,7 @@ pub(crate) fn run(
     let has_copybacks = wear::is_in_force(config);
     let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
     let decides_early = buffer.is_none() && device.ftl.allocation().dynamic().is_none();
-    let hears_of_buffer = device.ftl.hears_of_buffer();
+    let hears_of_buffer = device.ftl.demands().fill;
     let scheduler = Scheduler::build(config.ftl.get("scheduler"));
     let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload);
     let queues = Queues::new(&device.ftl);
@@ -164,7 +164,7 @@ impl Timed<'_, '_> {
         if self.hears_of_buffer
             && let Some(fill) = self.host.buffer_fill()
         {
-            self.context.device.ftl.tell_fill(self.context.now, fill);
+            self.context.device.ftl.tell(Told::Fill(self.context.now, fill));
         }
     }
 

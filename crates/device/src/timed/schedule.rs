@@ -240,7 +240,7 @@ impl GcSchedule {
         collections: &mut Collections,
         domain: Domain,
     ) -> Standing {
-        let rests = collections.is_between_groups(domain) && context.device.ftl.rests(domain);
+        let rests = collections.is_between_groups(domain) && context.device.ftl.rests(domain).is_some();
         if !rests || !is_forward(context, domain) {
             return Standing::Goes;
         }
@@ -267,7 +267,7 @@ impl GcSchedule {
         }
         let Some(initiator) = self.initiator else { return true };
         let (of_initiator, own) = (self.progress[initiator.index()], self.progress[domain.index()]);
-        own.erases < of_initiator.erases && context.device.ftl.has_emptied(domain)
+        own.erases < of_initiator.erases && context.device.ftl.rests(domain) == Some(Phase::Erase)
             || own.copies < of_initiator.copies && context.device.ftl.go_on_with(domain, Phase::Copy)
     }
 
@@ -291,11 +291,11 @@ impl GcSchedule {
         domain: Domain,
     ) -> Option<Phase> {
         let initiator = self.initiator?;
-        let rests = collections.is_between_groups(domain) && context.device.ftl.rests(domain);
-        if !rests || domain != initiator && !is_forward(context, domain) {
+        let rests = if collections.is_between_groups(domain) { context.device.ftl.rests(domain) } else { None };
+        if domain != initiator && !is_forward(context, domain) {
             return None;
         }
-        if !context.device.ftl.has_emptied(domain) {
+        if rests? == Phase::Copy {
             return Some(Phase::Copy);
         }
         if domain == initiator {

@@ -1,7 +1,7 @@
 //! Steps of collections. A place is asked for once, as in `programs`.
 
 use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
-use ftl::{Coming, Done, Finished, How, Op, Placed, Put, Step};
+use ftl::{ANYWHERE, Coming, Done, Finished, How, Op, Placed, Put, Step};
 
 use super::Commands;
 use crate::device::{Device, copy_back, count_collection, count_move};
@@ -80,7 +80,7 @@ impl Commands {
                 continue;
             };
             let joins = self.join_step(context, command, die, domain, next, cause);
-            if joins || !context.device.ftl.rests(domain) {
+            if joins || context.device.ftl.rests(domain).is_none() {
                 self.schedule.count_phase(context, domain, phase);
             }
         }
@@ -247,9 +247,9 @@ fn add_dummy(context: &mut Context<'_>, command: &mut Command, domain: Domain, s
 fn place(device: &mut Device, domain: Domain, put: Put<'_>, suits: Suits) -> Option<Placed> {
     let Device { ftl, flash, .. } = device;
     match suits {
-        Suits::Any => ftl.place(domain, put),
-        Suits::Beside(lead) => ftl.place_if(domain, put, |at| flash.may_share_command(lead, at)),
-        Suits::None => ftl.place_if(domain, put, |_| false),
+        Suits::Any => ftl.place(domain, put, ANYWHERE),
+        Suits::Beside(lead) => ftl.place(domain, put, Some(|at| flash.may_share_command(lead, at))),
+        Suits::None => ftl.place(domain, put, Some(|_| false)),
     }
 }
 

@@ -128,6 +128,15 @@ fn is_aware(policies: &Policies<'_>) -> bool {
     policies.migration.name == "rcpb" && policies.migration.word("aware") == "quality"
 }
 
+/// What looks at the write buffer's fill, if anything does.
+fn selector(policies: &Policies<'_>) -> Option<Selector> {
+    if policies.migration.name != "rcpb" {
+        return None;
+    }
+    let limit = policies.migration.number("fill");
+    policies.migration.flag("selector").then(|| Selector::new(policies.block_write, limit))
+}
+
 /// The quotas that can be left to pages, where they are kept by block.
 fn classes(policies: &Policies<'_>) -> Option<Classes> {
     let wear = policies.wear.as_ref().filter(|_| is_by_block(policies))?;
@@ -166,8 +175,7 @@ impl Migration {
             (_, Some(classes)) => Quotas::ByBlock { classes, unknown: vec![false; kernel.geometry().units() as usize] },
             (_, None) => Quotas::ByPage(vec![0; kernel.user_pages() as usize]),
         };
-        let selects = policies.migration.name == "rcpb" && policies.migration.flag("selector");
-        let selector = selects.then(|| Selector::new(policies.block_write, policies.migration.number("fill")));
+        let selector = selector(policies);
         let metadata = has_metadata(policies).then(|| Metadata::new(kernel.geometry().domains()));
         Some(Migration { wear, quotas, is_aware: is_aware(policies), selector, metadata, moved: [0; 2] })
     }
@@ -368,8 +376,8 @@ impl Mechanism for Migration {
     fn renew(&mut self, kernel: &mut Kernel, policies: &Policies<'_>) {
         self.forget(kernel);
         self.moved = [0; 2];
-        if let Some(selector) = &mut self.selector {
-            *selector = Selector::new(policies.block_write, policies.migration.number("fill"));
+        self.selector = selector(policies);
+        if self.selector.is_some() {
             kernel.note_calm(false);
         }
     }
