@@ -41,6 +41,11 @@ fn copyback_thresholds_are_the_papers_where_none_are_given() {
     let wear = |sets: &[&str]| on("rcftl-small", sets).device.wear;
     let given = wear(&[]);
     assert_eq!(given.copyback.worst, [3, 2, 2, 1, 1, 0]);
+    assert_eq!(
+        wear(&["device.wear.retention=3m"]).copyback.worst,
+        [4, 3, 2, 2, 1, 1],
+        "a preset leaves them to its retention"
+    );
     let base = |keys: &str| {
         let text_of = format!("{keys}\n[workload]\ngenerator = \"uniform\"\nvolume = \"2x\"\n");
         read(&text(&text_of), &[], None).device.wear
