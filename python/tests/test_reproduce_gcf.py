@@ -195,7 +195,7 @@ def test_updates_of_the_map_for_collections_are_gc(scheme: str) -> None:
     assert sum(parts.values()) == pytest.approx(1)
     by_cause, whole = summary["flash"]["by_cause"], 2 * summary["host"]["simulated_s"] * 1e6
     lanes = 2 if scheme == "SYNC" else 1
-    fetches, updates = (lanes * summary["policy"][f"dftl.{name}"] for name in ("fetches", "write_backs"))
+    fetches, updates = (lanes * summary["policy"]["mapping"][name] for name in ("fetches", "write_backs"))
     assert fetches + updates < by_cause["mapping"]["reads"] and updates < by_cause["mapping"]["programs"]
     took = 166 * (fetches + updates) + 906 * updates
     for cause in ("host", "rmw"):
