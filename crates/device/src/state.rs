@@ -415,7 +415,7 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
             // Blocks do not go bad while a device is aged, and nothing but a cut of the power tears them.
             let mut usable = !block.is_bad() && !block.is_torn();
             if block.is_lsb_only() {
-                // Upper pages are passed over by both.
+                // Upper pages are skipped by both.
                 usable &= is_lsb(filled / geometry.unit_width);
                 pages = (pages..).find(|&page| is_lsb(page)).expect("the end, if no other");
             }

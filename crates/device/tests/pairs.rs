@@ -35,7 +35,7 @@ const EXECUTORS: [(&str, Executor); 2] = [("count", Executor::Count), ("timed", 
 enum Mechanism {
     /// A choice of a seam that is not its default.
     Choice(&'static str, &'static str),
-    /// Collections ahead of need are put down; they go on to their end otherwise.
+    /// Collections ahead of need are suspended; they go on to their end otherwise.
     Preemption,
     /// The device is saved, and the run starts from the file.
     SavedState,

@@ -50,7 +50,7 @@ struct Bench {
     /// Units of which only LSB pages are used.
     lsb_only: BTreeSet<Unit>,
     collections: u32,
-    /// Collections ahead of need: begun, put down, and how often they were to go on with pages to copy.
+    /// Collections ahead of need: begun, suspended, and how often they were to go on with pages to copy.
     begun: u32,
     suspended: u32,
     deferred: u32,
@@ -277,7 +277,7 @@ impl Bench {
         self.ftl.why(domain).is_some_and(|why| !why.is_foreground())
     }
 
-    /// Some steps of a collection ahead of need, which then is put down where it may be. In between it passes empty
+    /// Some steps of a collection ahead of need, which then is suspended where it may be. In between it passes empty
     /// units over, and erases them later.
     fn go_ahead(&mut self, random: &mut Chance) {
         let domain = Domain::new(random.below_u32(self.ftl.geometry().domains()));
@@ -738,7 +738,7 @@ fn hybrid_mapping_under_every_static_order() {
     assert_eq!(combinations, 24 * 2 * 12);
 }
 
-/// Collections ahead of need, put down at every point at which they may be, among writes and trims.
+/// Collections ahead of need, suspended at every point at which they may be, among writes and trims.
 #[test]
 fn collections_ahead_of_need_leave_the_map_whole() {
     let first = |key| selection(&seam(key).choices[0]);
@@ -822,7 +822,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
             totals.iter_mut().zip(counts).for_each(|(total, count)| *total += count);
         }
     }
-    assert!(totals.iter().all(|&total| total > 500), "begun, put down, deferred over: {totals:?}");
+    assert!(totals.iter().all(|&total| total > 500), "begun, suspended, deferred: {totals:?}");
 }
 
 const SHAPE: Shape = Shape { domains: 3, units_per_domain: 9, slots: 6 };
@@ -869,7 +869,7 @@ fn conform(policy: &mut impl VictimPolicy, seed: u64) {
             let state = &mut units[choice.index()];
             policy.on_removed(domain, choice, u32::from(state.valid));
             if random.below(2) == 0 {
-                // Its collection is put down when some of its pages are moved.
+                // Its collection is suspended when some of its pages are moved.
                 state.valid -= state.valid.min(random.below_u32(3) as u16);
                 policy.on_returned(domain, choice, u32::from(state.valid), now);
             } else {

@@ -138,7 +138,7 @@ impl Nand {
         }
     }
 
-    /// Has a block use its LSB pages only, until its next erase: upper pages are passed over, so that no
+    /// Has a block use its LSB pages only, until its next erase: upper pages are skipped, so that no
     /// program can harm a page that was programmed before. For backup blocks and buffers in SLC mode.
     ///
     /// # Errors

@@ -77,7 +77,7 @@ seam!(
                 whole("spare_blocks", 200, 1, 16_777_216),
                 Param::word("trigger", &["congestion", "empty"], "When."),
                 Param::word("scope", &["channel", "die"], "What."),
-                Param::word("preempt", &["on", "off"], "Whether it can be put down."),
+                Param::word("preempt", &["on", "off"], "Whether it can be suspended."),
             ],
         },
         Choice {
@@ -87,7 +87,7 @@ seam!(
                 whole("free_blocks", 2, 1, 65_536),
                 whole("spare_blocks", 200, 1, 16_777_216),
                 Param::word("pace", &["initiator", "own"], "How fast."),
-                Param::word("preempt", &["on", "off"], "Whether it can be put down."),
+                Param::word("preempt", &["on", "off"], "Whether it can be suspended."),
             ],
         },
         Choice {

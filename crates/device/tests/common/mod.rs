@@ -253,7 +253,7 @@ fn random_map_in_flash(seed: u64, config: &mut Config) {
     let entries = 2 + random.below_u32(most);
     choose(&mut config.ftl, "mapping", "dftl", &[("cache", ParamValue::Size(u64::from(planes * entries * 8)))]);
     if ftl::allocation::is_dynamic(config.ftl.get("allocation").name) {
-        // Collections that wait for other planes are not put down, and take more room.
+        // Collections that wait for other planes are not suspended, and take more room.
         config.device.blocks_per_plane += 1;
         let free_blocks = config.ftl.get("gc_schedule").value("free_blocks");
         choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", free_blocks)]);

@@ -17,7 +17,7 @@ const BUFFER: usize = 1 << 20;
 const SAMPLE: usize = 1 << 16;
 /// A longer line is bad.
 const LINE_MAX: usize = 1 << 16;
-/// A line that is passed over, and still no end of it: no text has such lines, and `/dev/zero` is one of them.
+/// A line that is skipped, and still no end of it: no text has such lines, and `/dev/zero` is one of them.
 const LINE_ENDLESS: u64 = 64 << 20;
 /// So much without any request is no trace.
 const BYTES_FIRST: u64 = 4 << 30;
@@ -53,9 +53,9 @@ pub struct Trace {
     end: usize,
     /// The source has no more bytes.
     drained: bool,
-    /// Inside a line that is too long: its rest is passed over.
+    /// Inside a line that is too long: its rest is skipped.
     overlong: bool,
-    /// Bytes of it that were passed over.
+    /// Bytes of it that were skipped.
     passed_over: u64,
     /// Bytes read, unpacked.
     read: u64,
@@ -246,7 +246,7 @@ impl Trace {
         Ok(())
     }
 
-    /// A line without end: bad, and its rest is passed over.
+    /// A line without end: bad, and its rest is skipped.
     fn too_long(&mut self) -> Result<(), TraceError> {
         self.sink.counts.lines += 1;
         let begin = self.start;

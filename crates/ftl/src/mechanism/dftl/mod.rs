@@ -60,7 +60,7 @@ pub const CACHED_ENTRY_BYTES: u32 = 8;
 pub const LEAST_ENTRIES: u32 = 2;
 
 /// Units that a domain holds free besides `free_blocks`. A collection may open two units for translation pages while it
-/// runs: for the updates that one before it, which was put down, has left, and for its own. The one that compacts
+/// runs: for the updates that one before it, which was suspended, has left, and for its own. The one that compacts
 /// translation units afterwards may open another. With schedules that put nothing down one fewer would do; but then they
 /// could not be compared with the others.
 pub const RESERVE: u32 = 3;
@@ -155,7 +155,7 @@ struct Instance {
     map_op: Option<MapOp>,
     /// Translation pages to update before the victim is erased: of pages that the collection moved.
     moved: Vec<u32>,
-    /// Whether some of them were moved by a collection before, which was put down: they are updated first.
+    /// Whether some of them were moved by a collection before, which was suspended: they are updated first.
     carries: bool,
     /// Whether some were moved under pages of the host.
     is_paired: bool,

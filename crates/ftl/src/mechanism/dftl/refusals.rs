@@ -18,7 +18,7 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
     if setup.is_dynamic() && setup.policies.gc_schedule.name != "threshold" {
         return refuse(
             "has collections wait for map entries on other planes under a dynamic allocation, and one ahead of need has to \
-             be put down at any time",
+             be suspended at any time",
             "use a static allocation order, for instance `ftl.allocation = \"CWDP\"`, or `ftl.gc_schedule = \"threshold\"`",
         );
     }
