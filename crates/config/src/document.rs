@@ -67,6 +67,9 @@ const SYNTAX_ERRORS_MAX: usize = 10;
 /// Reads a TOML text.
 pub(crate) fn parse(origin: &Arc<Origin>) -> Result<Vec<Entry>, Vec<Diagnostic>> {
     let Origin::Text { text, .. } = &**origin else { return Ok(Vec::new()) };
+    if text.trim_start().starts_with('{') {
+        return Err(vec![json(origin, text)]);
+    }
     let (table, errors) = DeTable::parse_recoverable(text);
     if errors.is_empty() {
         return Ok(entries(table.get_ref(), origin));
@@ -82,6 +85,15 @@ pub(crate) fn parse(origin: &Arc<Origin>) -> Result<Vec<Entry>, Vec<Diagnostic>>
     });
     errors.truncate(SYNTAX_ERRORS_MAX);
     Err(errors.into_iter().map(|(span, message)| syntax_error(origin, span, &message)).collect())
+}
+
+/// No TOML text begins with a brace, and every JSON object does.
+fn json(origin: &Arc<Origin>, text: &str) -> Diagnostic {
+    let start = text.len() - text.trim_start().len();
+    Diagnostic::new("not valid TOML: it begins as JSON does")
+        .at(&Place { origin: origin.clone(), span: Some(start..start + 1) })
+        .label("expected TOML: `key = value`, one on a line")
+        .hint("a JSON object goes in by Python: `ftlab.run(json.load(open(FILE)))`")
 }
 
 fn syntax_error(origin: &Arc<Origin>, span: Option<std::ops::Range<usize>>, message: &str) -> Diagnostic {

@@ -88,6 +88,7 @@ fn syntax() {
             "[device]\ncell = mlc\n",
             "[ftl]\nvictim.rga = 1\nvictim.rga.d = 4\n",
             "[device]\r\nchannels = 4 5\r\n",
+            "\n{\"run\": {\"seed\": 1}}\n",
         ]),
     );
 }

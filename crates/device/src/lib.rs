@@ -144,7 +144,8 @@ pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result
 /// Refuses what no device can do, as soon as the configuration is read.
 ///
 /// # Errors
-/// When the spare space is too small for garbage collection to make progress whatever the host writes.
+/// When two choices do not go together, or the spare space is too small for garbage collection to make progress whatever the host
+/// writes.
 pub fn check(config: &Config) -> Result<(), Refusal> {
     check_twin(config)?;
     gang::check(config)?;
