@@ -11,7 +11,7 @@ use workload::Workload;
 use crate::buffer::{self, Buffer};
 use crate::device::Device;
 use crate::pages::Span;
-use crate::{RunError, Watch, wear, work_of};
+use crate::{RunError, Watch, uncorrectable, work_of};
 
 /// Requests drawn at once; enough to cover a memory access, few enough to stay in the cache.
 const BATCH: usize = 64;
@@ -47,7 +47,7 @@ pub(crate) fn run(
             device.recorder.completed(request.kind, now, now, request.size);
             watch.report(work_of(request), now, &device.recorder.counters, || workload.progress())?;
         }
-        wear::check_reads(device)?;
+        uncorrectable::check_reads(device)?;
     }
 }
 

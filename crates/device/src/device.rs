@@ -1,12 +1,13 @@
 //! The parts that both executors share: the FTL, the array, the figures, and what tests know of the data.
 
-use base::{Cause, Dimensions, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn};
+use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn};
 use config::Config;
 use config::model::{Checks, Payload};
 use ftl::{Array, Erasure, Ftl, Group, Holds, How, MapPlace, OutOfMemory, Placed, Policies, Source, Told};
 use metrics::{Locality, Recorder};
 
 use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
+use crate::gang::geometry;
 use crate::pages::{Parts, Share, Span};
 use crate::wear;
 
@@ -572,21 +573,6 @@ pub(crate) fn count_collection(counters: &mut metrics::Counters, erasure: Erasur
         Cause::Wear => counters.wear_moves += 1,
         _ => {}
     }
-}
-
-/// The device's shape under a configuration, as the FTL sees it: what is in step is one part with wider pages.
-pub(crate) fn geometry(config: &Config) -> Geometry {
-    let (device, in_step) = (&config.device, config.in_step());
-    Geometry::new(Dimensions {
-        channels: device.channels / in_step.channels,
-        chips_per_channel: device.chips_per_channel,
-        dies_per_chip: device.dies_per_chip,
-        planes_per_die: device.planes_per_die / in_step.planes,
-        blocks_per_plane: device.blocks_per_plane,
-        pages_per_block: device.pages_per_block,
-        page_size: device.page_size * in_step.parts(),
-        unit_width: if config.ftl.get("reclaim_unit").name == "twin" { device.planes_per_die } else { 1 },
-    })
 }
 
 /// Time that a block's pages take one after the other.

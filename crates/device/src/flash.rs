@@ -521,7 +521,7 @@ mod tests {
         .map(str::to_string);
         let base = config::Base::Preset("tbm-small".into());
         let config = crate::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config;
-        let geometry = crate::device::geometry(&config);
+        let geometry = crate::gang::geometry(&config);
         assert_eq!(geometry.unit_width, 2);
         Flash::new(geometry, &config.device, payload == "stamp", Aid::None)
     }

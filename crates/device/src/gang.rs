@@ -2,7 +2,7 @@
 //! pages and blocks of the flash.
 //!
 //! Channels or planes in step are one whose pages are that many times wider, so a device with them *is* a device with fewer
-//! channels or planes: [`crate::device::geometry`] folds its shape, `Timing::new` its times, and nothing else of the
+//! channels or planes: [`geometry`] folds its shape, `Timing::new` its times, and nothing else of the
 //! device knows. What a user sees is unfolded again: counts by [`metrics::Counters::physical`], blocks here.
 
 use base::{Dimensions, Geometry, InStep, Multiplane};
@@ -10,6 +10,21 @@ use config::Config;
 
 use crate::Refusal;
 use crate::pages::MAX_PARTS;
+
+/// The device's shape under a configuration, as the FTL sees it: what is in step is one part with wider pages.
+pub(crate) fn geometry(config: &Config) -> Geometry {
+    let (device, in_step) = (&config.device, config.in_step());
+    Geometry::new(Dimensions {
+        channels: device.channels / in_step.channels,
+        chips_per_channel: device.chips_per_channel,
+        dies_per_chip: device.dies_per_chip,
+        planes_per_die: device.planes_per_die / in_step.planes,
+        blocks_per_plane: device.blocks_per_plane,
+        pages_per_block: device.pages_per_block,
+        page_size: device.page_size * in_step.parts(),
+        unit_width: if config.ftl.get("reclaim_unit").name == "twin" { device.planes_per_die } else { 1 },
+    })
+}
 
 /// Bytes of a page as the FTL sees it.
 pub(crate) fn page_size(config: &Config) -> u64 {
@@ -127,7 +142,7 @@ mod tests {
     fn every_block_of_a_superblock_is_as_worn_as_it_is() {
         let over = |over: &str| {
             let config = config(&format!("ftl.reclaim_unit.superblock.over=\"{over}\""));
-            let blocks = crate::device::geometry(&config).blocks();
+            let blocks = geometry(&config).blocks();
             let each = of_each_block(&config, &(0..blocks).collect::<Vec<u32>>());
             assert_eq!(each.len(), 64);
             // By channel, die and plane, the number of the first block's superblock among those of eight.

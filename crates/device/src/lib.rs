@@ -20,6 +20,7 @@ mod scheduler;
 mod state;
 pub mod survival;
 mod timed;
+mod uncorrectable;
 mod wear;
 
 use std::io;
@@ -165,7 +166,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             help: "hold fewer blocks free, or give a plane more blocks".into(),
         });
     }
-    let raw = device::geometry(config).raw_bytes();
+    let raw = gang::geometry(config).raw_bytes();
     let smallest = (raw - largest) as f64 / largest as f64;
     let size = config::print_size;
     Err(Refusal {
@@ -177,7 +178,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
         help: format!(
             "with {free} blocks held free{} in each plane of {}, `user_capacity` can be at most {}, which is \
              `over_provisioning` = {:.6} (spare ÷ user); near that limit write amplification is enormous",
-            ftl::besides_in_words(&device::geometry(config), &device::policies(config)),
+            ftl::besides_in_words(&gang::geometry(config), &device::policies(config)),
             config.device.blocks_per_plane,
             size(largest),
             (smallest * 1e6).ceil() / 1e6
@@ -188,7 +189,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
 /// The most bytes that the host may address under a configuration's geometry and policies, with garbage
 /// collection still able to make progress whatever is written.
 pub fn largest_user_capacity(config: &Config) -> u64 {
-    let largest = ftl::largest_user_pages(&device::geometry(config), &device::policies(config));
+    let largest = ftl::largest_user_pages(&gang::geometry(config), &device::policies(config));
     largest * gang::page_size(config)
 }
 
@@ -200,7 +201,7 @@ fn check_ftl(config: &Config) -> Result<(), Refusal> {
     };
     let setup = ftl::Setup {
         policies: &device::policies(config),
-        geometry: &device::geometry(config),
+        geometry: &gang::geometry(config),
         user_pages: config.device.user_capacity / gang::page_size(config),
         from_state: matches!(config.run.precondition, Precondition::State { .. }),
         stands_still: config.run.executor == Executor::Count && comes_at_once,
@@ -258,7 +259,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     let mut workload = Workload::open(&config.workload, &config.host, capacity, seed, interrupt)?;
     let mut watch = Watch::new(options.progress.take(), interrupt.clone());
     let aged = precondition::age(&mut device, config, &mut watch)?;
-    wear::check_reads(&device)?;
+    uncorrectable::check_reads(&device)?;
     let mut unwritten = Vec::new();
     if let Some(path) = &options.save_state
         && let Err(error) = state::save(&device, config, path, interrupt)
@@ -280,7 +281,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
         }
     }
     let usage = stopwatch.usage();
-    wear::check_data(&device)?;
+    uncorrectable::check_data(&device)?;
     device.check_data();
     Ok(Outcome { unwritten, ..report(config, &device, &workload, aged, usage) })
 }

@@ -10,8 +10,9 @@ use metrics::{Recorder, Wear};
 use nand::Nand;
 use workload::Workload;
 
-use crate::device::{Oracle, geometry, policies};
+use crate::device::{Oracle, policies};
 use crate::flash::Flash;
+use crate::gang::geometry;
 use crate::{Refusal, buffer, gang, state, timed, wear};
 
 /// What every run takes, whatever its device: code and data of the first use, the summary's text, some buffers.

@@ -1,4 +1,4 @@
-//! The wear and quality of a device's blocks, drawn from the seed, and what comes of pages with too many errors.
+//! The wear and quality of a device's blocks, drawn from the seed.
 
 use std::sync::Arc;
 
@@ -6,8 +6,7 @@ use base::{Quality, Wear};
 use config::Config;
 use engine::Chance;
 
-use crate::RunError;
-use crate::device::{Device, geometry};
+use crate::gang::geometry;
 
 /// Whether pages may move by copyback, so that the array keeps their errors.
 pub(crate) fn is_in_force(config: &Config) -> bool {
@@ -45,34 +44,4 @@ fn of_shares(chance: f64, best: f64, worst: f64) -> Quality {
 fn of_tail(numbers: [u64; 3]) -> Quality {
     let sum: u64 = numbers.iter().sum();
     Quality(((sum * sum / 9) >> 16) as u32)
-}
-
-/// Fails where a page was read whose errors cannot be corrected.
-pub(crate) fn check_reads(device: &Device) -> Result<(), RunError> {
-    let Some(error) = device.flash.nand().uncorrectable() else { return Ok(()) };
-    Err(RunError::Failed(uncorrectable(error.block, error.page, error.error)))
-}
-
-/// Fails where a page that holds data, and a stamp to prove it, would be read so.
-pub(crate) fn check_data(device: &Device) -> Result<(), RunError> {
-    check_reads(device)?;
-    if device.oracle.is_none() {
-        return Ok(());
-    }
-    let (ftl, nand) = (&device.ftl, device.flash.nand());
-    let places =
-        (0..ftl.user_pages()).filter_map(|lpn| ftl.lookup(base::Lpn(lpn))).map(|ppn| ftl.geometry().place(ppn));
-    let error = |block, page| nand.errors_of(block, page);
-    match places.into_iter().find(|place| error(place.block, place.page) > base::ECC_LIMIT) {
-        Some(place) => Err(RunError::Failed(uncorrectable(place.block, place.page, error(place.block, place.page)))),
-        None => Ok(()),
-    }
-}
-
-fn uncorrectable(block: u32, page: u32, error: u32) -> String {
-    format!(
-        "uncorrectable error: page {page} of block {block} has {:.2} times the errors that ECC corrects, after copybacks without \
-         correction\nhint: use a restricted `ftl.migration`, such as `rcpb`",
-        f64::from(error) / f64::from(base::ECC_LIMIT)
-    )
 }

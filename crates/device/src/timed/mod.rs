@@ -31,7 +31,7 @@ use workload::Workload;
 
 use crate::device::Device;
 use crate::scheduler::Scheduler;
-use crate::{RunError, Watch, wear};
+use crate::{RunError, Watch, uncorrectable, wear};
 use command::{Carried, Item};
 use commands::{Action, Commands, note_bystanders};
 use context::Context;
@@ -121,7 +121,7 @@ impl Timed<'_, '_> {
             self.context.now = now;
             self.context.device.tell_time(now);
             self.check_time()?;
-            wear::check_reads(self.context.device)?;
+            uncorrectable::check_reads(self.context.device)?;
             if !self.context.draining {
                 self.context.device.recorder.tick(now);
             }

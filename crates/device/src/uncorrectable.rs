@@ -1,0 +1,34 @@
+//! What comes of pages with more errors than can be corrected.
+
+use crate::RunError;
+use crate::device::Device;
+
+/// Fails where a page was read whose errors cannot be corrected.
+pub(crate) fn check_reads(device: &Device) -> Result<(), RunError> {
+    let Some(error) = device.flash.nand().uncorrectable() else { return Ok(()) };
+    Err(RunError::Failed(uncorrectable(error.block, error.page, error.error)))
+}
+
+/// Fails where a page that holds data, and a stamp to prove it, would be read so.
+pub(crate) fn check_data(device: &Device) -> Result<(), RunError> {
+    check_reads(device)?;
+    if device.oracle.is_none() {
+        return Ok(());
+    }
+    let (ftl, nand) = (&device.ftl, device.flash.nand());
+    let places =
+        (0..ftl.user_pages()).filter_map(|lpn| ftl.lookup(base::Lpn(lpn))).map(|ppn| ftl.geometry().place(ppn));
+    let error = |block, page| nand.errors_of(block, page);
+    match places.into_iter().find(|place| error(place.block, place.page) > base::ECC_LIMIT) {
+        Some(place) => Err(RunError::Failed(uncorrectable(place.block, place.page, error(place.block, place.page)))),
+        None => Ok(()),
+    }
+}
+
+fn uncorrectable(block: u32, page: u32, error: u32) -> String {
+    format!(
+        "uncorrectable error: page {page} of block {block} has {:.2} times the errors that ECC corrects, after copybacks without \
+         correction\nhint: use a restricted `ftl.migration`, such as `rcpb`",
+        f64::from(error) / f64::from(base::ECC_LIMIT)
+    )
+}
