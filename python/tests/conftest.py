@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -44,6 +45,12 @@ TRACE = "\n".join(
 )
 
 Ftlab = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def listening() -> None:
+    """Takes back what a shell or `nohup` made the tests ignore."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture

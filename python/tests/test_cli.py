@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from conftest import TINY, Ftlab
+from conftest import TINY, Ftlab, listening
 
 import ftlab as package
 
@@ -257,7 +257,7 @@ def test_ctrl_c_stops_a_run(tiny: Path, tmp_path: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "ftlab", "run", str(tiny), "--set", "workload.requests=4000000000",
          "--out", str(tmp_path / "out")],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", preexec_fn=listening,
     )  # fmt: skip
     while not (tmp_path / "out").exists():
         time.sleep(0.05)
@@ -272,7 +272,7 @@ def test_ctrl_c_stops_a_comparison(tiny: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "ftlab", "compare", str(tiny), "--vary", "ftl.victim=greedy,fifo",
          "--set", "workload.requests=4000000000"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8",
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", preexec_fn=listening,
     )  # fmt: skip
     time.sleep(4.0)
     process.send_signal(signal.SIGINT)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import TINY
+from conftest import TINY, listening
 
 LONG = ("--set", "workload.requests=4000000000")
 """A run of minutes."""
@@ -30,12 +30,6 @@ def slowed() -> float:
     while time.process_time() - computed < 0.1:
         pass
     return (time.monotonic() - begun) / 0.1
-
-
-def listening() -> None:
-    """Takes back what a shell or `nohup` made the tests ignore."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
 
 
 class Command:
