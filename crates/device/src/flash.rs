@@ -284,6 +284,7 @@ impl Flash {
 
     /// Copies a page inside its plane. The controller changes only what its spare area says of the place, which goes with the
     /// command's address cycles.
+    #[inline(never)]
     pub(crate) fn copyback(&mut self, from: Ppn, to: Ppn, tag: u128) -> Programmed {
         let (from, to) = (self.address(from), self.address(to));
         let fate = if self.nand.has_payload() { self.supply.next(OpKind::Program) } else { Fate::Completes };
