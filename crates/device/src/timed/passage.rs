@@ -4,7 +4,8 @@
 
 use std::collections::VecDeque;
 
-use base::{Die, Duration, Instant, OpKind, Ppn, Queue};
+use base::{Die, Duration, Instant, OpKind, Queue};
+
 use engine::{Due, Timers};
 use metrics::{Timeline, Track};
 
@@ -12,6 +13,7 @@ use super::command::{Carried, Command};
 use super::context::Context;
 use super::idle::IdleDies;
 use super::timing::{Delay, Line, Timing};
+use crate::flash::Flash;
 
 /// What can happen.
 #[derive(Clone, Copy, Debug)]
@@ -378,24 +380,32 @@ impl Passage {
 
 // Arrays.
 impl Passage {
+    /// How long an array takes for a copyback: until its slowest page is copied.
+    #[cold]
+    #[inline(never)]
+    fn delay_of_copyback(&self, flash: &Flash, command: &Command) -> Delay {
+        let pages = command.sources().iter().zip(command.items());
+        let delays =
+            pages.map(|(&from, to)| self.timing.array_of_copyback(flash.page_offset(from), flash.page_offset(to.ppn)));
+        delays.max_by_key(|delay| delay.time).expect("pages of a command")
+    }
+
     /// The array of a die starts at `from`, which is now or the end of the transfer that begins now.
     fn start_array(&mut self, context: &mut Context<'_>, die: Die, from: Instant) {
         self.dies[die.index()].phase = Phase::Array;
         let command = &self.dies[die.index()].command;
         let kind = command.kind();
         let flash = &context.device.flash;
-        let delay_of = |ppn, from: Option<&Ppn>| match from {
-            None => self.timing.array(kind, || flash.page_offset(ppn)),
-            Some(&from) => self.timing.array_of_copyback(flash.page_offset(from), flash.page_offset(ppn)),
-        };
-        let delay: Delay = if command.len() > 1 && flash.planes_are_independent() {
+        let delay_of = |ppn| self.timing.array(kind, || flash.page_offset(ppn));
+        let delay: Delay = if !command.sources().is_empty() {
+            self.delay_of_copyback(flash, command)
+        } else if command.len() > 1 && flash.planes_are_independent() {
             // The array is done when the slowest page is.
-            let items = command.items().iter().enumerate();
-            let delays = items.map(|(at, item)| delay_of(item.ppn, command.sources().get(at)));
+            let delays = command.items().iter().map(|item| delay_of(item.ppn));
             delays.max_by_key(|delay| delay.time).expect("pages of a command")
         } else {
             // Pages of one command share their offset, hence their type.
-            delay_of(command.lead(), command.sources().first())
+            delay_of(command.lead())
         };
         let until = from + delay.time;
         self.timers.set(delay.line.0, until, self.rank_of_array(die));
