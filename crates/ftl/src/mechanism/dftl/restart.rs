@@ -21,6 +21,10 @@ impl Dftl {
     /// What a translation page said is lost.
     pub(crate) fn translation_page_lost(&mut self, kernel: &mut Kernel, lpn: Lpn) {
         let page = lpn.0 - self.user_pages;
+        let entries = self.entries_of(page);
+        if let Some(contents) = &mut self.in_flash {
+            entries.for_each(|entry| contents[entry.index()] = None);
+        }
         self.ask_for_update(page);
         self.wake(kernel, self.owner_of_page(page));
     }
