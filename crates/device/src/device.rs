@@ -154,12 +154,24 @@ impl Device {
             let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, content);
             let is_repaired = self.ftl.repair(placed.at, None, &mut array);
             assert!(is_repaired, "faults are refused where they cannot be repaired");
+            self.update_elsewhere(domain);
         }
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
         self.note_bystanders(Cause::Host, OpKind::Program, share.touched);
         self.programmed(lpn, version);
         if self.ftl.is_busy(domain) {
             self.collect_now(domain);
+        }
+    }
+
+    /// After a repair: map entries of pages that were written anew may be other domains'.
+    #[cold]
+    fn update_elsewhere(&mut self, domain: Domain) {
+        let others = self.ftl.geometry().all_domains().filter(|&other| self.has_owners && other != domain);
+        for other in others.collect::<Vec<_>>() {
+            if self.ftl.is_busy(other) {
+                self.collect_now(other);
+            }
         }
     }
 

@@ -6,7 +6,6 @@
 mod buffer;
 mod count;
 mod device;
-mod dftl;
 mod flash;
 mod gang;
 mod hybrid;

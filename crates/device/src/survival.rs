@@ -16,7 +16,7 @@ use crate::buffer::{self, Buffer};
 use crate::count;
 use crate::device::Device;
 use crate::flash::{Fault, Stamp};
-use crate::{RunError, Watch, dftl, hybrid, precondition};
+use crate::{RunError, Watch, hybrid, precondition};
 
 /// Host writes of a life after the fill, in user capacities.
 const WRITES: f64 = 2.5;
@@ -108,7 +108,6 @@ impl Tally {
 /// When the configuration cannot be used (it has to have stamped pages), memory runs out, or somebody wants to stop.
 pub fn restart_cost(config: &Config, interrupt: &Interrupt) -> Result<Value, RunError> {
     hybrid::check_faults(config)?;
-    dftl::check_faults(config)?;
     if config.run.payload != config::model::Payload::Stamp {
         return Err(RunError::Input("a restart needs `run.payload = \"stamp\"`: it reads spare areas".into()));
     }
@@ -180,7 +179,6 @@ pub fn try_everywhere(
         ));
     }
     hybrid::check_faults(config)?;
-    dftl::check_faults(config)?;
     let mut tally = Tally::default();
     for seed in 0..seeds {
         let mut whole = Life::new(config, seed)?;

@@ -6,8 +6,6 @@ use base::ParamValue;
 use common::*;
 use config::Config;
 use config::model::*;
-use device::RunError;
-use files::Interrupt;
 use serde_json::Value;
 
 /// Bytes of a cached mapping table with so many entries for each of so many planes.
@@ -340,11 +338,4 @@ fn what_makes_no_sense_is_refused() {
     assert!(help.contains("with 2 blocks held free, and 4 more and the translation pages, in each plane"), "{help}");
     config.device.user_capacity = 4 * (44 * 32 - 2) * u64::from(config.device.page_size);
     assert!(device::check(&config).is_ok());
-}
-
-#[test]
-fn faults_are_refused() {
-    let trouble = device::survival::Trouble::PowerCut;
-    let error = device::survival::try_everywhere(&small(), trouble, 1, 1, &Interrupt::default()).expect_err("refused");
-    assert!(matches!(&error, RunError::Input(text) if text.contains("neither repaired")), "{error}");
 }

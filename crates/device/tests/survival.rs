@@ -151,6 +151,55 @@ fn protections_keep_what_twin_blocks_hold() {
     }
 }
 
+/// A plane whose map is in flash, on two translation pages, under a protection; few entries are cached.
+fn mapped(protection: &str, more: &str) -> String {
+    format!("{protection}\ndevice.page_size=512\ndevice.blocks_per_plane=46\nftl.mapping.dftl.cache=\"128B\"\n{more}")
+}
+
+/// With the map in flash it is found again from the spare areas of the data, and translation pages are as safe as these.
+#[test]
+fn a_map_in_flash_survives_with_the_data() {
+    let all = [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut];
+    let protections = [
+        ("paired_page=\"lsb-backup\"", &all[..]),
+        ("paired_page=\"parity-backup\"", &all),
+        ("paired_page.slc-buffer.blocks=2", &all),
+        ("paired_page={gcmix={high=12}}", &all),
+        ("paired_page=\"page-buffer\"", &all[..1]),
+        ("paired_page=\"supercap\"", &all[1..]),
+    ];
+    for (cell, order) in [("mlc", "consecutive"), ("mlc", "shadow"), ("tlc", "shadow")] {
+        for (protection, troubles) in protections {
+            if protection.contains("parity") && cell != "mlc" {
+                continue;
+            }
+            for &trouble in troubles {
+                let tally = sample(&mapped(protection, ""), cell, order, NONE, trouble, (1, 17));
+                assert_eq!(tally.losing, 0, "{protection} {cell} {order} {trouble:?}: {:?}", tally.first);
+            }
+        }
+    }
+    // Data are lost that nothing protects; the map goes on all the same.
+    for trouble in all {
+        let tally = sample(&mapped("paired_page=\"none\"", ""), "mlc", "shadow", NONE, trouble, (1, 17));
+        assert!(tally.losing > 0, "{trouble:?}");
+    }
+}
+
+/// Pages lie on other planes than their map entries.
+#[test]
+fn a_map_in_flash_survives_where_owners_are_elsewhere() {
+    for allocation in ["F", "D"] {
+        for protection in ["paired_page=\"lsb-backup\"", "paired_page=\"parity-backup\""] {
+            let two = format!("device.channels=2\nftl.allocation=\"{allocation}\"");
+            for trouble in [Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut] {
+                let tally = sample(&mapped(protection, &two), "mlc", "shadow", NONE, trouble, (1, 31));
+                assert_eq!(tally.losing, 0, "{protection} {allocation} {trouble:?}: {:?}", tally.first);
+            }
+        }
+    }
+}
+
 #[test]
 fn a_victim_erased_too_early_is_caught() {
     let broken = "paired_page={gcmix={high=6,hold=false}}";

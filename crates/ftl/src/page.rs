@@ -154,7 +154,7 @@ impl<M: Mechanisms> Page<M> {
     pub(crate) fn copy_stream(&self, lpn: Lpn) -> Stream {
         if M::IS_PLAIN {
             Stream::FIRST
-        } else if lpn.0 >= self.kernel.user_pages() {
+        } else if self.kernel.is_of_map(lpn) {
             self.kernel.streams().of_map()
         } else {
             self.mechanisms.copy_stream(&self.kernel, lpn)
@@ -417,7 +417,7 @@ impl<M: Mechanisms> Page<M> {
         let (holds, tag) = match combined.lpn {
             Some(lpn) => {
                 self.note_placed(domain, lpn, combined.place, Origin::Map);
-                (Holds::Map(lpn), self.data_tag(lpn, at))
+                (Holds::Map(lpn), self.kernel.map_spare(lpn, at))
             }
             None => (Holds::Parity, self.backup_tag(pages)),
         };

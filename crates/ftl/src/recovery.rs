@@ -1,6 +1,6 @@
 //! After a power cut: the map, the free space and the frontiers, from what flash holds alone.
 //!
-//! Every page is looked at. Of the readable pages of a logical page the one of the newest host write counts,
+//! Every page is looked at. Of the readable pages of a logical page the one of the newest write counts,
 //! so a page that was lost comes back by itself where a copy is left: in the victim it was moved from, in a
 //! buffer block. Copies in backup blocks are only stand-ins; their data are *rescued* to a frontier. Blocks
 //! whose erase was interrupted are erased again. Frontiers go on where they stopped; a wordline in which a
@@ -62,6 +62,7 @@ impl<M: Mechanisms> Page<M> {
     ) -> Result<(Page<M>, Recovery), OutOfMemory> {
         let mut page: Page<M> = Page::over(geometry, user_pages, policies, seed)?;
         page.kernel.keep_spares();
+        page.mechanisms.keep_contents();
         let newest = page.newest_pages(scan);
         page.adopt_units(scan);
         for (lpn, found) in newest.iter().enumerate().filter_map(|(lpn, found)| found.map(|found| (lpn, found))) {
@@ -80,7 +81,7 @@ impl<M: Mechanisms> Page<M> {
         Ok((page, recovery))
     }
 
-    /// By LPN: the page of the newest host write; of several copies the one programmed last.
+    /// By LPN: the page of the newest write; of several copies the one programmed last.
     fn newest_pages(&mut self, scan: &[Scanned]) -> Vec<Option<Found>> {
         let mut newest: Vec<Option<Found>> = vec![None; self.kernel.logical_pages() as usize];
         for (at, spare) in self.pages_of(scan) {
@@ -134,7 +135,16 @@ impl<M: Mechanisms> Page<M> {
             };
             let lsb_only = scanned.lsb_only && is_used(scanned);
             self.kernel.adopt_unit(Unit::new(unit as u32), state, lsb_only, scanned.erases, age);
+            if let Some(stream) = self.stream_found(scanned) {
+                self.kernel.adopt_stream(Unit::new(unit as u32), stream);
+            }
         }
+    }
+
+    /// The stream that filled a unit, where a page of it can be read; a backup names that of what it covers.
+    fn stream_found(&self, scanned: &Scanned) -> Option<Stream> {
+        let spare = newest_spare(scanned).filter(|spare| matches!(spare.kind, Kind::Data | Kind::Dummy))?;
+        self.kernel.streams().of_byte(spare.stream)
     }
 
     /// Pages of which a backup holds a newer version than any other page.
@@ -180,7 +190,7 @@ impl<M: Mechanisms> Page<M> {
             }
         }
         for domain in self.kernel.geometry().all_domains() {
-            for stream in self.kernel.streams().all_of_data() {
+            for stream in self.kernel.streams().all() {
                 if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
                     let found = &scan[unit.index()];
                     self.mechanisms.adopt_frontier(&self.kernel, domain, unit, slot, found);
@@ -265,6 +275,10 @@ impl<M: Mechanisms> Page<M> {
         }
         let place = self.kernel.place_new(domain, stream, lpn, false);
         self.note_placed(domain, lpn, place, Origin::Anew(source));
+        if self.kernel.is_of_map(lpn) {
+            let tag = self.kernel.map_spare(lpn, place.at);
+            return self.announced(place.at, Holds::Map(lpn), tag);
+        }
         let tag = self.data_tag(lpn, place.at);
         self.announced(place.at, Holds::Data(lpn), tag)
     }

@@ -30,9 +30,19 @@ impl<M: Mechanisms> Page<M> {
         for (lpn, source) in hurt {
             let placed = self.rewrite(domain, stream, lpn, source);
             if !array.rewritten(Cause::Backup, source, placed) {
-                self.mechanisms.trimmed(&mut self.kernel, lpn);
-                self.kernel.forget(lpn);
+                self.lose(lpn);
             }
+        }
+    }
+
+    /// The data of a page are lost. A page of the map has its place all the same: what it says is in the spare areas of the
+    /// others, from which it is made.
+    fn lose(&mut self, lpn: Lpn) {
+        if self.kernel.is_of_map(lpn) {
+            self.mechanisms.map_page_lost(&mut self.kernel, lpn);
+        } else {
+            self.mechanisms.trimmed(&mut self.kernel, lpn);
+            self.kernel.forget(lpn);
         }
     }
 

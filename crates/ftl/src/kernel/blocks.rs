@@ -127,6 +127,11 @@ impl Kernel {
         self.closings = self.closings.max(age);
     }
 
+    /// After a restart: the stream that filled a unit.
+    pub(crate) fn adopt_stream(&mut self, unit: Unit, stream: Stream) {
+        self.filled_by[unit.index()] = stream;
+    }
+
     /// After a restart: a unit goes on being filled from a slot on. The one that its stream filled before is closed.
     pub(crate) fn adopt_frontier(&mut self, domain: Domain, stream: Stream, frontier: Frontier) {
         if let Some(before) = self.replace_frontier(domain, stream, Some(frontier)) {

@@ -17,6 +17,12 @@ impl Kernel {
         self.map.len() as u32
     }
 
+    /// Whether a logical page is one of a map in flash.
+    #[inline]
+    pub(crate) fn is_of_map(&self, lpn: Lpn) -> bool {
+        lpn.0 >= self.user_pages
+    }
+
     /// Where a logical page is, if it was ever written (and not trimmed since).
     #[inline]
     pub(crate) fn lookup(&self, lpn: Lpn) -> Option<Ppn> {

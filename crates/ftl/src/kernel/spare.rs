@@ -1,8 +1,9 @@
 //! What the spare area of a page says, so that a restart can do without anything else.
 //!
-//! 128 bits, from the lowest: LPN (32), the number of the host write that the data are from (40), when the page was
+//! 128 bits, from the lowest: LPN (32), the number of the write that the data are from (40), when the page was
 //! programmed (40), what it is (4), its region (4) and stream (8). A copy keeps the first two, its *identity*:
-//! of all pages of a logical page the one of the newest host write counts, and copies of it are as good.
+//! of all pages of a logical page the one of the newest write counts, and copies of it are as good. Writes are the host's and,
+//! where the map is in flash, those of the map's pages.
 
 use base::{Lpn, Ppn};
 
@@ -40,7 +41,7 @@ pub(crate) struct Spare {
 pub(super) struct Numbers {
     /// Whether pages have spare areas.
     keeps: bool,
-    /// Host writes.
+    /// Writes of the host, and of pages of the map.
     pub(super) writes: u64,
     /// Programs.
     order: u64,
@@ -108,6 +109,12 @@ impl Kernel {
         self.numbers.order += 1;
         let (write, order) = (self.numbers.writes, self.numbers.order);
         Spare { kind: Kind::Data, lpn: lpn.0, write, order, region: region(), stream: self.stream_byte(at) }.pack()
+    }
+
+    /// The spare area of the page of the map that was placed last, whose data are new; 0 where pages have none.
+    pub(crate) fn map_spare(&mut self, lpn: Lpn, at: Ppn) -> u128 {
+        self.numbers.writes += 1;
+        self.host_spare(lpn, || 0, at)
     }
 
     /// The spare area of a page that was placed last, but for its identity; 0 where pages have none.

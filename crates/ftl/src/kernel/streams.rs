@@ -126,9 +126,9 @@ impl Streams {
         Stream::new(self.data - 1)
     }
 
-    /// The stream of data that a spare area names.
+    /// The stream that a spare area names.
     pub(crate) fn of_byte(&self, byte: u8) -> Option<Stream> {
-        (usize::from(byte) < self.data).then_some(Stream::new(byte.into()))
+        (usize::from(byte) < self.count()).then_some(Stream::new(byte.into()))
     }
 
     /// Whether the pages of one victim may be copied to different streams.

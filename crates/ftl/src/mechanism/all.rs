@@ -400,6 +400,10 @@ impl Mechanisms for All {
         self.dftl.iter_mut().for_each(|it| it.keep_contents());
     }
 
+    fn map_page_lost(&mut self, kernel: &mut Kernel, lpn: Lpn) {
+        self.dftl.iter_mut().for_each(|it| it.translation_page_lost(kernel, lpn));
+    }
+
     fn combined_place(&mut self, kernel: &mut Kernel, domain: Domain, cause: Cause) -> Ppn {
         match (cause, &self.paired) {
             (Cause::Backup, Some(paired)) => paired.next_backup_page(kernel, domain),

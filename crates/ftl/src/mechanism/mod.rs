@@ -417,6 +417,9 @@ pub(crate) trait Mechanisms: Mechanism + Sized {
     /// Keeps beside the map what the pages of the map say, to check the rest against.
     fn keep_contents(&mut self) {}
 
+    /// What a page of the map said is lost. It was programmed anew without it.
+    fn map_page_lost(&mut self, _kernel: &mut Kernel, _lpn: Lpn) {}
+
     /// Where the page goes that is combined next under a cause.
     fn combined_place(&mut self, _kernel: &mut Kernel, _domain: Domain, _cause: Cause) -> Ppn {
         unreachable!("nothing is combined")

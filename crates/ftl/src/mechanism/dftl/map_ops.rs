@@ -127,10 +127,17 @@ impl Dftl {
         let (slot, page) = (self.cache.slot(lpn.0), self.page_of(lpn));
         if slot != NONE {
             self.cache.make_dirty(slot, page);
-        } else if !std::mem::replace(&mut self.due[page as usize].trimmed, true) {
-            let owner = self.owner_of(lpn);
+        } else {
+            self.ask_for_update(page);
+            self.wake(kernel, self.owner_of_page(page));
+        }
+    }
+
+    /// A translation page is to be updated in time; nothing waits for it.
+    pub(super) fn ask_for_update(&mut self, page: u32) {
+        if !std::mem::replace(&mut self.due[page as usize].trimmed, true) {
+            let owner = self.owner_of_page(page);
             self.instances[owner.index()].trimmed.push(page);
-            self.wake(kernel, owner);
         }
     }
 

@@ -34,6 +34,7 @@ mod check;
 mod map_ops;
 mod owners;
 mod refusals;
+mod restart;
 mod saved;
 
 use std::ops::Range;
@@ -486,7 +487,8 @@ impl Mechanism for Dftl {
                     (instance.carries, instance.is_paired) = (true, true);
                 }
             }
-            Origin::Map | Origin::Anew(_) => {}
+            Origin::Anew(_) => self.entry_rewritten(kernel, page.lpn),
+            Origin::Map => {}
         }
     }
 
@@ -552,6 +554,15 @@ impl Mechanism for Dftl {
         self.adopt_words(kernel, &mut words.copied())
     }
 
+    /// What translation pages say is not looked at: each is written anew.
+    fn adopt_page(&mut self, lpn: Lpn, _: u8) {
+        self.adopt_found(lpn);
+    }
+
+    fn reopen(&mut self, kernel: &mut Kernel) {
+        self.all_domains().for_each(|domain| self.find_closed(kernel, domain));
+    }
+
     fn before_erase(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> End {
         if kernel.holds_map(unit) {
             return End::Erase;
@@ -579,6 +590,19 @@ impl Mechanism for Dftl {
 mod tests {
     use super::*;
     use base::{Dimensions, Selection};
+
+    /// A cache of three entries in each of two planes, with pages of four entries.
+    pub(super) fn dftl() -> Dftl {
+        let geometry = Geometry::new(Dimensions {
+            planes_per_die: 2,
+            blocks_per_plane: 8,
+            pages_per_block: 8,
+            page_size: 16,
+            ..Dimensions::ONE_PAGE
+        });
+        let selection = Selection::default_of(crate::allocation::SEAM.find("PCWD").unwrap());
+        Dftl::new(&geometry, 42, 48, &Allocation::build(&selection, &geometry)).unwrap()
+    }
 
     #[test]
     fn data_and_translation_pages_share_the_space() {

@@ -9,7 +9,6 @@ use base::{Domain, Lpn};
 use super::cache::NONE;
 use super::{Dftl, Due};
 use crate::kernel::Kernel;
-use crate::victim::UnitState;
 
 /// Bytes of what a state holds of so many cached entries, and of so many domains.
 pub(crate) fn bytes(entries: u64, domains: u64) -> u64 {
@@ -93,10 +92,8 @@ impl Dftl {
             }
             unwritten -= 1;
         }
-        let closed = kernel.scan(domain).in_state(UnitState::Closed).filter(|&unit| kernel.holds_map(unit));
-        let instance = &mut self.instances[domain.index()];
-        instance.unwritten = unwritten;
-        instance.closed.extend(closed);
+        self.instances[domain.index()].unwritten = unwritten;
+        self.find_closed(kernel, domain);
         Ok(())
     }
 }
@@ -107,24 +104,9 @@ fn halves(word: u64) -> [u32; 2] {
 
 #[cfg(test)]
 mod tests {
-    use base::{Dimensions, Geometry, Selection};
-
     use super::*;
-    use crate::allocation::{Allocation, SEAM};
+    use crate::mechanism::dftl::tests::dftl;
     use crate::sample::FIRST;
-
-    /// A cache of three entries in each of two planes.
-    fn dftl() -> Dftl {
-        let geometry = Geometry::new(Dimensions {
-            planes_per_die: 2,
-            blocks_per_plane: 8,
-            pages_per_block: 8,
-            page_size: 16,
-            ..Dimensions::ONE_PAGE
-        });
-        let selection = Selection::default_of(SEAM.find("PCWD").unwrap());
-        Dftl::new(&geometry, 42, 48, &Allocation::build(&selection, &geometry)).unwrap()
-    }
 
     #[test]
     fn a_cache_is_saved_in_order_of_use() {
