@@ -433,7 +433,7 @@ const AFTER_FTL: &[Key] = &[
         "\"timed\"",
         "`count`: no time, for write amplification and wear; `timed`: discrete events, for latency and throughput too.",
     ),
-    key("run", "seed", count(0, u64::MAX), "1", "Every random stream is derived from it."),
+    key("run", "seed", count(0, u64::MAX), "1", "All random numbers are derived from it."),
     key(
         "run",
         "checks",

@@ -299,7 +299,7 @@ pub enum Precondition {
 pub struct Run {
     /// Which executor.
     pub executor: Executor,
-    /// From which every random stream is derived.
+    /// From which all random numbers are derived.
     pub seed: u64,
     /// How much is checked.
     pub checks: Checks,

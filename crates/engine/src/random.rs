@@ -1,22 +1,22 @@
-//! Random streams. Each consumer of chance owns one, derived from the seed and the consumer's name, so
+//! Random numbers. Each consumer has a sequence of its own, derived from the seed and the consumer's name, so
 //! that a new consumer does not move anyone else's numbers.
 //!
 //! The generator is xoshiro256++; bounded integers and fractions are made here, in integer arithmetic,
-//! so that a stream is the same on every platform and in every version of the libraries.
+//! so that a sequence is the same on every platform and in every version of the libraries.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A named, seeded stream of random numbers.
+/// A named, seeded sequence of random numbers.
 #[derive(Clone, Debug)]
 pub struct Chance {
     generator: Xoshiro256PlusPlus,
 }
 
 impl Chance {
-    /// The stream of that name under a run's seed.
+    /// The sequence of that name under a run's seed.
     pub fn new(seed: u64, name: &str) -> Chance {
-        // FNV-1a keeps streams of different names apart; `seed_from_u64` spreads the bits (SplitMix64).
+        // FNV-1a keeps sequences of different names apart; `seed_from_u64` spreads the bits (SplitMix64).
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         for byte in name.bytes() {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -26,7 +26,7 @@ impl Chance {
     }
 
     /// 64 random bits.
-    #[allow(clippy::should_implement_trait)] // A stream has no end, so it is no `Iterator`.
+    #[allow(clippy::should_implement_trait)] // It has no end, so it is no `Iterator`.
     #[inline]
     pub fn next(&mut self) -> u64 {
         self.generator.next_u64()

@@ -260,10 +260,12 @@ impl Ftl {
     /// What the executor has to know before it begins.
     pub fn demands(&self) -> Demands {
         let Mapping::Page(ftl) = &self.mapping else { return Demands { map: MapPlace::Dram, fill: false } };
-        let map = match () {
-            () if ftl.mechanisms.has_owners() => MapPlace::WithOwners,
-            () if ftl.mechanisms.owner_of(Lpn(0)).is_some() => MapPlace::Flash,
-            () => MapPlace::Dram,
+        let map = if ftl.mechanisms.has_owners() {
+            MapPlace::WithOwners
+        } else if ftl.mechanisms.owner_of(Lpn(0)).is_some() {
+            MapPlace::Flash
+        } else {
+            MapPlace::Dram
         };
         Demands { map, fill: ftl.mechanisms.hears_of_buffer() }
     }

@@ -27,8 +27,6 @@ pub struct View<'a> {
     pub domain: Domain,
     /// Valid pages of every unit of the device, by unit.
     pub valid: &'a [UnitRecord],
-    /// Pages of a unit.
-    pub slots: u32,
     /// Logical time: pages the host has written to the domain so far.
     pub now: u64,
 }
@@ -203,7 +201,7 @@ mod tests {
                 policy.on_invalidated(FIRST, unit, u32::from(units[unit.index()].valid), at);
             }
         }
-        let view = View { domain: FIRST, valid: &units, slots: 8, now };
+        let view = View { domain: FIRST, valid: &units, now };
         let first = policy.choose(view).unwrap();
         // A unit that was taken is not offered again, and the other domain is not touched.
         policy.on_removed(FIRST, first, u32::from(units[first.index()].valid));
@@ -241,7 +239,7 @@ mod tests {
             let mut policy =
                 AnyVictim::build(&Selection::default_of(choice), SHAPE, chance_by_domain(1, SHAPE.domains));
             let units = [UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }; 8];
-            assert_eq!(policy.choose(View { domain: FIRST, valid: &units, slots: 8, now: 0 }), None, "{}", choice.name);
+            assert_eq!(policy.choose(View { domain: FIRST, valid: &units, now: 0 }), None, "{}", choice.name);
         }
     }
 }

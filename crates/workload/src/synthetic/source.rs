@@ -24,7 +24,7 @@ pub(crate) trait Batches: Send {
     fn fill(&mut self, out: &mut Vec<Request>, n: usize);
 }
 
-/// A pattern with kinds and times. Each has its own random stream, so that a changed read fraction or
+/// A pattern with kinds and times. Each has random numbers of its own, so that a changed read fraction or
 /// interval moves no address.
 pub(crate) struct Source<P> {
     pattern: P,
