@@ -5,6 +5,7 @@
 
 pub mod cause;
 pub mod choice;
+pub mod disturb;
 pub mod geometry;
 pub mod ids;
 pub mod request;
@@ -13,6 +14,7 @@ pub mod wear;
 
 pub use cause::{Cause, OpKind};
 pub use choice::{Choice, Param, ParamKind, ParamValue, Seam, Selection};
+pub use disturb::{ReadLimits, ReprogramWear};
 pub use geometry::{Cell, Dimensions, FastDiv, Geometry, InStep, Multiplane, PageLayout, PageType, ProgramOrder};
 pub use ids::{Die, Domain, Lpn, Ppn, Queue, Slot, Unit};
 pub use request::{Request, RequestKind};

@@ -44,9 +44,16 @@ impl Block {
         self.marks & Block::BAD != 0
     }
 
-    /// Whether a wordline of the block was reprogrammed since the last erase: the block stores fewer bits.
+    /// Whether a wordline of the block was reprogrammed, or programmed with a guard page, since the last erase: the block
+    /// stores fewer bits.
     pub fn is_low_density(&self) -> bool {
         self.marks & Block::LOW_DENSITY != 0
+    }
+
+    /// Whether that is all that is special about the block.
+    #[inline]
+    pub(crate) fn is_just_low_density(&self) -> bool {
+        self.marks == Block::LOW_DENSITY
     }
 
     /// Whether only LSB pages are programmed until the next erase.

@@ -8,15 +8,21 @@ use std::collections::BTreeSet;
 
 use base::{Cell, ECC_LIMIT, Multiplane, OpKind, PageLayout, ProgramOrder};
 
+mod bits;
 mod block;
+pub mod cells;
+mod disturb;
 mod errors;
 mod faults;
 mod saved;
 mod violation;
 
+use crate::bits::Bits;
+use crate::disturb::Disturb;
 use crate::errors::Errors;
 
 pub use crate::block::Block;
+pub use crate::disturb::{Cycles, Disturbed};
 pub use crate::errors::Uncorrectable;
 pub use crate::saved::Saved;
 pub use crate::violation::Violation;
@@ -49,8 +55,13 @@ pub struct Nand {
     shape: Shape,
     blocks: Vec<Block>,
     layout: PageLayout,
-    /// Reprogrammed pages; looked at for low-density blocks only.
-    reprogrammed: BTreeSet<Place>,
+    /// Below so many reads of a block, a read of a page at full and at low density is not looked at. Where limits are not
+    /// kept, as many as there can be.
+    unwatched: [u32; 2],
+    /// Reprogrammed pages and guard pages; looked at for low-density blocks only.
+    reprogrammed: Bits,
+    /// The lower pages of their wordlines, likewise.
+    lower: Bits,
     /// Programmed pages without content; looked at for blocks marked to have some.
     lost: BTreeSet<Place>,
     /// What each page stores (block × pages per block + page); empty when payloads are off.
@@ -59,6 +70,8 @@ pub struct Nand {
     spares: Vec<u128>,
     /// What copybacks do to pages, where that is kept.
     errors: Option<Box<Errors>>,
+    /// What reads do to pages, likewise.
+    disturb: Option<Box<Disturb>>,
 }
 
 impl Nand {
@@ -71,11 +84,14 @@ impl Nand {
             shape,
             blocks: vec![Block::default(); blocks],
             layout: PageLayout::new(shape.cell, shape.program_order, shape.pages_per_block),
-            reprogrammed: BTreeSet::new(),
+            unwatched: [u32::MAX; 2],
+            reprogrammed: Bits::default(),
+            lower: Bits::default(),
             lost: BTreeSet::new(),
             stamps: vec![0; stored],
             spares: vec![0; stored],
             errors: None,
+            disturb: None,
         }
     }
 
@@ -96,19 +112,27 @@ impl Nand {
         let Some(state) = self.blocks.get_mut(block as usize) else {
             return Err(Violation::NoSuchPage { block, page });
         };
-        if page >= u32::from(state.next_page) || !state.is_ordinary() {
+        if page >= u32::from(state.next_page) || !state.is_ordinary() || state.reads >= self.unwatched[0] {
             return self.read_with_care(block, page);
         }
         state.reads += 1;
         Ok(())
     }
 
-    /// The same, of a block that is not an ordinary one, or of a page that is not programmed.
-    #[cold]
+    /// The same, of a block that is not an ordinary one, or was read much, or of a page that is not programmed. The lower pages
+    /// of low-density blocks come first: they are what is read most where there are any.
     #[inline(never)]
     fn read_with_care(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+        let index = self.index(block, page);
+        let state = &mut self.blocks[block as usize];
+        let is_just_low_density = state.is_just_low_density() && page < u32::from(state.next_page);
+        if is_just_low_density && self.lower.contains(index) && state.reads < self.unwatched[1] {
+            state.reads += 1;
+            return Ok(());
+        }
         self.check_read(block, page)?;
         self.note_read(block, page);
+        self.note_disturb(block, page);
         self.blocks[block as usize].reads += 1;
         Ok(())
     }
@@ -128,6 +152,7 @@ impl Nand {
             return self.program_with_care(block, page);
         }
         state.next_page += 1;
+        self.note_program(block, page);
         Ok(())
     }
 
@@ -173,6 +198,7 @@ impl Nand {
             return Err(Violation::CopybackPlanes { from: planes.0, to: planes.1 });
         }
         self.check_read(from.0, from.1)?;
+        self.note_disturb(from.0, from.1);
         self.blocks[from.0 as usize].reads += 1;
         self.program(to.0, to.1)?;
         self.add_errors(from, to);
@@ -182,21 +208,6 @@ impl Nand {
         } else if self.errors_of(to.0, to.1) <= ECC_LIMIT {
             self.store(to.0, to.1, self.stamp(from.0, from.1), self.spare(from.0, from.1));
         }
-        Ok(())
-    }
-
-    /// Reprograms an MSB page in place: the other pages of its wordline keep their data and gain margin, its
-    /// own are lost, and the block counts as of low density until it is erased.
-    ///
-    /// # Errors
-    /// [`Violation`] unless the page is a programmed MSB page (of a cell of two or more bits) that was not
-    /// reprogrammed before.
-    pub fn reprogram(&mut self, block: u32, page: u32) -> Result<(), Violation> {
-        self.check_usable(block, page)?;
-        if !self.may_be_reprogrammed(block, page) || !self.reprogrammed.insert((block, page)) {
-            return Err(Violation::Reprogram { block, page });
-        }
-        self.blocks[block as usize].mark_low_density();
         Ok(())
     }
 
@@ -292,10 +303,19 @@ impl Nand {
         self.layout.page_type(page).0 == 0
     }
 
+    /// Whether a page is the MSB page over others.
+    fn is_msb(&self, page: u32) -> bool {
+        let bits = self.shape.cell.bits();
+        bits > 1 && u32::from(self.layout.page_type(page).0) + 1 == bits
+    }
+
+    fn pages(&self) -> usize {
+        self.blocks.len() * self.shape.pages_per_block as usize
+    }
+
     /// Whether a page is a programmed MSB page.
     fn may_be_reprogrammed(&self, block: u32, page: u32) -> bool {
-        let bits = self.shape.cell.bits();
-        bits > 1 && self.is_programmed(block, page) && u32::from(self.layout.page_type(page).0) + 1 == bits
+        self.is_programmed(block, page) && self.is_msb(page)
     }
 
     /// Whether commands other than an erase may name the block at all; the page is for the message.
@@ -317,7 +337,7 @@ impl Nand {
         self.check_usable(block, page)?;
         if !self.is_programmed(block, page) {
             Err(Violation::ReadUnprogrammed { block, page })
-        } else if self.blocks[block as usize].is_low_density() && self.reprogrammed.contains(&(block, page)) {
+        } else if self.reprogrammed.contains(self.index(block, page)) {
             Err(Violation::ReadReprogrammed { block, page })
         } else {
             Ok(())
@@ -346,6 +366,7 @@ impl Nand {
             following += 1;
         }
         self.blocks[block as usize].next_page = following as u16;
+        self.note_program(block, page);
         Ok(())
     }
 
@@ -357,16 +378,20 @@ impl Nand {
         }
         self.forget_pages(block);
         self.forget_errors(block);
+        self.end_cycle(block);
         self.blocks[block as usize].erase();
         Ok(())
     }
 
     /// Forgets what is known of single pages of a block.
     fn forget_pages(&mut self, block: u32) {
-        for places in [&mut self.reprogrammed, &mut self.lost] {
-            while let Some(&place) = places.range((block, 0)..=(block, u32::MAX)).next() {
-                places.remove(&place);
-            }
+        if self.blocks[block as usize].is_low_density() {
+            let range = self.index(block, 0)..self.index(block + 1, 0);
+            self.reprogrammed.remove(range.clone());
+            self.lower.remove(range);
+        }
+        while let Some(&place) = self.lost.range((block, 0)..=(block, u32::MAX)).next() {
+            self.lost.remove(&place);
         }
     }
 }

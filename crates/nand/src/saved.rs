@@ -4,19 +4,27 @@ use std::collections::BTreeSet;
 
 use base::ECC_LIMIT;
 
-use crate::{Block, Nand, Place};
+use crate::bits::Bits;
+use crate::{Block, Cycles, Nand, Place};
+
+/// Thousandths: more wear than any cycle with reprogramming is said to have.
+const MOST_EXTRA: u64 = 1_000_000;
 
 /// All that an array remembers. A saved state is untrusted input: [`Nand::restore`] checks it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Saved {
     /// The state of every block.
     pub blocks: Vec<Block>,
-    /// Reprogrammed pages as (block, page), ascending.
+    /// Reprogrammed pages and guard pages as (block, page), ascending.
     pub reprogrammed: Vec<(u32, u32)>,
     /// Pages that lost their content, likewise.
     pub lost: Vec<(u32, u32)>,
     /// The errors of every page, of [`base::ECC_LIMIT`]; empty where none are kept.
     pub errors: Vec<u32>,
+    /// By page, the reads of its block when it was programmed, 0 if it is not; empty where limits of reads are not kept.
+    pub reads_before: Vec<u32>,
+    /// By block, P/E cycles with reprogramming; likewise.
+    pub cycles: Vec<Cycles>,
     /// What every page stores; empty when payloads are off.
     pub stamps: Vec<u64>,
     /// The spare area of every page; likewise.
@@ -24,9 +32,10 @@ pub struct Saved {
 }
 
 impl Nand {
-    /// Reprogrammed pages as (block, page), ascending.
-    pub fn reprogrammed(&self) -> impl ExactSizeIterator<Item = (u32, u32)> {
-        self.reprogrammed.iter().copied()
+    /// Reprogrammed pages and guard pages as (block, page), ascending.
+    pub fn reprogrammed(&self) -> impl Iterator<Item = (u32, u32)> {
+        let pages = self.shape.pages_per_block;
+        self.reprogrammed.iter().map(move |index| (index as u32 / pages, index as u32 % pages))
     }
 
     /// Pages that lost their content, likewise.
@@ -51,6 +60,8 @@ impl Nand {
             reprogrammed: self.reprogrammed().collect(),
             lost: self.lost().collect(),
             errors: self.errors().to_vec(),
+            reads_before: self.reads_before(),
+            cycles: self.cycles().to_vec(),
             stamps: self.stamps.clone(),
             spares: self.spares.clone(),
         }
@@ -64,31 +75,41 @@ impl Nand {
         let same_lengths = saved.blocks.len() == self.blocks.len()
             && saved.stamps.len() == self.stamps.len()
             && saved.spares.len() == self.spares.len();
-        let has_errors = !saved.errors.is_empty();
-        let pages = self.blocks.len() * self.shape.pages_per_block as usize;
-        if !same_lengths || has_errors && saved.errors.len() != pages {
+        let is_length = |length: usize, expected: usize| length == 0 || length == expected;
+        let others = is_length(saved.errors.len(), self.pages())
+            && is_length(saved.reads_before.len(), self.pages())
+            && saved.cycles.len() == if saved.reads_before.is_empty() { 0 } else { self.blocks.len() };
+        if !same_lengths || !others {
             return Err("a state of another array");
         }
         let mut restored = Nand {
             shape: self.shape,
             blocks: saved.blocks,
             layout: self.layout.clone(),
-            reprogrammed: set(&saved.reprogrammed).ok_or("reprogrammed pages out of order")?,
+            unwatched: self.unwatched,
+            reprogrammed: Bits::default(),
+            lower: Bits::default(),
             lost: set(&saved.lost).ok_or("lost pages out of order")?,
             stamps: Vec::new(),
             spares: Vec::new(),
             errors: None,
+            disturb: None,
         };
-        restored.check()?;
+        restored.check(&set(&saved.reprogrammed).ok_or("reprogrammed pages out of order")?)?;
         restored.check_errors(&saved.errors, self.errors.is_some())?;
+        restored.check_reads(&saved.reads_before, &saved.cycles)?;
+        for (block, page) in saved.reprogrammed {
+            restored.add_guard_levels(block, page);
+        }
         (restored.stamps, restored.spares) = (saved.stamps, saved.spares);
         restored.errors = self.errors.take().map(|errors| Box::new(errors.with(saved.errors)));
+        restored.restore_reads(self.disturb.take(), saved.reads_before, saved.cycles);
         *self = restored;
         Ok(())
     }
 
     /// Whether the states of blocks and single pages can be, and fit each other.
-    fn check(&self) -> Result<(), &'static str> {
+    fn check(&self, reprogrammed: &BTreeSet<Place>) -> Result<(), &'static str> {
         let pages = self.shape.pages_per_block;
         for state in &self.blocks {
             let next = u32::from(state.next_page);
@@ -105,13 +126,13 @@ impl Nand {
         }
         let exists = |&(block, page): &Place| (block as usize) < self.blocks.len() && page < pages;
         let may_be_reprogrammed = |place: &Place| exists(place) && self.may_be_reprogrammed(place.0, place.1);
-        if !self.reprogrammed.iter().all(may_be_reprogrammed) {
+        if !reprogrammed.iter().all(may_be_reprogrammed) {
             return Err("a reprogrammed page that is no programmed MSB page");
         }
         if !self.lost.iter().all(|place| exists(place) && self.is_programmed(place.0, place.1)) {
             return Err("a lost page that is not programmed");
         }
-        if !self.are_marked(&self.reprogrammed, Block::is_low_density)
+        if !self.are_marked(reprogrammed, Block::is_low_density)
             || !self.are_marked(&self.lost, Block::has_lost_pages)
         {
             return Err("blocks that are not marked as their pages are");
@@ -136,6 +157,28 @@ impl Nand {
         }
         if !self.are_marked(&marked, Block::has_copied_pages) {
             return Err("blocks that are not marked as their pages are");
+        }
+        Ok(())
+    }
+
+    /// Whether so many reads can have been before the pages were programmed, and blocks so worn.
+    fn check_reads(&self, reads_before: &[u32], cycles: &[Cycles]) -> Result<(), &'static str> {
+        let pages = self.shape.pages_per_block;
+        for (page, &reads) in (0u32..).zip(reads_before).filter(|(_, reads)| **reads > 0) {
+            let block = page / pages;
+            if !self.is_programmed(block, page % pages) {
+                return Err("reads before a page that is not programmed");
+            }
+            if reads > self.blocks[block as usize].reads {
+                return Err("more reads before a page than its block had");
+            }
+        }
+        for (cycles, state) in cycles.iter().zip(&self.blocks) {
+            let is_marked = state.is_low_density() || state.has_lost_pages() || !cycles.is_reprogrammed;
+            let most = u64::from(cycles.reprogrammed) * MOST_EXTRA;
+            if !is_marked || cycles.reprogrammed > state.erases || cycles.extra > most {
+                return Err("reprogramming that a block has not had");
+            }
         }
         Ok(())
     }

@@ -47,6 +47,14 @@ pub enum Violation {
         /// Page offset.
         page: u32,
     },
+    /// A guard page that is not an MSB page.
+    #[error("guard page {page} of block {block}, which is not an MSB page over others")]
+    Guard {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+    },
     /// A copyback from one plane to another.
     #[error("copyback from plane {from} to plane {to}: data cannot leave their plane without leaving the chip")]
     CopybackPlanes {

@@ -1,0 +1,553 @@
+//! Read disturb, and what makes wordlines take more of it.
+//!
+//! A read of a page disturbs all pages of its block. A page can be read until its block was read so many times since the
+//! page was programmed; the limit is higher where its wordline is of low density. Reads are counted by block, so that a page
+//! only remembers the count that it began with.
+
+use base::ReadLimits;
+
+use crate::bits::Bits;
+use crate::{Nand, Violation};
+
+/// A read of a page past its limit: it has more errors than ECC corrects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Disturbed {
+    /// Block.
+    pub block: u32,
+    /// Page offset.
+    pub page: u32,
+    /// Reads of its block since the page was programmed, this one included.
+    pub reads: u32,
+    /// How many of them the page takes.
+    pub limit: u32,
+}
+
+/// The P/E cycles of a block that had reprogramming.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cycles {
+    /// How many came to their end.
+    pub reprogrammed: u32,
+    /// Whether the present one is of them.
+    pub is_reprogrammed: bool,
+    /// Wear beyond 1 a cycle, in thousandths.
+    pub extra: u64,
+}
+
+/// What is kept of reads and reprogramming.
+#[derive(Clone)]
+pub(crate) struct Disturb {
+    limits: ReadLimits,
+    /// By page: the reads of its block when the page was programmed; without meaning for others.
+    reads_before: Vec<u32>,
+    /// By block.
+    cycles: Vec<Cycles>,
+    /// By density, full and low: the most reads that a page of it had when it was read.
+    highest: [u32; 2],
+    first: Option<Disturbed>,
+}
+
+impl Disturb {
+    fn limit(&self, is_low: bool) -> u32 {
+        if is_low { self.limits.low } else { self.limits.full }
+    }
+
+    /// Below so many reads of a block, a read of a page of that density tells nothing new.
+    fn unwatched(&self, is_low: bool) -> u32 {
+        self.limit(is_low).min(self.highest[usize::from(is_low)])
+    }
+}
+
+impl Nand {
+    /// Bytes of what [`Nand::keep_reads`] keeps.
+    pub fn bytes_of_reads(pages: u64, blocks: u64) -> u64 {
+        pages * size_of::<u32>() as u64 + blocks * size_of::<Cycles>() as u64 + 2 * Bits::bytes(pages)
+    }
+
+    /// Keeps from now on how far reads disturbed the pages. Without this, reads disturb nothing.
+    pub fn keep_reads(&mut self, limits: ReadLimits) {
+        let reads_before = vec![0; self.pages()];
+        let cycles = vec![Cycles::default(); self.blocks.len()];
+        self.disturb = Some(Box::new(Disturb { limits, reads_before, cycles, highest: [0; 2], first: None }));
+        self.watch();
+    }
+
+    /// By page, the reads of its block when it was programmed, 0 if it is not; empty where none are kept.
+    pub fn reads_before(&self) -> Vec<u32> {
+        let Some(disturb) = &self.disturb else { return Vec::new() };
+        let mut reads = disturb.reads_before.clone();
+        for (block, of_block) in (0u32..).zip(reads.chunks_mut(self.shape.pages_per_block as usize)) {
+            let unprogrammed = (0u32..).zip(of_block).filter(|(page, _)| !self.is_programmed(block, *page));
+            unprogrammed.for_each(|(_, reads)| *reads = 0);
+        }
+        reads
+    }
+
+    /// By block, the P/E cycles with reprogramming; empty where none are kept.
+    pub fn cycles(&self) -> &[Cycles] {
+        self.disturb.as_ref().map_or(&[], |disturb| &disturb.cycles)
+    }
+
+    /// Reads of its block since a page was programmed, 0 if it is not. Where limits are not kept, since the block was erased.
+    pub fn reads_of_page(&self, block: u32, page: u32) -> u32 {
+        if !self.is_programmed(block, page) {
+            return 0;
+        }
+        let before = self.disturb.as_ref().map_or(0, |disturb| disturb.reads_before[self.index(block, page)]);
+        self.blocks[block as usize].reads - before
+    }
+
+    /// How many reads of its block a page takes before it cannot be read any more; nothing where limits are not kept.
+    pub fn reads_left(&self, block: u32, page: u32) -> Option<u32> {
+        let limit = self.disturb.as_ref()?.limit(self.has_guard_levels(block, page));
+        Some(limit.saturating_sub(self.reads_of_page(block, page)))
+    }
+
+    /// The wear of a block in erases: 1 a P/E cycle, and more for one with reprogramming where limits are kept.
+    pub fn effective(&self, block: u32) -> f64 {
+        let extra = self.disturb.as_ref().map_or(0, |disturb| disturb.cycles[block as usize].extra);
+        (u64::from(self.blocks[block as usize].erases) * 1000 + extra) as f64 / 1000.0
+    }
+
+    /// The highest share of its limit that a page had reached when it was read, that read included; nothing where limits are
+    /// not kept.
+    pub fn highest_share(&self) -> Option<f64> {
+        let disturb = self.disturb.as_ref()?;
+        let share = |is_low| f64::from(disturb.highest[usize::from(is_low)]) / f64::from(disturb.limit(is_low));
+        Some(share(false).max(share(true)))
+    }
+
+    /// The highest share begins anew.
+    pub fn forget_highest_share(&mut self) {
+        if let Some(disturb) = &mut self.disturb {
+            disturb.highest = [0; 2];
+        }
+        self.watch();
+    }
+
+    /// The first read of a page past its limit.
+    #[inline]
+    pub fn disturbed(&self) -> Option<Disturbed> {
+        self.disturb.as_ref()?.first
+    }
+
+    /// Whether the wordline of a page is of low density.
+    pub fn has_guard_levels(&self, block: u32, page: u32) -> bool {
+        let index = self.index(block, page);
+        self.lower.contains(index) || self.reprogrammed.contains(index)
+    }
+
+    /// Reprograms an MSB page in place: the other pages of its wordline keep their data and gain margin, its
+    /// own are lost, and the block counts as of low density until it is erased.
+    ///
+    /// # Errors
+    /// [`Violation`] unless the page is a programmed MSB page (of a cell of two or more bits) that was not
+    /// reprogrammed before.
+    pub fn reprogram(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+        self.check_reprogram(block, page)?;
+        self.add_guard_levels(block, page);
+        self.wear_by_reprogramming(block);
+        self.restart(block);
+        Ok(())
+    }
+
+    /// Reprograms an MSB page without coming to the end: the operation failed, or power went off during it. Its content is
+    /// lost. The other pages of its wordline keep theirs: every cell is on its way between two levels that agree in them. The
+    /// wordline does not have its guard levels; it may be reprogrammed again.
+    ///
+    /// # Errors
+    /// [`Violation`] as for [`Nand::reprogram`].
+    pub fn fail_reprogram(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+        self.check_reprogram(block, page)?;
+        self.lose(block, page);
+        self.wear_by_reprogramming(block);
+        Ok(())
+    }
+
+    /// Programs an MSB page in its turn with what leaves the guard levels of its wordline unused. It holds nothing, like a
+    /// reprogrammed one, and the block counts as of low density until it is erased.
+    ///
+    /// # Errors
+    /// [`Violation`] as for [`Nand::program`], and unless it is an MSB page (of a cell of two or more bits).
+    pub fn program_guard(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+        self.check_guard(block, page)?;
+        self.program(block, page)?;
+        self.add_guard_levels(block, page);
+        Ok(())
+    }
+
+    /// Programs a guard page without success. The lower pages of the wordline are lost, as by [`Nand::fail_program`]: unlike a
+    /// reprogram it begins at the wide levels of a cell of one bit less, so that a cell stopped on its way up is mistaken for
+    /// one of the next pair that has not moved yet. The wordline does not have its guard levels.
+    ///
+    /// # Errors
+    /// [`Violation`] as for [`Nand::program_guard`].
+    pub fn fail_program_guard(&mut self, block: u32, page: u32) -> Result<(), Violation> {
+        self.check_guard(block, page)?;
+        self.fail_program(block, page)
+    }
+
+    fn check_reprogram(&self, block: u32, page: u32) -> Result<(), Violation> {
+        self.check_usable(block, page)?;
+        if !self.may_be_reprogrammed(block, page) || self.reprogrammed.contains(self.index(block, page)) {
+            return Err(Violation::Reprogram { block, page });
+        }
+        Ok(())
+    }
+
+    fn check_guard(&self, block: u32, page: u32) -> Result<(), Violation> {
+        self.check_usable(block, page)?;
+        if page < self.shape.pages_per_block && !self.is_msb(page) {
+            return Err(Violation::Guard { block, page });
+        }
+        Ok(())
+    }
+
+    /// The wordline of a programmed MSB page is of low density from now on.
+    pub(crate) fn add_guard_levels(&mut self, block: u32, page: u32) {
+        let (pages, first) = (self.pages(), self.index(block, 0));
+        self.reprogrammed.insert(first + page as usize, pages);
+        for lower in (0..page).filter(|&lower| self.layout.wordline(lower) == self.layout.wordline(page)) {
+            self.lower.insert(first + lower as usize, pages);
+        }
+        self.blocks[block as usize].mark_low_density();
+    }
+
+    fn wear_by_reprogramming(&mut self, block: u32) {
+        if let Some(disturb) = &mut self.disturb {
+            disturb.cycles[block as usize].is_reprogrammed = true;
+        }
+    }
+
+    /// Reads count anew once all wordlines of a full block are of low density.
+    fn restart(&mut self, block: u32) {
+        let (first, pages) = (self.index(block, 0), self.shape.pages_per_block);
+        let state = self.blocks[block as usize];
+        let Some(disturb) = &mut self.disturb else { return };
+        if disturb.limits.restarts
+            && u32::from(state.next_page) == pages
+            && (0..pages).all(|page| {
+                let index = first + page as usize;
+                self.lower.contains(index) || self.reprogrammed.contains(index)
+            })
+        {
+            disturb.reads_before[first..][..pages as usize].fill(state.reads);
+        }
+    }
+
+    /// A page is about to be read; the read is not counted yet.
+    pub(crate) fn note_disturb(&mut self, block: u32, page: u32) {
+        if self.disturb.is_none() {
+            return;
+        }
+        let (index, is_low) = (self.index(block, page), self.has_guard_levels(block, page));
+        let Some(disturb) = &mut self.disturb else { return };
+        let reads = self.blocks[block as usize].reads + 1 - disturb.reads_before[index];
+        let limit = disturb.limit(is_low);
+        let highest = &mut disturb.highest[usize::from(is_low)];
+        if reads > *highest {
+            *highest = reads;
+            if reads > limit {
+                disturb.first.get_or_insert(Disturbed { block, page, reads, limit });
+            }
+            self.watch();
+        }
+    }
+
+    /// A page was programmed.
+    #[inline]
+    pub(crate) fn note_program(&mut self, block: u32, page: u32) {
+        let index = self.index(block, page);
+        if let Some(disturb) = &mut self.disturb {
+            disturb.reads_before[index] = self.blocks[block as usize].reads;
+        }
+    }
+
+    /// A block that is not ordinary is about to be erased.
+    pub(crate) fn end_cycle(&mut self, block: u32) {
+        let erases = self.blocks[block as usize].erases;
+        if let Some(disturb) = &mut self.disturb {
+            let cycles = &mut disturb.cycles[block as usize];
+            if std::mem::take(&mut cycles.is_reprogrammed) {
+                cycles.reprogrammed += 1;
+                cycles.extra += disturb.limits.wear.thousandths(cycles.reprogrammed, erases + 1).saturating_sub(1000);
+            }
+        }
+    }
+
+    /// Below so many reads of a block, reads are not looked at.
+    fn watch(&mut self) {
+        self.unwatched = [false, true].map(|is_low| self.disturb.as_ref().map_or(u32::MAX, |disturb| disturb.unwatched(is_low)));
+    }
+
+    /// The same array with what was saved of reads, or nothing.
+    pub(crate) fn restore_reads(&mut self, disturb: Option<Box<Disturb>>, reads_before: Vec<u32>, cycles: Vec<Cycles>) {
+        self.disturb = disturb.map(|disturb| {
+            let or_new = |saved: Vec<u32>| if saved.is_empty() { vec![0; disturb.reads_before.len()] } else { saved };
+            let cycles = if cycles.is_empty() { vec![Cycles::default(); disturb.cycles.len()] } else { cycles };
+            let reads_before = or_new(reads_before);
+            Box::new(Disturb { reads_before, cycles, highest: [0; 2], first: None, ..*disturb })
+        });
+        self.watch();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::{Cell, Multiplane, ProgramOrder, ReprogramWear};
+
+    use super::*;
+    use crate::{Saved, Shape};
+
+    fn limits() -> ReadLimits {
+        ReadLimits {
+            full: 10,
+            low: 100,
+            restarts: false,
+            wear: ReprogramWear { rates: vec![0.25, 0.5], wear: vec![2.0, 1.2] },
+        }
+    }
+
+    /// A plane of 4 blocks of two TLC wordlines.
+    fn with(limits: Option<ReadLimits>) -> Nand {
+        let shape = Shape {
+            planes: 1,
+            planes_per_die: 1,
+            blocks_per_plane: 4,
+            pages_per_block: 6,
+            multiplane: Multiplane::Off,
+            cell: Cell::Tlc,
+            program_order: ProgramOrder::Shadow,
+        };
+        let mut nand = Nand::new(shape, true);
+        limits.into_iter().for_each(|limits| nand.keep_reads(limits));
+        nand
+    }
+
+    fn fill(nand: &mut Nand, block: u32) {
+        (0..6).for_each(|page| nand.program(block, page).unwrap());
+    }
+
+    fn read(nand: &mut Nand, block: u32, page: u32, times: u32) {
+        (0..times).for_each(|_| nand.read(block, page).unwrap());
+    }
+
+    #[test]
+    fn a_page_takes_just_as_many_reads_as_its_limit_says() {
+        let mut nand = with(Some(limits()));
+        fill(&mut nand, 1);
+        read(&mut nand, 1, 0, 4);
+        read(&mut nand, 1, 3, 6);
+        assert_eq!((nand.highest_share(), nand.disturbed(), nand.reads_left(1, 5)), (Some(1.0), None, Some(0)));
+        read(&mut nand, 1, 5, 2);
+        let first = Disturbed { block: 1, page: 5, reads: 11, limit: 10 };
+        assert_eq!((nand.highest_share(), nand.disturbed()), (Some(1.2), Some(first)));
+        nand.forget_highest_share();
+        nand.erase(1).unwrap();
+        fill(&mut nand, 1);
+        read(&mut nand, 1, 0, 5);
+        assert_eq!((nand.highest_share(), nand.reads_left(1, 0)), (Some(0.5), Some(5)));
+        read(&mut nand, 0, 0, 0);
+        assert!(nand.read(0, 0).is_err());
+        assert_eq!(nand.highest_share(), Some(0.5), "what is refused is no read");
+    }
+
+    #[test]
+    fn a_page_programmed_late_has_all_its_reads_before_it() {
+        let mut nand = with(Some(limits()));
+        nand.program(0, 0).unwrap();
+        read(&mut nand, 0, 0, 10);
+        nand.program(0, 1).unwrap();
+        assert_eq!((nand.reads_left(0, 0), nand.reads_left(0, 1), nand.reads_left(0, 2)), (Some(0), Some(10), Some(10)));
+        read(&mut nand, 0, 1, 10);
+        assert_eq!((nand.highest_share(), nand.disturbed()), (Some(1.0), None));
+        read(&mut nand, 0, 0, 1);
+        assert_eq!(nand.disturbed(), Some(Disturbed { block: 0, page: 0, reads: 21, limit: 10 }));
+    }
+
+    #[test]
+    fn a_copyback_reads_its_source() {
+        let mut nand = with(Some(limits()));
+        nand.program(0, 0).unwrap();
+        read(&mut nand, 0, 0, 10);
+        nand.copyback((0, 0), (1, 0)).unwrap();
+        assert_eq!(nand.disturbed(), Some(Disturbed { block: 0, page: 0, reads: 11, limit: 10 }));
+    }
+
+    #[test]
+    fn wordlines_of_low_density_take_more() {
+        // Shadow order: pages 0, 2, 4 hold wordline 0 and 1, 3, 5 wordline 1.
+        let mut nand = with(Some(limits()));
+        fill(&mut nand, 2);
+        read(&mut nand, 2, 0, 10);
+        let pages = |wordline: u32| (0..6).filter(|&page| nand.layout.wordline(page) == wordline).collect::<Vec<u32>>();
+        let (first, second) = (pages(0), pages(1));
+        nand.reprogram(2, first[2]).unwrap();
+        assert!(nand.blocks()[2].is_low_density());
+        assert_eq!(first.iter().map(|&page| nand.has_guard_levels(2, page)).collect::<Vec<_>>(), [true; 3]);
+        assert!(second.iter().all(|&page| !nand.has_guard_levels(2, page)));
+        assert_eq!((nand.reads_left(2, first[0]), nand.reads_left(2, second[0])), (Some(90), Some(0)));
+        read(&mut nand, 2, first[1], 90);
+        assert_eq!((nand.highest_share(), nand.disturbed()), (Some(1.0), None));
+        read(&mut nand, 2, second[0], 1);
+        assert_eq!(nand.disturbed(), Some(Disturbed { block: 2, page: second[0], reads: 101, limit: 10 }));
+    }
+
+    #[test]
+    fn a_guard_page_is_programmed_in_its_turn() {
+        let mut nand = with(Some(limits()));
+        let msb = (0..6).find(|&page| nand.is_msb(page)).unwrap();
+        assert_eq!(nand.program_guard(0, msb), Err(Violation::ProgramOrder { block: 0, page: msb, next: 0 }));
+        (0..msb).for_each(|page| nand.program(0, page).unwrap());
+        assert_eq!(nand.program_guard(0, 0), Err(Violation::Guard { block: 0, page: 0 }));
+        assert_eq!(nand.program_guard(0, 6), Err(Violation::NoSuchPage { block: 0, page: 6 }));
+        assert_eq!(nand.program_guard(9, 0), Err(Violation::NoSuchPage { block: 9, page: 0 }));
+        nand.program_guard(0, msb).unwrap();
+        assert!(nand.blocks()[0].is_low_density() && nand.is_programmed(0, msb) && !nand.holds_data(0, msb));
+        assert_eq!(nand.program_guard(0, msb), Err(Violation::ProgramTwice { block: 0, page: msb }));
+        assert_eq!(nand.read(0, msb), Err(Violation::ReadReprogrammed { block: 0, page: msb }));
+        assert_eq!(nand.reprogram(0, msb), Err(Violation::Reprogram { block: 0, page: msb }));
+        read(&mut nand, 0, 0, 100);
+        assert_eq!((nand.highest_share(), nand.disturbed()), (Some(1.0), None));
+        nand.erase(0).unwrap();
+        assert_eq!(nand.effective(0), 1.0, "guard pages wear as all pages do");
+        assert!(!nand.has_guard_levels(0, 0));
+        nand.use_lsb_only(1).unwrap();
+        nand.program(1, 0).unwrap();
+        assert_eq!(nand.program_guard(1, msb), Err(Violation::UpperPage { block: 1, page: msb }));
+    }
+
+    #[test]
+    fn what_fails_gives_no_guard_levels() {
+        let mut nand = with(Some(limits()));
+        fill(&mut nand, 0);
+        let msb = (0..6).find(|&page| nand.is_msb(page)).unwrap();
+        nand.fail_reprogram(0, msb).unwrap();
+        assert!(nand.is_lost(0, msb) && !nand.blocks()[0].is_low_density());
+        assert!((0..6).filter(|&page| page != msb).all(|page| nand.holds_data(0, page)), "the lower pages keep their data");
+        assert_eq!(nand.reads_left(0, 0), Some(10));
+        nand.reprogram(0, msb).unwrap();
+        assert_eq!(nand.fail_reprogram(0, msb), Err(Violation::Reprogram { block: 0, page: msb }));
+        assert_eq!(nand.read(0, msb), Err(Violation::ReadReprogrammed { block: 0, page: msb }));
+        assert_eq!(nand.reads_left(0, 0), Some(100));
+
+        (0..msb).for_each(|page| nand.program(1, page).unwrap());
+        assert_eq!(nand.fail_program_guard(1, 0), Err(Violation::Guard { block: 1, page: 0 }));
+        nand.fail_program_guard(1, msb).unwrap();
+        for page in 0..=msb {
+            let shared = nand.share_wordline(page, msb);
+            assert_eq!((nand.is_lost(1, page), nand.has_guard_levels(1, page)), (shared, false));
+        }
+    }
+
+    #[test]
+    fn with_restarts_a_block_counts_anew_once_all_of_it_is_reprogrammed() {
+        for restarts in [false, true] {
+            let mut nand = with(Some(ReadLimits { restarts, ..limits() }));
+            fill(&mut nand, 0);
+            let msb: Vec<u32> = (0..6).filter(|&page| nand.is_msb(page)).collect();
+            read(&mut nand, 0, 0, 10);
+            nand.reprogram(0, msb[0]).unwrap();
+            assert_eq!(nand.reads_left(0, 0), Some(90));
+            nand.reprogram(0, msb[1]).unwrap();
+            let left = if restarts { 100 } else { 90 };
+            assert_eq!(nand.reads_left(0, 0), Some(left));
+            read(&mut nand, 0, 1, left);
+            assert_eq!((nand.highest_share(), nand.disturbed()), (Some(1.0), None));
+            read(&mut nand, 0, 0, 1);
+            assert_eq!(nand.disturbed(), Some(Disturbed { block: 0, page: 0, reads: 101, limit: 100 }));
+            // A block that is not full has wordlines to come.
+            nand.program(1, 0).unwrap();
+            let first = msb[0];
+            (1..=first).for_each(|page| nand.program(1, page).unwrap());
+            read(&mut nand, 1, 0, 5);
+            nand.reprogram(1, first).unwrap();
+            assert_eq!(nand.reads_left(1, 0), Some(95));
+        }
+    }
+
+    #[test]
+    fn reprogramming_wears() {
+        let mut nand = with(Some(limits()));
+        let cycle = |nand: &mut Nand, reprograms: bool| {
+            fill(nand, 0);
+            if reprograms {
+                (0..6).filter(|&page| nand.is_msb(page)).collect::<Vec<_>>().into_iter().for_each(|page| {
+                    nand.reprogram(0, page).unwrap();
+                });
+            }
+            nand.erase(0).unwrap();
+            nand.effective(0)
+        };
+        assert_eq!([false, false, false, true].map(|reprograms| cycle(&mut nand, reprograms)), [1.0, 2.0, 3.0, 5.0]);
+        assert_eq!(cycle(&mut nand, true), 6.52, "2 of 5 cycles: 1.2 + 0.8 × 0.4");
+        assert_eq!(cycle(&mut nand, true), 7.72, "half of the cycles");
+        fill(&mut nand, 0);
+        let msb = (0..6).find(|&page| nand.is_msb(page)).unwrap();
+        nand.fail_reprogram(0, msb).unwrap();
+        nand.tear_erase(0).unwrap();
+        assert_eq!(nand.effective(0), 8.92, "a failed one wears too, and so does an interrupted erase");
+        nand.erase(0).unwrap();
+        assert_eq!(nand.effective(0), 9.92);
+        let mut without = with(None);
+        assert_eq!(cycle(&mut without, true), 1.0);
+    }
+
+    #[test]
+    fn without_limits_reads_disturb_nothing() {
+        let mut nand = with(None);
+        fill(&mut nand, 0);
+        read(&mut nand, 0, 0, 1000);
+        assert_eq!((nand.highest_share(), nand.disturbed(), nand.reads_left(0, 0)), (None, None, None));
+        assert!(nand.reads_before().is_empty() && nand.cycles().is_empty());
+        assert_eq!(nand.reads_of_page(0, 0), 1000);
+    }
+
+    /// Block 0: a page programmed late, a reprogrammed wordline, a cycle with reprogramming before.
+    fn used() -> Nand {
+        let mut nand = with(Some(limits()));
+        let msb = (0..6).find(|&page| nand.is_msb(page)).unwrap();
+        for _ in 0..2 {
+            nand.erase(0).unwrap();
+            (0..=msb).for_each(|page| nand.program(0, page).unwrap());
+            nand.reprogram(0, msb).unwrap();
+        }
+        read(&mut nand, 0, 0, 7);
+        nand.program(0, msb + 1).unwrap();
+        nand
+    }
+
+    #[test]
+    fn a_saved_state_holds_reads() {
+        let (used, saved) = (used(), used().save());
+        let mut restored = with(Some(limits()));
+        restored.restore(saved.clone()).unwrap();
+        assert_eq!(restored.save(), saved);
+        assert_eq!((restored.effective(0), restored.highest_share()), (used.effective(0), Some(0.0)));
+        for page in 0..6 {
+            assert_eq!(restored.reads_left(0, page), used.reads_left(0, page));
+            assert_eq!(restored.has_guard_levels(0, page), used.has_guard_levels(0, page));
+        }
+        restored.erase(0).unwrap();
+        assert_eq!(restored.cycles()[0].reprogrammed, 2);
+        // Where none are kept they are forgotten, and where they were not, all reads count.
+        let mut without = with(None);
+        without.restore(saved.clone()).unwrap();
+        assert_eq!(without.save(), Saved { reads_before: vec![], cycles: vec![], ..saved.clone() });
+        let mut again = with(Some(limits()));
+        again.restore(without.save()).unwrap();
+        assert_eq!((again.reads_left(0, 0), again.effective(0)), (Some(93), 2.0));
+
+        let refused = |change: &dyn Fn(&mut Saved), expected: &str| {
+            let mut saved = saved.clone();
+            change(&mut saved);
+            assert_eq!(with(Some(limits())).restore(saved), Err(expected));
+        };
+        refused(&|saved| saved.reads_before.truncate(3), "a state of another array");
+        refused(&|saved| saved.cycles.clear(), "a state of another array");
+        refused(&|saved| saved.reads_before[0] = 8, "more reads before a page than its block had");
+        refused(&|saved| saved.reads_before[6] = 1, "reads before a page that is not programmed");
+        refused(&|saved| saved.cycles[0].reprogrammed = 3, "reprogramming that a block has not had");
+        refused(&|saved| saved.cycles[1].is_reprogrammed = true, "reprogramming that a block has not had");
+        refused(&|saved| saved.cycles[1].extra = 1, "reprogramming that a block has not had");
+    }
+}
