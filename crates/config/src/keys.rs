@@ -49,6 +49,8 @@ pub(crate) enum Kind {
     Count { min: u64, max: u64 },
     /// An array of whole numbers.
     Counts { min: u64, max: u64 },
+    /// An array of numbers.
+    Numbers { min: f64, max: f64 },
     /// A number; `above` excludes the lower bound itself.
     Number { min: f64, max: f64, above: bool },
     /// `true` or `false`.
@@ -77,6 +79,8 @@ pub(crate) enum Kind {
     Choice(&'static [Choice]),
     /// `run.precondition`.
     Precondition,
+    /// `device.wear.read_limit`.
+    ReadLimit,
 }
 
 /// One key.
@@ -101,7 +105,10 @@ impl Key {
 /// The tables of a config file, each with its purpose.
 pub(crate) const SECTIONS: &[(&str, &str)] = &[
     ("device", "The flash device. The defaults are the device of the preset `tbm-small`."),
-    ("device.wear", "How worn the blocks are, and what follows from it for copybacks."),
+    (
+        "device.wear",
+        "How worn the blocks are, what follows from it for copybacks, and what reads of a block do to its pages.",
+    ),
     ("device.timing", "Times of the flash chips and of the controller."),
     (
         "ftl",
@@ -245,6 +252,39 @@ const BEFORE_FTL: &[Key] = &[
     key("device.wear", "copyback_best", THRESHOLDS, "", "Copyback thresholds of the best blocks, one per band."),
     key("device.wear", "copyback_median", THRESHOLDS, "", "Those of median blocks; none above the best blocks'."),
     key("device.wear", "copyback_worst", THRESHOLDS, "", "Those of the worst blocks; none above the median blocks'."),
+    key(
+        "device.wear",
+        "read_limit",
+        Kind::ReadLimit,
+        "\"none\"",
+        "How many page reads of its block a page takes after it was programmed (read disturb), with all levels of its cells in \
+         use, and where its wordline has guard levels, which is low density. The run fails at the first read past the limit: \
+         see `ftl.read_disturb`. `none`: reads disturb nothing. `cell`: what is published for `device.cell`: slc [1000000, \
+         1000000], mlc [100000, 1000000], tlc [10000, 100000].",
+    ),
+    key(
+        "device.wear",
+        "reprogram_restarts",
+        Kind::Bool,
+        "false",
+        "Whether reads count anew once all wordlines of a full block are reprogrammed to low density.",
+    ),
+    key(
+        "device.wear",
+        "reprogram_rates",
+        Kind::Numbers { min: 0.0, max: 1.0 },
+        "[0.0, 0.2]",
+        "The wear of a P/E cycle in which a block was reprogrammed goes by the share of the block's cycles that had that: the \
+         shares of which it is known, ascending. Between two of them it is interpolated; elsewhere the nearest counts.",
+    ),
+    key(
+        "device.wear",
+        "reprogram_wear",
+        Kind::Numbers { min: 1.0, max: 100.0 },
+        "[2.0, 1.2]",
+        "By share, the wear of such a cycle; other cycles count 1. The 1.2 from a share of 0.2 on is published; the 2.0 for a \
+         block that was hardly ever reprogrammed, and the line between, are our assumption.",
+    ),
     key(
         "device.timing",
         "read",

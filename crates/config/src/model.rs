@@ -3,7 +3,7 @@
 //! Sizes are bytes, times integer nanoseconds, rates bytes per second. Nothing downstream reads what the
 //! user wrote; everything reads this.
 
-use base::{Cell, CopybackTable, Duration, InStep, Multiplane, ProgramOrder, Selection};
+use base::{Cell, CopybackTable, Duration, InStep, Multiplane, ProgramOrder, ReadLimits, ReprogramWear, Selection};
 
 /// One simulation, completely described.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +90,20 @@ pub struct Wear {
     pub retention: Retention,
     /// Copyback thresholds.
     pub copyback: CopybackTable,
+    /// How many page reads of its block a page takes at full and at low density; `None`: reads disturb nothing.
+    pub read_limit: Option<[u32; 2]>,
+    /// Whether reads count anew once a block is reprogrammed.
+    pub reprogram_restarts: bool,
+    /// The wear of P/E cycles with reprogramming.
+    pub reprogram: ReprogramWear,
+}
+
+impl Wear {
+    /// What reads do to pages; `None`: nothing.
+    pub fn read_limits(&self) -> Option<ReadLimits> {
+        let [full, low] = self.read_limit?;
+        Some(ReadLimits { full, low, restarts: self.reprogram_restarts, wear: self.reprogram.clone() })
+    }
 }
 
 /// `[device.timing]`.

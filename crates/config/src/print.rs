@@ -116,6 +116,10 @@ fn wear(wear: &Wear) -> Vec<(&'static str, Value)> {
         ("copyback_best", json!(wear.copyback.best)),
         ("copyback_median", json!(wear.copyback.median)),
         ("copyback_worst", json!(wear.copyback.worst)),
+        ("read_limit", wear.read_limit.map_or_else(|| json!("none"), |limit| json!(limit))),
+        ("reprogram_restarts", json!(wear.reprogram_restarts)),
+        ("reprogram_rates", json!(wear.reprogram.rates)),
+        ("reprogram_wear", json!(wear.reprogram.wear)),
     ]
 }
 

@@ -18,6 +18,9 @@ pub(crate) struct Reader<'a> {
     pub(crate) problems: Problems,
 }
 
+/// The highest limit of reads: a block's reads are counted in 32 bits.
+pub(crate) const READS_MAX: u32 = 1_000_000_000;
+
 /// Names of the user that a message repeats.
 const NAMES_MAX: usize = 8;
 
@@ -26,6 +29,7 @@ pub(crate) fn expected(kind: Kind) -> String {
     match kind {
         Kind::Count { min, max } => format!("a whole number from {min} to {max}"),
         Kind::Counts { min, max } => format!("an array of whole numbers from {min} to {max}"),
+        Kind::Numbers { min, max } => format!("an array of numbers from {min} to {max}"),
         Kind::Number { min, max, above: true } => format!("a number above {min} and up to {max}"),
         Kind::Number { min, max, above: false } => format!("a number from {min} to {max}"),
         Kind::Bool => "`true` or `false`".into(),
@@ -47,6 +51,9 @@ pub(crate) fn expected(kind: Kind) -> String {
         Kind::Footprint => "a size such as \"1GiB\", or a part of the user capacity such as \"50%\"".into(),
         Kind::Choice(choices) => format!("one of {}", list(choices.iter().map(|choice| choice.name))),
         Kind::Precondition => "\"none\", \"steady\", or one of `sequential`, `random`, `state` with its value".into(),
+        Kind::ReadLimit => format!(
+            "\"none\", \"cell\", or [full, low] with whole numbers from 1 to {READS_MAX}, the second not below the first"
+        ),
     }
 }
 
@@ -164,6 +171,29 @@ impl<'a> Reader<'a> {
                 return None;
             };
             numbers.push(u32::try_from(number).ok()?);
+        }
+        Some(numbers)
+    }
+
+    /// An array of numbers.
+    pub(crate) fn numbers(&mut self, path: &str) -> Option<Vec<f64>> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let Kind::Numbers { min, max } = kind else { panic!("`{path}` is not an array of numbers") };
+        let Value::Array(items) = &node.value else {
+            self.wrong_type(path, &node, kind);
+            return None;
+        };
+        let mut numbers = Vec::with_capacity(items.len());
+        for item in items {
+            let Some(number) = as_number(item) else {
+                self.wrong_type(path, item, kind);
+                return None;
+            };
+            if !(min..=max).contains(&number) {
+                self.out_of_range(path, item, kind);
+                return None;
+            }
+            numbers.push(number);
         }
         Some(numbers)
     }

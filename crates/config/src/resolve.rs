@@ -1,16 +1,16 @@
 //! From keys to the resolved configuration, with the rules that tie keys together.
 
-use base::{CopybackTable, Duration, Selection};
+use base::{Cell, CopybackTable, Duration, ReprogramWear, Selection};
 
 use crate::Registry;
 use crate::diagnostic::Diagnostic;
-use crate::document::Value;
-use crate::keys::{GENERATOR_ONLY, TRACE_ONLY, is_static_order};
+use crate::document::{Node, Value};
+use crate::keys::{GENERATOR_ONLY, Kind, TRACE_ONLY, Word, is_static_order};
 use crate::model::{
     BackwardsTime, Config, Device, End, FtlChoices, Generator, Host, OutOfRange, Precondition, Replay, Retention, Run,
     Source, Timing, Wear, Workload, in_step,
 };
-use crate::reader::Reader;
+use crate::reader::{READS_MAX, Reader, expected};
 use crate::units::{list, print_size};
 
 /// Pages are numbered with 32 bits, and the last number means "none".
@@ -49,7 +49,7 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
     let counts = [channels, chips_per_channel, dies_per_chip, planes_per_die, pages_per_block, blocks_per_plane];
     let raw = raw_capacity(reader, counts, page_size);
     let capacity = user_capacity(reader, raw, page_size);
-    let wear = wear(reader);
+    let wear = wear(reader, cell);
     let timing = timing(reader, bits);
     let (user_capacity, over_provisioning) = capacity?;
     Some(Device {
@@ -216,12 +216,80 @@ fn table_one(retention: Retention) -> [[u32; 6]; 3] {
     }
 }
 
-fn wear(reader: &mut Reader<'_>) -> Option<Wear> {
+fn wear(reader: &mut Reader<'_>, cell: Option<Cell>) -> Option<Wear> {
     let pe_cycles = reader.count32("device.wear.pe_cycles");
     let retention = reader.word("device.wear.retention");
     let quality = reader.choice("device.wear.quality", "quality of blocks").and_then(|quality| shares(reader, quality));
     let copyback = retention.and_then(|retention| copyback_table(reader, retention));
-    Some(Wear { pe_cycles: pe_cycles?, quality: quality?, retention: retention?, copyback: copyback? })
+    let read_limit = read_limit(reader, cell);
+    let reprogram_restarts = reader.flag("device.wear.reprogram_restarts");
+    let reprogram = reprogram_wear(reader);
+    Some(Wear {
+        pe_cycles: pe_cycles?,
+        quality: quality?,
+        retention: retention?,
+        copyback: copyback?,
+        read_limit: read_limit?,
+        reprogram_restarts: reprogram_restarts?,
+        reprogram: reprogram?,
+    })
+}
+
+const READ_LIMIT: &str = "device.wear.read_limit";
+
+/// The limits of reads at full and at low density; the inner `None` is `none`.
+fn read_limit(reader: &mut Reader<'_>, cell: Option<Cell>) -> Option<Option<[u32; 2]>> {
+    let node = reader.raw(READ_LIMIT)?;
+    match &node.value {
+        Value::String(text) if text == "none" => return Some(None),
+        Value::String(text) if text == "cell" => {
+            let published = base::disturb::read_limits(cell?);
+            if published.is_none() {
+                let title = format!("no read limits are published for cells of type {}", cell?.word());
+                let label = "expected [full, low] with limits of your own";
+                reader.clash(&[READ_LIMIT, "device.cell"], title, label);
+            }
+            return published.map(Some);
+        }
+        Value::Array(items) => {
+            let number = |node: &Node| match node.value {
+                Value::Integer(number) => number.and_then(|number| u32::try_from(number).ok()),
+                _ => None,
+            };
+            if let [full, low] = items[..].iter().map(number).collect::<Vec<_>>()[..]
+                && let (Some(full), Some(low)) = (full, low)
+                && (1..=low).contains(&full)
+                && low <= READS_MAX
+            {
+                return Some(Some([full, low]));
+            }
+            let title = "`device.wear.read_limit` is not a pair of limits";
+            reader.problem(&node.place, title, format!("expected {}", expected(Kind::ReadLimit)));
+        }
+        _ => reader.unexpected(READ_LIMIT, &node),
+    }
+    None
+}
+
+const REPROGRAM_RATES: &str = "device.wear.reprogram_rates";
+const REPROGRAM_WEAR: &str = "device.wear.reprogram_wear";
+
+/// The wear of cycles with reprogramming, by their share.
+fn reprogram_wear(reader: &mut Reader<'_>) -> Option<ReprogramWear> {
+    let (rates, wear) = (reader.numbers(REPROGRAM_RATES), reader.numbers(REPROGRAM_WEAR));
+    let (rates, wear) = (rates?, wear?);
+    if rates.is_empty() || !rates.is_sorted_by(|low, high| low < high) {
+        let label = "expected one or more shares of cycles, each above the one before";
+        reader.refuse(REPROGRAM_RATES, "the shares of cycles with reprogramming do not ascend", label);
+        return None;
+    }
+    if rates.len() != wear.len() {
+        let title = format!("`{REPROGRAM_WEAR}` has {} numbers and there are {} shares", wear.len(), rates.len());
+        let label = "expected one for each share of `reprogram_rates`";
+        reader.clash(&[REPROGRAM_WEAR, REPROGRAM_RATES], title, label);
+        return None;
+    }
+    Some(ReprogramWear { rates, wear })
 }
 
 /// Shares of blocks are of all of them.

@@ -69,6 +69,22 @@ fn wear() {
         "[device.wear]\ncopyback_worst = [3, 2, 2, 1, 1]",
         "[device.wear]\ncopyback_median = [5, 5, 3, 3, 2, 1]",
         "[device.wear]\ncopyback_best = [5, 4, 4, 3, 3, 2000]",
+        "[device.wear]\nread_limit = \"tlc\"",
+        "[device.wear]\nread_limit = 10000",
+        "[device.wear]\nread_limit = [100000, 10000]",
+        "[device.wear]\nread_limit = [10000]",
+        "[device.wear]\nread_limit = [0, 10]",
+        "[device.wear]\nread_limit = [\"10\", 10]",
+        "[device.wear]\nread_limit = [10, 4000000000]",
+        "[device]\ncell = \"qlc\"\n[device.wear]\nread_limit = \"cell\"",
+        "[device.wear]\nreprogram_restarts = 1",
+        "[device.wear]\nreprogram_rates = 0.2",
+        "[device.wear]\nreprogram_rates = [0.2, \"0.4\"]",
+        "[device.wear]\nreprogram_rates = [0.2, 1.4]",
+        "[device.wear]\nreprogram_rates = [0.2, 0.1]",
+        "[device.wear]\nreprogram_rates = []",
+        "[device.wear]\nreprogram_wear = [1.2]",
+        "[device.wear]\nreprogram_wear = [0.9, 1.2]",
     ];
     check("wear", &texts(&cases));
 }

@@ -71,6 +71,20 @@ fn presets_give_every_key() {
 }
 
 #[test]
+fn read_limits_are_those_of_the_cell_or_given() {
+    let limit = |sets: &[&str]| on("modern-tlc-small", sets).device.wear.read_limit;
+    assert_eq!(limit(&[]), None);
+    assert_eq!(limit(&["device.wear.read_limit=cell"]), Some([10_000, 100_000]));
+    let mlc =
+        ["device.wear.read_limit=cell", "device.cell=mlc", "device.timing.read=75us", "device.timing.program=1ms"];
+    assert_eq!(limit(&mlc), Some([100_000, 1_000_000]));
+    let given = on("tbm-small", &["device.wear.read_limit=[7, 7]", "device.wear.reprogram_restarts=true"]).device.wear;
+    let limits = given.read_limits().unwrap();
+    assert_eq!((limits.full, limits.low, limits.restarts), (7, 7, true));
+    assert_eq!((limits.wear.thousandths(0, 1), limits.wear.thousandths(1, 1)), (2000, 1200));
+}
+
+#[test]
 fn small_twins_differ_in_blocks_alone() {
     for name in ["tbm", "modern-tlc"] {
         let (full, small) = (on(name, &[]).device, on(&format!("{name}-small"), &[]).device);

@@ -76,6 +76,9 @@ prop_compose! {
         retention in select(&[Retention::Year, Retention::ThreeMonths][..]),
         quality in selection(base::wear::QUALITIES),
         bands in proptest::collection::btree_map(0u32..=1_000_000, (0u32..=1000, 0u32..=1000, 0u32..=1000), 1..8),
+        read_limit in proptest::option::of((1u32..=1_000_000_000, 1u32..=1_000_000_000)),
+        reprogram_restarts in any::<bool>(),
+        of_shares in proptest::collection::btree_map(0u32..=1000, 1f64..100.0, 1..4),
     ) -> Wear {
         let mut quality = quality;
         for param in quality.choice.params {
@@ -94,6 +97,12 @@ prop_compose! {
                 best: rows.iter().map(|row| row.0).collect(),
                 median: rows.iter().map(|row| row.1).collect(),
                 worst: rows.iter().map(|row| row.2).collect(),
+            },
+            read_limit: read_limit.map(|(a, b)| [a.min(b), a.max(b)]),
+            reprogram_restarts,
+            reprogram: base::ReprogramWear {
+                rates: of_shares.keys().map(|&share| f64::from(share) / 1000.0).collect(),
+                wear: of_shares.into_values().collect(),
             },
         }
     }

@@ -103,6 +103,9 @@ impl Device {
         if let Some(wear) = wear::of(config) {
             flash.keep_errors(wear);
         }
+        if let Some(limits) = config.device.wear.read_limits() {
+            flash.keep_reads(limits);
+        }
         Ok(Device {
             map_in_flash: ftl.demands().map != MapPlace::Dram,
             has_owners: ftl.demands().map == MapPlace::WithOwners,

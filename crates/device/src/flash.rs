@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, Slot, Unit, Wear};
+use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, ReadLimits, Slot, Unit, Wear};
 use nand::{Nand, Shape, Violation};
 
 /// The array and its addressing.
@@ -219,6 +219,11 @@ impl Flash {
         self.nand.keep_errors(wear);
     }
 
+    /// Keeps how far reads disturb pages from now on.
+    pub(crate) fn keep_reads(&mut self, limits: ReadLimits) {
+        self.nand.keep_reads(limits);
+    }
+
     /// A pristine array. Where there is a supercap, a program that the power is cut during is still completed.
     pub(crate) fn new(geometry: Geometry, device: &config::model::Device, payload: bool, aid: Aid) -> Flash {
         let multiplane = device.multiplane;
@@ -287,8 +292,7 @@ impl Flash {
     #[inline(never)]
     pub(crate) fn copyback(&mut self, from: Ppn, to: Ppn, tag: u128) -> Programmed {
         let (from, to) = (self.address(from), self.address(to));
-        let fate = if self.nand.has_payload() { self.supply.next(OpKind::Program) } else { Fate::Completes };
-        match fate {
+        match self.fate_of_program() {
             Fate::Completes => {
                 obey(self.nand.copyback(from, to));
                 if self.nand.has_payload() && !self.nand.is_lost(to.0, to.1) {
@@ -301,6 +305,11 @@ impl Flash {
             Fate::Fails => self.fail_program(to.0, to.1),
             Fate::IsIgnored => Programmed::Done,
         }
+    }
+
+    /// The fate of a program that stores no data of the controller's; without payloads there are no faults.
+    fn fate_of_program(&mut self) -> Fate {
+        if self.nand.has_payload() { self.supply.next(OpKind::Program) } else { Fate::Completes }
     }
 
     /// Erases the blocks of a reclaim unit; returns how many they are.
@@ -339,10 +348,15 @@ impl Flash {
         Programmed::Done
     }
 
-    /// A program that does not come to its end: nobody is told if that is because the power went off.
+    /// A program that does not come to its end.
     fn fail_program(&mut self, block: u32, page: u32) -> Programmed {
         self.fill_page_buffer(block, page);
         obey(self.nand.fail_program(block, page));
+        self.told_of_failure()
+    }
+
+    /// What is told of a failure: nothing if it is because the power went off.
+    fn told_of_failure(&self) -> Programmed {
         if self.supply.is_off { Programmed::Done } else { Programmed::Failed }
     }
 
@@ -408,6 +422,52 @@ impl Flash {
             }
             obey(self.nand.check_multiplane(kind, &places[..ppns.len()]));
         }
+    }
+}
+
+// Read disturb.
+#[allow(dead_code, reason = "the mechanisms against read disturb call these")]
+impl Flash {
+    /// Reprograms an MSB page in place. Its content is lost however that ends; if it fails, the other pages of its wordline keep
+    /// theirs, and it may be reprogrammed again.
+    pub(crate) fn reprogram(&mut self, ppn: Ppn) -> Programmed {
+        let (block, page) = self.address(ppn);
+        match self.fate_of_program() {
+            Fate::Completes => obey(self.nand.reprogram(block, page)),
+            Fate::Fails => {
+                obey(self.nand.fail_reprogram(block, page));
+                return self.told_of_failure();
+            }
+            Fate::IsIgnored => {}
+        }
+        Programmed::Done
+    }
+
+    /// Programs an MSB page in its turn as a guard page: it holds nothing, not even a spare area. If it fails, the lower pages of
+    /// its wordline are lost.
+    pub(crate) fn program_guard(&mut self, ppn: Ppn) -> Programmed {
+        let (block, page) = self.address(ppn);
+        match self.fate_of_program() {
+            Fate::Completes => obey(self.nand.program_guard(block, page)),
+            Fate::Fails => {
+                self.fill_page_buffer(block, page);
+                obey(self.nand.fail_program_guard(block, page));
+                return self.told_of_failure();
+            }
+            Fate::IsIgnored => {}
+        }
+        Programmed::Done
+    }
+
+    /// Page reads of a block since its last erase, by its number in the device.
+    pub(crate) fn reads_of(&self, block: u32) -> u32 {
+        self.nand.blocks()[block as usize].reads
+    }
+
+    /// How many reads of its block a page takes before it cannot be read any more; nothing where limits are not kept.
+    pub(crate) fn reads_left(&self, ppn: Ppn) -> Option<u32> {
+        let (block, page) = self.address(ppn);
+        self.nand.reads_left(block, page)
     }
 }
 
@@ -730,6 +790,68 @@ mod tests {
         flash.erase(Unit::new(1));
         assert_eq!(found(&flash, 1), [Unprogrammed; 6]);
         assert_eq!(flash.scan(Unit::new(1)).count(), 16);
+    }
+
+    /// Fills a block of a unit, of both planes in turn, up to an MSB page of it; that page.
+    fn filled_to_msb(flash: &mut Flash, unit: u32) -> Ppn {
+        // Slots 0 and 1 are page 0 (LSB) of the two blocks, 2 is page 1 (MSB) of the first.
+        let page = |flash: &Flash, slot| flash.geometry.ppn(Unit::new(unit), Slot::new(slot));
+        for slot in 0..2 {
+            flash.program(page(flash, slot), Content { stamp: 1 + u64::from(slot), spare: 1 }).expect_done();
+        }
+        page(flash, 2)
+    }
+
+    fn lsb_of(flash: &Flash, msb: Ppn) -> Ppn {
+        let (unit, slot) = flash.geometry.unit_and_slot(msb);
+        flash.geometry.ppn(unit, Slot::new(slot.number() - 2))
+    }
+
+    #[test]
+    fn a_failed_reprogram_leaves_the_lower_page() {
+        let mut flash = flash(false);
+        let msb = filled_to_msb(&mut flash, 0);
+        flash.program(msb, Content { stamp: 5, spare: 6 }).expect_done();
+        flash.arm(Fault::ProgramFailure { at: 0 });
+        assert_eq!(flash.reprogram(msb), Programmed::Failed);
+        let lsb = lsb_of(&flash, msb);
+        assert!(flash.is_lost(msb) && !flash.is_lost(lsb));
+        assert_eq!(flash.read(lsb), Content { stamp: 1, spare: 1 });
+        flash.arm(Fault::PowerCut { at: 0, during: true });
+        flash.reprogram(msb).expect_done();
+        assert!(flash.is_off());
+        flash.reprogram(msb).expect_done();
+        flash.power_on();
+        assert!(flash.is_lost(msb) && !flash.nand.blocks()[0].is_low_density());
+        assert_eq!(flash.read(lsb), Content { stamp: 1, spare: 1 });
+        flash.arm(Fault::PowerCut { at: 1, during: false });
+        flash.reprogram(msb).expect_done();
+        assert!(flash.nand.blocks()[0].is_low_density() && !flash.is_off());
+        assert_eq!((flash.operations(), flash.reads_of(0), flash.reads_left(lsb)), (1, 2, None));
+    }
+
+    #[test]
+    fn a_failed_guard_page_takes_the_lower_page_along() {
+        for aid in [Aid::None, Aid::PageBuffer, Aid::Supercap] {
+            let mut flash = flash(false);
+            flash.supply.aid = aid;
+            let msb = filled_to_msb(&mut flash, 0);
+            let lsb = lsb_of(&flash, msb);
+            flash.arm(Fault::ProgramFailure { at: 0 });
+            assert_eq!(flash.program_guard(msb), Programmed::Failed);
+            assert!(flash.is_lost(msb) && flash.is_lost(lsb));
+            let kept = (aid == Aid::PageBuffer).then_some(Content { stamp: 1, spare: 1 });
+            assert_eq!(flash.buffered(lsb), kept);
+
+            let msb = filled_to_msb(&mut flash, 1);
+            let lsb = lsb_of(&flash, msb);
+            flash.arm(Fault::PowerCut { at: 0, during: true });
+            flash.program_guard(msb).expect_done();
+            flash.power_on();
+            let completes = aid == Aid::Supercap;
+            assert_eq!((flash.is_lost(msb), flash.is_lost(lsb)), (!completes, !completes));
+            assert!(flash.is_programmed(msb));
+        }
     }
 
     #[test]

@@ -331,10 +331,21 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
     let blocks = device.flash.nand().blocks();
     let erases: Vec<u32> = blocks.iter().map(|block| block.erases).collect();
     let reads: Vec<u32> = blocks.iter().map(|block| block.reads).collect();
+    let effective: Option<Vec<f64>> = config
+        .device
+        .wear
+        .read_limit
+        .map(|_| (0..blocks.len() as u32).map(|block| device.flash.nand().effective(block)).collect());
+    let effective = effective.map(|effective| gang::of_each_block(config, &effective));
     let (physical, erases) = (gang::physical(config), gang::of_each_block(config, &erases));
     // Of a superblock, reads are counted that not all of its blocks had.
     let reads = (!device.parts.are_several()).then(|| gang::of_each_block(config, &reads));
-    let wear = Wear { geometry: &physical, erases: &erases, effective: None, reads_since_erase: reads.as_deref() };
+    let wear = Wear {
+        geometry: &physical,
+        erases: &erases,
+        effective: effective.as_deref(),
+        reads_since_erase: reads.as_deref(),
+    };
     let mut tables = vec![
         device.recorder.series(),
         device.recorder.latency_table(),

@@ -53,7 +53,7 @@ fn parts(config: &Config, saves_state: bool) -> Vec<Part> {
     let ftl = ftl::bytes(&geometry, user_pages, &policies(config), payload);
     let stored = Flash::bytes(&geometry, &config.device, payload) - Flash::bytes(&geometry, &config.device, false);
     let errors = if wear::is_in_force(config) { Nand::bytes_of_errors(geometry.pages()) } else { 0 };
-    let blocks = ftl.blocks + Flash::bytes(&geometry, &config.device, false) + errors;
+    let blocks = ftl.blocks + Flash::bytes(&geometry, &config.device, false) + errors + of_reads(config, &geometry);
     // One after the other.
     let passing = of_report(config, &geometry).max(ftl.renewed).max(of_states(config, &geometry, saves_state));
     let (of_executor, of_requests) = of_executor(config, &geometry);
@@ -71,11 +71,20 @@ fn parts(config: &Config, saves_state: bool) -> Vec<Part> {
     ]
 }
 
+/// What the array keeps of reads.
+fn of_reads(config: &Config, geometry: &Geometry) -> u64 {
+    match config.device.wear.read_limit {
+        Some(_) => Nand::bytes_of_reads(geometry.pages(), geometry.blocks().into()),
+        None => 0,
+    }
+}
+
 /// The summary and the tables: wear, by block of the device as it is built.
 fn of_report(config: &Config, geometry: &Geometry) -> u64 {
     let shape = crate::device::shape(config, geometry, config.run.executor == Executor::Timed);
     let blocks = u64::from(gang::physical(config).blocks());
-    let known = 2 * 4 * (blocks + u64::from(geometry.blocks()));
+    // Erases, reads and effective erases.
+    let known = (4 + 4 + 8) * (blocks + u64::from(geometry.blocks()));
     Recorder::bytes(&shape) + known + Wear::table_bytes(blocks)
 }
 
@@ -96,9 +105,12 @@ fn of_states(config: &Config, geometry: &Geometry, saves_state: bool) -> u64 {
     let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
     let of_ftl = u64::from(geometry.units()) * 4 + ftl::bytes_of_state(geometry, user_pages, &policies(config));
     let errors = if wear::is_in_force(config) { Nand::bytes_of_errors(geometry.pages()) } else { 0 };
-    let saved = if saves_state { of_ftl + state::bytes_to_save(geometry, payload) } else { 0 };
+    let reads = of_reads(config, geometry);
+    let saved = if saves_state { of_ftl + state::bytes_to_save(geometry, payload) + 2 * reads } else { 0 };
     match config.run.precondition {
-        Precondition::State { .. } => saved.max(of_ftl + state::bytes_to_load(geometry, payload) + 2 * errors),
+        Precondition::State { .. } => {
+            saved.max(of_ftl + state::bytes_to_load(geometry, payload) + 2 * (errors + reads))
+        }
         _ => saved,
     }
 }

@@ -30,6 +30,9 @@ pub(crate) fn figures(device: &Device) -> Map<String, Value> {
     if let Some(highest) = device.flash.nand().highest_error() {
         put("migration", "max_error", json!(f64::from(highest) / f64::from(base::ECC_LIMIT)));
     }
+    if let Some(highest) = device.flash.nand().highest_share() {
+        put("read_disturb", "max_reads_of_limit", json!(highest));
+    }
     policy
 }
 

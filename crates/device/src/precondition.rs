@@ -53,6 +53,7 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
     };
     device.ftl.renew_policies(&crate::device::policies(config), config.run.seed);
     device.flash.nand_mut().forget_highest_error();
+    device.flash.nand_mut().forget_highest_share();
     if let Some(locality) = &mut device.locality {
         locality.clear();
     }

@@ -10,14 +10,14 @@ use base::{Geometry, Lpn, PageLayout, Slot, Unit};
 use config::Config;
 use files::{Input, Interrupt, Output};
 use ftl::{Kept, Saved};
-use nand::Block;
+use nand::{Block, Cycles};
 use serde::{Deserialize, Serialize};
 
 use crate::RunError;
 use crate::device::{Device, policies};
 use crate::flash::Stamp;
 
-const MAGIC: &[u8; 8] = b"ftlabst6";
+const MAGIC: &[u8; 8] = b"ftlabst7";
 
 /// What states of all versions begin with.
 pub(crate) const BEGINNING: &[u8] = b"ftlabst";
@@ -141,6 +141,12 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
         .flat_map(|block| [block.erases, block.reads, u32::from(block.next_page), u32::from(block.marks())])
         .collect();
     let reprogrammed: Vec<u32> = nand.reprogrammed().flat_map(<[u32; 2]>::from).collect();
+    let reads_before = nand.reads_before();
+    let cycles: Vec<u32> = nand
+        .cycles()
+        .iter()
+        .flat_map(|of| [of.reprogrammed, u32::from(of.is_reprogrammed), (of.extra >> 32) as u32, of.extra as u32])
+        .collect();
     let lost: Vec<u32> = nand.lost().flat_map(<[u32; 2]>::from).collect();
     let stamps: Vec<u32> = nand.stamps().iter().flat_map(|stamp| [(stamp >> 32) as u32, *stamp as u32]).collect();
     let spares: Vec<u32> =
@@ -155,7 +161,8 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
         &kept,
         &saved.of_mechanisms,
     ];
-    for array in of_ftl.into_iter().chain([&*blocks, &reprogrammed, &lost, nand.errors(), &stamps, &spares]) {
+    let of_array = [&*blocks, &reprogrammed, &lost, nand.errors(), &reads_before, &cycles, &stamps, &spares];
+    for array in of_ftl.into_iter().chain(of_array) {
         out.write_all(&(array.len() as u64).to_le_bytes())?;
         write_words(&mut out, array)?;
     }
@@ -298,12 +305,27 @@ fn read_arrays(input: &mut impl Read, shape: &Shape) -> Option<(Saved<'static>, 
     let reprogrammed = pairs_up_to(input, pages * 2)?;
     let lost = pairs_up_to(input, pages * 2)?;
     let errors = read_words_up_to(input, pages)?;
+    let reads_before = read_words_up_to(input, pages)?;
+    let cycles = cycles(&read_words_up_to(input, u64::from(geometry.blocks()) * 4)?)?;
     let stamps = read_words(input, shape.stamps * 2)?;
     let stamps = pairs(&stamps).iter().map(|&(high, low)| u64::from(high) << 32 | u64::from(low)).collect();
     let spares = read_words(input, shape.spares * 4)?;
     let spare = |words: &[u32]| words.iter().fold(0, |spare, &word| spare << 32 | u128::from(word));
     let spares = spares.chunks_exact(4).map(spare).collect();
-    Some((saved, nand::Saved { blocks, reprogrammed, lost, errors, stamps, spares }))
+    Some((saved, nand::Saved { blocks, reprogrammed, lost, errors, reads_before, cycles, stamps, spares }))
+}
+
+/// Cycles with reprogramming of blocks; nothing if the words mean nothing.
+fn cycles(words: &[u32]) -> Option<Vec<Cycles>> {
+    let cycles = |words: &[u32]| match *words {
+        [reprogrammed, is_reprogrammed @ (0 | 1), high, low] => Some(Cycles {
+            reprogrammed,
+            is_reprogrammed: is_reprogrammed == 1,
+            extra: u64::from(high) << 32 | u64::from(low),
+        }),
+        _ => None,
+    };
+    words.chunks(4).map(cycles).collect()
 }
 
 /// Active blocks, each a unit and a slot.
@@ -484,6 +506,7 @@ mod tests {
             "device.pages_per_block=8",
             "device.user_capacity=\"2MiB\"",
             "device.cell=\"mlc\"",
+            "device.wear.read_limit=\"cell\"",
             "ftl.allocation=\"CWDP\"",
             "run.payload=\"stamp\"",
         ]
@@ -500,6 +523,9 @@ mod tests {
         for lpn in (0..pages).chain((0..500).map(|_| random.below_u32(pages))) {
             device.write_now(Lpn(lpn), device.parts.whole());
         }
+        // Pages are programmed to blocks that were read before.
+        (0..pages).for_each(|lpn| device.read_now(Lpn(lpn), 1));
+        (0..20).for_each(|lpn| device.write_now(Lpn(lpn), device.parts.whole()));
         let geometry = *device.ftl.geometry();
         for _ in 0..2 {
             let domain = device.ftl.domain_without_time(Lpn(7));
@@ -521,7 +547,7 @@ mod tests {
                 nand.store(block, page, nand.stamp(block, page), u128::from(random.next()) << 64 | u128::from(ppn.0));
             }
         }
-        assert!(device.flash.nand().lost().len() > 1 && device.flash.nand().reprogrammed().len() > 1);
+        assert!(device.flash.nand().lost().len() > 1 && device.flash.nand().reprogrammed().count() > 1);
         device
     }
 
@@ -546,6 +572,9 @@ mod tests {
     fn a_state_holds_all_that_the_array_remembers() {
         let config = configuration();
         let device = aged(&config);
+        let of_reads = device.flash.nand().save();
+        assert!(of_reads.reads_before.iter().any(|&reads| reads > 0), "pages programmed after reads");
+        assert!(of_reads.cycles.iter().any(|cycles| cycles.is_reprogrammed), "reprogrammed blocks");
         let loaded = saved_and_loaded(&device, &config).unwrap();
         assert_eq!(loaded.flash.nand().save(), device.flash.nand().save());
     }

@@ -1,12 +1,17 @@
 //! What comes of pages with more errors than can be corrected.
 
+use nand::Disturbed;
+
 use crate::RunError;
 use crate::device::Device;
 
 /// Fails where a page was read whose errors cannot be corrected.
 pub(crate) fn check_reads(device: &Device) -> Result<(), RunError> {
-    let Some(error) = device.flash.nand().uncorrectable() else { return Ok(()) };
-    Err(RunError::Failed(uncorrectable(error.block, error.page, error.error)))
+    let nand = device.flash.nand();
+    if let Some(error) = nand.uncorrectable() {
+        return Err(RunError::Failed(uncorrectable(error.block, error.page, error.error)));
+    }
+    nand.disturbed().map_or(Ok(()), |page| Err(RunError::Failed(disturbed(device, page))))
 }
 
 /// Fails where a page that holds data, and a stamp to prove it, would be read so.
@@ -30,5 +35,14 @@ fn uncorrectable(block: u32, page: u32, error: u32) -> String {
         "uncorrectable error: page {page} of block {block} has {:.2} times the errors that ECC corrects, after copybacks without \
          correction\nhint: use a restricted `ftl.migration`, such as `rcpb`",
         f64::from(error) / f64::from(base::ECC_LIMIT)
+    )
+}
+
+fn disturbed(device: &Device, Disturbed { block, page, reads, limit }: Disturbed) -> String {
+    let density = if device.flash.nand().has_guard_levels(block, page) { "low" } else { "full" };
+    format!(
+        "uncorrectable error: page {page} of block {block} was read after {reads} reads of its block, and takes {limit} at {density} \
+         density (`device.wear.read_limit`)\nhint: refresh blocks before that, `ftl.read_disturb` = \"refresh\"; or let reads \
+         disturb nothing, `device.wear.read_limit` = \"none\""
     )
 }

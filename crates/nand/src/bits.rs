@@ -34,7 +34,8 @@ impl Bits {
 
     /// All pages of the set, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
-        let ones = |(at, &word): (usize, &u64)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit);
+        let ones =
+            |(at, &word): (usize, &u64)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 64 + bit);
         self.words.iter().enumerate().filter(|(_, word)| **word != 0).flat_map(ones)
     }
 }

@@ -276,7 +276,8 @@ impl Nand {
 
     /// Below so many reads of a block, reads are not looked at.
     fn watch(&mut self) {
-        self.unwatched = [false, true].map(|is_low| self.disturb.as_ref().map_or(u32::MAX, |disturb| disturb.unwatched(is_low)));
+        self.unwatched =
+            [false, true].map(|is_low| self.disturb.as_ref().map_or(u32::MAX, |disturb| disturb.unwatched(is_low)));
     }
 
     /// The same array with what was saved of reads, or nothing.
@@ -357,7 +358,10 @@ mod tests {
         nand.program(0, 0).unwrap();
         read(&mut nand, 0, 0, 10);
         nand.program(0, 1).unwrap();
-        assert_eq!((nand.reads_left(0, 0), nand.reads_left(0, 1), nand.reads_left(0, 2)), (Some(0), Some(10), Some(10)));
+        assert_eq!(
+            (nand.reads_left(0, 0), nand.reads_left(0, 1), nand.reads_left(0, 2)),
+            (Some(0), Some(10), Some(10))
+        );
         read(&mut nand, 0, 1, 10);
         assert_eq!((nand.highest_share(), nand.disturbed()), (Some(1.0), None));
         read(&mut nand, 0, 0, 1);
@@ -423,7 +427,10 @@ mod tests {
         let msb = (0..6).find(|&page| nand.is_msb(page)).unwrap();
         nand.fail_reprogram(0, msb).unwrap();
         assert!(nand.is_lost(0, msb) && !nand.blocks()[0].is_low_density());
-        assert!((0..6).filter(|&page| page != msb).all(|page| nand.holds_data(0, page)), "the lower pages keep their data");
+        assert!(
+            (0..6).filter(|&page| page != msb).all(|page| nand.holds_data(0, page)),
+            "the lower pages keep their data"
+        );
         assert_eq!(nand.reads_left(0, 0), Some(10));
         nand.reprogram(0, msb).unwrap();
         assert_eq!(nand.fail_reprogram(0, msb), Err(Violation::Reprogram { block: 0, page: msb }));

@@ -132,8 +132,7 @@ impl Nand {
         if !self.lost.iter().all(|place| exists(place) && self.is_programmed(place.0, place.1)) {
             return Err("a lost page that is not programmed");
         }
-        if !self.are_marked(reprogrammed, Block::is_low_density)
-            || !self.are_marked(&self.lost, Block::has_lost_pages)
+        if !self.are_marked(reprogrammed, Block::is_low_density) || !self.are_marked(&self.lost, Block::has_lost_pages)
         {
             return Err("blocks that are not marked as their pages are");
         }

@@ -101,6 +101,9 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
                     median: vec![5, 4, 3, 3, 2, 1],
                     worst: vec![3, 2, 2, 1, 1, 0],
                 },
+                read_limit: None,
+                reprogram_restarts: false,
+                reprogram: base::ReprogramWear { rates: vec![0.0, 0.2], wear: vec![2.0, 1.2] },
             },
             timing: Timing {
                 read: vec![Duration::from_us(75)],
