@@ -171,6 +171,7 @@ impl Nand {
     pub fn program_guard(&mut self, block: u32, page: u32) -> Result<(), Violation> {
         self.check_guard(block, page)?;
         self.program(block, page)?;
+        self.store(block, page, 0, 0);
         self.add_guard_levels(block, page);
         Ok(())
     }

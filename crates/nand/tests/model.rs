@@ -1,9 +1,9 @@
 //! The array against a model that keeps every page by itself: random commands, legal and illegal, on every kind of
 //! cell in both program orders. What the one refuses the other refuses, and what pages hold is the same.
 
-use base::{Cell, Multiplane, PageLayout, ProgramOrder};
+use base::{Cell, Multiplane, PageLayout, ProgramOrder, ReadLimits, ReprogramWear};
 use engine::Chance;
-use nand::{Nand, Shape, Violation};
+use nand::{Disturbed, Nand, Shape, Violation};
 
 const BLOCKS: u32 = 4;
 const BLOCKS_PER_PLANE: u32 = 2;
@@ -19,7 +19,16 @@ enum Page {
 #[derive(Clone)]
 struct ModelBlock {
     pages: Vec<Page>,
+    /// Guard pages too.
     reprogrammed: Vec<u32>,
+    /// By page: the reads of the block when it was programmed, or when they began anew.
+    reads_before: Vec<u32>,
+    /// Whether a page was reprogrammed, or nearly so, since the last erase.
+    was_reprogrammed: bool,
+    /// Erases of it with that.
+    cycles: u32,
+    /// In thousandths.
+    wear: u64,
     lsb_only: bool,
     torn: bool,
     bad: bool,
@@ -30,14 +39,21 @@ struct ModelBlock {
 struct Model {
     layout: PageLayout,
     bits: u32,
+    limits: Option<ReadLimits>,
+    highest: f64,
+    disturbed: Option<Disturbed>,
     blocks: Vec<ModelBlock>,
 }
 
 impl Model {
-    fn new(cell: Cell, order: ProgramOrder) -> Model {
+    fn new(cell: Cell, order: ProgramOrder, limits: Option<ReadLimits>) -> Model {
         let block = ModelBlock {
             pages: vec![Page::Erased; PAGES as usize],
             reprogrammed: Vec::new(),
+            reads_before: vec![0; PAGES as usize],
+            was_reprogrammed: false,
+            cycles: 0,
+            wear: 0,
             lsb_only: false,
             torn: false,
             bad: false,
@@ -45,7 +61,8 @@ impl Model {
             reads: 0,
         };
         let blocks = vec![block; BLOCKS as usize];
-        Model { layout: PageLayout::new(cell, order, PAGES), bits: cell.bits(), blocks }
+        let layout = PageLayout::new(cell, order, PAGES);
+        Model { layout, bits: cell.bits(), limits, highest: 0.0, disturbed: None, blocks }
     }
 
     fn usable(&self, block: u32) -> bool {
@@ -84,16 +101,63 @@ impl Model {
                 .all(|other| (self.page(block, other) != Page::Erased) == (other < page))
     }
 
+    fn is_msb(&self, page: u32) -> bool {
+        self.bits > 1 && u32::from(self.layout.page_type(page).0) == self.bits - 1
+    }
+
+    fn is_low(&self, block: u32, page: u32) -> bool {
+        let wordline = self.layout.wordline(page);
+        self.blocks[block as usize].reprogrammed.iter().any(|&msb| self.layout.wordline(msb) == wordline)
+    }
+
+    fn limit(&self, block: u32, page: u32) -> Option<u32> {
+        let limits = self.limits.as_ref()?;
+        Some(if self.is_low(block, page) { limits.low } else { limits.full })
+    }
+
+    fn read(&mut self, block: u32, page: u32) {
+        self.blocks[block as usize].reads += 1;
+        let Some(limit) = self.limit(block, page) else { return };
+        let state = &self.blocks[block as usize];
+        let reads = state.reads - state.reads_before[page as usize];
+        self.highest = self.highest.max(f64::from(reads) / f64::from(limit));
+        if reads > limit && self.disturbed.is_none() {
+            self.disturbed = Some(Disturbed { block, page, reads, limit });
+        }
+    }
+
+    fn program(&mut self, block: u32, page: u32, content: Page) {
+        self.set(block, page, content);
+        let state = &mut self.blocks[block as usize];
+        state.reads_before[page as usize] = state.reads;
+    }
+
+    fn reprogram(&mut self, block: u32, page: u32) {
+        let restarts = self.limits.as_ref().is_some_and(|limits| limits.restarts);
+        let state = &mut self.blocks[block as usize];
+        state.reprogrammed.push(page);
+        state.was_reprogrammed = true;
+        let all = state.reprogrammed.len() as u32 == PAGES / self.bits;
+        if restarts && all && !state.pages.contains(&Page::Erased) {
+            state.reads_before.fill(state.reads);
+        }
+    }
+
     fn may_reprogram(&self, block: u32, page: u32) -> bool {
-        self.bits > 1
+        self.is_msb(page)
             && self.usable(block)
             && self.page(block, page) != Page::Erased
-            && u32::from(self.layout.page_type(page).0) == self.bits - 1
             && !self.blocks[block as usize].reprogrammed.contains(&page)
     }
 
     fn erase(&mut self, block: u32) {
         let state = &mut self.blocks[block as usize];
+        let is_special = std::mem::take(&mut state.was_reprogrammed);
+        state.cycles += u32::from(is_special);
+        state.wear += match &self.limits {
+            Some(limits) if is_special => limits.wear.thousandths(state.cycles, state.erases + 1),
+            _ => 1000,
+        };
         state.pages.fill(Page::Erased);
         state.reprogrammed.clear();
         (state.lsb_only, state.torn) = (false, false);
@@ -101,6 +165,7 @@ impl Model {
     }
 
     fn fail(&mut self, block: u32, page: u32) {
+        self.program(block, page, Page::Lost);
         for other in 0..PAGES {
             let lower = self.layout.page_type(other).0 <= self.layout.page_type(page).0;
             let paired = self.layout.wordline(other) == self.layout.wordline(page);
@@ -116,7 +181,7 @@ impl Model {
     }
 }
 
-fn arrays(cell: Cell, order: ProgramOrder) -> (Nand, Model) {
+fn arrays(cell: Cell, order: ProgramOrder, limits: Option<ReadLimits>) -> (Nand, Model) {
     let shape = Shape {
         planes: BLOCKS / BLOCKS_PER_PLANE,
         planes_per_die: 1,
@@ -126,7 +191,9 @@ fn arrays(cell: Cell, order: ProgramOrder) -> (Nand, Model) {
         cell,
         program_order: order,
     };
-    (Nand::new(shape, true), Model::new(cell, order))
+    let mut nand = Nand::new(shape, true);
+    limits.iter().for_each(|limits| nand.keep_reads(limits.clone()));
+    (nand, Model::new(cell, order, limits))
 }
 
 fn assert_same(nand: &Nand, model: &Model, block: u32) {
@@ -135,6 +202,9 @@ fn assert_same(nand: &Nand, model: &Model, block: u32) {
     assert_eq!((found.is_torn(), found.is_bad(), found.is_lsb_only()), (wanted.torn, wanted.bad, wanted.lsb_only));
     assert_eq!(found.is_low_density(), !wanted.reprogrammed.is_empty());
     assert_eq!(found.has_lost_pages(), wanted.pages.contains(&Page::Lost));
+    assert_eq!(nand.effective(block), wanted.wear as f64 / 1000.0);
+    assert_eq!(nand.highest_share(), model.limits.as_ref().map(|_| model.highest));
+    assert_eq!(nand.disturbed(), model.disturbed);
     if !wanted.bad && !wanted.torn {
         assert_eq!(model.next(block).unwrap_or(PAGES), u32::from(found.next_page));
     }
@@ -142,6 +212,13 @@ fn assert_same(nand: &Nand, model: &Model, block: u32) {
         let wanted = model.page(block, page);
         assert_eq!(nand.is_programmed(block, page), wanted != Page::Erased);
         assert_eq!(nand.is_lost(block, page), wanted == Page::Lost);
+        assert_eq!(nand.has_guard_levels(block, page), model.is_low(block, page));
+        if wanted != Page::Erased {
+            let state = &model.blocks[block as usize];
+            let limit = model.limit(block, page);
+            let left = limit.map(|limit| limit.saturating_sub(state.reads - state.reads_before[page as usize]));
+            assert_eq!(nand.reads_left(block, page), left, "page {page} of block {block}");
+        }
         assert_eq!(nand.holds_data(block, page), model.may_read(block, page) && wanted != Page::Lost);
         match wanted {
             Page::Holds(stamp, spare) => {
@@ -201,29 +278,57 @@ fn step(random: &mut Chance, nand: &mut Nand, model: &mut Model) -> bool {
             }
             (nand.fail_program(block, page), legal)
         }
-        9..=11 => {
-            let page = page.min(PAGES - 1);
+        9 | 10 => {
+            // The last MSB page, so that many of them are, or any page.
+            let page = if random.below(4) > 0 { page.saturating_sub(1) } else { random.below_u32(PAGES) };
             let legal = model.may_reprogram(block, page);
-            if legal {
-                model.blocks[block as usize].reprogrammed.push(page);
+            if random.below(8) == 0 {
+                if legal {
+                    model.set(block, page, Page::Lost);
+                    model.blocks[block as usize].was_reprogrammed = true;
+                }
+                (nand.fail_reprogram(block, page), legal)
+            } else {
+                if legal {
+                    model.reprogram(block, page);
+                }
+                (nand.reprogram(block, page), legal)
             }
-            (nand.reprogram(block, page), legal)
         }
-        12..=19 => {
+        11 | 12 => {
+            let legal = model.may_program(block, page) && model.is_msb(page);
+            if random.below(8) == 0 {
+                if legal {
+                    model.fail(block, page);
+                }
+                (nand.fail_program_guard(block, page), legal)
+            } else {
+                if legal {
+                    model.program(block, page, Page::Holds(0, 0));
+                    model.blocks[block as usize].reprogrammed.push(page);
+                }
+                (nand.program_guard(block, page), legal)
+            }
+        }
+        13..=19 => {
             let from = (random.below_u32(BLOCKS), random.below_u32(PAGES));
             let same_plane = from.0 / BLOCKS_PER_PLANE == block / BLOCKS_PER_PLANE;
             let readable = same_plane && model.may_read(from.0, from.1);
             let legal = readable && model.may_program(block, page);
             // The read half of a copyback was carried out when its program is refused.
-            model.blocks[from.0 as usize].reads += u32::from(readable);
+            if readable {
+                model.read(from.0, from.1);
+            }
             if legal {
-                model.set(block, page, model.page(from.0, from.1));
+                model.program(block, page, model.page(from.0, from.1));
             }
             (nand.copyback(from, (block, page)), legal)
         }
         20..=39 => {
             let legal = model.may_read(block, page);
-            model.blocks[block as usize].reads += u32::from(legal);
+            if legal {
+                model.read(block, page);
+            }
             (nand.read(block, page), legal)
         }
         _ => {
@@ -232,7 +337,7 @@ fn step(random: &mut Chance, nand: &mut Nand, model: &mut Model) -> bool {
             if legal {
                 let (stamp, spare) = (random.next(), u128::from(random.next()) << 64 | u128::from(random.next()));
                 nand.store(block, page, stamp, spare);
-                model.set(block, page, Page::Holds(stamp, spare));
+                model.program(block, page, Page::Holds(stamp, spare));
             }
             (found, legal)
         }
@@ -241,19 +346,28 @@ fn step(random: &mut Chance, nand: &mut Nand, model: &mut Model) -> bool {
     legal
 }
 
+/// Limits that are met, ones that are hardly met, and none.
+fn limits(seed: u64) -> Option<ReadLimits> {
+    let (full, low) = [(5, 12), (20, 40), (1, 1000)].get(seed as usize % 4).copied()?;
+    let wear = ReprogramWear { rates: vec![0.1, 0.6], wear: vec![1.9, 1.2] };
+    Some(ReadLimits { full, low, restarts: seed % 8 < 4, wear })
+}
+
 #[test]
 fn random_commands_end_as_the_model_says() {
     for cell in [Cell::Slc, Cell::Mlc, Cell::Tlc, Cell::Qlc] {
         for order in [ProgramOrder::Consecutive, ProgramOrder::Shadow] {
-            let (mut legal, mut lost, mut full) = (0, 0, 0);
+            let (mut legal, mut lost, mut full, mut disturbed, mut low) = (0, 0, 0, 0, 0);
             for seed in 0..20 {
                 let mut random = Chance::new(seed, "nand model");
-                let (mut nand, mut model) = arrays(cell, order);
+                let (mut nand, mut model) = arrays(cell, order, limits(seed));
                 for _ in 0..1000 {
                     legal += u32::from(step(&mut random, &mut nand, &mut model));
                     (0..BLOCKS).for_each(|block| assert_same(&nand, &model, block));
+                    low += u32::from(nand.blocks().iter().any(nand::Block::is_low_density));
                 }
                 lost += nand.lost().len();
+                disturbed += u32::from(nand.disturbed().is_some());
                 full += nand.blocks().iter().filter(|state| u32::from(state.next_page) == PAGES).count();
             }
             // The sequences reach what they are for.
@@ -261,6 +375,8 @@ fn random_commands_end_as_the_model_says() {
                 (4000..16_000).contains(&legal) && lost > 20 && full > 5,
                 "{cell:?} {order:?}: {legal} {lost} {full}"
             );
+            let reaches_low = (low > 1000) == (cell != Cell::Slc);
+            assert!((5..20).contains(&disturbed) && reaches_low, "{cell:?} {order:?}: {disturbed} {low}");
         }
     }
 }
