@@ -10,6 +10,7 @@ mod greedy;
 mod random;
 mod ranks;
 mod rga;
+mod stable_greedy;
 
 use base::{Choice, Domain, Seam, Selection, Unit};
 use engine::Chance;
@@ -19,6 +20,7 @@ pub use fifo::Fifo;
 pub use greedy::Greedy;
 pub use random::Random;
 pub use rga::Rga;
+pub use stable_greedy::StableGreedy;
 
 /// What a policy sees when it chooses.
 #[derive(Clone, Copy)]
@@ -164,7 +166,7 @@ pub(crate) fn chance_by_domain(seed: u64, domains: u32) -> Vec<Chance> {
     (0..domains).map(|domain| Chance::new(seed, &format!("victim {domain}"))).collect()
 }
 
-victims!(Greedy, Rga, CostBenefit, Fifo, Random);
+victims!(Greedy, Rga, CostBenefit, Fifo, Random, StableGreedy);
 
 /// The seam, for the configuration reader.
 pub static SEAM: Seam =
@@ -217,6 +219,18 @@ mod tests {
         // greedy: the fewest valid pages; among equals the one that has been so for longest.
         assert_eq!(chosen("greedy", &[(1, 5, 50), (3, 2, 60), (2, 3, 70)], 80), 3);
         assert_eq!(chosen("greedy", &[(2, 3, 50), (1, 3, 60)], 80), 2);
+        // stable-greedy: of the units that have not changed for 2 pages (of 32), the fewest valid ones.
+        let stable =
+            |losses: &[(u32, u16, u64)], now| chosen_with("stable-greedy", &[("settle", 0.0625.into())], losses, now);
+        assert_eq!(stable(&[(1, 5, 50), (2, 3, 70), (3, 2, 79)], 80), 2, "unit 3 is young");
+        assert_eq!(stable(&[(1, 5, 50), (2, 3, 70), (3, 2, 78)], 80), 3, "unit 3 has settled");
+        assert_eq!(
+            stable(&[(1, 5, 50), (2, 3, 60), (3, 3, 70)], 80),
+            2,
+            "among equals, the one that has been so for longest"
+        );
+        assert_eq!(stable(&[(1, 5, 79), (3, 2, 80)], 80), 3, "nothing settled has an invalid page");
+        assert_eq!(stable(&[(1, 5, 50), (3, 0, 80)], 80), 3, "nothing more of it can become invalid");
         // fifo: the first closed, whatever it holds.
         assert_eq!(chosen("fifo", &[(3, 0, 50)], 80), 0);
         // cost-benefit: age × (1 - u) / 2u. Unit 0: (1000 - 60) × 2/12; unit 3: (1000 - 990) × 6/4.
