@@ -62,6 +62,10 @@ fn aged(seed: u64) -> Config {
     if !is_savable(&config) {
         choose(&mut config.ftl, "mapping", "page", &[]);
     }
+    if seed % 4 < 2 {
+        // Far from what reads come to, so that the shares tell.
+        config.device.wear.read_limit = Some([1 << 20, 1 << 24]);
+    }
     let page = page_size(&config);
     let volume = config.device.user_capacity / page * page;
     config.run.precondition = match seed % 3 {
@@ -369,6 +373,8 @@ fn content_that_lies_is_refused_or_harmless() {
             let run = std::panic::AssertUnwindSafe(|| loaded(&from_state(&config, &file.0)));
             match std::panic::catch_unwind(run) {
                 Ok(Err(RunError::Input(_))) => refused += 1,
+                // Blocks may have been read past the limit, by another configuration.
+                Ok(Err(RunError::Failed(text))) if text.starts_with("uncorrectable error: ") => {}
                 Ok(Err(error)) => panic!("seed {seed}, lie {number}: {error:?}"),
                 // Read counts and the order of filling may be anything.
                 Ok(Ok(_)) => {}
