@@ -255,7 +255,6 @@ impl Nand {
     }
 
     /// A page was programmed.
-    #[inline]
     pub(crate) fn note_program(&mut self, block: u32, page: u32) {
         let index = self.index(block, page);
         if let Some(disturb) = &mut self.disturb {
@@ -275,8 +274,9 @@ impl Nand {
         }
     }
 
-    /// Below so many reads of a block, reads are not looked at.
+    /// What is not looked at: reads of blocks that were read less than this, and programs where nothing is kept.
     fn watch(&mut self) {
+        self.plain_pages = if self.disturb.is_some() { 0 } else { self.shape.pages_per_block };
         self.unwatched =
             [false, true].map(|is_low| self.disturb.as_ref().map_or(u32::MAX, |disturb| disturb.unwatched(is_low)));
     }

@@ -58,6 +58,9 @@ pub struct Nand {
     /// Below so many reads of a block, a read of a page at full and at low density is not looked at. Where limits are not
     /// kept, as many as there can be.
     unwatched: [u32; 2],
+    /// Pages of a block that are programmed without more ado: all of them, and none where limits of reads are kept, for each page
+    /// then remembers the reads before it.
+    plain_pages: u32,
     /// Reprogrammed pages and guard pages; looked at for low-density blocks only.
     reprogrammed: Bits,
     /// The lower pages of their wordlines, likewise.
@@ -85,6 +88,7 @@ impl Nand {
             blocks: vec![Block::default(); blocks],
             layout: PageLayout::new(shape.cell, shape.program_order, shape.pages_per_block),
             unwatched: [u32::MAX; 2],
+            plain_pages: shape.pages_per_block,
             reprogrammed: Bits::default(),
             lower: Bits::default(),
             lost: BTreeSet::new(),
@@ -121,6 +125,7 @@ impl Nand {
 
     /// The same, of a block that is not an ordinary one, or was read much, or of a page that is not programmed. The lower pages
     /// of low-density blocks come first: they are what is read most where there are any.
+    #[cold]
     #[inline(never)]
     fn read_with_care(&mut self, block: u32, page: u32) -> Result<(), Violation> {
         let index = self.index(block, page);
@@ -144,15 +149,13 @@ impl Nand {
     /// that uses LSB pages only, or the block is bad or torn.
     #[inline]
     pub fn program(&mut self, block: u32, page: u32) -> Result<(), Violation> {
-        let pages = self.shape.pages_per_block;
         let Some(state) = self.blocks.get_mut(block as usize) else {
             return Err(Violation::NoSuchPage { block, page });
         };
-        if page != u32::from(state.next_page) || page >= pages || !state.is_ordinary() {
+        if page != u32::from(state.next_page) || page >= self.plain_pages || !state.is_ordinary() {
             return self.program_with_care(block, page);
         }
         state.next_page += 1;
-        self.note_program(block, page);
         Ok(())
     }
 
@@ -344,7 +347,8 @@ impl Nand {
         }
     }
 
-    /// The slow half of [`Nand::program`]: refuses, or programs a page of a block that is not ordinary.
+    /// The slow half of [`Nand::program`]: refuses, or programs a page of a block that is not ordinary, or where limits of reads are
+    /// kept.
     #[cold]
     fn program_with_care(&mut self, block: u32, page: u32) -> Result<(), Violation> {
         let pages = self.shape.pages_per_block;
