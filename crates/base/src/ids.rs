@@ -81,6 +81,12 @@ number_of! {
     Slot
 }
 
+impl Default for Slot {
+    fn default() -> Slot {
+        Slot::FIRST
+    }
+}
+
 impl Slot {
     /// The first one.
     pub const FIRST: Slot = Slot(0);

@@ -3,7 +3,7 @@
 use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn};
 use config::Config;
 use config::model::{Checks, Payload};
-use ftl::{Array, Erasure, Ftl, Group, Holds, How, MapPlace, OutOfMemory, Placed, Policies, Source, Told};
+use ftl::{Array, Erasure, Ftl, Group, Holds, How, MapPlace, OutOfMemory, Placed, Policies, Source, Told, Way};
 use metrics::{Locality, Recorder};
 
 use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
@@ -25,6 +25,8 @@ pub(crate) struct Device {
     pub(crate) map_in_flash: bool,
     /// Whether pages lie on other planes than the owners of their map entries.
     pub(crate) has_owners: bool,
+    /// Whether the FTL wants to hear of every page that is read, and has a say in it.
+    pub(crate) hears_of_reads: bool,
     /// Samples of the workload's locality, where the FTL keeps regions.
     pub(crate) locality: Option<Locality>,
     full_checks: bool,
@@ -109,6 +111,7 @@ impl Device {
         Ok(Device {
             map_in_flash: ftl.demands().map != MapPlace::Dram,
             has_owners: ftl.demands().map == MapPlace::WithOwners,
+            hears_of_reads: ftl.demands().reads,
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
             flash,
@@ -135,12 +138,13 @@ impl Device {
     pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, share: Share) {
         if share.old > 0 {
             self.use_entry(lpn);
-            self.ftl.read(lpn);
+            self.note_host_read(lpn);
         }
         if share.old > 0
             && let Some(old) = self.ftl.lookup(lpn)
         {
             self.flash.read(old);
+            self.tell_read(old);
             self.recorder.counters.count(Cause::Rmw, OpKind::Read, 1);
             self.note_bystanders(Cause::Rmw, OpKind::Read, share.old);
         }
@@ -196,7 +200,7 @@ impl Device {
     #[inline]
     pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32, parts: u8) {
         self.use_entry(lpn);
-        self.ftl.read(lpn);
+        self.note_host_read(lpn);
         match self.ftl.lookup(lpn) {
             None => self.recorder.counters.unmapped_reads += 1,
             Some(ppn) => {
@@ -204,7 +208,35 @@ impl Device {
                 self.check_read(lpn, floor, content);
                 self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
                 self.note_bystanders(Cause::Host, OpKind::Read, parts);
+                self.tell_read(ppn);
             }
+        }
+    }
+
+    /// A page of the array was read: what that calls for is done at once.
+    #[inline]
+    fn tell_read(&mut self, ppn: Ppn) {
+        if self.hears_of_reads {
+            self.note_read(ppn);
+            while let Some(domain) = self.ftl.take_woken() {
+                self.collect_now(domain);
+            }
+        }
+    }
+
+    /// The host reads a page, or a part of one that it writes.
+    #[inline]
+    pub(crate) fn note_host_read(&mut self, lpn: Lpn) {
+        if self.map_in_flash || self.hears_of_reads {
+            self.ftl.tell(Told::HostRead(lpn));
+        }
+    }
+
+    /// A page of the array is read.
+    #[inline]
+    pub(crate) fn note_read(&mut self, ppn: Ppn) {
+        if self.hears_of_reads {
+            self.ftl.tell(Told::ArrayRead(ppn));
         }
     }
 
@@ -480,6 +512,9 @@ impl<'a> AtOnce<'a> {
     #[inline(always)]
     fn program(&mut self, cause: Cause, placed: Placed, data: Content) -> bool {
         self.counters.count(cause, OpKind::Program, 1);
+        if placed.way == Way::Again {
+            self.counters.reprograms += 1;
+        }
         program(self.flash, placed, content_of(placed, data)) == Programmed::Done
     }
 
@@ -556,15 +591,23 @@ fn content_of(placed: Placed, data: Content) -> Content {
 /// Programs a page that was placed, after it was said if its block uses LSB pages only.
 #[inline(always)] // Twice per page of a collection: a call would pass its arguments through memory.
 fn program(flash: &mut Flash, placed: Placed, content: Content) -> Programmed {
-    if placed.begins_lsb_only {
-        flash.use_lsb_only(placed.at);
+    if placed.way == Way::Plain { flash.program(placed.at, content) } else { program_specially(flash, placed, content) }
+}
+
+#[inline(never)]
+fn program_specially(flash: &mut Flash, placed: Placed, content: Content) -> Programmed {
+    match placed.way {
+        Way::Plain => {}
+        Way::BeginsLsbOnly => flash.use_lsb_only(placed.at),
+        Way::Guard => return flash.program_guard(placed.at),
+        Way::Again => return flash.reprogram(placed.at),
     }
     flash.program(placed.at, content)
 }
 
 /// Copies a page to where it was placed, inside its plane.
 pub(crate) fn copy_back(flash: &mut Flash, from: Ppn, to: Placed) -> Programmed {
-    assert!(!to.begins_lsb_only, "blocks of LSB pages take backups and host pages");
+    assert!(to.way == Way::Plain, "blocks of LSB pages take backups and host pages");
     flash.copyback(from, to.at, to.tag)
 }
 
@@ -610,10 +653,12 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         separation: config.ftl.get("separation"),
         paired_page: config.ftl.get("paired_page"),
         migration: config.ftl.get("migration"),
+        read_disturb: config.ftl.get("read_disturb"),
         wear_leveling: config.ftl.get("wear_leveling"),
         cell: config.device.cell,
         program_order: config.device.program_order,
         wear: wear::of(config),
+        reads: config.device.wear.read_limits(),
         block_write: block_write(config),
     }
 }

@@ -169,6 +169,8 @@ pub(crate) enum Found {
     Unprogrammed,
     /// Something was, and cannot be read.
     Lost,
+    /// Guard levels of its wordline.
+    Guard,
     /// A page that can be read.
     Programmed {
         /// Its spare area.
@@ -426,7 +428,6 @@ impl Flash {
 }
 
 // Read disturb.
-#[allow(dead_code, reason = "the mechanisms against read disturb call these")]
 impl Flash {
     /// Reprograms an MSB page in place. Its content is lost however that ends; if it fails, the other pages of its wordline keep
     /// theirs, and it may be reprogrammed again.
@@ -462,12 +463,6 @@ impl Flash {
     /// Page reads of a block since its last erase, by its number in the device.
     pub(crate) fn reads_of(&self, block: u32) -> u32 {
         self.nand.blocks()[block as usize].reads
-    }
-
-    /// How many reads of its block a page takes before it cannot be read any more; nothing where limits are not kept.
-    pub(crate) fn reads_left(&self, ppn: Ppn) -> Option<u32> {
-        let (block, page) = self.address(ppn);
-        self.nand.reads_left(block, page)
     }
 }
 
@@ -533,7 +528,7 @@ impl Flash {
             } else if !self.nand.is_programmed(block, page) {
                 Found::Unprogrammed
             } else if !self.nand.holds_data(block, page) {
-                Found::Lost
+                if self.nand.has_guard_levels(block, page) { Found::Guard } else { Found::Lost }
             } else {
                 Found::Programmed { spare: self.nand.spare(block, page) }
             }
@@ -827,7 +822,7 @@ mod tests {
         flash.arm(Fault::PowerCut { at: 1, during: false });
         flash.reprogram(msb).expect_done();
         assert!(flash.nand.blocks()[0].is_low_density() && !flash.is_off());
-        assert_eq!((flash.operations(), flash.reads_of(0), flash.reads_left(lsb)), (1, 2, None));
+        assert_eq!((flash.operations(), flash.reads_of(0)), (1, 2));
     }
 
     #[test]

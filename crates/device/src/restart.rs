@@ -48,10 +48,13 @@ impl Device {
         let pages = self.flash.scan(unit).map(|found| match found {
             Found::Unprogrammed | Found::Torn => PageFound::Empty,
             Found::Lost => PageFound::Lost,
+            Found::Guard => PageFound::Guard,
             Found::Programmed { spare } => PageFound::Holds(spare),
         });
         let pages = pages.collect();
+        let lanes = 0..self.ftl.geometry().unit_width;
+        let reads = lanes.map(|lane| self.flash.reads_of(self.ftl.geometry().block_of(unit, lane))).max().unwrap_or(0);
         let block = &self.flash.nand().blocks()[block as usize];
-        Scanned { torn: self.flash.is_torn(unit), lsb_only: block.is_lsb_only(), erases: block.erases, pages }
+        Scanned { torn: self.flash.is_torn(unit), lsb_only: block.is_lsb_only(), erases: block.erases, reads, pages }
     }
 }

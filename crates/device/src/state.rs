@@ -9,7 +9,7 @@ use std::path::Path;
 use base::{Geometry, Lpn, PageLayout, Slot, Unit};
 use config::Config;
 use files::{Input, Interrupt, Output};
-use ftl::{Kept, Saved};
+use ftl::{Keeping, Kept, Saved};
 use nand::{Block, Cycles};
 use serde::{Deserialize, Serialize};
 
@@ -65,6 +65,7 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         choice("separation"),
         paired_page(config),
         migration(config),
+        choice("read_disturb"),
         ("run.payload".into(), format!("{:?}", config.run.payload).to_lowercase()),
     ]
 }
@@ -129,11 +130,8 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
         .iter()
         .flat_map(|open| open.map_or([Unit::to_word(None), 0], |(unit, slot)| [unit.number(), slot.number()]))
         .collect();
-    let kept: Vec<u32> = saved
-        .kept
-        .iter()
-        .flat_map(|kept| [kept.unit.number(), u32::from(kept.is_aside), kept.filled.number()])
-        .collect();
+    let kept: Vec<u32> =
+        saved.kept.iter().flat_map(|kept| [kept.unit.number(), kept.how.word(), kept.filled.number()]).collect();
     let nand = device.flash.nand();
     let blocks: Vec<u32> = nand
         .blocks()
@@ -340,8 +338,8 @@ fn pairs(words: &[u32]) -> Vec<(u32, u32)> {
 /// The units that mechanisms keep; nothing if the words mean nothing.
 fn kept(words: &[u32]) -> Option<Vec<Kept>> {
     let kept = |words: &[u32]| match *words {
-        [unit, is_aside @ (0 | 1), filled] => {
-            Some(Kept { unit: Unit::from_word(unit)?, is_aside: is_aside == 1, filled: Slot::new(filled) })
+        [unit, how, filled] => {
+            Some(Kept { unit: Unit::from_word(unit)?, how: Keeping::from_word(how)?, filled: Slot::new(filled) })
         }
         _ => None,
     };

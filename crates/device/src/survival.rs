@@ -24,6 +24,9 @@ const WRITES: f64 = 2.5;
 /// Host writes after the fault was survived, in user capacities.
 const AFTERWARDS: f64 = 1.0;
 
+/// Reads between two writes, where a block takes only so many.
+const READS: u32 = 12;
+
 /// A number of operations that no life reaches.
 const NEVER: u64 = u64::MAX;
 
@@ -266,7 +269,8 @@ impl Life<'_> {
     }
 
     /// Writes every page once if that was not done yet, then some at random, most of them to a few pages; with a
-    /// write buffer some writes carry FUA, and now and then comes a FLUSH.
+    /// write buffer some writes carry FUA, and now and then comes a FLUSH. Where blocks take only so many reads, pages are
+    /// read in between, a few of them most of the time.
     fn live(&mut self, capacities: f64) {
         let pages = self.device.ftl.user_pages();
         if !std::mem::replace(&mut self.is_filled, true) {
@@ -284,6 +288,17 @@ impl Life<'_> {
                 0 if self.buffer.is_some() => self.send(RequestKind::Flush, 0, false),
                 chance => self.send(RequestKind::Write, lpn, chance == 1),
             }
+            if self.config.device.wear.read_limit.is_some() {
+                self.read(pages);
+            }
+        }
+    }
+
+    fn read(&mut self, pages: u32) {
+        for _ in 0..READS {
+            let few = if self.random.below(3) == 0 { pages } else { pages.div_ceil(6) };
+            let lpn = pages - 1 - self.random.below_u32(few);
+            self.send(RequestKind::Read, lpn, false);
         }
     }
 
@@ -301,7 +316,7 @@ impl Life<'_> {
             for lpn in 0..self.promised.len() as u32 {
                 self.promised[lpn as usize] = self.device.newest_version(Lpn(lpn));
             }
-        } else if self.buffer.is_none() || fua {
+        } else if kind == RequestKind::Write && (self.buffer.is_none() || fua) {
             self.promised[lpn as usize] = self.device.newest_version(Lpn(lpn));
         }
     }

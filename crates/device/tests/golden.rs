@@ -87,6 +87,16 @@ fn lower_capacity(config: &mut Config) {
     config.run.precondition = Precondition::Random { volume: footprint };
 }
 
+/// A device that is read far more than written, whose blocks take few reads.
+fn read_often(config: &mut Config) {
+    lower_capacity(config);
+    config.device.wear.read_limit = Some([200, 1000]);
+    if let Source::Generator(generator) = &mut config.workload.source {
+        generator.read_fraction = 0.95;
+    }
+    config.workload.end = End { requests: Some(60_000), ..End::default() };
+}
+
 /// A user space of whole superpages.
 fn whole_superpages(config: &mut Config) {
     config.device.user_capacity -= config.device.user_capacity % page_size(config);
@@ -119,6 +129,9 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
                 // Twin blocks want an allocation that goes round the planes of a die.
                 choose(&mut config.ftl, "allocation", "F2", &[]);
                 choose(&mut config.ftl, "scheduler", "paq", &[]);
+            }
+            if seam.key == "read_disturb" && choice.name != "ignore" {
+                read_often(&mut config);
             }
             if choice.name == "superblock" {
                 whole_superpages(&mut config);

@@ -100,6 +100,8 @@ impl Mechanism {
             Mechanism::Choice("wear_leveling", _) => Some("wear.moves"),
             Mechanism::Choice("migration", _) => Some("flash.copybacks"),
             Mechanism::Choice("write_buffer", _) => Some("policy.write_buffer.evictions"),
+            Mechanism::Choice("read_disturb", "refresh") => Some("policy.read_disturb.refreshes"),
+            Mechanism::Choice("read_disturb", _) => Some("policy.read_disturb.read_hot_blocks"),
             // An SLC buffer has no backups: its merges are collections.
             Mechanism::Choice("paired_page", name) if ftl::paired::keeps_track(name) && name != "slc-buffer" => {
                 Some("flash.by_cause.backup.programs")
@@ -150,7 +152,9 @@ impl Pair {
     /// What a mechanism calls for is there, unless the other one says otherwise.
     fn config(&self) -> Config {
         // A life is short where a device is small, and there are many.
-        let mut config = if self.has_fault() { plain(2, 1, 1, 2, 20, 8) } else { plain(2, 1, 1, 2, 28, 16) };
+        let more = if self.chosen("read_disturb").is_some() { 28 } else { 0 };
+        let mut config =
+            if self.has_fault() { plain(2, 1, 1, 2, 20 + more, 8) } else { plain(2, 1, 1, 2, 28 + more, 16) };
         config.run.executor = self.executor;
         let has_stamps = self.both[0] != self.both[1] || self.has(Mechanism::Stamps) || self.has_fault();
         config.run.payload = if has_stamps { Payload::Stamp } else { Payload::None };
@@ -164,12 +168,19 @@ impl Pair {
             Some("rcpb") => config.device.wear.pe_cycles = 2500,
             _ => {}
         }
+        let is_read = self.chosen("read_disturb").is_some();
+        if is_read {
+            // As few as a refresh leaves room for.
+            config.device.wear.read_limit = Some([60, 400]);
+        }
         self.set_capacity(&mut config);
-        let mut generator = generator("zipf", 1536, 0.3, config.device.user_capacity);
+        let reads = if is_read { 0.9 } else { 0.3 };
+        let mut generator = generator("zipf", 1536, reads, config.device.user_capacity);
         (generator.interval, generator.poisson) = (Duration::from_us(400), true);
         (generator.idle_every, generator.idle_for) = (40, Duration::from_us(200_000));
         config.workload.source = Source::Generator(generator);
-        config.workload.end = End { requests: Some(600), ..End::default() };
+        let requests = if is_read && !self.has_fault() { 2500 } else { 600 };
+        config.workload.end = End { requests: Some(requests), ..End::default() };
         config.host = Host { replay: Replay::Open, queue_depth: 16, time_scale: 1.0 };
         config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
         config
@@ -177,11 +188,17 @@ impl Pair {
 
     /// Two bits to a cell. Without a protection a fault in one of two paired pages may destroy the other one.
     fn set_cells(&self, config: &mut Config) {
-        let is_unprotected = self.has_fault() && self.chosen("paired_page").is_none();
+        let is_unprotected = self.has_fault() && self.protection().is_none();
         let times = if is_unprotected { &[500][..] } else { &[500, 900] };
         config.device.cell = if is_unprotected { Cell::Slc } else { Cell::Mlc };
         config.device.timing.read = times.iter().map(|us| Duration::from_us(us / 10)).collect();
         config.device.timing.program = times.iter().map(|&us| Duration::from_us(us)).collect();
+    }
+
+    /// The protection of paired pages. Low density takes cells of two bits, and a fault would destroy one of two pages.
+    fn protection(&self) -> Option<&'static str> {
+        let has_levels = matches!(self.chosen("read_disturb"), Some("hot-low-density" | "ipr"));
+        self.chosen("paired_page").or((self.has_fault() && has_levels).then_some("lsb-backup"))
     }
 
     fn set_choices(&self, config: &mut Config) {
@@ -192,6 +209,9 @@ impl Pair {
         choose(ftl, "scheduler", "paq", &[]);
         if self.mapping == "fast" {
             choose(ftl, "victim", "fifo", &[]);
+        }
+        if let Some(protection) = self.protection() {
+            choose(ftl, "paired_page", protection, &[]);
         }
         for mechanism in self.both {
             if let Mechanism::Choice(seam, name) = mechanism {
@@ -269,8 +289,10 @@ impl Pair {
         if self.has(Mechanism::SavedState) {
             return restart_from_state(config, self.has(Mechanism::PowerCut));
         }
+        // Lives with reads have more operations.
+        let stride = if self.chosen("read_disturb").is_some() { 997 } else { 131 };
         let tallies =
-            troubles.iter().map(|&trouble| survival::try_everywhere(config, trouble, 1, 131, &Interrupt::default()));
+            troubles.iter().map(|&trouble| survival::try_everywhere(config, trouble, 1, stride, &Interrupt::default()));
         let tallies = tallies.collect::<Result<Vec<_>, RunError>>()?;
         assert!(tallies.iter().all(|tally| tally.runs > 5), "{tallies:?}");
         let loss = tallies.iter().find_map(|tally| tally.first.clone());
@@ -297,8 +319,20 @@ fn params(choice: &str) -> &'static [(&'static str, ParamValue)] {
     match choice {
         "dac" => &[("regions", ParamValue::Integer(3))],
         "slc-buffer" => &[("blocks", ParamValue::Integer(2))],
-        "gcmix" | "gcmix-adaptive" => &[("high", ParamValue::Integer(12))],
+        "gcmix" | "gcmix-adaptive" => &[("high", ParamValue::Integer(24))],
         "static" => &[("threshold", ParamValue::Integer(1))],
+        "refresh" => &[("margin", ParamValue::Integer(12))],
+        "redftl" | "read-leveling" => &[
+            ("margin", ParamValue::Integer(12)),
+            ("hot_pages", ParamValue::Integer(2)),
+            ("shadow", ParamValue::Number(0.2)),
+        ],
+        "hot-low-density" => &[("margin", ParamValue::Integer(12)), ("low_density", ParamValue::Number(0.2))],
+        "ipr" => &[
+            ("margin", ParamValue::Integer(12)),
+            ("low_density", ParamValue::Number(0.2)),
+            ("pool", ParamValue::Number(0.4)),
+        ],
         "fifo" | "lru" => &[("size", ParamValue::Size(8192))],
         _ => &[],
     }

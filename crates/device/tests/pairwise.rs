@@ -30,8 +30,8 @@ const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/pairwise.txt");
 const DEADLINE: f64 = 60.0;
 
 /// Draws for a pair before it counts as refused, and changes of what was refused in each of them.
-const WALKS: u32 = 16;
-const STEPS: u32 = 16;
+const WALKS: u32 = 24;
+const STEPS: u32 = 40;
 
 /// A key with a few values.
 struct Dimension {
@@ -235,6 +235,10 @@ impl Numbers {
 fn number(param: &Param, numbers: &Numbers, domains: u32, page: u64, r: &mut Chance) -> ParamValue {
     match param.kind {
         ParamKind::Integer { min, max, .. } => integer(param.name, min, numbers, r).clamp(min, max).into(),
+        ParamKind::Number { .. } if ["monitor", "shadow", "low_density", "pool"].contains(&param.name) => {
+            // Of a few blocks a small share is none.
+            (*pick(r, &[0.15, 0.3, 0.5])).into()
+        }
         ParamKind::Number { default, min, max } => (*pick(r, &[min, default, max.min(100.0)])).into(),
         ParamKind::Size { min, max, .. } => {
             let drawn = match param.name {
@@ -325,6 +329,13 @@ fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chance) -
         device["wear"] = json!({
             "copyback_bands": [1_000_000], "copyback_best": any, "copyback_median": any, "copyback_worst": any,
         });
+        keys["device"] = device.clone();
+    }
+    if keys["ftl"]["read_disturb"].get("ignore").is_none() {
+        // Hardly more reads than a refresh takes itself, and room for blocks of every state.
+        let full = 2 * numbers.pages + 40 + r.below_u32(60);
+        device["wear"]["read_limit"] = json!([full, 3 * full]);
+        device["blocks_per_plane"] = json!(numbers.blocks + 12);
         keys["device"] = device.clone();
     }
     // The limit does not depend on the write buffer, which has to fit the user space.

@@ -32,6 +32,7 @@ fn with(seam: &str, name: &str) -> Config {
         "superblock" => config.device.user_capacity -= config.device.user_capacity % page_size(&config),
         "fast" => choose(&mut config.ftl, "victim", "fifo", &[]),
         "gcmix-adaptive" => choose(&mut config.ftl, "separation", "dac", &[]),
+        _ if seam == "read_disturb" => config.device.wear.read_limit = Some([1000, 10_000]),
         _ => {}
     }
     if let Source::Generator(generator) = &mut config.workload.source {

@@ -6,7 +6,7 @@ use base::{Cause, Domain, Lpn, Slot};
 
 use crate::group::Group;
 use crate::kernel::{Job, Stream, Why};
-use crate::mechanism::{End, Mechanisms, Pending, Room, Under};
+use crate::mechanism::{Disturbed, End, Mechanisms, Pending, Room, Under};
 use crate::ops::{How, Op, Step};
 use crate::page::Page;
 
@@ -19,6 +19,8 @@ enum Line {
     Pending,
     /// A collection that waited for other domains goes on.
     TakeUp,
+    /// A unit whose pages were read too often is refreshed.
+    Refresh,
     /// What comes before the next page of the victim.
     BeforeCopies,
     /// The end of a collection whose victim is empty.
@@ -32,10 +34,11 @@ enum Line {
 }
 
 /// What a domain does next: the first line that has an operation gives it.
-const AGENDA: [(Line, &str); 8] = [
+const AGENDA: [(Line, &str); 9] = [
     (Line::Erase, "It gives room at once, and nothing is lost by it."),
     (Line::Pending, "A read or a write waits for it, and a collection may last long."),
     (Line::TakeUp, "Its pages are moved already: only its erase is left."),
+    (Line::Refresh, "Its pages can be read but a few times more; a collection in progress ends first."),
     (Line::BeforeCopies, "What an earlier collection left behind would pile up."),
     (Line::End, "An empty victim is room that is not used yet."),
     (Line::Move, "The host waits for the room."),
@@ -93,6 +96,7 @@ impl<M: Mechanisms> Page<M> {
                 self.mechanisms.take_up(&mut self.kernel, domain);
                 Said::Nothing
             }
+            Line::Refresh => self.refresh(domain, group),
             Line::BeforeCopies if self.kernel.job(domain).is_some() => {
                 match self.mechanisms.before_copies(&mut self.kernel, domain, group) {
                     Some(op) => Said::Step(self.guarded(domain, op, group)),
@@ -117,6 +121,53 @@ impl<M: Mechanisms> Page<M> {
             End::Act(op) => Said::Step(self.guarded(domain, op, group)),
             End::Park | End::Hold => Said::Nothing,
             End::Erase => Said::Step(Step::new(Op::Erase(unit), self.erasure(domain, unit).cause)),
+        }
+    }
+
+    /// What reads of the array call for.
+    fn refresh(&mut self, domain: Domain, group: &mut Group) -> Said {
+        match self.mechanisms.disturbed(&mut self.kernel, domain, group) {
+            Disturbed::Nothing => Said::Nothing,
+            Disturbed::Changed => Said::FromTheTop,
+            Disturbed::Close(stream) => {
+                self.seal(domain, stream);
+                if self.waiting[domain.index()] == Some(stream) {
+                    // The host page that waits was to go there: room is made for it anew.
+                    self.waiting[domain.index()] = None;
+                }
+                Said::FromTheTop
+            }
+            Disturbed::Room => {
+                self.collect_for_room(domain, Stream::FIRST);
+                self.attribute(domain, true);
+                Said::FromTheTop
+            }
+            Disturbed::Move => match self.kernel.job(domain).copied() {
+                Some(job) => Said::Step(self.next_move(domain, job, group)),
+                None => Said::Nothing,
+            },
+            Disturbed::Act(op) => {
+                let stream = group.stream;
+                if op == Op::Pad {
+                    let pages = *group;
+                    group.clear();
+                    if let Some(first) = self.before_row(domain, stream, group) {
+                        return Said::Step(first);
+                    }
+                    *group = pages;
+                }
+                Said::Step(Step::new(op, Cause::Refresh))
+            }
+        }
+    }
+
+    /// Whose operations are those of a collection that began for want of room.
+    fn attribute(&mut self, domain: Domain, asked: bool) {
+        if let Some(cause) = self.mechanisms.cause_of_room(&self.kernel, domain, asked)
+            && let Some(job) = self.kernel.job_mut(domain)
+            && job.cause == Cause::Gc
+        {
+            job.cause = cause;
         }
     }
 
@@ -256,6 +307,9 @@ impl<M: Mechanisms> Page<M> {
             return self.mechanisms.room(&mut self.kernel, domain, stream, Room::Early);
         }
         self.collect_for_room(domain, stream);
+        if !M::IS_PLAIN {
+            self.attribute(domain, false);
+        }
         true
     }
 

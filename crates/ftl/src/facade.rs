@@ -8,7 +8,7 @@ use crate::allocation::Allocation;
 use crate::fast::{self, Fast};
 use crate::group::Group;
 use crate::kernel::{Saved, Why};
-use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl, paired};
+use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl, disturb, paired};
 use crate::ops::{Array, Coming, Demands, Done, Finished, MapPlace, Phase, Placed, Put, Step, Told};
 use crate::page::Page;
 use crate::recovery::Recovery;
@@ -67,7 +67,7 @@ pub fn map_pages(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) 
 /// Bytes of what mechanisms have of their own in a [`Saved`], at most.
 pub fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
     let of_map = if policies.has_map() { dftl::bytes_of_state(geometry, user_pages, policies) } else { 0 };
-    of_map + paired::bytes_of_state(geometry, policies)
+    of_map + paired::bytes_of_state(geometry, policies) + disturb::bytes_of_state(geometry, policies)
 }
 
 /// What the parts of an FTL take; `keeps_spares`: where pages have spare areas.
@@ -259,7 +259,9 @@ impl Ftl {
 
     /// What the executor has to know before it begins.
     pub fn demands(&self) -> Demands {
-        let Mapping::Page(ftl) = &self.mapping else { return Demands { map: MapPlace::Dram, fill: false } };
+        let Mapping::Page(ftl) = &self.mapping else {
+            return Demands { map: MapPlace::Dram, fill: false, reads: false };
+        };
         let map = if ftl.mechanisms.has_owners() {
             MapPlace::WithOwners
         } else if ftl.mechanisms.owner_of(Lpn(0)).is_some() {
@@ -267,7 +269,7 @@ impl Ftl {
         } else {
             MapPlace::Dram
         };
-        Demands { map, fill: ftl.mechanisms.hears_of_buffer() }
+        Demands { map, fill: ftl.mechanisms.hears_of_buffer(), reads: ftl.mechanisms.hears_of_reads() }
     }
 
     /// Where a logical page is, if it was ever written (and not trimmed since).
@@ -308,6 +310,16 @@ impl Ftl {
     #[inline]
     pub fn why(&self, domain: Domain) -> Option<Why> {
         delegate!(&self.mapping, ftl => ftl.why(domain))
+    }
+
+    /// Whether a page of the array may be read for the host now; if not, it has to move first, and its domain has something to
+    /// do.
+    #[inline]
+    pub fn may_read(&self, at: Ppn) -> bool {
+        match &self.mapping {
+            Mapping::Page(ftl) => ftl.mechanisms.may_read(&ftl.kernel, at),
+            Mapping::Plain(_) | Mapping::Fast(_) => true,
+        }
     }
 
     /// Whether the map entry of a page can be read: it is in DRAM, or there is none.
@@ -380,14 +392,6 @@ impl Ftl {
         match &mut self.mapping {
             Mapping::Page(ftl) => ftl.prepare_read(lpn),
             Mapping::Plain(_) | Mapping::Fast(_) => true,
-        }
-    }
-
-    /// The host reads a page.
-    #[inline]
-    pub fn read(&mut self, lpn: Lpn) {
-        if let Mapping::Page(ftl) = &mut self.mapping {
-            ftl.mechanisms.read(lpn);
         }
     }
 
@@ -485,7 +489,7 @@ impl Ftl {
         }
     }
 
-    /// Tells mechanisms the time, or how full the write buffer is from now on; a sample of the workload's locality, when one
+    /// Tells mechanisms the time, how full the write buffer is from now on, or what is read; a sample of the workload's locality, when one
     /// is taken.
     #[inline]
     pub fn tell(&mut self, told: Told) -> Option<f64> {
@@ -493,6 +497,14 @@ impl Ftl {
             (Mapping::Page(ftl), Told::Time(now)) => ftl.tell_time(now),
             (Mapping::Page(ftl), Told::Fill(now, fill)) => {
                 ftl.mechanisms.tell_fill(&mut ftl.kernel, now, fill);
+                None
+            }
+            (Mapping::Page(ftl), Told::HostRead(lpn)) => {
+                ftl.mechanisms.read(lpn);
+                None
+            }
+            (Mapping::Page(ftl), Told::ArrayRead(at)) => {
+                ftl.page_read(at);
                 None
             }
             (Mapping::Plain(_) | Mapping::Fast(_), _) => None,

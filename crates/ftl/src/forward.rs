@@ -89,7 +89,7 @@ impl<M: Mechanisms> Page<M> {
 
     fn give_back(&mut self, domain: Domain, job: &crate::kernel::Job) {
         self.kernel.give_back(domain, job);
-        self.mechanisms.filled(&self.kernel, domain, job.unit);
+        self.mechanisms.filled(&mut self.kernel, domain, job.unit);
     }
 
     /// Whether an empty unit waits for its erase.

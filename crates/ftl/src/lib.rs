@@ -32,10 +32,11 @@ pub mod victim;
 pub use crate::facade::{ANYWHERE, Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};
 pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_LANES};
-pub use crate::kernel::{IDENTITY, Kept, Saved, Why};
-pub use crate::mechanism::{dftl, forwarding as schedule, migration, paired};
+pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why};
+pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired};
 pub use crate::ops::{
     Array, Coming, Demands, Done, Erasure, Finished, Holds, How, MapPlace, Op, Phase, Placed, Put, Source, Step, Told,
+    Way,
 };
 pub use crate::policies::{Bytes, OutOfMemory, Policies};
 pub use crate::recovery::Recovery;
@@ -92,16 +93,6 @@ pub static RECLAIM_UNIT: Seam = Seam {
     ],
 };
 
-macro_rules! single {
-    ($name:ident, $key:literal, $doc:literal, $choice:literal, $choice_doc:literal) => {
-        #[doc = $doc]
-        pub static $name: Seam =
-            Seam { key: $key, doc: $doc, choices: &[Choice { name: $choice, doc: $choice_doc, params: &[] }] };
-    };
-}
-
-single!(READ_DISTURB, "read_disturb", "Management of read disturb.", "ignore", "Reads are counted; nothing is done.");
-
 /// The FTL's seams, in the order of the data flow. The scheduler's own seam is not among them.
 pub fn seams() -> Vec<&'static Seam> {
     vec![
@@ -115,7 +106,7 @@ pub fn seams() -> Vec<&'static Seam> {
         &migration::SEAM,
         &separation::SEAM,
         &paired::SEAM,
-        &READ_DISTURB,
+        &disturb::SEAM,
         &wear::SEAM,
     ]
 }

@@ -26,6 +26,8 @@ pub enum Op {
     Read,
     /// Place and program a dummy page.
     Pad,
+    /// Read the pages of the group, which share a wordline, then place and program its top page anew, in place.
+    Reprogram,
     /// Erase this unit, in which nothing is valid, then say so.
     Erase(Unit),
 }
@@ -58,6 +60,19 @@ pub enum Holds {
     Nothing,
 }
 
+/// How a page is programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// As the next page of its block.
+    Plain,
+    /// The same; it is the first page of a block of which only LSB pages are used.
+    BeginsLsbOnly,
+    /// As the next page of its block, with guard levels for its wordline.
+    Guard,
+    /// Once more, in place, with guard levels for its wordline; what it held is gone.
+    Again,
+}
+
 /// A page that was placed, to be programmed now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
@@ -68,8 +83,8 @@ pub struct Placed {
     /// Its spare area: whole for what the host wrote, dummies and the map; for copies and backups all but the identity
     /// ([`crate::IDENTITY`]), which goes on with the data. 0 where pages have none.
     pub tag: u128,
-    /// Whether it is the first page of a block of which only LSB pages are used.
-    pub begins_lsb_only: bool,
+    /// How.
+    pub way: Way,
 }
 
 /// Where the data of a page come from that is written anew.
@@ -105,6 +120,8 @@ pub struct Demands {
     pub map: MapPlace,
     /// Whether a mechanism wants to hear how full the write buffer is.
     pub fill: bool,
+    /// Whether a mechanism wants to hear of every page that is read, and has a say in it.
+    pub reads: bool,
 }
 
 /// What mechanisms are told of the rest of the device.
@@ -114,6 +131,11 @@ pub enum Told {
     Time(Instant),
     /// From then on so much of the write buffer is full, of 1.
     Fill(Instant, f64),
+    /// The host reads this page.
+    HostRead(Lpn),
+    /// The executor reads this page of the array, whatever for. What it calls for is a domain's that
+    /// [`Ftl::take_woken`](crate::Ftl::take_woken) names.
+    ArrayRead(Ppn),
 }
 
 /// Where map entries are.

@@ -8,8 +8,8 @@ use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Unit};
 use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Stream, Why};
-use crate::mechanism::{Mechanisms, Origin, Placing};
-use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Placed, Put, Step};
+use crate::mechanism::{Made, Mechanisms, Origin, Placing};
+use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Placed, Put, Step, Way};
 use crate::round_robin::RoundRobin;
 use crate::victim::UnitState;
 use crate::{Figures, OutOfMemory, Policies};
@@ -284,7 +284,7 @@ impl<M: Mechanisms> Page<M> {
     #[inline]
     pub(crate) fn note_placed(&mut self, domain: Domain, lpn: Lpn, place: Place, origin: Origin) {
         if let Some(unit) = place.filled {
-            self.mechanisms.filled(&self.kernel, domain, unit);
+            self.mechanisms.filled(&mut self.kernel, domain, unit);
         }
         self.mechanisms.placed(&mut self.kernel, &Placing { domain, lpn, at: place.at, origin });
     }
@@ -293,7 +293,7 @@ impl<M: Mechanisms> Page<M> {
     #[inline]
     pub(crate) fn announced(&self, at: Ppn, holds: Holds, tag: u128) -> Placed {
         let begins_lsb_only = !M::IS_PLAIN && self.mechanisms.guards_pages() && self.begins_lsb_only(at);
-        Placed { at, holds, tag, begins_lsb_only }
+        Placed { at, holds, tag, way: if begins_lsb_only { Way::BeginsLsbOnly } else { Way::Plain } }
     }
 
     fn begins_lsb_only(&self, at: Ppn) -> bool {
@@ -396,9 +396,11 @@ impl<M: Mechanisms> Page<M> {
     /// The place of a dummy page, which [`Group::pads`] or [`Op::Pad`] asked for.
     fn pad(&mut self, domain: Domain) -> Placed {
         let stream = self.stream_in_hand(domain);
+        let next = self.kernel.next_place(domain, stream);
+        let is_guard = self.mechanisms.is_guard(&self.kernel, next);
         let place = self.kernel.place_dummy(domain, stream);
         if let Some(unit) = place.filled {
-            self.mechanisms.filled(&self.kernel, domain, unit);
+            self.mechanisms.filled(&mut self.kernel, domain, unit);
             if self.waiting[domain.index()] == Some(stream) {
                 // The host page that waits was to go there: room is made for it anew.
                 self.waiting[domain.index()] = None;
@@ -407,19 +409,21 @@ impl<M: Mechanisms> Page<M> {
         self.mechanisms.padded(&self.kernel, domain, place.at);
         let tag = self.kernel.tag(Kind::Dummy, || 0, place.at);
         self.settle(domain);
-        self.announced(place.at, Holds::Nothing, tag)
+        let placed = self.announced(place.at, Holds::Nothing, tag);
+        if is_guard { Placed { way: Way::Guard, ..placed } } else { placed }
     }
 
     /// Places what is combined of the pages of a group, for [`Op::Combine`] under that cause.
     fn combine(&mut self, domain: Domain, cause: Cause, pages: &[Ppn]) -> Placed {
         let combined = self.mechanisms.combine(&mut self.kernel, domain, cause, pages);
         let at = combined.place.at;
-        let (holds, tag) = match combined.lpn {
-            Some(lpn) => {
+        let (holds, tag) = match combined.what {
+            Made::Map(lpn) => {
                 self.note_placed(domain, lpn, combined.place, Origin::Map);
                 (Holds::Map(lpn), self.kernel.map_spare(lpn, at))
             }
-            None => (Holds::Parity, self.backup_tag(pages)),
+            Made::Backup => (Holds::Parity, self.backup_tag(pages)),
+            Made::Guard => return Placed { at, holds: Holds::Nothing, tag: 0, way: Way::Again },
         };
         if holds == Holds::Parity {
             self.settle(domain);
@@ -591,7 +595,10 @@ impl<M: Mechanisms> Page<M> {
         in_work.extend(self.kernel.job(domain).map(|job| job.unit));
         in_work.extend(self.kernel.pairing(domain).map(|job| job.unit));
         in_work.extend(self.kernel.deferred(domain));
-        for (state, mut known) in [(UnitState::Aside, aside), (UnitState::Collecting, in_work)] {
+        let mut withheld = Vec::new();
+        self.mechanisms.withheld(&self.kernel, domain, &mut withheld);
+        let kept = [(UnitState::Aside, aside), (UnitState::Collecting, in_work), (UnitState::Withheld, withheld)];
+        for (state, mut known) in kept {
             known.sort_unstable();
             let found: Vec<Unit> = self.kernel.scan(domain).in_state(state).collect();
             if found != known {
@@ -610,6 +617,14 @@ impl<M: Mechanisms> Page<M> {
 
 // Without time.
 impl<M: Mechanisms> Page<M> {
+    /// A page of the array is read.
+    #[inline]
+    pub(crate) fn page_read(&mut self, at: Ppn) {
+        if !M::IS_PLAIN {
+            self.mechanisms.page_read(&mut self.kernel, at);
+        }
+    }
+
     /// Carries out whatever collections a domain needs, at once.
     pub(crate) fn collect(&mut self, domain: Domain, array: &mut impl Array) {
         if M::IS_PLAIN || !self.on_demand && self.kernel.geometry().unit_width == 1 {
@@ -668,12 +683,15 @@ impl<M: Mechanisms> Page<M> {
             debug_assert!(steps < 1_000_000, "room is made in so many steps");
             match op {
                 Op::Move(how) => self.move_group(domain, cause, how, &group, array),
-                Op::Combine => {
+                Op::Combine | Op::Reprogram => {
+                    group.pages().iter().for_each(|&page| self.page_read(page));
                     let placed = self.combine(domain, cause, group.pages());
                     if !array.combined(cause, &group, placed) {
                         self.repair(placed.at, None, array);
                     }
-                    self.finish(domain, Done::Committed);
+                    if op == Op::Combine {
+                        self.finish(domain, Done::Committed);
+                    }
                 }
                 Op::Pad => {
                     self.fill_up(domain, cause, array);
@@ -683,6 +701,7 @@ impl<M: Mechanisms> Page<M> {
                     }
                 }
                 Op::Read => {
+                    self.page_read(group.pages()[0]);
                     array.read(cause, group.pages()[0]);
                     self.finish(domain, Done::Read);
                 }
@@ -697,6 +716,7 @@ impl<M: Mechanisms> Page<M> {
     /// Moves the pages of a group, and fills up behind them.
     fn move_group(&mut self, domain: Domain, cause: Cause, how: How, group: &Group, array: &mut impl Array) {
         for &from in group.pages() {
+            self.page_read(from);
             let placed = self.copy(domain, from, how).expect("nothing changes in between");
             if !array.moved(cause, how, from, placed) {
                 self.repair(placed.at, Some(from), array);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Cell, Duration, ProgramOrder, Selection, Wear};
+use base::{Cell, Duration, ProgramOrder, ReadLimits, Selection, Wear};
 
 use crate::{dftl, fast};
 
@@ -51,6 +51,8 @@ pub struct Policies<'a> {
     pub paired_page: &'a Selection,
     /// Migration.
     pub migration: &'a Selection,
+    /// Management of read disturb.
+    pub read_disturb: &'a Selection,
     /// Wear leveling.
     pub wear_leveling: &'a Selection,
     /// Bits per cell.
@@ -59,6 +61,8 @@ pub struct Policies<'a> {
     pub program_order: ProgramOrder,
     /// What the FTL knows of the blocks' wear and quality; `None` where no page moves by copyback.
     pub wear: Option<Arc<Wear>>,
+    /// What the FTL knows of the reads that pages take; `None` where reads disturb nothing.
+    pub reads: Option<ReadLimits>,
     /// Time in which the host fills a block.
     pub block_write: Duration,
 }

@@ -65,6 +65,9 @@ impl<M: Mechanisms> Page<M> {
         page.mechanisms.keep_contents();
         let newest = page.newest_pages(scan);
         page.adopt_units(scan);
+        for (unit, found) in page.kernel.geometry().all_units().zip(scan) {
+            page.mechanisms.adopt_reads(&page.kernel, unit, found);
+        }
         for (lpn, found) in newest.iter().enumerate().filter_map(|(lpn, found)| found.map(|found| (lpn, found))) {
             page.kernel.adopt_page(Lpn(lpn as u32), found.at);
             page.mechanisms.adopt_page(Lpn(lpn as u32), found.region);
@@ -287,7 +290,7 @@ impl<M: Mechanisms> Page<M> {
     pub(crate) fn seal(&mut self, domain: Domain, stream: Stream) {
         let unit = self.kernel.close(domain, stream);
         self.mechanisms.sealed(&self.kernel, domain, unit);
-        self.mechanisms.filled(&self.kernel, domain, unit);
+        self.mechanisms.filled(&mut self.kernel, domain, unit);
     }
 }
 
@@ -295,7 +298,7 @@ impl<M: Mechanisms> Page<M> {
 fn newest_spare(scanned: &Scanned) -> Option<Spare> {
     scanned.pages.iter().rev().find_map(|slot| match slot {
         PageFound::Holds(bits) => Spare::unpack(*bits),
-        PageFound::Empty | PageFound::Lost => None,
+        PageFound::Empty | PageFound::Lost | PageFound::Guard => None,
     })
 }
 
@@ -305,7 +308,7 @@ fn newest_order(scanned: &Scanned) -> u64 {
         PageFound::Holds(bits) => {
             Spare::unpack(*bits).map(|spare| if spare.kind == Kind::Parity { 1 } else { spare.order })
         }
-        PageFound::Empty | PageFound::Lost => None,
+        PageFound::Empty | PageFound::Lost | PageFound::Guard => None,
     });
     orders.max().unwrap_or(0)
 }

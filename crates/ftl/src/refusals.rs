@@ -2,7 +2,7 @@
 
 use base::Geometry;
 
-use crate::mechanism::{dftl, migration, paired, separation};
+use crate::mechanism::{dftl, disturb, migration, paired, separation};
 use crate::{Policies, fast};
 
 /// A setting that is well-formed but that no device can have.
@@ -55,7 +55,8 @@ pub fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
     paired::check(setup)?;
     fast::check(setup)?;
     dftl::check(setup)?;
-    migration::check(setup)
+    migration::check(setup)?;
+    disturb::check(setup)
 }
 
 /// What a domain holds besides user data and free blocks, for the text about user spaces that are too large.
@@ -65,6 +66,6 @@ pub fn besides_in_words(geometry: &Geometry, policies: &Policies<'_>) -> String 
     } else if policies.has_map() {
         dftl::in_words(geometry, policies)
     } else {
-        migration::in_words(geometry, policies)
+        migration::in_words(geometry, policies) + &disturb::in_words(geometry, policies)
     }
 }

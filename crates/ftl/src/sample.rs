@@ -37,10 +37,12 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
         separation: selection("separation"),
         paired_page: selection("paired_page"),
         migration: selection("migration"),
+        read_disturb: selection("read_disturb"),
         wear_leveling: selection("wear_leveling"),
         cell,
         program_order: ProgramOrder::Consecutive,
         wear: None,
+        reads: None,
         block_write: Duration::ZERO,
     }
 }

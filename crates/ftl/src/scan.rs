@@ -13,6 +13,8 @@ pub enum PageFound {
     Lost,
     /// A page with this spare area.
     Holds(u128),
+    /// Guard levels of its wordline, which hold nothing.
+    Guard,
 }
 
 /// What is found in a unit.
@@ -24,6 +26,8 @@ pub struct Scanned {
     pub lsb_only: bool,
     /// How often it was erased.
     pub erases: u32,
+    /// How often the most read of its blocks was read since, as far as the controller has kept count.
+    pub reads: u32,
     /// What its slots hold, in order.
     pub pages: Vec<PageFound>,
 }

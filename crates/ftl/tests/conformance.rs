@@ -76,7 +76,7 @@ impl Bench {
         let ppn = placed.at;
         let place = self.ftl.geometry().place(ppn);
         let unit = self.ftl.geometry().unit_of(ppn);
-        if placed.begins_lsb_only {
+        if placed.way == ftl::Way::BeginsLsbOnly {
             self.lsb_only.insert(unit);
         }
         let next = &mut self.next_page[place.block as usize];
@@ -124,7 +124,7 @@ impl Bench {
             rounds += 1;
             assert!(rounds < 10_000, "a domain gets an entry in the end");
         }
-        self.ftl.read(Lpn(lpn));
+        self.ftl.tell(ftl::Told::HostRead(Lpn(lpn)));
         if let Some(ppn) = self.ftl.lookup(Lpn(lpn)) {
             self.note_read(ppn);
         }
@@ -213,6 +213,7 @@ impl Bench {
             }
             Op::Combine => self.combine(domain, cause, group),
             Op::Pad => self.fill(domain),
+            Op::Reprogram => panic!("reads disturb nothing here"),
             Op::Read => {
                 let [page] = group.pages() else { panic!("one translation page is fetched") };
                 assert!(self.stored[&page.0].0 >= self.ftl.user_pages(), "a translation page is fetched");
@@ -446,10 +447,12 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
         separation: &separation,
         paired_page: &paired_page,
         migration: &selection(&seam("migration").choices[0]),
+        read_disturb: &selection(&seam("read_disturb").choices[0]),
         wear_leveling: &wear_leveling,
         cell: Cell::Mlc,
         program_order: ProgramOrder::Shadow,
         wear: None,
+        reads: None,
         block_write: Duration::ZERO,
     };
     let run = || {
@@ -533,10 +536,12 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         separation: &of("separation", separation),
         paired_page: &of("paired_page", paired_page),
         migration: &migration,
+        read_disturb: &selection(&seam("read_disturb").choices[0]),
         wear_leveling: &of("wear_leveling", wear_leveling),
         cell: Cell::Mlc,
         program_order: ProgramOrder::Shadow,
         wear: Some(wear.clone()),
+        reads: None,
         block_write: Duration::from_us(1000),
     };
     let run = || {
@@ -640,10 +645,12 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
         separation: &separation,
         paired_page: &paired_page,
         migration: &selection(&seam("migration").choices[0]),
+        read_disturb: &selection(&seam("read_disturb").choices[0]),
         wear_leveling: &wear_leveling,
         cell: Cell::Mlc,
         program_order: ProgramOrder::Shadow,
         wear: None,
+        reads: None,
         block_write: Duration::ZERO,
     };
     let run = || {
@@ -703,10 +710,12 @@ fn hybrid_mapping_under_every_static_order() {
                     separation: &first("separation"),
                     paired_page: &first("paired_page"),
                     migration: &selection(&seam("migration").choices[0]),
+                    read_disturb: &selection(&seam("read_disturb").choices[0]),
                     wear_leveling: &first("wear_leveling"),
                     cell: Cell::Mlc,
                     program_order: ProgramOrder::Shadow,
                     wear: None,
+                    reads: None,
                     block_write: Duration::ZERO,
                 };
                 let geometry = geometry(&seam("reclaim_unit").choices[0], 8);
@@ -768,10 +777,12 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 separation: &chosen("separation", separation),
                 paired_page: &chosen("paired_page", paired_page),
                 migration: &selection(&seam("migration").choices[0]),
+                read_disturb: &selection(&seam("read_disturb").choices[0]),
                 wear_leveling: &first("wear_leveling"),
                 cell: Cell::Mlc,
                 program_order: ProgramOrder::Shadow,
                 wear: None,
+                reads: None,
                 block_write: Duration::ZERO,
             };
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
@@ -822,10 +833,12 @@ fn a_domain_under_collection_takes_no_host_page() {
         separation: &first("separation"),
         paired_page: &first("paired_page"),
         migration: &selection(&seam("migration").choices[0]),
+        read_disturb: &selection(&seam("read_disturb").choices[0]),
         wear_leveling: &first("wear_leveling"),
         cell: Cell::Slc,
         program_order: ProgramOrder::Consecutive,
         wear: None,
+        reads: None,
         block_write: Duration::ZERO,
     };
     let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });

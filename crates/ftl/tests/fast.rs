@@ -180,7 +180,7 @@ impl Machine {
                 let placed = self.fast.place(domain, Put::Dummy).unwrap();
                 self.array.program(placed.at, 0);
             }
-            Op::Combine | Op::Read => panic!("merges do no such thing"),
+            Op::Combine | Op::Read | Op::Reprogram => panic!("merges do no such thing"),
             Op::Erase(unit) => {
                 between(self);
                 let Finished::Erased(erasure) = self.fast.finish(domain, Done::Erased(unit)) else { unreachable!() };

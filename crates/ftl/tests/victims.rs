@@ -37,7 +37,7 @@ fn conform(policy: &mut impl VictimPolicy, seed: u64) {
                 policy.on_invalidated(domain, unit, u32::from(state.valid), now);
             }
             (UnitState::Closed, _) => {}
-            (UnitState::Collecting | UnitState::Aside, _) => {
+            (UnitState::Collecting | UnitState::Aside | UnitState::Withheld, _) => {
                 *state = UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }
             }
         }

@@ -38,9 +38,9 @@ struct Contents {
 }
 
 impl Contents {
-    /// A group has a page per plane of the unit, or the two that a parity covers.
+    /// A group has a page per plane of the unit, or the pages of a wordline.
     fn new(domains: u32, unit_width: u32, has_payload: bool) -> Contents {
-        let width = (unit_width as usize).max(2);
+        let width = (unit_width as usize).max(4);
         Contents { width, pages: vec![Content::EMPTY; if has_payload { domains as usize * width } else { 0 }] }
     }
 
@@ -223,6 +223,10 @@ impl Collections {
     #[cold]
     fn drop_stale_pages(&mut self, ftl: &Ftl, domain: Domain) {
         let collection = &mut self.all[domain.index()];
+        if collection.step.op == Op::Reprogram {
+            // Cells are programmed anew by the levels that they have.
+            return;
+        }
         let mut at = 0;
         while let Some(&page) = collection.group.pages().get(at) {
             if ftl.is_valid(page) {

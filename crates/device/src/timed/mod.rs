@@ -191,7 +191,8 @@ impl Timed<'_, '_> {
             while let Some(die) = self.context.queues.take_woken() {
                 self.choose(die);
             }
-            if !self.context.device.has_owners || !self.wake_owners() {
+            let wakes = self.context.device.has_owners || self.context.device.hears_of_reads;
+            if !wakes || !self.wake_owners() {
                 return;
             }
         }

@@ -180,12 +180,17 @@ pub fn random_config(seed: u64) -> Config {
     if config.ftl.get("mapping").name == "dftl" {
         random_map_in_flash(seed, &mut config);
     }
+    random_reads(seed, &mut config);
     // Twin blocks have conditions; where the device or the allocation does not meet them, plain blocks.
     let twins_fit = planes > 1 && config.device.multiplane != Multiplane::Off;
     if config.ftl.get("reclaim_unit").name == "twin" && !twins_fit {
         choose(&mut config.ftl, "reclaim_unit", "block", &[]);
     }
     meet_conditions(&mut config);
+    if config.ftl.get("read_disturb").name == "ignore" {
+        // Whoever ignores a limit fails at it.
+        config.device.wear.read_limit = None;
+    }
     random_capacity(r, &mut config);
     random_buffer(seed, &mut config);
     config.host.queue_depth = *pick(r, &[1, 2, 7, 32]);
@@ -234,7 +239,11 @@ fn meet_conditions(config: &mut Config) {
         if seam == "gc_schedule" {
             // Too few blocks for what the protection keeps aside, or for an active one of each quota.
             let is_protected = ftl::paired::keeps_track(tiny.ftl.get("paired_page").name);
-            seam = if is_protected { "paired_page" } else { "migration" };
+            seam = match () {
+                () if is_protected => "paired_page",
+                () if tiny.ftl.get("migration").name != "off-chip" => "migration",
+                () => "read_disturb",
+            };
         }
         let default = device::seams().into_iter().find(|s| s.key == seam).expect("a seam").choices[0].name;
         assert_ne!(tiny.ftl.get(seam).name, default, "{refusal:?}");
@@ -274,6 +283,48 @@ fn random_wear(seed: u64, config: &mut Config) {
         "fastgc" => choose(&mut config.ftl, "migration", "fastgc", &[("metadata", (random.below(2) == 0).into())]),
         _ => {}
     }
+}
+
+/// Limits so low that blocks are refreshed again and again, in half of the cases.
+fn random_reads(seed: u64, config: &mut Config) {
+    let mut random = Chance::new(seed, "reads");
+    let r = &mut random;
+    let scheme = config.ftl.get("read_disturb").name;
+    if r.below(2) == 0 {
+        choose(&mut config.ftl, "read_disturb", "ignore", &[]);
+        return;
+    }
+    let device = &mut config.device;
+    device.chips_per_channel = 1;
+    device.blocks_per_plane += 6 + r.below_u32(12);
+    let full = 2 * device.pages_per_block + 32 + r.below_u32(200);
+    device.wear.read_limit = Some([full, full * (1 + r.below_u32(10))]);
+    device.wear.reprogram_restarts = r.below(2) == 0;
+    let margin = ("margin", (12 + r.below_u32(5)).into());
+    let attribution = either(r, "read_disturb", "refresh", "attribution");
+    let blocks_reads = either(r, "read_disturb", "refresh", "blocks_reads");
+    let mut params = vec![margin, attribution, blocks_reads];
+    if scheme != "refresh" && scheme != "ignore" {
+        params.extend(["full", "evicted", "average"].map(|name| either(r, "read_disturb", "ipr", name)));
+        params.push(("monitor", (0.05 + r.fraction() * 0.3).into()));
+        let share = ("share", 0.05 + r.fraction() * 0.3);
+        match scheme {
+            "redftl" | "read-leveling" => {
+                params.push(("shadow", share.1.into()));
+                params.push(("hot_pages", (1 + r.below_u32(device.pages_per_block)).into()));
+            }
+            _ => params.push(("low_density", share.1.into())),
+        }
+        if scheme == "ipr" {
+            params.push(("pool", (0.1 + r.fraction() * 0.9).into()));
+            params.push(("at_once", (1 + r.below_u32(3)).into()));
+        }
+    }
+    if scheme == "ignore" {
+        device.wear.read_limit = None;
+        return;
+    }
+    choose(&mut config.ftl, "read_disturb", scheme, &params);
 }
 
 fn random_timing(r: &mut Chance, device: &mut Device) {
@@ -421,7 +472,7 @@ fn random_capacity(r: &mut Chance, config: &mut Config) {
     let raw = u64::from(geometry.channels * geometry.chips_per_channel * geometry.dies_per_chip)
         * u64::from(geometry.planes_per_die * geometry.blocks_per_plane * geometry.pages_per_block)
         / u64::from(config.in_step().parts());
-    let mut pages = raw;
+    let mut pages = raw.min(device::largest_user_capacity(config) / page + 1);
     config.device.user_capacity = pages * page;
     while device::check(config).is_err() && pages > 1 {
         pages -= 1;

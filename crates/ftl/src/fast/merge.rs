@@ -5,13 +5,13 @@ use base::{Cause, Domain, Lpn, Ppn, Slot, Unit};
 use super::{DomainRecord, Fast, Gather, Merge, NONE, Recycling, Role};
 use crate::group::Group;
 use crate::kernel::Why;
-use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Placed, Put, Step};
+use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Placed, Put, Step, Way};
 use crate::pool::FreePool;
 
 /// A page that was placed. Spare areas hold nothing: a log in order of writing says by itself what is newest, and nothing
 /// restarts from it.
 pub(super) fn placed(at: Ppn, holds: Holds) -> Placed {
-    Placed { at, holds, tag: 0, begins_lsb_only: false }
+    Placed { at, holds, tag: 0, way: Way::Plain }
 }
 
 /// Programs fail only where the mapping can repair it, which is checked first.
@@ -365,7 +365,9 @@ impl Fast {
                     array.erased(self.erasure(domain, unit));
                     self.erased(domain, unit);
                 }
-                Op::Combine | Op::Read => unreachable!("merges protect no pages, and the whole map is in DRAM"),
+                Op::Combine | Op::Read | Op::Reprogram => {
+                    unreachable!("merges protect no pages, and the whole map is in DRAM")
+                }
             }
         }
     }

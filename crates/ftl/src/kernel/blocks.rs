@@ -65,6 +65,25 @@ impl Kernel {
         &self.erases
     }
 
+    /// Effective P/E cycles of a unit, whole ones: its erases, and what other operations wear.
+    #[inline]
+    pub(crate) fn wear_of(&self, unit: Unit) -> u32 {
+        self.erases[unit.index()] + self.more_wear_of(unit) / 1000
+    }
+
+    /// Wear of a unit besides its erases, in thousandths of a P/E cycle.
+    pub(crate) fn more_wear_of(&self, unit: Unit) -> u32 {
+        self.more_wear.get(unit.index()).copied().unwrap_or(0)
+    }
+
+    /// An operation wears a unit by so many thousandths of a P/E cycle.
+    pub(crate) fn note_wear(&mut self, unit: Unit, thousandths: u32) {
+        if self.more_wear.is_empty() {
+            self.more_wear = vec![0; self.units.len()];
+        }
+        self.more_wear[unit.index()] += thousandths;
+    }
+
     /// Free units of a domain: what can be written before garbage has to be collected.
     #[inline]
     pub(crate) fn free(&self, domain: Domain) -> u32 {
@@ -105,7 +124,7 @@ impl Kernel {
         self.units[unit.index()] = UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false };
         self.erases[unit.index()] += 1;
         self.closed_at[unit.index()] = 0;
-        self.pool.put(domain, unit, self.erases[unit.index()]);
+        self.pool.put(domain, unit, self.wear_of(unit));
         self.domains[domain.index()].free += 1;
     }
 
@@ -113,7 +132,7 @@ impl Kernel {
     pub(super) fn fill_pool(&mut self) {
         for unit in self.geometry.all_units() {
             if self.units[unit.index()].state == UnitState::Free {
-                self.pool.put(self.geometry.domain_of_unit(unit), unit, self.erases[unit.index()]);
+                self.pool.put(self.geometry.domain_of_unit(unit), unit, self.wear_of(unit));
             }
         }
     }
@@ -164,10 +183,10 @@ impl Kernel {
             match self.units[unit.index()].state {
                 UnitState::Free => {
                     self.domains[domain.index()].free += 1;
-                    self.pool.put(domain, unit, self.erases[unit.index()]);
+                    self.pool.put(domain, unit, self.wear_of(unit));
                 }
                 UnitState::Closed => self.victim.on_closed(domain, unit, self.valid_of(unit), 0),
-                UnitState::Open | UnitState::Collecting | UnitState::Aside => {}
+                UnitState::Open | UnitState::Collecting | UnitState::Aside | UnitState::Withheld => {}
             }
         }
         self.overrule_policy();

@@ -17,6 +17,8 @@ pub(crate) struct Needs {
     pub(crate) without_data: u32,
     /// Free units that the pages of one victim may open, besides one for each stream of data.
     pub(crate) opens: u32,
+    /// Free units that must be there before a unit is refreshed, so that a victim can be emptied after it.
+    pub(crate) for_refresh: u32,
     /// Whether the next page decides what has to come before it, so that room is made before each host page.
     pub(crate) on_demand: bool,
     /// Whether it empties victims beside collections, over many host pages.
@@ -25,8 +27,16 @@ pub(crate) struct Needs {
 
 impl Needs {
     /// Nothing.
-    pub(crate) const NONE: Needs =
-        Needs { axis: Axis::ONE, reserve: 0, aside: 0, without_data: 0, opens: 0, on_demand: false, beside: false };
+    pub(crate) const NONE: Needs = Needs {
+        axis: Axis::ONE,
+        reserve: 0,
+        aside: 0,
+        without_data: 0,
+        opens: 0,
+        for_refresh: 0,
+        on_demand: false,
+        beside: false,
+    };
 
     /// All that several mechanisms need, their axes apart.
     pub(crate) fn sum(all: &[Needs]) -> Needs {
@@ -36,6 +46,7 @@ impl Needs {
             aside: sum.aside + needs.aside,
             without_data: sum.without_data + needs.without_data,
             opens: sum.opens + needs.opens,
+            for_refresh: sum.for_refresh + needs.for_refresh,
             on_demand: sum.on_demand || needs.on_demand,
             beside: sum.beside || needs.beside,
         })
@@ -55,6 +66,8 @@ pub(crate) struct Budget {
     /// Free units that the pages of a victim may open: they fill up an open one and, at most, another. Where copies go to
     /// several streams it may be one in each.
     pub(crate) for_a_victim: u32,
+    /// Free units that must be there before a unit is refreshed; no more than the reserve.
+    pub(crate) for_refresh: u32,
 }
 
 impl Budget {
@@ -72,8 +85,7 @@ impl Budget {
     ) -> Budget {
         let reserve = free_blocks + needs.reserve;
         let data = Streams::product(axes) as i64;
-        // Where the victim decides, all of its pages go to one class.
-        let of_victim = Streams::product(axes.map(|axis| if axis.by_victim { Axis::ONE } else { axis }));
+        let of_victim = streams_of_victim(axes);
         let others = data - 1 + i64::from(has_map);
         let closed = i64::from(geometry.units_per_domain()) - i64::from(reserve) - others - i64::from(needs.aside);
         let slots = geometry.unit_slots().saturating_sub(needs.without_data);
@@ -81,7 +93,14 @@ impl Budget {
             reserve,
             slots,
             max_valid: (closed * i64::from(slots) - 1).max(0) as u64,
+            for_refresh: needs.for_refresh,
             for_a_victim: if needs.on_demand { of_victim as u32 + needs.opens } else { 1 },
         }
     }
+}
+
+/// Streams to which the pages of one victim may go: where it decides, and where garbage collection copies to one class alone,
+/// to one class.
+pub(crate) fn streams_of_victim(axes: [Axis; AXES]) -> usize {
+    Streams::product(axes.map(|axis| if axis.by_victim || axis.first_alone { Axis::ONE } else { axis }))
 }

@@ -20,6 +20,8 @@ pub enum Why {
     Merge,
     /// Cold data keep a unit from being worn.
     Level,
+    /// Reads have disturbed a unit for so long that its pages have to move.
+    Refresh,
 }
 
 impl Why {
@@ -28,6 +30,7 @@ impl Why {
         match self {
             Why::Room | Why::Along | Why::Forward | Why::Pairing | Why::Merge => Cause::Gc,
             Why::Level => Cause::Wear,
+            Why::Refresh => Cause::Refresh,
         }
     }
 
@@ -129,16 +132,16 @@ impl Kernel {
         self.domains.iter_mut().for_each(|domain| domain.fruitless = units);
     }
 
-    /// Takes a closed unit in work, or one that was set aside.
+    /// Takes a closed unit in work, or one that was set aside or withheld.
     ///
     /// # Panics
-    /// If it is neither.
+    /// If it is none of these.
     pub(crate) fn take_victim(&mut self, domain: Domain, unit: Unit, why: Why) -> Job {
         let filled_at = std::mem::replace(&mut self.closed_at[unit.index()], 0);
         let state = &mut self.units[unit.index()];
         match state.state {
             UnitState::Closed => self.victim.on_removed(domain, unit, u32::from(state.valid)),
-            UnitState::Aside => {}
+            UnitState::Aside | UnitState::Withheld => {}
             other => panic!("only closed units are collected, and unit {unit} is {other:?}"),
         }
         state.state = UnitState::Collecting;
@@ -152,7 +155,7 @@ impl Kernel {
     /// Begins a collection.
     ///
     /// # Panics
-    /// If the domain has one already, or the unit is neither closed nor set aside.
+    /// If the domain has one already, or the unit cannot be taken in work.
     pub(crate) fn begin(&mut self, domain: Domain, unit: Unit, why: Why) {
         let job = self.take_victim(domain, unit, why);
         self.resume_job(domain, job);
@@ -166,6 +169,28 @@ impl Kernel {
         self.closed_at[unit] = job.filled_at;
         let now = self.domains[domain.index()].clock;
         self.victim.on_returned(domain, job.unit, u32::from(self.units[unit].valid), now);
+    }
+
+    /// Keeps a closed unit from the victim policy from now on.
+    ///
+    /// # Panics
+    /// If it is not closed.
+    pub(crate) fn withhold(&mut self, domain: Domain, unit: Unit) {
+        let state = &mut self.units[unit.index()];
+        assert_eq!(state.state, UnitState::Closed, "a closed unit is withheld");
+        state.state = UnitState::Withheld;
+        self.victim.on_removed(domain, unit, u32::from(state.valid));
+    }
+
+    /// Ends a domain's collection with its unit in use: it holds pages still, and is withheld from the victim policy.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(crate) fn keep_in_use(&mut self, domain: Domain) -> Job {
+        let job = self.take_job(domain).expect("a collection that ends");
+        self.units[job.unit.index()].state = UnitState::Withheld;
+        self.closed_at[job.unit.index()] = job.filled_at;
+        job
     }
 
     /// The victim whose pages go under host pages.

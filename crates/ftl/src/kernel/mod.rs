@@ -24,12 +24,12 @@ use crate::victim::{AnyVictim, Shape, UnitRecord, UnitState, chance_by_domain};
 use crate::{Bytes, OutOfMemory, Policies};
 
 pub(crate) use blocks::Scan;
-pub(crate) use budget::{Budget, Needs};
+pub(crate) use budget::{Budget, Needs, streams_of_victim};
 pub(crate) use gc::Job;
 pub use gc::Why;
 use place::PackedFrontier;
 pub(crate) use place::{Frontier, Place};
-pub use saved::{Kept, Saved};
+pub use saved::{Keeping, Kept, Saved};
 pub use spare::IDENTITY;
 pub(crate) use spare::{Kind, Spare, parity_home};
 pub(crate) use streams::{AXES, Axis, Density, MAX_STREAMS, Streams};
@@ -71,6 +71,8 @@ pub(crate) struct Kernel {
     user_pages: u32,
     units: Vec<UnitRecord>,
     erases: Vec<u32>,
+    /// By unit: wear besides erases, in thousandths of a P/E cycle; empty where there is none.
+    more_wear: Vec<u32>,
     /// By unit: when it was filled, in filled units; 0 for one that is not.
     closed_at: Vec<u32>,
     closings: u32,
@@ -83,6 +85,8 @@ pub(crate) struct Kernel {
     budget: Budget,
     wordlines: Wordlines,
     pool: AnyPool,
+    /// Streams, by bits, whose units come from the offset named and those behind it, where one of these is free.
+    high: (u64, u32),
     victim: AnyVictim,
     numbers: spare::Numbers,
     /// By domain: the victim whose pages go under host pages, where they do.
@@ -152,6 +156,7 @@ impl Kernel {
             user_pages: user_pages as u32,
             units: vec![UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }; units],
             erases: vec![0; units],
+            more_wear: Vec::new(),
             closed_at: vec![0; units],
             closings: 0,
             filled_by: vec![Stream::FIRST; units],
@@ -161,6 +166,7 @@ impl Kernel {
             budget,
             wordlines: Wordlines::new(policies.cell, policies.program_order, &geometry),
             pool: AnyPool::build(policies.block_allocation, shape),
+            high: (0, 0),
             victim: AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains)),
             numbers: spare::Numbers::default(),
             pairing: vec![None; shape.domains as usize],
@@ -224,6 +230,11 @@ impl Kernel {
     /// Takes note of the workload's locality.
     pub(crate) fn note_locality(&mut self, locality: Option<f64>) {
         self.locality = locality;
+    }
+
+    /// Has a stream filled from units at that offset of their domain, or behind it, as long as one of these is free.
+    pub(crate) fn prefer_high_units(&mut self, stream: Stream, offset: u32) {
+        self.high = (self.high.0 | 1 << stream.byte(), offset);
     }
 
     /// Takes note of whether the host asks for little: collections begun from now on say so.

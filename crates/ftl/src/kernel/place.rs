@@ -91,7 +91,7 @@ impl Kernel {
 
     #[cold]
     fn open(&mut self, domain: Domain, stream: Stream) -> Frontier {
-        let unit = self.pool.take(domain).expect("the reserve keeps a free unit for every frontier");
+        let unit = self.take_free(domain, stream).expect("the reserve keeps a free unit for every frontier");
         self.units[unit.index()].state = UnitState::Open;
         self.units[unit.index()].lsb_only = self.streams.density(stream) == Density::LsbOnly;
         self.filled_by[unit.index()] = stream;
@@ -99,6 +99,27 @@ impl Kernel {
         let frontier = Frontier { unit, slot: Slot::FIRST };
         self.replace_frontier(domain, stream, Some(frontier));
         frontier
+    }
+
+    /// A free unit for a stream.
+    fn take_free(&mut self, domain: Domain, stream: Stream) -> Option<Unit> {
+        let (streams, offset) = self.high;
+        let of_high = if streams >> stream.byte() & 1 != 0 { self.pool.take_from(domain, offset) } else { None };
+        of_high.or_else(|| self.pool.take(domain))
+    }
+
+    /// Whether a unit at that offset of a domain, or behind it, is free.
+    pub(crate) fn has_free_from(&self, domain: Domain, offset: u32) -> bool {
+        let units = self.geometry.units_of_domain(domain).skip(offset as usize);
+        units.into_iter().any(|unit| self.state_of(unit) == UnitState::Free)
+    }
+
+    /// Has a stream fill a unit in work from a slot on: its pages move inside it. Nothing: no longer.
+    pub(crate) fn fill_in_work(&mut self, domain: Domain, stream: Stream, frontier: Option<Frontier>) {
+        if let Some(Frontier { unit, .. }) = frontier {
+            assert_eq!(self.state_of(unit), UnitState::Collecting, "pages move inside a unit in work");
+        }
+        self.replace_frontier(domain, stream, frontier);
     }
 
     /// Where the next page of a stream goes; opens a unit if none is open.
@@ -159,7 +180,9 @@ impl Kernel {
         self.closings += 1;
         self.closed_at[unit.index()] = self.closings;
         let state = &mut self.units[unit.index()];
-        if state.lsb_only {
+        if state.state == UnitState::Collecting {
+            // Its pages move inside it.
+        } else if state.lsb_only {
             state.state = UnitState::Aside;
         } else {
             state.state = UnitState::Closed;

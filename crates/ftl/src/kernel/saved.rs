@@ -36,10 +36,43 @@ pub struct Saved<'a> {
 pub struct Kept {
     /// The unit.
     pub unit: Unit,
-    /// Whether it was set aside; otherwise it is in work.
-    pub is_aside: bool,
+    /// How it is kept.
+    pub how: Keeping,
     /// Slots before this one are used.
     pub filled: Slot,
+}
+
+/// How a mechanism keeps a unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keeping {
+    /// It is in work.
+    InWork,
+    /// It was set aside, for LSB pages only.
+    Aside,
+    /// It is withheld from the victim policy, with the data that it holds.
+    Withheld,
+}
+
+impl Keeping {
+    const ALL: [Keeping; 3] = [Keeping::InWork, Keeping::Aside, Keeping::Withheld];
+
+    /// As a state file has it.
+    pub fn word(self) -> u32 {
+        self as u32
+    }
+
+    /// The other way; nothing for a word that means nothing.
+    pub fn from_word(word: u32) -> Option<Keeping> {
+        Keeping::ALL.get(word as usize).copied()
+    }
+
+    fn state(self) -> UnitState {
+        match self {
+            Keeping::InWork => UnitState::Collecting,
+            Keeping::Aside => UnitState::Aside,
+            Keeping::Withheld => UnitState::Withheld,
+        }
+    }
 }
 
 impl Saved<'_> {
@@ -122,7 +155,7 @@ impl Kernel {
     fn recount(&mut self, saved: &Saved<'_>) {
         let slots = self.geometry.unit_slots() as usize;
         let open: BTreeSet<Unit> = saved.frontiers.iter().flatten().map(|&(unit, _)| unit).collect();
-        let kept: BTreeMap<Unit, bool> = saved.kept.iter().map(|kept| (kept.unit, kept.is_aside)).collect();
+        let kept: BTreeMap<Unit, Keeping> = saved.kept.iter().map(|kept| (kept.unit, kept.how)).collect();
         for domain in &mut self.domains {
             (domain.free, domain.valid) = (0, 0);
         }
@@ -130,8 +163,8 @@ impl Kernel {
             let pages = &self.reverse[self.geometry.ppn(unit, Slot::FIRST).index()..][..slots];
             let valid = pages.iter().filter(|&&lpn| lpn != NONE).count() as u32;
             // A unit that was filled since its last erase carries the time; an erase clears it.
-            let state = if let Some(&is_aside) = kept.get(&unit) {
-                if is_aside { UnitState::Aside } else { UnitState::Collecting }
+            let state = if let Some(how) = kept.get(&unit) {
+                how.state()
             } else if open.contains(&unit) {
                 UnitState::Open
             } else if self.closed_at[unit.index()] != 0 {

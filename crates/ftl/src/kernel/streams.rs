@@ -11,7 +11,7 @@ use crate::stream::Stream;
 pub(crate) const MAX_STREAMS: usize = 64;
 
 /// How many axes there are.
-pub(crate) const AXES: usize = 3;
+pub(crate) const AXES: usize = 4;
 
 /// How the blocks of a stream are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,11 +32,14 @@ pub(crate) struct Axis {
     pub(crate) splits: bool,
     /// Whether the victim decides to which class its pages are copied.
     pub(crate) by_victim: bool,
+    /// Whether garbage collection copies to the first class alone.
+    pub(crate) first_alone: bool,
 }
 
 impl Axis {
     /// No distinction.
-    pub(crate) const ONE: Axis = Axis { classes: 1, lsb_only: None, splits: false, by_victim: false };
+    pub(crate) const ONE: Axis =
+        Axis { classes: 1, lsb_only: None, splits: false, by_victim: false, first_alone: false };
 }
 
 /// All streams of a domain.
@@ -187,10 +190,10 @@ mod tests {
     fn streams_are_the_product_of_their_axes() {
         let regions = Axis { classes: 3, splits: true, ..Axis::ONE };
         let buffered = Axis { classes: 2, lsb_only: Some(0), ..Axis::ONE };
-        let streams = Streams::new([regions, buffered, Axis::ONE], true, || vec![2, 2, 4, 4]);
+        let streams = Streams::new([regions, buffered, Axis::ONE, Axis::ONE], true, || vec![2, 2, 4, 4]);
         assert_eq!((streams.count(), streams.all_of_data().count(), streams.of_map().index()), (7, 6, 6));
         let at = |classes| streams.at(classes).index();
-        assert_eq!([[0, 0, 0], [2, 0, 0], [0, 1, 0], [2, 1, 0]].map(at), [0, 2, 3, 5]);
+        assert_eq!([[0, 0, 0, 0], [2, 0, 0, 0], [0, 1, 0, 0], [2, 1, 0, 0]].map(at), [0, 2, 3, 5]);
         let class = |(stream, axis)| streams.class(Stream::new(stream), axis);
         assert_eq!([(5, 0), (5, 1), (5, 2), (3, 0)].map(class), [2, 1, 0, 0]);
         let full = streams.all().filter(|&stream| streams.density(stream) == Density::Full).map(Stream::index);

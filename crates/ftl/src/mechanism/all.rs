@@ -6,6 +6,7 @@ use std::slice;
 use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Slot, Unit};
 
 use super::dftl::Dftl;
+use super::disturb::Disturb;
 use super::migration::Migration;
 use super::paired::Paired;
 use super::separation::Separation;
@@ -36,6 +37,7 @@ pub(crate) struct All {
     twin: Twin,
     migration: Option<Box<Migration>>,
     wear: WearLeveling,
+    disturb: Option<Box<Disturb>>,
     /// Whether anybody wants to hear of every page that is placed.
     hears_of_pages: bool,
 }
@@ -60,6 +62,9 @@ macro_rules! each {
         }
         {
             let $it = &mut $self.wear;
+            $told;
+        }
+        if let Some($it) = &mut $self.disturb {
             $told;
         }
     }};
@@ -88,6 +93,7 @@ impl Mechanism for All {
         self.dftl.as_ref().is_some_and(|it| it.is_pending(domain))
             || self.paired.as_ref().is_some_and(|it| it.is_pending(domain))
             || self.migration.as_ref().is_some_and(|it| it.is_pending(domain))
+            || self.disturb.as_ref().is_some_and(|it| it.is_pending(domain))
     }
 
     fn is_cramped(&self, kernel: &Kernel, domain: Domain) -> bool {
@@ -96,6 +102,7 @@ impl Mechanism for All {
 
     fn goes_on(&self, domain: Domain) -> bool {
         self.migration.as_ref().is_some_and(|it| it.goes_on(domain))
+            || self.disturb.as_ref().is_some_and(|it| it.goes_on(domain))
     }
 
     fn erasable(&self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
@@ -127,7 +134,12 @@ impl Mechanism for All {
         stream_of: &dyn Fn(Lpn) -> Stream,
         group: &mut Group,
     ) {
-        self.twin.pick(kernel, domain, job, stream_of, group);
+        if let Some(it) = &self.disturb {
+            it.pick(kernel, domain, job, stream_of, group);
+        }
+        if group.pages().is_empty() {
+            self.twin.pick(kernel, domain, job, stream_of, group);
+        }
     }
 
     #[inline]
@@ -144,21 +156,28 @@ impl Mechanism for All {
         self.paired.iter().for_each(|it| it.kept(domain, aside, in_work));
     }
 
+    fn withheld(&self, kernel: &Kernel, domain: Domain, units: &mut Vec<Unit>) {
+        self.disturb.iter().for_each(|it| it.withheld(kernel, domain, units));
+    }
+
     fn check(&self, kernel: &Kernel) -> Result<(), String> {
         self.dftl.as_ref().map_or(Ok(()), |it| it.check(kernel))?;
-        self.paired.as_ref().map_or(Ok(()), |it| it.check(kernel))
+        self.paired.as_ref().map_or(Ok(()), |it| it.check(kernel))?;
+        self.disturb.as_ref().map_or(Ok(()), |it| it.check(kernel))
     }
 
     fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {
         self.dftl.iter().for_each(|it| it.save(kernel, saved));
         self.paired.iter().for_each(|it| it.save(kernel, saved));
+        self.disturb.iter().for_each(|it| it.save(kernel, saved));
     }
 
     fn restore(&mut self, kernel: &mut Kernel, kept: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
         if let Some(it) = &mut self.dftl {
             it.restore(kernel, kept, words)?;
         }
-        self.paired.as_mut().map_or(Ok(()), |it| it.restore(kernel, kept, words))
+        self.paired.as_mut().map_or(Ok(()), |it| it.restore(kernel, kept, words))?;
+        self.disturb.as_mut().map_or(Ok(()), |it| it.restore(kernel, kept, words))
     }
 
     fn figures(&self, figures: &mut Figures) {
@@ -166,6 +185,7 @@ impl Mechanism for All {
         self.dftl.iter().for_each(|it| it.figures(figures));
         self.paired.iter().for_each(|it| it.figures(figures));
         self.migration.iter().for_each(|it| it.figures(figures));
+        self.disturb.iter().for_each(|it| it.figures(figures));
     }
 
     #[inline]
@@ -179,7 +199,7 @@ impl Mechanism for All {
         each!(self, it => it.padded(kernel, domain, at));
     }
 
-    fn filled(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
+    fn filled(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
         each!(self, it => it.filled(kernel, domain, unit));
     }
 
@@ -250,6 +270,7 @@ impl Mechanism for All {
 
     fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, source: Room) -> bool {
         first!(self, it => it.room(kernel, domain, stream, source).then_some(())).is_some()
+            || self.disturb.as_mut().is_some_and(|it| it.room(kernel, domain, stream, source))
     }
 
     fn may_begin(&mut self, kernel: &Kernel, domain: Domain, why: Why) -> bool {
@@ -260,12 +281,21 @@ impl Mechanism for All {
         self.wear.due(kernel, domain)
     }
 
+    fn disturbed(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Disturbed {
+        self.disturb.as_mut().map_or(Disturbed::Nothing, |it| it.disturbed(kernel, domain, group))
+    }
+
     fn failed(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) -> bool {
-        first!(self, it => it.failed(kernel, domain, at).then_some(())).is_some()
+        self.disturb.as_mut().is_some_and(|it| it.failed(kernel, domain, at))
+            || first!(self, it => it.failed(kernel, domain, at).then_some(())).is_some()
     }
 
     fn sealed(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
         each!(self, it => it.sealed(kernel, domain, unit));
+    }
+
+    fn adopt_reads(&mut self, kernel: &Kernel, unit: Unit, found: &Scanned) {
+        each!(self, it => it.adopt_reads(kernel, unit, found));
     }
 
     fn adopt_page(&mut self, lpn: Lpn, region: u8) {
@@ -274,6 +304,7 @@ impl Mechanism for All {
 
     fn adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: Slot) -> bool {
         first!(self, it => it.adopt_open(kernel, domain, unit, next).then_some(())).is_some()
+            || self.disturb.as_mut().is_some_and(|it| it.adopt_open(kernel, domain, unit, next))
     }
 
     fn adopt_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: Slot, found: &Scanned) {
@@ -312,31 +343,38 @@ impl Mechanisms for All {
         let dftl = Dftl::build(kernel, policies, allocation)?.map(Box::new);
         let paired = Paired::build(kernel, policies).map(Box::new);
         let migration = Migration::build(kernel, policies).map(Box::new);
+        let disturb = Disturb::build(kernel, policies, paired.is_some()).map(Box::new);
         Ok(All {
             hears_of_pages: matches!(separation, Separation::Dac(_))
                 || dftl.is_some()
                 || paired.is_some()
-                || migration.is_some(),
+                || migration.is_some()
+                || disturb.is_some(),
             separation,
             dftl,
             paired,
             twin: Twin::new(policies.reclaim_unit),
             migration,
             wear: WearLeveling::build(policies.wear_leveling, crate::kernel::shape_of(kernel.geometry())),
+            disturb,
         })
     }
 
     #[inline]
     fn host_stream(&self, kernel: &Kernel, lpn: Lpn, is_mapped: bool) -> Stream {
         let paired = self.paired.as_ref().map_or(0, |it| it.host_class(lpn, is_mapped));
-        kernel.streams().at([self.separation.host_class(lpn, is_mapped), paired, 0])
+        kernel.streams().at([self.separation.host_class(lpn, is_mapped), paired, 0, 0])
     }
 
     #[inline]
     fn copy_stream(&self, kernel: &Kernel, lpn: Lpn) -> Stream {
         let paired = self.paired.as_ref().map_or(0, |it| it.copy_class(lpn));
         let quota = self.migration.as_ref().map_or(0, |it| it.quota_class(kernel, lpn));
-        kernel.streams().at([self.separation.copy_class(lpn), paired, quota])
+        let disturbed = self.disturb.as_ref().map_or(0, |it| it.class_of_copy(kernel, lpn));
+        if disturbed == disturb::INSIDE {
+            return disturb::stream_inside(kernel);
+        }
+        kernel.streams().at([self.separation.copy_class(lpn), paired, quota, disturbed])
     }
 
     #[inline]
@@ -347,6 +385,31 @@ impl Mechanisms for All {
     #[inline]
     fn guards_pages(&self) -> bool {
         self.paired.is_some()
+    }
+
+    #[inline]
+    fn hears_of_reads(&self) -> bool {
+        self.disturb.is_some()
+    }
+
+    #[inline]
+    fn page_read(&mut self, kernel: &mut Kernel, at: Ppn) {
+        if let Some(it) = &mut self.disturb {
+            it.page_read(kernel, at);
+        }
+    }
+
+    #[inline]
+    fn may_read(&self, kernel: &Kernel, at: Ppn) -> bool {
+        self.disturb.as_ref().is_none_or(|it| it.may_read(kernel, at))
+    }
+
+    fn is_guard(&self, kernel: &Kernel, at: Ppn) -> bool {
+        self.disturb.as_ref().is_some_and(|it| it.is_guard(kernel, at))
+    }
+
+    fn cause_of_room(&mut self, kernel: &Kernel, domain: Domain, asked: bool) -> Option<Cause> {
+        self.disturb.as_mut()?.cause_of_room(kernel, domain, asked)
     }
 
     #[inline]
@@ -405,16 +468,18 @@ impl Mechanisms for All {
     }
 
     fn combined_place(&mut self, kernel: &mut Kernel, domain: Domain, cause: Cause) -> Ppn {
-        match (cause, &self.paired) {
-            (Cause::Backup, Some(paired)) => paired.next_backup_page(kernel, domain),
+        match (cause, &self.paired, &self.disturb) {
+            (Cause::Backup, Some(paired), _) => paired.next_backup_page(kernel, domain),
+            (Cause::Refresh, _, Some(disturb)) => disturb.next_guard(domain),
             _ => kernel.next_place(domain, kernel.streams().of_map()),
         }
     }
 
     fn combine(&mut self, kernel: &mut Kernel, domain: Domain, cause: Cause, pages: &[Ppn]) -> Combined {
-        match (cause, &mut self.paired, &mut self.dftl) {
-            (Cause::Backup, Some(paired), _) => paired.back_up(kernel, domain, pages),
-            (_, _, Some(dftl)) => dftl.update(kernel, domain),
+        match (cause, &mut self.paired, &mut self.dftl, &mut self.disturb) {
+            (Cause::Backup, Some(paired), ..) => paired.back_up(kernel, domain, pages),
+            (Cause::Refresh, .., Some(disturb)) => disturb.reprogrammed(kernel, domain),
+            (_, _, Some(dftl), _) => dftl.update(kernel, domain),
             _ => unreachable!("nothing is combined"),
         }
     }
@@ -440,13 +505,22 @@ impl Plan {
         let paired = Paired::needs(policies, geometry);
         let dftl = Dftl::needs(policies, geometry);
         let migration = Migration::needs(policies, geometry);
-        let mut needs = Needs::sum(&[separation, paired, dftl, migration]);
+        let disturb = Disturb::needs(policies, geometry);
+        let axes = [separation.axis, paired.axis, migration.axis, disturb.axis];
+        let mut needs = Needs::sum(&[separation, paired, dftl, migration, disturb]);
         if policies.has_map() && needs.beside {
             needs.reserve += dftl::RESERVE_BESIDE;
         }
+        // After a unit was refreshed, a victim can be emptied.
+        let of_refresh = disturb::opens(policies, geometry, axes);
+        if of_refresh > 0 {
+            let of_victim = crate::kernel::streams_of_victim(axes) as u32 + needs.opens;
+            needs.for_refresh = of_victim + of_refresh;
+            needs.reserve += needs.for_refresh.saturating_sub(policies.free_blocks() + needs.reserve);
+        }
         Plan {
             free_blocks: policies.free_blocks(),
-            axes: [separation.axis, paired.axis, migration.axis],
+            axes,
             needs,
             has_map: policies.has_map(),
             is_dynamic: crate::allocation::is_dynamic(policies.allocation.name),
@@ -462,6 +536,7 @@ impl Plan {
             && policies.migration.name == "off-chip"
             && policies.wear_leveling.name == "none"
             && policies.gc_schedule.name == "threshold"
+            && policies.read_disturb.name == "ignore"
             && !paired::keeps_track(policies.paired_page.name)
     }
 
@@ -509,10 +584,11 @@ impl Plan {
         let guards = Paired::bytes(policies, u64::from(geometry.domains()));
         let regions = Separation::bytes(policies.separation, user_pages);
         let quotas = Migration::bytes(policies, geometry, user_pages);
+        let reads = Disturb::bytes(policies, geometry);
         Bytes {
             maps: kernel.maps,
             cached_map: Dftl::bytes(geometry, user_pages, policies, keeps_spares),
-            blocks: kernel.blocks + guards + wear + quotas,
+            blocks: kernel.blocks + guards + wear + quotas + reads,
             regions,
             renewed: kernel.renewed + wear + regions,
         }

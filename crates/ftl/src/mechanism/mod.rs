@@ -7,6 +7,7 @@
 
 mod all;
 pub mod dftl;
+pub mod disturb;
 pub mod forwarding;
 pub mod migration;
 pub mod paired;
@@ -109,8 +110,35 @@ pub(crate) enum Under {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Combined {
     pub(crate) place: Place,
-    /// The page of the map that it is; a backup otherwise.
-    pub(crate) lpn: Option<Lpn>,
+    pub(crate) what: Made,
+}
+
+/// What it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Made {
+    /// A backup.
+    Backup,
+    /// This page of the map.
+    Map(Lpn),
+    /// A page that was there already, programmed anew so that its wordline has guard levels.
+    Guard,
+}
+
+/// What reads of the array call for in a domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Disturbed {
+    /// Nothing, or nothing but the collection in progress.
+    Nothing,
+    /// Room has to be made before a unit's pages can move.
+    Room,
+    /// A collection began or ended.
+    Changed,
+    /// This stream's active block takes no more pages.
+    Close(Stream),
+    /// Pages of the unit in work move, which [`Mechanism::pick`] names.
+    Move,
+    /// This is done next.
+    Act(Op),
 }
 
 /// What a mechanism does where page mapping asks it. Every method has a default: nothing.
@@ -200,6 +228,9 @@ pub(crate) trait Mechanism {
     /// The units of a domain that the mechanism keeps: those set aside, and those in work.
     fn kept(&self, domain: Domain, aside: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {}
 
+    /// The units of a domain that the mechanism withholds from the victim policy.
+    fn withheld(&self, kernel: &Kernel, domain: Domain, units: &mut Vec<Unit>) {}
+
     /// Checks the mechanism's state against the kernel's.
     fn check(&self, kernel: &Kernel) -> Result<(), String> {
         Ok(())
@@ -228,7 +259,7 @@ pub(crate) trait Mechanism {
     fn padded(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) {}
 
     /// A unit was filled, or waits filled for its collection again.
-    fn filled(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {}
+    fn filled(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {}
 
     /// A page that is mapped is trimmed, or lost.
     fn trimmed(&mut self, kernel: &mut Kernel, lpn: Lpn) {}
@@ -303,6 +334,11 @@ pub(crate) trait Mechanism {
         None
     }
 
+    /// What reads of the array call for, once no other collection is in progress.
+    fn disturbed(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Disturbed {
+        Disturbed::Nothing
+    }
+
     // After a failed program, and after a power cut.
 
     /// The program of a page failed. Returns whether nothing else is to be done about it.
@@ -312,6 +348,9 @@ pub(crate) trait Mechanism {
 
     /// No more pages are added to a unit that is not full.
     fn sealed(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {}
+
+    /// A restart finds how often the blocks of a unit were read since their erase, and which of its slots hold guard levels.
+    fn adopt_reads(&mut self, kernel: &Kernel, unit: Unit, found: &Scanned) {}
 
     /// A restart finds a page with this region.
     fn adopt_page(&mut self, lpn: Lpn, region: u8) {}
@@ -367,6 +406,30 @@ pub(crate) trait Mechanisms: Mechanism + Sized {
     /// Whether pages may have to be made safe before others are programmed.
     fn guards_pages(&self) -> bool {
         false
+    }
+
+    /// Whether anybody wants to hear of every page that is read.
+    fn hears_of_reads(&self) -> bool {
+        false
+    }
+
+    /// A page of the array is read, whatever for.
+    fn page_read(&mut self, _kernel: &mut Kernel, _at: Ppn) {}
+
+    /// Whether a page of the array may be read for the host now, or has to move first.
+    fn may_read(&self, _kernel: &Kernel, _at: Ppn) -> bool {
+        true
+    }
+
+    /// Whether a page that is about to be filled up gets guard levels.
+    fn is_guard(&self, _kernel: &Kernel, _at: Ppn) -> bool {
+        false
+    }
+
+    /// The cause of a collection that begins for want of room, if that is not garbage collection for the host; `asked` says
+    /// that pages which have to move for being read ask for the room.
+    fn cause_of_room(&mut self, _kernel: &Kernel, _domain: Domain, _asked: bool) -> Option<Cause> {
+        None
     }
 
     /// Time goes on. Returns a sample of the workload's locality, if one was due.

@@ -58,8 +58,21 @@ impl FreePool for FirstFit {
     fn take(&mut self, domain: Domain) -> Option<Unit> {
         let from = self.cursor[domain.index()];
         let offset = self.search(domain, from).or_else(|| self.search(domain, 0))?;
-        self.free[(domain.number() * self.words_per_domain + offset / 64) as usize] &= !(1 << (offset % 64));
         self.cursor[domain.index()] = offset + 1;
-        Some(Unit::new(domain.number() * self.units_per_domain + offset))
+        Some(self.take_at(domain, offset))
+    }
+
+    /// Round robin goes on where it was.
+    fn take_from(&mut self, domain: Domain, offset: u32) -> Option<Unit> {
+        let from = self.cursor[domain.index()].max(offset);
+        let found = self.search(domain, from).or_else(|| self.search(domain, offset))?;
+        Some(self.take_at(domain, found))
+    }
+}
+
+impl FirstFit {
+    fn take_at(&mut self, domain: Domain, offset: u32) -> Unit {
+        self.free[(domain.number() * self.words_per_domain + offset / 64) as usize] &= !(1 << (offset % 64));
+        Unit::new(domain.number() * self.units_per_domain + offset)
     }
 }

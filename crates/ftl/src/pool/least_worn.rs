@@ -10,6 +10,7 @@ use crate::victim::Shape;
 
 /// See the module.
 pub struct LeastWorn {
+    units_per_domain: u32,
     free: Vec<BinaryHeap<Reverse<(u32, Unit)>>>,
 }
 
@@ -27,7 +28,7 @@ impl LeastWorn {
 
     pub(super) fn new(shape: Shape) -> LeastWorn {
         let empty = || BinaryHeap::with_capacity(shape.units_per_domain as usize);
-        LeastWorn { free: (0..shape.domains).map(|_| empty()).collect() }
+        LeastWorn { units_per_domain: shape.units_per_domain, free: (0..shape.domains).map(|_| empty()).collect() }
     }
 }
 
@@ -38,5 +39,14 @@ impl FreePool for LeastWorn {
 
     fn take(&mut self, domain: Domain) -> Option<Unit> {
         self.free[domain.index()].pop().map(|Reverse((_, unit))| unit)
+    }
+
+    /// Looks at all free units: it is asked for once per unit that is filled with read-hot pages.
+    fn take_from(&mut self, domain: Domain, offset: u32) -> Option<Unit> {
+        let first = domain.number() * self.units_per_domain + offset;
+        let heap = &mut self.free[domain.index()];
+        let found = heap.iter().filter(|Reverse((_, unit))| unit.number() >= first).map(|Reverse(free)| *free).min()?;
+        heap.retain(|Reverse(free)| *free != found);
+        Some(found.1)
     }
 }

@@ -15,6 +15,8 @@ pub trait FreePool {
     fn put(&mut self, domain: Domain, unit: Unit, erases: u32);
     /// The unit to open next, taken out of the pool.
     fn take(&mut self, domain: Domain) -> Option<Unit>;
+    /// The same of the units at that offset of the domain and those behind it.
+    fn take_from(&mut self, domain: Domain, offset: u32) -> Option<Unit>;
 }
 
 /// Any registered block allocation.
@@ -71,6 +73,13 @@ impl FreePool for AnyPool {
             AnyPool::LeastWorn(pool) => pool.take(domain),
         }
     }
+
+    fn take_from(&mut self, domain: Domain, offset: u32) -> Option<Unit> {
+        match self {
+            AnyPool::FirstFit(pool) => pool.take_from(domain, offset),
+            AnyPool::LeastWorn(pool) => pool.take_from(domain, offset),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -91,6 +100,21 @@ mod tests {
         pool.put(SECOND, unit(70), 5);
         assert_eq!((pool.take(SECOND), pool.take(SECOND)), (Some(unit(75)), Some(unit(139))));
         assert_eq!((pool.take(SECOND), pool.take(SECOND), pool.take(FIRST)), (Some(unit(70)), None, None));
+    }
+
+    #[test]
+    fn units_of_high_addresses_are_found() {
+        let mut pools = [AnyPool::FirstFit(FirstFit::new(SHAPE)), AnyPool::LeastWorn(LeastWorn::new(SHAPE))];
+        for pool in &mut pools {
+            for (number, erases) in [(71, 0), (100, 9), (120, 3), (130, 5)] {
+                pool.put(SECOND, Unit::new(number), erases);
+            }
+        }
+        let taken = pools
+            .each_mut()
+            .map(|pool| [50, 50, 50, 0, 0].map(|offset| pool.take_from(SECOND, offset).map(Unit::number)));
+        assert_eq!(taken[0], [Some(120), Some(130), None, Some(71), Some(100)]);
+        assert_eq!(taken[1], [Some(120), Some(130), None, Some(71), Some(100)]);
     }
 
     #[test]

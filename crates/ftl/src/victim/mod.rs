@@ -58,6 +58,8 @@ pub enum UnitState {
     Collecting,
     /// It holds backups, or host pages that were not merged yet: not for the victim policy.
     Aside,
+    /// Full, or no longer filled, and a mechanism keeps it from the victim policy.
+    Withheld,
 }
 
 /// How many units the device has, and how they are divided into domains.

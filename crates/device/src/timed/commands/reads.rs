@@ -42,7 +42,8 @@ impl Commands {
             let Transaction { age, lpn, translated, .. } = *context.queues.get(read);
             let device = &context.device;
             let found = device.ftl.lookup(lpn).filter(|&other| {
-                (!device.map_in_flash || translated || device.ftl.is_known(lpn))
+                (!device.hears_of_reads || device.ftl.may_read(other))
+                    && (!device.map_in_flash || translated || device.ftl.is_known(lpn))
                     && read_cause(&context.queues, read) == cause
                     && self.scheduler.may_join(last_age, age)
                     && device.flash.may_share_command(lead, other)
@@ -65,8 +66,9 @@ impl Commands {
 
 fn add_read(context: &mut Context<'_>, command: &mut Command, read: TransactionId, ppn: Ppn) {
     let content = context.device.flash.read(ppn);
+    context.device.note_read(ppn);
     let Transaction { lpn, version, .. } = *context.queues.get(read);
-    context.device.ftl.read(lpn);
+    context.device.note_host_read(lpn);
     context.device.check_read(lpn, version, content);
     command.add(ppn, Carried::Transaction(read));
 }

@@ -18,7 +18,7 @@ const MAX_SKIPPED: usize = 64;
 enum Read {
     /// This page.
     Page(TransactionId, Ppn),
-    /// Its map entry: the domain has steps to do.
+    /// Its map entry, or a place that may be read: the domain has steps to do.
     Entry(Domain),
 }
 
@@ -178,6 +178,10 @@ impl Commands {
             if let Some(ppn) = found
                 && ftl.geometry().die_of(ppn) == die
             {
+                if context.device.hears_of_reads && !ftl.may_read(ppn) {
+                    let owner = ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn));
+                    return self.await_entry(context, die, owner);
+                }
                 return Some(Read::Page(read, ppn));
             }
             context.queues.remove_read(die, None, read);
@@ -190,7 +194,8 @@ impl Commands {
         }
     }
 
-    /// What the owner of a read's map entry has to do, unless that is under way or an entry is held for a write.
+    /// What the domain of a read's page, or of its map entry, has to do, unless that is under way or an entry is held for a
+    /// write.
     #[cold]
     fn await_entry(&mut self, context: &mut Context<'_>, die: Die, owner: Domain) -> Option<Read> {
         let has_step = !self.collections.is_correcting(die, owner)

@@ -1,7 +1,7 @@
 //! Steps of collections. A place is asked for once, as in `programs`.
 
 use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
-use ftl::{ANYWHERE, Coming, Done, Finished, How, Op, Placed, Put, Step};
+use ftl::{ANYWHERE, Coming, Done, Finished, How, Op, Placed, Put, Step, Way};
 
 use super::Commands;
 use crate::device::{Device, copy_back, count_collection, count_move};
@@ -43,8 +43,8 @@ impl Commands {
             return false;
         };
         self.schedule.count_phase(context, domain, phase);
-        if context.device.map_in_flash {
-            // A step for the map may have begun a collection.
+        if context.device.map_in_flash || context.device.hears_of_reads {
+            // A step for the map, or for pages that were read often, may have begun a collection.
             self.schedule.note_neighbours(context);
             self.schedule.note_foreground(context, host, domain);
         }
@@ -145,6 +145,7 @@ impl Commands {
             is_first = false;
             ftl.prefetch(Coming::Copy(page));
             self.collections.add_read(die, domain, flash.read(page));
+            context.device.note_read(page);
             command.add(page, Carried::Domain(domain));
         }
     }
@@ -155,7 +156,9 @@ impl Commands {
     fn add_programs(&mut self, context: &mut Context<'_>, command: &mut Command, domain: Domain, suits: Suits) -> bool {
         let is_placed = match self.collections.step(domain) {
             Step { op: Op::Move(how), .. } => self.add_copies(context, command, domain, how, suits),
-            Step { op: Op::Combine, cause } => self.add_combined(context, command, domain, cause, suits),
+            Step { op: Op::Combine | Op::Reprogram, cause } => {
+                self.add_combined(context, command, domain, cause, suits)
+            }
             Step { op: Op::Pad, .. } => add_dummy(context, command, domain, suits),
             Step { op: Op::Read | Op::Erase(_), .. } => unreachable!("these program nothing"),
         };
@@ -183,6 +186,7 @@ impl Commands {
                 How::OffChip => add_program(context, command, domain, placed, self.collections.content(domain, at)),
                 How::Copyback => {
                     copy_back(&mut context.device.flash, from, placed).expect_done();
+                    context.device.note_read(from);
                     command.add_copied(from, placed.at, Carried::Domain(domain));
                 }
             }
@@ -208,6 +212,7 @@ impl Commands {
         let pages = (0..group.pages().len()).map(|at| self.collections.content(domain, at));
         let data = pages.fold(Content::EMPTY, |all, page| all ^ page);
         let Some(placed) = place(context.device, domain, Put::Combined(cause, group), suits) else { return false };
+        context.device.recorder.counters.reprograms += u64::from(placed.way == Way::Again);
         add_program(context, command, domain, placed, data);
         true
     }

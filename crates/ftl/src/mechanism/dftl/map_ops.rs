@@ -2,7 +2,7 @@
 
 use base::{Domain, Lpn, Ppn, Unit};
 
-use super::{Combined, Dftl, Due, End, MapNeed, MapOp, NONE, PATIENCE, Pending, Reason};
+use super::{Combined, Dftl, Due, End, Made, MapNeed, MapOp, NONE, PATIENCE, Pending, Reason};
 use crate::group::Group;
 use crate::kernel::{Kernel, Why};
 use crate::ops::Op;
@@ -82,7 +82,7 @@ impl Dftl {
             Some(old) => kernel.invalidate(old),
         }
         let place = kernel.place_new(domain, kernel.streams().of_map(), lpn, false);
-        Combined { place, lpn: Some(lpn) }
+        Combined { place, what: Made::Map(lpn) }
     }
 }
 

@@ -42,7 +42,7 @@ use std::slice;
 
 use base::{Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Unit};
 
-use super::{Combined, End, Mechanism, Origin, Pending, Placing, Room};
+use super::{Combined, End, Made, Mechanism, Origin, Pending, Placing, Room};
 use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{Job, Kept, Kernel, Needs, Saved, Stream, Why};
@@ -492,7 +492,7 @@ impl Mechanism for Dftl {
         }
     }
 
-    fn filled(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
+    fn filled(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
         if kernel.holds_map(unit) {
             self.note_filled(kernel, domain, unit);
         }

@@ -207,7 +207,8 @@ impl Migration {
     /// Whether pages of a victim move by copyback as far as their quota goes: the host waits for the room, or it asks for
     /// much.
     fn prefers_copyback(&self, job: &Job) -> bool {
-        self.selector.is_none() || job.why.is_for_room() || !job.calm
+        // What is refreshed is to be corrected on its way.
+        job.why != Why::Refresh && (self.selector.is_none() || job.why.is_for_room() || !job.calm)
     }
 
     /// The quota class that a copyback leaves to the pages of a unit; nothing if theirs does not allow one.
@@ -453,7 +454,7 @@ mod tests {
             let from = self.kernel.lookup(lpn).expect("a page that was written");
             let unit = self.kernel.geometry().unit_of(from);
             self.kernel.begin(FIRST, unit, Why::Room);
-            let stream = self.kernel.streams().at([0, 0, self.migration.quota_class(&self.kernel, lpn)]);
+            let stream = self.kernel.streams().at([0, 0, self.migration.quota_class(&self.kernel, lpn), 0]);
             let mut group = Group::EMPTY;
             group.push(from);
             let how = self.migration.how(&self.kernel, FIRST, stream, &group);

@@ -5,7 +5,7 @@ use base::{Domain, Ppn};
 use super::{Cover, Paired, Scheme};
 use crate::group::Group;
 use crate::kernel::{Kernel, Place, Stream, Why};
-use crate::mechanism::{Combined, End};
+use crate::mechanism::{Combined, End, Made};
 use crate::ops::Op;
 
 impl Paired {
@@ -81,7 +81,7 @@ impl Paired {
         if let Some(backup) = &mut guard.backup {
             backup.slot = kernel.wordlines().next_lsb(backup.slot);
         }
-        Combined { place: Place { at, filled: None }, lpn: None }
+        Combined { place: Place { at, filled: None }, what: Made::Backup }
     }
 
     /// Takes note of a program: of a host page or a dummy (covered by nothing), or of a copy.

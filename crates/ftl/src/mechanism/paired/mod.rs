@@ -343,7 +343,7 @@ impl Mechanism for Paired {
         self.note_program(kernel, domain, at, Cover::None);
     }
 
-    fn filled(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
+    fn filled(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
         if kernel.state_of(unit) == UnitState::Aside {
             self.guards[domain.index()].buffers.push_back(unit);
         }

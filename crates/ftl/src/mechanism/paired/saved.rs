@@ -13,7 +13,7 @@ use super::lowers::Cover;
 use super::restart::incomplete;
 use super::{Guard, Paired, Scheme, keeps_track};
 use crate::Policies;
-use crate::kernel::{Frontier, Kept, Kernel, Saved, Wordlines};
+use crate::kernel::{Frontier, Keeping, Kept, Kernel, Saved, Wordlines};
 use crate::mechanism::Plan;
 
 /// Bytes of what a state holds of a protection, at most.
@@ -31,11 +31,11 @@ impl Paired {
     pub(super) fn save_domain(&self, kernel: &Kernel, domain: Domain, saved: &mut Saved<'_>) {
         let guard = &self.guards[domain.index()];
         let full = kernel.geometry().end_slot();
-        let kept = |unit, is_aside, filled| Kept { unit, is_aside, filled };
-        saved.kept.extend(guard.backup.map(|backup| kept(backup.unit, true, backup.slot)));
-        saved.kept.extend(guard.buffers.iter().map(|&unit| kept(unit, true, full)));
-        saved.kept.extend(guard.held.iter().map(|&unit| kept(unit, false, full)));
-        saved.kept.extend(kernel.pairing(domain).map(|job| kept(job.unit, false, full)));
+        let kept = |unit, how, filled| Kept { unit, how, filled };
+        saved.kept.extend(guard.backup.map(|backup| kept(backup.unit, Keeping::Aside, backup.slot)));
+        saved.kept.extend(guard.buffers.iter().map(|&unit| kept(unit, Keeping::Aside, full)));
+        saved.kept.extend(guard.held.iter().map(|&unit| kept(unit, Keeping::InWork, full)));
+        saved.kept.extend(kernel.pairing(domain).map(|job| kept(job.unit, Keeping::InWork, full)));
         let words = &mut saved.of_mechanisms;
         words.extend(kernel.save_pairing(domain));
         words.extend([guard.erases, guard.was_short].map(u32::from));
@@ -55,11 +55,11 @@ impl Paired {
     /// is what the whole-state check finds.
     pub(super) fn adopt_kept(&mut self, kernel: &Kernel, domain: Domain, kept: &[Kept]) -> Option<()> {
         let mut guard = Guard::default();
-        for &Kept { unit, is_aside, filled } in kept {
-            if kernel.geometry().domain_of_unit(unit) != domain {
+        for &Kept { unit, how, filled } in kept {
+            if kernel.geometry().domain_of_unit(unit) != domain || how == Keeping::Withheld {
                 continue;
             }
-            if !is_aside {
+            if how == Keeping::InWork {
                 guard.held.push(unit);
             } else if self.scheme == Scheme::SlcBuffer {
                 guard.buffers.push_back(unit);

@@ -3,6 +3,7 @@
 use base::{Choice, Domain, Param, ParamKind, Seam, Selection, Unit};
 
 use super::Mechanism;
+use crate::Policies;
 use crate::kernel::{Kernel, Why};
 use crate::victim::{Shape, UnitRecord, UnitState};
 
@@ -10,11 +11,11 @@ static CHOICES: &[Choice] = &[
     Choice { name: "none", doc: "No wear leveling.", params: &[] },
     Choice {
         name: "static",
-        doc: "Empties the least erased unit of a domain when it lags the most erased one by a threshold.",
+        doc: "Empties the least worn unit of a domain when it lags the most worn one by a threshold, in effective P/E cycles.",
         params: &[Param {
             name: "threshold",
             kind: ParamKind::Integer { default: 20, min: 1, max: 1_000_000 },
-            doc: "Difference in erases, between the most and the least erased unit of a domain, that starts a move.",
+            doc: "Difference in effective P/E cycles, between the most and the least worn unit of a domain, that starts a move.",
         }],
     },
 ];
@@ -77,30 +78,39 @@ impl Mechanism for WearLeveling {
         false
     }
 
+    /// A run from a saved state begins like the run that aged the device.
+    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
+        if let WearLeveling::Static(leveling) = self {
+            leveling.since_check.fill(0);
+        }
+    }
+
     fn due(&mut self, kernel: &Kernel, domain: Domain) -> Option<(Unit, Why)> {
         match self {
             WearLeveling::None => None,
-            WearLeveling::Static(leveling) => {
-                leveling.due(domain, kernel.units(), kernel.erases()).map(|unit| (unit, Why::Level))
-            }
+            WearLeveling::Static(leveling) => leveling.due(kernel, domain).map(|unit| (unit, Why::Level)),
         }
     }
 }
 
 impl Static {
-    /// The closed unit of a domain to empty now, if any; asked between collections. `erases` is by unit.
-    fn due(&mut self, domain: Domain, units: &[UnitRecord], erases: &[u32]) -> Option<Unit> {
+    /// The closed unit of a domain to empty now, if any; asked between collections.
+    fn due(&mut self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
+        self.due_of(domain, kernel.units(), |unit| kernel.wear_of(unit))
+    }
+
+    /// The same for units that are so worn.
+    fn due_of(&mut self, domain: Domain, units: &[UnitRecord], wear: impl Fn(Unit) -> u32) -> Option<Unit> {
         let since = &mut self.since_check[domain.index()];
         if *since < self.period {
             return None;
         }
         *since = 0;
         let range = self.shape.units_of_domain(domain);
-        let most = range.clone().map(|unit| erases[unit.index()]).max()?;
-        let coldest = range
-            .filter(|&unit| units[unit.index()].state == UnitState::Closed)
-            .min_by_key(|&unit| erases[unit.index()])?;
-        (most - erases[coldest.index()] >= self.threshold).then_some(coldest)
+        let most = range.clone().map(&wear).max()?;
+        let coldest =
+            range.filter(|&unit| units[unit.index()].state == UnitState::Closed).min_by_key(|&unit| wear(unit))?;
+        (most - wear(coldest) >= self.threshold).then_some(coldest)
     }
 }
 
@@ -117,10 +127,11 @@ mod tests {
         let WearLeveling::Static(mut leveling) = WearLeveling::build(&selection, shape) else { unreachable!() };
         let unit = |state| UnitRecord { valid: 1, state, lsb_only: false };
         let units = [unit(UnitState::Closed), unit(UnitState::Free), unit(UnitState::Closed), unit(UnitState::Closed)];
-        assert_eq!(leveling.due(FIRST, &units, &[5, 0, 6, 10]), None, "nothing was erased since");
+        let due = |leveling: &mut Static, erases: [u32; 4]| leveling.due_of(FIRST, &units, |unit| erases[unit.index()]);
+        assert_eq!(due(&mut leveling, [5, 0, 6, 10]), None, "nothing was erased since");
         leveling.since_check[0] += 1;
-        assert_eq!(leveling.due(FIRST, &units, &[5, 0, 6, 9]), None, "4 apart, the free unit does not count");
+        assert_eq!(due(&mut leveling, [5, 0, 6, 9]), None, "4 apart, the free unit does not count");
         leveling.since_check[0] += 1;
-        assert_eq!(leveling.due(FIRST, &units, &[5, 0, 6, 10]), Some(Unit::new(0)));
+        assert_eq!(due(&mut leveling, [5, 0, 6, 10]), Some(Unit::new(0)));
     }
 }

@@ -1,0 +1,177 @@
+//! Management of read disturb: no block is read past its limit, whatever the scheme, and each does what it says.
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use base::Cell;
+use common::*;
+use config::Config;
+use config::model::*;
+use device::survival::{Trouble, try_everywhere};
+use files::Interrupt;
+
+/// One plane of TLC blocks, written once and then read.
+fn reads(
+    blocks: u32,
+    pages: u32,
+    limits: [u32; 2],
+    scheme: &'static str,
+    generator_name: &str,
+    requests: u64,
+) -> Config {
+    let mut config = plain(1, 1, 1, 1, blocks, pages);
+    config.device.cell = Cell::Tlc;
+    config.device.user_capacity = u64::from(blocks * pages * 3 / 4) * u64::from(config.device.page_size);
+    config.device.wear.read_limit = Some(limits);
+    choose(&mut config.ftl, "read_disturb", scheme, &[]);
+    let size = u64::from(config.device.page_size);
+    config.workload.source = Source::Generator(generator(generator_name, size, 1.0, config.device.user_capacity));
+    config.workload.end = End { requests: Some(requests), ..End::default() };
+    config.run.precondition = Precondition::Sequential { volume: config.device.user_capacity };
+    config.run.executor = Executor::Count;
+    config.run.checks = Checks::Fast;
+    config.run.payload = Payload::None;
+    config
+}
+
+#[test]
+fn a_block_is_refreshed_once_per_limit_of_reads() {
+    let config = reads(64, 192, [10_000, 100_000], "refresh", "uniform", 6_000_000);
+    let summary = run(&config);
+    let refreshes = figure(&summary, "policy.read_disturb.refreshes");
+    let all = figure(&summary, "flash.page_reads");
+    println!("{refreshes} {all} {}", summary["policy"]);
+    // Blocks have read counts of their own at the end: as many as there are.
+    let expected = all / 10_000.0;
+    assert!(refreshes <= expected && refreshes > (expected - 48.0) * 0.995, "{refreshes} of {expected}");
+}
+
+#[test]
+fn schemes() {
+    for scheme in ["refresh", "redftl", "read-leveling", "hot-low-density", "ipr"] {
+        let mut config = reads(128, 192, [10_000, 100_000], scheme, "zipf", 3_000_000);
+        config.run.checks = Checks::Full;
+        let summary = run(&config);
+        println!("{scheme}: {} {}", summary["policy"], summary["flash"]["by_cause"]["refresh"]);
+    }
+}
+
+/// Random devices under every scheme, read far more than written, with the data of every read compared.
+#[test]
+fn random_devices_are_never_read_past_a_limit() {
+    let cases = std::env::var("FTLAB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300);
+    let first = std::env::var("FTLAB_FIRST").ok().and_then(|first| first.parse().ok()).unwrap_or(0);
+    let mut ran = std::collections::BTreeMap::new();
+    for seed in first..first + cases {
+        let mut config = random_config(seed + 40_000_000);
+        execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
+        if let Source::Generator(generator) = &mut config.workload.source {
+            generator.read_fraction = [0.8, 0.95, 1.0][seed as usize % 3];
+        }
+        config.workload.end = End { requests: Some(4000), ..End::default() };
+        let scheme = config.ftl.get("read_disturb").name;
+        if scheme == "ignore" {
+            continue;
+        }
+        *ran.entry(scheme).or_insert(0) += 1;
+        if std::env::var("FTLAB_SHOW").is_ok() {
+            println!("case {seed}: {}", described(&config));
+        }
+        match catch_unwind(AssertUnwindSafe(|| run(&config))) {
+            Ok(summary) => {
+                let most = summary["policy"]["read_disturb"]["max_reads_of_limit"].as_f64().unwrap_or(0.0);
+                assert!(most <= 1.0, "case {seed}: {most}");
+            }
+            Err(_) => panic!("case {seed}: {}", described(&config)),
+        }
+    }
+    println!("{ran:?}");
+}
+
+/// What a case is, in a line.
+fn described(config: &Config) -> String {
+    let choices =
+        config.ftl.seams.iter().filter(|(_, selection)| !["none", "page", "ignore"].contains(&selection.name));
+    let choices: Vec<String> =
+        choices.map(|(key, selection)| format!("{key}={} {:?}", selection.name, selection.params)).collect();
+    let device = &config.device;
+    format!(
+        "{:?} {}x{}x{}x{} {} blocks of {} {:?} {:?} {:?} limits {:?} {}",
+        config.run.executor,
+        device.channels,
+        device.chips_per_channel,
+        device.dies_per_chip,
+        device.planes_per_die,
+        device.blocks_per_plane,
+        device.pages_per_block,
+        device.cell,
+        device.program_order,
+        device.multiplane,
+        device.wear.read_limit,
+        choices.join("; ")
+    )
+}
+
+/// A plane of 60 small blocks that take few reads.
+fn life(scheme: &str, protection: &str, cell: &str, order: &str) -> Config {
+    let (pages, times) = if cell == "mlc" { (8, r#"["50us", "100us"]"#) } else { (9, r#"["50us", "70us", "100us"]"#) };
+    let mut sets: Vec<String> = [
+        "device.channels=1",
+        "device.planes_per_die=1",
+        "device.blocks_per_plane=44",
+        "device.over_provisioning=2.5",
+        "device.wear.read_limit=[48, 400]",
+        "workload.interval=\"400ms\"",
+        "run.payload=\"stamp\"",
+        "run.precondition=\"none\"",
+        "ftl.gc_schedule.threshold.free_blocks=3",
+        "ftl.separation=\"none\"",
+    ]
+    .map(str::to_string)
+    .to_vec();
+    sets.push(format!("device.cell=\"{cell}\""));
+    sets.push(format!("device.pages_per_block={pages}"));
+    sets.push(format!("device.timing.read={times}"));
+    sets.push(format!("device.timing.program={times}"));
+    sets.push(format!("device.program_order=\"{order}\""));
+    sets.push(format!("ftl.paired_page={protection}"));
+    sets.push(format!("ftl.read_disturb={scheme}"));
+    let base = config::Base::Preset("gcmix-px".into());
+    device::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config
+}
+
+const SCHEMES: [&str; 5] = [
+    "{refresh={margin=12}}",
+    "{redftl={margin=12,hot_pages=2,shadow=0.2}}",
+    "{read-leveling={margin=12,hot_pages=2,shadow=0.2}}",
+    "{hot-low-density={margin=12,low_density=0.15}}",
+    "{ipr={margin=12,low_density=0.15,pool=0.5}}",
+];
+
+/// At every operation, reprograms among them: the data are there, and no block was read past its limit.
+#[test]
+fn faults_at_every_operation_lose_nothing() {
+    let stride = std::env::var("FTLAB_STRIDE").ok().and_then(|stride| stride.parse().ok()).unwrap_or(61);
+    for scheme in SCHEMES {
+        // A round of Read Leveling would share wordlines with the one before.
+        let order = if scheme.contains("leveling") { "consecutive" } else { "shadow" };
+        for (cell, order) in [("mlc", "consecutive"), ("tlc", order)] {
+            for (protection, troubles) in [
+                ("\"lsb-backup\"", &[Trouble::ProgramFailure, Trouble::PowerCut, Trouble::SecondCut][..]),
+                ("{gcmix={high=24}}", &[Trouble::ProgramFailure, Trouble::PowerCut]),
+            ] {
+                let config = life(scheme, protection, cell, order);
+                for &trouble in troubles {
+                    let case = format!("{scheme} {protection} {cell} {order} {trouble:?}");
+                    let tried = catch_unwind(AssertUnwindSafe(|| {
+                        try_everywhere(&config, trouble, 1, stride, &Interrupt::default()).unwrap()
+                    }));
+                    let Ok(tally) = tried else { panic!("{case}") };
+                    assert!(tally.runs > 30, "{case}: {}", tally.runs);
+                    assert_eq!(tally.losing, 0, "{case}: {:?}", tally.first);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! What is known of reads: of every block since its erase, and of every page of monitor blocks.
+
+use base::{Geometry, Slot, Unit};
+
+/// The reads of a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BlockReads {
+    /// Page reads since its erase.
+    pub(super) reads: u32,
+    /// From so many on it is looked at: its pages may have to move.
+    pub(super) look_at: u32,
+    /// Reads before the first of the pages that count was programmed.
+    base: u32,
+}
+
+/// The reads of all blocks, by unit and lane.
+pub(super) struct Counters {
+    width: u32,
+    blocks: Vec<BlockReads>,
+    /// When an erased block is looked at.
+    first_look: u32,
+}
+
+impl Counters {
+    pub(super) fn new(geometry: &Geometry, first_look: u32) -> Counters {
+        let blocks = vec![BlockReads { reads: 0, look_at: first_look, base: 0 }; geometry.blocks() as usize];
+        Counters { width: geometry.unit_width, blocks, first_look }
+    }
+
+    #[inline]
+    fn index(&self, unit: Unit, lane: u32) -> usize {
+        unit.index() * self.width as usize + lane as usize
+    }
+
+    /// Counts a read. Returns whether the block is to be looked at.
+    #[inline]
+    pub(super) fn count(&mut self, unit: Unit, lane: u32) -> bool {
+        let index = self.index(unit, lane);
+        let block = &mut self.blocks[index];
+        block.reads += 1;
+        block.reads >= block.look_at
+    }
+
+    /// Whether nothing is to be looked at about a block.
+    #[inline]
+    pub(super) fn is_fine(&self, unit: Unit, lane: u32) -> bool {
+        let block = self.blocks[self.index(unit, lane)];
+        block.reads < block.look_at
+    }
+
+    /// The reads of the most read block of a unit.
+    pub(super) fn of_unit(&self, unit: Unit) -> u32 {
+        self.lanes(unit).iter().map(|block| block.reads).max().unwrap_or(0)
+    }
+
+    /// The reads that pages of a unit took, at most, since they were programmed.
+    pub(super) fn taken(&self, unit: Unit) -> u32 {
+        self.lanes(unit).iter().map(|block| block.reads - block.base).max().unwrap_or(0)
+    }
+
+    /// The reads of a unit's blocks: those before pages that are programmed from now on.
+    pub(super) fn marks(&self, unit: Unit) -> Vec<u32> {
+        self.lanes(unit).iter().map(|block| block.reads).collect()
+    }
+
+    /// Reads up to these marks do not count any more.
+    pub(super) fn start_from(&mut self, unit: Unit, marks: &[u32]) {
+        for (block, &mark) in self.lanes_mut(unit).iter_mut().zip(marks) {
+            block.base = mark;
+        }
+    }
+
+    /// Reads of a unit's blocks that do not count, at most.
+    pub(super) fn base_of(&self, unit: Unit) -> u32 {
+        self.lanes(unit).iter().map(|block| block.base).min().unwrap_or(0)
+    }
+
+    fn lanes(&self, unit: Unit) -> &[BlockReads] {
+        &self.blocks[self.index(unit, 0)..][..self.width as usize]
+    }
+
+    fn lanes_mut(&mut self, unit: Unit) -> &mut [BlockReads] {
+        let first = self.index(unit, 0);
+        &mut self.blocks[first..][..self.width as usize]
+    }
+
+    /// Has the blocks of a unit looked at when they took so many reads more.
+    pub(super) fn look_after(&mut self, unit: Unit, reads: u32) {
+        self.lanes_mut(unit).iter_mut().for_each(|block| block.look_at = block.reads + reads);
+    }
+
+    /// A unit was erased.
+    pub(super) fn erased(&mut self, unit: Unit) {
+        let erased = BlockReads { reads: 0, look_at: self.first_look, base: 0 };
+        self.lanes_mut(unit).fill(erased);
+    }
+
+    /// What is known of a unit's reads from elsewhere: no block of it took more.
+    pub(super) fn adopt(&mut self, unit: Unit, reads: u32, base: u32) {
+        self.lanes_mut(unit).iter_mut().for_each(|block| (block.reads, block.base) = (reads, base));
+    }
+}
+
+/// The read counters of the pages of monitor units: two bytes each.
+pub(super) struct Monitors {
+    slots: usize,
+    /// By unit: its place, from 1 on; 0 for none.
+    places: Vec<u32>,
+    counts: Vec<u16>,
+    free: Vec<u32>,
+}
+
+impl Monitors {
+    pub(super) fn new(geometry: &Geometry, units: u32) -> Monitors {
+        let slots = geometry.unit_slots() as usize;
+        let places = if units == 0 { Vec::new() } else { vec![0; geometry.units() as usize] };
+        Monitors { slots, places, counts: vec![0; units as usize * slots], free: (1..=units).rev().collect() }
+    }
+
+    /// Begins to count the reads of a unit's pages.
+    pub(super) fn begin(&mut self, unit: Unit) {
+        if self.places[unit.index()] == 0 {
+            // A failed program can end a unit early, so that there is one more for a while.
+            let place = self.free.pop().unwrap_or_else(|| {
+                self.counts.resize(self.counts.len() + self.slots, 0);
+                (self.counts.len() / self.slots) as u32
+            });
+            self.places[unit.index()] = place;
+            self.counts_of(place).fill(0);
+        }
+    }
+
+    /// Ends it.
+    pub(super) fn end(&mut self, unit: Unit) {
+        if let Some(place) = self.places.get_mut(unit.index())
+            && *place != 0
+        {
+            self.free.push(std::mem::take(place));
+        }
+    }
+
+    fn counts_of(&mut self, place: u32) -> &mut [u16] {
+        &mut self.counts[(place as usize - 1) * self.slots..][..self.slots]
+    }
+
+    /// A page is read.
+    #[inline]
+    pub(super) fn count(&mut self, unit: Unit, slot: Slot) {
+        if let Some(&place) = self.places.get(unit.index())
+            && place != 0
+        {
+            let count = &mut self.counts[(place as usize - 1) * self.slots + slot.index()];
+            *count = count.saturating_add(1);
+        }
+    }
+
+    /// The reads of a page of a monitor unit.
+    pub(super) fn of(&self, unit: Unit, slot: Slot) -> u16 {
+        match self.places[unit.index()] {
+            0 => 0,
+            place => self.counts[(place as usize - 1) * self.slots + slot.index()],
+        }
+    }
+}

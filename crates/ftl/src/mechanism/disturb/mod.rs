@@ -1,0 +1,558 @@
+//! Read disturb: every read of a block disturbs its other pages, so after a number of reads they have to move (Wu, Ma and
+//! Chang, "Flash Read Disturb Management Using Adaptive Cell Bit-Density with In-Place Reprogramming", DATE 2018).
+//!
+//! A unit is regular, a monitor, or one for read-hot pages; its state is the class of the stream that filled it. Refreshing a
+//! unit moves pages along the arrows of the paper's Figure 4 (`refresh`); a monitor has a read counter for each page
+//! (`counters`). What "for read-hot pages" means is the scheme's: a shadow unit, of which a few pages are used; a unit of low
+//! density, whose guard levels are programmed with the data; or a unit at full density that is reprogrammed in place when it
+//! needs refreshing (`inside`). Units that hold less than they could are withheld from the victim policy, and limited to a
+//! share of each domain (`quota`).
+//!
+//! The kernel knows that a unit is withheld and why a collection exists; that reads are behind it is known here alone.
+
+mod choices;
+mod counters;
+mod inside;
+mod quota;
+mod refresh;
+mod refusals;
+mod saved;
+mod states;
+#[cfg(test)]
+mod tests;
+
+use base::{Cause, Cell, Domain, Geometry, Lpn, Ppn, ReadLimits, Slot, Unit};
+
+pub use choices::SEAM;
+use choices::{Options, Scheme, Shares};
+use counters::{Counters, Monitors};
+use refresh::{Intervals, Work};
+pub(crate) use refusals::{check, in_words};
+pub(crate) use saved::bytes_of_state;
+use states::States;
+
+use super::{Combined, Disturbed, Made, Mechanism, Origin, Placing, Room};
+use crate::group::Group;
+use crate::kernel::{AXES, Axis, Job, Kept, Kernel, Needs, Place, Saved, Stream, Streams, Why};
+use crate::scan::Scanned;
+use crate::victim::UnitState;
+use crate::{Figures, Policies};
+
+/// The axis of block states.
+const AXIS: usize = 3;
+
+/// What the host wrote and what garbage collection moved.
+const REGULAR: usize = 0;
+/// Pages whose reads are counted.
+const MONITOR: usize = 1;
+/// Read-hot pages.
+const HOT: usize = 2;
+/// Pages that move inside their own unit.
+pub(crate) const INSIDE: usize = 3;
+
+/// The stream of pages that move inside their own unit.
+pub(crate) fn stream_inside(kernel: &Kernel) -> Stream {
+    let mut classes = [0; AXES];
+    classes[AXIS] = INSIDE;
+    kernel.streams().at(classes)
+}
+
+/// Reads of a block that its refresh takes, at most: each page once or, where the block is reprogrammed, every top page once
+/// to move and every page once more.
+fn reads_of_refresh(scheme: Scheme, geometry: &Geometry, cell: Cell) -> u32 {
+    let pages = geometry.pages_per_block;
+    if scheme == Scheme::Reprogrammed { pages + pages / cell.bits() } else { pages }
+}
+
+/// Units that the pages of one refresh open at most; none where none is refreshed.
+pub(crate) fn opens(policies: &Policies<'_>, geometry: &Geometry, axes: [Axis; AXES]) -> u32 {
+    let Some(scheme) = Scheme::of(policies.read_disturb.name) else { return 0 };
+    // Refreshed pages have their whole quota again.
+    let others =
+        Streams::product(axes.map(|axis| if axis.by_victim || axis.first_alone { Axis::ONE } else { axis })) as u32;
+    match scheme {
+        Scheme::Refresh => others,
+        _ => others * (1 + Shares::of(policies, geometry).opened.max(1)),
+    }
+}
+
+/// What read disturb did since preconditioning.
+#[derive(Clone, Debug, Default)]
+struct Done {
+    refreshes: u64,
+    /// Blocks that became monitors.
+    monitored: u64,
+    /// Units that became shadow or low-density ones, and those that made room.
+    kept: u64,
+    evicted: u64,
+    /// Read-hot units that became of low density in place, and those that could not for lying outside the pool.
+    reprogrammed: u64,
+    skipped: u64,
+    /// Shadow units erased, and how often their pages had moved inside.
+    shadows: u64,
+    rounds: u64,
+    /// Low-density units erased, by twentieths of their read limit that were used.
+    used_reads: [u64; 20],
+}
+
+/// Management of read disturb in force.
+pub(crate) struct Disturb {
+    scheme: Scheme,
+    options: Options,
+    shares: Shares,
+    limits: ReadLimits,
+    cell: Cell,
+    /// Whether lower pages are to be safe from programs above them.
+    guards_pages: bool,
+    counters: Counters,
+    monitors: Monitors,
+    states: States,
+    /// By domain.
+    domains: Vec<DomainState>,
+    /// Pages that the host read and wrote: the time of intervals and rates.
+    clock: u64,
+    intervals: Intervals,
+    done: Done,
+}
+
+/// What is known of a domain.
+#[derive(Clone, Debug, Default)]
+struct DomainState {
+    /// Units whose pages have to move, oldest first.
+    due: Vec<Unit>,
+    /// What the collection in progress does with its unit, if it is one of ours.
+    work: Option<Work>,
+    /// Monitor units.
+    monitors: u32,
+    /// Shadow or low-density units.
+    kept: u32,
+    /// Streams whose next page gets guard levels, by bits.
+    guards: u64,
+    /// Streams whose active block is full enough, by bits.
+    closes: u64,
+    /// Pages that refreshes programmed, less those that their erases gave back.
+    debt: i64,
+    /// Whether the pool was collected for the unit that comes next.
+    has_tried_pool: bool,
+}
+
+impl Disturb {
+    /// Bytes of what is known of reads.
+    pub(crate) fn bytes(policies: &Policies<'_>, geometry: &Geometry) -> u64 {
+        if Scheme::of(policies.read_disturb.name).is_none() {
+            return 0;
+        }
+        let counters = u64::from(Shares::of(policies, geometry).monitors) * u64::from(geometry.domains());
+        let of_units = (states::BYTES_OF_UNIT + 4) * u64::from(geometry.units());
+        let of_domains = size_of::<DomainState>() as u64 * u64::from(geometry.domains());
+        u64::from(geometry.blocks()) * 8 + of_units + of_domains + counters * u64::from(geometry.unit_slots()) * 2
+    }
+
+    /// What was chosen, unless nothing is done. `guards_pages`: lower pages are protected.
+    pub(crate) fn build(kernel: &mut Kernel, policies: &Policies<'_>, guards_pages: bool) -> Option<Disturb> {
+        let scheme = Scheme::of(policies.read_disturb.name)?;
+        let limits = policies.reads.clone().expect("a management of read disturb knows the limits");
+        let geometry = *kernel.geometry();
+        let shares = Shares::of(policies, &geometry);
+        let options = Options::of(policies.read_disturb, scheme);
+        if scheme == Scheme::Reprogrammed {
+            let of_hot = |&stream: &Stream| kernel.streams().class(stream, AXIS) == HOT;
+            for stream in kernel.streams().all_of_data().filter(of_hot).collect::<Vec<_>>() {
+                kernel.prefer_high_units(stream, shares.pool);
+            }
+        }
+        let owed = reads_of_refresh(scheme, &geometry, policies.cell);
+        Some(Disturb {
+            scheme,
+            options,
+            shares,
+            cell: policies.cell,
+            guards_pages,
+            counters: Counters::new(&geometry, limits.full.saturating_sub(owed + options.margin)),
+            monitors: Monitors::new(&geometry, shares.monitors * geometry.domains()),
+            states: States::new(&geometry),
+            domains: vec![DomainState::default(); geometry.domains() as usize],
+            limits,
+            clock: 0,
+            intervals: Intervals::default(),
+            done: Done::default(),
+        })
+    }
+
+    fn domain(&self, domain: Domain) -> &DomainState {
+        &self.domains[domain.index()]
+    }
+
+    fn domain_mut(&mut self, domain: Domain) -> &mut DomainState {
+        &mut self.domains[domain.index()]
+    }
+
+    /// The class of the pages of a unit.
+    fn class_of(&self, kernel: &Kernel, unit: Unit) -> usize {
+        if self.scheme == Scheme::Refresh || kernel.holds_map(unit) {
+            return REGULAR;
+        }
+        match kernel.streams().class(kernel.stream_of(unit), AXIS) {
+            INSIDE => HOT,
+            class => class,
+        }
+    }
+
+    /// Whether a unit lies in the pool for read-hot pages.
+    fn is_in_pool(&self, kernel: &Kernel, unit: Unit) -> bool {
+        let units = kernel.geometry().units_per_domain();
+        unit.number() % units >= self.shares.pool
+    }
+
+    /// Reads that a unit takes, besides those of its own refresh; negative when that has to hurry.
+    fn left(&self, kernel: &Kernel, unit: Unit) -> i64 {
+        let state = self.states.of(unit);
+        let limit = if state.is_low { self.limits.low } else { self.limits.full };
+        i64::from(limit) - i64::from(self.counters.taken(unit)) - i64::from(self.owed(kernel, unit))
+    }
+
+    /// Reads that the refresh of a unit still takes of its blocks.
+    fn owed(&self, kernel: &Kernel, unit: Unit) -> u32 {
+        let pages = kernel.geometry().pages_per_block;
+        let domain = kernel.geometry().domain_of_unit(unit);
+        let moves = kernel.valid_of(unit).min(pages);
+        if let Some(Work::Inside(work)) = &self.domain(domain).work
+            && work.unit == unit
+        {
+            return work.reads_left(kernel, self.cell);
+        }
+        let is_reprogrammed = self.scheme == Scheme::Reprogrammed
+            && !self.states.of(unit).is_low
+            && self.class_of(kernel, unit) == HOT
+            && self.is_in_pool(kernel, unit);
+        if is_reprogrammed { pages + pages / self.cell.bits() } else { moves }
+    }
+
+    /// A page was read: it may be time to move its unit's pages.
+    #[cold]
+    #[inline(never)]
+    fn look_at(&mut self, kernel: &mut Kernel, unit: Unit) {
+        let left = self.left(kernel, unit);
+        let margin = i64::from(self.options.margin);
+        if left > margin {
+            self.counters.look_after(unit, (left - margin) as u32);
+            return;
+        }
+        let domain = kernel.geometry().domain_of_unit(unit);
+        if !self.can_be_refreshed(kernel, domain, unit) {
+            return;
+        }
+        let due = &mut self.domain_mut(domain).due;
+        if !due.contains(&unit) {
+            due.push(unit);
+            kernel.wake(domain);
+        }
+    }
+
+    /// Whether a refresh of a unit can begin once its domain is free for it. The pages of others move already.
+    fn can_be_refreshed(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> bool {
+        match kernel.state_of(unit) {
+            UnitState::Closed | UnitState::Open | UnitState::Withheld => true,
+            UnitState::Collecting => kernel.pairing(domain).is_some_and(|job| job.unit == unit),
+            UnitState::Free | UnitState::Aside => false,
+        }
+    }
+
+    /// When a unit is looked at next, after its limit or its pages changed.
+    fn look_anew(&mut self, kernel: &mut Kernel, unit: Unit) {
+        self.counters.look_after(unit, 0);
+        self.look_at(kernel, unit);
+    }
+
+    /// A page comes to lie in a slot of a unit.
+    fn note_slot(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) {
+        let (unit, slot) = kernel.geometry().unit_and_slot(at);
+        let class = self.class_of(kernel, unit);
+        if self.states.of(unit).end == Slot::FIRST {
+            self.states.of_mut(unit).begun = self.clock;
+            if class == MONITOR {
+                self.domain_mut(domain).monitors += 1;
+                self.done.monitored += 1;
+                self.monitors.begin(unit);
+            } else if class == HOT && self.scheme != Scheme::Reprogrammed {
+                self.count_kept(domain, unit);
+                self.hold_share(kernel, domain);
+            }
+        }
+        let end = slot.next();
+        self.states.of_mut(unit).end = end.max(self.states.of(unit).end);
+        if class == HOT {
+            self.note_hot_slot(kernel, domain, unit, end);
+        }
+    }
+
+    /// What comes behind a page in a unit of read-hot pages.
+    fn note_hot_slot(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, end: Slot) {
+        let stream = kernel.stream_of(unit);
+        let is_open = kernel.frontier(domain, stream).is_some_and(|frontier| frontier.unit == unit);
+        let is_full_enough = matches!(self.scheme, Scheme::Shadow { .. }) && end.number() >= self.shares.capacity;
+        let gets_guard = self.scheme == Scheme::Guarded && is_open && kernel.wordlines().is_top(end);
+        let bit = 1 << stream.byte();
+        let state = self.domain_mut(domain);
+        state.guards = state.guards & !bit | if gets_guard { bit } else { 0 };
+        state.closes = state.closes & !bit | if is_full_enough && is_open { bit } else { 0 };
+    }
+
+    /// Has a unit take no part in anything: it was erased, or its pages move.
+    fn forget_due(&mut self, domain: Domain, unit: Unit) {
+        self.domain_mut(domain).due.retain(|&due| due != unit);
+    }
+}
+
+// What is asked besides.
+impl Disturb {
+    /// A page of the array is read.
+    #[inline]
+    pub(crate) fn page_read(&mut self, kernel: &mut Kernel, at: Ppn) {
+        let (unit, slot) = kernel.geometry().unit_and_slot(at);
+        let lane = kernel.geometry().lane_of_slot(slot);
+        self.monitors.count(unit, slot);
+        if self.counters.count(unit, lane) {
+            self.look_at(kernel, unit);
+        }
+    }
+
+    /// Whether a page may be read for the host before it moves.
+    #[inline]
+    pub(crate) fn may_read(&self, kernel: &Kernel, at: Ppn) -> bool {
+        let (unit, slot) = kernel.geometry().unit_and_slot(at);
+        if self.options.blocks_reads {
+            let domain = kernel.geometry().domain_of_unit(unit);
+            if kernel.job(domain).is_some_and(|job| job.why == Why::Refresh) {
+                return false;
+            }
+        }
+        self.counters.is_fine(unit, kernel.geometry().lane_of_slot(slot))
+            || self.left(kernel, unit) > i64::from(self.options.margin / 2)
+    }
+
+    /// Whether the next dummy page gets guard levels.
+    pub(crate) fn is_guard(&self, kernel: &Kernel, at: Ppn) -> bool {
+        let (unit, slot) = kernel.geometry().unit_and_slot(at);
+        self.scheme == Scheme::Guarded && self.class_of(kernel, unit) == HOT && kernel.wordlines().is_top(slot)
+    }
+
+    /// The class of a page that is about to be copied.
+    #[inline]
+    pub(crate) fn class_of_copy(&self, kernel: &Kernel, lpn: Lpn) -> usize {
+        let Some(from) = kernel.lookup(lpn) else { return REGULAR };
+        let (unit, slot) = kernel.geometry().unit_and_slot(from);
+        match &self.domain(kernel.geometry().domain_of_unit(unit)).work {
+            Some(work) if work.unit() == unit => work.class(slot),
+            _ => REGULAR,
+        }
+    }
+
+    /// Whose a collection is that begins for want of room.
+    pub(crate) fn cause_of_room(&mut self, kernel: &Kernel, domain: Domain, asked: bool) -> Option<Cause> {
+        if !self.options.follows_debt {
+            return asked.then_some(Cause::Refresh);
+        }
+        let gain = kernel.job(domain).map_or(0, |job| job.gain);
+        let debt = &mut self.domain_mut(domain).debt;
+        let owes = *debt > 0;
+        if owes {
+            *debt -= i64::from(gain);
+        }
+        owes.then_some(Cause::Refresh)
+    }
+}
+
+impl Mechanism for Disturb {
+    fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Needs {
+        let Some(scheme) = Scheme::of(policies.read_disturb.name) else { return Needs::NONE };
+        let has_states = scheme != Scheme::Refresh;
+        let axis = Axis { classes: scheme.classes(), splits: has_states, first_alone: has_states, ..Axis::ONE };
+        let aside = Shares::of(policies, geometry).wasted(geometry.unit_slots());
+        Needs { axis, aside, on_demand: true, ..Needs::NONE }
+    }
+
+    #[inline]
+    fn is_pending(&self, domain: Domain) -> bool {
+        let state = self.domain(domain);
+        !state.due.is_empty() || state.guards != 0 || state.closes != 0
+    }
+
+    fn goes_on(&self, domain: Domain) -> bool {
+        let state = self.domain(domain);
+        state.guards != 0 || state.closes != 0
+    }
+
+    fn pick(&self, kernel: &Kernel, domain: Domain, job: &mut Job, _: &dyn Fn(Lpn) -> Stream, group: &mut Group) {
+        if let Some(Work::Inside(work)) = &self.domain(domain).work
+            && work.unit == job.unit
+            && let Some(slot) = work.next_move(kernel)
+        {
+            group.push(kernel.geometry().ppn(work.unit, slot));
+        }
+    }
+
+    fn withheld(&self, kernel: &Kernel, domain: Domain, units: &mut Vec<Unit>) {
+        let is_withheld = |unit: &Unit| self.states.of(*unit).is_withheld;
+        units.extend(kernel.geometry().units_of_domain(domain).filter(is_withheld));
+    }
+
+    fn check(&self, kernel: &Kernel) -> Result<(), String> {
+        self.check_states(kernel)
+    }
+
+    fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {
+        self.save_states(kernel, saved);
+    }
+
+    fn restore(
+        &mut self,
+        kernel: &mut Kernel,
+        kept: &[Kept],
+        words: &mut std::slice::Iter<'_, u32>,
+    ) -> Result<(), String> {
+        self.restore_states(kernel, kept, words).ok_or("the reads of blocks".into())
+    }
+
+    fn figures(&self, figures: &mut Figures) {
+        let done = &self.done;
+        figures.count("read_disturb", "refreshes", done.refreshes);
+        if self.scheme == Scheme::Refresh {
+            return;
+        }
+        figures.count("read_disturb", "monitored", done.monitored);
+        figures.count("read_disturb", "read_hot_blocks", done.kept);
+        figures.count("read_disturb", "evicted", done.evicted);
+        if let Scheme::Shadow { .. } = self.scheme {
+            figures.ratio("read_disturb", "reuse", done.rounds, done.shadows);
+            return;
+        }
+        figures.counts("read_disturb", "used_reads", &done.used_reads);
+        if self.scheme == Scheme::Reprogrammed {
+            let [reprograms, cycles] = self.states.cycles();
+            figures.ratio("read_disturb", "ipr_rate", reprograms, cycles);
+            figures.ratio("read_disturb", "skipped", done.skipped, done.skipped + done.reprogrammed);
+        }
+    }
+
+    fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
+        match page.origin {
+            Origin::Host { .. } => self.clock += 1,
+            Origin::Copy(from, _) => self.check_arrow(kernel, from, page.at),
+            Origin::Map | Origin::Anew(_) => {}
+        }
+        self.note_slot(kernel, page.domain, page.at);
+        self.note_debt(kernel, page.domain);
+    }
+
+    fn padded(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) {
+        self.note_slot(kernel, domain, at);
+        self.note_debt(kernel, domain);
+    }
+
+    /// Low-density units that are full and shadow units that are full enough are no victims. What was given back to the victim
+    /// policy may have to be refreshed.
+    fn filled(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) {
+        if kernel.state_of(unit) != UnitState::Closed {
+            return;
+        }
+        if self.class_of(kernel, unit) == HOT && self.scheme != Scheme::Reprogrammed {
+            let bit = 1 << kernel.stream_of(unit).byte();
+            let state = self.domain_mut(domain);
+            (state.guards, state.closes) = (state.guards & !bit, state.closes & !bit);
+            let is_whole = self.states.of(unit).end == kernel.geometry().end_slot();
+            self.states.of_mut(unit).is_low = self.scheme == Scheme::Guarded && is_whole;
+            self.withhold(kernel, domain, unit);
+        }
+        self.look_anew(kernel, unit);
+    }
+
+    #[inline]
+    fn read(&mut self, _: Lpn) {
+        self.clock += 1;
+    }
+
+    fn erased(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, why: Option<Why>) -> bool {
+        self.note_erase(kernel, domain, unit, why);
+        false
+    }
+
+    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
+        self.done = Done::default();
+        self.states.renew();
+    }
+
+    fn sealed(&mut self, _: &Kernel, domain: Domain, unit: Unit) {
+        if let Some(Work::Inside(work)) = &mut self.domain_mut(domain).work
+            && work.unit == unit
+        {
+            // A failed program in the unit in work.
+            work.is_broken = true;
+        }
+    }
+
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, _: Stream, source: Room) -> bool {
+        match source {
+            Room::Forced => self.victims_gain_little(kernel, domain) && self.evict_for_room(kernel, domain),
+            Room::LastResort => self.evict_for_room(kernel, domain),
+            Room::Early | Room::Kept | Room::Buffered => false,
+        }
+    }
+
+    fn disturbed(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Disturbed {
+        self.next(kernel, domain, group)
+    }
+
+    /// The lower pages of a wordline whose reprogram fails can be read as before: a cell stays between two levels that agree
+    /// in them. What the unit holds moves like that of any other.
+    fn failed(&mut self, _: &Kernel, domain: Domain, at: Ppn) -> bool {
+        match &mut self.domain_mut(domain).work {
+            Some(Work::Inside(work)) if work.is_at(at) => {
+                work.is_broken = true;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn adopt_reads(&mut self, kernel: &Kernel, unit: Unit, found: &Scanned) {
+        self.adopt_found(kernel, unit, found);
+    }
+
+    fn adopt_open(&mut self, kernel: &mut Kernel, _: Domain, unit: Unit, _: Slot) -> bool {
+        let state = self.states.of(unit);
+        let is_inside = self.scheme != Scheme::Refresh
+            && !kernel.holds_map(unit)
+            && kernel.streams().class(kernel.stream_of(unit), AXIS) == INSIDE;
+        let is_shadow = matches!(self.scheme, Scheme::Shadow { .. }) && self.class_of(kernel, unit) == HOT;
+        state.is_low || is_inside || is_shadow && state.end.number() >= self.shares.capacity
+    }
+
+    fn adopt_frontier(&mut self, kernel: &Kernel, domain: Domain, unit: Unit, next: Slot, _: &Scanned) {
+        if self.class_of(kernel, unit) == HOT {
+            self.note_hot_slot(kernel, domain, unit, next);
+        }
+    }
+
+    fn reopen(&mut self, kernel: &mut Kernel) {
+        self.take_stock(kernel);
+    }
+}
+
+// Reprogramming in place.
+impl Disturb {
+    /// The top page of the wordline that is reprogrammed next.
+    pub(crate) fn next_guard(&self, domain: Domain) -> Ppn {
+        match &self.domain(domain).work {
+            Some(Work::Inside(work)) => work.top.expect("a wordline in hand"),
+            _ => unreachable!("a wordline is reprogrammed when it was asked for"),
+        }
+    }
+
+    /// It is reprogrammed now.
+    pub(crate) fn reprogrammed(&mut self, kernel: &Kernel, domain: Domain) -> Combined {
+        let at = self.next_guard(domain);
+        self.line_done(kernel, domain);
+        Combined { place: Place { at, filled: None }, what: Made::Guard }
+    }
+}

@@ -1,0 +1,384 @@
+//! Refreshing: which unit's pages move next because reads disturbed them, and where each goes (Figure 4 of the paper).
+
+use base::{Domain, Ppn, Slot, Unit};
+
+use super::choices::Scheme;
+use super::inside::Inside;
+use super::states::UnitFacts;
+use super::{AXIS, Disturb, HOT, MONITOR, REGULAR};
+use crate::group::Group;
+use crate::kernel::{Kernel, Stream, Why};
+use crate::mechanism::Disturbed;
+use crate::ops::Op;
+use crate::victim::UnitState;
+
+/// What the collection of a unit does with its pages.
+#[derive(Clone, Debug)]
+pub(super) enum Work {
+    /// All of them go to a class.
+    All(Unit, usize),
+    /// The read-hot ones of a monitor go to units for such pages, the others to regular ones.
+    Split(Unit, HotSlots),
+    /// They stay, or move inside the unit, or some of them do.
+    Inside(Inside),
+}
+
+impl Work {
+    pub(super) fn unit(&self) -> Unit {
+        match self {
+            Work::All(unit, _) | Work::Split(unit, _) => *unit,
+            Work::Inside(work) => work.unit,
+        }
+    }
+
+    /// The class that the page in a slot is copied to.
+    pub(super) fn class(&self, slot: Slot) -> usize {
+        match self {
+            Work::All(_, class) => *class,
+            Work::Split(_, hot) => {
+                if hot.has(slot) {
+                    HOT
+                } else {
+                    REGULAR
+                }
+            }
+            Work::Inside(work) => work.class,
+        }
+    }
+}
+
+/// Slots of a unit, by bits.
+#[derive(Clone, Debug)]
+pub(super) struct HotSlots(Vec<u64>);
+
+impl HotSlots {
+    fn of(slots: impl Iterator<Item = Slot>, end: Slot) -> HotSlots {
+        let mut bits = vec![0; end.index().div_ceil(64)];
+        slots.for_each(|slot| bits[slot.index() / 64] |= 1 << (slot.index() % 64));
+        HotSlots(bits)
+    }
+
+    fn has(&self, slot: Slot) -> bool {
+        self.0[slot.index() / 64] >> (slot.index() % 64) & 1 != 0
+    }
+}
+
+/// The average refreshing interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Intervals {
+    sum: u128,
+    count: u64,
+}
+
+impl Intervals {
+    fn add(&mut self, interval: u64) {
+        self.sum += u128::from(interval);
+        self.count += 1;
+    }
+
+    /// Whether an interval is shorter than the average of those before it.
+    fn is_short(&self, interval: u64) -> bool {
+        u128::from(interval) * u128::from(self.count) < self.sum
+    }
+}
+
+/// Where the pages of a unit may be copied to (Figure 4 of the paper, and section III.C for read-hot ones): from a class, for
+/// being read too often or for want of room, to classes. Pages of an evicted unit may begin anew as read-hot ones, or where
+/// their reads are counted.
+const ARROWS: [(usize, Why, &[usize]); 6] = [
+    (REGULAR, Why::Refresh, &[REGULAR, MONITOR]),
+    (MONITOR, Why::Refresh, &[REGULAR, HOT]),
+    (HOT, Why::Refresh, &[REGULAR, MONITOR, HOT]),
+    (REGULAR, Why::Room, &[REGULAR]),
+    (MONITOR, Why::Room, &[REGULAR]),
+    (HOT, Why::Room, &[REGULAR]),
+];
+
+/// What is done about a unit that is due.
+enum Plan {
+    /// Its pages move.
+    Move(Work),
+    /// This unit makes room among the shadow or low-density ones first.
+    Evict(Unit),
+    /// This unit of the pool is collected first, for the read-hot pages.
+    FromPool(Unit),
+}
+
+impl Disturb {
+    /// A page was copied: there is an arrow for it.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(super) fn check_arrow(&self, kernel: &Kernel, from: Ppn, to: Ppn) {
+        if self.scheme == Scheme::Refresh {
+            return;
+        }
+        let class = |page| self.class_of(kernel, kernel.geometry().unit_of(page));
+        let domain = kernel.geometry().domain_of_unit(kernel.geometry().unit_of(from));
+        let is_refresh = kernel.job(domain).is_some_and(|job| job.why == Why::Refresh);
+        let why = if is_refresh { Why::Refresh } else { Why::Room };
+        let (before, after) = (class(from), class(to));
+        let may = ARROWS.iter().any(|(class, reason, to)| (*class, *reason) == (before, why) && to.contains(&after));
+        assert!(may, "pages of class {before} are not copied to class {after} for {why:?}");
+    }
+
+    /// What reads call for in a domain.
+    pub(super) fn next(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Disturbed {
+        if let Some(stream) = lowest(self.domain(domain).guards) {
+            group.stream = stream;
+            return Disturbed::Act(Op::Pad);
+        }
+        if let Some(stream) = lowest(self.domain(domain).closes) {
+            self.domain_mut(domain).closes &= !(1 << stream.byte());
+            return Disturbed::Close(stream);
+        }
+        match kernel.job(domain) {
+            Some(job) if job.why == Why::Refresh => self.go_on(kernel, domain, group),
+            Some(_) => Disturbed::Nothing,
+            None => self.begin(kernel, domain),
+        }
+    }
+
+    /// Begins with the unit that has been due for longest.
+    fn begin(&mut self, kernel: &mut Kernel, domain: Domain) -> Disturbed {
+        while let Some(&unit) = self.domain(domain).due.first() {
+            let UnitFacts { is_early, is_extra, .. } = *self.states.of(unit);
+            if !self.can_be_refreshed(kernel, domain, unit)
+                || !is_early && !is_extra && self.left(kernel, unit) > i64::from(self.options.margin)
+            {
+                self.forget_due(domain, unit);
+                self.look_anew(kernel, unit);
+                continue;
+            }
+            if kernel.state_of(unit) == UnitState::Open {
+                return Disturbed::Close(kernel.stream_of(unit));
+            }
+            if kernel.free(domain) < kernel.budget().for_refresh {
+                return Disturbed::Room;
+            }
+            if is_extra {
+                self.evict(kernel, domain, unit);
+                return Disturbed::Changed;
+            }
+            match self.plan(kernel, domain, unit) {
+                Plan::Evict(other) => self.evict(kernel, domain, other),
+                Plan::FromPool(other) => {
+                    kernel.begin(domain, other, Why::Room);
+                    if let Some(job) = kernel.job_mut(domain) {
+                        job.cause = Why::Refresh.cause();
+                    }
+                }
+                Plan::Move(work) => self.begin_work(kernel, domain, work),
+            }
+            return Disturbed::Changed;
+        }
+        Disturbed::Nothing
+    }
+
+    fn begin_work(&mut self, kernel: &mut Kernel, domain: Domain, work: Work) {
+        let unit = work.unit();
+        self.forget_due(domain, unit);
+        self.states.of_mut(unit).is_early = false;
+        self.done.refreshes += 1;
+        let is_reprogrammed = matches!(&work, Work::Inside(work) if work.reprograms);
+        if is_reprogrammed {
+            self.done.reprogrammed += 1;
+            self.take_along(kernel, domain, unit);
+        }
+        self.begin_moving(kernel, domain, work);
+    }
+
+    /// Takes a unit in work.
+    pub(super) fn begin_moving(&mut self, kernel: &mut Kernel, domain: Domain, work: Work) {
+        let unit = work.unit();
+        if kernel.pairing(domain).is_some_and(|job| job.unit == unit) {
+            // Its pages were to go under host pages, and cannot wait for these.
+            let job = kernel.set_pairing(domain, None).expect("the victim of the pairing");
+            kernel.resume_job(domain, job.because(Why::Refresh));
+            if let Some(job) = kernel.job_mut(domain) {
+                job.cause = Why::Refresh.cause();
+            }
+        } else {
+            kernel.begin(domain, unit, Why::Refresh);
+        }
+        self.states.of_mut(unit).is_withheld = false;
+        if let Work::Inside(work) = &work {
+            work.open(kernel, domain);
+            if !self.states.of(unit).is_kept {
+                self.count_kept(domain, unit);
+            }
+        } else {
+            self.discount_kept(domain, unit);
+        }
+        let state = self.domain_mut(domain);
+        (state.work, state.has_tried_pool) = (Some(work), false);
+    }
+
+    /// What is done about a unit, by its state.
+    fn plan(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> Plan {
+        let state = *self.states.of(unit);
+        let class = self.class_of(kernel, unit);
+        let all = |class| Plan::Move(Work::All(unit, class));
+        if class == REGULAR {
+            return all(self.class_of_regular(kernel, domain, unit));
+        }
+        self.note_interval(unit, false);
+        if class == MONITOR {
+            return self.split(kernel, domain, unit);
+        }
+        match self.scheme {
+            Scheme::Refresh => all(REGULAR),
+            Scheme::Shadow { moves_on: true } if self.fits_behind(kernel, unit) => {
+                Plan::Move(Work::Inside(Inside::moving_on(unit, state.end, self.counters.marks(unit))))
+            }
+            Scheme::Shadow { .. } => all(HOT),
+            // Its active block was closed before it was full: whole wordlines have their guard levels.
+            Scheme::Guarded if !state.is_low => Plan::Move(Work::Inside(Inside::keeping(unit, state.end, HOT))),
+            Scheme::Guarded => all(HOT),
+            Scheme::Reprogrammed => self.plan_hot(kernel, domain, unit),
+        }
+    }
+
+    /// Where the pages of a regular unit go: to a monitor, if it was read faster than the average.
+    fn class_of_regular(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> usize {
+        let is_fast = self.note_interval(unit, true);
+        let is_regular_alone = self.scheme == Scheme::Refresh || kernel.holds_map(unit);
+        if is_regular_alone || !is_fast {
+            return REGULAR;
+        }
+        let has_room = self.domain(domain).monitors < self.shares.monitors
+            || self.room_in(kernel, domain, MONITOR) >= kernel.valid_of(unit);
+        if has_room { MONITOR } else { REGULAR }
+    }
+
+    /// Takes note of a refreshing interval: how long the unit has been in use. Returns whether it is shorter than the average.
+    fn note_interval(&mut self, unit: Unit, is_regular: bool) -> bool {
+        let interval = self.clock - self.states.of(unit).begun;
+        let is_short = self.intervals.is_short(interval);
+        if is_regular || !self.options.averages_regular_alone {
+            self.intervals.add(interval);
+        }
+        is_short
+    }
+
+    /// Free slots of the active blocks of a class.
+    pub(super) fn room_in(&self, kernel: &Kernel, domain: Domain, class: usize) -> u32 {
+        let streams = kernel.streams().all_of_data().filter(|&stream| kernel.streams().class(stream, AXIS) == class);
+        let frontiers = streams.filter_map(|stream| kernel.frontier(domain, stream));
+        let room = frontiers.map(|frontier| kernel.geometry().slots_left(frontier.slot)).sum();
+        let streams_of_class = kernel.streams().all_of_data().count() / self.scheme.classes();
+        // Which of several streams a page goes to is not known here.
+        if streams_of_class == 1 { room } else { 0 }
+    }
+
+    /// Whether the pages of a shadow unit have room behind them in the same unit: its pages are used in as many rounds as
+    /// shares of read-hot pages fit into it.
+    fn fits_behind(&self, kernel: &Kernel, unit: Unit) -> bool {
+        let state = self.states.of(unit);
+        let geometry = kernel.geometry();
+        let rounds = geometry.unit_slots() / self.shares.capacity;
+        // A wordline that is not complete holds pages that have not moved yet.
+        let begins_wordline = state.end < geometry.end_slot()
+            && kernel.wordlines().is_lsb(state.end)
+            && geometry.lane_of_slot(state.end) == 0;
+        state.rounds + 1 < rounds
+            && begins_wordline
+            && kernel.valid_of(unit) > 0
+            && kernel.valid_of(unit) <= kernel.geometry().slots_left(state.end)
+    }
+
+    /// A monitor: pages that are read more often than its average are read-hot.
+    fn split(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> Plan {
+        let end = kernel.geometry().end_slot();
+        let valid = end.all_before().filter(|&slot| kernel.is_valid(kernel.geometry().ppn(unit, slot)));
+        let counts: Vec<(u16, Slot)> = valid.map(|slot| (self.monitors.of(unit, slot), slot)).collect();
+        let sum: u64 = counts.iter().map(|&(count, _)| u64::from(count)).sum();
+        let mut hot: Vec<(u16, Slot)> =
+            counts.iter().copied().filter(|&(count, _)| u64::from(count) * counts.len() as u64 > sum).collect();
+        let wanted = hot.len() as u32;
+        if self.scheme != Scheme::Reprogrammed {
+            let room = match self.room_for_hot(kernel, domain, wanted) {
+                Ok(room) => room,
+                Err(other) => return Plan::Evict(other),
+            };
+            // The most read ones go first.
+            hot.sort_by_key(|&(count, slot)| (std::cmp::Reverse(count), slot));
+            hot.truncate(room as usize);
+        } else if wanted > 0
+            && let Some(victim) = self.victim_of_pool(kernel, domain, wanted)
+        {
+            return Plan::FromPool(victim);
+        }
+        Plan::Move(Work::Split(unit, HotSlots::of(hot.into_iter().map(|(_, slot)| slot), end)))
+    }
+
+    /// A unit of read-hot pages at full density.
+    fn plan_hot(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> Plan {
+        let state = *self.states.of(unit);
+        if let Some(victim) = self.victim_of_pool(kernel, domain, kernel.valid_of(unit) / self.cell.bits()) {
+            return Plan::FromPool(victim);
+        }
+        let moves = Plan::Move(Work::All(unit, HOT));
+        if state.is_low || state.is_halfway {
+            return moves;
+        }
+        if !self.is_in_pool(kernel, unit) {
+            self.done.skipped += 1;
+            return moves;
+        }
+        if self.domain(domain).kept >= self.shares.kept {
+            return match self.evictable(kernel, domain) {
+                Some(other) if self.options.evicts => Plan::Evict(other),
+                _ => moves,
+            };
+        }
+        Plan::Move(Work::Inside(Inside::reprogramming(unit, state.end, HOT, self.limits.restarts)))
+    }
+
+    /// The victim of the pool that read-hot pages need, if so many do not fit where they are written now and no unit of the
+    /// pool is free; asked for once per refresh.
+    fn victim_of_pool(&mut self, kernel: &Kernel, domain: Domain, pages: u32) -> Option<Unit> {
+        let needs_unit = self.room_in(kernel, domain, HOT) < pages && !kernel.has_free_from(domain, self.shares.pool);
+        if !needs_unit || std::mem::replace(&mut self.domain_mut(domain).has_tried_pool, true) {
+            return None;
+        }
+        let units = kernel.geometry().units_of_domain(domain).skip(self.shares.pool as usize);
+        units
+            .filter(|&unit| {
+                kernel.state_of(unit) == UnitState::Closed
+                    && kernel.gain_of(unit) > 0
+                    && !self.states.of(unit).is_leveled
+                    && self.class_of(kernel, unit) != HOT
+            })
+            .min_by_key(|&unit| kernel.valid_of(unit))
+    }
+
+    /// Other read-hot units that are reprogrammed together with one.
+    fn take_along(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
+        let half = self.limits.full / 2;
+        for _ in 1..self.options.at_once {
+            if self.domain(domain).kept + self.domain(domain).due.len() as u32 + 1 >= self.shares.kept {
+                return;
+            }
+            let units = kernel.geometry().units_of_domain(domain).skip(self.shares.pool as usize);
+            let others = units.filter(|&other| {
+                let state = self.states.of(other);
+                other != unit
+                    && kernel.state_of(other) == UnitState::Closed
+                    && self.class_of(kernel, other) == HOT
+                    && !state.is_low
+                    && !state.is_halfway
+                    && self.counters.of_unit(other) >= half
+                    && !self.domain(domain).due.contains(&other)
+            });
+            let Some(most) = others.max_by_key(|&other| self.counters.of_unit(other)) else { return };
+            self.states.of_mut(most).is_early = true;
+            self.domain_mut(domain).due.push(most);
+        }
+    }
+}
+
+/// The first stream of some, by bits.
+fn lowest(streams: u64) -> Option<Stream> {
+    (streams != 0).then(|| Stream::new(streams.trailing_zeros() as usize))
+}

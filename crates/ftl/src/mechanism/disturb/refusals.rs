@@ -1,0 +1,119 @@
+//! Which devices can manage read disturb.
+
+use base::{Geometry, ProgramOrder};
+
+use super::choices::{Scheme, Shares};
+use super::reads_of_refresh;
+use crate::Policies;
+use crate::kernel::MAX_STREAMS;
+use crate::mechanism::Plan;
+use crate::refusals::{Refusal, Setup};
+
+/// Refuses what cannot work together, with the reason.
+pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
+    let policies = setup.policies;
+    let selection = policies.read_disturb;
+    let Some(scheme) = Scheme::of(selection.name) else { return Ok(()) };
+    let refuse = |message: String, help: &str| {
+        Err(Refusal { key: "ftl.read_disturb", message: format!("`{}` {message}", selection.name), help: help.into() })
+    };
+    if policies.is_hybrid() {
+        return refuse(
+            "moves the valid pages of a block, and hybrid mapping gathers those of logical blocks".into(),
+            "set `ftl.mapping = \"page\"`, or use `ignore`",
+        );
+    }
+    if policies.has_map() {
+        return refuse(
+            "lets a block be read a known number of times more while its pages move, and with the map in flash a collection \
+             may read the pages of the map any number of times before it ends"
+                .into(),
+            "set `ftl.mapping = \"page\"`, or use `ignore`",
+        );
+    }
+    if policies.paired_page.name == "slc-buffer" {
+        return refuse(
+            "has no read limit for the blocks of an SLC buffer, which hold host pages at a density of their own".into(),
+            "use another `ftl.paired_page`, or `ignore`",
+        );
+    }
+    let Some(limits) = &policies.reads else {
+        return refuse(
+            "needs to know how many reads a block takes, and `device.wear.read_limit` is `none`".into(),
+            "set `device.wear.read_limit = \"cell\"`, or two numbers such as `[10000, 100000]`",
+        );
+    };
+    let is_low_density = matches!(scheme, Scheme::Guarded | Scheme::Reprogrammed);
+    if is_low_density && policies.cell.bits() == 1 {
+        return refuse(
+            "leaves out levels of cells, and cells of one bit have none to leave out".into(),
+            "use `refresh`",
+        );
+    }
+    let needed = reads_of_refresh(scheme, setup.geometry, policies.cell) + 2 * selection.integer("margin");
+    if limits.full < needed {
+        return refuse(
+            format!(
+                "reads a block up to {} times to refresh it, and with `margin` twice that is more than the read limit of {}",
+                needed - 2 * selection.integer("margin"),
+                limits.full
+            ),
+            "set a larger `device.wear.read_limit`, or a smaller `margin`",
+        );
+    }
+    let after = setup.geometry.pages_per_block + 2 * selection.integer("margin");
+    let before = if limits.restarts { 0 } else { limits.full };
+    if scheme == Scheme::Reprogrammed && limits.low < before + after {
+        return refuse(
+            format!(
+                "leaves a block that was reprogrammed hardly a read: low density takes {}, of which {before} are used up by then",
+                limits.low
+            ),
+            "set a larger second number of `device.wear.read_limit`",
+        );
+    }
+    if scheme == (Scheme::Shadow { moves_on: true })
+        && policies.cell.bits() > 1
+        && policies.program_order == ProgramOrder::Shadow
+    {
+        return refuse(
+            "fills a block in rounds, and in shadow order a round programs upper pages over lower ones that hold the data of the \
+             last round: one failed program would lose both"
+                .into(),
+            "set `device.program_order = \"consecutive\"`, or use `redftl`",
+        );
+    }
+    let shares = Shares::of(policies, setup.geometry);
+    let pool = setup.geometry.units_per_domain() - shares.pool;
+    if scheme != Scheme::Refresh
+        && (shares.monitors == 0 || shares.kept == 0 || scheme == Scheme::Reprogrammed && pool == 0)
+    {
+        return refuse(
+            format!(
+                "gives shares of a plane's blocks to read-hot pages, and of {} at least one of them is less than a block",
+                setup.geometry.units_per_domain()
+            ),
+            "set larger shares, or more `device.blocks_per_plane`",
+        );
+    }
+    let streams = Plan::new(policies, setup.geometry).streams();
+    if streams > MAX_STREAMS {
+        return refuse(
+            format!(
+                "makes {streams} kinds of data with `separation`, `paired_page` and `migration`, and a plane has at most \
+                 {MAX_STREAMS} active blocks"
+            ),
+            "use fewer regions, or quotas by page",
+        );
+    }
+    Ok(())
+}
+
+/// What read-hot pages take of a domain besides user data and free blocks.
+pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
+    let shares = Shares::of(policies, geometry);
+    match shares.wasted(geometry.unit_slots()) {
+        0 => String::new(),
+        wasted => format!(" and {wasted} for the unused pages of read-hot blocks"),
+    }
+}

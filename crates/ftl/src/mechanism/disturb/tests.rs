@@ -1,0 +1,213 @@
+//! Tables over one plane of small blocks.
+
+use base::{Cell, Dimensions, Geometry, Lpn, ParamValue, ReadLimits, ReprogramWear, Slot};
+
+use super::*;
+use crate::mechanism::{Mechanism, Placing};
+use crate::ops::{How, Op};
+use crate::sample::{self, FIRST};
+
+const PAGES: u32 = 12;
+
+/// A plane under a scheme. Blocks of twelve pages take a hundred reads, and a thousand at low density.
+struct Plane {
+    kernel: Kernel,
+    disturb: Disturb,
+}
+
+impl Plane {
+    fn new(scheme: &'static str, params: &[(&'static str, ParamValue)]) -> Plane {
+        let geometry =
+            Geometry::new(Dimensions { blocks_per_plane: 40, pages_per_block: PAGES, ..Dimensions::ONE_PAGE });
+        let mut policies = sample::policies(&[("read_disturb", scheme, params)], Cell::Tlc);
+        let wear = ReprogramWear { rates: vec![0.2], wear: vec![1.2] };
+        policies.reads = Some(ReadLimits { full: 100, low: 1000, restarts: false, wear });
+        let (mut kernel, _) = sample::kernel(geometry, 200, &policies);
+        let disturb = Disturb::build(&mut kernel, &policies, false).expect("something is done");
+        Plane { kernel, disturb }
+    }
+
+    /// Writes pages of a class.
+    fn write(&mut self, class: usize, lpns: std::ops::Range<u32>) -> Unit {
+        let stream = self.kernel.streams().at([0, 0, 0, class]);
+        let mut unit = None;
+        for lpn in lpns.map(Lpn) {
+            let place = self.kernel.place_new(FIRST, stream, lpn, true);
+            self.told(lpn, place, Origin::Host { was_mapped: false });
+            unit = Some(self.kernel.geometry().unit_of(place.at));
+        }
+        unit.expect("a page")
+    }
+
+    fn told(&mut self, lpn: Lpn, place: Place, origin: Origin) {
+        if let Some(unit) = place.filled {
+            self.disturb.filled(&mut self.kernel, FIRST, unit);
+        }
+        self.disturb.placed(&mut self.kernel, &Placing { domain: FIRST, lpn, at: place.at, origin });
+    }
+
+    fn read(&mut self, lpn: u32, times: u32) {
+        let at = self.kernel.lookup(Lpn(lpn)).expect("a page that was written");
+        (0..times).for_each(|_| self.disturb.page_read(&mut self.kernel, at));
+    }
+
+    /// What is done next, as the agenda asks. Pages that move are moved.
+    fn next(&mut self) -> Disturbed {
+        let mut group = Group::EMPTY;
+        let next = self.disturb.next(&mut self.kernel, FIRST, &mut group);
+        if next == Disturbed::Move {
+            let mut job = *self.kernel.job(FIRST).expect("a refresh");
+            self.disturb.pick(&self.kernel, FIRST, &mut job, &|_| Stream::FIRST, &mut group);
+            self.copy(group.pages()[0]);
+        }
+        if next == Disturbed::Act(Op::Reprogram) {
+            group.pages().iter().for_each(|&page| self.disturb.page_read(&mut self.kernel, page));
+            self.disturb.reprogrammed(&self.kernel, FIRST);
+        }
+        next
+    }
+
+    fn copy(&mut self, from: Ppn) {
+        let (lpn, unit) = (self.kernel.lpn_at(from).expect("a valid page"), self.kernel.geometry().unit_of(from));
+        let stream = self.kernel.streams().at([0, 0, 0, self.disturb.class_of_copy(&self.kernel, lpn)]);
+        self.disturb.page_read(&mut self.kernel, from);
+        self.kernel.detach(unit, from);
+        let place = self.kernel.place(FIRST, stream, lpn);
+        self.told(lpn, place, Origin::Copy(from, How::OffChip));
+    }
+
+    /// Where a page would be copied to.
+    fn class(&self, lpn: u32) -> usize {
+        self.disturb.class_of_copy(&self.kernel, Lpn(lpn))
+    }
+}
+
+fn number(name: &'static str, value: f64) -> (&'static str, ParamValue) {
+    (name, value.into())
+}
+
+#[test]
+fn a_unit_is_due_when_its_reads_are_used_up_but_for_those_of_its_refresh() {
+    let mut plane = Plane::new("refresh", &[("margin", 12.into())]);
+    let unit = plane.write(REGULAR, 0..PAGES);
+    // 100 less twelve pages to move, less the margin.
+    plane.read(0, 75);
+    assert_eq!((plane.disturb.left(&plane.kernel, unit), plane.disturb.is_pending(FIRST)), (13, false));
+    plane.read(5, 1);
+    assert!(plane.disturb.is_pending(FIRST));
+    let at = plane.kernel.lookup(Lpn(3)).unwrap();
+    assert!(plane.disturb.may_read(&plane.kernel, at), "half of the margin is for reads meanwhile");
+    plane.read(3, 6);
+    assert!(!plane.disturb.may_read(&plane.kernel, at));
+    assert_eq!(plane.next(), Disturbed::Changed);
+    let job = plane.kernel.job(FIRST).expect("a refresh");
+    assert_eq!((job.unit, job.cause), (unit, Cause::Refresh));
+}
+
+#[test]
+fn pages_above_the_average_of_a_monitor_are_read_hot() {
+    let mut plane = Plane::new("ipr", &[("margin", 12.into())]);
+    plane.write(MONITOR, 0..PAGES);
+    for lpn in 0..PAGES {
+        plane.read(lpn, if lpn % 4 == 0 { 20 } else { 2 });
+    }
+    assert_eq!(plane.next(), Disturbed::Changed);
+    for lpn in 0..PAGES {
+        assert_eq!(plane.class(lpn), if lpn % 4 == 0 { HOT } else { REGULAR }, "page {lpn}");
+    }
+}
+
+#[test]
+fn what_is_read_faster_than_the_average_is_monitored() {
+    let mut plane = Plane::new("ipr", &[("margin", 12.into()), number("monitor", 0.1)]);
+    plane.write(REGULAR, 0..PAGES);
+    plane.disturb.clock += 1000;
+    plane.read(0, 80);
+    plane.next();
+    assert_eq!(plane.class(0), REGULAR, "the first interval is the average");
+    for lpn in 0..PAGES {
+        plane.copy(plane.kernel.lookup(Lpn(lpn)).unwrap());
+    }
+    let emptied = plane.kernel.take_job(FIRST).unwrap().unit;
+    plane.kernel.free_unit(FIRST, emptied);
+    plane.disturb.erased(&mut plane.kernel, FIRST, emptied, Some(Why::Refresh));
+    plane.disturb.clock += 100;
+    plane.read(0, 80);
+    plane.next();
+    assert_eq!(plane.class(0), MONITOR);
+}
+
+/// A read-hot unit of the pool: its top pages move out, then each wordline is reprogrammed; then it takes more reads.
+#[test]
+fn a_read_hot_unit_is_reprogrammed_in_place() {
+    let mut plane = Plane::new("ipr", &[("margin", 12.into()), number("pool", 1.0)]);
+    let unit = plane.write(HOT, 0..PAGES);
+    plane.read(0, 80);
+    let mut done = Vec::new();
+    while plane.disturb.is_pending(FIRST) || plane.kernel.job(FIRST).is_some() {
+        done.push(plane.next());
+    }
+    let count = |what| done.iter().filter(|&&next| next == what).count();
+    assert_eq!((count(Disturbed::Move), count(Disturbed::Act(Op::Reprogram))), (4, 4), "{done:?}");
+    assert_eq!(done[1], Disturbed::Move, "nothing is reprogrammed before its data are elsewhere");
+    let first = done.iter().position(|&next| next == Disturbed::Act(Op::Reprogram)).unwrap();
+    assert!(done[..first].iter().filter(|&&next| next == Disturbed::Move).count() == 4, "{done:?}");
+    let state = plane.disturb.states.of(unit);
+    assert!(state.is_low && state.is_kept && state.is_withheld);
+    assert_eq!((plane.kernel.state_of(unit), plane.kernel.valid_of(unit)), (UnitState::Withheld, 8));
+    // A cycle with reprogramming wears by 1.2.
+    assert_eq!(plane.kernel.more_wear_of(unit), 200);
+    // 80 reads, four for the top pages, twelve for the wordlines; eight pages will move.
+    assert_eq!(plane.disturb.left(&plane.kernel, unit), 1000 - 96 - 8);
+    assert_eq!(plane.disturb.evictable(&plane.kernel, FIRST), Some(unit));
+    plane.disturb.check_states(&plane.kernel).unwrap();
+}
+
+/// The pages of a shadow unit go round it as often as shares of them fit, less once.
+#[test]
+fn the_pages_of_a_shadow_unit_move_on() {
+    let mut plane = Plane::new("read-leveling", &[("margin", 12.into()), ("hot_pages", 3.into())]);
+    let unit = plane.write(HOT, 0..3);
+    let Disturbed::Close(stream) = plane.next() else { panic!("three pages are a share") };
+    plane.kernel.close(FIRST, stream);
+    plane.disturb.filled(&mut plane.kernel, FIRST, unit);
+    for round in 1..4 {
+        plane.read(0, 90);
+        while plane.disturb.is_pending(FIRST) || plane.kernel.job(FIRST).is_some() {
+            plane.next();
+        }
+        let state = plane.disturb.states.of(unit);
+        assert_eq!((state.rounds, state.end), (round, Slot::new(3 * (round + 1))));
+        assert_eq!((plane.kernel.state_of(unit), plane.kernel.valid_of(unit)), (UnitState::Withheld, 3));
+        // Reads before its pages were programmed do not count; those of their copying do.
+        assert_eq!(plane.disturb.left(&plane.kernel, unit), 100 - 3 - 3);
+    }
+    plane.read(0, 90);
+    assert_eq!(plane.next(), Disturbed::Changed);
+    assert_eq!(plane.class(0), HOT, "twelve pages are four shares: it is used up");
+}
+
+/// An active block of low density gets its guard levels page by page.
+#[test]
+fn guard_levels_are_programmed_with_the_data() {
+    let mut plane = Plane::new("hot-low-density", &[("margin", 12.into())]);
+    let stream = plane.kernel.streams().at([0, 0, 0, HOT]);
+    let mut guards = 0;
+    for lpn in 0..8 {
+        plane.write(HOT, lpn..lpn + 1);
+        while plane.disturb.is_pending(FIRST) {
+            assert_eq!(plane.next(), Disturbed::Act(Op::Pad));
+            let at = plane.kernel.next_place(FIRST, stream);
+            assert!(plane.disturb.is_guard(&plane.kernel, at));
+            let place = plane.kernel.place_dummy(FIRST, stream);
+            if let Some(unit) = place.filled {
+                plane.disturb.filled(&mut plane.kernel, FIRST, unit);
+            }
+            plane.disturb.padded(&plane.kernel, FIRST, place.at);
+            guards += 1;
+        }
+    }
+    let unit = plane.kernel.geometry().unit_of(plane.kernel.lookup(Lpn(0)).unwrap());
+    assert_eq!((guards, plane.kernel.valid_of(unit)), (4, 8));
+    assert_eq!(plane.kernel.state_of(unit), UnitState::Withheld);
+}
