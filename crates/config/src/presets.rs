@@ -42,6 +42,8 @@ presets!(
     "gcf-cf",
     "rcftl",
     "rcftl-small",
+    "ipr",
+    "ipr-small",
 );
 
 /// The preset of that name.

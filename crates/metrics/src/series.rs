@@ -207,6 +207,7 @@ pub(crate) fn table(shape: &Shape, start: Instant, axes: &[(&'static str, &[Row]
         ("host_page_reads", count(&|c| c.of(Cause::Host, OpKind::Read))),
         ("host_page_programs", count(&|c| c.of(Cause::Host, OpKind::Program))),
         ("erases", count(&Counters::block_erases)),
+        ("refresh_erases", count(&|c| c.of(Cause::Refresh, OpKind::Erase))),
         ("multiplane_read_fraction", figure(&|f| f.counters().multiplane_fraction(OpKind::Read))),
         ("multiplane_program_fraction", figure(&|f| f.counters().multiplane_fraction(OpKind::Program))),
         ("channel_busy", figure(&|f| f.busy(f.row.delta.channel_ns, f.shape.channels))),

@@ -62,6 +62,7 @@ seam!(
         plain("cost-benefit"),
         plain("fifo"),
         plain("random"),
+        Choice { name: "stable-greedy", doc: "Greedy among the settled.", params: &[fraction("settle", 0.01, 1.0)] },
     ]
 );
 seam!(
@@ -148,7 +149,23 @@ seam!(
 const HOLD: Param = Param { name: "hold", kind: ParamKind::Flag { default: true }, doc: "Yes or no." };
 const MIXING: &[Param] = &[whole("low", 1, 0, 65_536), whole("high", 10, 2, 65_536), HOLD];
 const ADAPTIVE: &[Param] = &[MIXING[0], MIXING[1], MIXING[2], fraction("tau", 10.0, 1e12)];
-seam!(READ_DISTURB, "read_disturb", [plain("ignore")]);
+seam!(
+    READ_DISTURB,
+    "read_disturb",
+    [
+        plain("ignore"),
+        Choice {
+            name: "ipr",
+            doc: "In place.",
+            params: &[
+                fraction("low_density", 0.15, 0.5),
+                fraction("monitor", 0.1, 0.5),
+                fraction("pool", 0.2, 1.0),
+                whole("at_once", 1, 1, 3),
+            ],
+        },
+    ]
+);
 seam!(
     WEAR_LEVELING,
     "wear_leveling",
