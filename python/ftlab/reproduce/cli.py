@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from ftlab import output
-from ftlab.reproduce import claims, gcf, gcmix, rcftl, tbm
+from ftlab.reproduce import claims, gcf, gcmix, ipr, rcftl, tbm
 from ftlab.reproduce.experiment import Tell
 from ftlab.reproduce.study import Outcome, Study
 from ftlab.usage import Parser, nearest, one_of, pointed
 
-PAPERS = {paper.name: paper for paper in (tbm.STUDY, gcmix.STUDY, gcf.STUDY, rcftl.STUDY)}
+PAPERS = {paper.name: paper for paper in (tbm.STUDY, gcmix.STUDY, gcf.STUDY, rcftl.STUDY, ipr.STUDY)}
 
 SCALES = tuple(dict.fromkeys(scale for paper in PAPERS.values() for scale in paper.scales))
 
