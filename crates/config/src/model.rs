@@ -178,6 +178,15 @@ pub enum BackwardsTime {
     Reject,
 }
 
+/// What to do with a discard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discards {
+    /// Its pages are unmapped.
+    Trim,
+    /// It is left out, and counted.
+    Ignore,
+}
+
 /// `[workload]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
@@ -194,6 +203,8 @@ pub struct Workload {
     pub out_of_range: OutOfRange,
     /// Times that run backwards (traces).
     pub backwards_time: BackwardsTime,
+    /// Discards (traces).
+    pub discards: Discards,
     /// Skip lines that cannot be read, and count them, instead of stopping at the first.
     pub skip_bad: bool,
 }

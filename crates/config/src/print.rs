@@ -186,6 +186,7 @@ fn workload(workload: &Workload) -> Vec<(&'static str, Value)> {
     if is_trace {
         keys.extend([
             ("backwards_time", json!(workload.backwards_time.word())),
+            ("discards", json!(workload.discards.word())),
             ("skip_bad", json!(workload.skip_bad)),
         ]);
     }

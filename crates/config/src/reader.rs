@@ -28,6 +28,7 @@ pub(crate) fn expected(kind: Kind) -> String {
         Kind::Counts { min, max } => format!("an array of whole numbers from {min} to {max}"),
         Kind::Number { min, max, above: true } => format!("a number above {min} and up to {max}"),
         Kind::Number { min, max, above: false } => format!("a number from {min} to {max}"),
+        Kind::Ratio { min, max } => format!("a number above {min} and up to {max}, or a percentage such as \"7%\""),
         Kind::Bool => "`true` or `false`".into(),
         Kind::Word(names) => format!("one of {}", list(names())),
         Kind::Name(names) => format!("one of {}", list(names.iter().copied())),
@@ -104,7 +105,7 @@ impl<'a> Reader<'a> {
         let mut diagnostic = Diagnostic::new(format!("`{path}` has a value of the wrong type"))
             .at(&node.place)
             .label(format!("found {}; expected {}", node.found(), expected(kind)));
-        if matches!(kind, Kind::Count { .. } | Kind::Number { .. } | Kind::Bool) {
+        if matches!(kind, Kind::Count { .. } | Kind::Number { .. } | Kind::Ratio { .. } | Kind::Bool) {
             diagnostic = diagnostic.maybe_hint(without_quotes(node).or_else(|| respelt(node, kind)));
         }
         self.problems.push(diagnostic);
@@ -184,6 +185,25 @@ impl<'a> Reader<'a> {
             return Some(number);
         }
         self.out_of_range(path, node, kind);
+        None
+    }
+
+    /// A number, or a percentage as a text.
+    pub(crate) fn ratio(&mut self, path: &str) -> Option<f64> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let Kind::Ratio { min, max } = kind else { panic!("`{path}` is not a ratio") };
+        let number = match &node.value {
+            Value::String(text) => units::percentage(text),
+            _ => as_number(&node),
+        };
+        let Some(number) = number else {
+            self.wrong_type(path, &node, kind);
+            return None;
+        };
+        if number > min && number <= max {
+            return Some(number);
+        }
+        self.out_of_range(path, &node, kind);
         None
     }
 

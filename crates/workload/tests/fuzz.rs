@@ -2,7 +2,7 @@
 //! can be run again.
 
 use base::RequestKind;
-use config::model::{self, BackwardsTime, OutOfRange};
+use config::model::{self, BackwardsTime, Discards, OutOfRange};
 use engine::Chance;
 use files::Interrupt;
 use workload::{FORMATS, Trace, TraceError, TraceOptions, Workload, WorkloadError};
@@ -132,6 +132,7 @@ fn replay(path: &std::path::Path, out_of_range: OutOfRange, capacity: u64) -> Op
         address_offset: 0,
         out_of_range,
         backwards_time: BackwardsTime::Clamp,
+        discards: Discards::Trim,
         skip_bad: true,
     };
     let host = model::Host { replay: model::Replay::Open, queue_depth: 1, time_scale: 1.0 };

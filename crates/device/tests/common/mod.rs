@@ -122,6 +122,7 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             address_offset: 0,
             out_of_range: OutOfRange::Wrap,
             backwards_time: BackwardsTime::Clamp,
+            discards: Discards::Trim,
             skip_bad: false,
         },
         run: Run {
