@@ -21,12 +21,12 @@ from typing import Any, TextIO
 
 from ftlab import _core, escape, output, text, traces
 from ftlab._core import ConfigError, InputError, RunError
-from ftlab.configs import Raw
+from ftlab.configs import Raw, config_argument
 from ftlab.live import Live
 from ftlab.output import OutputError
 from ftlab.reproduce import cli as reproduce
 from ftlab.simulation import compare, nanoseconds, run
-from ftlab.usage import Parser, nearest, one_of, plain, pointed
+from ftlab.usage import Parser, check_jobs, nearest, one_of, plain, pointed
 
 
 def main(argv: Sequence[str]) -> int:
@@ -124,6 +124,9 @@ def _add_common(command: Parser) -> None:
     command.add_argument(
         "--out", metavar="DIR", help="write summary, tables (Parquet) and plots to this directory"
     )
+    command.add_argument(
+        "--no-plots", action="store_false", dest="plots", help="write no plots to the directory of `--out`"
+    )
     command.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
 
 
@@ -211,10 +214,11 @@ def _run(options: argparse.Namespace) -> None:
     try:
         with Live(sys.stderr) as tell:
             result = run(
-                _config(options.config),
+                config_argument(options.config),
                 sets=options.sets,
                 trace=options.trace,
                 out=options.out,
+                plots=options.plots,
                 timeline=options.timeline,
                 timeline_window=window,
                 save_state=options.save_state,
@@ -230,12 +234,9 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _compare(options: argparse.Namespace) -> None:
-    if options.jobs is not None and options.jobs < 1:
-        raise pointed(
-            Parser.argv, _at(str(options.jobs)), f"`--jobs` is {options.jobs}", "expected at least 1"
-        )
+    check_jobs(options.jobs)
     vary = dict(_varied(word) for word in options.vary)
-    configs = [_config(config) for config in options.configs]
+    configs = [config_argument(config) for config in options.configs]
     if len(configs) == 1 and not vary:
         raise pointed(Parser.argv, None, "one configuration and nothing to compare it with",
                       "expected a second CONFIG, or `--vary KEY=A,B`")  # fmt: skip
@@ -243,9 +244,13 @@ def _compare(options: argparse.Namespace) -> None:
     try:
         with Live(sys.stderr) as tell:
             comparison = compare(
-                configs, vary=vary, sets=options.sets, trace=options.trace, out=options.out, jobs=options.jobs,
-                progress=tell,
+                configs, vary=vary, sets=options.sets, trace=options.trace, out=options.out,
+                plots=options.plots, jobs=options.jobs, progress=tell,
             )  # fmt: skip
+    except KeyboardInterrupt:
+        if options.out is not None:
+            _say(f"what is finished is kept in {options.out}; the same command goes on from there")
+        raise
     except OutputError as error:
         comparison, unwritten = error.result, error
     if options.json:
@@ -331,11 +336,6 @@ def _presets(options: argparse.Namespace) -> None:
     sys.stdout.write(output.json_text({"name": options.name, "toml": toml}) if options.json else toml)
 
 
-def _config(word: str) -> str | Path:
-    """A preset or a file; never TOML text, even if the file's name has a `=` in it."""
-    return Path(word) if "=" in word or "\n" in word else word
-
-
 def _varied(word: str) -> tuple[str, list[Raw]]:
     """`key=a,b` as a key and its values; commas in brackets or quotes do not separate."""
     key, equals, rest = word.partition("=")
@@ -397,7 +397,7 @@ def _tell_files(options: argparse.Namespace, unwritten: OutputError | None) -> N
         raise unwritten
     if options.out is not None:
         report = Path(options.out) / ("comparison.md" if hasattr(options, "configs") else "summary.json")
-        _say(f"written to {options.out}: {report.name}, tables and plots")
+        _say(f"written to {options.out}: {report.name}, tables{' and plots' if options.plots else ''}")
     if getattr(options, "timeline", None) is not None:
         _say(f"timeline written to {options.timeline}; open it at https://ui.perfetto.dev")
     if getattr(options, "save_state", None) is not None:
