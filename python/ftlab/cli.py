@@ -19,7 +19,7 @@ from io import UnsupportedOperation
 from pathlib import Path
 from typing import Any, TextIO
 
-from ftlab import _core, escape, output, text, traces
+from ftlab import _core, escape, output, sweep_cli, text, traces
 from ftlab._core import ConfigError, InputError, RunError
 from ftlab.configs import Raw, config_argument
 from ftlab.live import Live
@@ -99,6 +99,7 @@ def parser() -> Parser:
     commands = top.add_subparsers(metavar="COMMAND", required=True, title="commands")
     _add_run(commands)
     _add_compare(commands)
+    sweep_cli.add_parser(commands)
     _add_trace(commands)
     _add_presets(commands)
     reproduce.add_parser(commands)
