@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -34,6 +36,10 @@ RUNS = "runs.parquet"
 
 MEANS = "means.parquet"
 """Mean and spread over the seeds: a row for each combination of the other factors."""
+
+
+WRITE_S = 20.0
+"""How old the tables of a sweep under way may be, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,23 +185,21 @@ class _Sweeping:
     def __init__(self, spec: Spec, directory: Directory, tell: Tell) -> None:
         self._spec, self._directory, self._tell = spec, directory, tell
         self._rows: dict[int, Row] = {}
+        self._writing = threading.Lock()
+        self._written = time.monotonic()
 
     def run(self, jobs: int | None, shard: tuple[int, int] | None, scheduler: str | None) -> Sweep:
         runs = self._resolved()
         mine = [run for run in runs if shard is None or run.planned.index % shard[1] == shard[0] - 1]
         missing = [run for run in mine if not self._take(run)]
         self._tell.begin(len(mine), len(mine) - len(missing), float(len(missing)))
-        try:
-            if missing and scheduler is not None:
-                from ftlab.cluster import run_on
+        if missing and scheduler is not None:
+            from ftlab.cluster import run_on
 
-                run_on(scheduler, missing, self._finished, self._tell)
-            elif missing:
-                self._run_here(missing, jobs)
-        finally:
-            # Also when it is interrupted: the table of what is there.
-            made = self._write()
-        return made
+            run_on(scheduler, missing, self._finished, self._tell)
+        elif missing:
+            self._run_here(missing, jobs)
+        return self._write()
 
     def _resolved(self) -> list[Resolved]:
         """The runs whose configurations can be used; the others are failed runs."""
@@ -263,6 +267,13 @@ class _Sweeping:
             row = Row(run.planned, "failed", run.key, error=str(made))
         self._rows[run.planned.index] = row
         self._tell.done(run.planned.label, 1.0)
+        # Who looks at a sweep under way, or interrupts it, finds a table.
+        if time.monotonic() - self._written > WRITE_S and self._writing.acquire(blocking=False):
+            try:
+                self._write()
+            finally:
+                self._written = time.monotonic()
+                self._writing.release()
 
     def _write(self) -> Sweep:
         rows = [self._rows.get(planned.index) or Row(planned, "missing") for planned in self._spec.runs]

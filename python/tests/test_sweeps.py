@@ -18,6 +18,7 @@ from conftest import Ftlab, listening
 
 import ftlab as package
 from ftlab import ConfigError, InputError
+from ftlab.runner import Tell
 from ftlab.simulation import Job
 from ftlab.spec import Spec
 
@@ -228,6 +229,23 @@ def test_a_killed_sweep_goes_on_where_it_was(tiny: Path, ftlab: Ftlab, tmp_path:
     assert {place.name for place in out.iterdir()} == {"runs", "runs.parquet", "means.parquet"}, (
         "no aged state is left"
     )
+
+
+def test_a_sweep_under_way_has_a_table(
+    spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ftlab.sweeps.WRITE_S", 0.0)
+    seen: list[dict[str, int]] = []
+
+    class Watching(Tell):
+        def done(self, label: str, weight: float) -> None:
+            super().done(label, weight)
+            if (file := tmp_path / "out" / "runs.parquet").exists():
+                statuses = pq.read_table(file).column("status").to_pylist()
+                seen.append({status: statuses.count(status) for status in statuses})
+
+    package.sweep(spec, out=tmp_path / "out", jobs=1, tell=Watching())
+    assert seen == [{"ok": 1, "missing": 3}, {"ok": 2, "missing": 2}, {"ok": 3, "missing": 1}]
 
 
 def test_aged_states_are_shared_and_change_nothing(
