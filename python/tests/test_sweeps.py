@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import statistics
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ import pytest
 from conftest import Ftlab, listening
 
 import ftlab as package
-from ftlab import ConfigError, InputError
+from ftlab import ConfigError, InputError, sweep_cli
 from ftlab.runner import Tell
 from ftlab.simulation import Job
 from ftlab.spec import Spec
@@ -120,6 +122,16 @@ def test_a_specification_that_is_none(spec: dict[str, Any], said: str) -> None:
         Spec.of(spec)
     assert said in str(error.value) and str(error.value).startswith("error: ")
     assert "expected" in str(error.value) or "every sweep has" in str(error.value)
+
+
+def test_the_examples_of_the_documentation_are_specifications() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text(encoding="utf-8")
+    first, second = (tomllib.loads(block) for block in re.findall(r"```toml\n(.*?)```", page, re.DOTALL))
+    assert len(Spec.of(first).runs) == 45
+    runs = Spec.of({"config": "tbm-small", **second}).runs
+    assert runs[0].label == "as the paper emptiest small" and len(runs) == 8
+    help_text = sweep_cli.EXAMPLE.partition("\n\n")[2].partition("[[list]]")[0]
+    assert len(Spec.of(tomllib.loads(help_text)).runs) == 30
 
 
 @pytest.fixture
