@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from os import PathLike
@@ -144,6 +144,9 @@ def compare(
                 comparison.to_json(), comparison.markdown(), results, names, plots=plots
             )
         except RunError as error:
+            # Not if a run is kept in it.
+            with suppress(OSError):
+                (directory.path / output.KEPT).rmdir()
             raise output.OutputError([str(error)], comparison) from None
     return comparison
 
@@ -412,7 +415,9 @@ def _run_all(
             watch = None if progress is None else (lambda now: progress(job.label, now))
             result = job.run(runner.stopping(go_on, watch))
             if store is not None:
-                runner.keep(store, key, result)
+                # Without room for it the run is not lost: it is printed, and the end says what cannot be written.
+                with suppress(InputError, RunError):
+                    runner.keep(store, key, result)
         if progress is not None:
             host = result.summary["host"]
             requests = host["reads"] + host["writes"] + host["trims"] + host["flushes"]
