@@ -162,6 +162,22 @@ def test_trace_commands(ftlab: Ftlab, trace: Path, tmp_path: Path) -> None:
         assert (again[key] == info[key]) == (key != "compression")
 
 
+def test_info_says_which_device_a_trace_needs_and_how_much_of_it_overwrites(
+    ftlab: Ftlab, trace: Path, tmp_path: Path
+) -> None:
+    told = ftlab("trace", "info", trace).stdout
+    # 2000 pages, of which every write of the small trace takes one.
+    capacity = re.search(r'device.user_capacity = "(\d+)KiB" or more', told)
+    assert capacity is not None and int(capacity[1]) == 2000 * 4
+    writes = [i * 7919 % 2000 for i in range(3000) if i % 3]
+    share = 1 - len(set(writes)) / len(writes)
+    assert f"{100 * share:.1f} % of the bytes written" in told
+    exact = f"device.user_capacity={capacity[1]}KiB"
+    fits = ftlab("run", "tbm-small", "--trace", trace, "--set", exact, "--set", "run.precondition=none",
+                 "--set", "workload.out_of_range=reject")  # fmt: skip
+    assert "past the end" not in fits.stdout
+
+
 def test_run_replays_a_trace(ftlab: Ftlab, tiny: Path, trace: Path) -> None:
     summary = json.loads(ftlab("run", tiny, "--trace", trace, "--json").stdout)
     assert summary["host"]["reads"] == 1000

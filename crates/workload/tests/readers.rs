@@ -101,6 +101,31 @@ fn spc() {
 }
 
 #[test]
+fn systor() {
+    let trace = check(
+        "systor",
+        "systor",
+        "Timestamp,Response,IOType,LUN,Offset,Size\n\
+         1455592980.008744001,0.000212,W,4,42949672960,4096\n\
+         1455592980.108744001,,,4,0,0\n\
+         1455592980.208744002,,R,0,2018839552,65536\n",
+        &[(0, Put, 42_949_672_960, 4096, 4, false), (200_000_001, Read, 2_018_839_552, 65_536, 0, false)],
+    );
+    assert_eq!(trace.counts().other_rows, 2, "names, and a type without a name");
+}
+
+#[test]
+fn fiu() {
+    check(
+        "fiu",
+        "fiu",
+        "89968195792462 20782 gzip 283193184 8 R 6 0 56f11b711d91a065a2b6458eca924523\n\
+         89968195792562 20782 Web Content 283193192 16 W 6 1 56f11b711d91a065a2b6458eca924523\n",
+        &[(0, Read, 283_193_184 * 512, 4096, 6 << 20, false), (100, Put, 283_193_192 * 512, 8192, 6 << 20 | 1, false)],
+    );
+}
+
+#[test]
 fn etw() {
     let trace = check(
         "etw",

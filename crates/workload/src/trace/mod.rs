@@ -9,6 +9,7 @@ mod blkparse;
 mod detect;
 mod etw;
 mod fields;
+mod fiu;
 mod iolog;
 mod msr;
 mod parser;
@@ -16,6 +17,7 @@ mod reader;
 mod rounds;
 mod source;
 mod spc;
+mod systor;
 mod tencent;
 mod vscsi;
 mod window;
@@ -43,6 +45,8 @@ pub static FORMATS: &[Format] = &[
     ascii::BYTES_MS,
     biotracer::FORMAT,
     blkparse::FORMAT,
+    systor::FORMAT,
+    fiu::FORMAT,
 ];
 
 /// The names of all formats, for the configuration reader.
