@@ -123,6 +123,7 @@ def _add_common(command: Parser) -> None:
     command.add_argument(
         "--trace", metavar="FILE", help="replay this trace in place of the configured workload"
     )
+    command.add_argument("--columns", type=plain, metavar="COLUMNS", help=f"with --trace: {COLUMNS_HELP}")
     command.add_argument(
         "--out", metavar="DIR", help="write summary, tables (Parquet) and plots to this directory"
     )
@@ -182,6 +183,7 @@ def _add_trace(commands: Any) -> None:
         action.add_argument(
             "--format", type=plain, metavar="NAME", help=f"in place of detection: {_names(formats['read'])}"
         )
+        action.add_argument("--columns", type=plain, metavar="COLUMNS", help=COLUMNS_HELP)
         action.add_argument(
             "--skip-bad", action="store_true", help="count lines that cannot be read and go on"
         )
@@ -198,6 +200,11 @@ def _add_presets(commands: Any) -> None:
     command.add_argument("name", type=plain, metavar="NAME", nargs="?", help="the preset to print as TOML")
     command.add_argument("--json", action="store_true", help="one JSON object on stdout")
 
+
+COLUMNS_HELP = (
+    "of a table in no known format: which column is what, such as time=2:us,op=3,offset=5,size=6, by number or by name"
+    " in the first row"
+)
 
 HEAD_MAX = 1_000_000
 """Requests that `head` shows at most: they are in memory until they are printed."""
@@ -217,7 +224,7 @@ def _run(options: argparse.Namespace) -> None:
         with Live(sys.stderr) as tell:
             result = run(
                 config_argument(options.config),
-                sets=options.sets,
+                sets=_sets(options),
                 trace=options.trace,
                 out=options.out,
                 plots=options.plots,
@@ -246,7 +253,7 @@ def _compare(options: argparse.Namespace) -> None:
     try:
         with Live(sys.stderr) as tell:
             comparison = compare(
-                configs, vary=vary, sets=options.sets, trace=options.trace, out=options.out,
+                configs, vary=vary, sets=_sets(options), trace=options.trace, out=options.out,
                 plots=options.plots, jobs=options.jobs, progress=tell,
             )  # fmt: skip
     except KeyboardInterrupt:
@@ -266,8 +273,15 @@ def _compare(options: argparse.Namespace) -> None:
     _tell_files(options, unwritten)
 
 
+def _sets(options: argparse.Namespace) -> list[str]:
+    """The settings of a command line, with what `--columns` stands for."""
+    if options.columns is None:
+        return list(options.sets)
+    return [*options.sets, f"workload.trace_columns={json.dumps(options.columns)}"]
+
+
 def _trace_info(options: argparse.Namespace) -> None:
-    found = json.loads(_core.trace_info(options.file, format=options.format, skip_bad=options.skip_bad))
+    found = json.loads(_core.trace_info(options.file, format=_format(options), skip_bad=options.skip_bad))
     sys.stdout.write(output.json_text(found) if options.json else traces.info_text(found))
 
 
@@ -277,7 +291,7 @@ def _trace_head(options: argparse.Namespace) -> None:
                       f"expected at least 1 and at most {HEAD_MAX:,}",
                       "`ftlab trace convert` writes a whole trace")  # fmt: skip
     pieces = _core.trace_head(
-        options.file, options.requests, format=options.format, skip_bad=options.skip_bad
+        options.file, options.requests, format=_format(options), skip_bad=options.skip_bad
     )
     found = [record for piece in pieces for record in json.loads(piece)]
     if options.json:
@@ -296,7 +310,7 @@ def _trace_convert(options: argparse.Namespace) -> None:
         raise pointed(Parser.argv, _at(options.out), "OUT is the trace itself", "expected another file")
     done = json.loads(
         _core.trace_convert(
-            options.file, options.out, options.to, format=options.format, skip_bad=options.skip_bad
+            options.file, options.out, options.to, format=_format(options), skip_bad=options.skip_bad
         )
     )
     # What was written to stdout is a trace, and to be nothing else.
@@ -312,6 +326,16 @@ def _trace_convert(options: argparse.Namespace) -> None:
     report.write(
         f"{escape.terminal(options.out)}: {text.count(done['requests'])} requests as {options.to}{left_out}\n"
     )
+
+
+def _format(options: argparse.Namespace) -> str | None:
+    """The format that is asked for; the engine takes columns as one."""
+    if options.columns is None:
+        return None if options.format is None else str(options.format)
+    if options.format is not None:
+        raise pointed(Parser.argv, _at(options.columns), "`--columns` and `--format` do not go together",
+                      "expected only one of them")  # fmt: skip
+    return f"columns:{options.columns}"
 
 
 def _is_stdout(path: str) -> bool:

@@ -178,6 +178,32 @@ def test_info_says_which_device_a_trace_needs_and_how_much_of_it_overwrites(
     assert "past the end" not in fits.stdout
 
 
+def test_a_table_is_read_by_its_columns(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    table = tmp_path / "io.csv"
+    rows = "".join(f"{i * 100};{'w' if i % 2 else 'r'};{i % 64 * 8};8\n" for i in range(400))
+    table.write_text(f"when;what;where;length\n{rows}", encoding="utf-8")
+    columns = "time=when:us,op=what,offset=where:sector,size=length:sector"
+    found = json.loads(ftlab("trace", "info", table, "--columns", columns, "--json").stdout)
+    assert (found["reads"], found["writes"], found["bytes_written"]) == (200, 200, 200 * 4096)
+    assert (found["highest_offset_bytes"], found["duration_s"]) == (64 * 4096, pytest.approx(399 * 1e-4))
+    done = ftlab("run", tiny, "--trace", table, "--columns", columns, "--json")
+    summary = json.loads(done.stdout)
+    assert (summary["host"]["reads"], summary["host"]["writes"]) == (200, 200)
+    assert summary["config"]["workload"]["trace_columns"] == columns
+    ftlab("trace", "convert", table, "io.msr", "--columns", columns)
+    assert json.loads(ftlab("trace", "info", "io.msr", "--json").stdout)["bytes_written"] == 200 * 4096
+    for words, said in (
+        (["trace", "head", table, "--columns", "time=when", "--format", "msr"], "do not go together"),
+        (["trace", "head", table, "--columns", "op=what,offset=where"], "there is no column for `size`"),
+        (
+            ["run", tiny, "--trace", table, "--columns", "op=wat,offset=where,size=4"],
+            "no column of the first row",
+        ),
+        (["run", tiny, "--columns", columns], "is for traces"),
+    ):
+        assert said in ftlab(*words, code=2).stderr
+
+
 def test_run_replays_a_trace(ftlab: Ftlab, tiny: Path, trace: Path) -> None:
     summary = json.loads(ftlab("run", tiny, "--trace", trace, "--json").stdout)
     assert summary["host"]["reads"] == 1000

@@ -62,6 +62,8 @@ pub(crate) enum Kind {
     Name(&'static [&'static str]),
     /// A file.
     Path,
+    /// Words of its own.
+    Text,
     /// Bytes.
     Size { min: u64, max: u64, multiple: u64 },
     /// A time.
@@ -157,6 +159,7 @@ pub(crate) const ARRIVALS: &[&str] =
 /// Keys of a trace, which a generator does not have.
 pub(crate) const TRACE_ONLY: &[&str] = &[
     "workload.trace_format",
+    "workload.trace_columns",
     "workload.rounds",
     "workload.out_of_range",
     "workload.backwards_time",
@@ -351,6 +354,15 @@ const AFTER_FTL: &[Key] = &[
         "",
         "The format of the trace, where its content is not to decide (trace). A `trace` of a later layer comes \
          without it.",
+    ),
+    key(
+        "workload",
+        "trace_columns",
+        Kind::Text,
+        "",
+        "Which column of the trace is what, for a table in none of the formats (trace): `time=2:us,op=3,offset=5,size=6`, by \
+         number from 1 or by name in the first row. Times are `s`, `ms`, `us`, `ns` or `100ns`; offset and size `B`, \
+         `sector`, `KiB` or `4KiB`; an op is a word, or with `op=3:r0w1` or `r1w0` a number. Also `device`.",
     ),
     key("workload", "generator", Kind::Choice(&[]), "", "A seeded generator. Either this or `trace`."),
     key(

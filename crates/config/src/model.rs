@@ -196,6 +196,8 @@ pub struct Workload {
     pub end: End,
     /// The format of the trace; `None`: as its content says.
     pub trace_format: Option<&'static str>,
+    /// Which column of the trace is what, for a trace in none of the formats.
+    pub trace_columns: Option<String>,
     /// Bytes added to every address, a multiple of 512 and less than the user capacity: where the partition
     /// begins that the workload was meant for.
     pub address_offset: u64,

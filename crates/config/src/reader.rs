@@ -33,6 +33,7 @@ pub(crate) fn expected(kind: Kind) -> String {
         Kind::Word(names) => format!("one of {}", list(names())),
         Kind::Name(names) => format!("one of {}", list(names.iter().copied())),
         Kind::Path => "the name of a file".into(),
+        Kind::Text => "a text".into(),
         Kind::Size { min, max, multiple } => size_range(min, max, multiple),
         Kind::Time { min, max } => time_range("a time", min, max),
         Kind::Times { min, max } => time_range("a time, or an array of one per page type,", min, max),
@@ -266,6 +267,18 @@ impl<'a> Reader<'a> {
         let label = format!("expected {}", expected(kind));
         let diagnostic = Diagnostic::new(title).at(&node.place).label(label);
         self.problems.push(diagnostic.maybe_hint(did_you_mean(text, names)));
+    }
+
+    /// A text; `None` also where none was given.
+    pub(crate) fn text(&mut self, path: &str) -> Option<String> {
+        let node = self.node(path)?;
+        match &node.value {
+            Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+            _ => {
+                self.wrong_type(path, &node, Kind::Text);
+                None
+            }
+        }
     }
 
     /// The name of a file.

@@ -110,7 +110,7 @@ fn schema(kind: Kind) -> Value {
         Kind::Bool => json!({ "type": "boolean" }),
         Kind::Word(names) => json!({ "enum": names() }),
         Kind::Name(names) => json!({ "enum": names }),
-        Kind::Path => json!({ "type": "string", "minLength": 1 }),
+        Kind::Path | Kind::Text => json!({ "type": "string", "minLength": 1 }),
         Kind::Times { .. } => json!({ "anyOf": [
             { "type": ["string", "number"] },
             { "type": "array", "items": { "type": ["string", "number"] } },

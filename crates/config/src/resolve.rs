@@ -408,6 +408,11 @@ fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Worklo
     let (ends, volume) = (reader.problems.len(), reader.volume("workload.volume", capacity));
     let end = End { volume, requests: reader.count("workload.requests"), rounds: rounds(reader) };
     let trace_format = reader.name("workload.trace_format");
+    let trace_columns = reader.text("workload.trace_columns");
+    if trace_format.is_some() && trace_columns.is_some() {
+        let title = "a trace has a format or columns, not both";
+        reader.clash(&["workload.trace_columns", "workload.trace_format"], title, "expected only one of the two");
+    }
     let address_offset = reader.size("workload.address_offset");
     let out_of_range: Option<OutOfRange> = reader.word("workload.out_of_range");
     let backwards_time: Option<BackwardsTime> = reader.word("workload.backwards_time");
@@ -426,6 +431,7 @@ fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Worklo
         source: source?,
         end,
         trace_format,
+        trace_columns,
         address_offset,
         out_of_range,
         backwards_time: backwards_time?,

@@ -84,7 +84,7 @@ impl Tree {
         }
         // The format is that of the file.
         if upper.has("workload.trace") {
-            self.remove(&["workload.trace_format"]);
+            self.remove(&["workload.trace_format", "workload.trace_columns"]);
         }
         self.leaves.extend(upper.leaves);
     }

@@ -246,6 +246,7 @@ fn workload(capacity: u64) -> impl Strategy<Value = Workload> {
             source,
             end,
             trace_format: rest.6.filter(|_| is_trace),
+            trace_columns: None,
             address_offset,
             out_of_range: if moves { rest.3 } else { OutOfRange::Wrap },
             backwards_time: if is_trace { rest.4 } else { BackwardsTime::Clamp },

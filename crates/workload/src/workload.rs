@@ -9,7 +9,7 @@ use files::Interrupt;
 
 use crate::error::WorkloadError;
 use crate::synthetic::{self, Batches, SourceParameters};
-use crate::trace::{Counts, Record, Rounds, Trace, TraceOptions};
+use crate::trace::{COLUMNS, Counts, Record, Rounds, Trace, TraceOptions};
 
 /// Trace requests read at a time.
 const BATCH: usize = 1024;
@@ -431,7 +431,10 @@ impl Replay {
         interrupt: &Interrupt,
     ) -> Result<Replay, WorkloadError> {
         let options = TraceOptions {
-            format: config.trace_format.map(str::to_owned),
+            format: match &config.trace_columns {
+                Some(columns) => Some(format!("{COLUMNS}{columns}")),
+                None => config.trace_format.map(str::to_owned),
+            },
             skip_bad: config.skip_bad,
             reject_backwards: config.backwards_time == BackwardsTime::Reject,
             interrupt: interrupt.clone(),

@@ -129,6 +129,7 @@ fn replay(path: &std::path::Path, out_of_range: OutOfRange, capacity: u64) -> Op
         source: model::Source::Trace { path: path.display().to_string() },
         end: model::End::default(),
         trace_format: None,
+        trace_columns: None,
         address_offset: 0,
         out_of_range,
         backwards_time: BackwardsTime::Clamp,

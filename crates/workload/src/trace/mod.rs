@@ -6,6 +6,7 @@ mod alibaba;
 mod ascii;
 mod biotracer;
 mod blkparse;
+mod columns;
 mod detect;
 mod etw;
 mod fields;
@@ -24,6 +25,7 @@ mod window;
 
 use std::sync::LazyLock;
 
+pub(crate) use columns::PREFIX as COLUMNS;
 pub use parser::{Counts, Format, Record};
 pub use reader::{Trace, TraceOptions};
 pub(crate) use rounds::Rounds;
