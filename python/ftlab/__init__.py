@@ -5,8 +5,9 @@
     >>> result.summary["waf"]
 
 :func:`run` simulates one configuration and :func:`compare` several; both give the figures of the summary object and
-NumPy or Arrow tables. :func:`presets` are the built-in configurations and :func:`registry` is what can be chosen in
-one. All simulation is in the compiled engine, which releases the interpreter.
+NumPy or Arrow tables. :func:`sweep` runs as many as a specification has, and gives one table. :func:`presets` are the
+built-in configurations and :func:`registry` is what can be chosen in one. All simulation is in the compiled engine,
+which releases the interpreter.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from ftlab.output import OutputError
     from ftlab.result import Result
     from ftlab.simulation import Progress, compare, presets, registry, resolve, run
+    from ftlab.sweeps import Sweep, sweep
 
 __all__ = [
     "Comparison",
@@ -31,18 +33,21 @@ __all__ = [
     "Progress",
     "Result",
     "RunError",
+    "Sweep",
     "__version__",
     "compare",
     "presets",
     "registry",
     "resolve",
     "run",
+    "sweep",
 ]
 
 _FROM = {
     "Comparison": "comparison",
     "OutputError": "output",
     "Result": "result",
+    **dict.fromkeys(("Sweep", "sweep"), "sweeps"),
     **dict.fromkeys(("Progress", "compare", "presets", "registry", "resolve", "run"), "simulation"),
 }
 

@@ -66,6 +66,9 @@ def presets() -> list[tuple[str, str, str]]:
 def registry() -> str:
     """Seams, choices and generators with their parameters, as JSON text."""
 
+def reference() -> str:
+    """Every key with what it takes, its default and its meaning, as JSON text."""
+
 def trace_info(path: str | PathLike[str], *, format: str | None = None, skip_bad: bool = False) -> str:
     """What a trace holds, as JSON text."""
 

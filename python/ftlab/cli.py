@@ -19,14 +19,14 @@ from io import UnsupportedOperation
 from pathlib import Path
 from typing import Any, TextIO
 
-from ftlab import _core, escape, output, text, traces
+from ftlab import _core, config_cli, escape, output, sweep_cli, text, traces
 from ftlab._core import ConfigError, InputError, RunError
-from ftlab.configs import Raw
+from ftlab.configs import Raw, config_argument
 from ftlab.live import Live
 from ftlab.output import OutputError
 from ftlab.reproduce import cli as reproduce
 from ftlab.simulation import compare, nanoseconds, run
-from ftlab.usage import Parser, nearest, one_of, plain, pointed
+from ftlab.usage import Parser, check_jobs, nearest, one_of, plain, pointed
 
 
 def main(argv: Sequence[str]) -> int:
@@ -99,8 +99,10 @@ def parser() -> Parser:
     commands = top.add_subparsers(metavar="COMMAND", required=True, title="commands")
     _add_run(commands)
     _add_compare(commands)
+    sweep_cli.add_parser(commands)
     _add_trace(commands)
     _add_presets(commands)
+    config_cli.add_parsers(commands)
     reproduce.add_parser(commands)
     return top
 
@@ -121,8 +123,12 @@ def _add_common(command: Parser) -> None:
     command.add_argument(
         "--trace", metavar="FILE", help="replay this trace in place of the configured workload"
     )
+    command.add_argument("--columns", type=plain, metavar="COLUMNS", help=f"with --trace: {COLUMNS_HELP}")
     command.add_argument(
         "--out", metavar="DIR", help="write summary, tables (Parquet) and plots to this directory"
+    )
+    command.add_argument(
+        "--no-plots", action="store_false", dest="plots", help="write no plots to the directory of `--out`"
     )
     command.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
 
@@ -177,6 +183,7 @@ def _add_trace(commands: Any) -> None:
         action.add_argument(
             "--format", type=plain, metavar="NAME", help=f"in place of detection: {_names(formats['read'])}"
         )
+        action.add_argument("--columns", type=plain, metavar="COLUMNS", help=COLUMNS_HELP)
         action.add_argument(
             "--skip-bad", action="store_true", help="count lines that cannot be read and go on"
         )
@@ -193,6 +200,11 @@ def _add_presets(commands: Any) -> None:
     command.add_argument("name", type=plain, metavar="NAME", nargs="?", help="the preset to print as TOML")
     command.add_argument("--json", action="store_true", help="one JSON object on stdout")
 
+
+COLUMNS_HELP = (
+    "of a table in no known format: which column is what, such as time=2:us,op=3,offset=5,size=6, by number or by name"
+    " in the first row"
+)
 
 HEAD_MAX = 1_000_000
 """Requests that `head` shows at most: they are in memory until they are printed."""
@@ -211,10 +223,11 @@ def _run(options: argparse.Namespace) -> None:
     try:
         with Live(sys.stderr) as tell:
             result = run(
-                _config(options.config),
-                sets=options.sets,
+                config_argument(options.config),
+                sets=_sets(options),
                 trace=options.trace,
                 out=options.out,
+                plots=options.plots,
                 timeline=options.timeline,
                 timeline_window=window,
                 save_state=options.save_state,
@@ -230,12 +243,9 @@ def _run(options: argparse.Namespace) -> None:
 
 
 def _compare(options: argparse.Namespace) -> None:
-    if options.jobs is not None and options.jobs < 1:
-        raise pointed(
-            Parser.argv, _at(str(options.jobs)), f"`--jobs` is {options.jobs}", "expected at least 1"
-        )
+    check_jobs(options.jobs)
     vary = dict(_varied(word) for word in options.vary)
-    configs = [_config(config) for config in options.configs]
+    configs = [config_argument(config) for config in options.configs]
     if len(configs) == 1 and not vary:
         raise pointed(Parser.argv, None, "one configuration and nothing to compare it with",
                       "expected a second CONFIG, or `--vary KEY=A,B`")  # fmt: skip
@@ -243,9 +253,13 @@ def _compare(options: argparse.Namespace) -> None:
     try:
         with Live(sys.stderr) as tell:
             comparison = compare(
-                configs, vary=vary, sets=options.sets, trace=options.trace, out=options.out, jobs=options.jobs,
-                progress=tell,
+                configs, vary=vary, sets=_sets(options), trace=options.trace, out=options.out,
+                plots=options.plots, jobs=options.jobs, progress=tell,
             )  # fmt: skip
+    except KeyboardInterrupt:
+        if options.out is not None:
+            _say(f"what is finished is kept in {options.out}; the same command goes on from there")
+        raise
     except OutputError as error:
         comparison, unwritten = error.result, error
     if options.json:
@@ -259,8 +273,15 @@ def _compare(options: argparse.Namespace) -> None:
     _tell_files(options, unwritten)
 
 
+def _sets(options: argparse.Namespace) -> list[str]:
+    """The settings of a command line, with what `--columns` stands for."""
+    if options.columns is None:
+        return list(options.sets)
+    return [*options.sets, f"workload.trace_columns={json.dumps(options.columns)}"]
+
+
 def _trace_info(options: argparse.Namespace) -> None:
-    found = json.loads(_core.trace_info(options.file, format=options.format, skip_bad=options.skip_bad))
+    found = json.loads(_core.trace_info(options.file, format=_format(options), skip_bad=options.skip_bad))
     sys.stdout.write(output.json_text(found) if options.json else traces.info_text(found))
 
 
@@ -270,7 +291,7 @@ def _trace_head(options: argparse.Namespace) -> None:
                       f"expected at least 1 and at most {HEAD_MAX:,}",
                       "`ftlab trace convert` writes a whole trace")  # fmt: skip
     pieces = _core.trace_head(
-        options.file, options.requests, format=options.format, skip_bad=options.skip_bad
+        options.file, options.requests, format=_format(options), skip_bad=options.skip_bad
     )
     found = [record for piece in pieces for record in json.loads(piece)]
     if options.json:
@@ -289,7 +310,7 @@ def _trace_convert(options: argparse.Namespace) -> None:
         raise pointed(Parser.argv, _at(options.out), "OUT is the trace itself", "expected another file")
     done = json.loads(
         _core.trace_convert(
-            options.file, options.out, options.to, format=options.format, skip_bad=options.skip_bad
+            options.file, options.out, options.to, format=_format(options), skip_bad=options.skip_bad
         )
     )
     # What was written to stdout is a trace, and to be nothing else.
@@ -305,6 +326,16 @@ def _trace_convert(options: argparse.Namespace) -> None:
     report.write(
         f"{escape.terminal(options.out)}: {text.count(done['requests'])} requests as {options.to}{left_out}\n"
     )
+
+
+def _format(options: argparse.Namespace) -> str | None:
+    """The format that is asked for; the engine takes columns as one."""
+    if options.columns is None:
+        return None if options.format is None else str(options.format)
+    if options.format is not None:
+        raise pointed(Parser.argv, _at(options.columns), "`--columns` and `--format` do not go together",
+                      "expected only one of them")  # fmt: skip
+    return f"columns:{options.columns}"
 
 
 def _is_stdout(path: str) -> bool:
@@ -329,11 +360,6 @@ def _presets(options: argparse.Namespace) -> None:
                       nearest(options.name, known))  # fmt: skip
     toml = known[options.name][1]
     sys.stdout.write(output.json_text({"name": options.name, "toml": toml}) if options.json else toml)
-
-
-def _config(word: str) -> str | Path:
-    """A preset or a file; never TOML text, even if the file's name has a `=` in it."""
-    return Path(word) if "=" in word or "\n" in word else word
 
 
 def _varied(word: str) -> tuple[str, list[Raw]]:
@@ -397,7 +423,7 @@ def _tell_files(options: argparse.Namespace, unwritten: OutputError | None) -> N
         raise unwritten
     if options.out is not None:
         report = Path(options.out) / ("comparison.md" if hasattr(options, "configs") else "summary.json")
-        _say(f"written to {options.out}: {report.name}, tables and plots")
+        _say(f"written to {options.out}: {report.name}, tables{' and plots' if options.plots else ''}")
     if getattr(options, "timeline", None) is not None:
         _say(f"timeline written to {options.timeline}; open it at https://ui.perfetto.dev")
     if getattr(options, "save_state", None) is not None:

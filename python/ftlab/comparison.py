@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -84,7 +83,7 @@ class Comparison:
         lines = [
             "# Comparison",
             "",
-            f"{text.device_line(first)}, {text.quantity(first['device']['user_capacity'])} for the user.",
+            f"{text.device_line(first)}, {text.capacity(first)} for the user.",
             "",
             "| | " + " | ".join(map(escape.markdown, self.results)) + " |",
             "|---|" + "---:|" * len(self.results),
@@ -146,11 +145,9 @@ def _share_row(label: str, values: list[float | None]) -> list[str] | None:
 
 def _time_row(label: str, values: list[float | None]) -> list[str] | None:
     """Times in one unit, so that they can be compared down the row."""
-    known = [value for value in values if value is not None]
-    if not known:
+    if all(value is None for value in values):
         return None
-    middle = statistics.median(known)
-    unit, scale = ("µs", 1.0) if middle < 1e3 else ("ms", 1e-3) if middle < 1e6 else ("s", 1e-6)
+    unit, scale = text.time_unit(values)
     return _row(f"{label} ({unit})", lambda value: text.figure(value * scale), values)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
@@ -66,8 +66,27 @@ class Source:
         return Path(self.text).stem if self.kind in ("file", "argument") else "config"
 
 
+def config_argument(word: str) -> str | Path:
+    """A configuration as the command line has it: a preset or a file, never TOML text, even with a `=` in it."""
+    return Path(word) if "=" in word or "\n" in word else word
+
+
 DEPTH_MAX = 32
 """Dictionaries and lists inside each other; no key of a configuration is as deep."""
+
+
+SHORT = {"op": "device.over_provisioning"}
+"""Names of keys that are no part of them."""
+
+
+def named(name: str, keys: Collection[str]) -> str | None:
+    """The key that a name stands for: itself, or the one whose last part it is."""
+    if name in SHORT:
+        return SHORT[name]
+    if name in keys:
+        return name
+    found = [key for key in keys if key.rpartition(".")[2] == name]
+    return found[0] if len(found) == 1 else None
 
 
 def set_list(sets: Sets) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,8 @@ class Figures:
     wear_max: int | None
     array: tuple[str, ...]
     """Cells and times of the flash chips, to tell whether two runs had the same."""
+    gc_schedule: str
+    """When garbage collection runs, by its name."""
     open_loop: bool
     """Whether requests come at their own times, so that latency rather than rate tells runs apart."""
 
@@ -76,8 +79,14 @@ class Figures:
             array=tuple(
                 str(part) for part in (s["config"]["device"]["cell"], s["config"]["device"]["timing"])
             ),
+            gc_schedule=_chosen(s["config"]["ftl"].get("gc_schedule", "")),
             open_loop=s["config"]["host"]["replay"] == "open",
         )
+
+
+def _chosen(choice: str | dict[str, Any]) -> str:
+    """The name of a choice of the resolved config."""
+    return choice if isinstance(choice, str) else next(iter(choice))
 
 
 def _gc_share(result: Result) -> float | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
@@ -24,6 +25,9 @@ MANIFEST = ".ftlab-files.json"
 
 OWNER = ".owner"
 """The engine's own file in a staging directory."""
+
+KEPT = ".ftlab-runs"
+"""In the directory of a comparison that is not finished: its runs that are."""
 
 PART = "part_of_comparison"
 """In the manifest of a run's directory: the comparison in the directory above wrote it."""
@@ -125,11 +129,14 @@ class OutputDirectory:
                 (staging / name).mkdir()
                 _write_result(results[label], staging / name, plots=plots)
             (staging / "comparison.json").write_text(json_text(comparison), encoding="utf-8")
-            (staging / "comparison.md").write_text(markdown, encoding="utf-8")
+            (staging / "comparison.md").write_text(
+                markdown if plots else markdown.partition("## Plots")[0], encoding="utf-8"
+            )
             if plots:
                 from ftlab import plot
 
                 plot.save(plot.figures(results), staging)
+        shutil.rmtree(self.path / KEPT, ignore_errors=True)
         return self._files()
 
     def _files(self) -> list[Path]:

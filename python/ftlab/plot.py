@@ -6,6 +6,7 @@ Every function takes results by label; a single result may have the label `""`. 
 
 from __future__ import annotations
 
+import colorsys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab import escape
+from ftlab import escape, text
 from ftlab.result import Columns, Result
 
 if TYPE_CHECKING:
@@ -26,7 +27,9 @@ Values = NDArray[np.float64]
 COLOURS = (
     "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#666666", "#a6761d", "#1b1b1b",
 )  # fmt: skip
-"""For runs side by side; told apart with any kind of colour vision, and with a line style where they come round."""
+"""For runs side by side; told apart with any kind of colour vision. More runs have colours between those of the hue
+circle, and every ten runs another line style.
+"""
 
 STYLES = ("-", "--", ":", "-.")
 
@@ -40,7 +43,11 @@ CAUSE_COLOURS = {
     "rmw": "#56b4e9",
     "idle": "#e6e6e6",
 }
-KIND_COLOURS = {"read": "#56b4e9", "program": "#0072b2", "erase": "#d55e00", "idle": "#e6e6e6"}
+KIND_COLOURS = {"read": "#cdb891", "program": "#8a6d3b", "erase": "#3b2f2f", "idle": "#e6e6e6"}
+"""None of them stands for a cause, since dies by operation are drawn beside channels by cause."""
+
+BY = {"channel": "cause", "die": "operation"}
+"""What the parts of a resource's time are."""
 
 PERCENTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
 """Ticks of the tail plot."""
@@ -49,6 +56,9 @@ INTERVALS = 160
 """Points of a curve over time or volume; finer intervals are added up into this many."""
 
 DPI = 130
+
+SHORTEST_US = 1e-3
+"""Where a latency of zero (a write into a buffer) is drawn: a logarithmic scale has no zero."""
 
 
 def figures(results: Results) -> dict[str, Figure]:
@@ -112,7 +122,13 @@ def latency(results: Results) -> Figure | None:
         tail.minorticks_off()
         _time_axis(cdf.xaxis)
         _time_axis(tail.yaxis)
-    panels[-1, 0].set_xlabel("latency")
+    is_zero = any(
+        curve.bounds[0] <= SHORTEST_US
+        for curves in rows.values()
+        for curve in curves.values()
+        if curve.requests
+    )
+    panels[-1, 0].set_xlabel(f"latency{' (0 is drawn at 1 ns)' if is_zero else ''}")
     panels[-1, 1].set_xlabel("percentile of requests")
     _legend(figure, panels[0, 0])
     return figure
@@ -210,7 +226,7 @@ def utilisation(results: Results) -> Figure | None:
         _stacked(panel, np.arange(len(labels)), means, colours, horizontal=True)
         panel.set_yticks(np.arange(len(labels)), labels if resource == "channel" else [""] * len(labels))
         panel.invert_yaxis()
-        _title(panel, f"{resource}s, mean")
+        _title(panel, f"{resource}s by {BY[resource]}, mean")
         panel.set_xlabel("share of time (%)")
         panel.grid(False, axis="y")
     return figure
@@ -218,11 +234,13 @@ def utilisation(results: Results) -> Figure | None:
 
 def overview(results: Results) -> Figure | None:
     """The headline figures side by side as bars."""
-    shown = [
-        (title, unit, [_headline(result.summary, *path) for result in results.values()])
-        for title, unit, path in HEADLINES
-    ]
-    shown = [row for row in shown if any(value is not None for value in row[2])]
+    shown = []
+    for title, unit, path in HEADLINES:
+        found = [_headline(result.summary, *path) for result in results.values()]
+        if any(value is not None for value in found):
+            # The unit of the table beside the plots.
+            name, scale = text.time_unit(found) if unit == "µs" else (unit, 1.0)
+            shown.append((title, name, [None if value is None else value * scale for value in found]))
     if not shown:
         return None
     figure, panels = _panels(1, len(shown), height=1.1 + 0.3 * len(results), width=3.0 * len(shown) + 1.2)
@@ -289,7 +307,18 @@ def _panels(
 def _look(i: int) -> dict[str, Any]:
     """Colour and line of the i-th run."""
     style = STYLES[(i // len(COLOURS)) % len(STYLES)]
-    return {"color": COLOURS[i % len(COLOURS)], "linestyle": style, "linewidth": 1.5}
+    return {"color": _colour(i), "linestyle": style, "linewidth": 1.5}
+
+
+GOLDEN = (5**0.5 - 1) / 2
+"""Steps of this part of a circle never come close to where they were."""
+
+
+def _colour(i: int) -> str:
+    if i < len(COLOURS):
+        return COLOURS[i]
+    parts = colorsys.hls_to_rgb(i * GOLDEN % 1, (0.32, 0.45, 0.6)[i % 3], (0.75, 0.5)[i % 2])
+    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
 def _title(panel: Axes, text: str) -> None:
@@ -333,7 +362,9 @@ def _kind(result: Result, kind: str) -> Curve:
     table = result.latency
     rows = table["kind"] == kind
     return Curve(
-        table["latency_us"][rows], table["cumulative_fraction"][rows], int(table["count"][rows].sum())
+        np.maximum(table["latency_us"][rows], SHORTEST_US),
+        table["cumulative_fraction"][rows],
+        int(table["count"][rows].sum()),
     )
 
 
@@ -341,7 +372,7 @@ class Curve(NamedTuple):
     """A distribution of latencies."""
 
     bounds: Values
-    """Upper bounds of the classes in µs."""
+    """Upper bounds of the classes in µs, `SHORTEST_US` at least."""
     below: Values
     """The fraction of requests up to each bound."""
     requests: int
@@ -428,7 +459,7 @@ def _utilisation_of_one(table: Columns) -> Figure:
         rows = table["resource"] == resource
         places = table["index"][rows]
         _stacked(panel, places, {part: table[part][rows] for part in colours}, colours, horizontal=False)
-        _title(panel, f"what {resource}s did")
+        _title(panel, f"what {resource}s did, by {BY[resource]}")
         panel.set(xlabel=resource, ylabel="share of time (%)")
         panel.xaxis.get_major_locator().set_params(integer=True)
         panel.grid(False, axis="x")

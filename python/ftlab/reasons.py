@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ftlab.figures import Figures
-from ftlab.text import duration
+from ftlab.text import duration, figure
 
 SAME = 0.01
 """Figures that differ by less than this fraction are called the same."""
@@ -64,10 +64,18 @@ def _against(run: Figures, base: Figures, reference: str) -> str:
     because = [cause.text for cause in causes if cause.slower == slower]
     despite = [cause.text for cause in causes if cause.slower != slower]
     if not because:
-        text = f"{change}, and not for GC, planes or idle dies: " + _tail(run, base)
+        text = f"{change}, {_unexplained(run, base)}: {_tail(run, base)}"
     else:
         text = f"{change}: " + "; ".join(because[:2])
     return f"{text}; although {despite[0]}" if despite else text
+
+
+def _unexplained(run: Figures, base: Figures) -> str:
+    """What is left where no share of work differs: the same work at another time."""
+    if run.gc_schedule != base.gc_schedule:
+        return f"with as much work but GC at other times (`{run.gc_schedule}` against `{base.gc_schedule}`)"
+    gc = "the timing of GC" if run.gc_per_gb or base.gc_per_gb else "the order of requests"
+    return f"with the same shares of GC, planes and idle dies, which leaves {gc}"
 
 
 def _outcome(run: Figures, base: Figures, reference: str) -> tuple[str, bool | None]:
@@ -76,6 +84,8 @@ def _outcome(run: Figures, base: Figures, reference: str) -> tuple[str, bool | N
         if mine is None or theirs is None or theirs <= 0:
             continue
         ratio = mine / theirs - 1
+        if mine <= 0:
+            return f"no {name} at all against {reference}", more_is_slower is False
         if abs(ratio) < SAME:
             return f"the same {name} as {reference} within {100 * SAME:.0f} %", None
         return _change(ratio, name, reference), (ratio > 0) == more_is_slower
@@ -149,7 +159,10 @@ def _tail(run: Figures, base: Figures) -> str:
 
 def _change(ratio: float, name: str, reference: str) -> str:
     if ratio >= 1:
-        return f"{ratio + 1:.3g} times the {name} of {reference}"
+        return f"{figure(ratio + 1)} times the {name} of {reference}"
+    if ratio <= -0.9:
+        # `100 % lower` would be nothing at all.
+        return f"1/{figure(1 / (1 + ratio))} of the {name} of {reference}"
     more, less = ("more", "fewer") if name == "IOPS" else ("higher", "lower")
     percent = f"{abs(ratio) * 100:.{1 if abs(ratio) < 0.1 else 0}f} %"
     return f"{percent} {more if ratio > 0 else less} {name} than {reference}"

@@ -7,20 +7,20 @@ import json
 import math
 import os
 import re
-import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from os import PathLike
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ftlab import _core, arguments, output, text
+from ftlab import _core, arguments, output, runner, text
 from ftlab._core import ConfigError, InputError, RunError
 from ftlab.comparison import Comparison
 from ftlab.configs import Config, Sets, Source, plain, set_list
+from ftlab.kept import Store
 from ftlab.result import Result
 
 PathText: TypeAlias = str | PathLike[str]
@@ -51,6 +51,7 @@ def run(
     sets: Sets = (),
     trace: PathText | None = None,
     out: PathText | None = None,
+    plots: bool = True,
     timeline: PathText | None = None,
     timeline_window: tuple[str, str] | None = None,
     save_state: PathText | None = None,
@@ -63,6 +64,7 @@ def run(
         sets: settings that override the configuration, as `--set` does.
         trace: a trace file to replay, in place of the configuration's workload source.
         out: a directory for the summary, tables and plots; see :meth:`Result.save`.
+        plots: whether there are plots in `out`.
         timeline: a file for what channels, dies and planes did, which the Perfetto UI opens.
         timeline_window: the simulated time to record, for example `("0s", "200ms")`; all of the run if not given.
         save_state: a file for the device's state after preconditioning, which
@@ -90,7 +92,7 @@ def run(
     result, problems = job.simulate(tell, timeline_window_ns=window, **files)
     try:
         if directory is not None:
-            directory.write_result(result)
+            directory.write_result(result, plots=plots)
     except RunError as error:
         problems.append(str(error))
     if problems:
@@ -105,6 +107,7 @@ def compare(
     sets: Sets = (),
     trace: PathText | None = None,
     out: PathText | None = None,
+    plots: bool = True,
     jobs: int | None = None,
     progress: Callable[[str, Progress], object] | None = None,
 ) -> Comparison:
@@ -115,7 +118,9 @@ def compare(
         vary: for every key a list of values; each configuration is run with each combination of them.
         sets: settings for all runs.
         trace: a trace file for all runs.
-        out: a directory for the comparison, with a directory for each run in it.
+        out: a directory for the comparison, with a directory for each run in it. Runs that are finished are kept there
+            until the comparison is: after an interruption the same call takes them up.
+        plots: whether the comparison and its runs have plots in `out`.
         jobs: runs at once; by default as many as there are processors, and memory for.
         progress: called with the label of a run, from the run's thread.
 
@@ -127,15 +132,21 @@ def compare(
     """
     tell = arguments.function(progress, "progress")
     everything = plan(configs, vary=vary, sets=sets, trace=trace)
-    at_once = _at_once(everything, jobs)
+    threads = at_once(everything, jobs)
     writer = _writer(None if out is None else arguments.file_name(out, "out"), everything)
-    results = _run_all(everything, at_once, tell)
+    store = None if writer is None else Store(writer[0].path / output.KEPT)
+    results = _run_all(everything, threads, tell, store)
     comparison = Comparison(results, {job.label: job.origin for job in everything})
     if writer is not None:
         directory, names = writer
         try:
-            directory.write_comparison(comparison.to_json(), comparison.markdown(), results, names)
+            directory.write_comparison(
+                comparison.to_json(), comparison.markdown(), results, names, plots=plots
+            )
         except RunError as error:
+            # Not if a run is kept in it.
+            with suppress(OSError):
+                (directory.path / output.KEPT).rmdir()
             raise output.OutputError([str(error)], comparison) from None
     return comparison
 
@@ -172,6 +183,8 @@ class Job:
     """Settings on top."""
     trace: str | None
     """A trace in place of the configuration's workload source."""
+    varied: tuple[str, ...] = ()
+    """Keys among `sets` that the comparison varies."""
 
     @classmethod
     def of(cls, config: Config, sets: Sets, trace: PathText | None) -> Job:
@@ -192,7 +205,8 @@ class Job:
 
     def resolve(self) -> dict[str, Any]:
         """The configuration with every default filled in."""
-        _, text = _core.resolve(self.source.kind, self.source.text, self.sets, self.trace)
+        with self._naming_options():
+            _, text = _core.resolve(self.source.kind, self.source.text, self.sets, self.trace)
         resolved: dict[str, Any] = json.loads(text)
         return resolved
 
@@ -202,7 +216,19 @@ class Job:
         Raises:
             ConfigError: the configuration cannot be used, or there is not as much memory.
         """
-        return _core.memory_needed(self.source.kind, self.source.text, self.sets, self.trace)
+        with self._naming_options():
+            return _core.memory_needed(self.source.kind, self.source.text, self.sets, self.trace)
+
+    @contextmanager
+    def _naming_options(self) -> Iterator[None]:
+        """The engine knows settings only; a user who wrote `--vary` is to find it in the message."""
+        try:
+            yield
+        except ConfigError as error:
+            message = str(error)
+            for key in self.varied:
+                message = message.replace(f"--set {key}=", f"--vary {key}=")
+            raise ConfigError(message) from None
 
     def run(self, progress: Callable[[Progress], object] | None) -> Result:
         """Runs it on this thread."""
@@ -262,7 +288,7 @@ def plan(
     for name, source in found:
         for words, extra in variants:
             parts = [] if len(found) == 1 and words else [name or source.name]
-            jobs.append(Job(" ".join([*parts, *words]), source, base + extra, trace))
+            jobs.append(Job(" ".join([*parts, *words]), source, base + extra, trace, tuple(vary or ())))
     return _told_apart(jobs)
 
 
@@ -323,12 +349,16 @@ def _told_apart(jobs: list[Job]) -> list[Job]:
             if label in taken:
                 continue
         seen.setdefault(label, 1)
-        result.append(Job(label, job.source, job.sets, job.trace))
+        result.append(replace(job, label=label))
     return result
 
 
-def _at_once(jobs: Sequence[Job], wanted: int | None) -> int:
-    """How many runs go on at once: as many as there is memory for, unless the caller wants a number."""
+def at_once(jobs: Sequence[Job], wanted: int | None) -> int:
+    """How many runs go on at once: as many as there is memory for, unless the caller wants a number.
+
+    Raises:
+        ConfigError: there is no memory for one of them, or for as many as are wanted.
+    """
     most = os.cpu_count() or 1 if wanted is None else arguments.count(wanted, "jobs")
     most = min(most, len(jobs))
     needs = sorted((job.memory() for job in jobs), reverse=True)
@@ -370,15 +400,24 @@ def _writer(
 
 
 def _run_all(
-    jobs: Sequence[Job], at_once: int, progress: Callable[[str, Progress], object] | None
+    jobs: Sequence[Job],
+    threads: int,
+    progress: Callable[[str, Progress], object] | None,
+    store: Store | None,
 ) -> dict[str, Result]:
-    def one(job: Job, go_on: Callable[[], None]) -> Result:
-        def tell(now: Progress) -> None:
-            go_on()
-            if progress is not None:
-                progress(job.label, now)
+    """The results by label. With a store, runs that are kept are read, and each one is kept when it is finished."""
 
-        result = job.run(tell)
+    def one(job: Job, go_on: Callable[[], None]) -> Result:
+        key = "" if store is None else runner.key_of(job)
+        # A kept run that is damaged is nobody's but ours: it is made again.
+        result = None if store is None else store.take(key, Result.load, lambda _: None)
+        if result is None:
+            watch = None if progress is None else (lambda now: progress(job.label, now))
+            result = job.run(runner.stopping(go_on, watch))
+            if store is not None:
+                # Without room for it the run is not lost: it is printed, and the end says what cannot be written.
+                with suppress(InputError, RunError):
+                    runner.keep(store, key, result)
         if progress is not None:
             host = result.summary["host"]
             requests = host["reads"] + host["writes"] + host["trims"] + host["flushes"]
@@ -387,52 +426,8 @@ def _run_all(
             )
         return result
 
-    results = in_threads(one, jobs, at_once)
+    results = runner.in_threads(one, jobs, threads)
     return {job.label: result for job, result in zip(jobs, results, strict=True)}
-
-
-class _Stopped(Exception):
-    """Another thread failed, or the user asked to stop."""
-
-
-Item = TypeVar("Item")
-Made = TypeVar("Made")
-
-
-def in_threads(
-    work: Callable[[Item, Callable[[], None]], Made], items: Sequence[Item], at_once: int
-) -> list[Made]:
-    """What `work` makes of each item, in threads. It calls its second argument now and then, which raises when another
-    item failed or the user asked to stop.
-    """
-    stop = threading.Event()
-
-    def go_on() -> None:
-        if stop.is_set():
-            raise _Stopped
-
-    def one(item: Item) -> Made:
-        go_on()
-        return work(item, go_on)
-
-    with ThreadPoolExecutor(max(1, min(at_once, len(items)))) as pool:
-        futures = [pool.submit(one, item) for item in items]
-        try:
-            wait(futures, return_when=FIRST_EXCEPTION)
-        finally:
-            # Also when Ctrl-C interrupts the wait. The engine notices within a tenth of a second.
-            stop.set()
-            for future in futures:
-                future.cancel()
-    _raise_first(futures)
-    return [future.result() for future in futures]
-
-
-def _raise_first(futures: Sequence[Future[Any]]) -> None:
-    """Raises the first failure that is not the consequence of another."""
-    for future in futures:
-        if not future.cancelled() and (error := future.exception()) and not isinstance(error, _Stopped):
-            raise error
 
 
 def _window(window: tuple[str, str] | None) -> tuple[int, int] | None:

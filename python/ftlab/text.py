@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import statistics
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -45,6 +46,12 @@ def duration(us: float | None) -> str:
     return f"{count(us * 1e-6)} s"
 
 
+def time_unit(us: Sequence[float | None]) -> tuple[str, float]:
+    """The unit that suits several times in µs, and what makes them that."""
+    middle = statistics.median(value for value in us if value is not None)
+    return ("µs", 1.0) if middle < 1e3 else ("ms", 1e-3) if middle < 1e6 else ("s", 1e-6)
+
+
 def size(value: float, *, binary: bool = False) -> str:
     """Bytes: 1.50 GB of 10^9 bytes, or with `binary` 1.4 GiB of 2^30."""
     step, units = (
@@ -60,6 +67,11 @@ def size(value: float, *, binary: bool = False) -> str:
 def quantity(text: str) -> str:
     """A quantity of the resolved config, such as `8KiB`, with a space before its unit."""
     return re.sub(r"(?<=\d)(?=[^\d.])", " ", text, count=1)
+
+
+def capacity(config: Mapping[str, Any]) -> str:
+    """The user capacity of a resolved config, in the unit that suits it."""
+    return size(in_bytes(config["device"]["user_capacity"]), binary=True)
 
 
 def in_bytes(text: str) -> int:
@@ -148,11 +160,27 @@ def _title(result: Result, name: str) -> str:
     spare = f"over-provisioning {percent(device['over_provisioning'])} (spare / user)"
     rows: list[Sequence[str]] = [
         ["device", device_line(config)],
-        ["", f"{quantity(device['user_capacity'])} for the user, {spare}"],
-        *zip(["FTL", *[""] * 9], textwrap.wrap(policy_line(config), 100), strict=False),
+        ["", f"{capacity(config)} for the user, {spare}"],
+        ["FTL", policy_line(config)],
         ["run", f"executor {run['executor']}, seed {run['seed']}, {_aged(result)}"],
     ]
-    return f"{escape.terminal(name)}\n{columns(rows, indent='  ')}"
+    return f"{escape.terminal(name)}\n{columns(_wrapped(rows), indent='  ')}"
+
+
+WIDTH = 80
+"""Columns of every terminal."""
+
+
+def _wrapped(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Rows of a name and a text, of which none is wider than a terminal; lines break at commas where they can."""
+    width = WIDTH - 4 - max(len(name) for name, _ in rows)
+    lines: list[Sequence[str]] = []
+    for name, words in rows:
+        # A part that fits a line is not broken inside.
+        tied = re.sub(r"(?<!,) ", "\u00a0", words) if max(map(len, words.split(", "))) < width else words
+        for i, line in enumerate(textwrap.wrap(tied, width, break_long_words=False, break_on_hyphens=False)):
+            lines.append([name if i == 0 else "", line.replace("\u00a0", " ")])
+    return lines
 
 
 def _aged(result: Result) -> str:
@@ -187,15 +215,34 @@ def _host(result: Result) -> str:
         text += f"\n  {figure(host['simulated_s'], 4)} s simulated"
         if host["iops"] is not None:
             text += f": {count(host['iops'])} IOPS, {figure(host['throughput_mb_s'])} MB/s"
-    if split := result.summary.get("workload", {}).get("split"):
-        text += (
-            f"\n  {count(split)} requests of the workload straddled the end of the device: two requests each"
-        )
-    if host["unmapped_reads"]:
-        text += (
-            f"\n  {count(host['unmapped_reads'])} page reads of never-written pages, answered without flash"
-        )
-    return text
+    return "\n".join([text, *(f"  {note}" for note in _notes(result))])
+
+
+def _notes(result: Result) -> list[str]:
+    """What became of the workload on its way to the device."""
+    config, tally = result.summary["config"], result.summary.get("workload", {})
+    notes = []
+    replay, is_timed = config["host"]["replay"], config["run"]["executor"] == "timed"
+    if config["workload"].get("trace") and is_timed and replay != "open":
+        notes.append(f"the trace's times do not count: host.replay is {replay}, not open")
+    notes += [f"{count(tally[key])} {words}" for key, words in MOVED.items() if tally.get(key)]
+    if unmapped := result.summary["host"]["unmapped_reads"]:
+        notes.append(f"{count(unmapped)} page reads of never-written pages, answered without flash")
+    return notes
+
+
+MOVED = {
+    "wrapped": "requests past the end of the device, wrapped to its beginning",
+    "split": "of them straddled the end: two requests each",
+    "clamped": "requests across the end of the device, cut off there",
+    "dropped_past_end": "requests past the end of the device, dropped",
+    "discards_ignored": "discards of the trace, left out",
+    "bad_lines": "lines of the trace that cannot be read, skipped",
+    "zero_length": "requests of the trace without bytes, dropped",
+    "stray_times": "requests of the trace of another clock, dropped",
+    "backwards_times": "requests of the trace with times that run backwards, given the latest so far",
+}
+"""What a workload did that its trace or generator does not say, by the key of the tally."""
 
 
 def _rate(iops: float | None) -> str:
@@ -260,9 +307,12 @@ def _time_use(result: Result) -> str:
 
 def _cost(result: Result) -> str:
     run = result.summary["run"]
-    text = f"took {figure(run['wall_s'])} s"
+    aged = run.get("precondition_wall_s") or 0.0
+    parts = [f"took {figure(run['wall_s'] + aged)} s"]
+    if aged >= 0.0005:
+        parts.append(f"{figure(aged)} s of it to precondition")
     if run["flash_ops_per_s"] is not None:
-        text += f", {figure(run['flash_ops_per_s'] / 1e6)} million flash operations per CPU second"
+        parts.append(f"{figure(run['flash_ops_per_s'] / 1e6)} million flash operations per CPU second")
     if run["peak_rss_mb"] is not None:
-        text += f", {count(run['peak_rss_mb'])} MB"
-    return text
+        parts.append(f"{count(run['peak_rss_mb'])} MB")
+    return textwrap.fill(", ".join(parts), WIDTH, subsequent_indent="  ")

@@ -45,6 +45,8 @@ def info_text(info: dict[str, Any]) -> str:
             f"{text.figure(info['duration_s'], 4)} s, a request every {_ms(info['inter_arrival_ms_mean'])}",
         ],
         ["devices", text.count(info["devices"])],
+        ["needs", _needs(info["highest_offset_bytes"])],
+        *([["overwrites", _overwrites(info)]] if info["bytes_written"] else []),
         *([label, text.count(info[key])] for key, label in NOTABLE if info[key]),
     ]
     return (
@@ -63,6 +65,26 @@ NOTABLE = (
     ("backwards_times", "of these beyond the reordering window"),
 )
 """What a reader has to know of only where it occurs."""
+
+
+PAGE = 4096
+"""Bytes of the pages of a footprint."""
+
+
+def _needs(end: int) -> str:
+    """The smallest device that no request is past the end of."""
+    size = max(1, -(-end // PAGE)) * PAGE
+    units = (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10))
+    unit, step = next((unit for unit in units if size >= 10 * unit[1]), units[-1])
+    return f'device.user_capacity = "{-(-size // step)}{unit}" or more'
+
+
+def _overwrites(info: dict[str, Any]) -> str:
+    """How much of what is written takes the place of what the trace wrote before."""
+    first = min(info["footprint_written_mib"] * (1 << 20), info["bytes_written"])
+    return (
+        f"{text.percent(1 - first / info['bytes_written'])} of the bytes written, what the trace wrote before"
+    )
 
 
 def head_text(records: Sequence[dict[str, Any]]) -> str:

@@ -57,6 +57,18 @@ def plain(word: str) -> str:
         ) from None
 
 
+def check_jobs(jobs: int | None) -> None:
+    """Checks the value of `--jobs`.
+
+    Raises:
+        UsageError: it is below 1.
+    """
+    if jobs is not None and jobs < 1:
+        word = str(jobs)
+        at = next((i for i, arg in enumerate(Parser.argv) if arg == word or arg.endswith(f"={word}")), None)
+        raise pointed(Parser.argv, at, f"`--jobs` is {jobs}", "expected at least 1")
+
+
 def one_of(names: Iterable[str]) -> str:
     """`expected one of …`."""
     return "expected one of " + ", ".join(f"`{name}`" for name in names)

@@ -162,10 +162,85 @@ def test_trace_commands(ftlab: Ftlab, trace: Path, tmp_path: Path) -> None:
         assert (again[key] == info[key]) == (key != "compression")
 
 
+def test_info_says_which_device_a_trace_needs_and_how_much_of_it_overwrites(
+    ftlab: Ftlab, trace: Path, tmp_path: Path
+) -> None:
+    told = ftlab("trace", "info", trace).stdout
+    # 2000 pages, of which every write of the small trace takes one.
+    capacity = re.search(r'device.user_capacity = "(\d+)KiB" or more', told)
+    assert capacity is not None and int(capacity[1]) == 2000 * 4
+    writes = [i * 7919 % 2000 for i in range(3000) if i % 3]
+    share = 1 - len(set(writes)) / len(writes)
+    assert f"{100 * share:.1f} % of the bytes written" in told
+    exact = f"device.user_capacity={capacity[1]}KiB"
+    fits = ftlab("run", "tbm-small", "--trace", trace, "--set", exact, "--set", "run.precondition=none",
+                 "--set", "workload.out_of_range=reject")  # fmt: skip
+    assert "past the end" not in fits.stdout
+
+
+def test_a_table_is_read_by_its_columns(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    table = tmp_path / "io.csv"
+    rows = "".join(f"{i * 100};{'w' if i % 2 else 'r'};{i % 64 * 8};8\n" for i in range(400))
+    table.write_text(f"when;what;where;length\n{rows}", encoding="utf-8")
+    columns = "time=when:us,op=what,offset=where:sector,size=length:sector"
+    found = json.loads(ftlab("trace", "info", table, "--columns", columns, "--json").stdout)
+    assert (found["reads"], found["writes"], found["bytes_written"]) == (200, 200, 200 * 4096)
+    assert (found["highest_offset_bytes"], found["duration_s"]) == (64 * 4096, pytest.approx(399 * 1e-4))
+    done = ftlab("run", tiny, "--trace", table, "--columns", columns, "--json")
+    summary = json.loads(done.stdout)
+    assert (summary["host"]["reads"], summary["host"]["writes"]) == (200, 200)
+    assert summary["config"]["workload"]["trace_columns"] == columns
+    ftlab("trace", "convert", table, "io.msr", "--columns", columns)
+    assert json.loads(ftlab("trace", "info", "io.msr", "--json").stdout)["bytes_written"] == 200 * 4096
+    for words, said in (
+        (["trace", "head", table, "--columns", "time=when", "--format", "msr"], "do not go together"),
+        (["trace", "head", table, "--columns", "op=what,offset=where"], "there is no column for `size`"),
+        (
+            ["run", tiny, "--trace", table, "--columns", "op=wat,offset=where,size=4"],
+            "no column of the first row",
+        ),
+        (["run", tiny, "--columns", columns], "is for traces"),
+    ):
+        assert said in ftlab(*words, code=2).stderr
+
+
 def test_run_replays_a_trace(ftlab: Ftlab, tiny: Path, trace: Path) -> None:
     summary = json.loads(ftlab("run", tiny, "--trace", trace, "--json").stdout)
     assert summary["host"]["reads"] == 1000
     assert summary["config"]["workload"]["trace"] == str(trace)
+
+
+def test_run_tells_what_became_of_the_trace_and_fits_80_columns(
+    ftlab: Ftlab, tiny: Path, trace: Path
+) -> None:
+    small = ("--set", "device.over_provisioning=12")
+    wrapped = ftlab("run", tiny, "--trace", trace, *small).stdout
+    assert "the trace's times do not count: host.replay is closed, not open" in wrapped
+    assert "requests past the end of the device, wrapped to its beginning" in wrapped
+    clamped = ftlab("run", tiny, "--trace", trace, *small, "--set", "workload.out_of_range=clamp").stdout
+    assert "requests past the end of the device, dropped" in clamped
+    quiet = ftlab("run", tiny, "--trace", trace, "--set", "host.replay=open").stdout
+    assert "do not count" not in quiet and "past the end" not in quiet
+    mechanisms = ("--set", "ftl.paired_page=gcmix", "--set", "ftl.write_buffer.fifo.size=64KiB")
+    longest = ftlab("run", tiny, *mechanisms).stdout
+    for text in (wrapped, clamped, quiet, longest):
+        assert max(map(len, text.splitlines())) <= 80, text
+
+
+def test_what_a_run_took_includes_its_ageing(ftlab: Ftlab, tiny: Path) -> None:
+    few = ("--set", "workload.requests=1", "--set", "run.precondition.random=400x")
+    cost = json.loads(ftlab("run", tiny, *few, "--json").stdout)["run"]
+    assert cost["precondition_wall_s"] > 10 * cost["wall_s"]
+    took = ftlab("run", tiny, *few).stdout.rpartition("took")[2]
+    assert "s of it to precondition" in took
+    assert float(took.split()[0]) > 0.01
+
+
+def test_a_varied_key_is_called_by_its_option(ftlab: Ftlab, tiny: Path) -> None:
+    done = ftlab("compare", tiny, "--vary", "ftl.victim=greedy,gredy", "--set", "run.seed=3", code=2)
+    assert "--vary ftl.victim=gredy" in done.stderr and "--set" not in done.stderr
+    other = ftlab("compare", tiny, "--vary", "ftl.victim=greedy,fifo", "--set", "run.seed=x", code=2)
+    assert "--set run.seed=x" in other.stderr
 
 
 def test_presets(ftlab: Ftlab) -> None:
@@ -278,6 +353,33 @@ def test_ctrl_c_stops_a_comparison(tiny: Path) -> None:
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=30)
     assert (process.returncode, stdout, stderr) == (130, "", "interrupted\n")
+
+
+def test_an_interrupted_comparison_keeps_what_is_done(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    # One at a time: the first is finished when the second goes on and on.
+    command = [sys.executable, "-m", "ftlab", "compare", str(tiny), "--jobs", "1", "--out", str(out), "--set",
+               "run.precondition=none"]  # fmt: skip
+    vary = ["--vary", "workload.requests=100,2000000000"]
+    process = subprocess.Popen([*command, *vary], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, encoding="utf-8",
+                               preexec_fn=listening)  # fmt: skip
+    kept = out / ".ftlab-runs"
+    deadline = time.monotonic() + 60
+    while not list(kept.glob("[!.]*/kept.json")):
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "the same command goes on from there" in said
+    (summary,) = kept.glob("[!.]*/summary.json")
+    before = json.loads(summary.read_text(encoding="utf-8"))
+    again = ftlab(*command[3:], "--vary", "workload.requests=100,200", "--no-plots")
+    assert "written to" in again.stderr and "plots" not in again.stderr
+    assert not kept.exists()
+    assert not list(out.rglob("*.png")) and "Plots" not in (out / "comparison.md").read_text(encoding="utf-8")
+    after = json.loads((out / "requests=100" / "summary.json").read_text(encoding="utf-8"))
+    assert after == before, "the very run, down to its wall time"
 
 
 def test_a_closed_pipe_is_quiet(tiny: Path) -> None:

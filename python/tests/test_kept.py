@@ -14,9 +14,9 @@ import pytest
 from test_reproduce import TINY
 
 from ftlab import InputError, Result
+from ftlab.kept import Store
 from ftlab.reproduce.experiment import Grid, Run, Tell
 from ftlab.reproduce.gcf import lanes as gcf_lanes
-from ftlab.reproduce.kept import Store
 
 SETS = {**TINY.sets, "run.precondition": "none", "workload.rounds": 1}
 
@@ -220,7 +220,7 @@ def test_a_full_disk_is_an_error_for_people(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("ftlab.reproduce.kept._seal", full)
+    monkeypatch.setattr("ftlab.kept._seal", full)
     with pytest.raises(InputError, match=r"cannot write to .*: No space left on device"):
         Grid(tmp_path / "runs").run(runs)
     assert not list((tmp_path / "runs").iterdir())

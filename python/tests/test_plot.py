@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import samples
 
-from ftlab import plot
+from ftlab import Comparison, plot
 
 
 def test_every_figure_has_ink(tmp_path: Path) -> None:
@@ -63,3 +63,36 @@ def test_labels_do_not_have_to_be_names() -> None:
     results = {"_a $x^2$ <b>": samples.result(), "tbm [small]": samples.result(seed=3)}
     for figure in plot.figures(results).values():
         figure.draw_without_rendering()
+
+
+def test_latencies_of_zero_are_drawn_without_a_warning(tmp_path: Path) -> None:
+    result = samples.result()
+    result.tables["latency"]["latency_us"][:] = 0.0
+    # Warnings are errors here.
+    figures = plot.figures({"": result})
+    plot.save(figures, tmp_path)
+    assert "0 is drawn at 1 ns" in figures["latency"].axes[-2].get_xlabel()
+
+
+def test_colours_do_not_come_round() -> None:
+    looks = [plot._look(i)["color"] for i in range(60)]
+    assert len(set(looks)) == 60
+    assert looks[:10] == list(plot.COLOURS)
+
+
+def test_operations_have_other_colours_than_causes() -> None:
+    shared = set(plot.CAUSE_COLOURS.values()) & set(plot.KIND_COLOURS.values())
+    assert shared == {plot.KIND_COLOURS["idle"]}
+    for results in ({"": samples.result()}, {"a": samples.result(), "b": samples.result(seed=2)}):
+        titles = [axes.get_title(loc="left") for axes in plot.figures(results)["utilisation"].axes]
+        assert "by cause" in titles[0] and "by operation" in titles[1]
+
+
+def test_the_overview_has_the_units_of_the_table() -> None:
+    results = {"a": samples.result(iops=100.0), "b": samples.result(iops=120.0)}
+    titles = [axes.get_title(loc="left") for axes in plot.figures(results)["overview"].axes]
+    table = Comparison(results).table()
+    for name in ("mean latency", "p99.9 latency"):
+        title = next(title for title in titles if title.startswith(name))
+        assert title in table, "the same words, and the same unit"
+    assert "mean latency (ms)" in titles

@@ -37,7 +37,7 @@ def test_what_pulls_the_other_way_is_told() -> None:
 
 def test_no_cause_is_invented() -> None:
     why = reasons(a={"iops": 10_000}, b={"iops": 8_000}, c={"iops": 10_010})
-    assert "not for GC, planes or idle dies" in why["b"]
+    assert "the same shares of GC, planes and idle dies, which leaves the timing of GC" in why["b"]
     assert why["c"].startswith("the same IOPS as a within 1 %")
 
 
@@ -55,3 +55,18 @@ def test_the_table_has_a_column_for_each_run_and_wraps() -> None:
     assert max(map(len, narrow.splitlines())) <= 80
     assert all(label in narrow for label in labels)
     assert "| WAF | 2.000 |" in comparison.markdown()
+
+
+def test_another_schedule_of_gc_is_named_and_gc_is_not_denied() -> None:
+    runs = {"a": samples.result(iops=10_000), "b": samples.result(iops=8_000)}
+    for name, schedule in (("a", "threshold"), ("b", {"background": {"idle": "1ms"}})):
+        runs[name].summary["config"]["ftl"]["gc_schedule"] = schedule
+    why = Comparison(runs).reasons["b"]
+    assert "GC at other times (`background` against `threshold`)" in why
+    assert "not for GC" not in why
+
+
+def test_what_is_nearly_nothing_is_told_as_a_factor() -> None:
+    why = reasons(a={"iops": 100_000}, b={"iops": 100}, c={"iops": 100_000_000})
+    assert why["b"].startswith("1/1,000 of the IOPS of a")
+    assert why["c"].startswith("1,000 times the IOPS of a")

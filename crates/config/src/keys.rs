@@ -4,7 +4,7 @@
 use base::{Cell, Choice, Multiplane, ProgramOrder};
 
 use crate::Registry;
-use crate::model::{BackwardsTime, Checks, Executor, OutOfRange, Payload, Replay, Retention};
+use crate::model::{BackwardsTime, Checks, Discards, Executor, OutOfRange, Payload, Replay, Retention};
 
 /// Values that are one of a few names.
 pub(crate) trait Word: Copy + PartialEq + 'static {
@@ -32,6 +32,7 @@ words! {
     Retention { "1y" => Retention::Year, "3m" => Retention::ThreeMonths }
     Replay { "open" => Replay::Open, "closed" => Replay::Closed, "batch" => Replay::Batch }
     OutOfRange { "wrap" => OutOfRange::Wrap, "clamp" => OutOfRange::Clamp, "reject" => OutOfRange::Reject }
+    Discards { "trim" => Discards::Trim, "ignore" => Discards::Ignore }
     BackwardsTime { "clamp" => BackwardsTime::Clamp, "reject" => BackwardsTime::Reject }
     Executor { "count" => Executor::Count, "timed" => Executor::Timed }
     Checks { "fast" => Checks::Fast, "full" => Checks::Full }
@@ -53,6 +54,8 @@ pub(crate) enum Kind {
     Numbers { min: f64, max: f64 },
     /// A number; `above` excludes the lower bound itself.
     Number { min: f64, max: f64, above: bool },
+    /// A number, or a percentage as a text.
+    Ratio { min: f64, max: f64 },
     /// `true` or `false`.
     Bool,
     /// One of a few names.
@@ -61,6 +64,8 @@ pub(crate) enum Kind {
     Name(&'static [&'static str]),
     /// A file.
     Path,
+    /// Words of its own.
+    Text,
     /// Bytes.
     Size { min: u64, max: u64, multiple: u64 },
     /// A time.
@@ -124,6 +129,11 @@ const SECOND: u64 = 1_000_000_000;
 /// An hour: longer than any flash operation, short enough for a run of 2^32 of them to fit 64 bits.
 const TIME_MAX: u64 = 3600 * SECOND;
 
+/// With less, garbage collection has nothing to work with.
+pub(crate) const BLOCKS_PER_PLANE_MIN: u64 = 4;
+/// More than any plane has.
+pub(crate) const BLOCKS_PER_PLANE_MAX: u64 = 1 << 20;
+
 /// The most there can be: one page for the user, of all that 32 bits can number.
 const OVER_PROVISIONING_MAX: f64 = 4_294_967_296.0;
 
@@ -149,12 +159,18 @@ pub(crate) const GENERATOR_ONLY: &[&str] = &[
     "workload.idle_for",
 ];
 
+/// What says when a generator's requests come. A closed loop does not look at it.
+pub(crate) const ARRIVALS: &[&str] =
+    &["workload.interval", "workload.poisson", "workload.idle_every", "workload.idle_for"];
+
 /// Keys of a trace, which a generator does not have.
 pub(crate) const TRACE_ONLY: &[&str] = &[
     "workload.trace_format",
+    "workload.trace_columns",
     "workload.rounds",
     "workload.out_of_range",
     "workload.backwards_time",
+    "workload.discards",
     "workload.skip_bad",
 ];
 
@@ -166,7 +182,14 @@ const BEFORE_FTL: &[Key] = &[
     key("device", "chips_per_channel", count(1, 256), "4", "Chips on each channel."),
     key("device", "dies_per_chip", count(1, 64), "2", "Dies of each chip."),
     key("device", "planes_per_die", count(1, 16), "2", "Planes of each die."),
-    key("device", "blocks_per_plane", count(4, 1 << 20), "128", "Blocks of each plane."),
+    key(
+        "device",
+        "blocks_per_plane",
+        count(BLOCKS_PER_PLANE_MIN, BLOCKS_PER_PLANE_MAX),
+        "128",
+        "Blocks of each plane. Default: where `user_capacity` is given, so many that the spare is at least \
+         `over_provisioning`; 128 where it is not.",
+    ),
     key(
         "device",
         "pages_per_block",
@@ -215,9 +238,9 @@ const BEFORE_FTL: &[Key] = &[
     key(
         "device",
         "over_provisioning",
-        Kind::Number { min: 0.0, max: OVER_PROVISIONING_MAX, above: true },
+        Kind::Ratio { min: 0.0, max: OVER_PROVISIONING_MAX },
         "0.07",
-        "Spare ÷ user capacity (not spare ÷ raw capacity). Where `user_capacity` is given too, both must agree to \
+        "Spare ÷ user capacity (not spare ÷ raw capacity), as `0.07` or `\"7%\"`. Where `user_capacity` is given too, both must agree to \
          the digits written here (to 0.005 at least); the capacity decides.",
     ),
     key(
@@ -372,6 +395,15 @@ const AFTER_FTL: &[Key] = &[
         "The format of the trace, where its content is not to decide (trace). A `trace` of a later layer comes \
          without it.",
     ),
+    key(
+        "workload",
+        "trace_columns",
+        Kind::Text,
+        "",
+        "Which column of the trace is what, for a table in none of the formats (trace): `time=2:us,op=3,offset=5,size=6`, by \
+         number from 1 or by name in the first row. Times are `s`, `ms`, `us`, `ns` or `100ns`; offset and size `B`, \
+         `sector`, `KiB` or `4KiB`; an op is a word, or with `op=3:r0w1` or `r1w0` a number. Also `device`.",
+    ),
     key("workload", "generator", Kind::Choice(&[]), "", "A seeded generator. Either this or `trace`."),
     key(
         "workload",
@@ -399,7 +431,8 @@ const AFTER_FTL: &[Key] = &[
         "interval",
         Kind::Time { min: 0, max: TIME_MAX },
         "\"0ns\"",
-        "Mean time between arrivals; 0: all at once (generator; a closed loop ignores arrival times).",
+        "Mean time between arrivals; 0: all at once (generator). Refused, as are the three keys below, in a closed \
+         loop with time, which does not wait for arrivals; a `replay` of a later layer takes their place.",
     ),
     key(
         "workload",
@@ -461,6 +494,14 @@ const AFTER_FTL: &[Key] = &[
     ),
     key(
         "workload",
+        "discards",
+        Kind::Word(names::<Discards>),
+        "\"trim\"",
+        "What the trace's discards do (trace): `trim` unmaps their pages, `ignore` leaves them out and counts them, as \
+         a host that mounts without discards.",
+    ),
+    key(
+        "workload",
         "skip_bad",
         Kind::Bool,
         "false",
@@ -495,7 +536,7 @@ const AFTER_FTL: &[Key] = &[
         "\"none\"",
         "`none`: pristine. `sequential = VOLUME`: every page in address order, then on around. `random = VOLUME`: a \
          sequential fill, then so much written at random. `steady`: a sequential fill, then random writes until the \
-         WAF of successive windows of one user capacity agrees to 1 %. `state = FILE`: what an earlier run saved.",
+         WAF of successive windows of one user capacity, in which blocks were erased, agrees to 1 %. `state = FILE`: what an earlier run saved.",
     ),
 ];
 

@@ -23,7 +23,7 @@ pub use load::{Base, Loaded, load};
 pub use model::Config;
 pub use presets::{PRESETS, Preset, preset};
 pub use print::{parameter, to_json, to_toml};
-pub use reference::reference_page;
+pub use reference::{reference, reference_page};
 pub use units::print_size;
 
 use base::{Choice, Seam};

@@ -192,6 +192,15 @@ pub enum BackwardsTime {
     Reject,
 }
 
+/// What to do with a discard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Discards {
+    /// Its pages are unmapped.
+    Trim,
+    /// It is left out, and counted.
+    Ignore,
+}
+
 /// `[workload]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
@@ -201,6 +210,8 @@ pub struct Workload {
     pub end: End,
     /// The format of the trace; `None`: as its content says.
     pub trace_format: Option<&'static str>,
+    /// Which column of the trace is what, for a trace in none of the formats.
+    pub trace_columns: Option<String>,
     /// Bytes added to every address, a multiple of 512 and less than the user capacity: where the partition
     /// begins that the workload was meant for.
     pub address_offset: u64,
@@ -208,6 +219,8 @@ pub struct Workload {
     pub out_of_range: OutOfRange,
     /// Times that run backwards (traces).
     pub backwards_time: BackwardsTime,
+    /// Discards (traces).
+    pub discards: Discards,
     /// Skip lines that cannot be read, and count them, instead of stopping at the first.
     pub skip_bad: bool,
 }

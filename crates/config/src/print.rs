@@ -167,6 +167,7 @@ fn workload(workload: &Workload) -> Vec<(&'static str, Value)> {
         Source::Trace { path } => {
             keys.push(("trace", json!(path)));
             keys.extend(workload.trace_format.map(|format| ("trace_format", json!(format))));
+            keys.extend(workload.trace_columns.as_ref().map(|columns| ("trace_columns", json!(columns))));
         }
         Source::Generator(generator) => keys.extend([
             ("generator", selection(&generator.pattern)),
@@ -190,6 +191,7 @@ fn workload(workload: &Workload) -> Vec<(&'static str, Value)> {
     if is_trace {
         keys.extend([
             ("backwards_time", json!(workload.backwards_time.word())),
+            ("discards", json!(workload.discards.word())),
             ("skip_bad", json!(workload.skip_bad)),
         ]);
     }

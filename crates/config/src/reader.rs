@@ -32,10 +32,12 @@ pub(crate) fn expected(kind: Kind) -> String {
         Kind::Numbers { min, max } => format!("an array of numbers from {min} to {max}"),
         Kind::Number { min, max, above: true } => format!("a number above {min} and up to {max}"),
         Kind::Number { min, max, above: false } => format!("a number from {min} to {max}"),
+        Kind::Ratio { min, max } => format!("a number above {min} and up to {max}, or a percentage such as \"7%\""),
         Kind::Bool => "`true` or `false`".into(),
         Kind::Word(names) => format!("one of {}", list(names())),
         Kind::Name(names) => format!("one of {}", list(names.iter().copied())),
         Kind::Path => "the name of a file".into(),
+        Kind::Text => "a text".into(),
         Kind::Size { min, max, multiple } => size_range(min, max, multiple),
         Kind::Time { min, max } => time_range("a time", min, max),
         Kind::Times { min, max } => time_range("a time, or an array of one per page type,", min, max),
@@ -111,7 +113,7 @@ impl<'a> Reader<'a> {
         let mut diagnostic = Diagnostic::new(format!("`{path}` has a value of the wrong type"))
             .at(&node.place)
             .label(format!("found {}; expected {}", node.found(), expected(kind)));
-        if matches!(kind, Kind::Count { .. } | Kind::Number { .. } | Kind::Bool) {
+        if matches!(kind, Kind::Count { .. } | Kind::Number { .. } | Kind::Ratio { .. } | Kind::Bool) {
             diagnostic = diagnostic.maybe_hint(without_quotes(node).or_else(|| respelt(node, kind)));
         }
         self.problems.push(diagnostic);
@@ -217,6 +219,25 @@ impl<'a> Reader<'a> {
         None
     }
 
+    /// A number, or a percentage as a text.
+    pub(crate) fn ratio(&mut self, path: &str) -> Option<f64> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let Kind::Ratio { min, max } = kind else { panic!("`{path}` is not a ratio") };
+        let number = match &node.value {
+            Value::String(text) => units::percentage(text),
+            _ => as_number(&node),
+        };
+        let Some(number) = number else {
+            self.wrong_type(path, &node, kind);
+            return None;
+        };
+        if number > min && number <= max {
+            return Some(number);
+        }
+        self.out_of_range(path, &node, kind);
+        None
+    }
+
     /// `true` or `false`.
     pub(crate) fn flag(&mut self, path: &str) -> Option<bool> {
         let (kind, node) = (self.key(path).kind, self.node(path)?);
@@ -276,6 +297,18 @@ impl<'a> Reader<'a> {
         let label = format!("expected {}", expected(kind));
         let diagnostic = Diagnostic::new(title).at(&node.place).label(label);
         self.problems.push(diagnostic.maybe_hint(did_you_mean(text, names)));
+    }
+
+    /// A text; `None` also where none was given.
+    pub(crate) fn text(&mut self, path: &str) -> Option<String> {
+        let node = self.node(path)?;
+        match &node.value {
+            Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+            _ => {
+                self.wrong_type(path, &node, Kind::Text);
+                None
+            }
+        }
     }
 
     /// The name of a file.

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 
 use base::{Choice, Param};
+use serde_json::{Value, json};
 
 use crate::Registry;
 use crate::keys::{Key, Kind, SECTIONS, keys};
@@ -30,7 +31,7 @@ name where they do not: `victim.rga.d = 4`, or `victim = { rga = { d = 4 } }`.
 **Layers.** `preset = \"NAME\"` as the first key of a file starts from that preset; the file's keys replace the
 preset's, `--set a.b=v` and `--trace FILE` replace the file's. A choice replaces a choice as a whole. `user_capacity`
 and `over_provisioning` replace each other; a `trace` replaces a `generator` with its keys and the end of the
-workload, and the other way round; an `allocation` replaces a `binding`. On the command line the last `--set` of a key
+workload, and the other way round; an `allocation` replaces a `binding`; a closed `replay` with time replaces `interval` and its like. On the command line the last `--set` of a key
 counts. A value of `--set` is TOML, or a plain word where it is not. Files are named relative to the working
 directory.
 
@@ -59,6 +60,106 @@ pub fn reference_page(registry: &Registry) -> String {
         let _ = writeln!(page, "| `{}` | {} |", preset.name, cell(preset.description()));
     }
     page
+}
+
+/// Every key and choice as data, for help on one key and for editors: `schema` is a fragment of JSON schema.
+pub fn reference(registry: &Registry) -> Value {
+    let keys = keys(registry);
+    let described = keys.iter().map(|key| {
+        json!({
+            "key": key.path(),
+            "takes": expected(key.kind),
+            "default": default(key).trim_matches('`'),
+            "doc": key.doc,
+            "choices": match key.kind {
+                Kind::Choice(choices) => choices.iter().map(described_choice).collect(),
+                _ => Vec::new(),
+            },
+            "schema": schema(key.kind),
+        })
+    });
+    let sections: Vec<Value> = SECTIONS.iter().map(|(name, doc)| json!({ "name": name, "doc": doc })).collect();
+    json!({ "sections": sections, "keys": described.collect::<Vec<_>>() })
+}
+
+fn described_choice(choice: &Choice) -> Value {
+    let param = |param: &Param| {
+        json!({
+            "name": param.name,
+            "takes": expected(kind_of(param)),
+            "default": default_of(param).trim_matches('"'),
+            "doc": param.doc,
+        })
+    };
+    json!({ "name": choice.name, "doc": choice.doc, "params": choice.params.iter().map(param).collect::<Vec<_>>() })
+}
+
+/// What a key takes as JSON schema. Quantities are texts there, of which the units are not checked.
+fn schema(kind: Kind) -> Value {
+    match kind {
+        Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::Counts { min, max } => {
+            json!({ "type": "array", "items": { "type": "integer", "minimum": min, "maximum": max } })
+        }
+        Kind::Numbers { min, max } => {
+            json!({ "type": "array", "items": { "type": "number", "minimum": min, "maximum": max } })
+        }
+        Kind::ReadLimit => json!({ "anyOf": [
+            { "enum": ["none", "cell"] },
+            { "type": "array", "items": { "type": "integer", "minimum": 1 }, "minItems": 2, "maxItems": 2 },
+        ] }),
+        Kind::Number { min, max, above: false } => json!({ "type": "number", "minimum": min, "maximum": max }),
+        Kind::Number { min, max, above: true } => json!({ "type": "number", "exclusiveMinimum": min, "maximum": max }),
+        Kind::Ratio { min, max } => json!({ "anyOf": [
+            { "type": "number", "exclusiveMinimum": min, "maximum": max },
+            { "type": "string", "pattern": "^ *[0-9]+([.][0-9]+)? *% *$" },
+        ] }),
+        Kind::Bool => json!({ "type": "boolean" }),
+        Kind::Word(names) => json!({ "enum": names() }),
+        Kind::Name(names) => json!({ "enum": names }),
+        Kind::Path | Kind::Text => json!({ "type": "string", "minLength": 1 }),
+        Kind::Times { .. } => json!({ "anyOf": [
+            { "type": ["string", "number"] },
+            { "type": "array", "items": { "type": ["string", "number"] } },
+        ] }),
+        Kind::Size { .. } | Kind::Time { .. } | Kind::Rate { .. } | Kind::Bandwidth { .. } => {
+            json!({ "type": ["string", "number"] })
+        }
+        Kind::Volume | Kind::Footprint => json!({ "type": ["string", "integer"] }),
+        Kind::Choice(choices) => one_of(choices),
+        Kind::Precondition => json!({ "anyOf": [
+            { "enum": ["none", "steady"] },
+            {
+                "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
+                "properties": {
+                    "sequential": schema(Kind::Volume), "random": schema(Kind::Volume), "state": schema(Kind::Path),
+                },
+            },
+        ] }),
+    }
+}
+
+/// A choice: its name, or a table that has its parameters under its name.
+fn one_of(choices: &[Choice]) -> Value {
+    let tables = choices.iter().map(|choice| {
+        let params = choice.params.iter().map(|param| {
+            let mut fragment = schema(kind_of(param));
+            fragment["description"] = json!(param.doc);
+            (param.name.to_owned(), fragment)
+        });
+        let table = json!({
+            "type": "object", "description": choice.doc, "additionalProperties": false,
+            "properties": Value::Object(params.collect()),
+        });
+        (choice.name.to_owned(), table)
+    });
+    json!({ "anyOf": [
+        { "enum": choices.iter().map(|choice| choice.name).collect::<Vec<_>>() },
+        {
+            "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
+            "properties": Value::Object(tables.collect()),
+        },
+    ] })
 }
 
 fn takes(key: &Key) -> String {

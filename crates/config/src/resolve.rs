@@ -3,20 +3,20 @@
 use base::{Cell, CopybackTable, Duration, ReprogramWear, Selection};
 
 use crate::Registry;
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, Problems};
 use crate::document::{Node, Value};
-use crate::keys::{GENERATOR_ONLY, Kind, TRACE_ONLY, Word, is_static_order};
+use crate::keys::{
+    ARRIVALS, BLOCKS_PER_PLANE_MAX, BLOCKS_PER_PLANE_MIN, GENERATOR_ONLY, Kind, TRACE_ONLY, Word, is_static_order,
+};
 use crate::model::{
-    BackwardsTime, Config, Device, End, FtlChoices, Generator, Host, OutOfRange, Precondition, Replay, Retention, Run,
-    Source, Timing, Wear, Workload, in_step,
+    BackwardsTime, Config, Device, Discards, End, Executor, FtlChoices, Generator, Host, OutOfRange, Precondition,
+    Replay, Retention, Run, Source, Timing, Wear, Workload, in_step,
 };
 use crate::reader::{READS_MAX, Reader, expected};
 use crate::units::{list, print_size};
 
 /// Pages are numbered with 32 bits, and the last number means "none".
 const PAGES_MAX: u64 = (1 << 32) - 2;
-/// With less, garbage collection has nothing to work with.
-const BLOCKS_PER_PLANE_MIN: u64 = 4;
 /// How far `over_provisioning` may be from `user_capacity` at most, however few digits were written.
 const AGREEMENT: f64 = 0.005;
 
@@ -29,7 +29,10 @@ pub(crate) fn resolve(reader: &mut Reader<'_>, registry: &Registry) -> Option<Co
     let sizes = device.as_ref().map(|device| (device.user_capacity, u64::from(device.page_size)));
     let workload = workload(reader, sizes);
     let run = run(reader, sizes.map(|(capacity, _)| capacity));
-    let config = Config { device: device?, ftl: ftl?, host: host?, workload: workload?, run: run? };
+    let mut config = Config { device: device?, ftl: ftl?, host: host?, workload: workload?, run: run? };
+    if reader.problems.is_empty() {
+        drop_arrivals(reader, &mut config);
+    }
     reader.problems.is_empty().then_some(config)
 }
 
@@ -38,12 +41,13 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
     let chips_per_channel = reader.count32("device.chips_per_channel");
     let dies_per_chip = reader.count32("device.dies_per_chip");
     let planes_per_die = reader.count32("device.planes_per_die");
-    let blocks_per_plane = reader.count32("device.blocks_per_plane");
     let cell: Option<base::Cell> = reader.word("device.cell");
     let bits = cell.map(base::Cell::bits);
     let pages_per_block = reader.count32("device.pages_per_block");
     let pages_per_block = whole_wordlines(reader, pages_per_block, bits);
     let page_size = reader.size("device.page_size");
+    let planes = [channels, chips_per_channel, dies_per_chip, planes_per_die, pages_per_block];
+    let blocks_per_plane = blocks_per_plane(reader, planes, page_size);
     let program_order = reader.word("device.program_order");
     let multiplane = reader.word("device.multiplane");
     let counts = [channels, chips_per_channel, dies_per_chip, planes_per_die, pages_per_block, blocks_per_plane];
@@ -96,6 +100,32 @@ const GEOMETRY: [&str; 7] = [
     "device.channels",
 ];
 
+const BLOCKS: &str = "device.blocks_per_plane";
+
+/// Blocks of each plane: as given, or as many as the user capacity and its spare take. `counts` are what multiplies them.
+fn blocks_per_plane(reader: &mut Reader<'_>, counts: [Option<u32>; 5], page_size: Option<u64>) -> Option<u32> {
+    if reader.tree.has(BLOCKS) || !reader.tree.has("device.user_capacity") {
+        return reader.count32(BLOCKS);
+    }
+    let pages = counts.into_iter().try_fold(1u128, |pages, count| Some(pages * u128::from(count?)))?;
+    // What is wrong with them is told where they are read for their own sake.
+    let mut ahead = Reader { tree: reader.tree, keys: reader.keys, problems: Problems::default() };
+    let (capacity, ratio) = (ahead.size("device.user_capacity")?, ahead.ratio("device.over_provisioning")?);
+    let bytes_of_one = pages * u128::from(page_size?);
+    let raw = capacity as f64 * (1.0 + ratio);
+    let wanted = (raw / bytes_of_one as f64).ceil();
+    if wanted <= BLOCKS_PER_PLANE_MAX as f64 {
+        return Some((wanted as u32).max(BLOCKS_PER_PLANE_MIN as u32));
+    }
+    let title = format!("a user capacity of {} is too large for the geometry", print_size(capacity));
+    let label = format!(
+        "it would take {wanted} blocks per plane, and there can be {BLOCKS_PER_PLANE_MAX}; expected more channels, chips, \
+         dies or planes, larger blocks or pages, or a smaller capacity"
+    );
+    reader.refuse("device.user_capacity", title, label);
+    None
+}
+
 /// Bytes of all pages. `counts` ends with the blocks per plane.
 fn raw_capacity(reader: &mut Reader<'_>, counts: [Option<u32>; 6], page_size: Option<u64>) -> Option<u64> {
     let mut pages = 1u128;
@@ -119,19 +149,20 @@ fn raw_capacity(reader: &mut Reader<'_>, counts: [Option<u32>; 6], page_size: Op
 
 /// User capacity and over-provisioning.
 fn user_capacity(reader: &mut Reader<'_>, raw: Option<u64>, page_size: Option<u64>) -> Option<(u64, f64)> {
-    let ratio = reader.number("device.over_provisioning");
+    // Where they follow from the capacity, whole blocks give a little more spare than was asked for.
+    let blocks_are_given = reader.tree.has(BLOCKS);
+    let ratio = reader.ratio("device.over_provisioning");
     if !reader.tree.has("device.user_capacity") {
         let (raw, page_size, ratio) = (raw?, page_size?, ratio?);
-        // Rounding may not give the user all there is: the spare is above zero, so at least a page is spare.
-        let pages = ((raw as f64 / (1.0 + ratio) / page_size as f64) as u64).min(raw / page_size - 1);
-        if pages == 0 {
+        let capacity = capacity_of(raw, ratio, page_size);
+        if capacity == 0 {
             let title = format!("an over-provisioning of {ratio} leaves the user nothing");
             let label = format!("the raw capacity is {}; expected less spare", print_size(raw));
             reader.refuse("device.over_provisioning", title, label);
             return None;
         }
-        let capacity = pages * page_size;
-        return Some((capacity, spare_ratio(raw, capacity)));
+        // As it was written, although a page is rounded off.
+        return Some((capacity, ratio));
     }
     let capacity = reader.size("device.user_capacity");
     let (capacity, raw, page_size) = (capacity?, raw?, page_size?);
@@ -149,7 +180,13 @@ fn user_capacity(reader: &mut Reader<'_>, raw: Option<u64>, page_size: Option<u6
     }
     let spare = spare_ratio(raw, capacity);
     if reader.tree.has("device.over_provisioning") {
-        agree(reader, capacity, spare, ratio?)?;
+        let written = ratio?;
+        if capacity_of(raw, written, page_size) == capacity {
+            return Some((capacity, written));
+        }
+        if blocks_are_given {
+            agree(reader, capacity, spare, written)?;
+        }
     }
     Some((capacity, spare))
 }
@@ -170,6 +207,12 @@ fn whole_superpages(reader: &Reader<'_>, device: Device, ftl: Option<&FtlChoices
 
 fn spare_ratio(raw: u64, capacity: u64) -> f64 {
     (raw - capacity) as f64 / capacity as f64
+}
+
+/// What `over_provisioning` leaves the user, in whole steps. Rounding may not give the user all there is: the spare is
+/// above zero, so at least a page is spare.
+fn capacity_of(raw: u64, ratio: f64, step: u64) -> u64 {
+    ((raw as f64 / (1.0 + ratio) / step as f64) as u64).min(raw / step - 1) * step
 }
 
 fn whole_pages(reader: &mut Reader<'_>, capacity: u64, page_size: u64) -> Option<()> {
@@ -435,9 +478,15 @@ fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Worklo
     let (ends, volume) = (reader.problems.len(), reader.volume("workload.volume", capacity));
     let end = End { volume, requests: reader.count("workload.requests"), rounds: rounds(reader) };
     let trace_format = reader.name("workload.trace_format");
+    let trace_columns = reader.text("workload.trace_columns");
+    if trace_format.is_some() && trace_columns.is_some() {
+        let title = "a trace has a format or columns, not both";
+        reader.clash(&["workload.trace_columns", "workload.trace_format"], title, "expected only one of the two");
+    }
     let address_offset = reader.size("workload.address_offset");
     let out_of_range: Option<OutOfRange> = reader.word("workload.out_of_range");
     let backwards_time: Option<BackwardsTime> = reader.word("workload.backwards_time");
+    let discards: Option<Discards> = reader.word("workload.discards");
     let skip_bad = reader.flag("workload.skip_bad");
     let sound = reader.problems.len() == ends;
     if sound && matches!(source, Some(Source::Generator(_))) && end == End::default() {
@@ -452,9 +501,11 @@ fn workload(reader: &mut Reader<'_>, sizes: Option<(u64, u64)>) -> Option<Worklo
         source: source?,
         end,
         trace_format,
+        trace_columns,
         address_offset,
         out_of_range,
         backwards_time: backwards_time?,
+        discards: discards?,
         skip_bad: skip_bad?,
     })
 }
@@ -497,6 +548,34 @@ fn no_workload() -> Diagnostic {
 
 fn rounds(reader: &mut Reader<'_>) -> Option<u64> {
     reader.tree.has("workload.rounds").then(|| reader.count("workload.rounds"))?
+}
+
+/// A closed loop with time does not look at when requests come. Keys that say so are refused, unless a later layer made
+/// the loop a closed one: that takes their place.
+fn drop_arrivals(reader: &mut Reader<'_>, config: &mut Config) {
+    let Source::Generator(generator) = &mut config.workload.source else { return };
+    if config.host.replay == Replay::Open || config.run.executor != Executor::Timed {
+        return;
+    }
+    let closed_on = reader.tree.layer("host.replay").max(reader.tree.layer("run.executor"));
+    let told = [
+        generator.interval > Duration::ZERO,
+        generator.poisson,
+        generator.idle_every > 0,
+        generator.idle_for > Duration::ZERO,
+    ];
+    for (path, _) in ARRIVALS.iter().zip(told).filter(|(_, told)| *told) {
+        if reader.tree.layer(path) >= closed_on {
+            let name = path.rsplit('.').next().unwrap_or(path);
+            let title = format!("`{path}` has no effect in a closed loop");
+            let label = format!(
+                "a closed loop sends the next request when one is done; expected `host.replay = \"open\"`, or no `{name}`"
+            );
+            reader.refuse(path, title, label);
+        }
+    }
+    (generator.interval, generator.poisson) = (Duration::ZERO, false);
+    (generator.idle_every, generator.idle_for) = (0, Duration::ZERO);
 }
 
 /// A volume is never reached when nothing is written.

@@ -49,6 +49,11 @@ impl Tree {
         }
     }
 
+    /// The layer that a key was given on; 0 where it was not given.
+    pub(crate) fn layer(&self, path: &str) -> u32 {
+        self.leaves.get(path).map_or(0, |leaf| leaf.layer)
+    }
+
     /// Of keys that do not go together, the one to point at: given on the topmost layer, and the first of those.
     pub(crate) fn culprit<'a>(&self, paths: &[&'a str]) -> Option<&'a str> {
         let given = paths.iter().rev().filter_map(|path| Some((*path, self.leaves.get(*path)?.layer)));
@@ -79,7 +84,7 @@ impl Tree {
         }
         // The format is that of the file.
         if upper.has("workload.trace") {
-            self.remove(&["workload.trace_format"]);
+            self.remove(&["workload.trace_format", "workload.trace_columns"]);
         }
         self.leaves.extend(upper.leaves);
     }

@@ -111,6 +111,13 @@ fn error<T>(label: impl Into<String>, hint: Option<String>) -> Result<T, UnitErr
     Err(UnitError { label: label.into(), hint })
 }
 
+/// `7%` as 0.07, the very number that 0.07 is read as.
+pub(crate) fn percentage(text: &str) -> Option<f64> {
+    let digits = text.trim().strip_suffix('%')?.trim_end();
+    Decimal::parse(digits)?;
+    format!("{digits}e-2").parse().ok()
+}
+
 /// Names in backticks with commas between.
 pub(crate) fn list<S: AsRef<str>>(names: impl IntoIterator<Item = S>) -> String {
     names.into_iter().map(|name| format!("`{}`", name.as_ref())).collect::<Vec<_>>().join(", ")
@@ -301,6 +308,11 @@ mod tests {
         assert_eq!(volume("10x", u64::MAX).map_err(|error| error.hint), Err(None));
         assert_eq!(footprint("50%", 1000), Ok(500));
         assert_eq!(footprint("0.1x", 1001), Ok(100));
+        assert_eq!(percentage("7%"), Some(0.07));
+        assert_eq!(percentage(" 12.5 % "), Some(0.125));
+        for text in ["7", "%", "-7%", "7%%", "1e1%", ".5%", "inf%"] {
+            assert_eq!(percentage(text), None, "{text}");
+        }
     }
 
     #[test]

@@ -212,6 +212,48 @@ fn a_partition_begins_anywhere_on_the_device() {
 }
 
 #[test]
+fn over_provisioning_stays_as_it_was_written() {
+    for written in ["0.4", "40%", "40.0 %"] {
+        let config = on("tbm-small", &[&format!("device.over_provisioning={written}")]);
+        assert_eq!(config.device.over_provisioning, 0.4, "{written}: a page is rounded off, and no digit moves");
+        assert_eq!(read(&text(&to_toml(&config)), &[], None), config);
+    }
+    let both = on("tbm-small", &["device.over_provisioning=7%", "device.user_capacity=15GiB"]);
+    assert!((both.device.over_provisioning - 16.0 / 15.0 + 1.0).abs() < 1e-12, "the capacity decides");
+}
+
+#[test]
+fn blocks_follow_from_a_capacity() {
+    let device = |keys: &str| read(&text(&format!("[device]\n{keys}\n{UNIFORM}")), &[], None).device;
+    // 64 planes of 256 pages of 8 KiB: a block of each is 128 MiB.
+    let own = device("user_capacity = \"20GiB\"");
+    assert_eq!(own.blocks_per_plane, 172, "21.4 GiB");
+    assert!((0.07..0.08).contains(&own.over_provisioning), "{}", own.over_provisioning);
+    let more = device("user_capacity = \"20GiB\"\nover_provisioning = \"28%\"");
+    assert_eq!((more.blocks_per_plane, more.over_provisioning), (205, 0.28125));
+    let given = device("user_capacity = \"10GiB\"\nblocks_per_plane = 128");
+    assert_eq!((given.blocks_per_plane, given.over_provisioning), (128, 0.6));
+    assert_eq!(device("over_provisioning = 0.6").blocks_per_plane, 128);
+}
+
+#[test]
+fn a_closed_loop_of_a_later_layer_takes_the_place_of_arrivals() {
+    let interval = |sets: &[&str]| match on("gcmix-dm", sets).workload.source {
+        Source::Generator(generator) => generator.interval,
+        Source::Trace { path } => panic!("trace {path}"),
+    };
+    let ten = Duration::from_us(10_000);
+    assert_eq!(interval(&[]), ten);
+    assert_eq!(interval(&["run.executor=timed"]), ten, "open");
+    assert_eq!(interval(&["run.executor=timed", "host.replay=closed"]), Duration::ZERO);
+    assert_eq!(
+        interval(&["run.executor=count", "host.replay=closed"]),
+        ten,
+        "without time arrivals are the only clock"
+    );
+}
+
+#[test]
 fn footprints_and_volumes_are_parts_of_the_user_capacity() {
     let generator = |set: &str| match on("tbm-small", &[set]).workload.source {
         Source::Generator(generator) => generator,

@@ -5,8 +5,8 @@ mod common;
 use base::{Cell, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Selection};
 use common::registry;
 use config::model::{
-    BackwardsTime, Checks, Device, End, Executor, FtlChoices, Generator, Host, OutOfRange, Payload, Precondition,
-    Replay, Retention, Run, Source, Timing, Wear, Workload,
+    BackwardsTime, Checks, Device, Discards, End, Executor, FtlChoices, Generator, Host, OutOfRange, Payload,
+    Precondition, Replay, Retention, Run, Source, Timing, Wear, Workload,
 };
 use config::{Base, Config, PRESETS, load, to_json, to_toml};
 use proptest::prelude::*;
@@ -255,9 +255,11 @@ fn workload(capacity: u64) -> impl Strategy<Value = Workload> {
             source,
             end,
             trace_format: rest.6.filter(|_| is_trace),
+            trace_columns: None,
             address_offset,
             out_of_range: if moves { rest.3 } else { OutOfRange::Wrap },
             backwards_time: if is_trace { rest.4 } else { BackwardsTime::Clamp },
+            discards: if is_trace && rest.5 { Discards::Ignore } else { Discards::Trim },
             skip_bad: is_trace && rest.5,
         }
     })
@@ -293,12 +295,16 @@ fn any_config() -> impl Strategy<Value = Config> {
     });
     device().prop_flat_map(move |device| {
         let workload = workload(device.user_capacity);
-        (Just(device), ftl(), host.clone(), workload, run()).prop_map(|(device, ftl, host, workload, run)| Config {
-            device,
-            ftl,
-            host,
-            workload,
-            run,
+        (Just(device), ftl(), host.clone(), workload, run()).prop_map(|(device, ftl, host, mut workload, run)| {
+            if let Source::Generator(generator) = &mut workload.source
+                && host.replay != Replay::Open
+                && run.executor == Executor::Timed
+            {
+                // Arrivals, which a closed loop refuses.
+                (generator.interval, generator.poisson) = (Duration::ZERO, false);
+                (generator.idle_every, generator.idle_for) = (0, Duration::ZERO);
+            }
+            Config { device, ftl, host, workload, run }
         })
     })
 }

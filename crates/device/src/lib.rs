@@ -257,7 +257,9 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     let (capacity, seed, interrupt) = (config.device.user_capacity, config.run.seed, &options.interrupt);
     let mut workload = Workload::open(&config.workload, &config.host, capacity, seed, interrupt)?;
     let mut watch = Watch::new(options.progress.take(), interrupt.clone());
+    let aging = Stopwatch::start();
     let aged = precondition::age(&mut device, config, &mut watch)?;
+    let aging_s = aging.usage().wall_s;
     uncorrectable::check_reads(&device)?;
     let mut unwritten = Vec::new();
     if let Some(path) = &options.save_state
@@ -282,7 +284,9 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     let usage = stopwatch.usage();
     uncorrectable::check_data(&device)?;
     device.check_data();
-    Ok(Outcome { unwritten, ..report(config, &device, &workload, aged, usage) })
+    let mut outcome = Outcome { unwritten, ..report(config, &device, &workload, aged, usage) };
+    outcome.summary["run"]["precondition_wall_s"] = json!(aging_s);
+    Ok(outcome)
 }
 
 /// Refuses, before anything is simulated, what cannot be written, and what would take the place of something else.

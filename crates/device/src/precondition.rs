@@ -12,7 +12,7 @@ use workload::Workload;
 use crate::device::Device;
 use crate::{RunError, Watch, state, work_of};
 
-/// Windows after which an unsettled device is taken as it is, in user capacities.
+/// Windows with erases after which an unsettled device is taken as it is, in user capacities.
 const MAX_WINDOWS: usize = 60;
 
 /// Agreement of successive windows at which a device counts as settled.
@@ -68,22 +68,29 @@ fn settle(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -> Result
     let (capacity, seed) = (config.device.user_capacity, config.run.seed);
     // A generator's own writes lead to its own steady state.
     let mut writes = Workload::aging_for(&config.workload, capacity, device.page_size, seed)?;
-    let mut windows: Vec<f64> = Vec::new();
+    let (mut windows, mut collecting) = (0u64, 0);
+    // The WAF of the last window in which blocks were erased. Before the first erase it is 1, however much is written.
+    let mut last: Option<f64> = None;
     let mut settled = false;
-    while !settled && windows.len() < MAX_WINDOWS {
+    while !settled && collecting < MAX_WINDOWS {
         let before = device.recorder.totals();
         write_requests(device, &mut writes, user_pages, watch)?;
         let window = device.recorder.totals() - before;
+        windows += 1;
+        if window.block_erases() == 0 {
+            continue;
+        }
+        collecting += 1;
         let waf = window.waf().expect("a window writes pages");
-        settled = windows.last().is_some_and(|last: &f64| (waf - last).abs() <= SETTLED * last);
-        windows.push(waf);
+        settled = last.is_some_and(|last| (waf - last).abs() <= SETTLED * last);
+        last = Some(waf);
     }
     Ok(json!({
         "kind": "steady",
         "settled": settled,
-        "waf": windows.last(),
-        "windows": windows.len(),
-        "written_bytes": (windows.len() as u64 + 1) * user_pages * device.page_size,
+        "waf": last,
+        "windows": windows,
+        "written_bytes": (windows + 1) * user_pages * device.page_size,
     }))
 }
 

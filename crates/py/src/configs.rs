@@ -149,6 +149,12 @@ pub(crate) fn registry() -> String {
     json!({ "seams": seams, "generators": choices(registry.generators) }).to_string()
 }
 
+/// Every key with what it takes, its default and its meaning, as JSON text.
+#[pyfunction]
+pub(crate) fn reference() -> String {
+    config::reference(&device::registry()).to_string()
+}
+
 fn choices(choices: &[Choice]) -> Value {
     let choice = |choice: &Choice| {
         let params: Vec<Value> = choice.params.iter().map(param).collect();

@@ -69,6 +69,19 @@ pub enum TraceError {
         /// The names of the formats.
         known: String,
     },
+    /// Columns that are none.
+    #[error(
+        "{path}: the columns `{columns}` cannot be read: {what}; expected, for example, `time=2:us,op=3,offset=5,size=6`, by \
+         number from 1 or by name in the first row"
+    )]
+    Columns {
+        /// What was asked for.
+        columns: String,
+        /// The file.
+        path: String,
+        /// What is wrong.
+        what: String,
+    },
     /// A line that is not as its format says.
     #[error("{path}:{line}: bad {format} line: {what}, found `{excerpt}`; expected {expected}")]
     BadLine {

@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 
 use base::{Instant, Request, RequestKind, Selection};
-use config::model::{self, BackwardsTime, OutOfRange};
+use config::model::{self, BackwardsTime, Discards, OutOfRange};
 use files::Interrupt;
 
 use crate::error::WorkloadError;
 use crate::synthetic::{self, Batches, SourceParameters};
-use crate::trace::{Counts, Record, Rounds, Trace, TraceOptions};
+use crate::trace::{COLUMNS, Counts, Record, Rounds, Trace, TraceOptions};
 
 /// Trace requests read at a time.
 const BATCH: usize = 1024;
@@ -36,6 +36,8 @@ pub struct Tally {
     pub postfua_dropped: u64,
     /// Rows of another clock than the rest, dropped.
     pub stray_times: u64,
+    /// Discards left out by `discards = "ignore"`.
+    pub discards_ignored: u64,
     /// Requests moved by `out_of_range = "wrap"`.
     pub wrapped: u64,
     /// Those of them that straddled the end: two requests each.
@@ -397,6 +399,7 @@ struct Replay {
     trace: Rounds,
     path: String,
     bounds: Bounds,
+    ignores_discards: bool,
     time_scale: f64,
     /// Time at which this round began, unscaled.
     round_start_ns: u64,
@@ -428,7 +431,10 @@ impl Replay {
         interrupt: &Interrupt,
     ) -> Result<Replay, WorkloadError> {
         let options = TraceOptions {
-            format: config.trace_format.map(str::to_owned),
+            format: match &config.trace_columns {
+                Some(columns) => Some(format!("{COLUMNS}{columns}")),
+                None => config.trace_format.map(str::to_owned),
+            },
             skip_bad: config.skip_bad,
             reject_backwards: config.backwards_time == BackwardsTime::Reject,
             interrupt: interrupt.clone(),
@@ -438,6 +444,7 @@ impl Replay {
             trace: Rounds::new(Trace::open(path, &options)?, end.rounds != Some(1)),
             path: path.to_owned(),
             bounds: Bounds::of(config, capacity),
+            ignores_discards: config.discards == Discards::Ignore,
             time_scale: host.time_scale,
             round_start_ns: 0,
             last_ns: 0,
@@ -529,6 +536,10 @@ impl Replay {
     ) -> Result<(), WorkloadError> {
         self.round_records += 1;
         self.last_ns = record.time_ns;
+        if self.ignores_discards && record.kind == RequestKind::Trim {
+            tally.discards_ignored += 1;
+            return Ok(());
+        }
         let at = self.time(record)?;
         let request = Request { at, offset: record.offset, size: record.size, kind: record.kind, fua: record.fua };
         let bounds = self.bounds;

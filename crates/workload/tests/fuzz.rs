@@ -2,7 +2,7 @@
 //! can be run again.
 
 use base::RequestKind;
-use config::model::{self, BackwardsTime, OutOfRange};
+use config::model::{self, BackwardsTime, Discards, OutOfRange};
 use engine::Chance;
 use files::Interrupt;
 use workload::{FORMATS, Trace, TraceError, TraceOptions, Workload, WorkloadError};
@@ -129,9 +129,11 @@ fn replay(path: &std::path::Path, out_of_range: OutOfRange, capacity: u64) -> Op
         source: model::Source::Trace { path: path.display().to_string() },
         end: model::End::default(),
         trace_format: None,
+        trace_columns: None,
         address_offset: 0,
         out_of_range,
         backwards_time: BackwardsTime::Clamp,
+        discards: Discards::Trim,
         skip_bad: true,
     };
     let host = model::Host { replay: model::Replay::Open, queue_depth: 1, time_scale: 1.0 };

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use base::{Duration, Instant, Request, RequestKind, Selection};
-use config::model::{self, BackwardsTime, End, Generator, Host, OutOfRange, Replay, Source};
+use config::model::{self, BackwardsTime, Discards, End, Generator, Host, OutOfRange, Replay, Source};
 use files::Interrupt;
 use workload::{GENERATORS, Tally, Workload, WorkloadError};
 
@@ -21,9 +21,11 @@ impl Scratch {
             source: Source::Trace { path: self.0.display().to_string() },
             end,
             trace_format: None,
+            trace_columns: None,
             address_offset: 0,
             out_of_range,
             backwards_time: BackwardsTime::Clamp,
+            discards: Discards::Trim,
             skip_bad: false,
         }
     }
@@ -229,9 +231,11 @@ fn a_generator_in_a_partition() {
         source: Source::Generator(generator(selection("uniform", &[]), 64)),
         end,
         trace_format: None,
+        trace_columns: None,
         address_offset: offset,
         out_of_range,
         backwards_time: BackwardsTime::Clamp,
+        discards: Discards::Trim,
         skip_bad: false,
     };
     let requests = |n| End { requests: Some(n), ..End::default() };
@@ -331,9 +335,11 @@ fn generated(generator: Generator, n: u64) -> Vec<Request> {
         source: Source::Generator(generator),
         end: End { requests: Some(n), ..End::default() },
         trace_format: None,
+        trace_columns: None,
         address_offset: 0,
         out_of_range: OutOfRange::Reject,
         backwards_time: BackwardsTime::Reject,
+        discards: Discards::Trim,
         skip_bad: false,
     };
     let mut workload = open(&config, 1.0, 1 << 40, 7).unwrap();
@@ -528,4 +534,18 @@ fn the_shipped_excerpt_is_what_its_page_says() {
     assert_eq!((info.fua_writes, info.discards), (6_525, 25_434));
     assert_eq!((info.bytes_read, info.bytes_written), (963_317_760, 1_724_321_792));
     assert!(std::fs::metadata(path).unwrap().len() <= 2_000_000);
+}
+
+#[test]
+fn discards_are_left_out_where_they_are_to_be() {
+    let text = "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime,Flags\n\
+         1,h,0,Write,0,4096,0,-\n2,h,0,Discard,0,4096,0,-\n3,h,0,Read,4096,4096,0,-\n";
+    let scratch = Scratch::new("ignored", text);
+    let config = |discards| model::Workload { discards, ..scratch.config(End::default(), OutOfRange::Wrap) };
+    let kinds = |discards| {
+        let (requests, tally) = run(&config(discards), 1 << 20).unwrap();
+        (requests.iter().map(|request| request.kind).collect::<Vec<_>>(), tally.discards_ignored)
+    };
+    assert_eq!(kinds(Discards::Trim), (vec![RequestKind::Write, RequestKind::Trim, RequestKind::Read], 0));
+    assert_eq!(kinds(Discards::Ignore), (vec![RequestKind::Write, RequestKind::Read], 1));
 }

@@ -13,7 +13,7 @@ from ftlab import output
 from ftlab.reproduce import claims, gcf, gcmix, ipr, rcftl, tbm
 from ftlab.reproduce.experiment import Tell
 from ftlab.reproduce.study import Outcome, Study
-from ftlab.usage import Parser, nearest, one_of, pointed
+from ftlab.usage import Parser, check_jobs, nearest, one_of, pointed
 
 PAPERS = {paper.name: paper for paper in (tbm.STUDY, gcmix.STUDY, gcf.STUDY, rcftl.STUDY, ipr.STUDY)}
 
@@ -47,6 +47,9 @@ def add_parser(commands: Any) -> None:
         "--out", metavar="DIR",
         help="where runs are kept, to be taken up again, and the figures go (default out/reproduce/PAPER-SCALE)",
     )  # fmt: skip
+    command.add_argument(
+        "--jobs", type=int, metavar="N", help="runs at once (default: as many as processors)"
+    )
     command.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
     command.set_defaults(command=main)
 
@@ -59,13 +62,14 @@ def main(options: argparse.Namespace) -> None:
         InputError: a trace or the output directory cannot be used.
         RunError: a run failed.
     """
+    check_jobs(options.jobs)
     paper = PAPERS[options.paper]
     chosen = experiments_of(paper, options.only)
     own = None if options.traces is None else Path(options.traces)
     out = Path(options.out or f"out/reproduce/{options.paper}-{options.scale}")
     directory = Report(out, paper)
     with Tell(sys.stderr) as tell:
-        outcome = paper.reproduce(chosen, options.scale, out, own, tell)
+        outcome = paper.reproduce(chosen, options.scale, out, own, tell, options.jobs)
     directory.write(options.scale, outcome)
     if options.json:
         sys.stdout.write(output.json_text(claims.document(paper.name, options.scale, outcome.claims)))

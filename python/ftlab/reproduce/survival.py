@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from ftlab import _core, text
-from ftlab.simulation import in_threads
+from ftlab.runner import in_threads
 
 Trouble = Literal["program-failure", "power-cut", "second-cut"]
 

@@ -221,6 +221,8 @@ static TRACE_FORMATS: &[&str] = &[
     "ms-bytes",
     "biotracer",
     "blkparse",
+    "systor",
+    "fiu",
 ];
 
 /// The registry of these tests.

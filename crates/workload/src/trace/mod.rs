@@ -6,9 +6,11 @@ mod alibaba;
 mod ascii;
 mod biotracer;
 mod blkparse;
+mod columns;
 mod detect;
 mod etw;
 mod fields;
+mod fiu;
 mod iolog;
 mod msr;
 mod parser;
@@ -16,12 +18,14 @@ mod reader;
 mod rounds;
 mod source;
 mod spc;
+mod systor;
 mod tencent;
 mod vscsi;
 mod window;
 
 use std::sync::LazyLock;
 
+pub(crate) use columns::PREFIX as COLUMNS;
 pub use parser::{Counts, Format, Record};
 pub use reader::{Trace, TraceOptions};
 pub(crate) use rounds::Rounds;
@@ -43,6 +47,8 @@ pub static FORMATS: &[Format] = &[
     ascii::BYTES_MS,
     biotracer::FORMAT,
     blkparse::FORMAT,
+    systor::FORMAT,
+    fiu::FORMAT,
 ];
 
 /// The names of all formats, for the configuration reader.

@@ -8,7 +8,7 @@ use super::detect::Sample;
 use super::parser::{BlockParser, Counts, Format, Record, Sink, WINDOW_LARGE};
 use super::source::{Compression, Source};
 use super::window::Window;
-use super::{FORMATS, format_names};
+use super::{FORMATS, columns, format_names};
 use crate::error::TraceError;
 
 /// Bytes read at a time.
@@ -93,7 +93,9 @@ impl Trace {
             return Err(TraceError::Empty { path: path.display().to_string() });
         }
         let sample = Sample::new(&buffer[..end], drained);
+        let columns = options.format.as_ref().and_then(|name| name.strip_prefix(columns::PREFIX));
         let format = match &options.format {
+            Some(_) if columns.is_some() => &columns::FORMAT,
             Some(name) => named(name)?,
             None => sample.detect().ok_or_else(|| TraceError::UnknownFormat {
                 path: path.display().to_string(),
@@ -101,7 +103,14 @@ impl Trace {
                 known: format_names(),
             })?,
         };
-        let parser = (format.parser)(&sample);
+        let parser = match columns {
+            Some(text) => columns::parser(text, &sample).map_err(|what| TraceError::Columns {
+                columns: text.to_owned(),
+                path: path.display().to_string(),
+                what,
+            })?,
+            None => (format.parser)(&sample),
+        };
         Ok(Trace {
             path: path.to_owned(),
             options: options.clone(),
@@ -339,7 +348,8 @@ impl Trace {
             return Err(TraceError::OneWay { path: self.path.display().to_string() });
         }
         // The format stays what it was found to be.
-        let options = TraceOptions { format: Some(self.format.name.to_owned()), ..self.options.clone() };
+        let format = self.options.format.clone().unwrap_or_else(|| self.format.name.to_owned());
+        let options = TraceOptions { format: Some(format), ..self.options.clone() };
         *self = Trace::open(&self.path, &options)?;
         Ok(())
     }

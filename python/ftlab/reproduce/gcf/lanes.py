@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ftlab.kept import Store
 from ftlab.output import scratch
 from ftlab.reproduce.experiment import Run, Tell
-from ftlab.reproduce.kept import Store
 from ftlab.simulation import run as simulate
 
 CLASSES = {"host": "host", "rmw": "host", "mapping": "map"}

@@ -153,7 +153,8 @@ def sets(point: Point, workload: Workload | None, scale: Scale) -> Settings:
         found |= (
             {"workload.generator.zipf.z": number} if kind == "zipf" else {"workload.generator": "uniform"}
         )
-        found["workload.interval"] = f"{1e3 / RATE:g}ms"
+        if point.setting != "serial":
+            found["workload.interval"] = f"{1e3 / RATE:g}ms"
     elif point.setting != "serial":
         found["host.time_scale"] = time_scale(workload) / (10 if point.setting == FAST else 1)
     return found

@@ -1,0 +1,126 @@
+"""The commands about configurations: what they say is what the engine takes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Ftlab
+
+import ftlab as package
+from ftlab import config_cli
+
+
+def test_explain_finds_keys_choices_and_parameters(ftlab: Ftlab) -> None:
+    victim = ftlab("explain", "victim").stdout
+    assert victim.startswith("ftl.victim\n") and "cost-benefit" in victim and 'default "greedy"' in victim
+    assert "default 10" in ftlab("explain", "ftl.victim.rga.d").stdout
+    parameters = " ".join(ftlab("explain", "victim.rga").stdout.split())
+    assert "Takes a whole number from 1 to 65536; default 10." in parameters
+    assert ftlab("explain", "op").stdout.startswith("device.over_provisioning\n")
+    everything = ftlab("explain").stdout
+    assert max(map(len, everything.splitlines())) <= 80
+    assert all(key["key"] in everything for key in json.loads(ftlab("explain", "--json").stdout)["keys"])
+
+
+@pytest.mark.parametrize(
+    ("word", "hint"),
+    [
+        ("victm", "did you mean `victim`?"),
+        ("ftl.victim.rg", "ftl.victim.rga"),
+        ("ftl.victim.rga.e", "ftl.victim.rga.d"),
+    ],
+)
+def test_explain_of_what_is_none(word: str, hint: str, ftlab: Ftlab) -> None:
+    error = ftlab("explain", word, code=2).stderr
+    assert f"`{word}` is no key of a configuration" in error and hint in error
+
+
+def test_check_says_whether_a_configuration_can_be_used(ftlab: Ftlab, tiny: Path) -> None:
+    assert "64 MiB for the user, over-provisioning 25.0 %" in ftlab("config", "check", tiny, "tbm").stdout
+    error = ftlab("config", "check", tiny, "--set", "ftl.victim=gredy", code=2).stderr
+    assert "did you mean `greedy`?" in error
+
+
+def test_what_show_prints_is_the_same_configuration(ftlab: Ftlab, tiny: Path) -> None:
+    shown = ftlab("config", "show", tiny, "--set", "ftl.victim=fifo").stdout
+    assert package.resolve(shown) == package.resolve(tiny, sets={"ftl.victim": "fifo"})
+    assert json.loads(ftlab("config", "show", tiny, "--json").stdout) == package.resolve(tiny)
+
+
+def test_diff_tells_what_differs_and_nothing_else(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.toml"
+    other.write_text(tiny.read_text(encoding="utf-8") + "\n[ftl]\nvictim.rga.d = 4\n", encoding="utf-8")
+    (_, row) = ftlab("config", "diff", tiny, other).stdout.splitlines()
+    assert row.split() == ["ftl.victim", "greedy", "rga(d=4)"]
+    found = json.loads(ftlab("config", "diff", tiny, other, "--json").stdout)["differences"]
+    assert found == {"ftl.victim": ["greedy", {"rga": {"d": 4}}]}
+    assert ftlab("config", "diff", tiny, tiny).stdout == "no difference\n"
+
+
+TYPES: dict[str, Any] = {
+    "object": dict, "array": list, "string": str, "boolean": bool, "integer": int, "number": int | float,
+}  # fmt: skip
+
+
+def accepted(schema: dict[str, Any], value: Any) -> bool:
+    """The part of JSON schema that is in use."""
+    if "anyOf" in schema:
+        return any(accepted(option, value) for option in schema["anyOf"])
+    if "enum" in schema:
+        return value in schema["enum"]
+    kinds = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if not any(isinstance(value, TYPES[kind]) for kind in kinds) or (
+        isinstance(value, bool) and "boolean" not in kinds
+    ):
+        return False
+    if isinstance(value, dict):
+        inner = schema["properties"]
+        return all(name in inner and accepted(inner[name], part) for name, part in value.items())
+    if isinstance(value, list):
+        return all(accepted(schema["items"], part) for part in value)
+    if isinstance(value, int | float):
+        return bool(schema.get("minimum", value) <= value <= schema.get("maximum", value))
+    return True
+
+
+def test_the_schema_takes_every_preset_and_refuses_other_keys(tiny: Path) -> None:
+    schema = config_cli.schema()
+    for name, toml in package.presets().items():
+        assert accepted(schema, tomllib.loads(toml)), name
+        assert accepted(schema, package.resolve(name)), name
+    own = tomllib.loads(tiny.read_text(encoding="utf-8"))
+    assert accepted(schema, {**own, "preset": "tbm", "ftl": {"victim": {"rga": {"d": 4}}}})
+    refused: list[dict[str, Any]] = [
+        {"devise": {}}, {"device": {"chanels": 4}}, {"ftl": {"victim": "gredy"}}, {"preset": "tmb"},
+        {"ftl": {"victim": {"rga": {"e": 4}}}}, {"device": {"channels": 0}}, {"run": {"seed": "x"}},
+    ]  # fmt: skip
+    for wrong in refused:
+        assert not accepted(schema, wrong), wrong
+
+
+def completed(script: str, *words: str) -> list[str]:
+    asked = " ".join(f'"{word}"' for word in words)
+    shown = "printf '%s\\n' \"${COMPREPLY[@]}\""
+    command = f"{script}\nCOMP_WORDS=({asked}); COMP_CWORD={len(words) - 1}; _ftlab; {shown}"
+    done = subprocess.run(
+        ["bash", "-c", command], capture_output=True, encoding="utf-8", check=False, timeout=60
+    )
+    assert not done.stderr, done.stderr
+    return done.stdout.split()
+
+
+def test_bash_completes_commands_options_presets_and_keys(ftlab: Ftlab) -> None:
+    script = ftlab("completion", "bash").stdout
+    assert completed(script, "ftlab", "sw") == ["sweep"]
+    assert completed(script, "ftlab", "config", "sh") == ["show"]
+    assert completed(script, "ftlab", "run", "tbm-s") == ["tbm-small"]
+    assert completed(script, "ftlab", "compare", "tbm", "--va") == ["--vary"]
+    assert completed(script, "ftlab", "trace", "info", "--sk") == ["--skip-bad"]
+    assert completed(script, "ftlab", "run", "tbm", "--set", "ftl.vi") == ["ftl.victim="]
+    assert completed(script, "ftlab", "explain", "run.ex") == ["run.executor"]
+    assert completed(script, "ftlab", "reproduce", "gcm") == ["gcmix"]
