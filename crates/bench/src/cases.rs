@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::child::Figures;
 use crate::mechanisms::{self, Mechanism, MechanismRun};
-use crate::{Failure, limit, probe, run, traces};
+use crate::{Failure, floor, limit, probe, run, traces};
 
 /// The device of the TBM paper, at its own size or with a tenth of the blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +106,8 @@ pub(crate) enum Case {
     Events,
     /// The unavoidable memory accesses, and nothing else.
     Limit(Size),
+    /// The least that simulates the device with time.
+    Floor(Size),
     /// The engine in steady state.
     Run(Run),
     /// The engine with one of its larger mechanisms; without a target.
@@ -129,7 +131,7 @@ const DEPTH: u32 = 32;
 pub(crate) fn all(quick: bool) -> Vec<Case> {
     let mut cases = vec![Case::Memory, Case::Events];
     for size in if quick { vec![Size::Small] } else { vec![Size::Small, Size::Full] } {
-        cases.push(Case::Limit(size));
+        cases.extend([Case::Limit(size), Case::Floor(size)]);
         for timed in [false, true] {
             for mix in [Mix::Write, Mix::Mixed] {
                 for choices in [Choices::Paper, Choices::Static] {
@@ -165,6 +167,7 @@ impl Case {
             Case::Memory => "memory".into(),
             Case::Events => "events".into(),
             Case::Limit(size) => format!("limit-{}", size.name()),
+            Case::Floor(size) => format!("floor-{}", size.name()),
             Case::Run(run) => {
                 let executor = if run.timed { "timed" } else { "count" };
                 let depth = if run.depth == DEPTH { String::new() } else { format!("-qd{}", run.depth) };
@@ -212,6 +215,7 @@ impl Case {
             Case::Memory => probe::memory()?,
             Case::Events => probe::events(),
             Case::Limit(size) => limit::measure(*size)?,
+            Case::Floor(size) => floor::measure(*size)?,
             Case::Run(run) => run::measure(run, &needed, requests)?,
             Case::Mechanism(run) => run.measure(&needed, requests)?,
             Case::Precondition => run::precondition()?,

@@ -14,33 +14,33 @@ use crate::Failure;
 use crate::cases::{Mix, Size};
 use crate::child::Figures;
 
-const PLANES: u32 = 64;
-const PLANES_PER_DIE: u32 = 2;
-const DIES_PER_CHANNEL: u32 = 8;
+pub(crate) const PLANES: u32 = 64;
+pub(crate) const PLANES_PER_DIE: u32 = 2;
+pub(crate) const DIES_PER_CHANNEL: u32 = 8;
 /// Pages of a block.
-const PAGES: u32 = 256;
+pub(crate) const PAGES: u32 = 256;
 /// Blocks that a plane holds free, as the engine's default threshold.
-const RESERVE: usize = 2;
+pub(crate) const RESERVE: usize = 2;
 /// Host requests whose map entries are asked for together.
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 /// How far ahead of its change a map entry is asked for during a copy.
 const AHEAD: usize = 24;
-const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 /// Added to the valid count of a block that may not be chosen: open or free.
-const NOT_CLOSED: u16 = 1 << 15;
+pub(crate) const NOT_CLOSED: u16 = 1 << 15;
 
-const READ_NS: u64 = 75_000;
-const PROGRAM_NS: u64 = 1_600_000;
-const ERASE_NS: u64 = 5_000_000;
-const TRANSFER_NS: u64 = 40_960;
+pub(crate) const READ_NS: u64 = 75_000;
+pub(crate) const PROGRAM_NS: u64 = 1_600_000;
+pub(crate) const ERASE_NS: u64 = 5_000_000;
+pub(crate) const TRANSFER_NS: u64 = 40_960;
 
 /// The flat arrays. All indices come from the loop's own arithmetic, so reads and writes are not checked
 /// in optimised code: a bounds check per access would make the limit lower than the machine's.
-struct Words(FlatArray);
+pub(crate) struct Words(pub(crate) FlatArray);
 
 impl Words {
     #[inline(always)]
-    fn get(&self, index: u32) -> u32 {
+    pub(crate) fn get(&self, index: u32) -> u32 {
         debug_assert!((index as usize) < self.0.len());
         // SAFETY: logical pages are drawn below the map's length, physical pages are block × 256 + page of
         // blocks that exist; checked above in unoptimised code.
@@ -48,25 +48,25 @@ impl Words {
     }
 
     #[inline(always)]
-    fn set(&mut self, index: u32, value: u32) {
+    pub(crate) fn set(&mut self, index: u32, value: u32) {
         debug_assert!((index as usize) < self.0.len());
         // SAFETY: as in `get`.
         unsafe { *self.0.get_unchecked_mut(index as usize) = value }
     }
 }
 
-struct Limit {
-    map: Words,
-    reverse: Words,
+pub(crate) struct Limit {
+    pub(crate) map: Words,
+    pub(crate) reverse: Words,
     /// By block: valid pages, plus [`NOT_CLOSED`]. A block is opened with all pages counted as valid, and
     /// each page that is invalidated takes one off; so programming a page touches no count.
-    valid: Vec<u16>,
+    pub(crate) valid: Vec<u16>,
     /// By plane: the page that is programmed next.
-    frontier: [u32; PLANES as usize],
-    free: Vec<Vec<u32>>,
-    blocks_per_plane: u32,
-    user_pages: u32,
-    random: u64,
+    pub(crate) frontier: [u32; PLANES as usize],
+    pub(crate) free: Vec<Vec<u32>>,
+    pub(crate) blocks_per_plane: u32,
+    pub(crate) user_pages: u32,
+    pub(crate) random: u64,
     dies: [u64; (PLANES / PLANES_PER_DIE) as usize],
     channels: [u64; (PLANES / PLANES_PER_DIE / DIES_PER_CHANNEL) as usize],
     host_reads: u64,
@@ -76,7 +76,7 @@ struct Limit {
 }
 
 impl Limit {
-    fn new(size: Size) -> Result<Limit, Failure> {
+    pub(crate) fn new(size: Size) -> Result<Limit, Failure> {
         let memory = |error| Failure(format!("no memory for the limit loop: {error}"));
         let blocks = size.blocks_per_plane();
         let mut limit = Limit {
@@ -101,14 +101,23 @@ impl Limit {
         Ok(limit)
     }
 
+    /// In its steady state.
+    pub(crate) fn aged(size: Size) -> Result<Limit, Failure> {
+        let mut limit = Limit::new(size)?;
+        limit.fill();
+        // After three capacities of random writes the write amplification holds still.
+        limit.run::<false>(3 * u64::from(size.user_pages()), 0);
+        Ok(limit)
+    }
+
     /// A logical page, uniformly at random, from the high half of a linear congruential generator.
     #[inline(always)]
-    fn draw(&mut self) -> u32 {
+    pub(crate) fn draw(&mut self) -> u32 {
         self.random = self.random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (((self.random >> 32) * u64::from(self.user_pages)) >> 32) as u32
     }
 
-    fn open(&mut self, plane: u32) {
+    pub(crate) fn open(&mut self, plane: u32) {
         let block = self.free[plane as usize].pop().expect("the reserve keeps a free block");
         self.valid[block as usize] = NOT_CLOSED + PAGES as u16;
         self.frontier[plane as usize] = block * PAGES;
@@ -174,7 +183,7 @@ impl Limit {
 
     /// The closed block of a plane with the fewest valid pages. The counts of a plane are a few kilobytes
     /// side by side, gone through once per collection; lists in order would be touched at every invalidation.
-    fn victim(&self, plane: u32) -> u32 {
+    pub(crate) fn victim(&self, plane: u32) -> u32 {
         let first = plane * self.blocks_per_plane;
         let counts = &self.valid[first as usize..][..self.blocks_per_plane as usize];
         let least = counts.iter().copied().fold(u16::MAX, u16::min);
@@ -227,7 +236,7 @@ impl Limit {
     }
 
     /// Every page once, in order.
-    fn fill(&mut self) {
+    pub(crate) fn fill(&mut self) {
         for lpn in 0..self.user_pages {
             self.write::<false>(lpn);
         }
@@ -283,10 +292,7 @@ impl Limit {
 
 /// The limit at one size: each workload with and without clocks, from one steady state.
 pub(crate) fn measure(size: Size) -> Result<Figures, Failure> {
-    let mut limit = Limit::new(size)?;
-    limit.fill();
-    // After three capacities of random writes the write amplification holds still.
-    limit.run::<false>(3 * u64::from(size.user_pages()), 0);
+    let mut limit = Limit::aged(size)?;
     let mut figures = Figures::default();
     limit.section::<false>(Mix::Write, &mut figures);
     limit.section::<true>(Mix::Write, &mut figures);

@@ -5,6 +5,7 @@
 
 mod cases;
 mod child;
+mod floor;
 mod instructions;
 mod limit;
 mod mechanisms;

@@ -45,6 +45,8 @@ struct Speed {
     figure: Figure,
     /// Part of what the limit loop does on the same workload.
     of_limit: Option<f64>,
+    /// Part of the floor loop's speed on the same size and mix, with time.
+    of_floor: Option<f64>,
     rates: Rates,
 }
 
@@ -138,6 +140,7 @@ impl Report {
             .map(|speed| {
                 let mut row = figure(&speed.figure);
                 row["of_limit"] = json!(speed.of_limit);
+                row["of_floor"] = json!(speed.of_floor);
                 speed.rates.add_to(&mut row);
                 row
             })
@@ -204,12 +207,14 @@ impl Report {
     }
 
     fn speed_table(&self) -> Vec<Vec<String>> {
-        let heading = ["engine", RATE, "target", "", "of the limit"];
+        let heading = ["engine", RATE, "target", "", "of the limit", "of the floor"];
         let mut rows = vec![row(heading, Rates::HEADINGS)];
         for speed in &self.speeds {
             let f = &speed.figure;
-            let of_limit = speed.of_limit.map_or("-".into(), |part| format!("{:.0} %", part * 100.0));
-            let own = [f.name.clone(), format!("{:.2}", f.value), f.target.text(), verdict(f), of_limit];
+            let part = |part: Option<f64>| part.map_or("-".into(), |part| format!("{:.0} %", part * 100.0));
+            let parts = [part(speed.of_limit), part(speed.of_floor)];
+            let own = [f.name.clone(), format!("{:.2}", f.value), f.target.text(), verdict(f)];
+            let own: Vec<String> = own.into_iter().chain(parts).collect();
             rows.push(row(own, speed.rates.cells()));
         }
         rows
@@ -242,7 +247,7 @@ impl Report {
 }
 
 /// A row of its own cells and those of its rates.
-fn row<T: Into<String>, const N: usize>(own: [T; N], rates: [T; 4]) -> Vec<String> {
+fn row<T: Into<String>>(own: impl IntoIterator<Item = T>, rates: [T; 4]) -> Vec<String> {
     own.into_iter().chain(rates).map(Into::into).collect()
 }
 
@@ -271,6 +276,7 @@ impl Results<'_> {
         let case = Case::Run(*run);
         let rates = self.rates(case);
         let limit = format!("{}{}.ops_per_s", run.mix.name(), if run.timed { "_clocks" } else { "" });
+        let floor = format!("{}.ops_per_s", run.mix.name());
         let least = match (run.timed, run.size) {
             (true, Size::Small) => 5.0,
             (true, Size::Full) => 3.0,
@@ -281,6 +287,10 @@ impl Results<'_> {
         Speed {
             figure: Figure { name: rates.name.clone(), value: rates.ops, unit: RATE, target },
             of_limit: self.get(Case::Limit(run.size), &limit).map(|limit| rates.ops * 1e6 / limit),
+            of_floor: self
+                .get(Case::Floor(run.size), &floor)
+                .filter(|_| run.timed)
+                .map(|floor| rates.ops * 1e6 / floor),
             rates,
         }
     }
@@ -363,7 +373,7 @@ impl Results<'_> {
     fn context(&self) -> Vec<(String, f64)> {
         let mut context = Vec::new();
         for (&case, samples) in self.cases.iter().zip(self.samples) {
-            if matches!(case, Case::Memory | Case::Events | Case::Limit(_)) {
+            if matches!(case, Case::Memory | Case::Events | Case::Limit(_) | Case::Floor(_)) {
                 let names = samples.first().map(|sample| sample.figures.values.as_slice()).unwrap_or_default();
                 for (name, _) in names {
                     let value = self.get(case, name).unwrap_or(f64::NAN);

@@ -95,6 +95,7 @@ fn figures(summary: &Value) -> Figures {
     figures.set("requests_per_s", number("/run/host_requests_per_s"));
     figures.set("waf", number("/waf"));
     figures.set("cpu_s", cpu_s);
+    figures.set("iops", number("/host/iops"));
     figures.set("operations", operations.iter().sum());
     figures
 }

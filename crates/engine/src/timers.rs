@@ -7,7 +7,8 @@
 //! (`docs/performance.md` compares this with other structures.)
 //!
 //! An event that is earlier than the last of its line goes before it, so an irregular delay costs time and nothing
-//! else. Which line's head is the least is as good as random: it is selected without a branch.
+//! else. Which line's head is the least is as good as random: it is selected without a branch, between words that hold time
+//! and rank. Times count from a base that moves on; an event that lies too far behind it waits apart.
 
 use std::hint::select_unpredictable;
 
@@ -16,52 +17,8 @@ use base::Instant;
 /// Lines whose heads are compared at once. Nearly all devices have few enough delays for one block.
 const BLOCK: usize = 8;
 
-/// An event: its time, then its rank and its line in one word, so that the least comes first.
-#[derive(Clone, Copy, Debug)]
-struct Node {
-    at: u64,
-    tag: u64,
-}
-
-impl Node {
-    /// Later than any event: the end of a line.
-    const NEVER: Node = Node { at: Instant::NEVER.0, tag: u64::MAX };
-
-    #[inline]
-    fn new(at: Instant, rank: u32, line: u32) -> Node {
-        Node { at: at.0, tag: u64::from(rank) << 32 | u64::from(line) }
-    }
-
-    #[inline]
-    fn rank(self) -> u32 {
-        (self.tag >> 32) as u32
-    }
-
-    #[inline]
-    fn line(self) -> u32 {
-        self.tag as u32
-    }
-
-    #[inline]
-    fn precedes(self, other: Node) -> bool {
-        let key = |node: Node| u128::from(node.at) << 64 | u128::from(node.tag);
-        key(self) < key(other)
-    }
-
-    /// The one that comes first. Each word is selected for itself: a selection between pairs becomes a branch.
-    #[inline]
-    fn first(self, other: Node) -> Node {
-        let wins = self.precedes(other);
-        Node { at: select_unpredictable(wins, self.at, other.at), tag: select_unpredictable(wins, self.tag, other.tag) }
-    }
-
-    /// The same for use in a loop, where the selection after a comparison of pairs becomes a branch.
-    #[inline]
-    fn first_of_loop(self, other: Node) -> Node {
-        let wins = (self.at < other.at) | ((self.at == other.at) & (self.tag < other.tag));
-        Node { at: select_unpredictable(wins, self.at, other.at), tag: select_unpredictable(wins, self.tag, other.tag) }
-    }
-}
+/// The key of no event: behind all others.
+const NEVER: u64 = u64::MAX;
 
 /// An event whose time has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,41 +29,59 @@ pub struct Due {
     pub rank: u32,
 }
 
-/// What waits in one line.
+/// The place of a rank's event in its line.
 #[derive(Clone, Copy, Debug)]
-struct Line {
-    /// [`Node::NEVER`] if nothing does.
-    first: Node,
-    /// The last, by rank; the front of the line if nothing waits.
-    last: u32,
+struct Place {
+    key: u64,
+    /// The place of the next one in the line.
+    next: u32,
+    line: u32,
+}
+
+/// An event that lies too far ahead for a key.
+#[derive(Clone, Copy, Debug)]
+struct Far {
+    at: Instant,
+    rank: u32,
+    line: u32,
 }
 
 /// Pending events, at most one of each rank. Equal times are served in the order of ranks.
+///
+/// A key is the time since `base` and, in its low bits, the rank.
 pub struct Timers {
-    /// The next event of all.
-    first: Node,
-    /// In whole blocks; what is too many stays empty.
-    lines: Box<[Line]>,
-    /// By rank; then [`Node::NEVER`], which is behind the last of every line; then the front of each line, before all.
-    nodes: Box<[Node]>,
-    /// By place in `nodes`: the next one of its line.
-    next: Box<[u32]>,
+    /// The key of the next event of all.
+    first: u64,
+    base: u64,
+    /// Bits of a key for the rank.
+    bits: u32,
     ranks: u32,
+    /// By line, in whole blocks: the key of its first event, or [`NEVER`].
+    heads: Box<[[u64; BLOCK]]>,
+    /// By line: the place of its last event; its front if nothing waits.
+    lasts: Box<[u32]>,
+    /// By rank; then what is behind the last of every line; then the front of each line, before all.
+    places: Box<[Place]>,
+    /// Behind all that have places.
+    far: Vec<Far>,
 }
 
 impl Timers {
     /// `lines` empty lines for events of `ranks` ranks.
     pub fn new(lines: u32, ranks: u32) -> Timers {
-        let front = |line: u32| ranks + 1 + line;
         let lines = lines.max(1).next_multiple_of(BLOCK as u32);
-        let mut nodes = vec![Node { at: 0, tag: 0 }; front(lines) as usize];
-        nodes[ranks as usize] = Node::NEVER;
+        let front = |line: u32| ranks + 1 + line;
+        let mut places = vec![Place { key: 0, next: ranks, line: 0 }; front(lines) as usize];
+        places[ranks as usize].key = NEVER;
         Timers {
-            first: Node::NEVER,
-            lines: (0..lines).map(|line| Line { first: Node::NEVER, last: front(line) }).collect(),
-            nodes: nodes.into(),
-            next: vec![ranks; front(lines) as usize].into(),
+            first: NEVER,
+            base: 0,
+            bits: u32::BITS - ranks.leading_zeros(),
             ranks,
+            heads: vec![[NEVER; BLOCK]; lines as usize / BLOCK].into(),
+            lasts: (0..lines).map(front).collect(),
+            places: places.into(),
+            far: Vec::new(),
         }
     }
 
@@ -122,64 +97,138 @@ impl Timers {
         self.ranks + 1 + line
     }
 
+    /// The time of a key.
+    #[inline]
+    fn at(&self, key: u64) -> Instant {
+        Instant(self.base + (key >> self.bits))
+    }
+
+    #[inline]
+    fn rank(&self, key: u64) -> u32 {
+        key as u32 & ((1 << self.bits) - 1)
+    }
+
+    /// The key of an event, unless it lies too far ahead. The last key of all is that of no event.
+    #[inline]
+    fn key(&self, at: Instant, rank: u32) -> Option<u64> {
+        let after = at.0.wrapping_sub(self.base);
+        (after < u64::MAX >> self.bits).then(|| after << self.bits | u64::from(rank))
+    }
+
+    #[inline]
+    fn head(&mut self, line: u32) -> &mut u64 {
+        &mut self.heads[line as usize / BLOCK][line as usize % BLOCK]
+    }
+
     /// The event of a rank that is not pending will happen. Best in the line of events that happen as long after they
     /// were set.
     #[inline]
     pub fn set(&mut self, line: u32, at: Instant, rank: u32) {
         debug_assert!(rank < self.ranks);
-        let node = Node::new(at, rank, line);
-        let last = self.lines[line as usize].last;
-        self.nodes[rank as usize] = node;
-        if node.precedes(self.nodes[last as usize]) {
+        match self.key(at, rank) {
+            Some(key) => self.join(line, key, rank),
+            None => self.set_far(Far { at, rank, line }),
+        }
+    }
+
+    #[inline]
+    fn join(&mut self, line: u32, key: u64, rank: u32) {
+        let end = self.end();
+        let last = self.lasts[line as usize];
+        self.places[rank as usize] = Place { key, next: end, line };
+        let before = &mut self.places[last as usize];
+        if key < before.key {
             self.insert(line, rank);
         } else {
-            self.next[last as usize] = rank;
-            self.next[rank as usize] = self.end();
-            self.lines[line as usize].last = rank;
+            before.next = rank;
+            self.lasts[line as usize] = rank;
         }
-        let first = &mut self.lines[line as usize].first;
-        *first = node.first(*first);
-        self.first = node.first(self.first);
+        let head = self.head(line);
+        *head = key.min(*head);
+        self.first = key.min(self.first);
     }
 
     /// Finds the place of an event that is earlier than the last of its line.
     #[inline(never)]
     fn insert(&mut self, line: u32, rank: u32) {
         let mut before = self.front(line);
-        while self.nodes[self.next[before as usize] as usize].precedes(self.nodes[rank as usize]) {
-            before = self.next[before as usize];
+        let next = |place: u32| self.places[place as usize].next;
+        while self.places[next(before) as usize].key < self.places[rank as usize].key {
+            before = next(before);
         }
-        self.next[rank as usize] = self.next[before as usize];
-        self.next[before as usize] = rank;
+        self.places[rank as usize].next = next(before);
+        self.places[before as usize].next = rank;
+    }
+
+    /// An event that has no key, or is set for a time before the base.
+    #[cold]
+    #[inline(never)]
+    fn set_far(&mut self, event: Far) {
+        self.far.push(event);
+        self.count_anew();
+    }
+
+    /// Moves the base to the next event, and gives keys to those that may have one now.
+    #[cold]
+    #[inline(never)]
+    fn count_anew(&mut self) {
+        let pending = (0..self.lasts.len() as u32).flat_map(|line| self.events_of(line).collect::<Vec<_>>());
+        let mut events: Vec<Far> = pending.collect();
+        events.append(&mut self.far);
+        let (first, last) = (self.end() as usize + 1, self.places.len());
+        for front in first..last {
+            self.places[front].next = self.end();
+            self.lasts[front - first] = front as u32;
+        }
+        self.heads.fill([NEVER; BLOCK]);
+        self.first = NEVER;
+        self.base = events.iter().map(|event| event.at.0).min().unwrap_or(self.base);
+        for event in events {
+            match self.key(event.at, event.rank) {
+                Some(key) => self.join(event.line, key, event.rank),
+                None => self.far.push(event),
+            }
+        }
+    }
+
+    /// The events of a line that have keys.
+    fn events_of(&self, line: u32) -> impl Iterator<Item = Far> {
+        let next = |place: u32| Some(self.places[place as usize].next).filter(|&next| next != self.end());
+        std::iter::successors(next(self.front(line)), move |&rank| next(rank)).map(move |rank| Far {
+            at: self.at(self.places[rank as usize].key),
+            rank,
+            line,
+        })
     }
 
     /// The next event, if any. It stays set.
     #[inline]
     #[allow(clippy::should_implement_trait)] // Looking does not take: this is no `Iterator`.
     pub fn next(&self) -> Option<Due> {
-        let due = Due { at: Instant(self.first.at), rank: self.first.rank() };
-        (due.at != Instant::NEVER).then_some(due)
+        (self.first != NEVER).then(|| Due { at: self.at(self.first), rank: self.rank(self.first) })
     }
 
     /// Takes the next event if its time is `now`; its rank.
     #[inline]
     pub fn take(&mut self, now: Instant) -> Option<u32> {
-        if self.first.at != now.0 || now == Instant::NEVER {
+        if self.first == NEVER || self.at(self.first) != now {
             return None;
         }
-        let (rank, line) = (self.first.rank(), self.first.line());
+        let rank = self.rank(self.first);
+        let line = self.places[rank as usize].line;
         self.remove(line, self.front(line));
         Some(rank)
     }
 
     /// Drops the event of a rank from a line, if it is there.
     pub fn stop(&mut self, line: u32, rank: u32) {
+        self.far.retain(|event| (event.line, event.rank) != (line, rank));
         let mut before = self.front(line);
-        while self.next[before as usize] != rank {
-            if self.next[before as usize] == self.end() {
+        while self.places[before as usize].next != rank {
+            if self.places[before as usize].next == self.end() {
                 return;
             }
-            before = self.next[before as usize];
+            before = self.places[before as usize].next;
         }
         self.remove(line, before);
     }
@@ -187,33 +236,32 @@ impl Timers {
     /// Takes the event behind `before` out of a line.
     #[inline]
     fn remove(&mut self, line: u32, before: u32) {
-        let removed = self.next[before as usize];
-        let after = self.next[removed as usize];
-        self.next[before as usize] = after;
+        let removed = self.places[before as usize].next;
+        let after = self.places[removed as usize].next;
+        self.places[before as usize].next = after;
         let (front, end) = (self.front(line), self.end());
-        let first = self.nodes[self.next[front as usize] as usize];
-        let Line { first: head, last } = &mut self.lines[line as usize];
-        *head = first;
+        *self.head(line) = self.places[self.places[front as usize].next as usize].key;
+        let last = &mut self.lasts[line as usize];
         *last = select_unpredictable(after == end, before, *last);
         self.first = self.earliest();
+        if self.first == NEVER && !self.far.is_empty() {
+            self.count_anew();
+        }
     }
 
     /// Whether nothing is set in a line.
     #[inline]
     pub fn is_empty(&self, line: u32) -> bool {
-        self.lines[line as usize].first.at == Instant::NEVER.0
+        self.heads[line as usize / BLOCK][line as usize % BLOCK] == NEVER
+            && self.far.iter().all(|event| event.line != line)
     }
 
     /// The first of all lines.
     #[inline]
-    fn earliest(&self) -> Node {
-        let (blocks, _) = self.lines.as_chunks::<BLOCK>();
-        let first_of = |lines: &[Line; BLOCK]| {
-            let [a, b, c, d, e, f, g, h] = lines.each_ref().map(|line| line.first);
-            a.first(b).first(c.first(d)).first(e.first(f).first(g.first(h)))
-        };
-        let (block, more) = blocks.split_first().expect("there is a block of lines");
-        more.iter().fold(first_of(block), |first, block| first_of(block).first_of_loop(first))
+    fn earliest(&self) -> u64 {
+        let first_of = |&[a, b, c, d, e, f, g, h]: &[u64; BLOCK]| a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
+        let (block, more) = self.heads.split_first().expect("there is a block of lines");
+        more.iter().fold(first_of(block), |first, block| first.min(first_of(block)))
     }
 }
 
@@ -270,5 +318,34 @@ mod tests {
             }
             assert!(now > 20_000 / 4 || lines == 1, "time passed");
         }
+    }
+
+    /// Times apart by more than a key holds, to the end of time.
+    #[test]
+    fn events_that_lie_far_apart_keep_their_order() {
+        let last = Instant::LAST.0;
+        let mut timers = Timers::new(2, 1000);
+        let times = [5, 1 << 55, last, 7, last - 1, 1 << 54, 9, last];
+        for (rank, &at) in times.iter().enumerate() {
+            timers.set(rank as u32 % 2, Instant(at), rank as u32);
+            assert!(!timers.is_empty(rank as u32 % 2));
+        }
+        timers.stop(1, 3);
+        assert_eq!(timers.take(Instant(5)), Some(0));
+        // Set now, behind what waits from long ago.
+        timers.set(0, Instant(last), 900);
+        let mut order = Vec::new();
+        while let Some(Due { at, rank }) = timers.next() {
+            assert_eq!(timers.take(at), Some(rank));
+            if rank == 6 {
+                // Nothing but what lies far ahead is left; what is set now comes first all the same.
+                timers.set(0, Instant(11), 0);
+                timers.stop(0, 900);
+            }
+            order.push((at.0, rank));
+        }
+        let expected = [(9, 6), (11, 0), (1 << 54, 5), (1 << 55, 1), (last - 1, 4), (last, 2), (last, 7)];
+        assert_eq!(order, expected);
+        assert!(timers.is_empty(0) && timers.is_empty(1));
     }
 }

@@ -272,6 +272,13 @@ impl Ftl {
         Demands { map, fill: ftl.mechanisms.hears_of_buffer(), reads: ftl.mechanisms.hears_of_reads() }
     }
 
+    /// Whether there is nothing but page mapping without any mechanism: a domain has host pages to write, or a collection that
+    /// they wait for.
+    #[inline]
+    pub fn is_plain(&self) -> bool {
+        matches!(self.mapping, Mapping::Plain(_))
+    }
+
     /// Where a logical page is, if it was ever written (and not trimmed since).
     #[inline]
     pub fn lookup(&self, lpn: Lpn) -> Option<Ppn> {

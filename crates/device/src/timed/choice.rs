@@ -32,6 +32,41 @@ pub(super) enum View {
     Shares { queue: Queue, domain: Domain, age: u64, found: Found },
 }
 
+/// How much a domain's own work presses, where nothing decides about it but its collection and the first write of its queue:
+/// the least goes first. It is kept up to date, so that a die chooses by comparing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Urgency {
+    /// Age of the first write, which may wait for the end of a collection.
+    age: u64,
+    /// 0 for a write; then collections, in the order of beginning; then nothing.
+    turn: u64,
+}
+
+impl Urgency {
+    /// There is nothing to do.
+    const NOTHING: Urgency = Urgency { age: NOT_URGENT, turn: u64::MAX };
+    /// The first write has to be looked at. Before all others, so that it is not passed over.
+    const UNKNOWN: Urgency = Urgency { age: 0, turn: u64::MAX };
+
+    /// Of a domain with a collection of that number, or none, and a first write of that age, which asks for nothing but its
+    /// turn if it `is_plain`.
+    #[inline]
+    pub(super) fn new(begun: Option<u64>, age: Option<u64>, is_plain: bool) -> Urgency {
+        match (begun, age) {
+            (Some(begun), age) => Urgency { age: age.unwrap_or(NOT_URGENT), turn: begun + 1 },
+            (None, None) => Urgency::NOTHING,
+            (None, Some(age)) if is_plain => Urgency { age, turn: 0 },
+            (None, Some(_)) => Urgency::UNKNOWN,
+        }
+    }
+
+    /// The number of the collection, if there is one.
+    #[inline]
+    pub(super) fn begun(self) -> Option<u64> {
+        (self.turn != 0 && self.turn != u64::MAX).then(|| self.turn - 1)
+    }
+}
+
 /// What a die does besides reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Candidate {
@@ -77,6 +112,55 @@ impl Choice {
     #[inline]
     pub(super) fn new(scheduler: Scheduler, is_correcting: bool) -> Choice {
         Choice { awaits_correction: is_correcting && scheduler.merges_collections(), best: None }
+    }
+
+    /// The choice among the domains of a die, from `first` on, that have queues of their own. `None`: they have to be looked
+    /// at.
+    #[inline(always)]
+    pub(super) fn of_least(first: Domain, domains: &[Urgency]) -> Option<Choice> {
+        let (mut at, mut least) = (0, Urgency::NOTHING);
+        for (other, &urgency) in domains.iter().enumerate() {
+            if urgency < least {
+                (at, least) = (other, urgency);
+            }
+        }
+        let domain = Domain::new(first.number() + at as u32);
+        let best = match least {
+            Urgency::NOTHING => None,
+            Urgency::UNKNOWN => return None,
+            Urgency { age, turn: 0 } => Some((age, 0, Candidate::Program(domain))),
+            Urgency { age, turn } => Some((age, turn, Candidate::Collect(domain))),
+        };
+        Some(Choice { awaits_correction: false, best })
+    }
+
+    /// The choice among the domains of a die, from `first` on, that share a queue, whose first write has that age and goes to
+    /// `domain`, if one takes it.
+    #[inline(always)]
+    pub(super) fn of_sharing(
+        first: Domain,
+        domains: &[Urgency],
+        (queue, write): (Queue, Option<(u64, TransactionId)>),
+        domain: Option<Domain>,
+    ) -> Choice {
+        let (mut at, mut least) = (0, u64::MAX);
+        for (other, urgency) in domains.iter().enumerate() {
+            if urgency.turn < least {
+                (at, least) = (other, urgency.turn);
+            }
+        }
+        let best = match (write, domain) {
+            _ if least != u64::MAX => {
+                let collected = Domain::new(first.number() + at as u32);
+                Some((write.map_or(NOT_URGENT, |(age, _)| age), least, Candidate::Collect(collected)))
+            }
+            (Some((age, write)), Some(domain)) => {
+                let found = (None, write);
+                Some((age, u64::MAX, Candidate::ProgramShared { queue, domain, found }))
+            }
+            _ => None,
+        };
+        Choice { awaits_correction: false, best }
     }
 
     /// The choice among one view more.
@@ -198,6 +282,45 @@ mod tests {
         assert_eq!(choice(Scheduler::Paq, false, &views[1..]).best(), Some(collect(1)));
         let views = [views[0], views[1], writes(2, 8)];
         assert_eq!(choice(Scheduler::Paq, true, &views).best(), Some(program(2)));
+    }
+
+    /// Against the views, for two domains in every state that keys tell apart.
+    #[test]
+    fn keys_choose_as_views_do() {
+        let states = [None, Some(3), Some(4)].map(|begun| [None, Some(5), Some(6)].map(|age| (begun, age))).concat();
+        let waiting = |age: Option<u64>| age.map_or(Waiting::Nothing, Waiting::Write);
+        for (first, second) in states.iter().flat_map(|&first| states.iter().map(move |&second| (first, second))) {
+            let keys = [first, second].map(|(begun, age)| Urgency::new(begun, age, true));
+            let own = [first, second].iter().zip(0..).filter_map(|(&(begun, age), domain)| match begun {
+                Some(begun) => Some(collects(domain, begun, waiting(age))),
+                None => age.map(|age| writes(domain, age)),
+            });
+            let views: Vec<View> = own.collect();
+            let chosen = Choice::of_least(Domain::new(0), &keys).expect("all writes are plain");
+            assert_eq!(chosen.best(), choice(Scheduler::Fifo, false, &views).best(), "{first:?} {second:?}");
+            for (scheduler, read) in [(Scheduler::Fifo, 4), (Scheduler::Fifo, 9), (Scheduler::Paq, 9)] {
+                let expected = choice(scheduler, false, &views).next(scheduler, Some(read));
+                assert_eq!(chosen.next(scheduler, Some(read)), expected, "{first:?} {second:?} {read}");
+            }
+            // With the first one's write in a shared queue.
+            let begun = [first.0, second.0];
+            let age = first.1;
+            let own = begun.iter().zip(0..).filter_map(|(&begun, domain)| Some(collects(domain, begun?, waiting(age))));
+            let free = begun.iter().position(Option::is_none).map(|domain| domain as u32);
+            let shared = age.and_then(|age| Some(shares(free?, age)));
+            let views: Vec<View> = own.chain(shared).collect();
+            let write = (Queue::new(0), age.map(|age| (age, TransactionId::of_number(1))));
+            let keys = begun.map(|begun| Urgency::new(begun, None, true));
+            let chosen = Choice::of_sharing(Domain::new(0), &keys, write, free.map(Domain::new));
+            assert_eq!(chosen.best(), choice(Scheduler::Fifo, false, &views).best(), "{first:?} {second:?}");
+        }
+    }
+
+    #[test]
+    fn a_write_that_is_not_plain_is_looked_at() {
+        let keys = [Urgency::new(Some(1), Some(2), false), Urgency::new(None, Some(9), false)];
+        assert!(Choice::of_least(Domain::new(0), &keys).is_none());
+        assert!(Choice::of_least(Domain::new(0), &keys[..1]).is_some(), "it is not its turn");
     }
 
     #[test]

@@ -196,6 +196,19 @@ impl Collections {
         Some((next, cause))
     }
 
+    /// The page that a collection moves next, whether it was read, and for what. `None`: it does something else, or what it
+    /// does has to be looked at. For collections that do nothing but move pages off the chip, one by one, and erase.
+    #[inline]
+    pub(super) fn next_page(&mut self, ftl: &mut Ftl, domain: Domain) -> Option<(Ppn, bool, Cause)> {
+        let Collection { group, step, read, .. } = &mut self.all[domain.index()];
+        if let Some(&page) = group.pages().first() {
+            return ftl.is_valid(page).then_some((page, *read > 0, step.cause));
+        }
+        ftl.advance(domain);
+        *step = ftl.op(domain, group)?;
+        group.pages().first().map(|&page| (page, false, step.cause))
+    }
+
     /// Whether a domain's collection has a step to do, and does not wait for other domains.
     #[cold]
     pub(super) fn has_step(&mut self, ftl: &mut Ftl, domain: Domain) -> bool {

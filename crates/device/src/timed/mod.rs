@@ -57,7 +57,7 @@ struct Timed<'a, 'w> {
 pub(crate) fn bytes(geometry: &Geometry, host: &config::model::Host, pages: u64) -> (u64, u64) {
     let (dies, domains) = (u64::from(geometry.dies()), u64::from(geometry.domains()));
     let of_die = Passage::BYTES_OF_DIE + Queues::BYTES_OF_DIE;
-    let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
+    let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
     let channels = u64::from(geometry.channels) * Passage::BYTES_OF_CHANNEL as u64;
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels;
     (of_device, u64::from(host.queue_depth) * (Host::BYTES_OF_REQUEST + Queues::bytes(pages)))
@@ -81,7 +81,8 @@ pub(crate) fn run(
     let decides_early = buffer.is_none() && device.ftl.allocation().dynamic().is_none();
     let hears_of_buffer = device.ftl.demands().fill;
     let scheduler = Scheduler::build(config.ftl.get("scheduler"));
-    let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload);
+    let compares = device.ftl.is_plain() && schedule.is_threshold() && buffer.is_none();
+    let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, compares);
     let queues = Queues::new(&device.ftl);
     let context = Context { device, queues, now: Instant::ZERO, draining: false };
     let passage = Passage::new(&context, timing, decides_early, timeline);

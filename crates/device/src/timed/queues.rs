@@ -3,10 +3,11 @@
 
 use std::num::NonZeroU32;
 
-use base::{Die, Geometry, Lpn, Queue};
+use base::{Die, Domain, Geometry, Lpn, Queue};
 use engine::memory::in_words;
 use ftl::Ftl;
 
+use super::choice::Urgency;
 use crate::RunError;
 use crate::pages::Share;
 
@@ -253,6 +254,8 @@ pub(super) struct Queues {
     pool: Pool,
     /// By queue of the allocation.
     writes: Vec<List>,
+    /// By domain. Where queues are shared, of collections only.
+    urgencies: Vec<Urgency>,
     /// By die.
     reads: Vec<List>,
     /// Dies that may have something to do.
@@ -269,6 +272,9 @@ impl Queues {
     /// Bytes for each queue of writes.
     pub(super) const BYTES_OF_QUEUE: usize = size_of::<List>();
 
+    /// Bytes for each domain.
+    pub(super) const BYTES_OF_DOMAIN: usize = size_of::<Urgency>();
+
     /// Bytes of so many transactions.
     pub(super) fn bytes(transactions: u64) -> u64 {
         Pool::bytes(transactions)
@@ -281,6 +287,11 @@ impl Queues {
             are_shared: ftl.allocation().dynamic().is_some(),
             pool: Pool::new(),
             writes: vec![List::EMPTY; ftl.allocation().queues() as usize],
+            urgencies: ftl
+                .geometry()
+                .all_domains()
+                .map(|domain| Urgency::new(ftl.is_busy(domain).then_some(0), None, false))
+                .collect(),
             reads: vec![List::EMPTY; dies],
             woken: Vec::with_capacity(dies),
             is_woken: vec![false; dies],
@@ -361,7 +372,12 @@ impl Queues {
 
     #[inline]
     pub(super) fn push_write(&mut self, queue: Queue, write: TransactionId) {
-        self.writes[queue.index()].push(&mut self.pool, write);
+        let waiting = &mut self.writes[queue.index()];
+        let was_empty = waiting.head.is_none();
+        waiting.push(&mut self.pool, write);
+        if was_empty {
+            self.note_first_write(queue);
+        }
     }
 
     /// Has a die do a read.
@@ -384,11 +400,44 @@ impl Queues {
     #[inline]
     pub(super) fn remove_write(&mut self, queue: Queue, previous: Option<TransactionId>, write: TransactionId) {
         self.writes[queue.index()].remove(&mut self.pool, previous, write);
+        if previous.is_none() {
+            self.note_first_write(queue);
+        }
     }
 
     #[inline]
     pub(super) fn remove_read(&mut self, die: Die, previous: Option<TransactionId>, read: TransactionId) {
         self.reads[die.index()].remove(&mut self.pool, previous, read);
+    }
+}
+
+// What presses.
+impl Queues {
+    /// How much the work of domains presses, from the first of a die on; for where they have nothing but writes and
+    /// collections to do.
+    #[inline]
+    pub(super) fn urgencies(&self, first: Domain, count: u32) -> &[Urgency] {
+        &self.urgencies[first.index()..first.index() + count as usize]
+    }
+
+    /// A domain has a collection of that number, or none.
+    #[inline]
+    pub(super) fn note_collection(&mut self, domain: Domain, begun: Option<u64>) {
+        self.set_urgency(domain, begun);
+    }
+
+    /// A queue has another first write.
+    #[inline]
+    fn note_first_write(&mut self, queue: Queue) {
+        if !self.are_shared {
+            self.set_urgency(queue.domain(), self.urgencies[queue.domain().index()].begun());
+        }
+    }
+
+    #[inline]
+    fn set_urgency(&mut self, domain: Domain, begun: Option<u64>) {
+        let first = if self.are_shared { &List::EMPTY } else { &self.writes[domain.index()] };
+        self.urgencies[domain.index()] = Urgency::new(begun, first.first_age(), first.first_is_plain());
     }
 }
 

@@ -108,7 +108,9 @@ impl GcSchedule {
     #[inline]
     pub(super) fn note_collections(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
         if context.device.ftl.is_busy(domain) {
-            self.note_collection(domain);
+            self.note_collection(context, domain);
+        } else {
+            context.queues.note_collection(domain, None);
         }
         self.note_neighbours(context);
         self.note_foreground(context, host, domain);
@@ -118,15 +120,16 @@ impl GcSchedule {
     #[inline]
     pub(super) fn note_neighbours(&mut self, context: &mut Context<'_>) {
         for neighbour in context.device.ftl.take_early() {
-            self.note_collection(neighbour);
+            self.note_collection(context, neighbour);
             context.queues.wake(context.device.ftl.geometry().die_of_domain(neighbour));
         }
     }
 
     #[inline]
-    fn note_collection(&mut self, domain: Domain) {
+    fn note_collection(&mut self, context: &mut Context<'_>, domain: Domain) {
         self.begun += 1;
         self.last_begun[domain.index()] = self.begun;
+        context.queues.note_collection(domain, Some(self.begun));
     }
 
     /// A die has nothing to do.

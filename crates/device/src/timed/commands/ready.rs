@@ -26,7 +26,10 @@ impl Commands {
     /// What a free die does next.
     pub(in crate::timed) fn next(&mut self, context: &mut Context<'_>, host: &mut Host, die: Die) -> Action {
         let read = self.first_read(context, host, die);
-        let mut choice = self.choose(context, host, die);
+        let mut choice = match self.least(context, die) {
+            Some(choice) => choice,
+            None => self.choose(context, host, die),
+        };
         if !self.schedule.is_threshold()
             && let Some(Candidate::Program(domain)) = choice.best()
             && context.device.ftl.is_busy(domain)
@@ -46,6 +49,26 @@ impl Commands {
             }
             (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,
         }
+    }
+
+    /// The most urgent program or collection step of a die, where that is known without a look at its domains.
+    #[inline(always)]
+    fn least(&self, context: &Context<'_>, die: Die) -> Option<Choice> {
+        if !self.compares || self.collections.are_correcting(die) {
+            return None;
+        }
+        let count = context.device.ftl.geometry().domains_per_die();
+        let first = Domain::new(die.number() * count);
+        let domains = context.queues.urgencies(first, count);
+        let Some(dynamic) = context.device.ftl.allocation().dynamic() else { return Choice::of_least(first, domains) };
+        let queue = dynamic.queue_of_die(die);
+        let waiting = context.queues.writes(queue);
+        if waiting.first().is_some() && !waiting.first_is_plain() {
+            return None;
+        }
+        let write = waiting.first_age().zip(waiting.first());
+        let domain = write.and_then(|_| context.device.ftl.peek_domain_of(die));
+        Some(Choice::of_sharing(first, domains, (queue, write), domain))
     }
 
     /// The most urgent program or collection step of a die.

@@ -34,6 +34,12 @@ impl Commands {
         die: Die,
         domain: Domain,
     ) -> bool {
+        if self.compares && self.move_page(context, command, die, domain) {
+            if self.scheduler.merges_collections() {
+                self.join_steps(context, host, command, die, domain);
+            }
+            return true;
+        }
         let phase = self.schedule.phase_of(context, &mut self.collections, domain);
         let Some((next, cause)) = self.collections.next_step(&mut context.device.ftl, domain) else {
             // What was to be protected is stale by now and the host's page can go; or the victim is held, and its
@@ -59,6 +65,30 @@ impl Commands {
         }
         if self.scheduler.merges_collections() {
             self.join_steps(context, host, command, die, domain);
+        }
+        true
+    }
+
+    /// Reads or programs the next page of a collection that does nothing but move pages, one by one, and erase. Returns whether
+    /// that is its next step.
+    #[inline]
+    fn move_page(&mut self, context: &mut Context<'_>, command: &mut Command, die: Die, domain: Domain) -> bool {
+        let Some((page, was_read, cause)) = self.collections.next_page(&mut context.device.ftl, domain) else {
+            return false;
+        };
+        if was_read {
+            command.begin(OpKind::Program, cause);
+            let placed = place(context.device, domain, Put::Copy(page, How::OffChip), Suits::Any);
+            count_move(&mut context.device.recorder.counters, cause);
+            let data = self.collections.content(domain, 0);
+            add_program(context, command, domain, placed.expect("a valid page"), data);
+            self.collections.end_group(domain);
+        } else {
+            command.begin(OpKind::Read, cause);
+            let Device { ftl, flash, .. } = &mut *context.device;
+            ftl.prefetch(Coming::Copy(page));
+            self.collections.add_read(die, domain, flash.read(page));
+            command.add(page, Carried::Domain(domain));
         }
         true
     }
