@@ -291,7 +291,8 @@ mod tests {
         let waiting = |age: Option<u64>| age.map_or(Waiting::Nothing, Waiting::Write);
         for (first, second) in states.iter().flat_map(|&first| states.iter().map(move |&second| (first, second))) {
             let keys = [first, second].map(|(begun, age)| Urgency::new(begun, age, true));
-            let own = [first, second].iter().zip(0..).filter_map(|(&(begun, age), domain)| match begun {
+            let both = [first, second];
+            let own = both.iter().zip(0..).filter_map(|(&(begun, age), domain)| match begun {
                 Some(begun) => Some(collects(domain, begun, waiting(age))),
                 None => age.map(|age| writes(domain, age)),
             });
