@@ -260,7 +260,8 @@ impl Ftl {
     /// What the executor has to know before it begins.
     pub fn demands(&self) -> Demands {
         let Mapping::Page(ftl) = &self.mapping else {
-            return Demands { map: MapPlace::Dram, fill: false, reads: false };
+            let is_plain = matches!(self.mapping, Mapping::Plain(_));
+            return Demands { map: MapPlace::Dram, fill: false, reads: false, is_plain };
         };
         let map = if ftl.mechanisms.has_owners() {
             MapPlace::WithOwners
@@ -269,14 +270,7 @@ impl Ftl {
         } else {
             MapPlace::Dram
         };
-        Demands { map, fill: ftl.mechanisms.hears_of_buffer(), reads: ftl.mechanisms.hears_of_reads() }
-    }
-
-    /// Whether there is nothing but page mapping without any mechanism: a domain has host pages to write, or a collection that
-    /// they wait for.
-    #[inline]
-    pub fn is_plain(&self) -> bool {
-        matches!(self.mapping, Mapping::Plain(_))
+        Demands { map, fill: ftl.mechanisms.hears_of_buffer(), reads: ftl.mechanisms.hears_of_reads(), is_plain: false }
     }
 
     /// Where a logical page is, if it was ever written (and not trimmed since).

@@ -122,6 +122,8 @@ pub struct Demands {
     pub fill: bool,
     /// Whether a mechanism wants to hear of every page that is read, and has a say in it.
     pub reads: bool,
+    /// Whether page mapping has no mechanism: what a domain does next follows from its victim alone.
+    pub is_plain: bool,
 }
 
 /// What mechanisms are told of the rest of the device.

@@ -81,7 +81,7 @@ pub(crate) fn run(
     let decides_early = buffer.is_none() && device.ftl.allocation().dynamic().is_none();
     let hears_of_buffer = device.ftl.demands().fill;
     let scheduler = Scheduler::build(config.ftl.get("scheduler"));
-    let compares = device.ftl.is_plain() && schedule.is_threshold() && buffer.is_none();
+    let compares = device.ftl.demands().is_plain && schedule.is_threshold() && buffer.is_none();
     let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, compares);
     let queues = Queues::new(&device.ftl);
     let context = Context { device, queues, now: Instant::ZERO, draining: false };
