@@ -14,7 +14,7 @@ use config::Config;
 use config::model::*;
 
 /// Cases of each test; each takes a few milliseconds.
-const CASES: u64 = 1500;
+const CASES: u64 = 1000;
 
 /// Runs a case; a failure names the seed.
 fn attempt(seed: u64, config: &Config) -> serde_json::Value {

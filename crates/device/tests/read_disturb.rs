@@ -60,7 +60,7 @@ fn schemes() {
 /// Random devices under every scheme, read far more than written, with the data of every read compared.
 #[test]
 fn random_devices_are_never_read_past_a_limit() {
-    let cases = std::env::var("FTLAB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300);
+    let cases = std::env::var("FTLAB_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(200);
     let first = std::env::var("FTLAB_FIRST").ok().and_then(|first| first.parse().ok()).unwrap_or(0);
     let mut ran = std::collections::BTreeMap::new();
     for seed in first..first + cases {
