@@ -13,6 +13,9 @@ pub(super) struct BlockReads {
     base: u32,
 }
 
+/// Bytes of a block.
+pub(super) const BYTES_OF_BLOCK: u64 = size_of::<BlockReads>() as u64;
+
 /// The reads of all blocks, by unit and lane.
 pub(super) struct Counters {
     width: u32,

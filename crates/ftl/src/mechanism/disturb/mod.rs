@@ -33,7 +33,7 @@ use states::States;
 
 use super::{Combined, Disturbed, Made, Mechanism, Origin, Placing, Room};
 use crate::group::Group;
-use crate::kernel::{AXES, Axis, Job, Kept, Kernel, Needs, Place, Saved, Stream, Streams, Why};
+use crate::kernel::{AXES, Axis, Job, Kept, Kernel, Needs, Place, Saved, Stream, Why, streams_of_victim};
 use crate::scan::Scanned;
 use crate::victim::UnitState;
 use crate::{Figures, Policies};
@@ -67,9 +67,8 @@ fn reads_of_refresh(scheme: Scheme, geometry: &Geometry, cell: Cell) -> u32 {
 /// Units that the pages of one refresh open at most; none where none is refreshed.
 pub(crate) fn opens(policies: &Policies<'_>, geometry: &Geometry, axes: [Axis; AXES]) -> u32 {
     let Some(scheme) = Scheme::of(policies.read_disturb.name) else { return 0 };
-    // Refreshed pages have their whole quota again.
-    let others =
-        Streams::product(axes.map(|axis| if axis.by_victim || axis.first_alone { Axis::ONE } else { axis })) as u32;
+    // Refreshed pages have their whole quota again, so the other axes are those of any victim.
+    let others = streams_of_victim(axes) as u32;
     match scheme {
         Scheme::Refresh => others,
         _ => others * (1 + Shares::of(policies, geometry).opened.max(1)),
@@ -145,7 +144,8 @@ impl Disturb {
         let counters = u64::from(Shares::of(policies, geometry).monitors) * u64::from(geometry.domains());
         let of_units = (states::BYTES_OF_UNIT + 4) * u64::from(geometry.units());
         let of_domains = size_of::<DomainState>() as u64 * u64::from(geometry.domains());
-        u64::from(geometry.blocks()) * 8 + of_units + of_domains + counters * u64::from(geometry.unit_slots()) * 2
+        let of_blocks = u64::from(geometry.blocks()) * counters::BYTES_OF_BLOCK;
+        of_blocks + of_units + of_domains + counters * u64::from(geometry.unit_slots()) * 2
     }
 
     /// What was chosen, unless nothing is done. `guards_pages`: lower pages are protected.
@@ -225,7 +225,7 @@ impl Disturb {
             && !self.states.of(unit).is_low
             && self.class_of(kernel, unit) == HOT
             && self.is_in_pool(kernel, unit);
-        if is_reprogrammed { pages + pages / self.cell.bits() } else { moves }
+        if is_reprogrammed { reads_of_refresh(self.scheme, kernel.geometry(), self.cell) } else { moves }
     }
 
     /// A page was read: it may be time to move its unit's pages.
