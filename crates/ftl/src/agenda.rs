@@ -137,6 +137,14 @@ impl<M: Mechanisms> Page<M> {
                 }
                 Said::FromTheTop
             }
+            Disturbed::Keep => match self.mechanisms.before_keeping(&mut self.kernel, domain, group) {
+                End::Act(op) => Said::Step(self.guarded(domain, op, group)),
+                End::Park => Said::FromTheTop,
+                End::Erase | End::Hold => {
+                    self.mechanisms.keep(&mut self.kernel, domain);
+                    Said::FromTheTop
+                }
+            },
             Disturbed::Room => {
                 self.collect_for_room(domain, Stream::FIRST);
                 self.attribute(domain, true);

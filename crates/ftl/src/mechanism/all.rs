@@ -235,7 +235,10 @@ impl Mechanism for All {
     }
 
     fn pending(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, group: &mut Group) -> Pending {
-        let of_map = self.dftl.as_mut().map_or(Pending::None, |it| it.pending(kernel, domain, has_room, group));
+        let disturb = &self.disturb;
+        let may_read = |kernel: &Kernel, at| disturb.as_ref().is_none_or(|it| it.may_read(kernel, at));
+        let of_map =
+            self.dftl.as_mut().map_or(Pending::None, |it| it.next_map_op(kernel, domain, has_room, group, may_read));
         match (of_map, &mut self.migration) {
             (Pending::None, Some(it)) => it.pending(kernel, domain, has_room, group),
             _ => of_map,
@@ -253,6 +256,14 @@ impl Mechanism for All {
     fn end(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
         let not_erase = |end: End| (end != End::Erase).then_some(end);
         first!(self, it => not_erase(it.end(kernel, domain, group))).unwrap_or(End::Erase)
+    }
+
+    fn before_keeping(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
+        self.dftl.as_mut().map_or(End::Erase, |it| it.before_keeping(kernel, domain, group))
+    }
+
+    fn keep(&mut self, kernel: &mut Kernel, domain: Domain) {
+        self.disturb.iter_mut().for_each(|it| it.keep(kernel, domain));
     }
 
     fn before_erase(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> End {
@@ -282,6 +293,10 @@ impl Mechanism for All {
     }
 
     fn disturbed(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Disturbed {
+        let begins = self.disturb.is_some() && kernel.job(domain).is_none();
+        if begins && !self.may_begin(kernel, domain, Why::Refresh) {
+            return Disturbed::Nothing;
+        }
         self.disturb.as_mut().map_or(Disturbed::Nothing, |it| it.disturbed(kernel, domain, group))
     }
 
@@ -515,7 +530,8 @@ impl Plan {
         let of_refresh = disturb::opens(policies, geometry, axes);
         if of_refresh > 0 {
             let of_victim = crate::kernel::streams_of_victim(axes) as u32 + needs.opens;
-            needs.for_refresh = of_victim + of_refresh;
+            // Pages of a map are updated for those that a refresh moves, too.
+            needs.for_refresh = of_victim + of_refresh + dftl.opens;
             needs.reserve += needs.for_refresh.saturating_sub(policies.free_blocks() + needs.reserve);
         }
         Plan {

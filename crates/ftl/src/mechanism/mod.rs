@@ -137,6 +137,8 @@ pub(crate) enum Disturbed {
     Close(Stream),
     /// Pages of the unit in work move, which [`Mechanism::pick`] names.
     Move,
+    /// Nothing is left to be done with the unit in work, which stays in use.
+    Keep,
     /// This is done next.
     Act(Op),
 }
@@ -303,6 +305,14 @@ pub(crate) trait Mechanism {
     fn end(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
         End::Erase
     }
+
+    /// What comes before a collection ends whose unit stays in use.
+    fn before_keeping(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
+        End::Erase
+    }
+
+    /// Ends the collection of a unit that stays in use.
+    fn keep(&mut self, kernel: &mut Kernel, domain: Domain) {}
 
     /// What comes before the erase of an empty unit in another mechanism's hands.
     fn before_erase(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> End {

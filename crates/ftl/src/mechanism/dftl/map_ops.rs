@@ -151,16 +151,18 @@ impl Dftl {
 
 // What a domain does next.
 impl Dftl {
-    /// The next operation that a domain does for its map, apart from those that belong to a collection.
-    pub(super) fn next_map_op(
+    /// The next operation that a domain does for its map, apart from those that belong to a collection. `may_read` says
+    /// whether a translation page may be read for an entry now; an update reads each for the last time.
+    pub(crate) fn next_map_op(
         &mut self,
         kernel: &mut Kernel,
         domain: Domain,
         has_room: bool,
         group: &mut Group,
+        may_read: impl Fn(&Kernel, Ppn) -> bool,
     ) -> Pending {
         if self.instances[domain.index()].map_op.is_none() {
-            let mut wanted = self.op_for_entry(kernel, domain, has_room);
+            let mut wanted = self.op_for_entry(kernel, domain, has_room, may_read);
             if wanted == MapNeed::Nothing {
                 wanted = self.op_for_others(kernel, domain, has_room);
             }
@@ -183,8 +185,19 @@ impl Dftl {
     }
 
     /// What has to be done for the entry that is wanted; nothing if it could be had at once, or has to wait.
-    fn op_for_entry(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool) -> MapNeed {
+    fn op_for_entry(
+        &mut self,
+        kernel: &mut Kernel,
+        domain: Domain,
+        has_room: bool,
+        may_read: impl Fn(&Kernel, Ppn) -> bool,
+    ) -> MapNeed {
         let Some(lpn) = self.instances[domain.index()].wanted else { return MapNeed::Nothing };
+        let page = self.page_of(lpn);
+        let at = kernel.lookup(self.lpn_of(page));
+        if at.is_some_and(|at| !may_read(kernel, at)) {
+            return MapNeed::Nothing;
+        }
         if self.cache.is_full(domain) {
             let mut slot = self.cache.order(domain).oldest;
             if self.cache.entry(slot).is_dirty {
@@ -199,8 +212,7 @@ impl Dftl {
             }
             self.cache.evict(domain, slot);
         }
-        let page = self.page_of(lpn);
-        if kernel.is_mapped(self.lpn_of(page)) {
+        if at.is_some() {
             return MapNeed::MapOp(MapOp::Fetch(page));
         }
         self.has_come(kernel, domain, lpn);

@@ -530,10 +530,6 @@ impl Mechanism for Dftl {
         self.done = Done::default();
     }
 
-    fn pending(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, group: &mut Group) -> Pending {
-        self.next_map_op(kernel, domain, has_room, group)
-    }
-
     fn take_up(&mut self, kernel: &mut Kernel, domain: Domain) {
         self.unpark(kernel, domain);
     }
@@ -543,6 +539,11 @@ impl Mechanism for Dftl {
     }
 
     fn end(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
+        self.end_of_victim(kernel, domain, group)
+    }
+
+    /// Pages may have moved out of a unit that stays in use, and their entries with them.
+    fn before_keeping(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
         self.end_of_victim(kernel, domain, group)
     }
 
@@ -575,10 +576,10 @@ impl Mechanism for Dftl {
     }
 
     /// Wear leveling takes updates of translation pages, and these take room: one unit for each host page at most, or it
-    /// could use up all that collections gain.
+    /// could use up all that collections gain. A refresh waits for the collection that waits for updates itself.
     fn may_begin(&mut self, kernel: &Kernel, domain: Domain, why: Why) -> bool {
         if why != Why::Level {
-            return true;
+            return why != Why::Refresh || !self.is_parked(domain);
         }
         let clock = kernel.clock(domain);
         let before = &mut self.instances[domain.index()].levelled;

@@ -191,7 +191,14 @@ impl Disturb {
             (work.top, work.line) = (Some(at), top);
             return Disturbed::Act(Op::Reprogram);
         }
-        self.end_inside(kernel, domain)
+        let unit = work.unit;
+        if kernel.valid_of(unit) > 0 {
+            return Disturbed::Keep;
+        }
+        self.close_inside(kernel, domain);
+        self.discount_kept(domain, unit);
+        self.domain_mut(domain).work = Some(Work::All(unit, HOT));
+        Disturbed::Changed
     }
 
     /// The wordline in hand has its guard levels.
@@ -222,14 +229,9 @@ impl Disturb {
     }
 
     /// Nothing is left to be done: the unit is in use again, for more reads.
-    fn end_inside(&mut self, kernel: &mut Kernel, domain: Domain) -> Disturbed {
+    pub(super) fn end_inside(&mut self, kernel: &mut Kernel, domain: Domain) {
         let unit = self.close_inside(kernel, domain);
         let Some(Work::Inside(work)) = self.domain_mut(domain).work.take() else { unreachable!("just closed") };
-        if kernel.valid_of(unit) == 0 {
-            self.discount_kept(domain, unit);
-            self.domain_mut(domain).work = Some(Work::All(unit, HOT));
-            return Disturbed::Changed;
-        }
         kernel.keep_in_use(domain);
         let (clock, reads) = (self.clock, self.counters.of_unit(unit));
         let restarts = work.all_wordlines && work.end == kernel.geometry().end_slot();
@@ -255,6 +257,5 @@ impl Disturb {
             kernel.note_wear(unit, thousandths as u32);
         }
         self.look_anew(kernel, unit);
-        Disturbed::Changed
     }
 }

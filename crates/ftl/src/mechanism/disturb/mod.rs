@@ -503,6 +503,10 @@ impl Mechanism for Disturb {
         self.next(kernel, domain, group)
     }
 
+    fn keep(&mut self, kernel: &mut Kernel, domain: Domain) {
+        self.end_inside(kernel, domain);
+    }
+
     /// The lower pages of a wordline whose reprogram fails can be read as before: a cell stays between two levels that agree
     /// in them. What the unit holds moves like that of any other.
     fn failed(&mut self, _: &Kernel, domain: Domain, at: Ppn) -> bool {

@@ -64,6 +64,9 @@ impl Plane {
             group.pages().iter().for_each(|&page| self.disturb.page_read(&mut self.kernel, page));
             self.disturb.reprogrammed(&self.kernel, FIRST);
         }
+        if next == Disturbed::Keep {
+            self.disturb.keep(&mut self.kernel, FIRST);
+        }
         next
     }
 
