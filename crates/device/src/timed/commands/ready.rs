@@ -203,7 +203,12 @@ impl Commands {
             {
                 if context.device.hears_of_reads && !ftl.may_read(ppn) {
                     let owner = ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn));
-                    return self.await_entry(context, die, owner);
+                    let awaited = self.await_entry(context, die, owner);
+                    if awaited.is_none() && context.device.ftl.may_read(ppn) {
+                        // Asked what it does, the domain found that its refresh is over.
+                        continue;
+                    }
+                    return awaited;
                 }
                 return Some(Read::Page(read, ppn));
             }

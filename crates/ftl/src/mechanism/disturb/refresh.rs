@@ -67,7 +67,7 @@ impl HotSlots {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Intervals {
     sum: u128,
-    count: u64,
+    pub(super) count: u64,
 }
 
 impl Intervals {
@@ -177,6 +177,7 @@ impl Disturb {
 
     fn begin_work(&mut self, kernel: &mut Kernel, domain: Domain, work: Work) {
         let unit = work.unit();
+        self.note_interval(kernel, unit);
         self.forget_due(domain, unit);
         self.states.of_mut(unit).is_early = false;
         self.done.refreshes += 1;
@@ -222,7 +223,6 @@ impl Disturb {
         if class == REGULAR {
             return all(self.class_of_regular(kernel, domain, unit));
         }
-        self.note_interval(unit, false);
         if class == MONITOR {
             return self.split(kernel, domain, unit);
         }
@@ -240,8 +240,8 @@ impl Disturb {
     }
 
     /// Where the pages of a regular unit go: to a monitor, if it was read faster than the average.
-    fn class_of_regular(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) -> usize {
-        let is_fast = self.note_interval(unit, true);
+    fn class_of_regular(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> usize {
+        let is_fast = self.intervals.is_short(self.interval_of(unit));
         let is_regular_alone = self.scheme == Scheme::Refresh || kernel.holds_map(unit);
         if is_regular_alone || !is_fast {
             return REGULAR;
@@ -251,14 +251,16 @@ impl Disturb {
         if has_room { MONITOR } else { REGULAR }
     }
 
-    /// Takes note of a refreshing interval: how long the unit has been in use. Returns whether it is shorter than the average.
-    fn note_interval(&mut self, unit: Unit, is_regular: bool) -> bool {
-        let interval = self.clock - self.states.of(unit).begun;
-        let is_short = self.intervals.is_short(interval);
-        if is_regular || !self.options.averages_regular_alone {
-            self.intervals.add(interval);
+    /// How long a unit has been in use: if it is refreshed now, its refreshing interval.
+    fn interval_of(&self, unit: Unit) -> u64 {
+        self.clock - self.states.of(unit).begun
+    }
+
+    /// Takes note of the refreshing interval of a unit, once a refresh: other units may have to make room for it first.
+    fn note_interval(&mut self, kernel: &Kernel, unit: Unit) {
+        if !self.options.averages_regular_alone || self.class_of(kernel, unit) == REGULAR {
+            self.intervals.add(self.interval_of(unit));
         }
-        is_short
     }
 
     /// Free slots of the active blocks of a class.

@@ -166,6 +166,36 @@ fn a_read_hot_unit_is_reprogrammed_in_place() {
     plane.disturb.check_states(&plane.kernel).unwrap();
 }
 
+/// While another unit makes room for it, a unit waits; its interval ends when it is refreshed.
+#[test]
+fn a_refresh_that_waits_for_room_ends_one_interval() {
+    let mut plane = Plane::new("ipr", &[("margin", 12.into()), number("pool", 1.0), number("low_density", 0.03)]);
+    let first = plane.write(HOT, 0..PAGES);
+    plane.read(0, 80);
+    while plane.disturb.is_pending(FIRST) || plane.kernel.job(FIRST).is_some() {
+        plane.next();
+    }
+    plane.write(HOT, PAGES..2 * PAGES);
+    let second = plane.kernel.geometry().unit_of(plane.kernel.lookup(Lpn(PAGES)).expect("a page that was written"));
+    plane.read(PAGES, 80);
+    assert_eq!(plane.next(), Disturbed::Changed);
+    let job = plane.kernel.take_job(FIRST).expect("room is made");
+    assert_eq!((job.unit, plane.disturb.intervals.count), (first, 1), "one block of low density is all there may be");
+    plane.kernel.resume_job(FIRST, job);
+    for slot in plane.kernel.geometry().end_slot().all_before() {
+        let at = plane.kernel.geometry().ppn(first, slot);
+        if plane.kernel.is_valid(at) {
+            plane.copy(at);
+        }
+    }
+    plane.kernel.take_job(FIRST);
+    plane.kernel.free_unit(FIRST, first);
+    plane.disturb.erased(&mut plane.kernel, FIRST, first, Some(Why::Refresh));
+    assert_eq!(plane.next(), Disturbed::Changed);
+    assert_eq!(plane.kernel.job(FIRST).map(|job| job.unit), Some(second));
+    assert_eq!(plane.disturb.intervals.count, 2);
+}
+
 /// The pages of a shadow unit go round it as often as shares of them fit, less once.
 #[test]
 fn the_pages_of_a_shadow_unit_move_on() {
