@@ -33,7 +33,7 @@ use states::States;
 
 use super::{Combined, Disturbed, Made, Mechanism, Origin, Placing, Room};
 use crate::group::Group;
-use crate::kernel::{AXES, Axis, Job, Kept, Kernel, Needs, Place, Saved, Stream, Why, streams_of_victim};
+use crate::kernel::{AXES, Axis, Frontier, Job, Kept, Kernel, Needs, Place, Saved, Stream, Why, streams_of_victim};
 use crate::scan::Scanned;
 use crate::victim::UnitState;
 use crate::{Figures, Policies};
@@ -62,6 +62,19 @@ pub(crate) fn stream_inside(kernel: &Kernel) -> Stream {
 fn reads_of_refresh(scheme: Scheme, geometry: &Geometry, cell: Cell) -> u32 {
     let pages = geometry.pages_per_block;
     if scheme == Scheme::Reprogrammed { pages + pages / cell.bits() } else { pages }
+}
+
+/// Reads of a block, at most, for backups of its lower pages while so many more of its pages are programmed: before an upper
+/// page the lower ones of its wordline.
+fn reads_of_backups(geometry: &Geometry, cell: Cell, pages: u32) -> u32 {
+    let (bits, wordlines) = (cell.bits(), geometry.pages_per_block / cell.bits());
+    (pages * (bits - 1)).min(wordlines * bits * (bits - 1) / 2)
+}
+
+/// Reads of a block, at most, that nobody but the FTL asks for.
+fn reads_owed(scheme: Scheme, policies: &Policies<'_>, geometry: &Geometry) -> u32 {
+    let pages = if policies.guards_pages() { geometry.pages_per_block } else { 0 };
+    reads_of_refresh(scheme, geometry, policies.cell) + reads_of_backups(geometry, policies.cell, pages)
 }
 
 /// Units that the pages of one refresh open at most; none where none is refreshed.
@@ -161,7 +174,7 @@ impl Disturb {
                 kernel.prefer_high_units(stream, shares.pool);
             }
         }
-        let owed = reads_of_refresh(scheme, &geometry, policies.cell);
+        let owed = reads_owed(scheme, policies, &geometry);
         Some(Disturb {
             scheme,
             options,
@@ -211,21 +224,37 @@ impl Disturb {
         i64::from(limit) - i64::from(self.counters.taken(unit)) - i64::from(self.owed(kernel, unit))
     }
 
-    /// Reads that the refresh of a unit still takes of its blocks.
+    /// Reads that the refresh of a unit still takes of its blocks, and before it, while the unit is filled, backups of its
+    /// pages and updates of pages of the map, whose next version may be placed in it again.
     fn owed(&self, kernel: &Kernel, unit: Unit) -> u32 {
-        let pages = kernel.geometry().pages_per_block;
-        let domain = kernel.geometry().domain_of_unit(unit);
-        let moves = kernel.valid_of(unit).min(pages);
+        let (geometry, domain) = (kernel.geometry(), kernel.geometry().domain_of_unit(unit));
+        let to_come = self.pages_to_come(kernel, domain, unit);
+        let updates = if kernel.holds_map(unit) { to_come } else { 0 };
+        let moves = (kernel.valid_of(unit) + updates).min(geometry.pages_per_block);
+        let of_backups = |pages| if self.guards_pages { reads_of_backups(geometry, self.cell, pages) } else { 0 };
+        let class = self.class_of(kernel, unit);
+        let moves_on = self.scheme == Scheme::Shadow { moves_on: true } && class == HOT;
+        let backups = of_backups(to_come + if moves_on { moves } else { 0 });
         if let Some(Work::Inside(work)) = &self.domain(domain).work
             && work.unit == unit
         {
-            return work.reads_left(kernel, self.cell);
+            return work.reads_left(kernel, self.cell) + backups;
         }
         let is_reprogrammed = self.scheme == Scheme::Reprogrammed
             && !self.states.of(unit).is_low
-            && self.class_of(kernel, unit) == HOT
+            && class == HOT
             && self.is_in_pool(kernel, unit);
-        if is_reprogrammed { reads_of_refresh(self.scheme, kernel.geometry(), self.cell) } else { moves }
+        backups + if is_reprogrammed { reads_of_refresh(self.scheme, geometry, self.cell) } else { moves }
+    }
+
+    /// Pages of each block of a unit that is being filled which are to be programmed yet.
+    fn pages_to_come(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> u32 {
+        if kernel.state_of(unit) != UnitState::Open {
+            return 0;
+        }
+        let frontier = kernel.frontier(domain, kernel.stream_of(unit)).filter(|frontier| frontier.unit == unit);
+        frontier
+            .map_or(0, |Frontier { slot, .. }| kernel.geometry().pages_per_block - kernel.geometry().page_of_slot(slot))
     }
 
     /// A page was read: it may be time to move its unit's pages.

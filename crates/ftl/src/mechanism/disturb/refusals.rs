@@ -3,7 +3,6 @@
 use base::{Geometry, ProgramOrder};
 
 use super::choices::{Scheme, Shares};
-use super::reads_of_refresh;
 use crate::Policies;
 use crate::kernel::MAX_STREAMS;
 use crate::mechanism::Plan;
@@ -42,12 +41,13 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
             "use `refresh`",
         );
     }
-    let needed = reads_of_refresh(scheme, setup.geometry, policies.cell) + 2 * selection.integer("margin");
-    if limits.full < needed {
+    let owed = super::reads_owed(scheme, policies, setup.geometry);
+    if limits.full < owed + 2 * selection.integer("margin") {
+        let backups = if policies.guards_pages() { " and back up its pages" } else { "" };
         return refuse(
             format!(
-                "reads a block up to {} times to refresh it, and with `margin` twice that is more than the read limit of {}",
-                needed - 2 * selection.integer("margin"),
+                "reads a block up to {owed} times to refresh it{backups}, and with `margin` twice that is more than the read \
+                 limit of {}",
                 limits.full
             ),
             "set a larger `device.wear.read_limit`, or a smaller `margin`",
