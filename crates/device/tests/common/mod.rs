@@ -299,7 +299,7 @@ fn random_reads(seed: u64, config: &mut Config) {
     let device = &mut config.device;
     device.chips_per_channel = 1;
     device.blocks_per_plane += 6 + r.below_u32(12);
-    let full = 2 * device.pages_per_block + 32 + r.below_u32(200);
+    let full = 3 * device.pages_per_block + 32 + r.below_u32(200);
     device.wear.read_limit = Some([full, full * (1 + r.below_u32(10))]);
     device.wear.reprogram_restarts = r.below(2) == 0;
     let margin = ("margin", (12 + r.below_u32(5)).into());
