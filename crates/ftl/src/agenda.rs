@@ -47,9 +47,10 @@ const AGENDA: [(Line, &str); 9] = [
 ];
 
 /// Where room comes from when a domain is short, in this order; `None` is the victim policy.
-const ROOM: [(Option<Room>, &str); 5] = [
-    (Some(Room::Kept), "It is room already, or nearly."),
+const ROOM: [(Option<Room>, &str); 6] = [
+    (Some(Room::Kept), "It is room already."),
     (Some(Room::Forced), "The policy was heard, and gained too little."),
+    (Some(Room::InWork), "The policy has chosen it, and it was begun."),
     (
         Some(Room::Buffered),
         "Merged at once it would hold pages that are about to be overwritten; but the policy may offer \

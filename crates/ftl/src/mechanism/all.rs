@@ -523,15 +523,14 @@ impl Plan {
         let disturb = Disturb::needs(policies, geometry);
         let axes = [separation.axis, paired.axis, migration.axis, disturb.axis];
         let mut needs = Needs::sum(&[separation, paired, dftl, migration, disturb]);
-        if policies.has_map() && needs.beside {
-            needs.reserve += dftl::RESERVE_BESIDE;
-        }
+        let of_pairs = if policies.has_map() && needs.beside { dftl::RESERVE_BESIDE } else { 0 };
+        needs.reserve += of_pairs;
         // After a unit was refreshed, a victim can be emptied.
         let of_refresh = disturb::opens(policies, geometry, axes);
         if of_refresh > 0 {
             let of_victim = crate::kernel::streams_of_victim(axes) as u32 + needs.opens;
-            // Pages of a map are updated for those that a refresh moves, too.
-            needs.for_refresh = of_victim + of_refresh + dftl.opens;
+            // Pages of a map are updated for those that a refresh moves, too, and for those that went under host pages before.
+            needs.for_refresh = of_victim + of_refresh + dftl.opens + of_pairs;
             needs.reserve += needs.for_refresh.saturating_sub(policies.free_blocks() + needs.reserve);
         }
         Plan {

@@ -36,6 +36,8 @@ pub(crate) enum Room {
     Kept,
     /// A unit that gains room whatever the policy says.
     Forced,
+    /// A victim in a mechanism's hands that is being emptied.
+    InWork,
     /// What a mechanism buffers, if room was short already for this host page.
     Buffered,
     /// What a mechanism buffers, when nothing else is left.

@@ -524,7 +524,7 @@ impl Mechanism for Disturb {
         match source {
             Room::Forced => self.victims_gain_little(kernel, domain) && self.evict_for_room(kernel, domain),
             Room::LastResort => self.evict_for_room(kernel, domain),
-            Room::Early | Room::Kept | Room::Buffered => false,
+            Room::Early | Room::Kept | Room::InWork | Room::Buffered => false,
         }
     }
 

@@ -134,22 +134,17 @@ impl Paired {
         is_buffer && is_full && self.merge_oldest_buffer(kernel, domain)
     }
 
-    /// Space is short: empty units are erased as soon as what depends on them is backed up, and a victim that was emptied
-    /// page by page is emptied now.
-    pub(super) fn give_up_kept(&mut self, kernel: &mut Kernel, domain: Domain) -> bool {
+    /// Space is short: empty units are erased as soon as what depends on them is backed up.
+    pub(super) fn give_up_kept(&mut self, kernel: &Kernel, domain: Domain) -> bool {
         let guard = &mut self.guards[domain.index()];
-        if !guard.held.is_empty() && self.scheme.keeps_backups() {
-            for &unit in &guard.held {
-                guard.lowers.uncover(kernel, unit);
-            }
-            guard.erases = true;
-            return true;
+        if guard.held.is_empty() || !self.scheme.keeps_backups() {
+            return false;
         }
-        if let Some(job) = kernel.set_pairing(domain, None) {
-            kernel.resume_job(domain, job.because(Why::Room));
-            return true;
+        for &unit in &guard.held {
+            guard.lowers.uncover(kernel, unit);
         }
-        false
+        guard.erases = true;
+        true
     }
 
     /// A buffer unit gives the most room, but merged early it holds pages that would have been overwritten.
@@ -166,4 +161,11 @@ impl Paired {
         }
         oldest.is_some()
     }
+}
+
+/// Space is short: a victim that was emptied page by page, under pages of the host, is emptied now.
+pub(super) fn empty_now(kernel: &mut Kernel, domain: Domain) -> bool {
+    let Some(job) = kernel.set_pairing(domain, None) else { return false };
+    kernel.resume_job(domain, job.because(Why::Room));
+    true
 }

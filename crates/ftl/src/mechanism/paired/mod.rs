@@ -388,6 +388,7 @@ impl Mechanism for Paired {
             Room::Early => self.merge_full_buffer(kernel, domain, stream),
             Room::Kept => self.give_up_kept(kernel, domain),
             Room::Forced => false,
+            Room::InWork => guard::empty_now(kernel, domain),
             Room::Buffered => self.merge_if_short_again(kernel, domain),
             Room::LastResort => self.merge_oldest_buffer(kernel, domain),
         }
