@@ -3,6 +3,7 @@
 use base::{Cause, Die, Domain, Lpn, OpKind, Ppn, Unit};
 use ftl::{Done, Finished, Ftl, Group, How, Op, Step};
 
+use super::plan::Plan;
 use crate::flash::Content;
 
 /// What a domain's collection holds, besides the contents of its pages. Laid out with what every step touches first.
@@ -164,14 +165,17 @@ impl Collections {
         self.contents.get(domain, at)
     }
 
-    /// The next page of a group leaves the array.
+    /// The next page of a group leaves the array. Where pages store nothing and are correct when they leave their die, nothing
+    /// more is kept of it.
     #[inline]
-    pub(super) fn add_read(&mut self, die: Die, domain: Domain, content: Content) {
+    pub(super) fn add_read(&mut self, plan: impl Plan, die: Die, domain: Domain, content: Content) {
         let collection = &mut self.all[domain.index()];
-        self.contents.set(domain, usize::from(collection.read), content);
+        if !plan.is_plain() {
+            self.contents.set(domain, usize::from(collection.read), content);
+            collection.correcting += 1;
+            self.correcting[die.index()] += 1;
+        }
         collection.read += 1;
-        collection.correcting += 1;
-        self.correcting[die.index()] += 1;
     }
 
     /// What a collection does next, and for what.

@@ -17,6 +17,7 @@ mod context;
 mod host;
 mod idle;
 mod passage;
+mod plan;
 mod queues;
 mod requests;
 mod schedule;
@@ -29,6 +30,7 @@ use ftl::{Done, Told};
 use metrics::Timeline;
 use workload::Workload;
 
+use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::scheduler::Scheduler;
 use crate::{RunError, Watch, uncorrectable, wear};
@@ -37,15 +39,16 @@ use commands::{Action, Commands, note_bystanders};
 use context::Context;
 use host::Host;
 use passage::{ArrayDone, Event, Passage, Transferred};
+use plan::{Any, Plain, Plan};
 use queues::Queues;
 use schedule::Idle;
 use timing::Timing;
 
 /// A device in time.
-struct Timed<'a, 'w> {
+struct Timed<'a, 'w, P> {
     workload: &'a mut Workload,
     watch: &'a mut Watch<'w>,
-    context: Context<'a>,
+    context: Context<'a, P>,
     host: Host,
     commands: Commands,
     passage: Passage,
@@ -63,56 +66,95 @@ pub(crate) fn bytes(geometry: &Geometry, host: &config::model::Host, pages: u64)
     (of_device, u64::from(host.queue_depth) * (Host::BYTES_OF_REQUEST + Queues::bytes(pages)))
 }
 
+/// How a run is carried out, besides what is configured.
+pub(crate) struct Manner {
+    /// What is recorded of it.
+    pub(crate) timeline: Option<Timeline>,
+    /// Whether everything is asked for, also what cannot be in force.
+    pub(crate) asks_all: bool,
+}
+
 /// Runs a workload to its end; returns the timeline, if one was recorded.
 pub(crate) fn run(
     device: &mut Device,
     workload: &mut Workload,
     config: &Config,
     watch: &mut Watch<'_>,
-    timeline: Option<Timeline>,
+    manner: Manner,
 ) -> Result<Option<Timeline>, RunError> {
     let buffer = crate::buffer::build(config, device)?;
-    let has_payload = device.flash.nand().has_payload();
-    let schedule = Schedule::new(config.ftl.get("gc_schedule"));
-    let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
-    let geometry = device.ftl.geometry();
-    let has_copybacks = wear::is_in_force(config);
-    let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
-    let decides_early = buffer.is_none() && device.ftl.allocation().dynamic().is_none();
-    let hears_of_buffer = device.ftl.demands().fill;
-    let scheduler = Scheduler::build(config.ftl.get("scheduler"));
-    let compares = device.ftl.demands().is_plain && schedule.is_threshold() && buffer.is_none();
-    let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, compares);
-    let queues = Queues::new(&device.ftl);
-    let context = Context { device, queues, now: Instant::ZERO, draining: false };
-    let passage = Passage::new(&context, timing, decides_early, timeline);
-    let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
-    let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
-    timed.run()?;
-    Ok(timed.passage.into_timeline())
+    let is_plain = plan::is_plain(device, config, buffer.is_some(), manner.timeline.is_some()) && !manner.asks_all;
+    let is_dynamic = device.ftl.allocation().dynamic().is_some();
+    let setup = Setup { device, workload, config, watch, buffer, manner };
+    match (is_plain, is_dynamic) {
+        (true, false) => setup.run(Plain::<false>),
+        (true, true) => setup.run(Plain::<true>),
+        (false, is_dynamic) => setup.run(Any { is_dynamic }),
+    }
 }
 
-impl Timed<'_, '_> {
+/// What a run begins with.
+struct Setup<'a, 'w> {
+    device: &'a mut Device,
+    workload: &'a mut Workload,
+    config: &'a Config,
+    watch: &'a mut Watch<'w>,
+    buffer: Option<Buffer>,
+    manner: Manner,
+}
+
+impl Setup<'_, '_> {
+    fn run(self, plan: impl Plan) -> Result<Option<Timeline>, RunError> {
+        let Setup { device, workload, config, watch, buffer, manner } = self;
+        let has_payload = device.flash.nand().has_payload();
+        let schedule = Schedule::new(config.ftl.get("gc_schedule"));
+        let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
+        let geometry = device.ftl.geometry();
+        let has_copybacks = wear::is_in_force(config);
+        let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
+        let decides_early = buffer.is_none() && !plan.is_dynamic();
+        let hears_of_buffer = device.ftl.demands().fill;
+        let scheduler = Scheduler::build(config.ftl.get("scheduler"));
+        let compares = device.ftl.demands().is_plain && schedule.is_threshold() && buffer.is_none() && !manner.asks_all;
+        let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, compares);
+        let queues = Queues::new(&device.ftl);
+        let context = Context { device, queues, now: Instant::ZERO, draining: false, plan };
+        let passage = Passage::new(&context, timing, decides_early, manner.timeline);
+        let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
+        let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
+        timed.run()?;
+        Ok(timed.passage.into_timeline())
+    }
+}
+
+impl<P: Plan> Timed<'_, '_, P> {
     /// The machine: let requests in, let free dies take work, go to the next event.
     fn run(&mut self) -> Result<(), RunError> {
+        let is_plain = self.context.plan.is_plain();
+        // Whether the host may send something: something was completed, or the next request arrives.
+        let mut admits = true;
         loop {
             // Between two requests there may be minutes of collections.
             let progress = || self.workload.progress();
             self.watch.report(1, self.context.now, &self.context.device.recorder.counters, progress)?;
-            if let Some(at) = self.host.admit(&mut self.context, self.workload, self.watch)? {
+            if admits && let Some(at) = self.host.admit(&mut self.context, self.workload, self.watch)? {
                 self.passage.set_arrival(at);
             }
-            self.tell_fill();
-            self.host.begin_flushing(&mut self.context);
+            let mut paused = false;
+            if !is_plain {
+                self.tell_fill();
+                self.host.begin_flushing(&mut self.context);
+                paused = self.host.take_wait();
+            }
             let completed = self.host.completions();
-            let paused = self.host.take_wait();
             self.dispatch();
             if self.host.completions() > completed || paused {
                 // A trim or a read of trimmed pages was answered without flash: there is room for more. Or the
                 // write buffer was full, and its flush has begun.
+                admits = true;
                 continue;
             }
-            if self.host.is_idle() {
+            if admits && self.host.is_idle() {
                 self.drain();
                 if self.host.flush_at_the_end(&mut self.context) {
                     continue;
@@ -120,30 +162,41 @@ impl Timed<'_, '_> {
             }
             let Some(now) = self.passage.next_event() else { break };
             self.context.now = now;
-            self.context.device.tell_time(now);
             self.check_time()?;
-            uncorrectable::check_reads(self.context.device)?;
+            if !is_plain {
+                self.context.device.tell_time(now);
+                uncorrectable::check_reads(self.context.device)?;
+            }
             if !self.context.draining {
                 self.context.device.recorder.tick(now);
             }
-            // All that happens at one instant happens before dies choose: two writes that arrive together
-            // can then share a command.
-            while let Some(event) = self.passage.take_event(now) {
-                match event {
-                    Event::TransferDone(channel) => self.transfer_done(channel),
-                    Event::ArrayDone(die) => self.array_done(die),
-                    Event::Arrival => {}
-                    Event::Corrected => {
-                        let corrected = self.passage.corrected();
-                        self.page_arrived(corrected);
-                    }
-                }
-            }
+            let completed = self.host.completions();
+            let has_arrived = self.happen(now);
+            admits = has_arrived || self.host.completions() != completed || self.host.has_buffer();
         }
         assert!(self.host.is_idle(), "the device stands still with requests in it");
         assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
         self.context.device.recorder.finish(self.host.last_completion());
         Ok(())
+    }
+
+    /// All that happens now, before dies choose: two writes that arrive together can then share a command. Returns whether the
+    /// next request arrived.
+    #[inline(always)]
+    fn happen(&mut self, now: Instant) -> bool {
+        let mut has_arrived = false;
+        while let Some(event) = self.passage.take_event(now) {
+            match event {
+                Event::TransferDone(channel) => self.transfer_done(channel),
+                Event::ArrayDone(die) => self.array_done(die),
+                Event::Arrival => has_arrived = true,
+                Event::Corrected => {
+                    let corrected = self.passage.corrected();
+                    self.page_arrived(corrected);
+                }
+            }
+        }
+        has_arrived
     }
 
     /// Fails while 64 bits still hold the times of what was begun.
@@ -182,18 +235,18 @@ impl Timed<'_, '_> {
 }
 
 // Dies choose.
-impl Timed<'_, '_> {
+impl<P: Plan> Timed<'_, '_, P> {
     /// Lets every die that is free and may have work choose.
     fn dispatch(&mut self) {
         loop {
-            if self.context.device.ftl.allocation().dynamic().is_some() {
+            if self.context.plan.is_dynamic() {
                 self.offer_shared_writes();
             }
             while let Some(die) = self.context.queues.take_woken() {
                 self.choose(die);
             }
             let wakes = self.context.device.has_owners || self.context.device.hears_of_reads;
-            if !wakes || !self.wake_owners() {
+            if self.context.plan.is_plain() || !wakes || !self.wake_owners() {
                 return;
             }
         }
@@ -233,11 +286,13 @@ impl Timed<'_, '_> {
         let Timed { context, host, commands, passage, .. } = self;
         let action = commands.next(context, host, die);
         if matches!(action, Action::Nothing) {
-            self.fill_idle_time(die);
+            if !context.plan.is_plain() {
+                self.fill_idle_time(die);
+            }
         } else if commands.build(context, host, passage.next_command(die), die, action) {
             passage.start(context, die);
             let command = passage.command(die);
-            if context.device.parts.are_several() && command.is_of_host() {
+            if !context.plan.is_plain() && context.device.parts.are_several() && command.is_of_host() {
                 note_bystanders(context, command);
             }
         }
@@ -256,7 +311,7 @@ impl Timed<'_, '_> {
 }
 
 // Commands are done.
-impl Timed<'_, '_> {
+impl<P: Plan> Timed<'_, '_, P> {
     fn transfer_done(&mut self, channel: u32) {
         match self.passage.transfer_done(&mut self.context, channel) {
             Transferred::Nothing => {}
