@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, ReadLimits, Slot, Unit, Wear};
+use ftl::Spot;
 use nand::{Nand, Shape, Violation};
 
 /// The array and its addressing.
@@ -283,6 +284,18 @@ impl Flash {
     pub(crate) fn read_plainly(&mut self, ppn: Ppn) {
         let (block, page) = self.address(ppn);
         obey(self.nand.read(block, page));
+    }
+
+    /// Reads a page where pages store nothing and units are blocks.
+    #[inline(always)]
+    pub(crate) fn read_spot(&mut self, spot: Spot) {
+        obey(self.nand.read(spot.unit.number(), spot.slot.number()));
+    }
+
+    /// Programs a page where pages store nothing and units are blocks.
+    #[inline(always)]
+    pub(crate) fn program_spot(&mut self, spot: Spot) {
+        obey(self.nand.program(spot.unit.number(), spot.slot.number()));
     }
 
     /// Programs a page where pages store nothing.

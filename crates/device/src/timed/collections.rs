@@ -200,17 +200,20 @@ impl Collections {
         Some((next, cause))
     }
 
-    /// The page that a collection moves next, whether it was read, and for what. `None`: it does something else, or what it
-    /// does has to be looked at. For collections that do nothing but move pages off the chip, one by one, and erase.
-    #[inline]
-    pub(super) fn next_page(&mut self, ftl: &mut Ftl, domain: Domain) -> Option<(Ppn, bool, Cause)> {
-        let Collection { group, step, read, .. } = &mut self.all[domain.index()];
-        if let Some(&page) = group.pages().first() {
-            return ftl.is_valid(page).then_some((page, *read > 0, step.cause));
-        }
-        ftl.advance(domain);
-        *step = ftl.op(domain, group)?;
-        group.pages().first().map(|&page| (page, false, step.cause))
+    /// The first page of the group in hand, and whether it was read.
+    #[inline(always)]
+    pub(super) fn page_in_hand(&self, domain: Domain) -> Option<(Ppn, bool)> {
+        let Collection { group, read, .. } = &self.all[domain.index()];
+        group.pages().first().map(|&page| (page, *read > 0))
+    }
+
+    /// This page is read next, to be moved off the chip by itself.
+    #[inline(always)]
+    pub(super) fn take_page(&mut self, domain: Domain, page: Ppn, cause: Cause) {
+        let Collection { group, step, .. } = &mut self.all[domain.index()];
+        *step = Step { op: Op::Move(How::OffChip), cause };
+        group.clear();
+        group.push(page);
     }
 
     /// Whether a domain's collection has a step to do, and does not wait for other domains.

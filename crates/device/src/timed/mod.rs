@@ -115,9 +115,8 @@ impl Setup<'_, '_> {
         let decides_early = buffer.is_none() && !plan.is_dynamic();
         let hears_of_buffer = device.ftl.demands().fill;
         let scheduler = Scheduler::build(config.ftl.get("scheduler"));
-        let compares = device.ftl.demands().is_plain && schedule.is_threshold() && buffer.is_none() && !manner.asks_all;
-        let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, compares);
-        let queues = Queues::new(&device.ftl);
+        let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload);
+        let queues = Queues::new(&device.ftl, plan.is_plain());
         let context = Context { device, queues, now: Instant::ZERO, draining: false, plan };
         let passage = Passage::new(&context, timing, decides_early, manner.timeline);
         let host = Host::new(config.host.replay, config.host.queue_depth, buffer);

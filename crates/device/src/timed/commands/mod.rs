@@ -42,26 +42,17 @@ pub(super) struct Commands {
     scheduler: Scheduler,
     schedule: GcSchedule,
     collections: Collections,
-    /// Whether a die chooses by what is kept of its domains: nothing decides but their writes and collections.
-    compares: bool,
 }
 
 impl Commands {
     /// Bytes for each domain.
     pub(super) const BYTES_OF_DOMAIN: usize = Collections::BYTES_OF_DOMAIN + GcSchedule::BYTES_OF_DOMAIN;
 
-    pub(super) fn new(
-        scheduler: Scheduler,
-        schedule: Schedule,
-        ftl: &Ftl,
-        has_payload: bool,
-        compares: bool,
-    ) -> Commands {
+    pub(super) fn new(scheduler: Scheduler, schedule: Schedule, ftl: &Ftl, has_payload: bool) -> Commands {
         Commands {
             scheduler,
             schedule: GcSchedule::new(schedule, ftl.geometry()),
             collections: Collections::new(ftl, has_payload),
-            compares,
         }
     }
 

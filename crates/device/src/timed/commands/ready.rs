@@ -27,6 +27,15 @@ impl Commands {
     /// What a free die does next.
     #[inline(always)]
     pub(in crate::timed) fn next(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Action {
+        if context.plan.is_plain() && !context.plan.is_dynamic() && context.queues.reads(die).first().is_none() {
+            let (urgency, domain) = context.queues.least(die);
+            match urgency.candidate(domain) {
+                Some(None) => return Action::Nothing,
+                Some(Some(Candidate::Collect(domain))) => return Action::Collect(domain),
+                Some(Some(Candidate::Program(domain))) => return Action::Program(domain),
+                Some(Some(Candidate::ProgramShared { .. })) | None => {}
+            }
+        }
         let read = self.first_read(context, host, die);
         let mut choice = match self.least(context, die) {
             Some(choice) => choice,
@@ -58,14 +67,12 @@ impl Commands {
     /// The most urgent program or collection step of a die, where that is known without a look at its domains.
     #[inline(always)]
     fn least(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<Choice> {
-        if !context.plan.is_plain() && (!self.compares || self.collections.are_correcting(die)) {
+        if !context.plan.is_plain() {
             return None;
         }
-        let count = context.device.ftl.geometry().domains_per_die();
-        let first = Domain::new(die.number() * count);
-        let domains = context.queues.urgencies(first, count);
+        let least = context.queues.least(die);
         if !context.plan.is_dynamic() {
-            return Choice::of_least(first, domains);
+            return Choice::of_least(least);
         }
         let queue = context.device.ftl.allocation().dynamic()?.queue_of_die(die);
         let waiting = context.queues.writes(queue);
@@ -73,8 +80,7 @@ impl Commands {
             return None;
         }
         let write = waiting.first_age().zip(waiting.first());
-        let domain = write.and_then(|_| context.device.ftl.peek_domain_of(die));
-        Some(Choice::of_sharing(first, domains, (queue, write), domain))
+        Choice::of_sharing(least, (queue, write), || context.device.ftl.peek_domain_of(die))
     }
 
     /// The most urgent program or collection step of a die.

@@ -27,6 +27,7 @@ enum Suits {
 impl Commands {
     /// The next step of a domain's collection, and with it equal steps of the die's other collections that
     /// fit its address. Returns whether there is one.
+    #[inline(always)]
     pub(super) fn collect(
         &mut self,
         context: &mut Context<'_, impl Plan>,
@@ -35,12 +36,26 @@ impl Commands {
         die: Die,
         domain: Domain,
     ) -> bool {
-        if (context.plan.is_plain() || self.compares) && self.move_page(context, command, die, domain) {
-            if self.scheduler.merges_collections() {
+        if context.plan.is_plain() && self.move_page(context, command, die, domain) {
+            let mut others = context.device.ftl.geometry().domains_of_die(die).filter(|&other| other != domain);
+            if self.scheduler.merges_collections() && others.any(|other| context.queues.collects(other)) {
                 self.join_steps(context, host, command, die, domain);
             }
             return true;
         }
+        self.collect_at_length(context, host, command, die, domain)
+    }
+
+    /// The same, whatever is in force.
+    #[inline(never)]
+    fn collect_at_length(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        command: &mut Command,
+        die: Die,
+        domain: Domain,
+    ) -> bool {
         let phase = self.schedule.phase_of(context, &mut self.collections, domain);
         let Some((next, cause)) = self.collections.next_step(&mut context.device.ftl, domain) else {
             // What was to be protected is stale by now and the host's page can go; or the victim is held, and its
@@ -70,8 +85,8 @@ impl Commands {
         true
     }
 
-    /// Reads or programs the next page of a collection that does nothing but move pages, one by one, and erase. Returns whether
-    /// that is its next step.
+    /// Reads or programs the next page of a collection that does nothing but move pages, one by one, and erase; where pages
+    /// store nothing. Returns whether that is its next step.
     #[inline(always)]
     fn move_page(
         &mut self,
@@ -80,28 +95,27 @@ impl Commands {
         die: Die,
         domain: Domain,
     ) -> bool {
-        let Some((page, was_read, cause)) = self.collections.next_page(&mut context.device.ftl, domain) else {
-            return false;
-        };
-        if was_read {
-            command.begin(OpKind::Program, cause);
-            let placed = place(context.device, domain, Put::Copy(page, How::OffChip), Suits::Any);
-            count_move(&mut context.device.recorder.counters, cause);
-            let data = if context.plan.is_plain() { Content::EMPTY } else { self.collections.content(domain, 0) };
-            add_program(context, command, domain, placed.expect("a valid page"), data);
-            self.collections.end_group(domain);
-        } else {
-            command.begin(OpKind::Read, cause);
-            let Device { ftl, flash, .. } = &mut *context.device;
-            ftl.prefetch(Coming::Copy(page));
-            let content = if context.plan.is_plain() {
-                flash.read_plainly(page);
-                Content::EMPTY
-            } else {
-                flash.read(page)
-            };
-            self.collections.add_read(context.plan, die, domain, content);
-            command.add(page, Carried::Domain(domain));
+        let Device { ftl, flash, recorder, .. } = &mut *context.device;
+        match self.collections.page_in_hand(domain) {
+            Some((from, true)) => {
+                let Some(to) = ftl.plain().move_page(domain, from) else { return false };
+                command.begin(OpKind::Program, Cause::Gc);
+                count_move(&mut recorder.counters, Cause::Gc);
+                flash.program_spot(to);
+                command.add(to.at, Carried::Domain(domain));
+                self.collections.end_group(domain);
+            }
+            // It was looked at for another collection's command.
+            Some((_, false)) => return false,
+            None => {
+                let Some(from) = ftl.plain().next_page(domain) else { return false };
+                command.begin(OpKind::Read, Cause::Gc);
+                ftl.prefetch(Coming::Copy(from.at));
+                flash.read_spot(from);
+                command.add(from.at, Carried::Domain(domain));
+                self.collections.take_page(domain, from.at, Cause::Gc);
+                self.collections.add_read(context.plan, die, domain, Content::EMPTY);
+            }
         }
         true
     }
