@@ -137,6 +137,8 @@ pub struct Timers {
     base: u64,
     /// Bits of a key below the time.
     bits: u32,
+    /// Times since the base that a key does not hold, from this on. The last key of all is that of no event.
+    limit: u64,
     /// Blocks of lines in use.
     blocks: u32,
     /// By line: the key of its first event, or [`NEVER`].
@@ -156,10 +158,12 @@ impl Timers {
     /// If there are more than 64 lines.
     pub fn new(lines: u32, ranks: u32) -> Timers {
         assert!(lines as usize <= MAX_LINES, "{lines} lines of timers are too many");
+        let bits = u32::BITS - ranks.leading_zeros() + LINE_BITS;
         Timers {
             first: NEVER,
             base: 0,
-            bits: u32::BITS - ranks.leading_zeros() + LINE_BITS,
+            bits,
+            limit: u64::MAX >> bits,
             blocks: lines.max(1).div_ceil(BLOCK as u32),
             heads: [NEVER; MAX_LINES],
             lines: Box::new(std::array::from_fn(|_| Line::new())),
@@ -183,12 +187,12 @@ impl Timers {
         key as usize % MAX_LINES
     }
 
-    /// The key of an event, unless it lies too far ahead. The last key of all is that of no event.
+    /// The key of an event, unless it lies too far ahead.
     #[inline]
     fn key(&self, line: u32, at: Instant, rank: u32) -> Option<u64> {
         let after = at.0.wrapping_sub(self.base);
         let below = u64::from(rank) << LINE_BITS | u64::from(line);
-        (after < u64::MAX >> self.bits).then(|| after << self.bits | below)
+        (after < self.limit).then(|| after << self.bits | below)
     }
 
     /// The event of a rank that is not pending will happen. Best in the line of events that happen as long after they

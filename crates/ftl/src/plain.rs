@@ -30,6 +30,18 @@ impl PlainPages {
         Some(Spot { at: self.0.kernel.geometry().ppn(unit, slot), unit, slot })
     }
 
+    /// As [`crate::Coming::Copy`].
+    #[inline(always)]
+    pub fn prefetch_copy(&self, from: Ppn) {
+        self.0.kernel.prefetch_copy(from);
+    }
+
+    /// Where the next page of a domain goes; opens a unit if none is open.
+    #[inline]
+    pub fn next_place(&mut self, domain: Domain) -> Ppn {
+        self.0.kernel.next_place(domain, Stream::FIRST)
+    }
+
     /// Moves a page that the collection of a domain has read, where pages have no spare areas: its new place, or `None` if it
     /// was overwritten or trimmed since. As [`Ftl::place`].
     #[inline(always)]

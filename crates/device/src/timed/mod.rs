@@ -38,7 +38,7 @@ use command::{Carried, Item};
 use commands::{Action, Commands, note_bystanders};
 use context::Context;
 use host::Host;
-use passage::{ArrayDone, Event, Passage, Transferred};
+use passage::{ArrayDone, Event, Load, Passage, Transferred};
 use plan::{Any, Plain, Plan};
 use queues::Queues;
 use schedule::Idle;
@@ -129,54 +129,69 @@ impl Setup<'_, '_> {
 impl<P: Plan> Timed<'_, '_, P> {
     /// The machine: let requests in, let free dies take work, go to the next event.
     fn run(&mut self) -> Result<(), RunError> {
-        let is_plain = self.context.plan.is_plain();
-        // Whether the host may send something: something was completed, or the next request arrives.
-        let mut admits = true;
         loop {
-            // Between two requests there may be minutes of collections.
-            let progress = || self.workload.progress();
-            self.watch.report(1, self.context.now, &self.context.device.recorder.counters, progress)?;
-            if admits && let Some(at) = self.host.admit(&mut self.context, self.workload, self.watch)? {
+            self.report()?;
+            if let Some(at) = self.host.admit(&mut self.context, self.workload, self.watch)? {
                 self.passage.set_arrival(at);
             }
-            let mut paused = false;
-            if !is_plain {
-                self.tell_fill();
-                self.host.begin_flushing(&mut self.context);
-                paused = self.host.take_wait();
-            }
+            self.tell_fill();
+            self.host.begin_flushing(&mut self.context);
             let completed = self.host.completions();
+            let paused = self.host.take_wait();
             self.dispatch();
             if self.host.completions() > completed || paused {
                 // A trim or a read of trimmed pages was answered without flash: there is room for more. Or the
                 // write buffer was full, and its flush has begun.
-                admits = true;
                 continue;
             }
-            if admits && self.host.is_idle() {
+            if self.host.is_idle() {
                 self.drain();
                 if self.host.flush_at_the_end(&mut self.context) {
                     continue;
                 }
             }
-            let Some(now) = self.passage.next_event() else { break };
+            if !self.go_on()? {
+                break;
+            }
+        }
+        assert!(self.host.is_idle(), "the device stands still with requests in it");
+        assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
+        self.context.device.recorder.finish(self.host.last_completion());
+        Ok(())
+    }
+
+    /// Goes from event to event until something changes for the host: a request is complete, the next one arrives, or pages may
+    /// leave the write buffer. Returns whether anything happened at all.
+    fn go_on(&mut self) -> Result<bool, RunError> {
+        let completed = self.host.completions();
+        loop {
+            let Some(now) = self.passage.next_event() else { return Ok(false) };
             self.context.now = now;
             self.check_time()?;
-            if !is_plain {
+            if !self.context.plan.is_plain() {
                 self.context.device.tell_time(now);
                 uncorrectable::check_reads(self.context.device)?;
             }
             if !self.context.draining {
                 self.context.device.recorder.tick(now);
             }
-            let completed = self.host.completions();
             let has_arrived = self.happen(now);
-            admits = has_arrived || self.host.completions() != completed || self.host.has_buffer();
+            if has_arrived || self.host.completions() != completed || self.host.has_buffer() {
+                return Ok(true);
+            }
+            self.report()?;
+            self.dispatch();
+            if self.host.completions() != completed {
+                return Ok(true);
+            }
         }
-        assert!(self.host.is_idle(), "the device stands still with requests in it");
-        assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
-        self.context.device.recorder.finish(self.host.last_completion());
-        Ok(())
+    }
+
+    /// Reports progress now and then: between two requests there may be minutes of collections.
+    #[inline]
+    fn report(&mut self) -> Result<(), RunError> {
+        let progress = || self.workload.progress();
+        self.watch.report(1, self.context.now, &self.context.device.recorder.counters, progress)
     }
 
     /// All that happens now, before dies choose: two writes that arrive together can then share a command. Returns whether the
@@ -278,18 +293,41 @@ impl<P: Plan> Timed<'_, '_, P> {
     }
 
     /// Has a die, if it is free, do what it does next.
+    #[inline]
     fn choose(&mut self, die: Die) {
         if !self.passage.is_idle(die) {
             return;
         }
         let Timed { context, host, commands, passage, .. } = self;
         let action = commands.next(context, host, die);
+        if context.plan.is_plain()
+            && let Action::Collect(domain) = action
+        {
+            let command = passage.next_command(die);
+            if let Some(kind) = commands.move_page(context, command, die, domain) {
+                if commands.may_join(context, die) {
+                    commands.join_pages(context, host, command, die, domain);
+                    return passage.start(context, die, passage.command(die).load());
+                }
+                return match kind {
+                    OpKind::Read => passage.start(context, die, Load::page(OpKind::Read)),
+                    _ => passage.start(context, die, Load::page(OpKind::Program)),
+                };
+            }
+        }
+        self.carry_out(die, action);
+    }
+
+    /// Has a die do something.
+    #[inline(never)]
+    fn carry_out(&mut self, die: Die, action: Action) {
+        let Timed { context, host, commands, passage, .. } = self;
         if matches!(action, Action::Nothing) {
             if !context.plan.is_plain() {
                 self.fill_idle_time(die);
             }
         } else if commands.build(context, host, passage.next_command(die), die, action) {
-            passage.start(context, die);
+            passage.start(context, die, passage.command(die).load());
             let command = passage.command(die);
             if !context.plan.is_plain() && context.device.parts.are_several() && command.is_of_host() {
                 note_bystanders(context, command);

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use base::{Die, Duration, Geometry, Instant, OpKind, Queue};
+use base::{Cause, Die, Duration, Geometry, Instant, OpKind, Queue};
 
 use engine::Timers;
 use metrics::{Timeline, Track};
@@ -77,6 +77,30 @@ struct DieRecord {
     /// Whether a timer runs that says how long it has been idle.
     times_idle: bool,
     command: Command,
+    /// Its channel.
+    channel: u32,
+}
+
+/// What a command asks of channel and array.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    kind: OpKind,
+    cause: Cause,
+    count: usize,
+}
+
+impl Load {
+    /// A page of a collection.
+    pub(super) fn page(kind: OpKind) -> Load {
+        Load { kind, cause: Cause::Gc, count: 1 }
+    }
+}
+
+impl Command {
+    #[inline(always)]
+    pub(super) fn load(&self) -> Load {
+        Load { kind: self.kind(), cause: self.cause(), count: self.len() }
+    }
 }
 
 /// A channel: until when it carries something, and who waits for it in order of asking.
@@ -144,7 +168,13 @@ impl Passage {
     ) -> Passage {
         let ftl = &context.device.ftl;
         let (channels, dies) = (ftl.geometry().channels, ftl.geometry().dies());
-        let idle = DieRecord { phase: Phase::Idle, sent: 0, times_idle: false, command: Command::NONE };
+        let idle = |die| DieRecord {
+            phase: Phase::Idle,
+            sent: 0,
+            times_idle: false,
+            command: Command::NONE,
+            channel: ftl.geometry().channel_of_die(die),
+        };
         let ways = Ways {
             timers: Timers::new(timing.lines(), channels + dies + 2),
             timing,
@@ -155,7 +185,7 @@ impl Passage {
             timeline,
         };
         Passage {
-            dies: vec![idle; dies as usize],
+            dies: ftl.geometry().all_dies().map(idle).collect(),
             idle: IdleDies::new(ftl.allocation(), dies),
             ways,
             correcting: VecDeque::new(),
@@ -245,18 +275,17 @@ impl Passage {
 
 // Commands.
 impl Passage {
-    /// Counts the command that was built for a die, and starts it.
+    /// Counts the command that was built for a die, which is that `load`, and starts it.
     #[inline(always)]
-    pub(super) fn start(&mut self, context: &mut Context<'_, impl Plan>, die: Die) {
+    pub(super) fn start(&mut self, context: &mut Context<'_, impl Plan>, die: Die, load: Load) {
         if context.plan.is_dynamic() {
             self.idle.remove(die);
         }
         let record = &mut self.dies[die.index()];
-        let command = &record.command;
-        let (kind, count) = (command.kind(), command.len());
-        context.device.recorder.counters.command(command.cause(), kind, count as u64);
+        let Load { kind, cause, count } = load;
+        context.device.recorder.counters.command(cause, kind, count as u64);
         if count > 1 {
-            context.device.flash.check_shared(kind, &command.ppns()[..count]);
+            context.device.flash.check_shared(kind, &record.command.ppns()[..count]);
         }
         if !context.plan.is_plain() {
             self.ways.end_idle_time(die, record);
@@ -264,11 +293,11 @@ impl Passage {
         }
         record.sent = 0;
         let has_cycles = !context.plan.is_plain() && self.ways.timing.has_command_cycles();
-        if record.command.has_data_in() || has_cycles {
+        if has_data_in(context.plan, record, load) || has_cycles {
             record.phase = Phase::Command;
-            self.ways.ask_channel(context, die, record);
+            self.ways.ask_channel(context, die, record, load);
         } else {
-            self.ways.start_array(context, die, record, context.now);
+            self.ways.start_array(context, die, record, load, context.now);
         }
     }
 
@@ -285,7 +314,8 @@ impl Passage {
         if phase == Phase::Command {
             let is_data = command.has_data_in() && command.is_of_host();
             self.release(context, number);
-            self.ways.start_array(context, die, &mut self.dies[die.index()], context.now);
+            let record = &mut self.dies[die.index()];
+            self.ways.start_array(context, die, record, record.command.load(), context.now);
             return if is_data { Transferred::DataIn(die) } else { Transferred::Nothing };
         }
         self.page_left(context, number, die)
@@ -305,7 +335,7 @@ impl Passage {
             }
             self.release(context, number);
         } else {
-            self.ways.grant(context, number, die, record);
+            self.ways.grant(context, number, die, record, record.command.load());
         }
         let corrected = if context.plan.is_plain() { Some(carried) } else { self.correct(context.now, carried) };
         Transferred::DataOut { die, is_last, corrected }
@@ -317,7 +347,8 @@ impl Passage {
         let channel = &mut self.ways.channels[number as usize];
         let command = if context.plan.is_plain() { None } else { channel.commands.pop_front() };
         if let Some(die) = command.or_else(|| channel.waiting.pop_front()) {
-            self.ways.grant(context, number, die, &mut self.dies[die.index()]);
+            let record = &mut self.dies[die.index()];
+            self.ways.grant(context, number, die, record, record.command.load());
         }
     }
 
@@ -329,9 +360,10 @@ impl Passage {
             record.times_idle = false;
             return ArrayDone::WasIdle;
         }
-        if record.command.kind() == OpKind::Read {
+        let load = record.command.load();
+        if load.kind == OpKind::Read {
             record.phase = Phase::DataOut;
-            self.ways.ask_channel(context, die, record);
+            self.ways.ask_channel(context, die, record, Load { kind: OpKind::Read, ..load });
             return ArrayDone::DataNext;
         }
         record.phase = Phase::Idle;
@@ -340,6 +372,12 @@ impl Passage {
         }
         ArrayDone::Command
     }
+}
+
+/// Whether data are sent with a command.
+#[inline(always)]
+fn has_data_in(plan: impl Plan, record: &DieRecord, load: Load) -> bool {
+    if plan.is_plain() { load.kind == OpKind::Program } else { record.command.has_data_in() }
 }
 
 /// A command that copies pages is counted as what it is, and its sources have to fit too.
@@ -368,8 +406,8 @@ impl Ways {
     }
 
     #[inline(always)]
-    fn ask_channel(&mut self, context: &mut Context<'_, impl Plan>, die: Die, record: &mut DieRecord) {
-        let number = context.device.ftl.geometry().channel_of_die(die);
+    fn ask_channel(&mut self, context: &mut Context<'_, impl Plan>, die: Die, record: &mut DieRecord, load: Load) {
+        let number = record.channel;
         let channel = &mut self.channels[number as usize];
         if context.now < channel.until || channel.is_awaited {
             let is_bare = !context.plan.is_plain() && record.phase == Phase::Command && !record.command.has_data_in();
@@ -380,7 +418,7 @@ impl Ways {
                 self.timers.set(Line::CHANNEL.0, channel.until, number);
             }
         } else {
-            self.grant(context, number, die, record);
+            self.grant(context, number, die, record, load);
         }
     }
 
@@ -389,12 +427,18 @@ impl Ways {
     /// What follows on the transfer of a command is known now: its array starts. So its end is an event only for those
     /// who wait for the channel.
     #[inline(always)]
-    fn grant(&mut self, context: &mut Context<'_, impl Plan>, number: u32, die: Die, record: &mut DieRecord) {
-        let (phase, command) = (record.phase, &record.command);
-        let (kind, cause, count) = (command.kind(), command.cause(), command.len());
+    fn grant(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        number: u32,
+        die: Die,
+        record: &mut DieRecord,
+        load: Load,
+    ) {
+        let (phase, Load { kind, cause, count }) = (record.phase, load);
         let is_plain = context.plan.is_plain();
         let (delay, pages) = match (phase, kind) {
-            (Phase::Command, OpKind::Program) if is_plain || command.has_data_in() => {
+            (Phase::Command, OpKind::Program) if has_data_in(context.plan, record, load) => {
                 (self.timing.data_in(count), count as u64)
             }
             (Phase::Command, OpKind::Program) => (self.timing.copy_command(count), 0),
@@ -421,7 +465,7 @@ impl Ways {
             self.record_transfer(number, record, pages, now, until);
         }
         if is_decided {
-            self.start_array(context, die, record, until);
+            self.start_array(context, die, record, load, until);
         }
     }
 
@@ -466,15 +510,21 @@ impl Ways {
 
     /// The array of a die starts at `from`, which is now or the end of the transfer that begins now.
     #[inline(always)]
-    fn start_array(&mut self, context: &mut Context<'_, impl Plan>, die: Die, record: &mut DieRecord, from: Instant) {
+    fn start_array(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        die: Die,
+        record: &mut DieRecord,
+        Load { kind, count, .. }: Load,
+        from: Instant,
+    ) {
         record.phase = Phase::Array;
         let command = &record.command;
-        let kind = command.kind();
         let flash = &context.device.flash;
         let delay_of = |ppn| self.timing.array(kind, || flash.page_offset(ppn));
         let delay: Delay = if !context.plan.is_plain() && !command.sources().is_empty() {
             self.delay_of_copyback(flash, command)
-        } else if command.len() > 1 && flash.planes_are_independent() {
+        } else if count > 1 && flash.planes_are_independent() {
             // The array is done when the slowest page is.
             let delays = command.items().iter().map(|item| delay_of(item.ppn));
             delays.max_by_key(|delay| delay.time).expect("pages of a command")

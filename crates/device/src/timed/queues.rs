@@ -252,6 +252,8 @@ impl List {
 struct OfDie {
     /// Whether it is among those that may have something to do.
     is_woken: bool,
+    /// How many of its domains have collections.
+    collections: u8,
     /// The domain whose work presses most, and how much.
     domain: Domain,
     urgency: Urgency,
@@ -298,6 +300,7 @@ impl Queues {
         let geometry = *ftl.geometry();
         let none = |die| OfDie {
             is_woken: false,
+            collections: 0,
             domain: first_domain(&geometry, die),
             urgency: Urgency::NOTHING,
             reads: List::EMPTY,
@@ -467,6 +470,8 @@ impl Queues {
         let die = self.geometry.die_of_domain(domain);
         let urgencies = self.geometry.domains_of_die(die).map(|domain| (self.urgencies[domain.index()], domain));
         let of_die = &mut self.dies[die.index()];
+        of_die.collections =
+            urgencies.clone().filter(|&(_, domain)| self.collections[domain.index()].is_some()).count() as u8;
         if let Some((urgency, domain)) = urgencies.min_by_key(|&(urgency, _)| urgency) {
             (of_die.urgency, of_die.domain) = (urgency, domain);
         }
@@ -476,6 +481,12 @@ impl Queues {
     #[inline]
     pub(super) fn collects(&self, domain: Domain) -> bool {
         self.collections[domain.index()].is_some()
+    }
+
+    /// Whether several domains of a die have collections; for where it is kept how much their work presses.
+    #[inline]
+    pub(super) fn collects_in_several(&self, die: Die) -> bool {
+        self.dies[die.index()].collections > 1
     }
 }
 

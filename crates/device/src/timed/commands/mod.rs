@@ -1,6 +1,7 @@
 //! Commands: what goes into one, and what changes with it in the FTL and in the array. What may go into one is in `ready`,
-//! and the commands themselves are built in `reads`, `programs` and `steps`.
+//! and the commands themselves are built in `reads`, `programs`, `steps` and `pages`.
 
+mod pages;
 mod programs;
 mod reads;
 mod ready;

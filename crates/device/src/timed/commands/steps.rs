@@ -27,28 +27,7 @@ enum Suits {
 impl Commands {
     /// The next step of a domain's collection, and with it equal steps of the die's other collections that
     /// fit its address. Returns whether there is one.
-    #[inline(always)]
     pub(super) fn collect(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        host: &Host,
-        command: &mut Command,
-        die: Die,
-        domain: Domain,
-    ) -> bool {
-        if context.plan.is_plain() && self.move_page(context, command, die, domain) {
-            let mut others = context.device.ftl.geometry().domains_of_die(die).filter(|&other| other != domain);
-            if self.scheduler.merges_collections() && others.any(|other| context.queues.collects(other)) {
-                self.join_steps(context, host, command, die, domain);
-            }
-            return true;
-        }
-        self.collect_at_length(context, host, command, die, domain)
-    }
-
-    /// The same, whatever is in force.
-    #[inline(never)]
-    fn collect_at_length(
         &mut self,
         context: &mut Context<'_, impl Plan>,
         host: &Host,
@@ -85,41 +64,6 @@ impl Commands {
         true
     }
 
-    /// Reads or programs the next page of a collection that does nothing but move pages, one by one, and erase; where pages
-    /// store nothing. Returns whether that is its next step.
-    #[inline(always)]
-    fn move_page(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        command: &mut Command,
-        die: Die,
-        domain: Domain,
-    ) -> bool {
-        let Device { ftl, flash, recorder, .. } = &mut *context.device;
-        match self.collections.page_in_hand(domain) {
-            Some((from, true)) => {
-                let Some(to) = ftl.plain().move_page(domain, from) else { return false };
-                command.begin(OpKind::Program, Cause::Gc);
-                count_move(&mut recorder.counters, Cause::Gc);
-                flash.program_spot(to);
-                command.add(to.at, Carried::Domain(domain));
-                self.collections.end_group(domain);
-            }
-            // It was looked at for another collection's command.
-            Some((_, false)) => return false,
-            None => {
-                let Some(from) = ftl.plain().next_page(domain) else { return false };
-                command.begin(OpKind::Read, Cause::Gc);
-                ftl.prefetch(Coming::Copy(from.at));
-                flash.read_spot(from);
-                command.add(from.at, Carried::Domain(domain));
-                self.collections.take_page(domain, from.at, Cause::Gc);
-                self.collections.add_read(context.plan, die, domain, Content::EMPTY);
-            }
-        }
-        true
-    }
-
     /// Adds equal steps of a die's other collections that fit the first one's address.
     #[inline]
     fn join_steps(
@@ -138,15 +82,27 @@ impl Commands {
             {
                 continue;
             }
-            let phase = self.schedule.phase_of(context, &mut self.collections, domain);
-            let Some((next, cause)) = self.collections.next_step(&mut context.device.ftl, domain) else {
-                self.schedule.note_foreground(context, host, domain);
-                continue;
-            };
-            let joins = self.join_step(context, command, die, domain, next, cause);
-            if joins || context.device.ftl.rests(domain).is_none() {
-                self.schedule.count_phase(context, domain, phase);
-            }
+            self.join_domain(context, host, command, die, domain);
+        }
+    }
+
+    /// Adds the next step of a domain's collection, if it is equal and fits the first one's address.
+    pub(super) fn join_domain(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        command: &mut Command,
+        die: Die,
+        domain: Domain,
+    ) {
+        let phase = self.schedule.phase_of(context, &mut self.collections, domain);
+        let Some((next, cause)) = self.collections.next_step(&mut context.device.ftl, domain) else {
+            self.schedule.note_foreground(context, host, domain);
+            return;
+        };
+        let joins = self.join_step(context, command, die, domain, next, cause);
+        if joins || context.device.ftl.rests(domain).is_none() {
+            self.schedule.count_phase(context, domain, phase);
         }
     }
 
