@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, ReadLimits, Slot, Unit, Wear};
+use ftl::Spot;
 use nand::{Nand, Shape, Violation};
 
 /// The array and its addressing.
@@ -270,22 +271,48 @@ impl Flash {
     /// Reads a page. One that lost its content is empty, as all are when payloads are off.
     #[inline]
     pub(crate) fn read(&mut self, ppn: Ppn) -> Content {
-        let (block, page) = self.address(ppn);
         if self.nand.has_payload() {
+            let (block, page) = self.address(ppn);
             return self.read_content(block, page);
         }
-        obey(self.nand.read(block, page));
+        self.read_plainly(ppn);
         Content::EMPTY
+    }
+
+    /// Reads a page where pages store nothing.
+    #[inline(always)]
+    pub(crate) fn read_plainly(&mut self, ppn: Ppn) {
+        let (block, page) = self.address(ppn);
+        obey(self.nand.read(block, page));
+    }
+
+    /// Reads a page where pages store nothing and units are blocks.
+    #[inline(always)]
+    pub(crate) fn read_spot(&mut self, spot: Spot) {
+        obey(self.nand.read(spot.unit.number(), spot.slot.number()));
+    }
+
+    /// Programs a page where pages store nothing and units are blocks.
+    #[inline(always)]
+    pub(crate) fn program_spot(&mut self, spot: Spot) {
+        obey(self.nand.program(spot.unit.number(), spot.slot.number()));
+    }
+
+    /// Programs a page where pages store nothing.
+    #[inline(always)]
+    pub(crate) fn program_plainly(&mut self, ppn: Ppn) {
+        let (block, page) = self.address(ppn);
+        obey(self.nand.program(block, page));
     }
 
     /// Programs a page.
     #[inline]
     pub(crate) fn program(&mut self, ppn: Ppn, content: Content) -> Programmed {
-        let (block, page) = self.address(ppn);
         if self.nand.has_payload() {
+            let (block, page) = self.address(ppn);
             return self.program_content(block, page, content);
         }
-        obey(self.nand.program(block, page));
+        self.program_plainly(ppn);
         Programmed::Done
     }
 

@@ -103,6 +103,9 @@ pub struct Options<'a> {
     pub timeline: Option<TimelineSpec>,
     /// Saves the device's state after preconditioning to this file.
     pub save_state: Option<PathBuf>,
+    /// Has the executor `timed` ask for everything, also for what cannot be in force: for tests, with the same results.
+    #[doc(hidden)]
+    pub asks_all: bool,
 }
 
 /// The result of a run.
@@ -273,7 +276,8 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     match config.run.executor {
         Executor::Count => count::run(&mut device, &mut workload, config, &mut watch)?,
         Executor::Timed => {
-            let timeline = timed::run(&mut device, &mut workload, config, &mut watch, timeline)?;
+            let manner = timed::Manner { timeline, asks_all: options.asks_all };
+            let timeline = timed::run(&mut device, &mut workload, config, &mut watch, manner)?;
             if let (Some(timeline), Some(spec)) = (timeline, &options.timeline)
                 && let Err(error) = timeline.finish()
             {

@@ -3,19 +3,23 @@
 //! What takes a fixed time ends in the order in which it began, and an SSD knows few such times: reads, programs and
 //! erases of an array, transfers of a channel. Events of one delay therefore form a line that an event joins at its
 //! end, and the next event of all is the least among the heads of the lines. Joining and leaving move nobody else,
-//! whatever the number of resources, and a resource has one small place, which its next event takes again.
-//! (`docs/performance.md` compares this with other structures.)
+//! whatever the number of resources. (`docs/performance.md` compares this with other structures.)
 //!
-//! An event that is earlier than the last of its line goes before it, so an irregular delay costs time and nothing
-//! else. Which line's head is the least is as good as random: it is selected without a branch, between words that hold time
-//! and rank. Times count from a base that moves on; an event that lies too far behind it waits apart.
-
-use std::hint::select_unpredictable;
+//! An event is one 64-bit key: its time, its rank, its line. A line is a ring of keys, with the key of no event behind its
+//! last, so that joining and leaving ask nothing. An event that is earlier than the last of its line goes before it, so an
+//! irregular delay costs time and nothing else. Which line's head is the least is as good as random: it is selected without
+//! a branch. Times count from a base that moves on; an event that lies too far behind it waits apart.
 
 use base::Instant;
 
 /// Lines whose heads are compared at once. Nearly all devices have few enough delays for one block.
 const BLOCK: usize = 8;
+
+/// Bits of a key for its line.
+const LINE_BITS: u32 = 6;
+
+/// The most lines there can be.
+const MAX_LINES: usize = 1 << LINE_BITS;
 
 /// The key of no event: behind all others.
 const NEVER: u64 = u64::MAX;
@@ -29,13 +33,91 @@ pub struct Due {
     pub rank: u32,
 }
 
-/// The place of a rank's event in its line.
-#[derive(Clone, Copy, Debug)]
-struct Place {
-    key: u64,
-    /// The place of the next one in the line.
-    next: u32,
-    line: u32,
+/// Events of one delay, in order: a ring of keys, in which the place behind the last holds [`NEVER`].
+#[derive(Clone, Debug)]
+struct Line {
+    /// Of the event that joined last, here or gone.
+    last: u64,
+    /// Places of the first event and of the one behind the last, going round.
+    first: u32,
+    end: u32,
+    /// A power of two.
+    keys: Box<[u64]>,
+}
+
+impl Line {
+    fn new() -> Line {
+        Line { last: 0, first: 0, end: 0, keys: vec![NEVER; 8].into() }
+    }
+
+    /// The place of a number that goes round.
+    #[inline]
+    fn place(&self, number: u32) -> usize {
+        number as usize & (self.keys.len() - 1)
+    }
+
+    /// The first event, or [`NEVER`].
+    #[inline]
+    fn head(&self) -> u64 {
+        self.keys[self.place(self.first)]
+    }
+
+    /// An event joins, at the end unless it is earlier.
+    #[inline]
+    fn join(&mut self, key: u64) {
+        if key < self.last || self.end.wrapping_sub(self.first) as usize + 1 == self.keys.len() {
+            return self.insert(key);
+        }
+        let (place, behind) = (self.place(self.end), self.place(self.end.wrapping_add(1)));
+        self.keys[place] = key;
+        self.keys[behind] = NEVER;
+        self.end = self.end.wrapping_add(1);
+        self.last = key;
+    }
+
+    /// The first event leaves.
+    #[inline]
+    fn leave(&mut self) {
+        self.first = self.first.wrapping_add(1);
+    }
+
+    /// Finds the place of an event that is earlier than the last one, or makes room.
+    #[inline(never)]
+    fn insert(&mut self, key: u64) {
+        if self.end.wrapping_sub(self.first) as usize + 1 == self.keys.len() {
+            self.assign(self.events().collect());
+        }
+        let behind = self.place(self.end.wrapping_add(1));
+        self.keys[behind] = NEVER;
+        let mut at = self.end;
+        while at != self.first && self.keys[self.place(at.wrapping_sub(1))] > key {
+            let (place, before) = (self.place(at), self.place(at.wrapping_sub(1)));
+            self.keys[place] = self.keys[before];
+            at = at.wrapping_sub(1);
+        }
+        let place = self.place(at);
+        self.keys[place] = key;
+        self.end = self.end.wrapping_add(1);
+        self.last = self.last.max(key);
+    }
+
+    /// Drops the event of a rank, if it is there.
+    fn drop(&mut self, is_dropped: impl Fn(u64) -> bool) {
+        let kept = self.events().filter(|&key| !is_dropped(key)).collect();
+        self.assign(kept);
+    }
+
+    fn events(&self) -> impl Iterator<Item = u64> {
+        (0..self.end.wrapping_sub(self.first)).map(|number| self.keys[self.place(self.first.wrapping_add(number))])
+    }
+
+    /// These events and no others, in order, with room for more.
+    fn assign(&mut self, mut keys: Vec<u64>) {
+        self.last = keys.last().copied().unwrap_or(0);
+        (self.first, self.end) = (0, keys.len() as u32);
+        keys.resize((keys.len() + 2).next_power_of_two().max(8), NEVER);
+        self.keys = keys.into();
+    }
 }
 
 /// An event that lies too far ahead for a key.
@@ -48,53 +130,45 @@ struct Far {
 
 /// Pending events, at most one of each rank. Equal times are served in the order of ranks.
 ///
-/// A key is the time since `base` and, in its low bits, the rank.
+/// A key is the time since `base` and, in its low bits, the rank and the line.
 pub struct Timers {
     /// The key of the next event of all.
     first: u64,
     base: u64,
-    /// Bits of a key for the rank.
+    /// Bits of a key below the time.
     bits: u32,
-    ranks: u32,
-    /// By line, in whole blocks: the key of its first event, or [`NEVER`].
-    heads: Box<[[u64; BLOCK]]>,
-    /// By line: the place of its last event; its front if nothing waits.
-    lasts: Box<[u32]>,
-    /// By rank; then what is behind the last of every line; then the front of each line, before all.
-    places: Box<[Place]>,
-    /// Behind all that have places.
+    /// Times since the base that a key does not hold, from this on. The last key of all is that of no event.
+    limit: u64,
+    /// Blocks of lines in use.
+    blocks: u32,
+    /// By line: the key of its first event, or [`NEVER`].
+    heads: [u64; MAX_LINES],
+    lines: Box<[Line; MAX_LINES]>,
+    /// Behind all that have keys.
     far: Vec<Far>,
 }
 
 impl Timers {
+    /// Bytes for each rank: it is in one line at a time, and a line may have twice the places that it ever needed.
+    pub const BYTES_OF_RANK: usize = 2 * size_of::<u64>();
+
     /// `lines` empty lines for events of `ranks` ranks.
+    ///
+    /// # Panics
+    /// If there are more than 64 lines.
     pub fn new(lines: u32, ranks: u32) -> Timers {
-        let lines = lines.max(1).next_multiple_of(BLOCK as u32);
-        let front = |line: u32| ranks + 1 + line;
-        let mut places = vec![Place { key: 0, next: ranks, line: 0 }; front(lines) as usize];
-        places[ranks as usize].key = NEVER;
+        assert!(lines as usize <= MAX_LINES, "{lines} lines of timers are too many");
+        let bits = u32::BITS - ranks.leading_zeros() + LINE_BITS;
         Timers {
             first: NEVER,
             base: 0,
-            bits: u32::BITS - ranks.leading_zeros(),
-            ranks,
-            heads: vec![[NEVER; BLOCK]; lines as usize / BLOCK].into(),
-            lasts: (0..lines).map(front).collect(),
-            places: places.into(),
+            bits,
+            limit: u64::MAX >> bits,
+            blocks: lines.max(1).div_ceil(BLOCK as u32),
+            heads: [NEVER; MAX_LINES],
+            lines: Box::new(std::array::from_fn(|_| Line::new())),
             far: Vec::new(),
         }
-    }
-
-    /// Behind the last of every line.
-    #[inline]
-    fn end(&self) -> u32 {
-        self.ranks
-    }
-
-    /// Before the first of a line.
-    #[inline]
-    fn front(&self, line: u32) -> u32 {
-        self.ranks + 1 + line
     }
 
     /// The time of a key.
@@ -105,59 +179,39 @@ impl Timers {
 
     #[inline]
     fn rank(&self, key: u64) -> u32 {
-        key as u32 & ((1 << self.bits) - 1)
+        ((key & ((1 << self.bits) - 1)) >> LINE_BITS) as u32
     }
 
-    /// The key of an event, unless it lies too far ahead. The last key of all is that of no event.
     #[inline]
-    fn key(&self, at: Instant, rank: u32) -> Option<u64> {
+    fn line(key: u64) -> usize {
+        key as usize % MAX_LINES
+    }
+
+    /// The key of an event, unless it lies too far ahead.
+    #[inline]
+    fn key(&self, line: u32, at: Instant, rank: u32) -> Option<u64> {
         let after = at.0.wrapping_sub(self.base);
-        (after < u64::MAX >> self.bits).then(|| after << self.bits | u64::from(rank))
-    }
-
-    #[inline]
-    fn head(&mut self, line: u32) -> &mut u64 {
-        &mut self.heads[line as usize / BLOCK][line as usize % BLOCK]
+        let below = u64::from(rank) << LINE_BITS | u64::from(line);
+        (after < self.limit).then(|| after << self.bits | below)
     }
 
     /// The event of a rank that is not pending will happen. Best in the line of events that happen as long after they
     /// were set.
     #[inline]
     pub fn set(&mut self, line: u32, at: Instant, rank: u32) {
-        debug_assert!(rank < self.ranks);
-        match self.key(at, rank) {
-            Some(key) => self.join(line, key, rank),
+        debug_assert!(line < self.blocks * BLOCK as u32);
+        match self.key(line, at, rank) {
+            Some(key) => self.join(key),
             None => self.set_far(Far { at, rank, line }),
         }
     }
 
     #[inline]
-    fn join(&mut self, line: u32, key: u64, rank: u32) {
-        let end = self.end();
-        let last = self.lasts[line as usize];
-        self.places[rank as usize] = Place { key, next: end, line };
-        let before = &mut self.places[last as usize];
-        if key < before.key {
-            self.insert(line, rank);
-        } else {
-            before.next = rank;
-            self.lasts[line as usize] = rank;
-        }
-        let head = self.head(line);
-        *head = key.min(*head);
+    fn join(&mut self, key: u64) {
+        let line = Timers::line(key);
+        self.lines[line].join(key);
+        self.heads[line] = key.min(self.heads[line]);
         self.first = key.min(self.first);
-    }
-
-    /// Finds the place of an event that is earlier than the last of its line.
-    #[inline(never)]
-    fn insert(&mut self, line: u32, rank: u32) {
-        let mut before = self.front(line);
-        let next = |place: u32| self.places[place as usize].next;
-        while self.places[next(before) as usize].key < self.places[rank as usize].key {
-            before = next(before);
-        }
-        self.places[rank as usize].next = next(before);
-        self.places[before as usize].next = rank;
     }
 
     /// An event that has no key, or is set for a time before the base.
@@ -172,33 +226,21 @@ impl Timers {
     #[cold]
     #[inline(never)]
     fn count_anew(&mut self) {
-        let pending = (0..self.lasts.len() as u32).flat_map(|line| self.events_of(line).collect::<Vec<_>>());
-        let mut events: Vec<Far> = pending.collect();
-        events.append(&mut self.far);
-        let (first, last) = (self.end() as usize + 1, self.places.len());
-        for front in first..last {
-            self.places[front].next = self.end();
-            self.lasts[front - first] = front as u32;
-        }
-        self.heads.fill([NEVER; BLOCK]);
+        let pending = self.lines.iter().flat_map(Line::events);
+        let with_keys =
+            pending.map(|key| Far { at: self.at(key), rank: self.rank(key), line: Timers::line(key) as u32 });
+        let events: Vec<Far> = with_keys.chain(self.far.iter().copied()).collect();
+        self.far.clear();
+        self.lines.iter_mut().for_each(|line| line.assign(Vec::new()));
+        self.heads.fill(NEVER);
         self.first = NEVER;
         self.base = events.iter().map(|event| event.at.0).min().unwrap_or(self.base);
         for event in events {
-            match self.key(event.at, event.rank) {
-                Some(key) => self.join(event.line, key, event.rank),
+            match self.key(event.line, event.at, event.rank) {
+                Some(key) => self.join(key),
                 None => self.far.push(event),
             }
         }
-    }
-
-    /// The events of a line that have keys.
-    fn events_of(&self, line: u32) -> impl Iterator<Item = Far> {
-        let next = |place: u32| Some(self.places[place as usize].next).filter(|&next| next != self.end());
-        std::iter::successors(next(self.front(line)), move |&rank| next(rank)).map(move |rank| Far {
-            at: self.at(self.places[rank as usize].key),
-            rank,
-            line,
-        })
     }
 
     /// The next event, if any. It stays set.
@@ -211,38 +253,28 @@ impl Timers {
     /// Takes the next event if its time is `now`; its rank.
     #[inline]
     pub fn take(&mut self, now: Instant) -> Option<u32> {
-        if self.first == NEVER || self.at(self.first) != now {
+        // The key of no event is of no time.
+        if self.first >> self.bits != now.0.wrapping_sub(self.base) {
             return None;
         }
-        let rank = self.rank(self.first);
-        let line = self.places[rank as usize].line;
-        self.remove(line, self.front(line));
+        let (rank, line) = (self.rank(self.first), Timers::line(self.first));
+        self.lines[line].leave();
+        self.end_change(line);
         Some(rank)
     }
 
     /// Drops the event of a rank from a line, if it is there.
     pub fn stop(&mut self, line: u32, rank: u32) {
         self.far.retain(|event| (event.line, event.rank) != (line, rank));
-        let mut before = self.front(line);
-        while self.places[before as usize].next != rank {
-            if self.places[before as usize].next == self.end() {
-                return;
-            }
-            before = self.places[before as usize].next;
-        }
-        self.remove(line, before);
+        let bits = self.bits;
+        self.lines[line as usize].drop(|key| ((key & ((1 << bits) - 1)) >> LINE_BITS) as u32 == rank);
+        self.end_change(line as usize);
     }
 
-    /// Takes the event behind `before` out of a line.
+    /// A line lost an event.
     #[inline]
-    fn remove(&mut self, line: u32, before: u32) {
-        let removed = self.places[before as usize].next;
-        let after = self.places[removed as usize].next;
-        self.places[before as usize].next = after;
-        let (front, end) = (self.front(line), self.end());
-        *self.head(line) = self.places[self.places[front as usize].next as usize].key;
-        let last = &mut self.lasts[line as usize];
-        *last = select_unpredictable(after == end, before, *last);
+    fn end_change(&mut self, line: usize) {
+        self.heads[line] = self.lines[line].head();
         self.first = self.earliest();
         if self.first == NEVER && !self.far.is_empty() {
             self.count_anew();
@@ -252,16 +284,21 @@ impl Timers {
     /// Whether nothing is set in a line.
     #[inline]
     pub fn is_empty(&self, line: u32) -> bool {
-        self.heads[line as usize / BLOCK][line as usize % BLOCK] == NEVER
-            && self.far.iter().all(|event| event.line != line)
+        self.heads[line as usize % MAX_LINES] == NEVER && self.far.iter().all(|event| event.line != line)
     }
 
     /// The first of all lines.
     #[inline]
     fn earliest(&self) -> u64 {
         let first_of = |&[a, b, c, d, e, f, g, h]: &[u64; BLOCK]| a.min(b).min(c.min(d)).min(e.min(f).min(g.min(h)));
-        let (block, more) = self.heads.split_first().expect("there is a block of lines");
-        more.iter().fold(first_of(block), |first, block| first.min(first_of(block)))
+        let (blocks, _) = self.heads.as_chunks::<BLOCK>();
+        let mut first = first_of(&blocks[0]);
+        if self.blocks > 1 {
+            for block in &blocks[1..self.blocks as usize] {
+                first = first.min(first_of(block));
+            }
+        }
+        first
     }
 }
 

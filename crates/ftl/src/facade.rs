@@ -11,6 +11,7 @@ use crate::kernel::{Saved, Why};
 use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl, disturb, paired};
 use crate::ops::{Array, Coming, Demands, Done, Finished, MapPlace, Phase, Placed, Put, Step, Told};
 use crate::page::Page;
+use crate::plain::PlainPages;
 use crate::recovery::Recovery;
 use crate::scan::Scanned;
 use crate::{Bytes, Figures, OutOfMemory, Policies};
@@ -37,7 +38,7 @@ pub struct Ftl {
 #[allow(clippy::large_enum_variant)] // There is one of it.
 enum Mapping {
     /// Page mapping without any mechanism.
-    Plain(Page<Plain>),
+    Plain(PlainPages),
     /// Page mapping with mechanisms.
     Page(Page<All>),
     /// Hybrid mapping.
@@ -93,14 +94,14 @@ pub const ANYWHERE: Option<fn(Ppn) -> bool> = None;
 macro_rules! delegate {
     ($mapping:expr, $ftl:ident => $call:expr) => {
         match $mapping {
-            Mapping::Plain($ftl) => $call,
+            Mapping::Plain(PlainPages($ftl)) => $call,
             Mapping::Page($ftl) => $call,
             Mapping::Fast($ftl) => $call,
         }
     };
     ($mapping:expr, page $page:ident => $of_page:expr, fast $fast:pat => $of_fast:expr) => {
         match $mapping {
-            Mapping::Plain($page) => $of_page,
+            Mapping::Plain(PlainPages($page)) => $of_page,
             Mapping::Page($page) => $of_page,
             Mapping::Fast($fast) => $of_fast,
         }
@@ -129,7 +130,7 @@ impl Ftl {
             let own = Allocation::build(policies.allocation, &geometry);
             Mapping::Fast(Fast::new(geometry, user_pages, options, own, policies.block_allocation)?)
         } else if Plan::is_plain(policies, &geometry) {
-            Mapping::Plain(Page::new(geometry, user_pages, policies, seed, keeps_spares)?)
+            Mapping::Plain(PlainPages(Page::new(geometry, user_pages, policies, seed, keeps_spares)?))
         } else {
             Mapping::Page(Page::new(geometry, user_pages, policies, seed, keeps_spares)?)
         };
@@ -153,7 +154,7 @@ impl Ftl {
         }
         let (mapping, recovery) = if Plan::is_plain(policies, &geometry) {
             let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan)?;
-            (Mapping::Plain(page), recovery)
+            (Mapping::Plain(PlainPages(page)), recovery)
         } else {
             let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan)?;
             (Mapping::Page(page), recovery)
@@ -255,6 +256,12 @@ impl Ftl {
     #[inline]
     pub fn user_pages(&self) -> u32 {
         delegate!(&self.mapping, page ftl => ftl.kernel.user_pages(), fast ftl => ftl.user_pages())
+    }
+
+    /// Page mapping without mechanisms, if that is in force.
+    #[inline(always)]
+    pub(crate) fn plain_pages(&mut self) -> Option<&mut PlainPages> {
+        if let Mapping::Plain(pages) = &mut self.mapping { Some(pages) } else { None }
     }
 
     /// What the executor has to know before it begins.

@@ -17,6 +17,7 @@ mod kernel;
 mod mechanism;
 mod ops;
 mod page;
+mod plain;
 mod policies;
 pub mod pool;
 mod recovery;
@@ -38,6 +39,7 @@ pub use crate::ops::{
     Array, Coming, Demands, Done, Erasure, Finished, Holds, How, MapPlace, Op, Phase, Placed, Put, Source, Step, Told,
     Way,
 };
+pub use crate::plain::{PlainPages, Spot};
 pub use crate::policies::{Bytes, OutOfMemory, Policies};
 pub use crate::recovery::Recovery;
 pub use crate::refusals::{Refusal, Setup, besides_in_words, check};

@@ -3,11 +3,11 @@
 //! It is compiled twice: [`Plain`](crate::mechanism::Plain) without any mechanism, so that what is not in force costs
 //! nothing, and with all of them ([`All`](crate::mechanism::All)).
 
-use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Unit};
+use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Slot, Unit};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Stream, Why};
+use crate::kernel::{Job, Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Stream, Why};
 use crate::mechanism::{Made, Mechanisms, Origin, Placing};
 use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Placed, Put, Step, Way};
 use crate::round_robin::RoundRobin;
@@ -314,14 +314,13 @@ impl<M: Mechanisms> Page<M> {
         }
     }
 
-    #[inline]
-    fn advance_cursor(&mut self, domain: Domain) {
-        let Some(&job) = self.kernel.job(domain) else { return };
-        if let Some(cursor) = self.kernel.next_valid(job.unit, job.cursor)
-            && let Some(own) = self.kernel.job_mut(domain)
-        {
-            own.cursor = cursor;
-        }
+    /// Puts the cursor of a domain's collection on its next valid page. Returns where that is, if there is one.
+    #[inline(always)]
+    pub(crate) fn advance_cursor(&mut self, domain: Domain) -> Option<(Unit, Slot)> {
+        let &Job { unit, cursor, .. } = self.kernel.job(domain)?;
+        let slot = self.kernel.next_valid(unit, cursor)?;
+        self.kernel.job_mut(domain)?.cursor = slot;
+        Some((unit, slot))
     }
 
     fn advance_agenda(&mut self, domain: Domain) {
@@ -642,7 +641,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Moves every valid page of a job's unit.
-    fn empty(&mut self, domain: Domain, job: crate::kernel::Job, array: &mut impl Array) {
+    fn empty(&mut self, domain: Domain, job: Job, array: &mut impl Array) {
         let geometry = self.kernel.geometry();
         let (first, end) = (geometry.ppn(job.unit, job.cursor).0, geometry.ppn(job.unit, geometry.end_slot()).0);
         for coming in first..(first + PREFETCH_DISTANCE).min(end) {

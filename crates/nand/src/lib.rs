@@ -271,6 +271,11 @@ impl Nand {
         &self.blocks
     }
 
+    /// Whether nothing is kept of single pages: neither what they store, nor their errors, nor reads of their blocks.
+    pub fn is_plain(&self) -> bool {
+        !self.has_payload() && self.errors.is_none() && self.disturb.is_none()
+    }
+
     /// Whether pages store anything.
     #[inline]
     pub fn has_payload(&self) -> bool {

@@ -49,7 +49,8 @@ pub(crate) fn run<'py>(
         let result = py.detach(|| {
             let mut tell = |now: &Progress| caller.tell(now);
             let interrupt = caller.interrupt();
-            device::simulate(&config, &mut Options { progress: Some(&mut tell), interrupt, timeline, save_state })
+            let progress: Option<&mut dyn FnMut(&_) -> bool> = Some(&mut tell);
+            device::simulate(&config, &mut Options { progress, interrupt, timeline, save_state, ..Options::default() })
         });
         caller.result(result, errors::run)
     })?;

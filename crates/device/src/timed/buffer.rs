@@ -10,6 +10,7 @@ use base::{Lpn, Queue, Request, RequestKind};
 use ftl::Coming;
 
 use super::context::Context;
+use super::plan::Plan;
 use super::queues::{RequestId, Transaction, TransactionId, Work};
 use super::requests::{Active, Requests};
 use crate::buffer::{self, Buffer, Page, State};
@@ -116,7 +117,7 @@ impl WriteBuffer {
 impl WriteBuffer {
     /// Lets writes, trims and flushes that waited for their turn into the buffer, in order, as far as there is
     /// room. Reads do not wait behind them.
-    pub(super) fn pump(&mut self, context: &mut Context<'_>, requests: &mut Requests) {
+    pub(super) fn pump(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests) {
         while !self.waits_for_room
             && let Some(&request) = self.waiting.front()
             && self.go_on_with(context, requests, request)
@@ -126,7 +127,12 @@ impl WriteBuffer {
         }
     }
 
-    fn go_on_with(&mut self, context: &mut Context<'_>, requests: &mut Requests, request: RequestId) -> bool {
+    fn go_on_with(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        requests: &mut Requests,
+        request: RequestId,
+    ) -> bool {
         let Active { kind, span, .. } = *requests.get(request);
         match kind {
             RequestKind::Write => self.accept_write(context, requests, request),
@@ -141,7 +147,12 @@ impl WriteBuffer {
 
     /// Accepts a write, if there is room for all its pages; one that is larger than the buffer enters page by
     /// page. Returns whether it is accepted whole.
-    fn accept_write(&mut self, context: &mut Context<'_>, requests: &mut Requests, request: RequestId) -> bool {
+    fn accept_write(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        requests: &mut Requests,
+        request: RequestId,
+    ) -> bool {
         let Active { span, .. } = *requests.get(request);
         let Entering { entered, .. } = self.entering[request.0 as usize];
         let in_pieces = span.len() > self.buffer.capacity();
@@ -177,7 +188,7 @@ impl WriteBuffer {
 
     fn accept_page(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         requests: &mut Requests,
         request: RequestId,
         lpn: Lpn,
@@ -208,7 +219,13 @@ impl WriteBuffer {
     }
 
     /// Drops what waits of a trimmed range, and has the trim take its turn behind what does not wait any more.
-    fn trim(&mut self, context: &mut Context<'_>, requests: &mut Requests, request: RequestId, span: Span) -> bool {
+    fn trim(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        requests: &mut Requests,
+        request: RequestId,
+        span: Span,
+    ) -> bool {
         if context.device.ftl.allocation().dynamic().is_some() && has_handed_over(context, span) {
             return false;
         }
@@ -228,7 +245,7 @@ impl WriteBuffer {
     }
 
     /// A flush waits for all that is buffered now, and makes it leave.
-    fn flush(&mut self, context: &mut Context<'_>, requests: &mut Requests, request: RequestId) {
+    fn flush(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests, request: RequestId) {
         context.device.promise_durable(request.0);
         let number = self.buffer.flush();
         requests.begin_flush_of_buffer(request, number, self.buffer.unprogrammed());
@@ -238,7 +255,7 @@ impl WriteBuffer {
     /// Answers a read from the buffer, or says which version the array must give at least, and of how many flash pages.
     pub(super) fn read(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         requests: &Requests,
         request: RequestId,
         lpn: Lpn,
@@ -253,7 +270,7 @@ impl WriteBuffer {
 }
 
 /// Whether a page of the span was handed to its queue and is not being programmed yet.
-fn has_handed_over(context: &Context<'_>, span: Span) -> bool {
+fn has_handed_over(context: &Context<'_, impl Plan>, span: Span) -> bool {
     let queues = &context.queues;
     queues.all().any(|queue| {
         let mut at = queues.writes(queue).first();
@@ -271,7 +288,7 @@ fn has_handed_over(context: &Context<'_>, span: Span) -> bool {
 // Leaving.
 impl WriteBuffer {
     /// Says before dies choose whether pages leave the buffer: it is full, or a write waits for room, or they always may.
-    pub(super) fn begin_flushing(&mut self, context: &mut Context<'_>, requests: &Requests) {
+    pub(super) fn begin_flushing(&mut self, context: &mut Context<'_, impl Plan>, requests: &Requests) {
         let waits = self.waiting.front().is_some_and(|&request| {
             // A trim may wait too, but not for room.
             requests.get(request).kind == RequestKind::Write
@@ -286,7 +303,7 @@ impl WriteBuffer {
 
     /// The host is done: what is buffered is written too, and does not count as time. Returns whether this
     /// begins now.
-    pub(super) fn flush_at_the_end(&mut self, context: &mut Context<'_>) -> bool {
+    pub(super) fn flush_at_the_end(&mut self, context: &mut Context<'_, impl Plan>) -> bool {
         context.device.recorder.buffer_finish(context.now);
         if self.buffer.oldest().is_none() || self.buffer.oldest_due().is_some() {
             return false;
@@ -297,7 +314,7 @@ impl WriteBuffer {
     }
 
     /// Hands the page of a queue that may leave now, if there is one, to its dies.
-    pub(super) fn supply(&mut self, context: &mut Context<'_>, queue: Queue) -> Option<TransactionId> {
+    pub(super) fn supply(&mut self, context: &mut Context<'_, impl Plan>, queue: Queue) -> Option<TransactionId> {
         let page = self.buffer.next_of(queue)?;
         let age = context.queues.next_age();
         let entry = self.buffer.page(page);
@@ -321,18 +338,18 @@ impl WriteBuffer {
     }
 
     /// The data of a page that is being programmed are in the chip.
-    pub(super) fn page_transferred(&mut self, context: &mut Context<'_>, page: u32) {
+    pub(super) fn page_transferred(&mut self, context: &mut Context<'_, impl Plan>, page: u32) {
         buffer::release(context.device, &mut self.buffer, page, context.now);
     }
 
     /// A page was programmed.
-    pub(super) fn page_programmed(&mut self, context: &mut Context<'_>, requests: &mut Requests, page: u32) {
+    pub(super) fn page_programmed(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests, page: u32) {
         let left = buffer::leave(context.device, &mut self.buffer, page, context.now);
         self.page_done(context, requests, page, left);
     }
 
     /// Tells those who wait for a page: writes with FUA, and flushes that began while it was buffered.
-    fn page_done(&mut self, context: &mut Context<'_>, requests: &mut Requests, page: u32, left: Page) {
+    fn page_done(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests, page: u32, left: Page) {
         while let Some(at) = self.urgent.iter().position(|(waited_for, _)| *waited_for == page) {
             let (_, request) = self.urgent.remove(at);
             requests.part_done(context, request);
@@ -341,7 +358,7 @@ impl WriteBuffer {
     }
 
     /// Wakes the dies of every queue that has pages waiting.
-    fn wake_waiting(&self, context: &mut Context<'_>) {
+    fn wake_waiting(&self, context: &mut Context<'_, impl Plan>) {
         for queue in context.queues.all() {
             if self.buffer.has_waiting(queue) {
                 context.queues.wake_queue(queue);
@@ -350,7 +367,7 @@ impl WriteBuffer {
     }
 
     /// The oldest page may have changed: where pages leave in one order, its die has to hear of it.
-    fn wake_oldest(&self, context: &mut Context<'_>) {
+    fn wake_oldest(&self, context: &mut Context<'_, impl Plan>) {
         if self.buffer.is_in_one_order()
             && let Some(page) = self.buffer.oldest()
         {

@@ -33,37 +33,50 @@ pub(super) enum View {
 }
 
 /// How much a domain's own work presses, where nothing decides about it but its collection and the first write of its queue:
-/// the least goes first. It is kept up to date, so that a die chooses by comparing.
+/// the least goes first. It is kept up to date, so that a die compares where it would ask.
+///
+/// One word: the age of the first write and, in the lowest bit, whether it waits for the end of a collection; behind all ages
+/// collections that nothing waits for, in the order of beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Urgency {
-    /// Age of the first write, which may wait for the end of a collection.
-    age: u64,
-    /// 0 for a write; then collections, in the order of beginning; then nothing.
-    turn: u64,
-}
+pub(super) struct Urgency(u64);
 
 impl Urgency {
     /// There is nothing to do.
-    const NOTHING: Urgency = Urgency { age: NOT_URGENT, turn: u64::MAX };
+    pub(super) const NOTHING: Urgency = Urgency(u64::MAX);
     /// The first write has to be looked at. Before all others, so that it is not passed over.
-    const UNKNOWN: Urgency = Urgency { age: 0, turn: u64::MAX };
+    const UNKNOWN: Urgency = Urgency(0);
+    /// Behind all ages.
+    const NOT_AWAITED: u64 = 1 << 63;
 
     /// Of a domain with a collection of that number, or none, and a first write of that age, which asks for nothing but its
     /// turn if it `is_plain`.
     #[inline]
     pub(super) fn new(begun: Option<u64>, age: Option<u64>, is_plain: bool) -> Urgency {
         match (begun, age) {
-            (Some(begun), age) => Urgency { age: age.unwrap_or(NOT_URGENT), turn: begun + 1 },
+            (Some(_), Some(age)) => Urgency(age << 1 | 1),
+            (Some(begun), None) => Urgency(Urgency::NOT_AWAITED | begun << 1 | 1),
             (None, None) => Urgency::NOTHING,
-            (None, Some(age)) if is_plain => Urgency { age, turn: 0 },
+            (None, Some(age)) if is_plain => Urgency(age << 1),
             (None, Some(_)) => Urgency::UNKNOWN,
         }
     }
 
-    /// The number of the collection, if there is one.
+    /// What a die does, besides reads, that has this for the least of its domains, and it is `domain`'s. `None`: that has to be
+    /// looked at.
+    #[inline(always)]
+    pub(super) fn candidate(self, domain: Domain) -> Option<Option<Candidate>> {
+        match self {
+            Urgency::NOTHING => Some(None),
+            Urgency::UNKNOWN => None,
+            Urgency(key) if key & 1 == 1 => Some(Some(Candidate::Collect(domain))),
+            Urgency(_) => Some(Some(Candidate::Program(domain))),
+        }
+    }
+
+    /// The age of what goes first.
     #[inline]
-    pub(super) fn begun(self) -> Option<u64> {
-        (self.turn != 0 && self.turn != u64::MAX).then(|| self.turn - 1)
+    fn age(self) -> u64 {
+        if self.0 >= Urgency::NOT_AWAITED { NOT_URGENT } else { self.0 >> 1 }
     }
 }
 
@@ -114,53 +127,32 @@ impl Choice {
         Choice { awaits_correction: is_correcting && scheduler.merges_collections(), best: None }
     }
 
-    /// The choice among the domains of a die, from `first` on, that have queues of their own. `None`: they have to be looked
-    /// at.
+    /// What the least urgency of a die's domains says, which have queues of their own. `None`: they have to be looked at.
     #[inline(always)]
-    pub(super) fn of_least(first: Domain, domains: &[Urgency]) -> Option<Choice> {
-        let (mut at, mut least) = (0, Urgency::NOTHING);
-        for (other, &urgency) in domains.iter().enumerate() {
-            if urgency < least {
-                (at, least) = (other, urgency);
-            }
-        }
-        let domain = Domain::new(first.number() + at as u32);
-        let best = match least {
-            Urgency::NOTHING => None,
-            Urgency::UNKNOWN => return None,
-            Urgency { age, turn: 0 } => Some((age, 0, Candidate::Program(domain))),
-            Urgency { age, turn } => Some((age, turn, Candidate::Collect(domain))),
-        };
+    pub(super) fn of_least((urgency, domain): (Urgency, Domain)) -> Option<Choice> {
+        let best = urgency.candidate(domain)?.map(|candidate| (urgency.age(), 0, candidate));
         Some(Choice { awaits_correction: false, best })
     }
 
-    /// The choice among the domains of a die, from `first` on, that share a queue, whose first write has that age and goes to
-    /// `domain`, if one takes it.
+    /// The same for domains that share a queue, whose first write has that age and goes to `domain`, if one takes it.
     #[inline(always)]
     pub(super) fn of_sharing(
-        first: Domain,
-        domains: &[Urgency],
+        least: (Urgency, Domain),
         (queue, write): (Queue, Option<(u64, TransactionId)>),
-        domain: Option<Domain>,
-    ) -> Choice {
-        let (mut at, mut least) = (0, u64::MAX);
-        for (other, urgency) in domains.iter().enumerate() {
-            if urgency.turn < least {
-                (at, least) = (other, urgency.turn);
+        domain: impl FnOnce() -> Option<Domain>,
+    ) -> Option<Choice> {
+        let Choice { best, .. } = Choice::of_least(least)?;
+        let best = match (best, write) {
+            (Some((_, begun, collection)), write) => {
+                Some((write.map_or(NOT_URGENT, |(age, _)| age), begun, collection))
             }
-        }
-        let best = match (write, domain) {
-            _ if least != u64::MAX => {
-                let collected = Domain::new(first.number() + at as u32);
-                Some((write.map_or(NOT_URGENT, |(age, _)| age), least, Candidate::Collect(collected)))
-            }
-            (Some((age, write)), Some(domain)) => {
+            (None, Some((age, write))) => domain().map(|domain| {
                 let found = (None, write);
-                Some((age, u64::MAX, Candidate::ProgramShared { queue, domain, found }))
-            }
-            _ => None,
+                (age, u64::MAX, Candidate::ProgramShared { queue, domain, found })
+            }),
+            (None, None) => None,
         };
-        Choice { awaits_correction: false, best }
+        Some(Choice { awaits_correction: false, best })
     }
 
     /// The choice among one view more.
@@ -284,12 +276,21 @@ mod tests {
         assert_eq!(choice(Scheduler::Paq, true, &views).best(), Some(program(2)));
     }
 
+    /// The least of two, and whose it is.
+    fn least(keys: [Urgency; 2]) -> (Urgency, Domain) {
+        let at = usize::from(keys[1] < keys[0]);
+        (keys[at], Domain::new(at as u32))
+    }
+
     /// Against the views, for two domains in every state that keys tell apart.
     #[test]
     fn keys_choose_as_views_do() {
         let states = [None, Some(3), Some(4)].map(|begun| [None, Some(5), Some(6)].map(|age| (begun, age))).concat();
         let waiting = |age: Option<u64>| age.map_or(Waiting::Nothing, Waiting::Write);
         for (first, second) in states.iter().flat_map(|&first| states.iter().map(move |&second| (first, second))) {
+            if first.1.is_some() && first.1 == second.1 {
+                continue; // Ages are numbers of arrival.
+            }
             let keys = [first, second].map(|(begun, age)| Urgency::new(begun, age, true));
             let both = [first, second];
             let own = both.iter().zip(0..).filter_map(|(&(begun, age), domain)| match begun {
@@ -297,7 +298,7 @@ mod tests {
                 None => age.map(|age| writes(domain, age)),
             });
             let views: Vec<View> = own.collect();
-            let chosen = Choice::of_least(Domain::new(0), &keys).expect("all writes are plain");
+            let chosen = Choice::of_least(least(keys)).expect("all writes are plain");
             assert_eq!(chosen.best(), choice(Scheduler::Fifo, false, &views).best(), "{first:?} {second:?}");
             for (scheduler, read) in [(Scheduler::Fifo, 4), (Scheduler::Fifo, 9), (Scheduler::Paq, 9)] {
                 let expected = choice(scheduler, false, &views).next(scheduler, Some(read));
@@ -312,16 +313,19 @@ mod tests {
             let views: Vec<View> = own.chain(shared).collect();
             let write = (Queue::new(0), age.map(|age| (age, TransactionId::of_number(1))));
             let keys = begun.map(|begun| Urgency::new(begun, None, true));
-            let chosen = Choice::of_sharing(Domain::new(0), &keys, write, free.map(Domain::new));
-            assert_eq!(chosen.best(), choice(Scheduler::Fifo, false, &views).best(), "{first:?} {second:?}");
+            let chosen = Choice::of_sharing(least(keys), write, || free.map(Domain::new)).expect("plain");
+            for (scheduler, read) in [(Scheduler::Fifo, None), (Scheduler::Fifo, Some(4)), (Scheduler::Fifo, Some(9))] {
+                let expected = choice(scheduler, false, &views).next(scheduler, read);
+                assert_eq!(chosen.next(scheduler, read), expected, "{first:?} {second:?} {read:?}");
+            }
         }
     }
 
     #[test]
     fn a_write_that_is_not_plain_is_looked_at() {
         let keys = [Urgency::new(Some(1), Some(2), false), Urgency::new(None, Some(9), false)];
-        assert!(Choice::of_least(Domain::new(0), &keys).is_none());
-        assert!(Choice::of_least(Domain::new(0), &keys[..1]).is_some(), "it is not its turn");
+        assert!(Choice::of_least(least(keys)).is_none());
+        assert!(Choice::of_least((keys[0], Domain::new(0))).is_some(), "it is not its turn");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use base::{Cause, Die, Domain, Lpn, OpKind, Ppn, Unit};
 use ftl::{Done, Finished, Ftl, Group, How, Op, Step};
 
+use super::plan::Plan;
 use crate::flash::Content;
 
 /// What a domain's collection holds, besides the contents of its pages. Laid out with what every step touches first.
@@ -164,14 +165,17 @@ impl Collections {
         self.contents.get(domain, at)
     }
 
-    /// The next page of a group leaves the array.
+    /// The next page of a group leaves the array. Where pages store nothing and are correct when they leave their die, nothing
+    /// more is kept of it.
     #[inline]
-    pub(super) fn add_read(&mut self, die: Die, domain: Domain, content: Content) {
+    pub(super) fn add_read(&mut self, plan: impl Plan, die: Die, domain: Domain, content: Content) {
         let collection = &mut self.all[domain.index()];
-        self.contents.set(domain, usize::from(collection.read), content);
+        if !plan.is_plain() {
+            self.contents.set(domain, usize::from(collection.read), content);
+            collection.correcting += 1;
+            self.correcting[die.index()] += 1;
+        }
         collection.read += 1;
-        collection.correcting += 1;
-        self.correcting[die.index()] += 1;
     }
 
     /// What a collection does next, and for what.
@@ -196,17 +200,20 @@ impl Collections {
         Some((next, cause))
     }
 
-    /// The page that a collection moves next, whether it was read, and for what. `None`: it does something else, or what it
-    /// does has to be looked at. For collections that do nothing but move pages off the chip, one by one, and erase.
-    #[inline]
-    pub(super) fn next_page(&mut self, ftl: &mut Ftl, domain: Domain) -> Option<(Ppn, bool, Cause)> {
-        let Collection { group, step, read, .. } = &mut self.all[domain.index()];
-        if let Some(&page) = group.pages().first() {
-            return ftl.is_valid(page).then_some((page, *read > 0, step.cause));
-        }
-        ftl.advance(domain);
-        *step = ftl.op(domain, group)?;
-        group.pages().first().map(|&page| (page, false, step.cause))
+    /// The first page of the group in hand, and whether it was read.
+    #[inline(always)]
+    pub(super) fn page_in_hand(&self, domain: Domain) -> Option<(Ppn, bool)> {
+        let Collection { group, read, .. } = &self.all[domain.index()];
+        group.pages().first().map(|&page| (page, *read > 0))
+    }
+
+    /// This page is read next, to be moved off the chip by itself.
+    #[inline(always)]
+    pub(super) fn take_page(&mut self, domain: Domain, page: Ppn, cause: Cause) {
+        let Collection { group, step, .. } = &mut self.all[domain.index()];
+        *step = Step { op: Op::Move(How::OffChip), cause };
+        group.clear();
+        group.push(page);
     }
 
     /// Whether a domain's collection has a step to do, and does not wait for other domains.

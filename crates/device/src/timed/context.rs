@@ -5,11 +5,12 @@ use base::Instant;
 use super::queues::Queues;
 use crate::device::Device;
 
-/// The FTL and the array, what waits for a die, and the time.
-pub(super) struct Context<'a> {
+/// The FTL and the array, what waits for a die, the time, and what is in force.
+pub(super) struct Context<'a, P> {
     pub(super) device: &'a mut Device,
     pub(super) queues: Queues,
     pub(super) now: Instant,
     /// The host is done; what remains is collections that were under way, and what is buffered.
     pub(super) draining: bool,
+    pub(super) plan: P,
 }

@@ -9,6 +9,7 @@ use workload::Workload;
 
 use super::buffer::WriteBuffer;
 use super::context::Context;
+use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
 use super::requests::{Active, Requests};
 use crate::buffer::Buffer;
@@ -80,7 +81,7 @@ impl Host {
     /// what it waits for.
     pub(super) fn admit(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         workload: &mut Workload,
         watch: &mut Watch<'_>,
     ) -> Result<Option<Instant>, RunError> {
@@ -121,7 +122,7 @@ impl Host {
     }
 
     /// Draws the next requests and asks for their map entries.
-    fn draw(&mut self, context: &Context<'_>, workload: &mut Workload) -> Result<(), RunError> {
+    fn draw(&mut self, context: &Context<'_, impl Plan>, workload: &mut Workload) -> Result<(), RunError> {
         self.drawn.clear();
         workload.fill(&mut self.drawn, BATCH)?;
         for request in &self.drawn {
@@ -137,7 +138,7 @@ impl Host {
         Ok(())
     }
 
-    fn enter(&mut self, context: &mut Context<'_>, request: &Request, span: Span) {
+    fn enter(&mut self, context: &mut Context<'_, impl Plan>, request: &Request, span: Span) {
         let arrived = if self.replay == Replay::Open { request.at } else { context.now };
         let id = self.requests.admit(request, span, arrived);
         if let Some(buffer) = &mut self.buffer {
@@ -156,7 +157,7 @@ impl Host {
         self.requests.part_done(context, id);
     }
 
-    fn enter_read(&mut self, context: &mut Context<'_>, request: RequestId, span: Span, offset: u64) {
+    fn enter_read(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span, offset: u64) {
         let Active { bytes, .. } = *self.requests.get(request);
         for (lpn, partial) in span.pages() {
             let array = match &mut self.buffer {
@@ -178,7 +179,7 @@ impl Host {
         }
     }
 
-    fn enter_write(&mut self, context: &mut Context<'_>, request: RequestId, span: Span, offset: u64) {
+    fn enter_write(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span, offset: u64) {
         let Active { bytes, .. } = *self.requests.get(request);
         self.requests.begin_write(request, span.len());
         for (lpn, partial) in span.pages() {
@@ -201,7 +202,7 @@ impl Host {
 /// The die that a read waits for: that of its page or, while the map entry is in flash, that of the entry. `None`
 /// if there is nothing to read.
 #[inline]
-fn die_to_ask(context: &Context<'_>, lpn: Lpn) -> Option<Die> {
+fn die_to_ask(context: &Context<'_, impl Plan>, lpn: Lpn) -> Option<Die> {
     let ftl = &context.device.ftl;
     if !context.device.map_in_flash || ftl.is_known(lpn) {
         ftl.lookup(lpn).map(|ppn| ftl.geometry().die_of(ppn))
@@ -211,7 +212,7 @@ fn die_to_ask(context: &Context<'_>, lpn: Lpn) -> Option<Die> {
 }
 
 /// Sends for the old version of a page that is written in part. Returns whether there is one to wait for.
-pub(super) fn fetch_old(context: &mut Context<'_>, write: TransactionId) -> bool {
+pub(super) fn fetch_old(context: &mut Context<'_, impl Plan>, write: TransactionId) -> bool {
     let Transaction { lpn, age, share, .. } = *context.queues.get(write);
     let Some(ppn) = context.device.ftl.lookup(lpn) else { return false };
     let transaction = context.queues.get_mut(write);
@@ -249,12 +250,12 @@ impl Host {
 
     /// Has a page of the write buffer that may leave now, if there is one, wait in its queue.
     #[inline(never)]
-    pub(super) fn supply(&mut self, context: &mut Context<'_>, queue: Queue) -> Option<TransactionId> {
+    pub(super) fn supply(&mut self, context: &mut Context<'_, impl Plan>, queue: Queue) -> Option<TransactionId> {
         self.buffer.as_mut()?.supply(context, queue)
     }
 
     /// Carries out the trim that is first in a domain's queue. Returns whether there is one.
-    pub(super) fn run_trim(&mut self, context: &mut Context<'_>, domain: Domain) -> bool {
+    pub(super) fn run_trim(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain) -> bool {
         self.requests.run_trim(context, domain)
     }
 
@@ -269,7 +270,7 @@ impl Host {
     }
 
     /// A read turned out to have nothing to read: its page was trimmed while it waited.
-    pub(super) fn read_vanished(&mut self, context: &mut Context<'_>, read: TransactionId) {
+    pub(super) fn read_vanished(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) {
         if matches!(context.queues.get(read).work, Work::Read(_)) {
             context.device.recorder.counters.unmapped_reads += 1;
         }
@@ -280,7 +281,7 @@ impl Host {
 // Completion.
 impl Host {
     /// The data of a read are in the controller, corrected.
-    pub(super) fn read_done(&mut self, context: &mut Context<'_>, read: TransactionId) {
+    pub(super) fn read_done(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) {
         let Transaction { work, lpn, .. } = *context.queues.get(read);
         context.queues.release(read);
         match work {
@@ -305,7 +306,7 @@ impl Host {
     }
 
     /// The data of a write are in the chip's register: the write buffer may give their room to other pages.
-    pub(super) fn write_transferred(&mut self, context: &mut Context<'_>, write: TransactionId) {
+    pub(super) fn write_transferred(&mut self, context: &mut Context<'_, impl Plan>, write: TransactionId) {
         if let Some(buffer) = &mut self.buffer
             && let Work::WriteBuffered(page) = context.queues.get(write).work
         {
@@ -314,7 +315,7 @@ impl Host {
     }
 
     /// The program of a write is done.
-    pub(super) fn write_done(&mut self, context: &mut Context<'_>, write: TransactionId) {
+    pub(super) fn write_done(&mut self, context: &mut Context<'_, impl Plan>, write: TransactionId) {
         let Transaction { lpn, version, work, .. } = *context.queues.get(write);
         context.queues.release(write);
         match (work, &mut self.buffer) {
@@ -334,7 +335,7 @@ impl Host {
 // The write buffer.
 impl Host {
     /// Says before dies choose whether pages leave the write buffer.
-    pub(super) fn begin_flushing(&mut self, context: &mut Context<'_>) {
+    pub(super) fn begin_flushing(&mut self, context: &mut Context<'_, impl Plan>) {
         if let Some(buffer) = &mut self.buffer {
             buffer.begin_flushing(context, &self.requests);
         }
@@ -346,7 +347,7 @@ impl Host {
     }
 
     /// The host is done: what is buffered is written too. Returns whether this begins now.
-    pub(super) fn flush_at_the_end(&mut self, context: &mut Context<'_>) -> bool {
+    pub(super) fn flush_at_the_end(&mut self, context: &mut Context<'_, impl Plan>) -> bool {
         self.buffer.as_mut().is_some_and(|buffer| buffer.flush_at_the_end(context))
     }
 }

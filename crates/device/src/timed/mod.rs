@@ -17,6 +17,7 @@ mod context;
 mod host;
 mod idle;
 mod passage;
+mod plan;
 mod queues;
 mod requests;
 mod schedule;
@@ -29,6 +30,7 @@ use ftl::{Done, Told};
 use metrics::Timeline;
 use workload::Workload;
 
+use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::scheduler::Scheduler;
 use crate::{RunError, Watch, uncorrectable, wear};
@@ -36,16 +38,17 @@ use command::{Carried, Item};
 use commands::{Action, Commands, note_bystanders};
 use context::Context;
 use host::Host;
-use passage::{ArrayDone, Event, Passage, Transferred};
+use passage::{ArrayDone, Event, Load, Passage, Transferred};
+use plan::{Any, Plain, Plan};
 use queues::Queues;
 use schedule::Idle;
 use timing::Timing;
 
 /// A device in time.
-struct Timed<'a, 'w> {
+struct Timed<'a, 'w, P> {
     workload: &'a mut Workload,
     watch: &'a mut Watch<'w>,
-    context: Context<'a>,
+    context: Context<'a, P>,
     host: Host,
     commands: Commands,
     passage: Passage,
@@ -63,42 +66,71 @@ pub(crate) fn bytes(geometry: &Geometry, host: &config::model::Host, pages: u64)
     (of_device, u64::from(host.queue_depth) * (Host::BYTES_OF_REQUEST + Queues::bytes(pages)))
 }
 
+/// How a run is carried out, besides what is configured.
+pub(crate) struct Manner {
+    /// What is recorded of it.
+    pub(crate) timeline: Option<Timeline>,
+    /// Whether everything is asked for, also what cannot be in force.
+    pub(crate) asks_all: bool,
+}
+
 /// Runs a workload to its end; returns the timeline, if one was recorded.
 pub(crate) fn run(
     device: &mut Device,
     workload: &mut Workload,
     config: &Config,
     watch: &mut Watch<'_>,
-    timeline: Option<Timeline>,
+    manner: Manner,
 ) -> Result<Option<Timeline>, RunError> {
     let buffer = crate::buffer::build(config, device)?;
-    let has_payload = device.flash.nand().has_payload();
-    let schedule = Schedule::new(config.ftl.get("gc_schedule"));
-    let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
-    let geometry = device.ftl.geometry();
-    let has_copybacks = wear::is_in_force(config);
-    let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
-    let decides_early = buffer.is_none() && device.ftl.allocation().dynamic().is_none();
-    let hears_of_buffer = device.ftl.demands().fill;
-    let scheduler = Scheduler::build(config.ftl.get("scheduler"));
-    let compares = device.ftl.demands().is_plain && schedule.is_threshold() && buffer.is_none();
-    let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, compares);
-    let queues = Queues::new(&device.ftl);
-    let context = Context { device, queues, now: Instant::ZERO, draining: false };
-    let passage = Passage::new(&context, timing, decides_early, timeline);
-    let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
-    let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
-    timed.run()?;
-    Ok(timed.passage.into_timeline())
+    let is_plain = plan::is_plain(device, config, buffer.is_some(), manner.timeline.is_some()) && !manner.asks_all;
+    let is_dynamic = device.ftl.allocation().dynamic().is_some();
+    let setup = Setup { device, workload, config, watch, buffer, manner };
+    match (is_plain, is_dynamic) {
+        (true, false) => setup.run(Plain::<false>),
+        (true, true) => setup.run(Plain::<true>),
+        (false, is_dynamic) => setup.run(Any { is_dynamic }),
+    }
 }
 
-impl Timed<'_, '_> {
+/// What a run begins with.
+struct Setup<'a, 'w> {
+    device: &'a mut Device,
+    workload: &'a mut Workload,
+    config: &'a Config,
+    watch: &'a mut Watch<'w>,
+    buffer: Option<Buffer>,
+    manner: Manner,
+}
+
+impl Setup<'_, '_> {
+    fn run(self, plan: impl Plan) -> Result<Option<Timeline>, RunError> {
+        let Setup { device, workload, config, watch, buffer, manner } = self;
+        let has_payload = device.flash.nand().has_payload();
+        let schedule = Schedule::new(config.ftl.get("gc_schedule"));
+        let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
+        let geometry = device.ftl.geometry();
+        let has_copybacks = wear::is_in_force(config);
+        let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
+        let decides_early = buffer.is_none() && !plan.is_dynamic();
+        let hears_of_buffer = device.ftl.demands().fill;
+        let scheduler = Scheduler::build(config.ftl.get("scheduler"));
+        let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload);
+        let queues = Queues::new(&device.ftl, plan.is_plain());
+        let context = Context { device, queues, now: Instant::ZERO, draining: false, plan };
+        let passage = Passage::new(&context, timing, decides_early, manner.timeline);
+        let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
+        let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
+        timed.run()?;
+        Ok(timed.passage.into_timeline())
+    }
+}
+
+impl<P: Plan> Timed<'_, '_, P> {
     /// The machine: let requests in, let free dies take work, go to the next event.
     fn run(&mut self) -> Result<(), RunError> {
         loop {
-            // Between two requests there may be minutes of collections.
-            let progress = || self.workload.progress();
-            self.watch.report(1, self.context.now, &self.context.device.recorder.counters, progress)?;
+            self.report()?;
             if let Some(at) = self.host.admit(&mut self.context, self.workload, self.watch)? {
                 self.passage.set_arrival(at);
             }
@@ -118,32 +150,67 @@ impl Timed<'_, '_> {
                     continue;
                 }
             }
-            let Some(now) = self.passage.next_event() else { break };
-            self.context.now = now;
-            self.context.device.tell_time(now);
-            self.check_time()?;
-            uncorrectable::check_reads(self.context.device)?;
-            if !self.context.draining {
-                self.context.device.recorder.tick(now);
-            }
-            // All that happens at one instant happens before dies choose: two writes that arrive together
-            // can then share a command.
-            while let Some(event) = self.passage.take_event(now) {
-                match event {
-                    Event::TransferDone(channel) => self.transfer_done(channel),
-                    Event::ArrayDone(die) => self.array_done(die),
-                    Event::Arrival => {}
-                    Event::Corrected => {
-                        let corrected = self.passage.corrected();
-                        self.page_arrived(corrected);
-                    }
-                }
+            if !self.go_on()? {
+                break;
             }
         }
         assert!(self.host.is_idle(), "the device stands still with requests in it");
         assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
         self.context.device.recorder.finish(self.host.last_completion());
         Ok(())
+    }
+
+    /// Goes from event to event until something changes for the host: a request is complete, the next one arrives, or pages may
+    /// leave the write buffer. Returns whether anything happened at all.
+    fn go_on(&mut self) -> Result<bool, RunError> {
+        let completed = self.host.completions();
+        loop {
+            let Some(now) = self.passage.next_event() else { return Ok(false) };
+            self.context.now = now;
+            self.check_time()?;
+            if !self.context.plan.is_plain() {
+                self.context.device.tell_time(now);
+                uncorrectable::check_reads(self.context.device)?;
+            }
+            if !self.context.draining {
+                self.context.device.recorder.tick(now);
+            }
+            let has_arrived = self.happen(now);
+            if has_arrived || self.host.completions() != completed || self.host.has_buffer() {
+                return Ok(true);
+            }
+            self.report()?;
+            self.dispatch();
+            if self.host.completions() != completed {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Reports progress now and then: between two requests there may be minutes of collections.
+    #[inline]
+    fn report(&mut self) -> Result<(), RunError> {
+        let progress = || self.workload.progress();
+        self.watch.report(1, self.context.now, &self.context.device.recorder.counters, progress)
+    }
+
+    /// All that happens now, before dies choose: two writes that arrive together can then share a command. Returns whether the
+    /// next request arrived.
+    #[inline(always)]
+    fn happen(&mut self, now: Instant) -> bool {
+        let mut has_arrived = false;
+        while let Some(event) = self.passage.take_event(now) {
+            match event {
+                Event::TransferDone(channel) => self.transfer_done(channel),
+                Event::ArrayDone(die) => self.array_done(die),
+                Event::Arrival => has_arrived = true,
+                Event::Corrected => {
+                    let corrected = self.passage.corrected();
+                    self.page_arrived(corrected);
+                }
+            }
+        }
+        has_arrived
     }
 
     /// Fails while 64 bits still hold the times of what was begun.
@@ -182,18 +249,18 @@ impl Timed<'_, '_> {
 }
 
 // Dies choose.
-impl Timed<'_, '_> {
+impl<P: Plan> Timed<'_, '_, P> {
     /// Lets every die that is free and may have work choose.
     fn dispatch(&mut self) {
         loop {
-            if self.context.device.ftl.allocation().dynamic().is_some() {
+            if self.context.plan.is_dynamic() {
                 self.offer_shared_writes();
             }
             while let Some(die) = self.context.queues.take_woken() {
                 self.choose(die);
             }
             let wakes = self.context.device.has_owners || self.context.device.hears_of_reads;
-            if !wakes || !self.wake_owners() {
+            if self.context.plan.is_plain() || !wakes || !self.wake_owners() {
                 return;
             }
         }
@@ -226,18 +293,43 @@ impl Timed<'_, '_> {
     }
 
     /// Has a die, if it is free, do what it does next.
+    #[inline]
     fn choose(&mut self, die: Die) {
         if !self.passage.is_idle(die) {
             return;
         }
         let Timed { context, host, commands, passage, .. } = self;
         let action = commands.next(context, host, die);
+        if context.plan.is_plain()
+            && let Action::Collect(domain) = action
+        {
+            let command = passage.next_command(die);
+            if let Some(kind) = commands.move_page(context, command, die, domain) {
+                if commands.may_join(context, die) {
+                    commands.join_pages(context, host, command, die, domain);
+                    return passage.start(context, die, passage.command(die).load());
+                }
+                return match kind {
+                    OpKind::Read => passage.start(context, die, Load::page(OpKind::Read)),
+                    _ => passage.start(context, die, Load::page(OpKind::Program)),
+                };
+            }
+        }
+        self.carry_out(die, action);
+    }
+
+    /// Has a die do something.
+    #[inline(never)]
+    fn carry_out(&mut self, die: Die, action: Action) {
+        let Timed { context, host, commands, passage, .. } = self;
         if matches!(action, Action::Nothing) {
-            self.fill_idle_time(die);
+            if !context.plan.is_plain() {
+                self.fill_idle_time(die);
+            }
         } else if commands.build(context, host, passage.next_command(die), die, action) {
-            passage.start(context, die);
+            passage.start(context, die, passage.command(die).load());
             let command = passage.command(die);
-            if context.device.parts.are_several() && command.is_of_host() {
+            if !context.plan.is_plain() && context.device.parts.are_several() && command.is_of_host() {
                 note_bystanders(context, command);
             }
         }
@@ -256,7 +348,7 @@ impl Timed<'_, '_> {
 }
 
 // Commands are done.
-impl Timed<'_, '_> {
+impl<P: Plan> Timed<'_, '_, P> {
     fn transfer_done(&mut self, channel: u32) {
         match self.passage.transfer_done(&mut self.context, channel) {
             Transferred::Nothing => {}

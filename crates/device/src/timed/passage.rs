@@ -4,14 +4,15 @@
 
 use std::collections::VecDeque;
 
-use base::{Die, Duration, Instant, OpKind, Queue};
+use base::{Cause, Die, Duration, Geometry, Instant, OpKind, Queue};
 
-use engine::{Due, Timers};
+use engine::Timers;
 use metrics::{Timeline, Track};
 
 use super::command::{Carried, Command};
 use super::context::Context;
 use super::idle::IdleDies;
+use super::plan::Plan;
 use super::timing::{Delay, Line, Timing};
 use crate::flash::Flash;
 
@@ -76,6 +77,30 @@ struct DieRecord {
     /// Whether a timer runs that says how long it has been idle.
     times_idle: bool,
     command: Command,
+    /// Its channel.
+    channel: u32,
+}
+
+/// What a command asks of channel and array.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    kind: OpKind,
+    cause: Cause,
+    count: usize,
+}
+
+impl Load {
+    /// A page of a collection.
+    pub(super) fn page(kind: OpKind) -> Load {
+        Load { kind, cause: Cause::Gc, count: 1 }
+    }
+}
+
+impl Command {
+    #[inline(always)]
+    pub(super) fn load(&self) -> Load {
+        Load { kind: self.kind(), cause: self.cause(), count: self.len() }
+    }
 }
 
 /// A channel: until when it carries something, and who waits for it in order of asking.
@@ -100,59 +125,77 @@ impl Channel {
     }
 }
 
-/// Channels, arrays, the controller's DRAM and its error correction.
+/// Dies with their commands, and what they share.
 pub(super) struct Passage {
-    timing: Timing,
-    timers: Timers,
     dies: Vec<DieRecord>,
     idle: IdleDies,
+    ways: Ways,
+    /// Pages under correction, in the order in which they will be correct.
+    correcting: VecDeque<(Instant, Carried)>,
+    /// When the controller's error correction has corrected all that it was given.
+    ecc_free: Instant,
+}
+
+/// Channels, the controller's DRAM, and the times of all that is under way. It is given the record of the die that it works
+/// for.
+struct Ways {
+    timing: Timing,
+    timers: Timers,
     channels: Vec<Channel>,
+    /// Ranks of timers before those of dies.
+    dies_from: u32,
     /// Whether what follows on the transfer of a command is decided when it begins. A write buffer may want to know when
     /// it ends, and a dynamic allocation looks for idle dies at every event.
     decides_early: bool,
-    /// Pages under correction, in the order in which they will be correct.
-    correcting: VecDeque<(Instant, Carried)>,
     /// When the controller's DRAM has moved all that it was given.
     dram_free: Instant,
-    /// When the controller's error correction has corrected all that it was given.
-    ecc_free: Instant,
     timeline: Option<Timeline>,
 }
 
 impl Passage {
     /// Bytes for each die.
-    pub(super) const BYTES_OF_DIE: usize = size_of::<DieRecord>() + size_of::<Due>() + 2 * size_of::<u32>();
+    pub(super) const BYTES_OF_DIE: usize = size_of::<DieRecord>() + Timers::BYTES_OF_RANK;
 
     /// Bytes for each channel.
     pub(super) const BYTES_OF_CHANNEL: usize = size_of::<Channel>();
 
     /// Nothing is under way.
     pub(super) fn new(
-        context: &Context<'_>,
+        context: &Context<'_, impl Plan>,
         timing: Timing,
         decides_early: bool,
         timeline: Option<Timeline>,
     ) -> Passage {
         let ftl = &context.device.ftl;
         let (channels, dies) = (ftl.geometry().channels, ftl.geometry().dies());
-        let idle = DieRecord { phase: Phase::Idle, sent: 0, times_idle: false, command: Command::NONE };
-        Passage {
+        let idle = |die| DieRecord {
+            phase: Phase::Idle,
+            sent: 0,
+            times_idle: false,
+            command: Command::NONE,
+            channel: ftl.geometry().channel_of_die(die),
+        };
+        let ways = Ways {
             timers: Timers::new(timing.lines(), channels + dies + 2),
             timing,
-            dies: vec![idle; dies as usize],
-            idle: IdleDies::new(ftl.allocation(), dies),
             channels: vec![Channel::default(); channels as usize],
+            dies_from: channels,
             decides_early,
-            correcting: VecDeque::new(),
             dram_free: Instant::ZERO,
-            ecc_free: Instant::ZERO,
             timeline,
+        };
+        Passage {
+            dies: ftl.geometry().all_dies().map(idle).collect(),
+            idle: IdleDies::new(ftl.allocation(), dies),
+            ways,
+            correcting: VecDeque::new(),
+            ecc_free: Instant::ZERO,
         }
     }
 
     /// What was recorded.
     pub(super) fn into_timeline(self) -> Option<Timeline> {
-        self.timeline
+        self.ways.timeline
     }
 
     /// Whether a die has no command.
@@ -185,14 +228,14 @@ impl Passage {
     /// When something happens next.
     #[inline]
     pub(super) fn next_event(&mut self) -> Option<Instant> {
-        self.timers.next().map(|due| due.at)
+        self.ways.timers.next().map(|due| due.at)
     }
 
     /// Something that happens now. At one instant transfers end first, in the order of channels, then arrays.
     #[inline]
     pub(super) fn take_event(&mut self, now: Instant) -> Option<Event> {
-        let rank = self.timers.take(now)?;
-        let (channels, dies) = (self.channels.len() as u32, self.dies.len() as u32);
+        let rank = self.ways.timers.take(now)?;
+        let (channels, dies) = (self.ways.dies_from, self.dies.len() as u32);
         Some(match rank {
             rank if rank < channels => Event::TransferDone(rank),
             rank if rank < channels + dies => Event::ArrayDone(Die::new(rank - channels)),
@@ -201,19 +244,20 @@ impl Passage {
         })
     }
 
-    fn rank_of_array(&self, die: Die) -> u32 {
-        self.channels.len() as u32 + die.number()
+    /// The rank of timers behind those of dies.
+    fn ranks_of_parts(&self) -> u32 {
+        self.ways.dies_from + self.dies.len() as u32
     }
 
     /// The next request arrives then. It may be said again.
     pub(super) fn set_arrival(&mut self, at: Instant) {
-        if self.timers.is_empty(Line::ARRIVAL.0) {
-            self.timers.set(Line::ARRIVAL.0, at, (self.channels.len() + self.dies.len()) as u32);
+        if self.ways.timers.is_empty(Line::ARRIVAL.0) {
+            self.ways.timers.set(Line::ARRIVAL.0, at, self.ranks_of_parts());
         }
     }
 
     fn set_correction(&mut self, at: Instant) {
-        self.timers.set(Line::CORRECTION.0, at, (self.channels.len() + self.dies.len()) as u32 + 1);
+        self.ways.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 1);
     }
 
     /// Whether it is being timed how long a die is idle.
@@ -225,62 +269,156 @@ impl Passage {
     /// Says when a die has been idle for that long.
     pub(super) fn time_idle(&mut self, now: Instant, die: Die, idle: Duration) {
         self.dies[die.index()].times_idle = true;
-        self.timers.set(self.timing.idle.0, now + idle, self.rank_of_array(die));
+        self.ways.timers.set(self.ways.timing.idle.0, now + idle, self.ways.rank_of_array(die));
+    }
+}
+
+// Commands.
+impl Passage {
+    /// Counts the command that was built for a die, which is that `load`, and starts it.
+    #[inline(always)]
+    pub(super) fn start(&mut self, context: &mut Context<'_, impl Plan>, die: Die, load: Load) {
+        if context.plan.is_dynamic() {
+            self.idle.remove(die);
+        }
+        let record = &mut self.dies[die.index()];
+        let Load { kind, cause, count } = load;
+        context.device.recorder.counters.command(cause, kind, count as u64);
+        if count > 1 {
+            context.device.flash.check_shared(kind, &record.command.ppns()[..count]);
+        }
+        if !context.plan.is_plain() {
+            self.ways.end_idle_time(die, record);
+            count_copyback(context, &record.command);
+        }
+        record.sent = 0;
+        let has_cycles = !context.plan.is_plain() && self.ways.timing.has_command_cycles();
+        if has_data_in(context.plan, record, load) || has_cycles {
+            record.phase = Phase::Command;
+            self.ways.ask_channel(context, die, record, load);
+        } else {
+            self.ways.start_array(context, die, record, load, context.now);
+        }
     }
 
-    /// A die takes a command: it is idle no more.
-    #[inline]
-    fn end_idle_time(&mut self, die: Die) {
-        if self.dies[die.index()].times_idle {
-            self.dies[die.index()].times_idle = false;
-            self.timers.stop(self.timing.idle.0, self.rank_of_array(die));
+    /// A channel finished a transfer.
+    #[inline(always)]
+    pub(super) fn transfer_done(&mut self, context: &mut Context<'_, impl Plan>, number: u32) -> Transferred {
+        let channel = &mut self.ways.channels[number as usize];
+        channel.is_awaited = false;
+        let Some(die) = channel.holder.take() else {
+            self.release(context, number);
+            return Transferred::Nothing;
+        };
+        let DieRecord { phase, ref command, .. } = self.dies[die.index()];
+        if phase == Phase::Command {
+            let is_data = command.has_data_in() && command.is_of_host();
+            self.release(context, number);
+            let record = &mut self.dies[die.index()];
+            self.ways.start_array(context, die, record, record.command.load(), context.now);
+            return if is_data { Transferred::DataIn(die) } else { Transferred::Nothing };
         }
+        self.page_left(context, number, die)
+    }
+
+    /// A page of a read has left its die.
+    #[inline(always)]
+    fn page_left(&mut self, context: &mut Context<'_, impl Plan>, number: u32, die: Die) -> Transferred {
+        let record = &mut self.dies[die.index()];
+        let carried = record.command.item(usize::from(record.sent)).carried;
+        record.sent += 1;
+        let is_last = usize::from(record.sent) == record.command.len();
+        if is_last {
+            record.phase = Phase::Idle;
+            if context.plan.is_dynamic() {
+                self.idle.insert(die);
+            }
+            self.release(context, number);
+        } else {
+            self.ways.grant(context, number, die, record, record.command.load());
+        }
+        let corrected = if context.plan.is_plain() { Some(carried) } else { self.correct(context.now, carried) };
+        Transferred::DataOut { die, is_last, corrected }
+    }
+
+    /// Gives a channel whose transfer ended to the die that has waited longest.
+    #[inline(always)]
+    fn release(&mut self, context: &mut Context<'_, impl Plan>, number: u32) {
+        let channel = &mut self.ways.channels[number as usize];
+        let command = if context.plan.is_plain() { None } else { channel.commands.pop_front() };
+        if let Some(die) = command.or_else(|| channel.waiting.pop_front()) {
+            let record = &mut self.dies[die.index()];
+            self.ways.grant(context, number, die, record, record.command.load());
+        }
+    }
+
+    /// The timer of a die's array ended.
+    #[inline(always)]
+    pub(super) fn array_done(&mut self, context: &mut Context<'_, impl Plan>, die: Die) -> ArrayDone {
+        let record = &mut self.dies[die.index()];
+        if !context.plan.is_plain() && record.phase == Phase::Idle {
+            record.times_idle = false;
+            return ArrayDone::WasIdle;
+        }
+        let load = record.command.load();
+        if load.kind == OpKind::Read {
+            record.phase = Phase::DataOut;
+            self.ways.ask_channel(context, die, record, Load { kind: OpKind::Read, ..load });
+            return ArrayDone::DataNext;
+        }
+        record.phase = Phase::Idle;
+        if context.plan.is_dynamic() {
+            self.idle.insert(die);
+        }
+        ArrayDone::Command
+    }
+}
+
+/// Whether data are sent with a command.
+#[inline(always)]
+fn has_data_in(plan: impl Plan, record: &DieRecord, load: Load) -> bool {
+    if plan.is_plain() { load.kind == OpKind::Program } else { record.command.has_data_in() }
+}
+
+/// A command that copies pages is counted as what it is, and its sources have to fit too.
+#[inline]
+fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
+    if !command.sources().is_empty() {
+        context.device.flash.check_shared(OpKind::Read, command.sources());
+        context.device.recorder.counters.copyback_command(command.cause(), command.len() as u64);
     }
 }
 
 // Channels.
-impl Passage {
-    /// Counts the command that was built for a die, and starts it.
-    pub(super) fn start(&mut self, context: &mut Context<'_>, die: Die) {
-        self.idle.remove(die);
-        self.end_idle_time(die);
-        let command = &self.dies[die.index()].command;
-        let (kind, count) = (command.kind(), command.len());
-        context.device.recorder.counters.command(command.cause(), kind, count as u64);
-        if count > 1 {
-            context.device.flash.check_shared(kind, &command.ppns()[..count]);
-        }
-        if !command.sources().is_empty() {
-            context.device.flash.check_shared(OpKind::Read, command.sources());
-            context.device.recorder.counters.copyback_command(command.cause(), count as u64);
-        }
-        let has_data = command.has_data_in();
-        self.dies[die.index()].sent = 0;
-        if has_data || self.timing.has_command_cycles() {
-            self.dies[die.index()].phase = Phase::Command;
-            self.ask_channel(context, die);
-        } else {
-            self.start_array(context, die, context.now);
+impl Ways {
+    #[inline]
+    fn rank_of_array(&self, die: Die) -> u32 {
+        self.dies_from + die.number()
+    }
+
+    /// A die takes a command: it is idle no more.
+    #[inline]
+    fn end_idle_time(&mut self, die: Die, record: &mut DieRecord) {
+        if record.times_idle {
+            record.times_idle = false;
+            self.timers.stop(self.timing.idle.0, self.rank_of_array(die));
         }
     }
 
-    fn ask_channel(&mut self, context: &mut Context<'_>, die: Die) {
-        let number = context.device.ftl.geometry().channel_of_die(die);
-        let DieRecord { phase, ref command, .. } = self.dies[die.index()];
+    #[inline(always)]
+    fn ask_channel(&mut self, context: &mut Context<'_, impl Plan>, die: Die, record: &mut DieRecord, load: Load) {
+        let number = record.channel;
         let channel = &mut self.channels[number as usize];
         if context.now < channel.until || channel.is_awaited {
-            let line = if phase == Phase::Command && !command.has_data_in() {
-                &mut channel.commands
-            } else {
-                &mut channel.waiting
-            };
+            let is_bare = !context.plan.is_plain() && record.phase == Phase::Command && !record.command.has_data_in();
+            let line = if is_bare { &mut channel.commands } else { &mut channel.waiting };
             line.push_back(die);
             if !channel.is_awaited {
                 channel.is_awaited = true;
                 self.timers.set(Line::CHANNEL.0, channel.until, number);
             }
         } else {
-            self.grant(context, number, die);
+            self.grant(context, number, die, record, load);
         }
     }
 
@@ -288,17 +426,30 @@ impl Passage {
     ///
     /// What follows on the transfer of a command is known now: its array starts. So its end is an event only for those
     /// who wait for the channel.
-    fn grant(&mut self, context: &mut Context<'_>, number: u32, die: Die) {
-        let DieRecord { phase, ref command, .. } = self.dies[die.index()];
-        let (kind, cause, count) = (command.kind(), command.cause(), command.len());
+    #[inline(always)]
+    fn grant(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        number: u32,
+        die: Die,
+        record: &mut DieRecord,
+        load: Load,
+    ) {
+        let (phase, Load { kind, cause, count }) = (record.phase, load);
+        let is_plain = context.plan.is_plain();
         let (delay, pages) = match (phase, kind) {
-            (Phase::Command, OpKind::Program) if command.has_data_in() => (self.timing.data_in(count), count as u64),
+            (Phase::Command, OpKind::Program) if has_data_in(context.plan, record, load) => {
+                (self.timing.data_in(count), count as u64)
+            }
             (Phase::Command, OpKind::Program) => (self.timing.copy_command(count), 0),
-            (Phase::Command, _) => (self.timing.command(count), 0),
+            (Phase::Command, _) if !is_plain => (self.timing.command(count), 0),
             _ => (self.timing.data_out(), 1),
         };
         let now = context.now;
-        let until = (now + delay.time).max(self.through_dram(now, pages));
+        let mut until = now + delay.time;
+        if !is_plain {
+            until = until.max(self.through_dram(now, pages));
+        }
         let is_decided = phase == Phase::Command && self.decides_early;
         let channel = &mut self.channels[number as usize];
         channel.until = until;
@@ -310,20 +461,28 @@ impl Passage {
         if !context.draining {
             context.device.recorder.channel_busy(number, cause, now, until);
         }
+        if !is_plain && self.timeline.is_some() {
+            self.record_transfer(number, record, pages, now, until);
+        }
+        if is_decided {
+            self.start_array(context, die, record, load, until);
+        }
+    }
+
+    #[cold]
+    fn record_transfer(&mut self, number: u32, record: &DieRecord, pages: u64, from: Instant, until: Instant) {
         if let Some(timeline) = &mut self.timeline
-            && timeline.wants(now, until)
+            && timeline.wants(from, until)
         {
-            let name = match (pages, kind) {
+            let DieRecord { sent, ref command, .. } = *record;
+            let name = match (pages, command.kind()) {
                 (0, _) => "command",
                 (_, OpKind::Read) => "data out",
                 _ => "data in",
             };
-            let DieRecord { sent, ref command, .. } = self.dies[die.index()];
             let ppn = u64::from(command.item(usize::from(sent)).ppn.0);
-            timeline.span(Track::Channel(number), name, cause, now, until, &[("ppn", ppn), ("pages", pages)]);
-        }
-        if is_decided {
-            self.start_array(context, die, until);
+            let figures = [("ppn", ppn), ("pages", pages)];
+            timeline.span(Track::Channel(number), name, command.cause(), from, until, &figures);
         }
     }
 
@@ -335,51 +494,10 @@ impl Passage {
         self.dram_free = self.dram_free.max(now) + self.timing.dram * pages;
         self.dram_free
     }
-
-    /// Gives a channel whose transfer ended to the die that has waited longest.
-    fn release(&mut self, context: &mut Context<'_>, number: u32) {
-        let channel = &mut self.channels[number as usize];
-        let next = channel.commands.pop_front().or_else(|| channel.waiting.pop_front());
-        if let Some(die) = next {
-            self.grant(context, number, die);
-        }
-    }
-
-    /// A channel finished a transfer.
-    pub(super) fn transfer_done(&mut self, context: &mut Context<'_>, number: u32) -> Transferred {
-        self.channels[number as usize].is_awaited = false;
-        let Some(die) = self.channels[number as usize].holder.take() else {
-            self.release(context, number);
-            return Transferred::Nothing;
-        };
-        let DieRecord { phase, ref command, .. } = self.dies[die.index()];
-        if phase == Phase::Command {
-            let is_data = command.has_data_in() && command.is_of_host();
-            self.release(context, number);
-            self.start_array(context, die, context.now);
-            return if is_data { Transferred::DataIn(die) } else { Transferred::Nothing };
-        }
-        self.page_left(context, number, die)
-    }
-
-    /// A page of a read has left its die.
-    fn page_left(&mut self, context: &mut Context<'_>, number: u32, die: Die) -> Transferred {
-        let state = &mut self.dies[die.index()];
-        let carried = state.command.item(usize::from(state.sent)).carried;
-        state.sent += 1;
-        let is_last = usize::from(state.sent) == state.command.len();
-        if is_last {
-            self.release(context, number);
-            self.end_command(die);
-        } else {
-            self.grant(context, number, die);
-        }
-        Transferred::DataOut { die, is_last, corrected: self.correct(context.now, carried) }
-    }
 }
 
 // Arrays.
-impl Passage {
+impl Ways {
     /// How long an array takes for a copyback: until its slowest page is copied.
     #[cold]
     #[inline(never)]
@@ -391,15 +509,22 @@ impl Passage {
     }
 
     /// The array of a die starts at `from`, which is now or the end of the transfer that begins now.
-    fn start_array(&mut self, context: &mut Context<'_>, die: Die, from: Instant) {
-        self.dies[die.index()].phase = Phase::Array;
-        let command = &self.dies[die.index()].command;
-        let kind = command.kind();
+    #[inline(always)]
+    fn start_array(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        die: Die,
+        record: &mut DieRecord,
+        Load { kind, count, .. }: Load,
+        from: Instant,
+    ) {
+        record.phase = Phase::Array;
+        let command = &record.command;
         let flash = &context.device.flash;
         let delay_of = |ppn| self.timing.array(kind, || flash.page_offset(ppn));
-        let delay: Delay = if !command.sources().is_empty() {
+        let delay: Delay = if !context.plan.is_plain() && !command.sources().is_empty() {
             self.delay_of_copyback(flash, command)
-        } else if command.len() > 1 && flash.planes_are_independent() {
+        } else if count > 1 && flash.planes_are_independent() {
             // The array is done when the slowest page is.
             let delays = command.items().iter().map(|item| delay_of(item.ppn));
             delays.max_by_key(|delay| delay.time).expect("pages of a command")
@@ -412,10 +537,17 @@ impl Passage {
         if !context.draining {
             context.device.recorder.die_busy(die, kind, from, until);
         }
+        if !context.plan.is_plain() && self.timeline.is_some() {
+            self.record_array(context.device.ftl.geometry(), die, &record.command, from, until);
+        }
+    }
+
+    #[cold]
+    fn record_array(&mut self, geometry: &Geometry, die: Die, command: &Command, from: Instant, until: Instant) {
         if let Some(timeline) = &mut self.timeline
             && timeline.wants(from, until)
         {
-            let name = match kind {
+            let name = match command.kind() {
                 OpKind::Read => "read",
                 OpKind::Program if !command.sources().is_empty() => "copyback",
                 OpKind::Program => "program",
@@ -424,32 +556,11 @@ impl Passage {
             let (cause, pages) = (command.cause(), command.len() as u64);
             timeline.span(Track::Die(die), name, cause, from, until, &[("pages", pages)]);
             for item in command.items() {
-                let plane = context.device.ftl.geometry().place(item.ppn).plane;
+                let plane = geometry.place(item.ppn).plane;
                 let ppn = u64::from(item.ppn.0);
                 timeline.span(Track::Plane(plane), name, cause, from, until, &[("ppn", ppn)]);
             }
         }
-    }
-
-    /// The timer of a die's array ended.
-    pub(super) fn array_done(&mut self, context: &mut Context<'_>, die: Die) -> ArrayDone {
-        let DieRecord { phase, ref command, .. } = self.dies[die.index()];
-        if phase == Phase::Idle {
-            self.dies[die.index()].times_idle = false;
-            return ArrayDone::WasIdle;
-        }
-        if command.kind() == OpKind::Read {
-            self.dies[die.index()].phase = Phase::DataOut;
-            self.ask_channel(context, die);
-            return ArrayDone::DataNext;
-        }
-        self.end_command(die);
-        ArrayDone::Command
-    }
-
-    fn end_command(&mut self, die: Die) {
-        self.dies[die.index()].phase = Phase::Idle;
-        self.idle.insert(die);
     }
 }
 
@@ -457,12 +568,13 @@ impl Passage {
 impl Passage {
     /// Data have left a die. Returns them if they are correct at once.
     fn correct(&mut self, now: Instant, carried: Carried) -> Option<Carried> {
-        if self.timing.ecc == Duration::ZERO && self.timing.ecc_page == Duration::ZERO {
+        let timing = &self.ways.timing;
+        if timing.ecc == Duration::ZERO && timing.ecc_page == Duration::ZERO {
             return Some(carried);
         }
         // One page after the other, for the host and for collections.
-        self.ecc_free = self.ecc_free.max(now) + self.timing.ecc_page;
-        let ready = self.ecc_free + self.timing.ecc;
+        self.ecc_free = self.ecc_free.max(now) + timing.ecc_page;
+        let ready = self.ecc_free + timing.ecc;
         if self.correcting.is_empty() {
             self.set_correction(ready);
         }

@@ -246,57 +246,81 @@ impl List {
     }
 }
 
+/// What waits for a die.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct OfDie {
+    /// Whether it is among those that may have something to do.
+    is_woken: bool,
+    /// How many of its domains have collections.
+    collections: u8,
+    /// The domain whose work presses most, and how much.
+    domain: Domain,
+    urgency: Urgency,
+    reads: List,
+}
+
 /// Everything that waits for a die.
 pub(super) struct Queues {
     geometry: Geometry,
     /// Whether a queue of writes is for several dies, which are offered its writes, and not for one domain.
     are_shared: bool,
+    /// Whether it is kept how much the work of domains presses.
+    are_compared: bool,
     pool: Pool,
     /// By queue of the allocation.
     writes: Vec<List>,
-    /// By domain. Where queues are shared, of collections only.
+    /// By domain: the number of its collection, and how much its work presses. Where queues are shared, that of collections
+    /// only.
+    collections: Vec<Option<u64>>,
     urgencies: Vec<Urgency>,
-    /// By die.
-    reads: Vec<List>,
+    dies: Vec<OfDie>,
     /// Dies that may have something to do.
     woken: Vec<Die>,
-    /// By die: whether it is among them.
-    is_woken: Vec<bool>,
     ages: u64,
 }
 
 impl Queues {
     /// Bytes for each die.
-    pub(super) const BYTES_OF_DIE: usize = size_of::<List>() + size_of::<u32>() + size_of::<bool>();
+    pub(super) const BYTES_OF_DIE: usize = size_of::<OfDie>() + size_of::<u32>();
 
     /// Bytes for each queue of writes.
     pub(super) const BYTES_OF_QUEUE: usize = size_of::<List>();
 
     /// Bytes for each domain.
-    pub(super) const BYTES_OF_DOMAIN: usize = size_of::<Urgency>();
+    pub(super) const BYTES_OF_DOMAIN: usize = size_of::<Urgency>() + size_of::<Option<u64>>();
 
     /// Bytes of so many transactions.
     pub(super) fn bytes(transactions: u64) -> u64 {
         Pool::bytes(transactions)
     }
 
-    pub(super) fn new(ftl: &Ftl) -> Queues {
-        let dies = ftl.geometry().dies() as usize;
-        Queues {
-            geometry: *ftl.geometry(),
+    /// `are_compared`: domains have nothing but writes and collections to do.
+    pub(super) fn new(ftl: &Ftl, are_compared: bool) -> Queues {
+        let geometry = *ftl.geometry();
+        let none = |die| OfDie {
+            is_woken: false,
+            collections: 0,
+            domain: first_domain(&geometry, die),
+            urgency: Urgency::NOTHING,
+            reads: List::EMPTY,
+        };
+        let mut queues = Queues {
+            geometry,
             are_shared: ftl.allocation().dynamic().is_some(),
+            are_compared,
             pool: Pool::new(),
             writes: vec![List::EMPTY; ftl.allocation().queues() as usize],
-            urgencies: ftl
-                .geometry()
-                .all_domains()
-                .map(|domain| Urgency::new(ftl.is_busy(domain).then_some(0), None, false))
-                .collect(),
-            reads: vec![List::EMPTY; dies],
-            woken: Vec::with_capacity(dies),
-            is_woken: vec![false; dies],
+            collections: vec![None; geometry.domains() as usize],
+            urgencies: vec![Urgency::NOTHING; geometry.domains() as usize],
+            dies: geometry.all_dies().map(none).collect(),
+            woken: Vec::with_capacity(geometry.dies() as usize),
             ages: 0,
+        };
+        for domain in geometry.all_domains().filter(|&domain| ftl.is_busy(domain)) {
+            queues.note_collection(domain, Some(0));
         }
+        queues
     }
 
     /// Makes sure of memory for the pages of one more request.
@@ -367,7 +391,7 @@ impl Queues {
 
     #[inline]
     pub(super) fn reads(&self, die: Die) -> &List {
-        &self.reads[die.index()]
+        &self.dies[die.index()].reads
     }
 
     #[inline]
@@ -383,13 +407,13 @@ impl Queues {
     /// Has a die do a read.
     #[inline]
     pub(super) fn push_read(&mut self, die: Die, read: TransactionId) {
-        self.reads[die.index()].push(&mut self.pool, read);
+        self.dies[die.index()].reads.push(&mut self.pool, read);
         self.wake(die);
     }
 
     /// Marks the reads of a page, which its map entry has come for: the entry may make way for another before their turn.
     pub(super) fn translate_reads(&mut self, die: Die, lpn: Lpn) {
-        let mut at = self.reads[die.index()].first();
+        let mut at = self.dies[die.index()].reads.first();
         while let Some(read) = at {
             let transaction = self.pool.get_mut(read);
             transaction.translated |= transaction.lpn == lpn;
@@ -407,38 +431,68 @@ impl Queues {
 
     #[inline]
     pub(super) fn remove_read(&mut self, die: Die, previous: Option<TransactionId>, read: TransactionId) {
-        self.reads[die.index()].remove(&mut self.pool, previous, read);
+        self.dies[die.index()].reads.remove(&mut self.pool, previous, read);
     }
 }
 
 // What presses.
 impl Queues {
-    /// How much the work of domains presses, from the first of a die on; for where they have nothing but writes and
-    /// collections to do.
+    /// The domain of a die whose work presses most, and how much; for where they have nothing but writes and collections to
+    /// do.
     #[inline]
-    pub(super) fn urgencies(&self, first: Domain, count: u32) -> &[Urgency] {
-        &self.urgencies[first.index()..first.index() + count as usize]
+    pub(super) fn least(&self, die: Die) -> (Urgency, Domain) {
+        let OfDie { urgency, domain, .. } = self.dies[die.index()];
+        (urgency, domain)
     }
 
     /// A domain has a collection of that number, or none.
     #[inline]
     pub(super) fn note_collection(&mut self, domain: Domain, begun: Option<u64>) {
-        self.set_urgency(domain, begun);
+        if self.are_compared {
+            self.collections[domain.index()] = begun;
+            self.set_urgency(domain);
+        }
     }
 
     /// A queue has another first write.
     #[inline]
     fn note_first_write(&mut self, queue: Queue) {
-        if !self.are_shared {
-            self.set_urgency(queue.domain(), self.urgencies[queue.domain().index()].begun());
+        if self.are_compared && !self.are_shared {
+            self.set_urgency(queue.domain());
         }
     }
 
-    #[inline]
-    fn set_urgency(&mut self, domain: Domain, begun: Option<u64>) {
+    #[inline(never)]
+    fn set_urgency(&mut self, domain: Domain) {
         let first = if self.are_shared { &List::EMPTY } else { &self.writes[domain.index()] };
+        let begun = self.collections[domain.index()];
         self.urgencies[domain.index()] = Urgency::new(begun, first.first_age(), first.first_is_plain());
+        let die = self.geometry.die_of_domain(domain);
+        let urgencies = self.geometry.domains_of_die(die).map(|domain| (self.urgencies[domain.index()], domain));
+        let of_die = &mut self.dies[die.index()];
+        of_die.collections =
+            urgencies.clone().filter(|&(_, domain)| self.collections[domain.index()].is_some()).count() as u8;
+        if let Some((urgency, domain)) = urgencies.min_by_key(|&(urgency, _)| urgency) {
+            (of_die.urgency, of_die.domain) = (urgency, domain);
+        }
     }
+
+    /// Whether a domain has a collection; for where it is kept how much its work presses.
+    #[inline]
+    pub(super) fn collects(&self, domain: Domain) -> bool {
+        self.collections[domain.index()].is_some()
+    }
+
+    /// Whether several domains of a die have collections; for where it is kept how much their work presses.
+    #[inline]
+    pub(super) fn collects_in_several(&self, die: Die) -> bool {
+        self.dies[die.index()].collections > 1
+    }
+}
+
+/// The first domain of a die.
+fn first_domain(geometry: &Geometry, die: Die) -> Domain {
+    Domain::new(die.number() * geometry.domains_per_die())
 }
 
 // Wake-ups.
@@ -446,8 +500,9 @@ impl Queues {
     /// A die may have something to do.
     #[inline]
     pub(super) fn wake(&mut self, die: Die) {
-        if !self.is_woken[die.index()] {
-            self.is_woken[die.index()] = true;
+        let is_woken = &mut self.dies[die.index()].is_woken;
+        if !*is_woken {
+            *is_woken = true;
             self.woken.push(die);
         }
     }
@@ -470,7 +525,7 @@ impl Queues {
     #[inline]
     pub(super) fn take_woken(&mut self) -> Option<Die> {
         let die = self.woken.pop()?;
-        self.is_woken[die.index()] = false;
+        self.dies[die.index()].is_woken = false;
         Some(die)
     }
 }

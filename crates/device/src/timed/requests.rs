@@ -3,6 +3,7 @@
 use base::{Domain, Instant, Lpn, Queue, Request, RequestKind};
 
 use super::context::Context;
+use super::plan::Plan;
 use super::queues::{RequestId, Transaction, Work};
 use crate::pages::Span;
 
@@ -152,7 +153,7 @@ impl Requests {
     }
 
     /// One of the things that a request waits for is done.
-    pub(super) fn part_done(&mut self, context: &mut Context<'_>, id: RequestId) {
+    pub(super) fn part_done(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId) {
         let request = &mut self.active[id.0 as usize];
         request.remaining -= 1;
         if request.remaining > 0 {
@@ -174,7 +175,7 @@ impl Requests {
     }
 
     /// Flushes that were admitted after a write of that order number wait for one write fewer.
-    fn write_done(&mut self, context: &mut Context<'_>, order: u64) {
+    fn write_done(&mut self, context: &mut Context<'_, impl Plan>, order: u64) {
         self.writes_in_flight -= 1;
         let is_later = |flush: &RequestId| self.get(*flush).order > order;
         let waiting: Vec<RequestId> = self.flushes.iter().copied().filter(is_later).collect();
@@ -185,7 +186,7 @@ impl Requests {
 
     /// Flushes of the write buffer that began while a page was in it wait for one page fewer. `flushes` is the number of
     /// the last flush before the page.
-    pub(super) fn buffered_page_done(&mut self, context: &mut Context<'_>, flushes: u32) {
+    pub(super) fn buffered_page_done(&mut self, context: &mut Context<'_, impl Plan>, flushes: u32) {
         let mut at = 0;
         while let Some(&flush) = self.flushes.get(at) {
             if self.get(flush).order > u64::from(flushes) {
@@ -201,7 +202,7 @@ impl Requests {
 impl Requests {
     /// A trim takes its turn among the writes of each plane, as it does where no time passes; so the planes
     /// see the same sequence under both executors.
-    pub(super) fn enter_trim(&mut self, context: &mut Context<'_>, request: RequestId, span: Span) {
+    pub(super) fn enter_trim(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span) {
         if context.device.ftl.allocation().dynamic().is_some() {
             span.pages().for_each(|(lpn, _)| context.device.trim(lpn));
             return;
@@ -221,7 +222,7 @@ impl Requests {
     }
 
     /// Carries out the trim that is first in a domain's queue. Returns whether there is one.
-    pub(super) fn run_trim(&mut self, context: &mut Context<'_>, domain: Domain) -> bool {
+    pub(super) fn run_trim(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain) -> bool {
         let Some(first) = context.queues.writes(Queue::of_domain(domain)).first() else { return false };
         let Transaction { work: Work::Trim { request, end }, lpn, .. } = *context.queues.get(first) else {
             return false;

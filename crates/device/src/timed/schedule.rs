@@ -11,6 +11,7 @@ use ftl::schedule::{Kind, Schedule};
 use super::collections::Collections;
 use super::context::Context;
 use super::host::Host;
+use super::plan::Plan;
 
 /// What a domain did of a cycle filling: pages (or logical blocks) that it began to copy, and erases of its victims.
 #[derive(Clone, Copy, Default)]
@@ -106,7 +107,7 @@ impl GcSchedule {
 impl GcSchedule {
     /// Notes which collections begin; called wherever one of this domain may.
     #[inline]
-    pub(super) fn note_collections(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
+    pub(super) fn note_collections(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) {
         if context.device.ftl.is_busy(domain) {
             self.note_collection(context, domain);
         } else {
@@ -118,7 +119,7 @@ impl GcSchedule {
 
     /// Notes which collections began along with another one.
     #[inline]
-    pub(super) fn note_neighbours(&mut self, context: &mut Context<'_>) {
+    pub(super) fn note_neighbours(&mut self, context: &mut Context<'_, impl Plan>) {
         for neighbour in context.device.ftl.take_early() {
             self.note_collection(context, neighbour);
             context.queues.wake(context.device.ftl.geometry().die_of_domain(neighbour));
@@ -126,14 +127,14 @@ impl GcSchedule {
     }
 
     #[inline]
-    fn note_collection(&mut self, context: &mut Context<'_>, domain: Domain) {
+    fn note_collection(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain) {
         self.begun += 1;
         self.last_begun[domain.index()] = self.begun;
         context.queues.note_collection(domain, Some(self.begun));
     }
 
     /// A die has nothing to do.
-    pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_>, host: &Host, die: Die) -> Idle {
+    pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, die: Die) -> Idle {
         match self.rule.kind {
             Kind::Threshold | Kind::CycleFilling { .. } => Idle::Rests,
             Kind::Forwarding { congestion, .. } => {
@@ -153,7 +154,7 @@ impl GcSchedule {
     }
 
     /// Whether no page waits for a channel or die.
-    fn is_out_of_pages(&self, context: &Context<'_>, host: &Host, scope: usize) -> bool {
+    fn is_out_of_pages(&self, context: &Context<'_, impl Plan>, host: &Host, scope: usize) -> bool {
         let dies = self.dies_per_scope as usize;
         let of_scope = context.device.ftl.geometry().all_dies().skip(scope * dies).take(dies);
         !of_scope.into_iter().any(|die| has_pages(context, host, die))
@@ -164,7 +165,7 @@ impl GcSchedule {
         (die.number() / self.dies_per_scope) as usize
     }
 
-    fn may_begin(&self, context: &Context<'_>, host: &Host, domain: Domain) -> bool {
+    fn may_begin(&self, context: &Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
         if context.draining || context.device.ftl.is_busy(domain) {
             return false;
         }
@@ -175,7 +176,7 @@ impl GcSchedule {
     }
 
     /// Begins collections in the domains of a die. Returns whether one began.
-    pub(super) fn begin_on(&mut self, context: &mut Context<'_>, host: &Host, die: Die) -> bool {
+    pub(super) fn begin_on(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, die: Die) -> bool {
         let mut begun = false;
         for domain in context.device.ftl.geometry().domains_of_die(die) {
             begun |= self.begin_forward(context, host, domain);
@@ -183,7 +184,7 @@ impl GcSchedule {
         begun
     }
 
-    fn begin_forward(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) -> bool {
+    fn begin_forward(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
         let begins = self.may_begin(context, host, domain) && context.device.ftl.begin_forward(domain);
         if begins {
             self.note_collections(context, host, domain);
@@ -192,7 +193,7 @@ impl GcSchedule {
     }
 
     /// A collection ahead of need came to its end; perhaps there is time for another one.
-    pub(super) fn follow_up(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
+    pub(super) fn follow_up(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) {
         let goes_on = match self.rule.kind {
             Kind::CycleFilling { .. } => self.initiator.is_some(),
             Kind::Background { .. } => true,
@@ -205,7 +206,7 @@ impl GcSchedule {
 }
 
 /// Whether pages wait for a die, in its queues or in the write buffer.
-fn has_pages(context: &Context<'_>, host: &Host, die: Die) -> bool {
+fn has_pages(context: &Context<'_, impl Plan>, host: &Host, die: Die) -> bool {
     match context.device.ftl.allocation().dynamic() {
         Some(dynamic) => host.has_pages(&context.queues, dynamic.queue_of_die(die)),
         None => context
@@ -218,7 +219,7 @@ fn has_pages(context: &Context<'_>, host: &Host, die: Die) -> bool {
 }
 
 /// Whether a page that may leave waits for a domain.
-fn is_waited_for(context: &Context<'_>, host: &Host, domain: Domain) -> bool {
+fn is_waited_for(context: &Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
     let (allocation, geometry) = (context.device.ftl.allocation(), context.device.ftl.geometry());
     let queue = match allocation.dynamic() {
         Some(dynamic) => dynamic.queue_of_die(geometry.die_of_domain(domain)),
@@ -228,7 +229,7 @@ fn is_waited_for(context: &Context<'_>, host: &Host, domain: Domain) -> bool {
 }
 
 /// Whether a domain is collected ahead of need.
-fn is_forward(context: &Context<'_>, domain: Domain) -> bool {
+fn is_forward(context: &Context<'_, impl Plan>, domain: Domain) -> bool {
     context.device.ftl.why(domain).is_some_and(|why| !why.is_foreground())
 }
 
@@ -238,7 +239,7 @@ impl GcSchedule {
     #[inline(never)]
     pub(super) fn standing(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &Host,
         collections: &mut Collections,
         domain: Domain,
@@ -264,7 +265,7 @@ impl GcSchedule {
     /// erase: it keeps step with the initiator, so that the planes of a die can share their commands and preemption
     /// points come together (sections 3.4 and 3.5). An empty victim is erased when the initiator erases its own; until
     /// then the next one is begun with.
-    fn may_begin_phase(&self, context: &mut Context<'_>, domain: Domain) -> bool {
+    fn may_begin_phase(&self, context: &mut Context<'_, impl Plan>, domain: Domain) -> bool {
         if !self.keeps_step() {
             return true;
         }
@@ -279,7 +280,7 @@ impl GcSchedule {
     #[inline]
     pub(super) fn phase_of(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         collections: &mut Collections,
         domain: Domain,
     ) -> Option<Phase> {
@@ -289,7 +290,7 @@ impl GcSchedule {
     #[inline(never)]
     fn next_phase(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         collections: &mut Collections,
         domain: Domain,
     ) -> Option<Phase> {
@@ -314,7 +315,7 @@ impl GcSchedule {
 
     /// A domain goes on with a phase.
     #[inline]
-    pub(super) fn count_phase(&mut self, context: &mut Context<'_>, domain: Domain, phase: Option<Phase>) {
+    pub(super) fn count_phase(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain, phase: Option<Phase>) {
         let Some(phase) = phase else { return };
         let progress = &mut self.progress[domain.index()];
         match phase {
@@ -331,7 +332,7 @@ impl GcSchedule {
 impl GcSchedule {
     /// Takes note of whether a domain is in foreground GC; called wherever one may have begun or ended.
     #[inline]
-    pub(super) fn note_foreground(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
+    pub(super) fn note_foreground(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) {
         if !self.is_threshold() {
             let needs = context.device.ftl.why(domain).is_some_and(ftl::Why::is_for_room);
             if self.in_foreground[domain.index()] != needs {
@@ -341,7 +342,7 @@ impl GcSchedule {
     }
 
     #[inline(never)]
-    fn foreground_changed(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) {
+    fn foreground_changed(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) {
         let needs = !self.in_foreground[domain.index()];
         self.in_foreground[domain.index()] = needs;
         let die = context.device.ftl.geometry().die_of_domain(domain);
@@ -366,7 +367,7 @@ impl GcSchedule {
     }
 
     /// A foreground collection is filled by collections everywhere else.
-    fn initiate(&mut self, context: &mut Context<'_>, host: &Host, initiator: Domain) {
+    fn initiate(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, initiator: Domain) {
         self.initiator = Some(initiator);
         self.progress.fill(Progress::default());
         for domain in context.device.ftl.geometry().all_domains().filter(|&domain| domain != initiator) {
@@ -376,7 +377,7 @@ impl GcSchedule {
     }
 
     /// The initiator is done. Who else is in foreground GC by now is the next one; of several, the first.
-    fn conclude(&mut self, context: &mut Context<'_>, host: &Host) {
+    fn conclude(&mut self, context: &mut Context<'_, impl Plan>, host: &Host) {
         self.initiator = None;
         context.queues.wake_all();
         if let Some(next) = self.in_foreground.iter().position(|&needs| needs) {

@@ -66,7 +66,7 @@ const LINES_OF_COMMANDS: u32 = 4;
 
 /// How long things take.
 pub(super) struct Timing {
-    /// By page offset: its page type.
+    /// By page offset: its page type. Empty where all types take the same time.
     types: Vec<u8>,
     /// By page type.
     read: [Delay; MAX_BITS],
@@ -125,8 +125,10 @@ impl Timing {
             }
             false => program,
         });
+        let is_uniform = [&timing.read, &timing.program].iter().all(|times| times.iter().all(|time| *time == times[0]));
+        let types = (0..device.pages_per_block).map(|page| layout.page_type(page).0);
         Timing {
-            types: (0..device.pages_per_block).map(|page| layout.page_type(page).0).collect(),
+            types: if is_uniform { Vec::new() } else { types.collect() },
             read,
             program,
             copy,
@@ -189,13 +191,13 @@ impl Timing {
             OpKind::Program => &self.program,
             OpKind::Erase => return self.erase,
         };
-        delays[self.page_type(page_offset())]
+        if self.types.is_empty() { delays[0] } else { delays[self.page_type(page_offset())] }
     }
 
     /// What the array does to copy a page between such offsets of two blocks.
     #[inline]
     pub(super) fn array_of_copyback(&self, from: u32, to: u32) -> Delay {
-        self.copy[self.page_type(from)][self.page_type(to)]
+        if self.types.is_empty() { self.copy[0][0] } else { self.copy[self.page_type(from)][self.page_type(to)] }
     }
 
     #[inline]

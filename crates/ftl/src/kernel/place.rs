@@ -142,14 +142,20 @@ impl Kernel {
     /// Places a page at a frontier and points the map at it. Its old version was detached.
     #[inline(always)] // With a stream that is known, most of it is decided when it is compiled.
     pub(crate) fn place(&mut self, domain: Domain, stream: Stream, lpn: Lpn) -> Place {
+        let (Frontier { unit, slot }, filled) = self.fill_slot(domain, stream, lpn);
+        Place { at: self.geometry.ppn(unit, slot), filled }
+    }
+
+    /// The same, by unit and slot. Returns the unit as well, if the page filled it.
+    #[inline(always)]
+    pub(crate) fn fill_slot(&mut self, domain: Domain, stream: Stream, lpn: Lpn) -> (Frontier, Option<Unit>) {
         let Frontier { unit, slot } = self.open_frontier(domain, stream);
-        let at = self.geometry.ppn(unit, slot);
-        self.bind(lpn, at);
+        self.bind(lpn, self.geometry.ppn(unit, slot));
         // Programs of a unit lie far apart in time, as steps of a collection do.
         let coming = self.geometry.slot_ahead(slot, PREFETCH_DISTANCE);
         self.reverse.prefetch(self.geometry.ppn(unit, coming).index());
         self.units[unit.index()].valid += 1;
-        Place { at, filled: self.advance(domain, stream, unit, slot) }
+        (Frontier { unit, slot }, self.advance(domain, stream, unit, slot))
     }
 
     /// Uses up a slot of a frontier for a page that holds nothing.

@@ -1,22 +1,26 @@
 //! Commands: what goes into one, and what changes with it in the FTL and in the array. What may go into one is in `ready`,
-//! and the commands themselves are built in `reads`, `programs` and `steps`.
+//! and the commands themselves are built in `reads`, `programs`, `steps` and `pages`.
 
+mod pages;
 mod programs;
 mod reads;
 mod ready;
 mod steps;
 
 use base::{Die, Domain, Ppn, Queue};
-use ftl::Ftl;
 use ftl::schedule::Schedule;
+use ftl::{Ftl, Placed};
 
 use super::choice::Found;
 use super::collections::Collections;
 use super::command::{Carried, Command};
 use super::context::Context;
 use super::host::Host;
+use super::plan::Plan;
 use super::queues::TransactionId;
 use super::schedule::{GcSchedule, Idle};
+use crate::device::Device;
+use crate::flash::Content;
 use crate::scheduler::Scheduler;
 
 /// What a die does next.
@@ -39,26 +43,17 @@ pub(super) struct Commands {
     scheduler: Scheduler,
     schedule: GcSchedule,
     collections: Collections,
-    /// Whether a die chooses by what is kept of its domains: nothing decides but their writes and collections.
-    compares: bool,
 }
 
 impl Commands {
     /// Bytes for each domain.
     pub(super) const BYTES_OF_DOMAIN: usize = Collections::BYTES_OF_DOMAIN + GcSchedule::BYTES_OF_DOMAIN;
 
-    pub(super) fn new(
-        scheduler: Scheduler,
-        schedule: Schedule,
-        ftl: &Ftl,
-        has_payload: bool,
-        compares: bool,
-    ) -> Commands {
+    pub(super) fn new(scheduler: Scheduler, schedule: Schedule, ftl: &Ftl, has_payload: bool) -> Commands {
         Commands {
             scheduler,
             schedule: GcSchedule::new(schedule, ftl.geometry()),
             collections: Collections::new(ftl, has_payload),
-            compares,
         }
     }
 
@@ -67,7 +62,7 @@ impl Commands {
     #[inline]
     pub(super) fn build(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         command: &mut Command,
         die: Die,
@@ -87,17 +82,22 @@ impl Commands {
 
     /// A die has nothing to do.
     #[inline]
-    pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_>, host: &Host, die: Die) -> Idle {
+    pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, die: Die) -> Idle {
         if self.schedule.is_threshold() { Idle::Rests } else { self.schedule.fill_idle_time(context, host, die) }
     }
 
     /// A die was idle for as long as the schedule asked for. Returns whether a collection begins.
-    pub(super) fn begin_forward(&mut self, context: &mut Context<'_>, host: &Host, die: Die) -> bool {
+    pub(super) fn begin_forward(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, die: Die) -> bool {
         self.schedule.begin_on(context, host, die)
     }
 
     /// A page that a domain's collection read is in the controller, corrected.
-    pub(super) fn page_arrived(&mut self, context: &mut Context<'_>, domain: Domain) {
+    #[inline]
+    pub(super) fn page_arrived(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain) {
+        if context.plan.is_plain() {
+            // It was woken when the last page of the command left it, and nobody waits for the others.
+            return;
+        }
         let die = context.device.ftl.geometry().die_of_domain(domain);
         let entry = self.collections.page_arrived(&mut context.device.ftl, die, domain);
         if let Some(lpn) = entry
@@ -109,9 +109,19 @@ impl Commands {
     }
 }
 
+/// Programs a page that was placed, made of `data`.
+#[inline(always)]
+fn program_placed(context: &mut Context<'_, impl Plan>, placed: Placed, data: impl FnOnce(&Device) -> Content) {
+    if context.plan.is_plain() {
+        return context.device.flash.program_plainly(placed.at);
+    }
+    let content = context.device.content_of(placed, data(context.device));
+    context.device.program_placed(placed, content).expect_done();
+}
+
 /// Of the superpages of a command of the host, which was counted, the host is concerned with some parts only.
 #[inline(never)]
-pub(super) fn note_bystanders(context: &mut Context<'_>, command: &Command) {
+pub(super) fn note_bystanders(context: &mut Context<'_, impl Plan>, command: &Command) {
     let touched_by = |carried| match carried {
         Carried::Transaction(transaction) => context.queues.get(transaction).share.touched,
         Carried::Domain(_) => unreachable!("the host asked for it"),

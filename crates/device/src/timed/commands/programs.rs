@@ -4,12 +4,13 @@
 use base::{Cause, Die, Domain, Lpn, OpKind, Ppn, Queue};
 use ftl::{Coming, Placed};
 
-use super::Commands;
+use super::{Commands, program_placed};
 use crate::device::Device;
 use crate::timed::choice::Found;
 use crate::timed::command::{Carried, Command};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
+use crate::timed::plan::Plan;
 use crate::timed::queues::{Transaction, TransactionId};
 
 impl Commands {
@@ -17,7 +18,7 @@ impl Commands {
     /// fit its address.
     pub(super) fn program(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         command: &mut Command,
         die: Die,
@@ -52,7 +53,7 @@ impl Commands {
     #[inline(never)]
     fn join_own(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         command: &mut Command,
         die: Die,
@@ -71,7 +72,7 @@ impl Commands {
     #[inline]
     fn joining_write(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         domain: Domain,
         last_age: u64,
@@ -87,7 +88,7 @@ impl Commands {
     #[allow(clippy::too_many_arguments)] // Parts of the executor, and three that say what to write.
     pub(super) fn program_shared(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         command: &mut Command,
         die: Die,
@@ -126,7 +127,7 @@ impl Commands {
     #[inline]
     fn add_first(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         command: &mut Command,
         domain: Domain,
@@ -146,7 +147,7 @@ impl Commands {
     #[allow(clippy::too_many_arguments)] // As above.
     fn add_shared(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         command: &mut Command,
         queue: Queue,
@@ -161,7 +162,7 @@ impl Commands {
     #[inline]
     fn add_write(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         command: &mut Command,
         domain: Domain,
@@ -169,9 +170,10 @@ impl Commands {
         placed: Placed,
     ) -> u64 {
         let Transaction { lpn, version, age, .. } = *context.queues.get(write);
-        let content = context.device.content_of(placed, context.device.expected(lpn, version));
-        context.device.program_placed(placed, content).expect_done();
-        host.begin_program(&context.queues, write);
+        program_placed(context, placed, |device| device.expected(lpn, version));
+        if !context.plan.is_plain() {
+            host.begin_program(&context.queues, write);
+        }
         command.add(placed.at, Carried::Transaction(write));
         self.schedule.note_collections(context, host, domain);
         age

@@ -6,13 +6,14 @@ use super::Commands;
 use crate::timed::command::{Carried, Command};
 use crate::timed::context::Context;
 use crate::timed::host::read_cause;
+use crate::timed::plan::Plan;
 use crate::timed::queues::{Transaction, TransactionId};
 
 impl Commands {
     /// Reads the page of the first read of a die, and with it those of other reads that fit its address.
     pub(super) fn read(
         &self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         command: &mut Command,
         die: Die,
         read: TransactionId,
@@ -27,7 +28,7 @@ impl Commands {
     }
 
     /// Adds waiting reads of other planes that fit the first one's address.
-    fn join_reads(&self, context: &mut Context<'_>, command: &mut Command, die: Die, first: TransactionId) {
+    fn join_reads(&self, context: &mut Context<'_, impl Plan>, command: &mut Command, die: Die, first: TransactionId) {
         let geometry = *context.device.ftl.geometry();
         let (lead, cause) = (command.lead(), command.cause());
         let mut last_age = context.queues.get(first).age;
@@ -64,11 +65,15 @@ impl Commands {
     }
 }
 
-fn add_read(context: &mut Context<'_>, command: &mut Command, read: TransactionId, ppn: Ppn) {
-    let content = context.device.flash.read(ppn);
-    context.device.note_read(ppn);
-    let Transaction { lpn, version, .. } = *context.queues.get(read);
-    context.device.note_host_read(lpn);
-    context.device.check_read(lpn, version, content);
+fn add_read(context: &mut Context<'_, impl Plan>, command: &mut Command, read: TransactionId, ppn: Ppn) {
+    if context.plan.is_plain() {
+        context.device.flash.read_plainly(ppn);
+    } else {
+        let content = context.device.flash.read(ppn);
+        context.device.note_read(ppn);
+        let Transaction { lpn, version, .. } = *context.queues.get(read);
+        context.device.note_host_read(lpn);
+        context.device.check_read(lpn, version, content);
+    }
     command.add(ppn, Carried::Transaction(read));
 }

@@ -7,6 +7,7 @@ use super::{Action, Commands};
 use crate::timed::choice::{Candidate, Choice, Found, Next, View, Waiting};
 use crate::timed::context::Context;
 use crate::timed::host::{Host, fetch_old};
+use crate::timed::plan::Plan;
 use crate::timed::queues::{Transaction, TransactionId};
 use crate::timed::schedule::Standing;
 
@@ -24,18 +25,30 @@ enum Read {
 
 impl Commands {
     /// What a free die does next.
-    pub(in crate::timed) fn next(&mut self, context: &mut Context<'_>, host: &mut Host, die: Die) -> Action {
+    #[inline(always)]
+    pub(in crate::timed) fn next(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Action {
+        if context.plan.is_plain() && !context.plan.is_dynamic() && context.queues.reads(die).first().is_none() {
+            let (urgency, domain) = context.queues.least(die);
+            match urgency.candidate(domain) {
+                Some(None) => return Action::Nothing,
+                Some(Some(Candidate::Collect(domain))) => return Action::Collect(domain),
+                Some(Some(Candidate::Program(domain))) => return Action::Program(domain),
+                Some(Some(Candidate::ProgramShared { .. })) | None => {}
+            }
+        }
         let read = self.first_read(context, host, die);
         let mut choice = match self.least(context, die) {
             Some(choice) => choice,
+            None if context.plan.is_plain() => self.choose_at_length(context, host, die),
             None => self.choose(context, host, die),
         };
-        if !self.schedule.is_threshold()
+        if !context.plan.is_plain()
+            && !self.schedule.is_threshold()
             && let Some(Candidate::Program(domain)) = choice.best()
             && context.device.ftl.is_busy(domain)
         {
             // Preparing another plane's write began a collection there, and this plane fills its time.
-            choice = self.choose_again(context, host, die);
+            choice = self.choose_at_length(context, host, die);
         }
         let age = read.and_then(|_| context.queues.reads(die).first_age());
         match (choice.next(self.scheduler, age), read) {
@@ -53,27 +66,26 @@ impl Commands {
 
     /// The most urgent program or collection step of a die, where that is known without a look at its domains.
     #[inline(always)]
-    fn least(&self, context: &Context<'_>, die: Die) -> Option<Choice> {
-        if !self.compares || self.collections.are_correcting(die) {
+    fn least(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<Choice> {
+        if !context.plan.is_plain() {
             return None;
         }
-        let count = context.device.ftl.geometry().domains_per_die();
-        let first = Domain::new(die.number() * count);
-        let domains = context.queues.urgencies(first, count);
-        let Some(dynamic) = context.device.ftl.allocation().dynamic() else { return Choice::of_least(first, domains) };
-        let queue = dynamic.queue_of_die(die);
+        let least = context.queues.least(die);
+        if !context.plan.is_dynamic() {
+            return Choice::of_least(least);
+        }
+        let queue = context.device.ftl.allocation().dynamic()?.queue_of_die(die);
         let waiting = context.queues.writes(queue);
         if waiting.first().is_some() && !waiting.first_is_plain() {
             return None;
         }
         let write = waiting.first_age().zip(waiting.first());
-        let domain = write.and_then(|_| context.device.ftl.peek_domain_of(die));
-        Some(Choice::of_sharing(first, domains, (queue, write), domain))
+        Choice::of_sharing(least, (queue, write), || context.device.ftl.peek_domain_of(die))
     }
 
     /// The most urgent program or collection step of a die.
     #[inline(always)]
-    fn choose(&mut self, context: &mut Context<'_>, host: &mut Host, die: Die) -> Choice {
+    fn choose(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Choice {
         let dynamic = context.device.ftl.allocation().dynamic().map(|dynamic| dynamic.queue_of_die(die));
         let mut choice = Choice::new(self.scheduler, self.collections.are_correcting(die));
         for domain in context.device.ftl.geometry().domains_of_die(die) {
@@ -87,10 +99,10 @@ impl Commands {
         }
     }
 
-    /// The same once more; out of line, so that the common call is compiled into its place.
+    /// The same out of line, where it is not the common way.
     #[cold]
     #[inline(never)]
-    fn choose_again(&mut self, context: &mut Context<'_>, host: &mut Host, die: Die) -> Choice {
+    fn choose_at_length(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Choice {
         self.choose(context, host, die)
     }
 
@@ -98,7 +110,7 @@ impl Commands {
     #[inline(always)]
     fn view_of(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         die: Die,
         domain: Domain,
@@ -126,7 +138,13 @@ impl Commands {
 
     /// Whether a domain is collected. `None`: it is, and waits for others.
     #[inline(always)]
-    fn collects(&mut self, context: &mut Context<'_>, host: &Host, die: Die, domain: Domain) -> Option<bool> {
+    fn collects(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        die: Die,
+        domain: Domain,
+    ) -> Option<bool> {
         if !context.device.ftl.is_busy(domain) {
             return Some(false);
         }
@@ -149,7 +167,14 @@ impl Commands {
 
     /// The collection of a domain, and what waits for its end in a queue.
     #[inline(always)]
-    fn view_of_collection(&self, context: &Context<'_>, host: &Host, die: Die, domain: Domain, queue: Queue) -> View {
+    fn view_of_collection(
+        &self,
+        context: &Context<'_, impl Plan>,
+        host: &Host,
+        die: Die,
+        domain: Domain,
+        queue: Queue,
+    ) -> View {
         // A page that waits for the end of a collection ahead of need, or for its next rest, presses too.
         let is_foreground = context.device.ftl.why(domain).is_none_or(ftl::Why::is_foreground);
         let waiting = if !is_foreground && self.schedule.is_threshold() {
@@ -166,7 +191,13 @@ impl Commands {
     }
 
     /// What a die could program from a shared queue.
-    fn view_of_shared(&mut self, context: &mut Context<'_>, host: &mut Host, die: Die, queue: Queue) -> Option<View> {
+    fn view_of_shared(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &mut Host,
+        die: Die,
+        queue: Queue,
+    ) -> Option<View> {
         let mut domain = context.device.ftl.peek_domain_of(die)?;
         let found = self.ready_shared_write(context, host, queue)?;
         if context.device.has_owners {
@@ -182,12 +213,14 @@ impl Commands {
     /// The first waiting read, translated now. Reads whose page moved to another die go there; reads whose
     /// page was trimmed are answered. A read whose map entry is in flash waits for it on the die of the entry, and the
     /// reads behind it.
-    fn first_read(&mut self, context: &mut Context<'_>, host: &mut Host, die: Die) -> Option<Read> {
+    #[inline(always)]
+    fn first_read(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Option<Read> {
         loop {
             let read = context.queues.reads(die).first()?;
             let Transaction { lpn, translated, .. } = *context.queues.get(read);
             let ftl = &mut context.device.ftl;
-            if context.device.map_in_flash && !translated && !ftl.prepare_read(lpn) {
+            let is_plain = context.plan.is_plain();
+            if !is_plain && context.device.map_in_flash && !translated && !ftl.prepare_read(lpn) {
                 let owner = context.device.owner_of(lpn);
                 let die_of_owner = context.device.ftl.geometry().die_of_domain(owner);
                 if die_of_owner == die {
@@ -201,7 +234,7 @@ impl Commands {
             if let Some(ppn) = found
                 && ftl.geometry().die_of(ppn) == die
             {
-                if context.device.hears_of_reads && !ftl.may_read(ppn) {
+                if !is_plain && context.device.hears_of_reads && !ftl.may_read(ppn) {
                     let owner = ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn));
                     let awaited = self.await_entry(context, die, owner);
                     if awaited.is_none() && context.device.ftl.may_read(ppn) {
@@ -225,7 +258,7 @@ impl Commands {
     /// What the domain of a read's page, or of its map entry, has to do, unless that is under way or an entry is held for a
     /// write.
     #[cold]
-    fn await_entry(&mut self, context: &mut Context<'_>, die: Die, owner: Domain) -> Option<Read> {
+    fn await_entry(&mut self, context: &mut Context<'_, impl Plan>, die: Die, owner: Domain) -> Option<Read> {
         let has_step = !self.collections.is_correcting(die, owner)
             && (!context.device.has_owners || self.collections.has_step(&mut context.device.ftl, owner));
         has_step.then_some(Read::Entry(owner))
@@ -239,7 +272,7 @@ impl Commands {
     #[inline]
     pub(super) fn ready_write(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         queue: Queue,
     ) -> Option<(u64, Lpn)> {
@@ -255,7 +288,12 @@ impl Commands {
 
     /// The first write, if it can be programmed, where that takes a look at it.
     #[inline(never)]
-    fn prepare_write(&mut self, context: &mut Context<'_>, host: &mut Host, queue: Queue) -> Option<(u64, Lpn)> {
+    fn prepare_write(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &mut Host,
+        queue: Queue,
+    ) -> Option<(u64, Lpn)> {
         if !context.queues.are_shared() {
             self.run_trims(context, host, queue.domain());
             if context.device.map_in_flash && context.device.ftl.is_busy(queue.domain()) {
@@ -271,7 +309,7 @@ impl Commands {
     }
 
     /// Carries out the trims that are first in a domain's queue.
-    fn run_trims(&mut self, context: &mut Context<'_>, host: &mut Host, domain: Domain) {
+    fn run_trims(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, domain: Domain) {
         while host.run_trim(context, domain) {
             if context.device.map_in_flash && context.device.ftl.is_busy(domain) {
                 // The map has to be told in flash before the next trim or write.
@@ -286,12 +324,12 @@ impl Commands {
     /// that wait for their old data or their map entry are skipped, but never a write of the same page.
     pub(super) fn ready_shared_write(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &mut Host,
         queue: Queue,
     ) -> Option<Found> {
         let waiting = context.queues.writes(queue);
-        if waiting.first_is_plain() && !context.device.has_owners {
+        if waiting.first_is_plain() && (context.plan.is_plain() || !context.device.has_owners) {
             return waiting.first().map(|write| (None, write));
         }
         let mut skipped = [Lpn(0); MAX_SKIPPED];
@@ -317,7 +355,7 @@ impl Commands {
 }
 
 /// Whether a write has all that it needs; if not, that is sent for.
-fn is_ready(context: &mut Context<'_>, write: TransactionId) -> bool {
+fn is_ready(context: &mut Context<'_, impl Plan>, write: TransactionId) -> bool {
     let Transaction { waiting, partial, lpn, .. } = *context.queues.get(write);
     if waiting {
         return false;

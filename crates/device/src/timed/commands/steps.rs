@@ -3,13 +3,14 @@
 use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
 use ftl::{ANYWHERE, Coming, Done, Finished, How, Op, Placed, Put, Step, Way};
 
-use super::Commands;
+use super::{Commands, program_placed};
 use crate::device::{Device, copy_back, count_collection, count_move};
 use crate::flash::Content;
 use crate::timed::collections::NextStep;
 use crate::timed::command::{Carried, Command};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
+use crate::timed::plan::Plan;
 use crate::timed::schedule::Standing;
 
 /// Which place suits the first page that a step programs.
@@ -28,18 +29,12 @@ impl Commands {
     /// fit its address. Returns whether there is one.
     pub(super) fn collect(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         host: &Host,
         command: &mut Command,
         die: Die,
         domain: Domain,
     ) -> bool {
-        if self.compares && self.move_page(context, command, die, domain) {
-            if self.scheduler.merges_collections() {
-                self.join_steps(context, host, command, die, domain);
-            }
-            return true;
-        }
         let phase = self.schedule.phase_of(context, &mut self.collections, domain);
         let Some((next, cause)) = self.collections.next_step(&mut context.device.ftl, domain) else {
             // What was to be protected is stale by now and the host's page can go; or the victim is held, and its
@@ -69,33 +64,16 @@ impl Commands {
         true
     }
 
-    /// Reads or programs the next page of a collection that does nothing but move pages, one by one, and erase. Returns whether
-    /// that is its next step.
-    #[inline]
-    fn move_page(&mut self, context: &mut Context<'_>, command: &mut Command, die: Die, domain: Domain) -> bool {
-        let Some((page, was_read, cause)) = self.collections.next_page(&mut context.device.ftl, domain) else {
-            return false;
-        };
-        if was_read {
-            command.begin(OpKind::Program, cause);
-            let placed = place(context.device, domain, Put::Copy(page, How::OffChip), Suits::Any);
-            count_move(&mut context.device.recorder.counters, cause);
-            let data = self.collections.content(domain, 0);
-            add_program(context, command, domain, placed.expect("a valid page"), data);
-            self.collections.end_group(domain);
-        } else {
-            command.begin(OpKind::Read, cause);
-            let Device { ftl, flash, .. } = &mut *context.device;
-            ftl.prefetch(Coming::Copy(page));
-            self.collections.add_read(die, domain, flash.read(page));
-            command.add(page, Carried::Domain(domain));
-        }
-        true
-    }
-
     /// Adds equal steps of a die's other collections that fit the first one's address.
     #[inline]
-    fn join_steps(&mut self, context: &mut Context<'_>, host: &Host, command: &mut Command, die: Die, first: Domain) {
+    fn join_steps(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        command: &mut Command,
+        die: Die,
+        first: Domain,
+    ) {
         for domain in context.device.ftl.geometry().domains_of_die(die) {
             if domain == first
                 || self.collections.is_correcting(die, domain)
@@ -104,29 +82,42 @@ impl Commands {
             {
                 continue;
             }
-            let phase = self.schedule.phase_of(context, &mut self.collections, domain);
-            let Some((next, cause)) = self.collections.next_step(&mut context.device.ftl, domain) else {
-                self.schedule.note_foreground(context, host, domain);
-                continue;
-            };
-            let joins = self.join_step(context, command, die, domain, next, cause);
-            if joins || context.device.ftl.rests(domain).is_none() {
-                self.schedule.count_phase(context, domain, phase);
-            }
+            self.join_domain(context, host, command, die, domain);
+        }
+    }
+
+    /// Adds the next step of a domain's collection, if it is equal and fits the first one's address.
+    pub(super) fn join_domain(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        command: &mut Command,
+        die: Die,
+        domain: Domain,
+    ) {
+        let phase = self.schedule.phase_of(context, &mut self.collections, domain);
+        let Some((next, cause)) = self.collections.next_step(&mut context.device.ftl, domain) else {
+            self.schedule.note_foreground(context, host, domain);
+            return;
+        };
+        let joins = self.join_step(context, command, die, domain, next, cause);
+        if joins || context.device.ftl.rests(domain).is_none() {
+            self.schedule.count_phase(context, domain, phase);
         }
     }
 
     /// Whether the schedule lets a domain's collection go on.
     #[inline]
-    fn goes(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain) -> bool {
-        self.schedule.is_threshold()
+    fn goes(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
+        context.plan.is_plain()
+            || self.schedule.is_threshold()
             || self.schedule.standing(context, host, &mut self.collections, domain) == Standing::Goes
     }
 
     /// Adds a step to a command, if it is of the same kind and fits its address. Returns whether it does.
     fn join_step(
         &mut self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         command: &mut Command,
         die: Die,
         domain: Domain,
@@ -163,7 +154,7 @@ impl Commands {
     }
 
     /// Reads the group's next page, which fits the command, and with it those that do too.
-    fn add_reads(&mut self, context: &mut Context<'_>, command: &mut Command, die: Die, domain: Domain) {
+    fn add_reads(&mut self, context: &mut Context<'_, impl Plan>, command: &mut Command, die: Die, domain: Domain) {
         let mut is_first = true;
         while let Some((_, page)) = self.collections.next_read(domain) {
             let Device { ftl, flash, .. } = &mut *context.device;
@@ -174,8 +165,10 @@ impl Commands {
             }
             is_first = false;
             ftl.prefetch(Coming::Copy(page));
-            self.collections.add_read(die, domain, flash.read(page));
-            context.device.note_read(page);
+            self.collections.add_read(context.plan, die, domain, flash.read(page));
+            if !context.plan.is_plain() {
+                context.device.note_read(page);
+            }
             command.add(page, Carried::Domain(domain));
         }
     }
@@ -183,7 +176,13 @@ impl Commands {
     /// Programs what the operation in hand programs: the group, which is put on one page offset, or a page that is made of
     /// it, or a dummy page. Returns whether the place of the first suits.
     #[inline]
-    fn add_programs(&mut self, context: &mut Context<'_>, command: &mut Command, domain: Domain, suits: Suits) -> bool {
+    fn add_programs(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        command: &mut Command,
+        domain: Domain,
+        suits: Suits,
+    ) -> bool {
         let is_placed = match self.collections.step(domain) {
             Step { op: Op::Move(how), .. } => self.add_copies(context, command, domain, how, suits),
             Step { op: Op::Combine | Op::Reprogram, cause } => {
@@ -201,7 +200,7 @@ impl Commands {
     #[inline]
     fn add_copies(
         &self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         command: &mut Command,
         domain: Domain,
         how: How,
@@ -232,7 +231,7 @@ impl Commands {
     #[cold]
     fn add_combined(
         &self,
-        context: &mut Context<'_>,
+        context: &mut Context<'_, impl Plan>,
         command: &mut Command,
         domain: Domain,
         cause: Cause,
@@ -248,7 +247,13 @@ impl Commands {
     }
 
     /// The unit of a domain is erased.
-    pub(in crate::timed) fn erased(&mut self, context: &mut Context<'_>, host: &Host, domain: Domain, unit: Unit) {
+    pub(in crate::timed) fn erased(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        domain: Domain,
+        unit: Unit,
+    ) {
         context.device.flash.erase(unit);
         let finished = context.device.ftl.finish(domain, Done::Erased(unit));
         let Finished::Erased(erasure) = finished else { return };
@@ -262,14 +267,14 @@ impl Commands {
 }
 
 /// Erases the blocks of a unit.
-fn add_erase(context: &Context<'_>, command: &mut Command, domain: Domain, unit: Unit) {
+fn add_erase(context: &Context<'_, impl Plan>, command: &mut Command, domain: Domain, unit: Unit) {
     let geometry = context.device.ftl.geometry();
     for lane in 0..geometry.unit_width {
         command.add(geometry.ppn(unit, geometry.slot_at(0, lane)), Carried::Domain(domain));
     }
 }
 
-fn add_dummy(context: &mut Context<'_>, command: &mut Command, domain: Domain, suits: Suits) -> bool {
+fn add_dummy(context: &mut Context<'_, impl Plan>, command: &mut Command, domain: Domain, suits: Suits) -> bool {
     let placed = place(context.device, domain, Put::Dummy, suits);
     if let Some(placed) = placed {
         add_program(context, command, domain, placed, Content::EMPTY);
@@ -290,9 +295,14 @@ fn place(device: &mut Device, domain: Domain, put: Put<'_>, suits: Suits) -> Opt
 
 /// Programs a page that a domain placed, made of `data`.
 #[inline(always)]
-fn add_program(context: &mut Context<'_>, command: &mut Command, domain: Domain, placed: Placed, data: Content) {
+fn add_program(
+    context: &mut Context<'_, impl Plan>,
+    command: &mut Command,
+    domain: Domain,
+    placed: Placed,
+    data: Content,
+) {
     debug_assert_eq!(command.kind(), OpKind::Program);
-    let content = context.device.content_of(placed, data);
-    context.device.program_placed(placed, content).expect_done();
+    program_placed(context, placed, |_| data);
     command.add(placed.at, Carried::Domain(domain));
 }

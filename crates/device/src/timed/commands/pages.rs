@@ -1,0 +1,118 @@
+//! Steps of collections that do nothing but move pages off the chip, one by one, and erase, where pages store nothing: what
+//! `steps` does for all, asked for by unit and slot.
+
+use base::{Cause, Die, Domain, OpKind, Ppn};
+use ftl::Spot;
+
+use super::Commands;
+use crate::device::{Device, count_move};
+use crate::flash::Content;
+use crate::timed::command::{Carried, Command};
+use crate::timed::context::Context;
+use crate::timed::host::Host;
+use crate::timed::plan::Plan;
+
+impl Commands {
+    /// Reads or programs the next page of a collection. Returns which: nothing if its next step is neither.
+    #[inline(always)]
+    pub(in crate::timed) fn move_page(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        command: &mut Command,
+        die: Die,
+        domain: Domain,
+    ) -> Option<OpKind> {
+        match self.collections.page_in_hand(domain) {
+            Some((from, true)) => {
+                command.begin(OpKind::Program, Cause::Gc);
+                self.program_page(context, command, domain, from).then_some(OpKind::Program)
+            }
+            // It was looked at for another collection's command.
+            Some((_, false)) => None,
+            None => {
+                let from = context.device.ftl.plain().next_page(domain)?;
+                command.begin(OpKind::Read, Cause::Gc);
+                self.read_page(context, command, die, domain, from);
+                Some(OpKind::Read)
+            }
+        }
+    }
+
+    /// Whether other collections of the die may share a command.
+    #[inline(always)]
+    pub(in crate::timed) fn may_join(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
+        self.scheduler.merges_collections() && context.queues.collects_in_several(die)
+    }
+
+    /// Adds to the page of a collection equal steps of the die's other collections that fit its address.
+    #[inline(never)]
+    pub(in crate::timed) fn join_pages(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        command: &mut Command,
+        die: Die,
+        first: Domain,
+    ) {
+        for domain in context.device.ftl.geometry().domains_of_die(die) {
+            if domain == first || !context.queues.collects(domain) {
+                continue;
+            }
+            let Device { ftl, flash, .. } = &mut *context.device;
+            let fits = |at: Ppn| flash.may_share_command(command.lead(), at);
+            match self.collections.page_in_hand(domain) {
+                Some((from, true)) if ftl.is_valid(from) => {
+                    // A unit is open for the page from here on, whether it joins or not.
+                    let to = ftl.plain().next_place(domain);
+                    if command.kind() == OpKind::Program && fits(to) {
+                        self.program_page(context, command, domain, from);
+                    }
+                }
+                Some(_) => self.join_domain(context, host, command, die, domain),
+                None => {
+                    if let Some(from) = ftl.plain().next_page(domain)
+                        && command.kind() == OpKind::Read
+                        && fits(from.at)
+                    {
+                        self.read_page(context, command, die, domain, from);
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn read_page(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        command: &mut Command,
+        die: Die,
+        domain: Domain,
+        from: Spot,
+    ) {
+        let Device { ftl, flash, .. } = &mut *context.device;
+        ftl.plain().prefetch_copy(from.at);
+        flash.read_spot(from);
+        command.add(from.at, Carried::Domain(domain));
+        self.collections.take_page(domain, from.at, Cause::Gc);
+        self.collections.add_read(context.plan, die, domain, Content::EMPTY);
+    }
+
+    /// Programs a page that was read. Returns whether it was not overwritten or trimmed since.
+    #[inline(always)]
+    fn program_page(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        command: &mut Command,
+        domain: Domain,
+        from: Ppn,
+    ) -> bool {
+        let Device { ftl, flash, recorder, .. } = &mut *context.device;
+        let Some(to) = ftl.plain().move_page(domain, from) else { return false };
+        count_move(&mut recorder.counters, Cause::Gc);
+        flash.program_spot(to);
+        command.add(to.at, Carried::Domain(domain));
+        self.collections.end_group(domain);
+        true
+    }
+}

@@ -1,0 +1,71 @@
+//! What is in force, as far as it is known when the executor is compiled: what cannot be is not asked for.
+//!
+//! The executor is written once. It is compiled for the devices that are simulated most, plain page mapping with nothing that
+//! watches, and for all others; a test runs the golden table under both.
+
+use config::Config;
+
+use crate::device::Device;
+use ftl::schedule::Schedule;
+
+/// What is in force.
+pub(super) trait Plan: Copy {
+    /// Whether there is nothing but plain page mapping, foreground GC, and the times of channels and arrays: no mechanism, no
+    /// write buffer, no superpages, nothing that pages store, no cycles of commands without data, no DRAM, no error
+    /// correction, no timeline, and nothing that is kept of single pages.
+    fn is_plain(self) -> bool;
+
+    /// Whether a dynamic allocation hands pages to dies that are free.
+    fn is_dynamic(self) -> bool;
+}
+
+/// Anything may be in force.
+#[derive(Clone, Copy)]
+pub(super) struct Any {
+    pub(super) is_dynamic: bool,
+}
+
+impl Plan for Any {
+    #[inline(always)]
+    fn is_plain(self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn is_dynamic(self) -> bool {
+        self.is_dynamic
+    }
+}
+
+/// Plain page mapping.
+#[derive(Clone, Copy)]
+pub(super) struct Plain<const IS_DYNAMIC: bool>;
+
+impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
+    #[inline(always)]
+    fn is_plain(self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn is_dynamic(self) -> bool {
+        IS_DYNAMIC
+    }
+}
+
+/// Whether a device is run as a plain one; see [`Plan::is_plain`].
+pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool, has_timeline: bool) -> bool {
+    let timing = &config.device.timing;
+    let takes_time = timing.command_overhead.ns() > 0
+        || timing.dram_bandwidth.is_some()
+        || timing.ecc_latency.ns() > 0
+        || timing.ecc_bandwidth.is_some();
+    let schedule = Schedule::new(config.ftl.get("gc_schedule"));
+    device.ftl.demands().is_plain
+        && schedule.is_threshold()
+        && device.flash.nand().is_plain()
+        && !device.parts.are_several()
+        && !takes_time
+        && !has_buffer
+        && !has_timeline
+}
