@@ -14,7 +14,9 @@ import pytest
 from ftlab import InputError, Result, cli
 from ftlab.reproduce import claims, synthesis, workloads
 from ftlab.reproduce.claims import Claim
+from ftlab.reproduce.cli import PAPERS, claim_ids
 from ftlab.reproduce.experiment import Grid, Run, Tell
+from ftlab.reproduce.study import Study
 from ftlab.reproduce.tbm import STUDY, traces
 from ftlab.reproduce.tbm import axes as tbm
 from ftlab.reproduce.tbm.axes import Evidence, Point
@@ -41,6 +43,13 @@ TINY = tbm.Scale(
         (claims.within(-10, -1), {-10: "reproduced", -1: "reproduced", -11: "direction", -0.5: "direction",
                                   0: "not-reproduced", 5: "not-reproduced"}),
         (claims.within(1, 10), {5: "reproduced", 11: "direction", -1: "not-reproduced"}),
+        # A number by itself is met or not.
+        (claims.near(50, 10), {46: "reproduced", 54: "reproduced", 44: "not-reproduced", 56: "not-reproduced"}),
+        (claims.around(20, 10), {10: "reproduced", 30: "reproduced", 9: "not-reproduced", 31: "not-reproduced"}),
+        # A ratio has the direction of the change.
+        (claims.times(2, 15), {1.71: "reproduced", 2.29: "reproduced", 1.1: "direction", 9: "direction",
+                               1: "not-reproduced", 0.5: "not-reproduced"}),
+        (claims.times(0.5, 10), {0.54: "reproduced", 0.9: "direction", 1.1: "not-reproduced"}),
     ],
 )  # fmt: skip
 def test_rules_judge_as_they_say(rule: claims.Rule, verdicts: dict[float, str]) -> None:
@@ -55,9 +64,35 @@ def test_claims_have_the_schema() -> None:
     assert document["schema"] == "ftlab.claims/1"
     assert list(document["claims"][0]) == [
         "id", "claim", "paper_value", "measured", "unit", "verdict", "workload", "workload_kind", "note",
+        "basis",
     ]  # fmt: skip
     assert document["claims"][0]["measured"] is None
     json.dumps(document, allow_nan=False)
+
+
+def test_claims_are_counted_by_what_they_rest_on() -> None:
+    def claim(verdict: claims.Verdict, basis: claims.Basis) -> Claim:
+        return Claim("a", "b", None, 1.0, "%", verdict, "w", "generated", "n", basis)
+
+    found = [claim("reproduced", "stated"), claim("reproduced", "stated"), claim("direction", "stated"),
+             claim("reproduced", "construction"), claim("not-reproduced", "late")]  # fmt: skip
+    assert claims.counted(found) == [
+        "| claims | all | reproduced | direction | not-reproduced | not-run |",
+        "|---|---:|---:|---:|---:|---:|",
+        "| stated before the runs | 3 | 2 | 1 | 0 | 0 |",
+        "| by construction | 1 | 1 | 0 | 0 | 0 |",
+        "| reading chosen late | 1 | 0 | 0 | 1 | 0 |",
+    ]
+    assert claims.table(found, 100).startswith(
+        "stated before the runs: 2 of 3 claims reproduced, 1 in direction, 0 not reproduced, 0 not run\n"
+    )
+    assert "| direction | stated before the runs |" in claims.markdown(found)[4]
+
+
+@pytest.mark.parametrize("paper", PAPERS.values(), ids=lambda paper: paper.name)
+def test_help_lists_the_ids_of_claims(paper: Study) -> None:
+    ids = " ".join(claim_ids().split())
+    assert all(f" {statement.id}" in ids for statement in paper.statements)
 
 
 def test_only_takes_experiments_and_claims() -> None:

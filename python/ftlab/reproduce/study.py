@@ -307,13 +307,15 @@ class Study:
         self, scale: str, experiments: Sequence[str], evidence: Evidence[Any], found: Sequence[Claim]
     ) -> str:
         """Workloads, claims and every figure as a Markdown page."""
+        whole = self.lists_all or len(experiments) == len(self.experiments)
+        listed = [claim for claim in found if whole or claim.verdict != "not-run"]
         lines = [f"# {self.title}, scale {scale}", ""]
+        if listed:
+            lines += [*claims.counted(listed), ""]
         for traces in _table_of(evidence):
             lines += ["## Workloads", "", "```", traces, "```", ""]
             lines += [f"- {name}: {self.origin(workload)}" for name, workload in evidence.workloads.items()]
             lines.append("")
-        whole = self.lists_all or len(experiments) == len(self.experiments)
-        listed = [claim for claim in found if whole or claim.verdict != "not-run"]
         lines += ["## Claims", "", *claims.markdown(listed, self.measured)]
         for table in (
             *(table for name in experiments for table in self.experiments[name].tables),
