@@ -100,7 +100,6 @@ fn planes_of_a_worn_device_are_out_of_step() {
         figure(&summary, "flash.multiplane.program_fraction")
     };
     let aged = worn(6).run.precondition;
-    let (pristine, worn, twin) =
-        (shared(&Precondition::None, "block"), shared(&aged, "block"), shared(&aged, "twin"));
+    let (pristine, worn, twin) = (shared(&Precondition::None, "block"), shared(&aged, "block"), shared(&aged, "twin"));
     assert!(pristine > 0.95 && worn < 0.2 && twin > 0.95, "pristine {pristine}, worn {worn}, twin blocks {twin}");
 }

@@ -30,7 +30,7 @@ use metrics::Timeline;
 use workload::Workload;
 
 use crate::device::Device;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{self, Scheduler};
 use crate::{RunError, Watch, uncorrectable, wear};
 use command::{Carried, Item};
 use commands::{Action, Commands, note_bystanders};
@@ -82,7 +82,8 @@ pub(crate) fn run(
     let hears_of_buffer = device.ftl.demands().fill;
     let scheduler = Scheduler::build(config.ftl.get("scheduler"));
     let compares = device.ftl.demands().is_plain && schedule.is_threshold() && buffer.is_none();
-    let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, compares);
+    let gc_holds_reads = scheduler::gc_holds_reads(config.ftl.get("scheduler"));
+    let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, compares, gc_holds_reads);
     let queues = Queues::new(&device.ftl);
     let context = Context { device, queues, now: Instant::ZERO, draining: false };
     let passage = Passage::new(&context, timing, decides_early, timeline);

@@ -41,6 +41,8 @@ pub(super) struct Commands {
     collections: Collections,
     /// Whether a die chooses by what is kept of its domains: nothing decides but their writes and collections.
     compares: bool,
+    /// Whether reads wait for a foreground GC of their die.
+    gc_holds_reads: bool,
 }
 
 impl Commands {
@@ -53,12 +55,14 @@ impl Commands {
         ftl: &Ftl,
         has_payload: bool,
         compares: bool,
+        gc_holds_reads: bool,
     ) -> Commands {
         Commands {
             scheduler,
             schedule: GcSchedule::new(schedule, ftl.geometry()),
             collections: Collections::new(ftl, has_payload),
             compares,
+            gc_holds_reads,
         }
     }
 
