@@ -99,9 +99,9 @@ def test_help_lists_the_ids_of_claims(paper: Study) -> None:
 def test_only_takes_experiments_and_claims() -> None:
     of = {
         name: claims.experiments_for(name, STUDY.experiments, STUDY.statements)
-        for name in ("bars", "c-bac", "c")
+        for name in ("bars", "c-bac-all", "c")
     }
-    assert of == {"bars": ("bars",), "c-bac": ("bac",), "c": None}
+    assert of == {"bars": ("bars",), "c-bac-all": ("bac",), "c": None}
 
 
 @pytest.mark.parametrize("wanted", traces.WORKLOADS, ids=lambda wanted: wanted.name)
@@ -227,7 +227,7 @@ def test_a_window_weighs_its_rows() -> None:
     found = tbm.window(Result({}, {"series": series}))
     assert found.iops == pytest.approx(40 / 40)
     assert found.response_us == pytest.approx((20 * 100 + 20 * 400) / 40)
-    assert (found.gc_count, found.gc_cost, found.gc_cost_per_block) == (5, 3, 1.5)
+    assert (found.gc_count, found.gc_cost, found.gc_cost_per_block) == (5, 15 / 40, 1.5)
     assert found.gc_per_gb == pytest.approx(5 / 50)
     assert found.multiplane_writes == pytest.approx((30 * 0.5 + 10 * 0.1) / 40)
     assert found.multiplane_reads == pytest.approx(0.2)
@@ -438,6 +438,18 @@ def test_a_grid_takes_up_what_is_there(trace: Path, tmp_path: Path) -> None:
     assert {file: file.stat().st_mtime_ns for file in times} == times
     assert [again[key].summary["host"] for key in "FD"] == [first[key].summary["host"] for key in "FD"]
     assert list(again) == ["F", "D", "F2"]
+
+
+def test_runs_that_age_the_same_device_share_its_state(trace: Path, tmp_path: Path) -> None:
+    sets = {**TINY.sets, "run.precondition.worn": "2x", "workload.rounds": 1}
+    runs = [Run(f"depth {depth}", "tbm", {**sets, "host.queue_depth": depth}, trace) for depth in (1, 8)]
+    shared = Grid(tmp_path / "runs").run(runs)
+    for run in runs:
+        alone, found = run.job().run(lambda _: None).summary, shared[run.label].summary
+        assert {key: found[key] for key in ("config", "precondition", "host", "flash", "wear")} == {
+            key: alone[key] for key in ("config", "precondition", "host", "flash", "wear")
+        }
+    assert not list((tmp_path / "runs").rglob("*.state"))
 
 
 def test_a_changed_trace_is_run_again(trace: Path) -> None:
