@@ -181,7 +181,7 @@ def test_a_page_past_its_budget_is_seen() -> None:
 
 
 def test_claims_are_counted_apart() -> None:
-    groups = {claims.group_of(statement.id) for statement in STUDY.statements}
+    groups = {claims.group_of(statement) for statement in STUDY.statements}
     assert groups == {"captured", "generated", "by construction", "reading chosen late"}
     counted = claims.counts(Evidence({}, {}, {"model": 2.5e9}))
     assert counted["by construction"]["reproduced"] == 1

@@ -86,7 +86,7 @@ def test_a_claim_whose_runs_are_missing_is_not_run(study: Study) -> None:
 
 
 def test_the_last_axis_of_a_grid_changes_first() -> None:
-    points = grid(Point, replay=["open"], workload="ab", allocation=["F"], tbm=[False, True], bac=[False])
+    points = grid(Point, worn=[False], workload="ab", allocation=["F"], tbm=[False, True], bac=[False])
     assert [(point.workload, point.tbm) for point in points] == [
         ("a", False), ("a", True), ("b", False), ("b", True),
     ]  # fmt: skip
@@ -105,7 +105,7 @@ def test_settings_take_the_place_of_what_they_are_a_part_of() -> None:
 
 def test_a_scale_leaves_points_out_and_shared_ones_are_run_once(example: Study) -> None:
     def experiment(*names: str) -> Experiment:
-        return Experiment("", [Point(name, "F", False, False, "open") for name in names])
+        return Experiment("", [Point(name, "F", tbm=False) for name in names])
 
     quick = replace(example.scales["quick"], leaves_out=lambda point: point.workload == "c")
     study = replace(
@@ -115,6 +115,16 @@ def test_a_scale_leaves_points_out_and_shared_ones_are_run_once(example: Study) 
     )
     assert [point.workload for point in study.points(["one", "two"], "quick")] == ["a", "b", "d"]
     assert [point.workload for point in study.points(["two"], "quick")] == ["b", "d"]
+
+
+def test_what_a_point_waits_for_is_run_with_it(example: Study) -> None:
+    first, second = (Point("a", "F", tbm=False, setting=setting) for setting in ("", "later"))
+    study = replace(
+        example,
+        experiments={"one": Experiment("", [second])},
+        waits_for=lambda point: [first] if point == second else [],
+    )
+    assert study.points(["one"], study.scales.__iter__().__next__()) == [first, second]
 
 
 def test_a_picture_without_results_is_not_drawn(example: Study) -> None:

@@ -535,7 +535,8 @@ const AFTER_FTL: &[Key] = &[
         Kind::Precondition,
         "\"none\"",
         "`none`: pristine. `sequential = VOLUME`: every page in address order, then on around. `random = VOLUME`: a \
-         sequential fill, then so much written at random. `steady`: a sequential fill, then random writes until the \
+         sequential fill, then so much written at random. `worn = VOLUME`: so much written at random, then everything \
+         trimmed: blocks were erased, frontiers stand where they came to, and no page is mapped. `steady`: a sequential fill, then random writes until the \
          WAF of successive windows of one user capacity, in which blocks were erased, agrees to 1 %. `state = FILE`: what an earlier run saved.",
     ),
 ];

@@ -311,6 +311,11 @@ pub enum Precondition {
         /// Bytes of random writes.
         volume: u64,
     },
+    /// Uniformly random pages until this many bytes are written, then everything is trimmed.
+    Worn {
+        /// Bytes of random writes.
+        volume: u64,
+    },
     /// A sequential fill, then random writes until the WAF of successive windows of one logical capacity
     /// agrees to 1 %.
     Steady,

@@ -204,6 +204,7 @@ fn precondition(precondition: &Precondition) -> Value {
         Precondition::Steady => json!("steady"),
         Precondition::Sequential { volume } => json!({ "sequential": print_size(*volume) }),
         Precondition::Random { volume } => json!({ "random": print_size(*volume) }),
+        Precondition::Worn { volume } => json!({ "worn": print_size(*volume) }),
         Precondition::State { path } => json!({ "state": path }),
     }
 }

@@ -52,7 +52,9 @@ pub(crate) fn expected(kind: Kind) -> String {
         Kind::Volume => "a size such as \"128GiB\", or a multiple of the user capacity such as \"10x\"".into(),
         Kind::Footprint => "a size such as \"1GiB\", or a part of the user capacity such as \"50%\"".into(),
         Kind::Choice(choices) => format!("one of {}", list(choices.iter().map(|choice| choice.name))),
-        Kind::Precondition => "\"none\", \"steady\", or one of `sequential`, `random`, `state` with its value".into(),
+        Kind::Precondition => {
+            "\"none\", \"steady\", or one of `sequential`, `random`, `worn`, `state` with its value".into()
+        }
         Kind::ReadLimit => format!(
             "\"none\", \"cell\", or [full, low] with whole numbers from 1 to {READS_MAX}, the second not below the first"
         ),

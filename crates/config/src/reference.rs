@@ -132,7 +132,8 @@ fn schema(kind: Kind) -> Value {
             {
                 "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
                 "properties": {
-                    "sequential": schema(Kind::Volume), "random": schema(Kind::Volume), "state": schema(Kind::Path),
+                    "sequential": schema(Kind::Volume), "random": schema(Kind::Volume),
+                    "worn": schema(Kind::Volume), "state": schema(Kind::Path),
                 },
             },
         ] }),

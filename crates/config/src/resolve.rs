@@ -698,7 +698,7 @@ fn run(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Run> {
 }
 
 const PRECONDITION: &str = "run.precondition";
-const PRECONDITIONS: [&str; 5] = ["none", "sequential", "random", "steady", "state"];
+const PRECONDITIONS: [&str; 6] = ["none", "sequential", "random", "worn", "steady", "state"];
 
 fn precondition(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Precondition> {
     let node = reader.raw(PRECONDITION)?;
@@ -737,6 +737,7 @@ fn aged(reader: &mut Reader<'_>, entry: &crate::document::Entry, capacity: Optio
     match entry.key.as_str() {
         "sequential" => reader.volume_of(&path, &entry.node, assumed).map(|volume| Precondition::Sequential { volume }),
         "random" => reader.volume_of(&path, &entry.node, assumed).map(|volume| Precondition::Random { volume }),
+        "worn" => reader.volume_of(&path, &entry.node, assumed).map(|volume| Precondition::Worn { volume }),
         "state" => reader.file_name(&path, &entry.node).map(|path| Precondition::State { path }),
         name @ ("none" | "steady") => {
             let title = format!("precondition `{name}` takes no value");
@@ -758,6 +759,7 @@ fn bad_precondition(name: &str) -> Diagnostic {
     match name {
         "sequential" => takes("a volume", "1x"),
         "random" => takes("a volume", "3x"),
+        "worn" => takes("a volume", "3x"),
         "state" => takes("a file", "FILE"),
         _ => Diagnostic::new(format!("unknown precondition `{}`", crate::diagnostic::clean(name)))
             .label(format!("expected one of {}", list(PRECONDITIONS)))

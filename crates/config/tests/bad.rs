@@ -355,6 +355,8 @@ fn workloads_and_runs() {
             "[run]\nprecondition = {}\n",
             "[run]\nprecondition.random = \"3y\"\n",
             "[run]\nprecondition.random = 0\n",
+            "[run]\nprecondition.worn = \"0x\"\n",
+            "[run]\nprecondition = \"worn\"\n",
             "[run]\nprecondition.steady = 3\n",
             "[run]\nprecondition.sate = \"file\"\n",
             "[run]\nprecondition = { random = \"3x\", sequential = \"1x\" }\n",

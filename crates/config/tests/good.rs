@@ -269,6 +269,10 @@ fn footprints_and_volumes_are_parts_of_the_user_capacity() {
         Precondition::Sequential { volume: 15 << 29 }
     );
     assert_eq!(
+        on("tbm-small", &["run.precondition.worn=2x"]).run.precondition,
+        Precondition::Worn { volume: 15 << 31 }
+    );
+    assert_eq!(
         on("tbm-small", &["run.precondition={ state = \"aged.state\" }"]).run.precondition,
         Precondition::State { path: "aged.state".into() }
     );

@@ -34,7 +34,7 @@ fn survives(base: &Base, sets: &[String], trace: Option<&str>) -> Result<(), Tes
 /// Words that lead deep into the reader.
 fn word() -> impl Strategy<Value = String> {
     let words = "device timing ftl host workload run preset channels read victim rga d greedy generator zipf z volume \
-                 footprint page_size user_capacity over_provisioning cell tlc trace precondition random sequential \
+                 footprint page_size user_capacity over_provisioning cell tlc trace precondition random worn sequential \
                  state seed tbm-small uniform interval poisson time_scale binding allocation F CWDP";
     let words: Vec<&str> = words.split_whitespace().collect();
     prop_oneof![9 => select(words).prop_map(str::to_owned), 1 => "\\PC{0,6}"]
@@ -276,6 +276,7 @@ fn run() -> impl Strategy<Value = Run> {
         Just(Precondition::Steady),
         (1..u64::MAX).prop_map(|volume| Precondition::Sequential { volume }),
         (1..u64::MAX).prop_map(|volume| Precondition::Random { volume }),
+        (1..u64::MAX).prop_map(|volume| Precondition::Worn { volume }),
         "[a-z./]{1,20}".prop_map(|path| Precondition::State { path }),
     ];
     let executor = select(&[Executor::Count, Executor::Timed][..]);

@@ -1,5 +1,7 @@
 //! From byte ranges to pages, and inside a superpage to the flash pages of it.
 
+use std::ops::Range;
+
 use base::{Lpn, Request};
 
 /// The pages that a request touches.
@@ -29,6 +31,11 @@ impl Span {
             first_partial: !request.offset.is_multiple_of(page_size),
             last_partial: !end_byte.is_multiple_of(page_size),
         }
+    }
+
+    /// Whole pages.
+    pub(crate) fn of_pages(pages: Range<u32>) -> Span {
+        Span { first: pages.start, end: pages.end, first_partial: false, last_partial: false }
     }
 
     /// The pages that lie wholly inside the range: what a trim can forget.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use workload::Workload;
 
 use crate::device::Device;
+use crate::pages::Span;
 use crate::{RunError, Watch, state, work_of};
 
 /// Windows with erases after which an unsettled device is taken as it is, in user capacities.
@@ -44,6 +45,14 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
                 "written_bytes": all * device.page_size,
                 "waf": device.recorder.totals().waf(),
             })
+        }
+        Precondition::Worn { volume } => {
+            let pages = volume / device.page_size;
+            let mut random = Chance::new(config.run.seed, "precondition");
+            write_pages(device, pages, watch, pages, |_| Lpn(random.below(user_pages) as u32))?;
+            let waf = device.recorder.totals().waf();
+            trim_all(device, watch)?;
+            json!({ "kind": "worn", "written_bytes": pages * device.page_size, "waf": waf })
         }
         Precondition::Steady => settle(device, config, watch)?,
         Precondition::State { path } => {
@@ -125,6 +134,17 @@ fn write_pages(
     Ok(())
 }
 
+/// Forgets every page. What was erased, and where frontiers stand, remains.
+fn trim_all(device: &mut Device, watch: &mut Watch<'_>) -> Result<(), RunError> {
+    let user_pages = device.ftl.user_pages();
+    for first in (0..user_pages).step_by(BATCH) {
+        let end = user_pages.min(first + BATCH as u32);
+        device.trim_now(Span::of_pages(first..end));
+        watch.report(u64::from(end - first), Instant::ZERO, &device.recorder.counters, || Some(1.0))?;
+    }
+    Ok(())
+}
+
 /// Writes requests until they have covered `pages` pages.
 fn write_requests(
     device: &mut Device,
@@ -144,7 +164,7 @@ fn write_requests(
             device.ftl.prefetch(Coming::Overwrite(Lpn((request.offset / device.page_size) as u32)));
         }
         for request in &batch {
-            let span = crate::pages::Span::of(request, device.page_size);
+            let span = Span::of(request, device.page_size);
             for (lpn, partial) in span.pages() {
                 device.write_now(lpn, device.parts.share(lpn, partial, request.offset, request.size));
             }

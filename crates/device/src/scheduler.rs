@@ -4,24 +4,36 @@
 //! business. A die that is free serves one of three kinds of work: a host read (or the read of a
 //! read-modify-write), a host program, or the next step of a collection.
 
-use base::{Choice, Seam, Selection};
+use base::{Choice, Param, Seam, Selection};
+
+const GC: Param = Param::word(
+    "gc",
+    &["preemptible", "non-preemptible"],
+    "Whether reads are served between two steps of a foreground GC of their die, or wait until its victim is erased (Lee et \
+     al. 2011).",
+);
 
 static CHOICES: &[Choice] = &[
     Choice {
         name: "fifo",
         doc: "In order of arrival per die; only neighbours in the queue share a multi-plane command.",
-        params: &[],
+        params: &[GC],
     },
     Choice {
         name: "paq",
         doc: "Out of order per die: reads first, then by age; whatever fits shares a multi-plane command (Jung et al. 2012).",
-        params: &[],
+        params: &[GC],
     },
 ];
 
 /// The seam, for the configuration reader.
 pub static SEAM: Seam =
     Seam { key: "scheduler", doc: "Which waiting operation a die serves next, and what is merged.", choices: CHOICES };
+
+/// Whether reads wait for a foreground GC of their die.
+pub(crate) fn gc_holds_reads(selection: &Selection) -> bool {
+    selection.word("gc") == "non-preemptible"
+}
 
 /// The age of work that nobody waits for.
 pub(crate) const NOT_URGENT: u64 = u64::MAX;

@@ -145,6 +145,11 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
     choose(&mut config.ftl, "reclaim_unit", "twin", &[]);
     choose(&mut config.ftl, "scheduler", "paq", &[]);
     all.push(("twin blocks, map in flash".into(), config));
+    let mut config = reference(executor);
+    choose(&mut config.ftl, "reclaim_unit", "twin", &[("lone", "single".into())]);
+    choose(&mut config.ftl, "allocation", "F2", &[]);
+    choose(&mut config.ftl, "scheduler", "paq", &[("gc", "non-preemptible".into())]);
+    all.push(("twin blocks, lone pages alone, reads wait for GC".into(), config));
     for allocation in [vec!["CWDP", "PCWD"], dynamic_allocations()].concat() {
         let mut config = reference(executor);
         let footprint = config.device.user_capacity;

@@ -68,9 +68,10 @@ fn aged(seed: u64) -> Config {
     }
     let page = page_size(&config);
     let volume = config.device.user_capacity / page * page;
-    config.run.precondition = match seed % 3 {
-        0 => Precondition::Sequential { volume },
-        1 => Precondition::Random { volume: 2 * volume },
+    config.run.precondition = match seed % 9 {
+        0 | 3 | 6 => Precondition::Sequential { volume },
+        1 | 4 | 7 => Precondition::Random { volume: 2 * volume },
+        8 => Precondition::Worn { volume: 3 * volume },
         _ => Precondition::Steady,
     };
     execute(&mut config, if seed.is_multiple_of(2) { Executor::Timed } else { Executor::Count });

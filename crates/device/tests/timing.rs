@@ -340,6 +340,11 @@ fn a_flush_waits_for_older_writes_only() {
 /// in it. The write that fills the third block begins the collection, and the next one, 100 ns later, waits
 /// for both.
 fn collecting(config: &Config, planes: u64, cold: u64) -> Value {
+    collecting_while(config, planes, cold, &[])
+}
+
+/// The same, with something else in the meantime.
+fn collecting_while(config: &Config, planes: u64, cold: u64, others: &[(u64, &str, u64, u64)]) -> Value {
     let mut config = config.clone();
     let hot = 12;
     config.device.user_capacity = (cold + hot) * planes * 8192;
@@ -351,6 +356,7 @@ fn collecting(config: &Config, planes: u64, cold: u64) -> Value {
         .map(|i| (i * APART, "Write", if i < cold { i } else { cold + (i - cold) % hot } * stripe, stripe))
         .collect();
     rows.push((35 * APART + 100, "Write", cold * stripe, stripe));
+    rows.extend(others);
     let summary = replay(&config, &rows);
     assert_eq!(figure(&summary, "flash.block_erases"), planes as f64);
     assert_eq!(figure(&summary, "gc.moved_pages"), (cold * planes) as f64);
@@ -369,6 +375,72 @@ fn a_write_waits_for_a_whole_collection() {
             let copy = times.read(1, 50_021) + times.ecc + program;
             let expected = program + cold * copy + times.erase(1, 5_000_011) + program - 100;
             assert_eq!(ns(&summary, "host.write_latency_us.max"), expected, "{cold} pages moved, {times:?}");
+        }
+    }
+}
+
+/// A read that comes with the first copy of a collection: it goes before the next step, or waits for the erase.
+#[test]
+fn a_read_meets_a_collection_that_it_preempts_or_not() {
+    for cold in [1, 5] {
+        for variant in variants() {
+            let mut config = cells(Cell::Slc, ProgramOrder::Consecutive, 1);
+            config.device.blocks_per_plane = 4;
+            let times = vary(&mut config, variant);
+            let (program, read) = (times.program(1, 500_009), times.read(1, 50_021));
+            let begun = 35 * APART + program;
+            let at = (begun / 100 + 10) * 100;
+            let reads = [(at, "Read", 0, 8192)];
+            let copy = read + times.ecc + program;
+            for (scheduler, gc, expected) in [
+                ("paq", "preemptible", read + read),
+                ("paq", "non-preemptible", cold * copy + times.erase(1, 5_000_011) + read),
+                // The write that waits for the collection is older.
+                ("fifo", "non-preemptible", cold * copy + times.erase(1, 5_000_011) + program + read),
+            ] {
+                choose(&mut config.ftl, "scheduler", scheduler, &[("gc", gc.into())]);
+                let summary = collecting_while(&config, 1, cold, &reads);
+                let expected = begun + expected + times.ecc - at;
+                assert_eq!(read_latency(&summary), expected, "{scheduler}, {gc}, {cold}, {times:?}");
+            }
+        }
+    }
+}
+
+/// A victim of twin blocks with valid pages on its first plane only: two are programmed at once, or each alone.
+#[test]
+fn lone_pages_of_twin_blocks_move_two_at_a_time_or_one() {
+    for lone in [0, 2, 6] {
+        for variant in variants() {
+            let mut config = cells(Cell::Slc, ProgramOrder::Consecutive, 2);
+            config.device.blocks_per_plane = 4;
+            let times = vary(&mut config, variant);
+            choose(&mut config.ftl, "scheduler", "paq", &[]);
+            choose(&mut config.ftl, "allocation", "F2", &[]);
+            choose(&mut config.ftl, "victim", "fifo", &[]);
+            choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", 1.into())]);
+            let hot = 12;
+            config.device.user_capacity = (lone + hot) * 2 * 8192;
+            let stripe = 2 * 8192;
+            let mut rows: Vec<_> = (0..36u64)
+                .map(|i| (i * APART, "Write", if i < lone { i } else { lone + (i - lone) % hot } * stripe, stripe))
+                .collect();
+            rows.extend((0..lone).map(|i| (34 * APART + 100 * (1 + i), "Discard", i * stripe + 8192, 8192)));
+            rows.sort_unstable();
+            rows.push((35 * APART + 100, "Write", lone * stripe, stripe));
+            let program = times.program(2, 500_009);
+            let read = times.read(1, 50_021);
+            // The next step of a collection waits until what was read is correct.
+            let gathered = lone / 2 * (2 * (read + times.ecc) + program);
+            let single = lone * (read + times.ecc + times.program(1, 500_009));
+            for (way, moves) in [("gather", gathered), ("single", single)] {
+                choose(&mut config.ftl, "reclaim_unit", "twin", &[("lone", way.into())]);
+                device::check(&config).expect("room for a collection");
+                let summary = replay(&config, &rows);
+                assert_eq!(figure(&summary, "gc.moved_pages"), lone as f64);
+                let expected = program + moves + times.erase(2, 5_000_011) + program - 100;
+                assert_eq!(ns(&summary, "host.write_latency_us.max"), expected, "{way}, {lone} pages, {times:?}");
+            }
         }
     }
 }

@@ -74,6 +74,12 @@ pub static RECLAIM_UNIT: Seam = Seam {
                     doc: "`true`: a collection that ends between two planes fills the page offset with a dummy page, so that \
                           the next pages start in step; `false`: they start out of step.",
                 },
+                Param::word(
+                    "lone",
+                    &["gather", "single"],
+                    "Pages of a victim that are the only valid one of their page offset: `gather`: as many as fill an offset are \
+                     moved by one multi-plane program; `single`: each by a program of its own (Algorithm 2).",
+                ),
                 Param {
                     name: "neighbours",
                     kind: ParamKind::Number { default: 0.05, min: 0.0, max: 100.0 },

@@ -431,7 +431,11 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
         _ => 6,
     };
     let geometry = geometry(reclaim_unit, blocks);
-    let reclaim_unit = selection(reclaim_unit);
+    let mut reclaim_unit = selection(reclaim_unit);
+    if reclaim_unit.name == "twin" {
+        // Half of the combinations each.
+        reclaim_unit.set("lone", ["gather", "single"][name.len() % 2].into());
+    }
     let [allocation, block_allocation, victim, separation, wear_leveling, paired_page] = choices.map(selection);
     let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
     if separation.name == "dac" {

@@ -1,13 +1,17 @@
 """Claims and verdicts.
 
-A rule is fixed before anything is measured and is stated with every claim; it never looks at the workload. There are
-three outcomes of a measured figure: `reproduced`, `direction` (what the paper says happens does happen, but not by as
-much, or by more) and `not-reproduced`. A claim whose runs were left out is `not-run`.
+A rule is stated with every claim and never looks at the workload. There are three outcomes of a measured figure:
+`reproduced`, `direction` (what the paper says happens does happen, but not by as much, or by more) and
+`not-reproduced`. A number by itself has no direction: it is met or not. A claim whose runs were left out is `not-run`.
+
+A claim that cannot fail once the model is built, and one whose reading was chosen after results had been seen, are
+marked (:data:`Basis`) and counted apart.
 """
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
@@ -19,6 +23,19 @@ SCHEMA = "ftlab.claims/1"
 
 Verdict: TypeAlias = Literal["reproduced", "direction", "not-reproduced", "not-run"]
 Kind: TypeAlias = Literal["original", "real", "generated"]
+
+Basis: TypeAlias = Literal["stated", "construction", "late"]
+"""What a claim rests on."""
+
+BASES: Mapping[Basis, str] = {
+    "stated": "stated before the runs",
+    "construction": "by construction",
+    "late": "reading chosen late",
+}
+"""In words: the reading was written down before the runs that judge it; the model cannot do otherwise; the reading was
+chosen after results had been seen."""
+
+VERDICTS: tuple[Verdict, ...] = ("reproduced", "direction", "not-reproduced", "not-run")
 
 NOISE = 1.0
 """Differences below this, in per cent, are none: other seeds of the victim choice move IOPS by as much."""
@@ -74,16 +91,25 @@ def at_most(reproduced: float, direction: float, unit: str = "%") -> Rule:
     return Rule(f"reproduced up to {reproduced:g} {unit}; direction up to {direction:g} {unit}", judge)
 
 
-def near(paper: float, percent: float, direction: float) -> Rule:
+def near(paper: float, percent: float) -> Rule:
     """For a figure that is to be a given one: within so many per cent of it."""
 
     def judge(measured: float) -> Verdict:
-        apart = 100 * abs(measured / paper - 1)
-        if apart <= percent:
-            return "reproduced"
-        return "direction" if apart <= direction else "not-reproduced"
+        return "reproduced" if 100 * abs(measured / paper - 1) <= percent else "not-reproduced"
 
-    return Rule(f"reproduced within {percent:g} % of {paper:g}; direction within {direction:g} %", judge)
+    return Rule(f"reproduced within {percent:g} % of {paper:g}", judge)
+
+
+def times(paper: float, percent: float) -> Rule:
+    """For how many times as much one thing is as another: within so many per cent; the direction is the change's."""
+
+    def judge(measured: float) -> Verdict:
+        if 100 * abs(measured / paper - 1) <= percent:
+            return "reproduced"
+        return "direction" if (measured - 1) * (paper - 1) > 0 else "not-reproduced"
+
+    side = "above" if paper > 1 else "below"
+    return Rule(f"reproduced within {percent:g} % of {paper:g}; direction {side} 1", judge)
 
 
 def within(low: float, high: float) -> Rule:
@@ -104,17 +130,11 @@ def above(limit: float) -> Rule:
     return Rule(f"reproduced above {limit:g}", lambda m: "reproduced" if m > limit else "not-reproduced")
 
 
-def around(paper: float, reproduced: float, direction: float) -> Rule:
+def around(paper: float, points: float) -> Rule:
     """For a share in %: within so many points."""
-
-    def judge(measured: float) -> Verdict:
-        apart = abs(measured - paper)
-        if apart <= reproduced:
-            return "reproduced"
-        return "direction" if apart <= direction else "not-reproduced"
-
     return Rule(
-        f"reproduced within {reproduced:g} points of {paper:g} %; direction within {direction:g}", judge
+        f"reproduced within {points:g} points of {paper:g} %",
+        lambda m: "reproduced" if abs(m - paper) <= points else "not-reproduced",
     )
 
 
@@ -133,6 +153,7 @@ class Claim:
     """The workload that decides: the greatest gain's, the worst case's."""
     workload_kind: Kind
     note: str
+    basis: Basis = "stated"
 
     def to_json(self) -> dict[str, Any]:
         """The row as JSON."""
@@ -149,6 +170,7 @@ class Claim:
             "workload": self.workload,
             "workload_kind": self.workload_kind,
             "note": self.note,
+            "basis": self.basis,
         }
 
 
@@ -174,6 +196,7 @@ class Statement:
     """From the paper's evidence; a `KeyError` says that something it needs was not run."""
     workload: str
     """Which to name if it was not run."""
+    basis: Basis = "stated"
 
     def judged(self, evidence: Any, kinds: Mapping[str, Kind]) -> Claim:
         """The claim with what was measured; workloads that `kinds` does not know are generated."""
@@ -192,6 +215,7 @@ class Statement:
             finding.workload,
             kinds.get(finding.workload, "generated"),
             f"{finding.note}; {self.rule.text}" if finding.note else self.rule.text,
+            self.basis,
         )
 
 
@@ -232,21 +256,22 @@ class About:
     """The claims' ids, with a place for each one's own part."""
     claim: str = "{}"
     """The claims' words, likewise."""
+    basis: Basis = "stated"
 
     def __call__(
         self, name: str, claim: str, paper: float | str | None, rule: Rule, measure: Callable[[Any], Finding],
-        **other: str,
+        **other: Any,
     ) -> Statement:  # fmt: skip
         """A claim with a measurement of its own; `other` is what it has for itself."""
         here = replace(self, **other)
         return Statement(
             here.id.format(name), here.claim.format(claim), paper, here.unit, rule, here.experiment, measure,
-            here.workload,
+            here.workload, here.basis,
         )  # fmt: skip
 
     def of(
         self, name: str, claim: str, paper: float | str | None, rule: Rule, workload: str, values: Values,
-        pick: Pick = min, **other: str,
+        pick: Pick = min, **other: Any,
     ) -> Statement:  # fmt: skip
         """A claim of which one of several values of a workload decides."""
 
@@ -273,6 +298,32 @@ def document(paper: str, scale: str, claims: Sequence[Claim]) -> dict[str, Any]:
     return {"schema": SCHEMA, "paper": paper, "scale": scale, "claims": [claim.to_json() for claim in claims]}
 
 
+def counts(claims: Iterable[Claim]) -> dict[Basis, Counter[Verdict]]:
+    """Verdicts by what the claims rest on; bases without claims are left out."""
+    found: dict[Basis, Counter[Verdict]] = {basis: Counter() for basis in BASES}
+    for claim in claims:
+        found[claim.basis][claim.verdict] += 1
+    return {basis: verdicts for basis, verdicts in found.items() if verdicts}
+
+
+def counted(claims: Iterable[Claim]) -> list[str]:
+    """How many claims hold, as the lines of a Markdown table."""
+    rows = [
+        f"| {BASES[basis]} | {found.total()} | {' | '.join(str(found[verdict]) for verdict in VERDICTS)} |"
+        for basis, found in counts(claims).items()
+    ]
+    return [f"| claims | all | {' | '.join(VERDICTS)} |", "|---|" + "---:|" * (1 + len(VERDICTS)), *rows]
+
+
+def tally(claims: Iterable[Claim]) -> str:
+    """The same in a line for each, for people."""
+    return "\n".join(
+        f"{BASES[basis]}: {found['reproduced']} of {found.total()} claims reproduced, {found['direction']} in "
+        f"direction, {found['not-reproduced']} not reproduced, {found['not-run']} not run"
+        for basis, found in counts(claims).items()
+    )
+
+
 def measured(claim: Claim) -> str:
     """A claim's figure with its unit."""
     return f"{number(claim.measured)} {claim.unit}".strip()
@@ -280,12 +331,15 @@ def measured(claim: Claim) -> str:
 
 def markdown(claims: Sequence[Claim], figure: Callable[[Claim], str] = measured) -> list[str]:
     """The claims as the lines of a Markdown table."""
-    lines = ["| claim | paper | measured | verdict | workload | kind |", "|---|---:|---:|---|---|---|"]
+    lines = [
+        "| claim | paper | measured | verdict | basis | workload | kind |",
+        "|---|---:|---:|---|---|---|---|",
+    ]
     for claim in claims:
         paper = "" if claim.paper_value is None else claim.paper_value
         lines.append(
-            f"| {claim.id}: {claim.claim} | {paper} | {figure(claim)} | {claim.verdict} | {claim.workload} "
-            f"| {claim.workload_kind} |"
+            f"| {claim.id}: {claim.claim} | {paper} | {figure(claim)} | {claim.verdict} | {BASES[claim.basis]} "
+            f"| {claim.workload} | {claim.workload_kind} |"
         )
     return lines
 
@@ -312,5 +366,7 @@ def table(claims: Sequence[Claim], width: int) -> str:
         ]
         for claim in claims
     ]
-    words = {claim.id: f"{claim.claim}. {claim.note}".strip() for claim in claims}
-    return text.columns([head, *rows], align="<>><<<<") + "\n\n" + text.listed(words, width)
+    marks = {claim.id: "" if claim.basis == "stated" else f" ({BASES[claim.basis]})" for claim in claims}
+    words = {claim.id: f"{claim.claim}. {claim.note}{marks[claim.id]}".strip() for claim in claims}
+    figures = text.columns([head, *rows], align="<>><<<<")
+    return "\n\n".join([tally(claims), figures, text.listed(words, width)])

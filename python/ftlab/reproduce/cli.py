@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ def add_parser(commands: Any) -> None:
     command = commands.add_parser(
         "reproduce", help="run a paper's experiments and judge its claims",
         description="Run a paper's experiments and judge its claims.", allow_abbrev=False,
+        epilog=claim_ids(), formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     command.add_argument("paper", metavar="PAPER", choices=tuple(PAPERS), help=f"one of {', '.join(PAPERS)}")
     command.add_argument(
@@ -52,6 +54,16 @@ def add_parser(commands: Any) -> None:
     )
     command.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
     command.set_defaults(command=main)
+
+
+def claim_ids() -> str:
+    """What `--only` knows besides experiments, by paper."""
+    lists = {name: ", ".join(s.id for s in paper.statements) for name, paper in PAPERS.items()}
+    words = [
+        textwrap.fill(ids, 96, initial_indent=f"  {name}: ", subsequent_indent="    ", break_on_hyphens=False)
+        for name, ids in lists.items()
+    ]
+    return "\n".join(["claim ids:", *words])
 
 
 def main(options: argparse.Namespace) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ftlab import runner
+from ftlab.aging import States
 from ftlab.configs import Source, set_list
 from ftlab.kept import Store
 from ftlab.result import Result
@@ -71,22 +72,32 @@ class Grid:
         missing = sorted((run for run in runs if run.label not in results), key=lambda run: -run.weight)
         tell.begin(len(runs), len(results), sum(run.weight for run in missing))
         if missing:
-            made = runner.in_threads(
-                lambda run, go_on: self._run(run, keys[run.label], tell, go_on),
-                missing,
-                jobs or os.cpu_count() or 1,
-            )
-            results |= {run.label: result for run, result in zip(missing, made, strict=True)}
+            results |= self._run_all(missing, keys, tell, jobs or os.cpu_count() or 1)
         return {run.label: results[run.label] for run in runs}
 
     def _kept(self, label: str, key: str, tell: Tell) -> Result | None:
         return self._store.take(key, Result.load, lambda why: tell.warn(f"the kept run `{label}` in {why}"))
 
-    def _run(self, run: Run, key: str, tell: Tell, go_on: Callable[[], None]) -> Result:
-        def watch(now: Progress) -> None:
-            tell.running(run.label, now.fraction or 0.0, run.weight)
+    def _run_all(
+        self, runs: Sequence[Run], keys: Mapping[str, str], tell: Tell, at_once: int
+    ) -> dict[str, Result]:
+        """Runs them in threads; those that age the same device share its state."""
+        jobs = [run.job() for run in runs]
+        self.directory.mkdir(parents=True, exist_ok=True)
 
-        result = run.job().run(runner.stopping(go_on, watch))
-        runner.keep(self._store, key, result)
-        tell.done(run.label, run.weight)
-        return result
+        def one(i: int, go_on: Callable[[], None]) -> Result:
+            run = runs[i]
+
+            def watch(now: Progress) -> None:
+                tell.running(run.label, now.fraction or 0.0, run.weight)
+
+            result = states.run(i, jobs[i], runner.stopping(go_on, watch), go_on)
+            runner.keep(self._store, keys[run.label], result)
+            tell.done(run.label, run.weight)
+            return result
+
+        with States(self.directory, [job.resolve() for job in jobs]) as states:
+            # Who saves a state goes first, and who starts from one last.
+            order = sorted(range(len(runs)), key=states.rank)
+            made = runner.in_threads(one, order, at_once)
+        return {runs[i].label: result for i, result in zip(order, made, strict=True)}

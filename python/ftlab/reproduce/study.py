@@ -202,6 +202,10 @@ class Study:
     """The preset that a point's settings are on top of."""
     sets: Callable[[Any, Any, Any], Settings] = lambda *_: {}
     """What depends on more than one axis, on the workload or on the scale: of a point, its trace and its scale."""
+    waits_for: Callable[[Any], Sequence[Any]] = lambda _: ()
+    """Points whose results decide what a point sets; they are run before it."""
+    sets_after: Callable[[Any, Any], Settings] = lambda *_: {}
+    """What a point sets besides because of the results that it waited for: of the point and the evidence so far."""
     axes: Mapping[str, Mapping[Any, Settings]] = field(default_factory=dict)
     """What the values of an axis set, on top of `sets`; a later axis overrides an earlier one."""
     weight: Callable[[Any, Any, Any], float] = lambda *_: 1.0
@@ -231,16 +235,17 @@ class Study:
     def points(self, experiments: Iterable[str], scale: str) -> list[Any]:
         """The grid of experiments at a scale, each point once."""
         leaves_out = self.scales[scale].leaves_out
-        everything = (point for name in experiments for point in self.experiments[name].points)
+        asked = (point for name in experiments for point in self.experiments[name].points)
+        everything = (every for point in asked for every in (*self.waits_for(point), point))
         return [point for point in dict.fromkeys(everything) if not leaves_out(point)]
 
-    def run(self, point: Any, workload: Workload | None, scale: Scale) -> Run:
-        """A point as a run of the engine."""
+    def run(self, point: Any, workload: Workload | None, scale: Scale, after: Settings | None = None) -> Run:
+        """A point as a run of the engine; `after` is what it sets after the results that it waited for."""
         of_axes = (values[getattr(point, axis)] for axis, values in self.axes.items())
         return Run(
             label=point.label,
             preset=self.preset(point),
-            sets=settled(scale.sets, self.sets(point, workload, scale), *of_axes),
+            sets=settled(scale.sets, self.sets(point, workload, scale), *of_axes, after or {}),
             trace=None if workload is None else workload.path,
             weight=self.weight(point, workload, scale),
         )
@@ -278,14 +283,22 @@ class Study:
             if (workload := library.get(wanted)) is not None:
                 ready[wanted.name] = workload
         absent = {wanted.name for wanted in traces} - set(ready)
-        runs = {
-            point: self.run(point, ready.get(point.workload), scale)
-            for point in points if point.workload not in absent
-        }  # fmt: skip
-        results = Grid(work.out / "runs").run(list(runs.values()), work.tell, work.jobs)
+        points = [point for point in points if point.workload not in absent]
+        kept = Grid(work.out / "runs")
+        results: dict[Any, Result] = {}
+        for waits in (False, True):
+            so_far = self.evidence(results, ready)
+            runs = {
+                point: self.run(point, ready.get(point.workload), scale, self.sets_after(point, so_far))
+                for point in points if bool(self.waits_for(point)) is waits
+            }  # fmt: skip
+            if runs:
+                made = kept.run(list(runs.values()), work.tell, work.jobs)
+                results |= {point: made[run.label] for point, run in runs.items()}
+        results = {point: results[point] for point in points}
         of_experiments = {name: self.experiments[name].beside for name in experiments}
         beside = {name: do(work) for name, do in of_experiments.items() if do is not None}
-        return self.evidence({point: results[run.label] for point, run in runs.items()}, ready, beside)
+        return self.evidence(results, ready, beside)
 
     def judged(self, evidence: Evidence[Any], experiments: Sequence[str]) -> list[Claim]:
         """Every claim with what was measured; those of other experiments are not run, whatever their runs share."""
@@ -307,13 +320,15 @@ class Study:
         self, scale: str, experiments: Sequence[str], evidence: Evidence[Any], found: Sequence[Claim]
     ) -> str:
         """Workloads, claims and every figure as a Markdown page."""
+        whole = self.lists_all or len(experiments) == len(self.experiments)
+        listed = [claim for claim in found if whole or claim.verdict != "not-run"]
         lines = [f"# {self.title}, scale {scale}", ""]
+        if listed:
+            lines += [*claims.counted(listed), ""]
         for traces in _table_of(evidence):
             lines += ["## Workloads", "", "```", traces, "```", ""]
             lines += [f"- {name}: {self.origin(workload)}" for name, workload in evidence.workloads.items()]
             lines.append("")
-        whole = self.lists_all or len(experiments) == len(self.experiments)
-        listed = [claim for claim in found if whole or claim.verdict != "not-run"]
         lines += ["## Claims", "", *claims.markdown(listed, self.measured)]
         for table in (
             *(table for name in experiments for table in self.experiments[name].tables),

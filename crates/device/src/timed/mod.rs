@@ -32,7 +32,7 @@ use workload::Workload;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{self, Scheduler};
 use crate::{RunError, Watch, uncorrectable, wear};
 use command::{Carried, Item};
 use commands::{Action, Commands, note_bystanders};
@@ -115,7 +115,8 @@ impl Setup<'_, '_> {
         let decides_early = buffer.is_none() && !plan.is_dynamic();
         let hears_of_buffer = device.ftl.demands().fill;
         let scheduler = Scheduler::build(config.ftl.get("scheduler"));
-        let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload);
+        let gc_holds_reads = scheduler::gc_holds_reads(config.ftl.get("scheduler"));
+        let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, gc_holds_reads);
         let queues = Queues::new(&device.ftl, plan.is_plain());
         let context = Context { device, queues, now: Instant::ZERO, draining: false, plan };
         let passage = Passage::new(&context, timing, decides_early, manner.timeline);

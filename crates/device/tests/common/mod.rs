@@ -183,6 +183,7 @@ pub fn random_config(seed: u64) -> Config {
         random_map_in_flash(seed, &mut config);
     }
     random_reads(seed, &mut config);
+    random_steps(seed, &mut config.ftl);
     // Twin blocks have conditions; where the device or the allocation does not meet them, plain blocks.
     let twins_fit = planes > 1 && config.device.multiplane != Multiplane::Off;
     if config.ftl.get("reclaim_unit").name == "twin" && !twins_fit {
@@ -425,6 +426,18 @@ fn random_superblock(r: &mut Chance, ftl: &mut FtlChoices) {
         let over = either(r, "reclaim_unit", "superblock", "over");
         choose(ftl, "reclaim_unit", "superblock", &[over]);
     }
+}
+
+/// How twin blocks move lone pages, and whether reads wait for collections.
+fn random_steps(seed: u64, ftl: &mut FtlChoices) {
+    let mut random = Chance::new(seed, "steps");
+    if ftl.get("reclaim_unit").name == "twin" {
+        let (name, value) = either(&mut random, "reclaim_unit", "twin", "lone");
+        ftl.seams.iter_mut().find(|(key, _)| *key == "reclaim_unit").expect("a seam").1.set(name, value);
+    }
+    let scheduler = ftl.get("scheduler").name;
+    let gc = either(&mut random, "scheduler", scheduler, "gc");
+    choose(ftl, "scheduler", scheduler, &[gc]);
 }
 
 /// Collections ahead of need, whenever they may begin, or up to a few spare blocks.

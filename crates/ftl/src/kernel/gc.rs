@@ -39,6 +39,11 @@ impl Why {
         !matches!(self, Why::Along | Why::Forward)
     }
 
+    /// Whether it is counted as foreground GC: for room, here or next door.
+    pub fn is_foreground_gc(self) -> bool {
+        self.is_for_room() || self == Why::Along
+    }
+
     /// Whether it was begun because room ran out.
     pub fn is_for_room(self) -> bool {
         matches!(self, Why::Room | Why::Pairing | Why::Merge)

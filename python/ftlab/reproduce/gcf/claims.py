@@ -150,11 +150,11 @@ def _figure9(m: str) -> Iterator[Statement]:
     for workload, paper in (("Desktop", 70.0), ("Random", 80.0)):
         yield of(
             f"fi-{workload.lower()}", f"FI's channels idle on {workload}: part of the time", paper,
-            verdicts.around(paper, 10, 20), workload, _share(workload, ("FI",), m, "idle"),
+            verdicts.around(paper, 10), workload, _share(workload, ("FI",), m, "idle"),
         )  # fmt: skip
     yield of(
         "idle-desktop", "GCF's and CF's channels idle on Desktop: the one furthest from the paper's", 20,
-        verdicts.around(20, 10, 30), "Desktop", _share("Desktop", FORWARDING, m, "idle"), furthest(20),
+        verdicts.around(20, 10), "Desktop", _share("Desktop", FORWARDING, m, "idle"), furthest(20),
     )  # fmt: skip
 
     def of_busy(evidence: Evidence) -> dict[str, float]:
@@ -163,11 +163,11 @@ def _figure9(m: str) -> Iterator[Statement]:
 
     yield of(
         "gc-desktop", "SYNC, GCF and CF spend half of their busy time on GC on Desktop: the one furthest from it", 50,
-        verdicts.around(50, 15, 30), "Desktop", of_busy, furthest(50),
+        verdicts.around(50, 15), "Desktop", of_busy, furthest(50),
     )  # fmt: skip
     yield of(
         "gc-random", "SYNC, GCF and CF spend nearly 90 % of the time on GC on Random: the one furthest from it", 90,
-        verdicts.around(90, 7, 20), "Random", _share("Random", ("SYNC", *FORWARDING), m, "gc"), furthest(90),
+        verdicts.around(90, 7), "Random", _share("Random", ("SYNC", *FORWARDING), m, "gc"), furthest(90),
     )  # fmt: skip
     if m == "DFTL":
         yield of(
@@ -176,15 +176,15 @@ def _figure9(m: str) -> Iterator[Statement]:
         )  # fmt: skip
         return
     yield of(
-        "gc-multimedia-least", "GC on Multimedia, the least of all", 10, verdicts.around(10, 5, 15),
+        "gc-multimedia-least", "GC on Multimedia, the least of all", 10, verdicts.around(10, 5),
         "Multimedia", _share("Multimedia", SCHEMES, m, "gc"),
     )  # fmt: skip
     yield of(
-        "gc-multimedia-most", "GC on Multimedia, the most of all", 40, verdicts.around(40, 10, 20),
+        "gc-multimedia-most", "GC on Multimedia, the most of all", 40, verdicts.around(40, 10),
         "Multimedia", _share("Multimedia", SCHEMES, m, "gc"), max,
     )  # fmt: skip
     yield of(
-        "fi-multimedia", "FI's channels idle on Multimedia: part of the time", 25, verdicts.around(25, 10, 20),
+        "fi-multimedia", "FI's channels idle on Multimedia: part of the time", 25, verdicts.around(25, 10),
         "Multimedia", _share("Multimedia", ("FI",), m, "idle"),
     )  # fmt: skip
 
@@ -287,13 +287,13 @@ def _table3() -> Iterator[Statement]:
     for (scheme, workload), published in TABLE3.items():
         device = f"{scheme} with {'32 KiB' if scheme == 'CF' else 'no buffer'}, 4 channels, FAST, {workload}"
         name = f"{scheme.lower()}-{workload.lower()}"
-        rule = verdicts.near(published, 15, 50)
+        rule = verdicts.near(published, 15)
         yield of(name, device, published, rule, workload, iops(scheme, workload), unit="IOPS")
     for workload in WORKLOADS:
         times = TABLE3["CF", workload] / TABLE3["SYNC", workload]
         yield of(
             f"ratio-{workload.lower()}", f"CF with 32 KiB ÷ SYNC with no buffer on {workload}", round(times, 2),
-            verdicts.near(times, 15, 50), workload, ratio(workload),
+            verdicts.times(times, 15), workload, ratio(workload),
         )  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def _omega_statements() -> Iterator[Statement]:
         yield published(
             f"omega-{z:.1f}", f"The median of ω at z = {z:.1f} (unmixed placement, {RATE:g} writes per second, "
             "a block's age since it was filled)",
-            median, verdicts.near(median, 15, 100), _median(z, OMEGA_FTL), workload=zipf(z),
+            median, verdicts.near(median, 15), _median(z, OMEGA_FTL), workload=zipf(z),
         )  # fmt: skip
     yield About("readings", zipf(1.0))(
         "omega-dm", "These medians are those of FTL-DM, as the text says: the one furthest from its published value",
@@ -164,7 +164,7 @@ def _server_statements() -> Iterator[Statement]:
         for word, paper, pick in (("least", least, min), ("most", greatest, max)):
             yield statement(
                 f"backup-{ftl.lower()}-{word}", f"The part of {ftl}'s WAF that is backup, at {word} over the servers",
-                paper, verdicts.near(paper, 25, 50), _of(SERVER_NAMES, _saved(f"{ftl}X", ftl), pick),
+                paper, verdicts.near(paper, 25), _of(SERVER_NAMES, _saved(f"{ftl}X", ftl), pick),
             )  # fmt: skip
     yield statement("d-p", "D's WAF is below P's on EXCHANGE", 33.2, verdicts.up_to(33.2),
                     _of(["EXCHANGE"], _saved("D", "P"), max))  # fmt: skip
@@ -179,18 +179,18 @@ def _server_statements() -> Iterator[Statement]:
                     _around_zero(2, 5), _of(["EXCHANGE"], _saved("DML", "D"), max))  # fmt: skip
     for word, paper, pick in (("least", 29.8, min), ("most", 41.0, max)):
         yield erases(f"erases-backup-{word}", f"Of P's and D's erases, the part of backup blocks, at {word}",
-                        paper, verdicts.near(paper, 25, 50), _backup_share(pick))  # fmt: skip
+                        paper, verdicts.near(paper, 25), _backup_share(pick))  # fmt: skip
     yield erases("erases-mixed", "GCMix almost eliminates erases of backup blocks: of those of P and D what is "
                     "left to PM and DM at most", "near 0", verdicts.at_most(20, 50), _backups_left,
                     )  # fmt: skip
     for ftl, low, high in (("PM", 80.3, 98.3), ("DM", 80.3, 98.7)):
         for word, paper, pick in (("least", low, min), ("most", high, max)):
             yield paired(f"paired-{ftl.lower()}-{word}", f"Host pages that {ftl} pairs, at {word} over the servers",
-                            paper, verdicts.around(paper, 5, 15), _of(SERVER_NAMES, _paired(ftl), pick),
+                            paper, verdicts.around(paper, 5), _of(SERVER_NAMES, _paired(ftl), pick),
                             )  # fmt: skip
     yield paired("paired-dml-least", "Host pages that DML pairs on servers but EXCHANGE, at least", 80.4,
-                    verdicts.around(80.4, 5, 15), _of(LOW_LOCALITY, _paired("DML"), min))  # fmt: skip
-    yield paired("paired-dml-exchange", "Host pages that DML pairs on EXCHANGE", 33.6, verdicts.around(33.6, 8, 30),
+                    verdicts.around(80.4, 5), _of(LOW_LOCALITY, _paired("DML"), min))  # fmt: skip
+    yield paired("paired-dml-exchange", "Host pages that DML pairs on EXCHANGE", 33.6, verdicts.around(33.6, 8),
                     _of(["EXCHANGE"], _paired("DML"), max))  # fmt: skip
 
 
@@ -234,7 +234,7 @@ def _time_statements() -> Iterator[Statement]:
     yield statement("write-pm-mean", "PM's write time is below P's: the mean over the servers", 8.4,
                     verdicts.up_to(8.4), _all(saved("PM", "P", "write")))  # fmt: skip
     yield statement("write-dm-mean", "DM's write time is 0.9 % above D's: the mean of what is saved", -0.9,
-                    verdicts.around(-0.9, 3, 8), _all(saved("DM", "D", "write")))  # fmt: skip
+                    verdicts.around(-0.9, 3), _all(saved("DM", "D", "write")))  # fmt: skip
     yield statement("write-dml-mean", "DML's write time is below D's: the mean over the servers", 2.71,
                     verdicts.up_to(2.71), _all(saved("DML", "D", "write")))  # fmt: skip
     yield statement("write-dm-exchange", "DM's write time is above D's on EXCHANGE: what is saved", "below 0",

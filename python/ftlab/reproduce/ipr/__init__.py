@@ -130,5 +130,5 @@ STUDY = Study(
     places=(Path("../shared/traces"), Path("../shared/traces/captured")),
     origin=origin,
     evidence=Evidence,
-    tables=[tables.unsettled, tables.verdicts],
+    tables=[tables.unsettled],
 )

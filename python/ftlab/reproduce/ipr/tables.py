@@ -22,7 +22,7 @@ from ftlab.reproduce.ipr.axes import (
     Point,
     between,
 )
-from ftlab.reproduce.ipr.claims import counts, dram
+from ftlab.reproduce.ipr.claims import dram
 from ftlab.reproduce.ipr.hosts import (
     BOUND,
     EVEN,
@@ -271,12 +271,3 @@ def unsettled(evidence: Evidence) -> Iterator[list[str]]:
                 cell("{:,.0f}", evidence.figure, point, "rounds"),
                 "" if math.isnan(still) else f"{still:.3f}",
             ]
-
-
-@tabled("Verdicts", ["claims", "reproduced", "direction", "not-reproduced", "not-run"])
-def verdicts(evidence: Evidence) -> Iterator[list[str]]:
-    for group, found in counts(evidence).items():
-        yield [
-            group,
-            *(str(found[verdict]) for verdict in ("reproduced", "direction", "not-reproduced", "not-run")),
-        ]

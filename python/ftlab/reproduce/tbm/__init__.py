@@ -1,4 +1,6 @@
-"""Twin block management: {F, D, F2} × {base, TBM} × {PAC, BAC} from a pristine drive to ten capacities written."""
+"""Twin block management: {F, D, F2} × {base, TBM} × {PAC, BAC}, from a pristine drive to ten capacities written, and
+from a drive that was used before.
+"""
 
 from __future__ import annotations
 
@@ -12,30 +14,38 @@ from ftlab.reproduce.tbm.axes import (
     ALLOCATIONS,
     AXES,
     FRONTIER_WORKLOADS,
+    LOAD_WORKLOAD,
+    LOADS,
     NO_PAD,
-    PACE_WORKLOAD,
-    PACES,
-    REPLAYS,
+    OWN_PACE,
+    READS_WAIT,
     SCALES,
+    SINGLE,
+    TO_THE_LETTER,
     TWO_FRONTIERS,
     Evidence,
     Point,
+    at_load,
     sets,
+    waits_for,
     weight,
 )
 from ftlab.reproduce.tbm.traces import (
+    DATA_NAMES,
     EXTRA_NAMES,
     EXTRAS,
+    LEAST_DATA,
+    LONGER_NAMES,
+    LOSING,
+    MOVING_NAMES,
     PAPER_NAMES,
     SERIES_WORKLOAD,
-    VARIANT_NAMES,
     VARIANTS,
     WORKLOADS,
 )
 from ftlab.reproduce.workloads import Workload
 
 BOTH = (False, True)
-BASE_AND_TBM = {"allocation": ALLOCATIONS, "tbm": BOTH}
 
 
 def origin(workload: Workload) -> str:
@@ -50,50 +60,63 @@ def measured(claim: Claim) -> str:
 
 EXPERIMENTS = {
     "series": Experiment(
-        "Figures 2 and 6: response time, GC rate and multi-plane shares over the volume written",
-        grid(Point, replay=REPLAYS, workload=[SERIES_WORKLOAD], **BASE_AND_TBM, bac=BOTH),
+        "Figures 2 and 6: response time, GC rate and multi-plane shares over the volume written, from a pristine drive",
+        grid(Point, workload=[SERIES_WORKLOAD], allocation=["F", "D"], tbm=BOTH, bac=BOTH, worn=[False]),
+        [], {"figure2": drawing.series(False), "figure6": drawing.series(True)},
     ),
     "bars": Experiment(
-        "Figure 7: IOPS, response time, GC cost and GC count on every workload, TBM beside the base",
-        grid(Point, replay=REPLAYS, workload=PAPER_NAMES, **BASE_AND_TBM, bac=[False]),
+        "Figure 7: IOPS, response time, GC cost and GC count on every workload, TBM beside the base, from a worn drive",
+        grid(Point, workload=PAPER_NAMES, allocation=ALLOCATIONS, tbm=BOTH),
+        [tables.gains], {"figure7": drawing.bars(drawing.paper_workloads)},
     ),
     "bac": Experiment(
         "whether equal block addresses are asked for",
-        grid(Point, replay=["closed"], workload=PAPER_NAMES, **BASE_AND_TBM, bac=BOTH),
+        grid(Point, workload=PAPER_NAMES, allocation=ALLOCATIONS, tbm=BOTH, bac=BOTH),
+    ),
+    "load": Experiment(
+        "an open loop: at the trace's own pace, and at parts of what the saturated base serves",
+        grid(Point, workload=[LOAD_WORKLOAD], allocation=ALLOCATIONS, tbm=BOTH, setting=["", OWN_PACE, *LOADS]),
+        [tables.loads], {"load": drawing.loads},
+    ),
+    "moving": Experiment(
+        "what collections cost where pages move",
+        grid(Point, workload=[*PAPER_NAMES, *MOVING_NAMES], allocation=["D"], tbm=BOTH)
+        + grid(Point, workload=MOVING_NAMES, allocation=["F", "F2"], tbm=BOTH),
+        [tables.costs], {"moving": drawing.bars(drawing.moving_workloads)},
+    ),
+    "loss": Experiment(
+        "the workloads on which the paper reports a loss, with lone pages moved together or alone, and reads that wait",
+        [
+            *grid(Point, workload=[*LOSING, *LONGER_NAMES.values()], allocation=["D"], tbm=BOTH,
+                  setting=["", READS_WAIT, TO_THE_LETTER]),
+            *grid(Point, workload=LONGER_NAMES.values(), allocation=["D"], tbm=[True], setting=[SINGLE]),
+        ],
+        [tables.losses],
     ),
     "data": Experiment(
-        "how much depends on the share of the drive that holds data",
-        grid(Point, replay=["closed"], workload=VARIANT_NAMES, **BASE_AND_TBM, bac=[False]),
+        "what a drive loses by moving pages, and by having been used",
+        [
+            *grid(Point, workload=[*DATA_NAMES, SERIES_WORKLOAD], allocation=["D"], tbm=BOTH, worn=[False]),
+            *grid(Point, workload=[LEAST_DATA], allocation=["D"], tbm=[False], bac=[True], worn=[False]),
+            *grid(Point, workload=[LEAST_DATA, SERIES_WORKLOAD], allocation=["D"], tbm=BOTH),
+        ],
+        [tables.amounts],
     ),
     "frontiers": Experiment(
         "where moved pages go: the host's frontier or one of their own, with and without dummy pages",
         [
-            Point(name, allocation, tbm, False, "closed", setting)
-            for name in FRONTIER_WORKLOADS for allocation in ALLOCATIONS
+            Point(name, allocation, tbm, False, False, setting)
+            for name in FRONTIER_WORKLOADS for allocation in ("D", "F2")
             for tbm, setting in ((False, ""), (True, ""), (False, TWO_FRONTIERS), (True, NO_PAD))
         ],
-    ),
-    "pace": Experiment(
-        "the open loop at more than the trace's own pace",
-        grid(Point, replay=["open"], workload=[PACE_WORKLOAD], setting=["", *PACES], **BASE_AND_TBM, bac=[False]),
+        [], {"frontiers": drawing.frontiers},
     ),
     "extra": Experiment(
         "Figure 7's bars on real traces that are not the paper's",
-        grid(Point, replay=["closed"], workload=EXTRA_NAMES, **BASE_AND_TBM, bac=[False]),
+        grid(Point, workload=EXTRA_NAMES, allocation=ALLOCATIONS, tbm=BOTH),
+        [], {"extra": drawing.bars(drawing.extra_workloads)},
     ),
 }  # fmt: skip
-
-PICTURES = {
-    f"{name}-{replay}": draw
-    for replay in REPLAYS
-    for name, draw in {
-        "figure2": drawing.series(False, replay),
-        "figure6": drawing.series(True, replay),
-        "figure7": drawing.bars(drawing.paper_workloads, replay),
-        "data": drawing.bars(drawing.data_workloads, replay),
-        "extra": drawing.bars(drawing.extra_workloads, replay),
-    }.items()
-}
 
 STUDY = Study(
     name="tbm",
@@ -103,6 +126,8 @@ STUDY = Study(
     statements=tuple(claims.statements()),
     preset=lambda _: "tbm",
     sets=sets,
+    waits_for=waits_for,
+    sets_after=at_load,
     axes=AXES,
     weight=weight,
     traces=lambda _: (*WORKLOADS, *VARIANTS, *EXTRAS),
@@ -110,7 +135,6 @@ STUDY = Study(
     origin=origin,
     evidence=Evidence,
     tables=[tables.long_term_figures],
-    pictures={**PICTURES, "frontiers-closed": drawing.frontiers},
     measured=measured,
     lists_all=True,
 )

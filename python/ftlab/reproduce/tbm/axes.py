@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ftlab.reproduce import study
 from ftlab.reproduce.study import Settings
-from ftlab.reproduce.tbm.traces import EXTRA_NAMES, PAPER_NAMES, SERIES_WORKLOAD, VARIANTS
+from ftlab.reproduce.tbm.traces import LONGER_NAMES, SERIES_WORKLOAD, VARIANTS
 from ftlab.reproduce.workloads import Workload
 from ftlab.result import Result
 
 ALLOCATIONS = ("F", "D", "F2")
-REPLAYS = ("closed", "open")
 
 CAPACITIES = 10.0
-"""User capacities written by a run at full length."""
+"""User capacities that a run of Figures 2 and 6 writes."""
 
 PRISTINE = (0.1, 0.7)
 """Capacities written, between which a drive counts as pristine. Pages that are written in part use a whole page, so
@@ -27,51 +26,69 @@ the first collection comes before a whole capacity has been written."""
 LONG_TERM = 0.5
 """The part of what a run writes, at its end, whose figures count as long-term: 5 to 10 capacities at full length."""
 
+WORN = "1.25x"
+"""Random writes that wear a drive in, before all is trimmed: enough that every plane was collected many times."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scale(study.Scale):
     """How large the device is, as a part of the paper's blocks, capacity and data."""
 
-    short: float = CAPACITIES
-    """Capacities written by runs beside the main ones ([`capacities`])."""
-    shortest: float = CAPACITIES
-    """The same for the workloads in `LONG_RUNNING` and the extra ones."""
+    beside: float = 4.0
+    """Capacities written by runs from a pristine drive beside Figures 2 and 6."""
 
 
 LONG_RUNNING = ("tpce", "prn-0", "prn-1", "fin1")
-"""Workloads of many reads or small requests: 9 to 117 million of them write ten capacities at the quick scale. Their
-runs with both TBM and BAC are left to full size: twin blocks have one offset, so BAC changes their IOPS by at most
-0.03 % (measured once, over two capacities).
+"""Workloads of many reads or small requests. Their runs with both TBM and BAC are left out: twin blocks have one
+offset, so BAC changes their IOPS by at most 0.03 % (measured once, over two capacities).
 """
+
+ONCE = ("tpce",)
+"""Of 13 requests one writes, a page: one capacity is 11 million requests at the quick scale."""
 
 FRONTIER_WORKLOADS = (SERIES_WORKLOAD, "exch")
 """The workloads whose collections move pages: only there can it matter where they are put."""
 
-PACE_WORKLOAD = "exch"
-"""The workload that is also replayed faster: its collections move pages, and its requests are small."""
+LOAD_WORKLOAD = "exch"
+"""The workload that is also replayed in an open loop: its collections move pages, and its requests are small."""
 
-PACES: Mapping[str, Settings] = {
-    "3 times the pace": {"host.time_scale": 1 / 3},
-    "10 times the pace": {"host.time_scale": 0.1},
-}
-"""A device that is less idle, in the open loop."""
+OWN_PACE = "at its own pace"
+LOADS: Mapping[str, float] = {f"at {100 * load:.0f} % load": load for load in (0.3, 0.5, 0.7, 0.82, 0.9)}
+"""Requests that arrive, of those that the base serves in the closed loop."""
+STATED_LOAD = next(name for name, load in LOADS.items() if load == 0.82)
+"""The load at which F's response time is judged."""
 
 TWO_FRONTIERS, NO_PAD = "two frontiers", "no pad"
+SINGLE, READS_WAIT, TO_THE_LETTER = "lone pages alone", "reads wait", "to the letter"
 
-SETTINGS: Mapping[str, Settings] = {
-    "": {},
-    TWO_FRONTIERS: {"ftl.separation": "host-gc"},
-    NO_PAD: {"ftl.reclaim_unit.twin.pad": False},
-    **PACES,
+
+class Departure(NamedTuple):
+    """What differs from the preset."""
+
+    sets: Settings
+    twin: Settings
+    """Parameters of twin blocks; the base has none of them."""
+
+
+_READS_WAIT = {"ftl.scheduler.paq.gc": "non-preemptible"}
+_OPEN = {"host.replay": "open"}
+
+SETTINGS: Mapping[str, Departure] = {
+    "": Departure({}, {}),
+    TWO_FRONTIERS: Departure({"ftl.separation": "host-gc"}, {}),
+    NO_PAD: Departure({}, {"pad": False}),
+    SINGLE: Departure({}, {"lone": "single"}),
+    READS_WAIT: Departure(_READS_WAIT, {}),
+    # Algorithm 2 gives each lone page a destination of its own, and section 4 has collections block the host.
+    TO_THE_LETTER: Departure(_READS_WAIT, {"lone": "single"}),
+    OWN_PACE: Departure(_OPEN, {}),
+    **{name: Departure(_OPEN, {}) for name in LOADS},
 }
 """Departures from the preset, by name."""
 
 AXES: Mapping[str, Mapping[Any, Settings]] = {
     "allocation": {allocation: {"ftl.allocation": allocation} for allocation in ALLOCATIONS},
-    "tbm": {False: {"ftl.reclaim_unit": "block"}, True: {"ftl.reclaim_unit": "twin"}},
     "bac": {False: {"device.multiplane": "pac"}, True: {"device.multiplane": "bac"}},
-    "replay": {replay: {"host.replay": replay} for replay in REPLAYS},
-    "setting": SETTINGS,
 }
 
 
@@ -81,8 +98,9 @@ class Point(NamedTuple):
     workload: str
     allocation: str
     tbm: bool
-    bac: bool
-    replay: str
+    bac: bool = False
+    worn: bool = True
+    """Whether the drive was used before, or is pristine."""
     setting: str = ""
     """One of `SETTINGS`."""
 
@@ -93,42 +111,71 @@ class Point(NamedTuple):
         return f"{name}, {self.setting}" if self.setting else name
 
     @property
+    def start(self) -> str:
+        """What the drive was before."""
+        return "worn" if self.worn else "pristine"
+
+    @property
     def label(self) -> str:
         """For people."""
-        return f"{self.config} {self.workload} {self.replay}"
+        return f"{self.config} {self.workload} {self.start}"
 
 
 def _too_long(point: Point) -> bool:
     return point.bac and point.tbm and point.workload in LONG_RUNNING
 
 
-def _whole_already(point: Point) -> bool:
-    """At full size `post` is whole, and it is all there is."""
-    return point.workload in [wanted.name for wanted in VARIANTS if wanted.ratio is not None]
+def _not_at_full_size(point: Point) -> bool:
+    """`post` is whole then, and it is all there is; traces of eight passes in one would take gigabytes of memory."""
+    is_whole = point.workload in [wanted.name for wanted in VARIANTS if wanted.ratio is not None]
+    return is_whole or point.workload in LONGER_NAMES.values() or _too_long(point)
 
 
 SCALES = {
     "quick": Scale(
         1 / 32, {"device.blocks_per_plane": 64, "device.user_capacity": "7.5GiB"}, _too_long,
-        short=4.0, shortest=2.0,
     ),
-    "paper": Scale(1.0, {}, _whole_already),
+    "paper": Scale(1.0, {}, _not_at_full_size, beside=2.0),
 }  # fmt: skip
 
 
 def capacities(point: Point, scale: Scale) -> float:
-    """User capacities that a run writes: the paper's ten in the closed loop with PAC and for Figures 2 and 6;
-    elsewhere what the scale has time for.
-    """
-    plain = point.replay == "closed" and not point.bac and not point.setting
-    if (plain and point.workload in PAPER_NAMES) or (point.workload == SERIES_WORKLOAD and not point.setting):
-        return CAPACITIES
-    return scale.shortest if point.workload in (*LONG_RUNNING, *EXTRA_NAMES) else scale.short
+    """User capacities that a run writes: the paper's ten for Figures 2 and 6, two from a worn drive."""
+    if point.worn:
+        return 1.0 if point.workload in ONCE else 2.0
+    in_series = point.workload == SERIES_WORKLOAD and point.allocation != "F2" and not point.setting
+    return CAPACITIES if in_series else scale.beside
 
 
 def sets(point: Point, _: Workload | None, scale: Scale) -> Settings:
     """What is set beside the axes."""
-    return {"workload.volume": f"{capacities(point, scale):g}x", "run.precondition": "none"}
+    departure = SETTINGS[point.setting]
+    twin = {f"ftl.reclaim_unit.twin.{name}": value for name, value in departure.twin.items()}
+    return {
+        "host.replay": "closed",
+        **departure.sets,
+        **((twin or {"ftl.reclaim_unit": "twin"}) if point.tbm else {"ftl.reclaim_unit": "block"}),
+        "workload.volume": f"{capacities(point, scale):g}x",
+        **({"run.precondition.worn": WORN} if point.worn else {"run.precondition": "none"}),
+    }
+
+
+def base_of(point: Point) -> Point:
+    """The saturated base that a load is a part of."""
+    return point._replace(tbm=False, setting="")
+
+
+def waits_for(point: Point) -> Sequence[Point]:
+    """What is to be known of a point before it runs."""
+    return [base_of(point)] if point.setting in LOADS else []
+
+
+def at_load(point: Point, evidence: Evidence) -> Settings:
+    """The pace at which so much of what the saturated base serves arrives, with TBM and without."""
+    if point.setting not in LOADS:
+        return {}
+    gap = float(evidence.workloads[point.workload].info["inter_arrival_ms_mean"]) / 1e3
+    return {"host.time_scale": 1 / (gap * LOADS[point.setting] * evidence.at(base_of(point)).iops)}
 
 
 def weight(point: Point, workload: Workload, scale: Scale) -> float:
@@ -150,7 +197,7 @@ class Window(NamedTuple):
     response_us: float
     gc_count: float
     gc_cost: float
-    """Pages moved by a collection."""
+    """Pages moved for each page that the host writes."""
     gc_cost_per_block: float
     """Pages moved for each block erased: a collection of twins erases one on every plane."""
     gc_per_gb: float
@@ -184,12 +231,19 @@ def window(result: Result, between: tuple[float, float] | None = None) -> Window
         iops=ratio(float(requests.sum()), seconds),
         response_us=_mean(s["latency_mean_us"], requests),
         gc_count=collections,
-        gc_cost=ratio(float(s["gc_moved_pages"].sum()), collections),
+        gc_cost=ratio(float(s["gc_moved_pages"].sum()), float(s["host_page_programs"].sum())),
         gc_cost_per_block=ratio(float(s["gc_moved_pages"].sum()), float(s["erases"].sum())),
         gc_per_gb=ratio(collections, gb),
         multiplane_writes=_mean(s["multiplane_program_fraction"], s["host_page_programs"].astype(float)),
         multiplane_reads=_mean(s["multiplane_read_fraction"], s["host_page_reads"].astype(float)),
     )
+
+
+def first_collection(result: Result) -> float:
+    """User capacities written when the first collection began."""
+    series = result.series
+    rows = (series["axis"] == "volume") & (series["gc_invocations"] > 0)
+    return float(series["capacities_written"][rows].min()) if rows.any() else float("nan")
 
 
 def ratio(above: float, below: float) -> float:
@@ -202,8 +256,24 @@ def _mean(values: np.ndarray, weights: np.ndarray) -> float:
     return ratio(float((values[known] * weights[known]).sum()), float(weights[known].sum()))
 
 
+def _erasing(summary: Mapping[str, Any]) -> float:
+    """Seconds that a die erases for each GB that the host writes to the device, as a mean over the dies."""
+    host = summary["host"]
+    return (
+        1e9
+        * float(summary["utilisation"]["die"]["erase"])
+        * float(host["simulated_s"])
+        / float(host["bytes_written"])
+    )
+
+
 class Evidence(study.Evidence[Point]):
     """The results of the grid, looked up by what claims ask."""
+
+    FIGURES: ClassVar[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
+        "multiplane_erases": lambda s: s["flash"]["multiplane"]["erase_fraction"],
+        "erasing_s_per_gb": _erasing,
+    }
 
     def __init__(
         self,
@@ -240,6 +310,7 @@ class Evidence(study.Evidence[Point]):
         return {
             **point._asdict(),
             "config": point.config,
+            **{name: of(result.summary) for name, of in self.FIGURES.items()},
             "capacities_written": end,
             "long_term_from": start,
             "long_term": figures,

@@ -12,13 +12,17 @@ from ftlab.reproduce.panels import GREY, legend, sheet, side_by_side
 from ftlab.reproduce.tbm.axes import (
     ALLOCATIONS,
     FRONTIER_WORKLOADS,
+    LOAD_WORKLOAD,
+    LOADS,
+    STATED_LOAD,
     TWO_FRONTIERS,
     Evidence,
     Point,
     long_term,
     window,
 )
-from ftlab.reproduce.tbm.traces import PAPER_NAMES, SERIES_WORKLOAD, VARIANT_NAMES
+from ftlab.reproduce.tbm.claims import gain
+from ftlab.reproduce.tbm.traces import EXTRA_NAMES, MOVING_NAMES, PAPER_NAMES, SERIES_WORKLOAD
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,21 +41,21 @@ PANELS = (
 BARS = (
     ("iops", "IOPS"),
     ("response_us", "mean response time"),
-    ("gc_cost", "GC cost (pages moved per collection)"),
+    ("gc_cost", "GC cost (pages moved per page of the host)"),
     ("gc_count", "GC count"),
 )
 
 
-def series(tbm: bool, replay: str) -> Callable[[Evidence], Figure | None]:
+def series(tbm: bool) -> Callable[[Evidence], Figure | None]:
     """Four figures over the volume written, as the paper's Figures 2 and 6."""
 
     def draw(evidence: Evidence) -> Figure | None:
         chosen = {
             point.config: result
             for point, result in evidence.results.items()
-            if (point.workload, point.tbm, point.replay, point.setting) == (SERIES_WORKLOAD, tbm, replay, "")
+            if (point.workload, point.tbm, point.worn, point.setting) == (SERIES_WORKLOAD, tbm, False, "")
         }
-        # The bars alone have these points too, but without BAC: those are not the paper's figures.
+        # Other experiments have some of these points too, but without BAC: those are not the paper's figures.
         if not any("BAC" in config for config in chosen):
             return None
         figure, panels = sheet(10, 6.4, 2, 2, sharex=True)
@@ -71,7 +75,9 @@ def series(tbm: bool, replay: str) -> Callable[[Evidence], Figure | None]:
             panel.set_xlabel("written (user capacities)")
             panel.set_ylim(0, 105)
             panel.set_xlim(0, 10)
-        figure.suptitle(f"{SERIES_WORKLOAD}, {'with' if tbm else 'without'} TBM, {replay} loop")
+        figure.suptitle(
+            f"{SERIES_WORKLOAD}, {'with' if tbm else 'without'} TBM, from a pristine drive, closed loop"
+        )
         legend(figure, every[0])
         return figure
 
@@ -91,7 +97,7 @@ def frontiers(evidence: Evidence) -> Figure | None:
     figure, (panels,) = sheet(10, 3.9, 1, len(FRONTIER_WORKLOADS), sharey=True)
     for panel, name in zip(panels, FRONTIER_WORKLOADS, strict=True):
         chosen = {
-            (allocation, setting, tbm): evidence.results[Point(name, allocation, tbm, False, "closed", setting)]
+            (allocation, setting, tbm): evidence.results[Point(name, allocation, tbm, False, False, setting)]
             for allocation, _ in shown for tbm, setting, _ in ways
         }  # fmt: skip
         end = min(long_term(result)[1] for result in chosen.values())
@@ -121,49 +127,45 @@ def paper_workloads(evidence: Evidence) -> list[str]:
     return [name for name in evidence.workloads if name in PAPER_NAMES]
 
 
-def data_workloads(evidence: Evidence) -> list[str]:
-    """Figure 2's workload with less data, and others with more."""
-    return [name for name in evidence.workloads if name in (SERIES_WORKLOAD, *VARIANT_NAMES)]
+def moving_workloads(evidence: Evidence) -> list[str]:
+    """Those with so much data that collections move pages."""
+    return [name for name in evidence.workloads if name in MOVING_NAMES]
 
 
 def extra_workloads(evidence: Evidence) -> list[str]:
     """Real traces that are not the paper's."""
-    return [name for name in evidence.workloads if name not in (*PAPER_NAMES, *VARIANT_NAMES)]
+    return [name for name in evidence.workloads if name in EXTRA_NAMES]
 
 
-def bars(workloads: Callable[[Evidence], Sequence[str]], replay: str) -> Callable[[Evidence], Figure | None]:
+def bars(workloads: Callable[[Evidence], Sequence[str]]) -> Callable[[Evidence], Figure | None]:
     """What TBM changes on every workload, each normalised to its base, as the paper's Figure 7."""
 
     def draw(evidence: Evidence) -> Figure | None:
-        names = [name for name in workloads(evidence) if _has_bars(evidence, name, replay)]
-        # Figure 2's workload alone is no comparison of amounts of data.
-        if not names or (workloads is data_workloads and names == [SERIES_WORKLOAD]):
+        names = [name for name in workloads(evidence) if _has_bars(evidence, name)]
+        if not names:
             return None
         figure, panels = sheet(10, 7.2, 4, sharex=True)
         for (panel,), (key, words) in zip(panels, BARS, strict=True):
-            _draw_bars(panel, evidence, names, replay, key)
+            _draw_bars(panel, evidence, names, key)
             _dress(panel, f"{words}, base = 1")
         panels[-1][0].set_xticks(np.arange(len(names)), names)
-        figure.suptitle(f"Long-term figures with TBM, {replay} loop")
+        figure.suptitle("Long-term figures with TBM, from a worn drive, closed loop")
         legend(figure, panels[0][0])
         return figure
 
     return draw
 
 
-def _has_bars(evidence: Evidence, name: str, replay: str) -> bool:
-    return all(
-        Point(name, a, tbm, False, replay) in evidence.results for a in ALLOCATIONS for tbm in (False, True)
-    )
+def _has_bars(evidence: Evidence, name: str) -> bool:
+    return all(Point(name, a, tbm) in evidence.results for a in ALLOCATIONS for tbm in (False, True))
 
 
-def _draw_bars(panel: Axes, evidence: Evidence, names: Sequence[str], replay: str, key: str) -> None:
+def _draw_bars(panel: Axes, evidence: Evidence, names: Sequence[str], key: str) -> None:
     top, absent = 1.0, np.ones(len(names), bool)
     places, width = side_by_side(np.arange(len(names)), len(ALLOCATIONS))
     for i, (at, allocation) in enumerate(zip(places, ALLOCATIONS, strict=True)):
         pairs = [
-            [getattr(evidence.at(Point(n, allocation, tbm, False, replay)), key) for tbm in (False, True)]
-            for n in names
+            [getattr(evidence.at(Point(n, allocation, tbm)), key) for tbm in (False, True)] for n in names
         ]
         heights = [after / before if before else float("nan") for before, after in pairs]
         drawn = panel.bar(at, heights, width, color=COLOURS[i], label=f"{allocation}+TBM")
@@ -176,12 +178,48 @@ def _draw_bars(panel: Axes, evidence: Evidence, names: Sequence[str], replay: st
     panel.set_ylim(0, 1.25 * top)
 
 
+PUBLISHED = {"F": 17.0, "D": 42.0, "F2": 40.0}
+"""The greatest cuts of the response time, in %."""
+
+
+def loads(evidence: Evidence) -> Figure | None:
+    """Response times over the load, and what TBM saves of them, with what the paper reports."""
+    points = [
+        Point(LOAD_WORKLOAD, a, tbm, setting=s) for a in ALLOCATIONS for tbm in (False, True) for s in LOADS
+    ]
+    if not all(point in evidence.results for point in points):
+        return None
+    figure, ((times, cuts),) = sheet(10, 3.9, 1, 2)
+    at = [100 * load for load in LOADS.values()]
+    for colour, allocation in zip(COLOURS, ALLOCATIONS, strict=False):
+        for tbm, style in ((False, "-"), (True, "--")):
+            found = [
+                evidence.at(Point(LOAD_WORKLOAD, allocation, tbm, setting=s)).response_us / 1e3 for s in LOADS
+            ]
+            times.plot(
+                at, found, style, color=colour, label=f"{allocation}{'+TBM' if tbm else ''}", linewidth=1.6
+            )
+        saved = [gain("response_us", allocation, evidence, LOAD_WORKLOAD, setting) for setting in LOADS]
+        cuts.plot(at, saved, "o-", color=colour, linewidth=1.6, markersize=4)
+        cuts.axhline(PUBLISHED[allocation], color=colour, linewidth=0.8, linestyle=":")
+    cuts.axvline(100 * LOADS[STATED_LOAD], color=GREY, linewidth=0.8)
+    times.set_yscale("log")
+    _dress(times, "mean response time (ms)", from_zero=False)
+    _dress(cuts, "cut of the response time by TBM (%); dotted: the paper's")
+    for panel in (times, cuts):
+        panel.set_xlabel("requests, % of what the saturated base serves")
+    figure.suptitle(f"{LOAD_WORKLOAD} in an open loop, from a worn drive")
+    legend(figure, times)
+    return figure
+
+
 def _bar_label(height: float) -> str:
     return "" if np.isnan(height) else f"{height:.2f}"
 
 
-def _dress(panel: Axes, words: str) -> None:
+def _dress(panel: Axes, words: str, from_zero: bool = True) -> None:
     panel.set_title(words, fontsize=10, loc="left")
-    panel.set_ylim(bottom=0)
+    if from_zero:
+        panel.set_ylim(bottom=0)
     panel.grid(alpha=0.25)
     panel.spines[["top", "right"]].set_visible(False)

@@ -107,13 +107,28 @@ def _longer(wanted: Wanted, times: int) -> Wanted:
 
 _POST = _wanted_named("post")
 
+_LESS = tuple(_in_less(_wanted_named(SERIES_WORKLOAD), gib) for gib in DATA_GIB)
+_LONGER = {
+    name: _longer(_wanted_named(name), times) for name, times in (("prn-0", 4), ("prn-1", 8), ("fin1", 8))
+}
+
 VARIANTS = (
-    *(_in_less(_wanted_named(SERIES_WORKLOAD), gib) for gib in DATA_GIB),
-    _longer(_wanted_named("prn-0"), 4),
+    *_LESS,
+    *_LONGER.values(),
     Wanted("post whole", _POST.files, _POST.table, is_paper=False, ratio=1.0),
 )
-"""Figure 2's workload with less data, and the two that move pages only with more."""
+"""Figure 2's workload with less data, and those that move pages only with more."""
+
+DATA_NAMES = tuple(wanted.name for wanted in _LESS)
+LEAST_DATA = DATA_NAMES[0]
+"""Every page is rewritten long before its block is collected: no collection moves a page."""
+
+LOSING = ("prn-1", "fin1")
+"""The workloads on which the paper reports a loss."""
+
+LONGER_NAMES = {name: _LONGER[name].name for name in LOSING}
+MOVING_NAMES = (*(wanted.name for wanted in _LONGER.values()), VARIANTS[-1].name)
+"""Workloads with so much data that collections move pages, beside those of the paper that do."""
 
 PAPER_NAMES = tuple(wanted.name for wanted in WORKLOADS)
 EXTRA_NAMES = tuple(wanted.name for wanted in EXTRAS)
-VARIANT_NAMES = tuple(wanted.name for wanted in VARIANTS)

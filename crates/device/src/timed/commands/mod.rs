@@ -43,17 +43,26 @@ pub(super) struct Commands {
     scheduler: Scheduler,
     schedule: GcSchedule,
     collections: Collections,
+    /// Whether reads wait for a foreground GC of their die.
+    gc_holds_reads: bool,
 }
 
 impl Commands {
     /// Bytes for each domain.
     pub(super) const BYTES_OF_DOMAIN: usize = Collections::BYTES_OF_DOMAIN + GcSchedule::BYTES_OF_DOMAIN;
 
-    pub(super) fn new(scheduler: Scheduler, schedule: Schedule, ftl: &Ftl, has_payload: bool) -> Commands {
+    pub(super) fn new(
+        scheduler: Scheduler,
+        schedule: Schedule,
+        ftl: &Ftl,
+        has_payload: bool,
+        gc_holds_reads: bool,
+    ) -> Commands {
         Commands {
             scheduler,
             schedule: GcSchedule::new(schedule, ftl.geometry()),
             collections: Collections::new(ftl, has_payload),
+            gc_holds_reads,
         }
     }
 

@@ -50,6 +50,7 @@ impl Commands {
             // Preparing another plane's write began a collection there, and this plane fills its time.
             choice = self.choose_at_length(context, host, die);
         }
+        let read = read.filter(|_| !self.gc_holds_reads || !self.holds_reads(context, die, choice.best()));
         let age = read.and_then(|_| context.queues.reads(die).first_age());
         match (choice.next(self.scheduler, age), read) {
             (Next::Read, Some(Read::Page(read, ppn))) => Action::Read(read, ppn),
@@ -61,6 +62,21 @@ impl Commands {
                 Action::ProgramShared { queue, domain, found }
             }
             (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,
+        }
+    }
+
+    /// Whether reads wait: for the next step of a foreground GC, or for the corrections after which there is one.
+    #[cold]
+    fn holds_reads(&self, context: &Context<'_>, die: Die, best: Option<Candidate>) -> bool {
+        let ftl = &context.device.ftl;
+        let is_in_gc = |domain| ftl.why(domain).is_some_and(ftl::Why::is_foreground_gc);
+        match best {
+            Some(Candidate::Collect(domain)) => is_in_gc(domain),
+            Some(_) => false,
+            None => ftl
+                .geometry()
+                .domains_of_die(die)
+                .any(|domain| self.collections.is_correcting(die, domain) && is_in_gc(domain)),
         }
     }
 

@@ -20,6 +20,8 @@ const PAD_MIN_INVALID_ROWS: u32 = 4;
 pub(crate) struct Twin {
     /// Whether a collection ends with dummy pages up to the next page offset.
     pad: bool,
+    /// Whether pages that are the only valid one of their offset move together.
+    gathers: bool,
     /// How near its threshold, as a fraction of it, another die of the chip is collected along.
     neighbours: f64,
 }
@@ -27,9 +29,13 @@ pub(crate) struct Twin {
 impl Twin {
     pub(crate) fn new(reclaim_unit: &Selection) -> Twin {
         if reclaim_unit.name == "twin" {
-            Twin { pad: reclaim_unit.flag("pad"), neighbours: reclaim_unit.number("neighbours") }
+            Twin {
+                pad: reclaim_unit.flag("pad"),
+                gathers: reclaim_unit.word("lone") == "gather",
+                neighbours: reclaim_unit.number("neighbours"),
+            }
         } else {
-            Twin { pad: false, neighbours: 0.0 }
+            Twin { pad: false, gathers: true, neighbours: 0.0 }
         }
     }
 }
@@ -57,8 +63,8 @@ impl Mechanism for Twin {
     /// The next pages to move of a victim that has any.
     ///
     /// With the frontier at the first plane of an offset: the next offset of the victim with two or more
-    /// valid pages, as it is; when none is left, lone pages, gathered up to a full offset. With the frontier
-    /// between planes: lone pages that fill the offset up; failing these, as many pages of the next offset
+    /// valid pages, as it is; when none is left, lone pages, gathered up to a full offset or one at a time. With the
+    /// frontier between planes: lone pages that fill the offset up; failing these, as many pages of the next offset
     /// as fit, which are then out of step. Pages of a group share a stream: that of the victim's next page.
     #[inline]
     fn pick(
@@ -70,7 +76,7 @@ impl Mechanism for Twin {
         group: &mut Group,
     ) {
         if kernel.geometry().unit_width > 1 {
-            Pick::new(kernel, domain, job, stream_of).into_group(self.pad, job, group);
+            Pick::new(kernel, domain, job, stream_of).into_group(self, job, group);
         }
     }
 }
@@ -104,14 +110,15 @@ impl<'a> Pick<'a> {
         Pick { kernel, unit: job.unit, stream: splits.then_some((stream, stream_of)), lane }
     }
 
-    fn into_group(self, pad: bool, job: &mut Job, group: &mut Group) {
+    fn into_group(self, twin: &Twin, job: &mut Job, group: &mut Group) {
         let width = self.kernel.geometry().unit_width;
         let room = (width - self.lane) as usize;
+        let room_of_lone = if twin.gathers { room } else { 1 };
         if self.lane == 0 {
             self.take_offset(job, room, group);
         }
         if group.pages().is_empty() {
-            self.take_lone_pages(job, room, group);
+            self.take_lone_pages(job, room_of_lone, group);
         }
         if group.pages().is_empty() {
             self.take_offset(job, room, group);
@@ -119,12 +126,12 @@ impl<'a> Pick<'a> {
         if group.pages().is_empty() {
             // What is left lies behind the cursors: pages of offsets that lost a page or were split.
             (job.cursor, job.lone_cursor) = (Slot::FIRST, Slot::FIRST);
-            self.take_lone_pages(job, room, group);
+            self.take_lone_pages(job, room_of_lone, group);
             if group.pages().is_empty() {
                 self.take_offset(job, room, group);
             }
         }
-        self.add_pads(pad, job, group);
+        self.add_pads(twin.pad, job, group);
     }
 
     /// Up to `room` pages of the next offset that has two or more valid ones.
@@ -245,6 +252,14 @@ mod tests {
         assert_eq!(moved(4, &[], &[]), [0, 2, 4, 6].map(|slot| (vec![slot, slot + 1], 0)));
         assert_eq!(moved(4, &[3, 6], &[]), [(vec![0, 1], 0), (vec![4, 5], 0), (vec![2, 7], 0)]);
         assert_eq!(moved(4, &[1, 3, 5, 7], &[]), [(vec![0, 2], 0), (vec![4, 6], 0)], "lone pages of one plane");
+    }
+
+    #[test]
+    fn lone_pages_move_one_at_a_time_where_each_has_a_destination_of_its_own() {
+        let moved = |invalid: &[u32]| moved(4, invalid, &[("lone", "single".into())]);
+        assert_eq!(moved(&[]), [0, 2, 4, 6].map(|slot| (vec![slot, slot + 1], 0)), "pairs as ever");
+        assert_eq!(moved(&[3, 6]), [(vec![0, 1], 0), (vec![4, 5], 0), (vec![2], 0), (vec![7], 0)]);
+        assert_eq!(moved(&[1, 3, 5, 7]), [0, 2, 4, 6].map(|slot| (vec![slot], 0)));
     }
 
     #[test]
