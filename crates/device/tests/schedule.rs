@@ -129,6 +129,36 @@ fn at_their_own_pace_followers_fall_out_of_step() {
     assert!(figure(&own, "gc.forward") > 100.0 && figure(&own, "gc.preempted") > 10.0);
 }
 
+/// A collection under DFTL ends with updates of the map, more or fewer of them. Where only the kind of operation counts nobody
+/// waits for another's, a channel that fetches an entry when a collection begins elsewhere follows when it has it, and a copy
+/// on one plane goes with an update on the other.
+#[test]
+fn by_kind_of_operation_copies_and_updates_of_the_map_share_their_time() {
+    let paces = |config: &Config| {
+        ["initiator", "own", "kind"].map(|pace| under(config, "cycle-filling", &[("pace", pace.into())]))
+    };
+    let idle = |summary: &Value| figure(summary, "utilisation.die.idle");
+    let [step, _, kind] = paces(&channels(4, 1, "dftl"));
+    println!("idle {} {}, IOPS {} {}", idle(&step), idle(&kind), iops(&step), iops(&kind));
+    assert!(idle(&kind) < 0.8 * idle(&step) && iops(&kind) > iops(&step));
+    let [step, own, kind] = paces(&channels(2, 2, "dftl"));
+    let shared = |summary: &Value| figure(summary, "flash.multiplane.program_fraction");
+    println!(
+        "shared {} {} {}, IOPS {} {} {}",
+        shared(&step),
+        shared(&own),
+        shared(&kind),
+        iops(&step),
+        iops(&own),
+        iops(&kind)
+    );
+    assert!(shared(&kind) > shared(&step) && shared(&kind) > shared(&own));
+    for kinds in ["reads", "programs"] {
+        let map = figure(&kind, &format!("flash.by_cause.mapping.{kinds}"));
+        assert!(map > 100.0, "{map}: what a mixed command is for is counted page by page");
+    }
+}
+
 /// Everything is written to one channel. The others have time, but nothing to gain: N_s keeps them from wearing out.
 #[test]
 fn spare_blocks_limit_useless_collections() {

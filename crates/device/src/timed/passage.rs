@@ -246,7 +246,13 @@ impl Passage {
         self.end_idle_time(die);
         let command = &self.dies[die.index()].command;
         let (kind, count) = (command.kind(), command.len());
-        context.device.recorder.counters.command(command.cause(), kind, count as u64);
+        if command.is_mixed() {
+            for at in 0..count {
+                context.device.recorder.counters.part(command.cause_of(at), kind);
+            }
+        } else {
+            context.device.recorder.counters.command(command.cause(), kind, count as u64);
+        }
         if count > 1 {
             context.device.flash.check_shared(kind, &command.ppns()[..count]);
         }
@@ -423,9 +429,10 @@ impl Passage {
             };
             let (cause, pages) = (command.cause(), command.len() as u64);
             timeline.span(Track::Die(die), name, cause, from, until, &[("pages", pages)]);
-            for item in command.items() {
+            for (at, item) in command.items().iter().enumerate() {
                 let plane = context.device.ftl.geometry().place(item.ppn).plane;
                 let ppn = u64::from(item.ppn.0);
+                let cause = if command.is_mixed() { command.cause_of(at) } else { cause };
                 timeline.span(Track::Plane(plane), name, cause, from, until, &[("ppn", ppn)]);
             }
         }

@@ -127,7 +127,7 @@ impl Commands {
     /// Whether a domain is collected. `None`: it is, and waits for others.
     #[inline(always)]
     fn collects(&mut self, context: &mut Context<'_>, host: &Host, die: Die, domain: Domain) -> Option<bool> {
-        if !context.device.ftl.is_busy(domain) {
+        if !context.device.ftl.is_busy(domain) && !self.schedule.join_late(context, host, domain) {
             return Some(false);
         }
         if context.device.has_owners

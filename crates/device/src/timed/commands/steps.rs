@@ -109,7 +109,11 @@ impl Commands {
                 self.schedule.note_foreground(context, host, domain);
                 continue;
             };
+            let first = command.len();
             let joins = self.join_step(context, command, die, domain, next, cause);
+            if joins && self.schedule.keeps_kind() {
+                command.note_cause(first, cause);
+            }
             if joins || context.device.ftl.rests(domain).is_none() {
                 self.schedule.count_phase(context, domain, phase);
             }
@@ -123,7 +127,8 @@ impl Commands {
             || self.schedule.standing(context, host, &mut self.collections, domain) == Standing::Goes
     }
 
-    /// Adds a step to a command, if it is of the same kind and fits its address. Returns whether it does.
+    /// Adds a step to a command, if it is of the same kind, for the same cause where that counts, and fits its address.
+    /// Returns whether it does.
     fn join_step(
         &mut self,
         context: &mut Context<'_>,
@@ -133,7 +138,7 @@ impl Commands {
         next: NextStep,
         cause: Cause,
     ) -> bool {
-        let is_equal = (next.kind(), cause) == (command.kind(), command.cause());
+        let is_equal = next.kind() == command.kind() && (cause == command.cause() || self.schedule.keeps_kind());
         let (lead, device) = (command.lead(), &context.device);
         match next {
             NextStep::Read(page) => {
@@ -149,7 +154,9 @@ impl Commands {
             }
             NextStep::Copy(from) => {
                 let lead_source = command.sources().first();
-                let joins = is_equal && lead_source.is_some_and(|&source| device.flash.may_share_command(source, from));
+                let joins = is_equal
+                    && cause == command.cause()
+                    && lead_source.is_some_and(|&source| device.flash.may_share_command(source, from));
                 self.add_programs(context, command, domain, if joins { Suits::Beside(lead) } else { Suits::None })
             }
             NextStep::Erase(unit) => {
@@ -211,7 +218,7 @@ impl Commands {
         let group = self.collections.group(domain);
         for (at, &from) in group.pages().iter().enumerate() {
             let Some(placed) = place(context.device, domain, Put::Copy(from, how), suits) else { return false };
-            count_move(&mut context.device.recorder.counters, command.cause());
+            count_move(&mut context.device.recorder.counters, self.collections.step(domain).cause);
             match how {
                 How::OffChip => add_program(context, command, domain, placed, self.collections.content(domain, at)),
                 How::Copyback => {
