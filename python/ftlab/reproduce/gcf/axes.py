@@ -31,8 +31,8 @@ CACHE_KIB = 1024
 WHOLE, SECTOR_63 = "whole pages", "sector 63"
 BEGINS = (WHOLE, SECTOR_63)
 """Where the partition begins: at a page of the flash, or where Windows made the first one, so that a cluster of 4 KiB
-lies on two pages. The figures are judged by the first, Table 3, a replay onto a real drive, by the second; both are run.
-"""
+lies on two pages. The figures are judged by the first, Table 3, a replay onto a real drive, by the second; both are
+run."""
 
 WORKLOADS = ("Desktop", "Random", "Multimedia")
 
@@ -52,7 +52,8 @@ def size_name(kib: int) -> str:
 BUFFER_NAMES = tuple(map(size_name, BUFFERS_KIB))
 
 VOLUMES_GIB = {
-    "Random": 16.0, "Desktop": 40.0, "Multimedia": 20.0, CROWDED.name: 40.0, ONE_CHANNEL.name: 16.0, SIX_WRITES.name: 16.0,
+    "Random": 16.0, "Desktop": 40.0, "Multimedia": 20.0, CROWDED.name: 40.0, ONE_CHANNEL.name: 16.0,
+    SIX_WRITES.name: 16.0,
 }  # fmt: skip
 """Table 2: the user capacity is the volume."""
 

@@ -47,7 +47,9 @@ LATE = {
     "four log blocks with room": ("f*-fast-*multimedia*", "f8-multimedia-mapping", "t3-*-multimedia"),
     "no log block for a first page while too many have room": ("f9-fast-*-desktop", "f9-fast-*-random"),
     "commands of whatever fits": ("f10-fast-cf-random*",),
-    "step kept by the kind of operation under DFTL": ("f9-dftl-idle-desktop", "f9-dftl-gc-random", "f10-dftl-cf-*", "planes-dftl"),
+    "step kept by the kind of operation under DFTL": (
+        "f9-dftl-idle-desktop", "f9-dftl-gc-random", "f10-dftl-cf-*", "planes-dftl"
+    ),
     "sector 63 for Table 3": ("t3-*-random", "t3-real"),
     "crowded Desktop": ("t3-*-desktop",),
 }  # fmt: skip

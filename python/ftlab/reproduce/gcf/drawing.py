@@ -104,6 +104,7 @@ MAPS = Lines(
     colours=COLOUR,
     marks=tuple(MARKS.values()),
 )
+SHAPES = {"4 channels x 2 planes": (4, 2), "8 channels": (8, 1)}
 PLANES = Lines(
     title="CF by channels and planes",
     panels=[[(mapping, begin) for begin in BEGINS] for mapping in MAPPINGS],
@@ -117,7 +118,6 @@ PLANES = Lines(
     axis="workload",
     unit="IOPS",
 )
-SHAPES = {"4 channels x 2 planes": (4, 2), "8 channels": (8, 1)}
 
 PARTS = {"host": CAUSE_COLOURS["host"], "gc": CAUSE_COLOURS["gc"], "idle": KIND_COLOURS["idle"]}
 OPERATIONS = {
