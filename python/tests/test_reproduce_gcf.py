@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from ftlab.reproduce import workloads
 from ftlab.reproduce.experiment import Tell
 from ftlab.reproduce.gcf import STUDY
 from ftlab.reproduce.gcf import axes as gcf
+from ftlab.reproduce.gcf import claims as gcf_claims
 from ftlab.reproduce.gcf import hosts as gcf_hosts
 from ftlab.reproduce.gcf import lanes as gcf_lanes
+from ftlab.reproduce.gcf import tables as gcf_tables
 from ftlab.reproduce.gcf.axes import Evidence, Point
 from ftlab.reproduce.gcf.hosts import CLUSTER, DESKTOP, LARGEST, MULTIMEDIA, SECTOR_63
 from ftlab.reproduce.study import Scale
@@ -147,7 +150,7 @@ def resolved(point: Point, scale: Scale = TINY) -> dict[str, Any]:
 
 def test_every_reading_reaches_the_engine() -> None:
     settled = resolved(Point("Random", "FI"))["ftl"]["mapping"]["fast"]
-    assert (settled["broken"], settled["start"], settled["gather"]) == ("fill", "if-spare", "all")
+    assert (settled["broken"], settled["start"], settled["gather"]) == ("fill", "bounded", "all")
     for name in gcf.READING_NAMES:
         found = [point for point in gcf.reading_points(name) if point.workload == "Random"]
         assert found
@@ -155,20 +158,98 @@ def test_every_reading_reaches_the_engine() -> None:
             assert not name or resolved(point) != resolved(point._replace(setting="")), point.label
     assert {point.scheme for point in gcf.reading_points("empty")} == {"GCF"}
     assert {point.workload for point in gcf.reading_points("victim")} == {"Desktop", "Random"}
-    places = {}
-    for setting in gcf.table3_settings("Random"):
-        run = resolved(gcf.table3_point("CF", "Random", setting))
-        places[setting] = (run["ftl"]["mapping"]["fast"]["gather"], run["workload"]["address_offset"])
-    assert places["victim"] == ("victim", places[""][1])
-    assert places["victim, aligned"] == ("victim", places["aligned"][1])
-    assert places[""][1] != places["aligned"][1]
+    settled_points = {
+        point._replace(setting="") for name in gcf.MAP_READINGS for point in gcf.map_points(name, 2)
+    }
+    assert len(settled_points) == 4
+    for name in gcf.MAP_READINGS[1:]:
+        assert all(
+            resolved(point) != resolved(point._replace(setting="")) for point in gcf.map_points(name, 2)
+        )
+    paces = {
+        m: resolved(Point("Random", "CF", m))["ftl"]["gc_schedule"]["cycle-filling"]["pace"]
+        for m in gcf.MAPPINGS
+    }
+    assert paces == {"FAST": "initiator", "DFTL": "kind"}
+    for setting, begin in gcf.table3_settings("Random"):
+        run = resolved(gcf.table3_point("CF", "Random", setting, begin))
+        assert (run["ftl"]["mapping"]["fast"]["gather"] == "victim") == (setting == "victim")
+        assert run["workload"]["address_offset"] == ("32256B" if begin == gcf.SECTOR_63 else "0B")
+
+
+def test_the_map_is_from_a_quarter_of_the_cache_to_all_in_dram() -> None:
+    maps = [resolved(Point("Random", "GCF", "DFTL", setting=name))["ftl"]["mapping"] for name in gcf.CACHES]
+    assert maps == [{"dftl": {"cache": size}} for size in ("2KiB", "8KiB", "32KiB", "256KiB")]
+    in_dram = resolved(Point("Random", "GCF", gcf.PAGE_MAP))
+    assert (in_dram["ftl"]["mapping"], in_dram["ftl"]["victim"]) == ("page", "greedy")
+    assert in_dram["device"]["user_capacity"] == "128MiB", "of whose pages each has eight bytes"
 
 
 def test_made_traces_are_shifted_onto_whole_pages() -> None:
-    for workload in gcf.WORKLOADS:
-        offsets = [gcf.offset_of(Point(workload, "FI", setting=setting)) for setting in ("", "aligned")]
-        assert offsets == (["31.5KiB", "4KiB"] if workload == "Random" else ["0B", "512B"])
+    for workload in gcf.PLACED:
+        point = Point(workload, "FI")
+        offsets = [gcf.offset_of(point._replace(begin=begin)) for begin in (gcf.SECTOR_63, gcf.WHOLE)]
+        assert offsets == (["31.5KiB", "0B"] if workload == "Random" else ["0B", "512B"])
+        assert gcf.turned(gcf.turned(point)) == point != gcf.turned(point)
+    alone = Point("one channel", "FI")
+    assert gcf.offset_of(alone) == "0B" and gcf.turned(alone) == alone
     assert (SECTOR_63 + 512) % CLUSTER == 0
+
+
+@pytest.mark.parametrize("channels", [1, 2, 4])
+def test_a_preset_takes_other_channels_and_other_places_of_the_partition(channels: int) -> None:
+    sets = {"device.channels": channels, "workload.address_offset": 0}
+    for scheme in gcf.SCHEMES:
+        device = ftlab.resolve(f"gcf-{scheme.lower()}", sets=sets)["device"]
+        blocks = gcf.blocks_per_plane(16 << 30, channels, "FAST")
+        assert device["blocks_per_plane"] == pytest.approx(blocks, rel=3e-4)
+        assert ftlab.resolve(f"gcf-{scheme.lower()}", sets={"workload.address_offset": "31.5KiB"})
+
+
+def test_a_crowded_desktop_differs_in_where_it_writes_alone(tmp_path: Path) -> None:
+    (offsets, sizes), (crowded, same) = (writes_of(w, tmp_path) for w in (DESKTOP, gcf_hosts.CROWDED))
+    assert (sizes == same).all()
+    again = [np.unique(where // CLUSTER).size for where in (offsets, crowded)]
+    assert again[1] < 0.9 * again[0]
+
+
+def test_readings_that_were_chosen_late_name_claims_that_there_are() -> None:
+    ids = [statement.id for statement in STUDY.statements]
+    patterns = [pattern for patterns in gcf_claims.LATE.values() for pattern in patterns]
+    for pattern in (*patterns, *gcf_claims.BY_CONSTRUCTION):
+        assert any(fnmatch.fnmatchcase(name, pattern) for name in ids), pattern
+    kinds = {gcf_claims.basis(name) for name in ids}
+    assert kinds == set(gcf_claims.BASES)
+    assert gcf_claims.basis("f9-dftl-fi-desktop") == "stated" and gcf_claims.basis("t3-cf-desktop") == "late"
+
+
+def test_every_claim_is_judged_at_both_places() -> None:
+    settled = {point: by_hand() for point in STUDY.points(("table3",), "quick")}
+    found = Evidence(settled, {})
+    whole = gcf.table3_point("SYNC", "Random", begin=gcf.WHOLE)
+    settled[whole] = by_hand(76.0)
+    both = {pair.here.id: pair for pair in gcf_claims.judged_at_both(found)}
+    assert all(name.startswith("t3-") for name in both)
+    here, there = both["t3-sync-random"]
+    assert (here.measured, there.measured) == (100.0, 76.0)
+    assert (here.verdict == "reproduced", there.verdict) == (False, "reproduced")
+    counts = gcf_claims.counted(pair.there for pair in both.values())
+    assert sum(counts["late"].values()) == len(both) and not counts["stated"]
+    rows = [line for line in gcf_tables.both(found) if "t3-sync-random" in line]
+    assert len(rows) == 1 and "100.0 IOPS" in rows[0] and "76.0 IOPS, reproduced" in rows[0]
+
+
+def test_figure_2_is_what_the_requests_take() -> None:
+    programs = {}
+    for scheme in ("SYNC", "FI"):
+        point = Point(gcf_hosts.SIX_WRITES.name, scheme, channels=4, buffer_kib=0)
+        result = by_hand()
+        by_cause = result.summary["flash"]["by_cause"]
+        by_cause["host"]["programs"], by_cause["gc"]["programs"] = 12, 0
+        by_cause["rmw"]["programs"] = 12 if scheme == "SYNC" else 0
+        programs[point] = result
+    found = {claim.id: claim for claim in STUDY.judged(Evidence(programs, {}), ("fig2",))}
+    assert found["f2-traffic"].measured == 2 and found["f2-traffic"].verdict == "reproduced"
 
 
 def test_channel_time_adds_up_the_operations() -> None:
@@ -314,9 +395,8 @@ def test_claims_of_figure_10_and_table_3_follow_from_hand_made_results() -> None
         for point in STUDY.points(("fig10",), "quick")
     }  # fmt: skip
     for (scheme, workload), published in gcf.TABLE3.items():
-        results[gcf.table3_point(scheme, workload)] = by_hand(
-            1.2 * published if scheme == "CF" else published
-        )
+        model = gcf_hosts.CROWDED.name if workload == "Desktop" else workload
+        results[gcf.table3_point(scheme, model)] = by_hand(1.2 * published if scheme == "CF" else published)
     found = {claim.id: claim for claim in STUDY.judged(Evidence(results, {}), ("fig10", "table3"))}
     assert found["f10-fast-cf-random"].measured == pytest.approx(0)
     assert found["f10-fast-cf-random"].verdict == "direction", "FI has caught up at 32 MiB"

@@ -120,6 +120,11 @@ fn what_makes_no_sense_is_refused() {
         assert_refused(&config, "ftl.mapping", expected);
     }
     assert_refused(&hybrid(&[("log_blocks", 1.into())]), "ftl.mapping", "1 log block in each plane is too few");
+    for broken in ["merge", "waste"] {
+        let config = hybrid(&[("start", "bounded".into()), ("broken", broken.into())]);
+        assert_refused(&config, "ftl.mapping", &format!("and `broken = \"{broken}\"` leaves none"));
+    }
+    assert!(device::check(&hybrid(&[("start", "bounded".into()), ("broken", "fill".into())])).is_ok());
     assert_refused(&hybrid(&[("log_blocks", 9.into())]), "ftl.mapping", "there is room for 8");
     let mut config = hybrid(&[]);
     config.run.precondition = Precondition::State { path: "some.state".into() };

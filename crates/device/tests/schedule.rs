@@ -129,6 +129,26 @@ fn at_their_own_pace_followers_fall_out_of_step() {
     assert!(figure(&own, "gc.forward") > 100.0 && figure(&own, "gc.preempted") > 10.0);
 }
 
+/// A collection under DFTL ends with updates of the map, more or fewer of them. Where only the kind of operation counts nobody
+/// waits for another's, a channel that fetches an entry when a collection begins elsewhere follows when it has it, and a copy
+/// on one plane goes with an update on the other.
+#[test]
+fn by_kind_of_operation_copies_and_updates_of_the_map_share_their_time() {
+    let paces = |config: &Config| {
+        ["initiator", "own", "kind"].map(|pace| under(config, "cycle-filling", &[("pace", pace.into())]))
+    };
+    let [step, _, kind] = paces(&channels(4, 1, "dftl"));
+    assert!(idle(&kind) < 0.5 * idle(&step) && iops(&kind) > 1.1 * iops(&step), "{} {}", idle(&step), idle(&kind));
+    let [step, own, kind] = paces(&channels(2, 2, "dftl"));
+    assert!(iops(&kind) > 1.15 * iops(&step).max(iops(&own)), "{} {} {}", iops(&step), iops(&own), iops(&kind));
+    // What a command of several causes is for is counted page by page.
+    let of = |path: &str| figure(&kind, path);
+    let updates = ["write_backs", "gc_updates", "trim_updates"].map(|name| of(&format!("policy.mapping.{name}")));
+    assert_eq!(of("flash.by_cause.gc.programs"), of("gc.moved_pages"));
+    // Collections copy pages of the map as well.
+    assert!(of("flash.by_cause.mapping.programs") >= updates.iter().sum());
+}
+
 /// Everything is written to one channel. The others have time, but nothing to gain: N_s keeps them from wearing out.
 #[test]
 fn spare_blocks_limit_useless_collections() {

@@ -695,9 +695,19 @@ fn hybrid_mapping_under_every_static_order() {
             continue;
         }
         for block_allocation in seam("block_allocation").choices {
-            for case in 0..12 {
-                let broken = ["merge", "fill", "waste"][case % 3];
-                let (start, gather) = (["always", "if-spare"][case / 3 % 2], ["all", "victim"][case / 6]);
+            // With either way to gather pages.
+            let readings = [
+                ("merge", "always"),
+                ("fill", "always"),
+                ("waste", "always"),
+                ("merge", "if-spare"),
+                ("fill", "if-spare"),
+                ("waste", "if-spare"),
+                ("fill", "bounded"),
+            ];
+            for case in 0..2 * readings.len() {
+                let (broken, start) = readings[case % readings.len()];
+                let gather = ["all", "victim"][case / readings.len()];
                 combinations += 1;
                 let mut mapping = selection(seam("mapping").find("fast").expect("hybrid mapping"));
                 mapping.set("log_blocks", 3.into());
@@ -732,7 +742,7 @@ fn hybrid_mapping_under_every_static_order() {
             }
         }
     }
-    assert_eq!(combinations, 24 * 2 * 12);
+    assert_eq!(combinations, 24 * 2 * 14);
 }
 
 /// Collections ahead of need, suspended at every point at which they may be, among writes and trims.

@@ -257,11 +257,16 @@ fn random_machine(seed: u64) -> (Machine, Mixed, Chance) {
     let largest = ftl::fast::largest_user_pages(&geometry, LEAST_LOG_BLOCKS, reserve);
     let user_pages = largest - random.below((largest / 2).min(2 * slots * u64::from(geometry.domains())));
     let most = most_log_blocks(&geometry, user_pages, reserve);
+    let log_blocks = LEAST_LOG_BLOCKS + random.below_u32(most - LEAST_LOG_BLOCKS + 1);
+    let broken = BROKEN[random.below(3) as usize];
+    // A bound counts blocks that are filled up.
+    let bounded = Start::Bounded(1 + random.below_u32(4));
+    let starts = [Start::Always, Start::IfSpare, bounded];
     let options = Options {
-        log_blocks: LEAST_LOG_BLOCKS + random.below_u32(most - LEAST_LOG_BLOCKS + 1),
+        log_blocks,
         reserve,
-        broken: BROKEN[random.below(3) as usize],
-        start: [Start::Always, Start::IfSpare][random.below(2) as usize],
+        broken,
+        start: starts[random.below(if broken == Broken::Fill { 3 } else { 2 }) as usize],
         gather: GATHER[random.below(2) as usize],
     };
     let orders: Vec<_> = allocation::SEAM.choices.iter().filter(|order| !allocation::is_dynamic(order.name)).collect();
@@ -412,6 +417,32 @@ fn broken_sequential_log_blocks() {
     assert_eq!(after(Broken::Fill), (0, 0, 4), "the random writes fill it up");
     assert_eq!(after(Broken::Merge), (1, 5, 4), "five pages are copied behind the three; a block for random writes");
     assert_eq!(after(Broken::Waste), (0, 0, 3), "it stays in the log, and the random writes open another block");
+}
+
+/// So many starts of logical blocks one after the other, each of which breaks the last one off, in a log of six blocks.
+#[test]
+fn starts_open_log_blocks_while_few_of_them_have_room() {
+    let after = |start, starts: u32| {
+        let mut machine = Machine::plane_with(20, 8, Options { start, ..log_of(6) });
+        (0..160).for_each(|lpn| machine.write(Lpn(lpn)));
+        let before = merges_of(&machine.fast);
+        assert_eq!(before.full, 0, "written in order");
+        (0..starts).for_each(|block| machine.write(Lpn(8 * block)));
+        machine.check();
+        (6 - machine.fast.spare_log_blocks(ONLY), merges_of(&machine.fast).full)
+    };
+    assert_eq!(after(Start::Always, 5), (5, 0));
+    assert_eq!(after(Start::Always, 7), (5, 2), "the log is full with six blocks, of one page each");
+    assert_eq!(after(Start::IfSpare, 20), (6, 0), "fourteen of them are random writes");
+    for most in 1..5 {
+        let opened = most + 1;
+        assert_eq!(after(Start::Bounded(most), opened), (opened, 0), "one that is open, and {most} with room");
+        assert_eq!(after(Start::Bounded(most), 6), (opened, 0), "then they are random writes");
+    }
+    // Of the second logical block on, seven pages more fill a block that was broken off: another start finds fewer with room.
+    assert_eq!(after(Start::Bounded(1), 2 + 7), (2, 0));
+    assert_eq!(after(Start::Bounded(1), 2 + 8), (3, 0));
+    assert_eq!(after(Start::Bounded(6), 7), after(Start::Always, 7), "beside one that is open there are five");
 }
 
 /// A write to the block under sequential write that is not the next one breaks it off as well (Lee et al.).
@@ -639,6 +670,12 @@ fn random_starts_cost_by_what_becomes_of_them() {
         (copies(Broken::Fill, Start::IfSpare), closed_form(blocks, pages, whole + f64::from(pages)));
     println!("fill, if spare: {spare:.3} copies a write, {expected:.3} expected");
     assert!((spare / expected - 1.0).abs() < 0.02, "{spare} copies a write, {expected} expected");
+    // The walk ends at a few blocks: with four, the log is four blocks shorter than a log that is filled to its end, on
+    // average by half of what these have.
+    let (few, expected) =
+        (copies(Broken::Fill, Start::Bounded(4)), closed_form(blocks, pages, whole - f64::from(pages)));
+    println!("fill, bounded: {few:.3} copies a write, {expected:.3} expected");
+    assert!((few / expected - 1.0).abs() < 0.02, "{few} copies a write, {expected} expected");
 }
 
 /// The back of the envelope for Wen and Chang's Table 3: writes a second of four channels in step (read-modify-write),

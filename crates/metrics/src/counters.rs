@@ -80,6 +80,12 @@ impl Counters {
         self.multi_ops[cause as usize][kind as usize] += if planes >= 2 { planes } else { 0 };
     }
 
+    /// Counts one page of a multi-plane command whose pages are for several causes.
+    pub fn part(&mut self, cause: Cause, kind: OpKind) {
+        self.ops[cause as usize][kind as usize] += 1;
+        self.multi_ops[cause as usize][kind as usize] += 1;
+    }
+
     /// Of the superpages of a command, all counted already, so many flash pages were not concerned.
     pub fn bystand(&mut self, cause: Cause, kind: OpKind, pages: u64, is_multi: bool) {
         self.bystanders[cause as usize][kind as usize] += pages;

@@ -31,6 +31,10 @@ pub(super) struct Command {
     cause: Cause,
     count: u8,
     is_copyback: bool,
+    /// Pages are for several causes, which are in `causes`; else all are for `cause`.
+    is_mixed: bool,
+    /// In the places of the items.
+    causes: [Cause; MAX_PLANES],
     items: [Item; MAX_PLANES],
     /// Of a copyback, where its pages are copied from, in the places of the items.
     sources: [Ppn; MAX_PLANES],
@@ -42,6 +46,8 @@ impl Command {
         cause: Cause::Host,
         count: 0,
         is_copyback: false,
+        is_mixed: false,
+        causes: [Cause::Host; MAX_PLANES],
         items: [Item { ppn: Ppn(0), carried: Carried::Domain(Domain::new(0)) }; MAX_PLANES],
         sources: [Ppn(0); MAX_PLANES],
     };
@@ -49,7 +55,26 @@ impl Command {
     /// Begins with a new command, which has no pages yet.
     #[inline]
     pub(super) fn begin(&mut self, kind: OpKind, cause: Cause) {
-        (self.kind, self.cause, self.count, self.is_copyback) = (kind, cause, 0, false);
+        (self.kind, self.cause, self.count, self.is_copyback, self.is_mixed) = (kind, cause, 0, false, false);
+    }
+
+    /// The pages from `first` on were added for another cause, or follow some that were.
+    pub(super) fn note_cause(&mut self, first: usize, cause: Cause) {
+        if cause != self.cause && !self.is_mixed {
+            (self.is_mixed, self.causes) = (true, [self.cause; MAX_PLANES]);
+        }
+        self.causes[first..usize::from(self.count)].fill(cause);
+    }
+
+    /// Whether its pages are for several causes.
+    #[inline]
+    pub(super) fn is_mixed(&self) -> bool {
+        self.is_mixed
+    }
+
+    /// What a page of a mixed command is for.
+    pub(super) fn cause_of(&self, at: usize) -> Cause {
+        self.causes[at]
     }
 
     #[inline]
@@ -70,6 +95,7 @@ impl Command {
         self.kind
     }
 
+    /// What it is for; of a mixed command, what its first page is for.
     #[inline]
     pub(super) fn cause(&self) -> Cause {
         self.cause

@@ -413,7 +413,8 @@ impl<P: Plan> Timed<'_, '_, P> {
                     }
                 }
             }
-            (OpKind::Program, Cause::Host | Cause::Mapping) => {
+            // Collections that keep step by kind alone program data beside pages of the map.
+            (OpKind::Program, cause) if matches!(cause, Cause::Host | Cause::Mapping) || command.is_mixed() => {
                 for item in command.items() {
                     match item.carried {
                         Carried::Transaction(write) => host.write_done(context, write),

@@ -283,7 +283,11 @@ impl Passage {
         }
         let record = &mut self.dies[die.index()];
         let Load { kind, cause, count } = load;
-        context.device.recorder.counters.command(cause, kind, count as u64);
+        if !context.plan.is_plain() && record.command.is_mixed() {
+            (0..count).for_each(|at| context.device.recorder.counters.part(record.command.cause_of(at), kind));
+        } else {
+            context.device.recorder.counters.command(cause, kind, count as u64);
+        }
         if count > 1 {
             context.device.flash.check_shared(kind, &record.command.ppns()[..count]);
         }
@@ -555,9 +559,10 @@ impl Ways {
             };
             let (cause, pages) = (command.cause(), command.len() as u64);
             timeline.span(Track::Die(die), name, cause, from, until, &[("pages", pages)]);
-            for item in command.items() {
+            for (at, item) in command.items().iter().enumerate() {
                 let plane = geometry.place(item.ppn).plane;
                 let ppn = u64::from(item.ppn.0);
+                let cause = if command.is_mixed() { command.cause_of(at) } else { cause };
                 timeline.span(Track::Plane(plane), name, cause, from, until, &[("ppn", ppn)]);
             }
         }

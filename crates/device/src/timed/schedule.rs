@@ -6,7 +6,7 @@
 
 use base::{Die, Domain, Duration, Queue};
 use ftl::Phase;
-use ftl::schedule::{Kind, Schedule};
+use ftl::schedule::{Kind, Pace, Schedule};
 
 use super::collections::Collections;
 use super::context::Context;
@@ -87,7 +87,13 @@ impl GcSchedule {
     /// Whether collections keep step with each other.
     #[inline]
     fn keeps_step(&self) -> bool {
-        self.rule.kind == Kind::CycleFilling { in_step: true }
+        matches!(self.rule.kind, Kind::CycleFilling(Pace::Initiator | Pace::Kind))
+    }
+
+    /// Whether they do by the kind of operation alone, whatever it is for.
+    #[inline]
+    pub(super) fn keeps_kind(&self) -> bool {
+        self.rule.kind == Kind::CycleFilling(Pace::Kind)
     }
 
     /// Whether there is only foreground GC.
@@ -136,7 +142,7 @@ impl GcSchedule {
     /// A die has nothing to do.
     pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, die: Die) -> Idle {
         match self.rule.kind {
-            Kind::Threshold | Kind::CycleFilling { .. } => Idle::Rests,
+            Kind::Threshold | Kind::CycleFilling(_) => Idle::Rests,
             Kind::Forwarding { congestion, .. } => {
                 let scope = self.scope_of(die);
                 let elsewhere = self.foreground_scopes - u32::from(self.foreground_in[scope] > 0);
@@ -192,10 +198,16 @@ impl GcSchedule {
         begins
     }
 
+    /// A domain is free: where step is kept by kind, it follows an initiator that began while it was busy with its map.
+    /// Returns whether it does.
+    pub(super) fn join_late(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
+        self.keeps_kind() && self.initiator.is_some() && self.begin_forward(context, host, domain)
+    }
+
     /// A collection ahead of need came to its end; perhaps there is time for another one.
     pub(super) fn follow_up(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) {
         let goes_on = match self.rule.kind {
-            Kind::CycleFilling { .. } => self.initiator.is_some(),
+            Kind::CycleFilling(_) => self.initiator.is_some(),
             Kind::Background { .. } => true,
             Kind::Threshold | Kind::Forwarding { .. } => false,
         };
@@ -251,7 +263,7 @@ impl GcSchedule {
         let stops = match self.rule.kind {
             Kind::Threshold => false,
             Kind::Forwarding { .. } | Kind::Background { .. } => is_waited_for(context, host, domain),
-            Kind::CycleFilling { .. } => self.initiator.is_none(),
+            Kind::CycleFilling(_) => self.initiator.is_none(),
         };
         if stops && self.rule.preempts && context.device.ftl.suspend(domain) {
             collections.forget_group(domain);
@@ -264,9 +276,9 @@ impl GcSchedule {
     /// Whether a collection that fills another one's time may begin with its next page or logical block, or its next
     /// erase: it keeps step with the initiator, so that the planes of a die can share their commands and preemption
     /// points come together (sections 3.4 and 3.5). An empty victim is erased when the initiator erases its own; until
-    /// then the next one is begun with.
+    /// then the next one is begun with, if it may be.
     fn may_begin_phase(&self, context: &mut Context<'_, impl Plan>, domain: Domain) -> bool {
-        if !self.keeps_step() {
+        if !self.keeps_step() || self.keeps_kind() {
             return true;
         }
         let Some(initiator) = self.initiator else { return true };
@@ -305,7 +317,10 @@ impl GcSchedule {
         if domain == initiator {
             return Some(Phase::Erase);
         }
-        if self.progress[domain.index()].erases < self.progress[initiator.index()].erases {
+        // What keeps step by kind alone erases too soon rather than wait, where there is no room to empty another victim.
+        if self.progress[domain.index()].erases < self.progress[initiator.index()].erases
+            || self.keeps_kind() && !context.device.ftl.go_on_with(domain, Phase::Copy)
+        {
             context.device.ftl.go_on_with(domain, Phase::Erase);
             collections.forget_group(domain);
             return Some(Phase::Erase);
@@ -360,9 +375,9 @@ impl GcSchedule {
             // Who was idle before may go ahead now.
             Kind::Forwarding { .. } if needs => context.queues.wake_all(),
             Kind::Forwarding { .. } => {}
-            Kind::CycleFilling { .. } if needs && self.initiator.is_none() => self.initiate(context, host, domain),
-            Kind::CycleFilling { .. } if !needs && self.initiator == Some(domain) => self.conclude(context, host),
-            Kind::CycleFilling { .. } => {}
+            Kind::CycleFilling(_) if needs && self.initiator.is_none() => self.initiate(context, host, domain),
+            Kind::CycleFilling(_) if !needs && self.initiator == Some(domain) => self.conclude(context, host),
+            Kind::CycleFilling(_) => {}
         }
     }
 

@@ -366,6 +366,11 @@ fn random_policies(r: &mut Chance, ftl: &mut FtlChoices) {
             random_superblock(r, ftl);
             let readings = ["broken", "start", "gather"].map(|name| either(r, "mapping", "fast", name));
             choose(ftl, "mapping", "fast", &readings);
+            if ftl.get("mapping").word("start") == "bounded" {
+                // It counts blocks that are filled up.
+                let params = [("broken", "fill".into()), ("reused_blocks", (1 + r.below_u32(4)).into())];
+                choose(ftl, "mapping", "fast", &[readings[1], readings[2], params[0], params[1]]);
+            }
             let free_blocks = 1 + r.below_u32(2);
             random_schedule(r, ftl, free_blocks);
             return;

@@ -118,8 +118,14 @@ impl Fast {
             return Ok(());
         }
         let slots = self.geometry.unit_slots() as u16;
-        let open = (state.filled..state.random).any(|age| self.used[self.random_at(domain, age).index()] < slots);
-        let room = spare > 0 || self.options.start == Start::IfSpare && open;
+        let has_room = |&age: &u32| self.used[self.random_at(domain, age).index()] < slots;
+        let open = (state.filled..state.random).filter(has_room).count() as u32;
+        let room = spare > 0
+            || match self.options.start {
+                Start::Always => false,
+                Start::IfSpare => open > 0,
+                Start::Bounded(most) => open >= most,
+            };
         if !room || free < spare + self.options.reserve {
             return Err(format!("domain {domain} takes host pages with {free} free and {spare} spare log blocks"));
         }

@@ -77,6 +77,9 @@ pub enum Start {
     /// While a log block is free for it; else the page is a random write. The log is full when its last block is open
     /// and all random-write log blocks are full.
     IfSpare,
+    /// Unless so many log blocks that were broken off still have room: then the page is a random write, which fills them.
+    /// The log is full when its last block is opened and fewer have room.
+    Bounded(u32),
 }
 
 /// Which log blocks a merge takes the newest pages of its logical block from, beside the old data block.
@@ -123,10 +126,17 @@ pub(crate) const CHOICE: Choice = Choice {
         ),
         Param::word(
             "start",
-            &["always", "if-spare"],
-            "The first page of a logical block opens a sequential-write log block always, or while a log block is free; \
-             then merges wait until the log has no room at all.",
+            &["always", "if-spare", "bounded"],
+            "The first page of a logical block opens a sequential-write log block always; or while a log block is free, and \
+             merges wait until the log has no room at all; or unless `reused_blocks` log blocks have room, and merges wait \
+             until fewer have.",
         ),
+        Param {
+            name: "reused_blocks",
+            kind: ParamKind::Integer { default: 4, min: 1, max: 16_777_216 },
+            doc: "Under `start = \"bounded\"`: log blocks that were broken off and still have room, from which on a first \
+                  page opens no other.",
+        },
         Param::word(
             "gather",
             &["all", "victim"],
@@ -152,7 +162,11 @@ impl Options {
                 "fill" => Broken::Fill,
                 _ => Broken::Waste,
             },
-            start: if mapping.word("start") == "always" { Start::Always } else { Start::IfSpare },
+            start: match mapping.word("start") {
+                "always" => Start::Always,
+                "if-spare" => Start::IfSpare,
+                _ => Start::Bounded(mapping.integer("reused_blocks")),
+            },
             gather: if mapping.word("gather") == "all" { Gather::All } else { Gather::Victim },
         }
     }
@@ -528,15 +542,32 @@ impl Fast {
 
     /// Whether a write opens a sequential-write log block.
     #[inline]
-    fn starts(&self, domain: Domain, offset: u32) -> bool {
-        offset == 0 && (self.options.start == Start::Always || self.spare_log_blocks(domain) > 0)
+    fn starts(&mut self, domain: Domain, offset: u32) -> bool {
+        offset == 0
+            && match self.options.start {
+                Start::Always => true,
+                Start::IfSpare => self.spare_log_blocks(domain) > 0,
+                Start::Bounded(most) => self.with_room(domain) < most,
+            }
     }
 
     /// Whether the log takes a page, whichever it is, without a merge.
     #[inline]
     fn has_room(&mut self, domain: Domain) -> bool {
         self.spare_log_blocks(domain) > 0
-            || self.options.start == Start::IfSpare && self.random_log_block(domain).is_some()
+            || match self.options.start {
+                Start::Always => false,
+                Start::IfSpare => self.random_log_block(domain).is_some(),
+                Start::Bounded(most) => self.with_room(domain) >= most,
+            }
+    }
+
+    /// Random-write log blocks that have room, where all behind the first one have: none of them is wasted.
+    #[inline]
+    fn with_room(&mut self, domain: Domain) -> u32 {
+        self.random_log_block(domain);
+        let DomainRecord { filled, random, .. } = self.domains[domain.index()];
+        random - filled
     }
 
     #[cold]

@@ -48,6 +48,17 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
             "set `ftl.wear_leveling = \"none\"`; `ftl.block_allocation = \"least-worn\"` evens wear out among free blocks",
         );
     }
+    let (start, broken) = (setup.policies.mapping.word("start"), setup.policies.mapping.word("broken"));
+    if start == "bounded" && broken != "fill" {
+        return Err(Refusal {
+            key: "ftl.mapping",
+            message: format!(
+                "`start = \"bounded\"` counts the log blocks that were broken off and still have room, and \
+                 `broken = \"{broken}\"` leaves none"
+            ),
+            help: "set `mapping.fast.broken = \"fill\"`, or `mapping.fast.start` to `always` or `if-spare`".into(),
+        });
+    }
     if setup.from_state {
         return refuse(NO_STATES, "age the device by `sequential`, `random` or `steady`");
     }

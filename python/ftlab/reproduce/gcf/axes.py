@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ftlab.reproduce import study
 from ftlab.reproduce.gcf import lanes
-from ftlab.reproduce.gcf.hosts import CAPTURED, ONE_CHANNEL
+from ftlab.reproduce.gcf.hosts import CAPTURED, CROWDED, ONE_CHANNEL, SIX_WRITES
 from ftlab.reproduce.gcf.lanes import Lane
 from ftlab.reproduce.study import Scale, Settings
 from ftlab.reproduce.workloads import Workload
@@ -22,8 +22,17 @@ SCHEMES = ("SYNC", "FI", "GCF", "CF")
 
 MAPPINGS = ("FAST", "DFTL")
 
+PAGE_MAP = "page map"
+"""Beside them, a map that is all in DRAM."""
+
 CACHE_KIB = 1024
 """DFTL's cached mapping table at full scale, 1/32 of the map of Random; the paper gives none."""
+
+WHOLE, SECTOR_63 = "whole pages", "sector 63"
+BEGINS = (WHOLE, SECTOR_63)
+"""Where the partition begins: at a page of the flash, or where Windows made the first one, so that a cluster of 4 KiB
+lies on two pages. The figures are judged by the first, Table 3, a replay onto a real drive, by the second; both are
+run."""
 
 WORKLOADS = ("Desktop", "Random", "Multimedia")
 
@@ -42,8 +51,14 @@ def size_name(kib: int) -> str:
 
 BUFFER_NAMES = tuple(map(size_name, BUFFERS_KIB))
 
-VOLUMES_GIB = {"Random": 16.0, "Desktop": 40.0, "Multimedia": 20.0, ONE_CHANNEL.name: 16.0}
+VOLUMES_GIB = {
+    "Random": 16.0, "Desktop": 40.0, "Multimedia": 20.0, CROWDED.name: 40.0, ONE_CHANNEL.name: 16.0,
+    SIX_WRITES.name: 16.0,
+}  # fmt: skip
 """Table 2: the user capacity is the volume."""
+
+PLACED = (*WORKLOADS, CROWDED.name)
+"""The workloads whose partition begins somewhere."""
 
 WRITTEN_GIB = 18.6
 """What Random writes (Table 2)."""
@@ -89,6 +104,8 @@ class Point(NamedTuple):
     """0: none."""
     setting: str = ""
     """One of `READINGS`."""
+    begin: str = WHOLE
+    """One of `BEGINS`."""
 
     @property
     def label(self) -> str:
@@ -100,6 +117,7 @@ class Point(NamedTuple):
             f"{self.channels} channels{planes}",
             size_name(self.buffer_kib),
             self.setting,
+            self.begin if self.begin != WHOLE else "",
         )
         return f"{' '.join(filter(None, parts))} {self.workload}"
 
@@ -130,20 +148,25 @@ READINGS: Mapping[str, Reading] = {
         start="always",
     ),
     "short": _reading("begins with a full log", {**FULL_LOG, "workload.volume": "64MiB"}),
-    "aligned": _reading("clusters lie on whole pages"),
-    "merge": _reading("a broken sequential log block is merged at once", broken="merge"),
-    "waste": _reading("a broken sequential log block is left as it is", broken="waste"),
+    "merge": _reading("a broken sequential log block is merged at once", broken="merge", start="if-spare"),
+    "waste": _reading("a broken sequential log block is left as it is", broken="waste", start="if-spare"),
     "always": _reading("a first page always opens a sequential log block", start="always"),
-    "victim": _reading("a merge leaves pages in other log blocks", gather="victim"),
-    "victim, aligned": _reading(
-        "a merge leaves pages in other log blocks, clusters lie on whole pages", gather="victim"
-    ),
+    "if spare": _reading("a first page opens one while a log block is free", start="if-spare"),
+    "bounded 2": _reading("a first page opens one unless two have room", reused_blocks=2),
+    "bounded 8": _reading("a first page opens one unless eight have room", reused_blocks=8),
+    "victim": _reading("a merge leaves pages in other log blocks", gather="victim", start="if-spare"),
     "global order": _reading("pages leave the buffer in one order", order="global"),
     "transferred": _reading("room in the buffer is free when a page is in the chip", release="transferred"),
     "begins empty": _reading("the device has not been written before", {"run.precondition": "none"}),
     "empty": _reading("GCF collects whenever a channel is out of buffered pages", trigger="empty"),
     "no preemption": _reading("forward collections are not suspended", preempt="off"),
     "no limit": _reading("N_s has no effect", spare_blocks=NO_LIMIT),
+    "in step": _reading("followers count the steps of the initiator", pace="initiator"),
+    "own pace": _reading("followers do not keep step", pace="own"),
+    "own frontier": _reading("copies have a frontier of their own", {"ftl.separation": "host-gc"}),
+    "cache ÷ 4": _reading("a quarter of the cache", cache_times=1 / 4),
+    "cache × 4": _reading("four times the cache", cache_times=4),
+    "all cached": _reading("all entries cached", cache_times=32),
 }
 
 FORWARDING = ("GCF", "CF")
@@ -166,18 +189,30 @@ WINDOW_MS = (2000.0, 6000.0)
 MOMENT_MS = 100.0
 """Of that window, what is drawn operation by operation."""
 
-ALIGNED = ("aligned", "victim, aligned")
-"""The readings under which clusters lie on whole pages."""
-
 READING_NAMES = (
-    "", "aligned", "merge", "waste", "always", "victim", "global order", "transferred", "begins empty", "empty",
-    "no preemption", "no limit",
+    "", "merge", "waste", "always", "if spare", "bounded 2", "bounded 8", "victim", "global order", "transferred",
+    "begins empty", "empty", "no preemption", "no limit",
 )  # fmt: skip
+"""Those of FAST, or of both mappings, which are tried under FAST."""
+
+MAP_READINGS = ("", "in step", "own pace", "own frontier")
+"""Those of DFTL."""
+
+CACHES = ("cache ÷ 4", "", "cache × 4", "all cached")
 
 
-def table3_settings(workload: str) -> tuple[str, ...]:
-    """The readings under which Table 3 is run."""
-    return ("", "aligned", "always", *(("victim", "victim, aligned") if workload == "Random" else ()))
+def table3_settings(workload: str) -> tuple[tuple[str, str], ...]:
+    """The readings under which Table 3 is run, and where the partition begins."""
+    settings = (("", SECTOR_63), ("", WHOLE), ("always", SECTOR_63), ("if spare", SECTOR_63))
+    return (*settings, *((("victim", begin) for begin in BEGINS) if workload == "Random" else ()))
+
+
+TABLE3_WORKLOADS = (*WORKLOADS, CROWDED.name)
+
+
+def published(scheme: str, workload: str) -> int:
+    """Table 3's IOPS in simulation; both models of Desktop stand for its Windows."""
+    return TABLE3[scheme, "Desktop" if workload == CROWDED.name else workload]
 
 
 def reading_points(name: str) -> list[Point]:
@@ -189,10 +224,31 @@ def reading_points(name: str) -> list[Point]:
 
 
 READ_ON = {
-    **dict.fromkeys(("", "aligned", "merge", "waste", "always"), WORKLOADS),
+    **dict.fromkeys(("", "merge", "waste", "always", "if spare", "bounded 2", "bounded 8"), WORKLOADS),
     "victim": ("Desktop", "Random"),
 }
 """Where a reading is tried on more than Random."""
+
+
+def map_points(name: str, planes: int) -> list[Point]:
+    """A reading of DFTL on Random: on chips of one plane, and in Figure 10's device with 64 KiB."""
+    schemes = ("CF",) if "pace" in READINGS[name].policies else SCHEMES
+    return [Point("Random", s, "DFTL", 8, planes, 64 if planes == 2 else 32, name) for s in schemes]
+
+
+def cache_points() -> list[Point]:
+    """The sizes of DFTL's cache, and the map in DRAM."""
+    kinds = [*(("DFTL", name) for name in CACHES), (PAGE_MAP, "")]
+    return [Point("Random", s, m, c, setting=name) for m, name in kinds for s in SCHEMES for c in (1, 8)]
+
+
+def plane_points() -> list[Point]:
+    """Cycle filling on four channels of two planes, and on eight of one (section 3.5)."""
+    shapes = ((4, 2), (8, 1))
+    return [
+        Point(w, "CF", m, channels, planes, begin=begin)
+        for m in MAPPINGS for w in WORKLOADS for channels, planes in shapes for begin in BEGINS
+    ]  # fmt: skip
 
 
 PATHOLOGICAL = tuple(
@@ -209,21 +265,26 @@ def settled_on(setting: str) -> str:
 
 def offset_of(point: Point) -> str:
     """What is added to addresses. Made traces begin at sector 63; another sector, and clusters lie on whole pages."""
-    if point.workload not in WORKLOADS:
-        return "0B"
     if point.workload == "Random":
-        return "4KiB" if point.setting in ALIGNED else "31.5KiB"
-    return "512B" if point.setting in ALIGNED else "0B"
+        return "31.5KiB" if point.begin == SECTOR_63 else "0B"
+    return "512B" if point.workload in PLACED and point.begin == WHOLE else "0B"
 
 
-def table3_point(scheme: str, workload: str, setting: str = "") -> Point:
+def turned(point: Point) -> Point:
+    """The same with the partition at the other place."""
+    if point.workload not in PLACED:
+        return point
+    return point._replace(begin=SECTOR_63 if point.begin == WHOLE else WHOLE)
+
+
+def table3_point(scheme: str, workload: str, setting: str = "", begin: str = SECTOR_63) -> Point:
     """SYNC without a write buffer, CF with 32 KiB."""
-    return Point(workload, scheme, "FAST", 4, 1, 0 if scheme == "SYNC" else 32, setting)
+    return Point(workload, scheme, "FAST", 4, 1, 0 if scheme == "SYNC" else 32, setting, begin)
 
 
-HELD = {"FAST": 1, "DFTL": 5}
+HELD = {"FAST": 1, "DFTL": 5, PAGE_MAP: 1}
 """Blocks of a plane that no data are ever in: where a merge goes to; what is held free, and a frontier of
-translation pages. They come on top, since a small device would lose much of its spare space to them.
+translation pages; what is held free. They come on top, since a small device would lose much of its spare space to them.
 """
 
 
@@ -281,15 +342,20 @@ def _policies(point: Point, ratio: float, changed: Mapping[str, Any]) -> dict[st
     spare = max(1, round(SPARE_BLOCKS * ratio))
     chosen: dict[str, dict[str, Any]] = {}
     if point.mapping == "FAST":
-        chosen["ftl.mapping.fast"] = {"log_blocks": 0, "broken": "fill", "start": "if-spare", "gather": "all"}
-    else:
-        chosen["ftl.mapping.dftl"] = {"cache": f"{max(1, round(CACHE_KIB * ratio))}KiB"}
+        chosen["ftl.mapping.fast"] = {
+            "log_blocks": 0, "broken": "fill", "start": "bounded", "reused_blocks": 4, "gather": "all"
+        }  # fmt: skip
+    elif point.mapping == "DFTL":
+        kib = CACHE_KIB * ratio * float(changed.get("cache_times", 1))
+        chosen["ftl.mapping.dftl"] = {"cache": f"{max(1, round(kib))}KiB"}
     if point.buffer_kib:
         size = f"{point.buffer_kib}KiB"
         chosen["ftl.write_buffer.fifo"] = {"size": size, "order": "channel", "release": "programmed"}
     schedule: dict[str, Any] = {"free_blocks": 1}
     if point.scheme in FORWARDING:
         schedule |= {"spare_blocks": spare, "preempt": "on"}
+    if point.scheme == "CF":
+        schedule |= {"pace": "initiator" if point.mapping == "FAST" else "kind"}
     if point.scheme == "GCF":
         schedule |= {"trigger": "congestion", "scope": "channel"}
     chosen[f"ftl.gc_schedule.{SCHEDULES[point.scheme]}"] = schedule
@@ -299,8 +365,10 @@ def _policies(point: Point, ratio: float, changed: Mapping[str, Any]) -> dict[st
     }  # fmt: skip
     if not point.buffer_kib:
         sets["ftl.write_buffer"] = "none"
-    if point.mapping == "DFTL":
+    if point.mapping != "FAST":
         sets["ftl.victim"] = "greedy"
+    if point.mapping == PAGE_MAP:
+        sets["ftl.mapping"] = "page"
     if (over := IN_STEP.get((point.scheme, point.planes))) is not None:
         sets["ftl.reclaim_unit.superblock.over"] = over
     return sets
@@ -361,6 +429,7 @@ FIGURES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "gc": lambda s: channel_time(s, "gc"),
     "idle": lambda s: channel_time(s, "idle"),
     "waf": lambda s: float(s["waf"]),
+    "programs": lambda s: float(sum(ops["programs"] for ops in s["flash"]["by_cause"].values())),
     "gc_programs": lambda s: float(s["flash"]["by_cause"]["gc"]["programs"]),
     "host_programs": lambda s: float(s["flash"]["by_cause"]["host"]["programs"]),
     "rmw_reads": lambda s: float(s["flash"]["by_cause"]["rmw"]["reads"]),
@@ -392,6 +461,11 @@ class Evidence(study.Evidence[Point]):
     def iops(self, workload: str, scheme: str, *place: Any, **places: Any) -> float:
         """Write requests per second."""
         return self.figure(Point(workload, scheme, *place, **places), "iops")
+
+    def turned(self) -> Evidence:
+        """The same with every partition at the other place: what is asked of the one is answered by the other."""
+        results = {turned(point): result for point, result in self.results.items()}
+        return Evidence(results, self.workloads, self.beside)
 
     def time(self, workload: str, scheme: str, mapping: str, part: str) -> float:
         """A part of channel time, in %, at 8 channels and 32 KiB."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,29 +11,35 @@ import numpy as np
 from ftlab.plot import CAUSE_COLOURS, COLOURS, KIND_COLOURS
 from ftlab.reproduce.charts import Lines
 from ftlab.reproduce.gcf.axes import (
+    BEGINS,
     BUFFER_NAMES,
     BUFFERS_KIB,
+    CACHES,
     CHANNELS,
     FIGURE3,
     LANES,
     MAPPINGS,
     MOMENT_MS,
+    PAGE_MAP,
     PATHOLOGICAL,
     READING_NAMES,
     READINGS,
     SCHEMES,
-    TABLE3,
+    SECTOR_63,
+    TABLE3_WORKLOADS,
     WINDOW_MS,
     WORKLOADS,
     Evidence,
     Point,
     dirty_pages,
     erases_by_channel,
+    published,
     reading_points,
     settled_on,
     table3_point,
     table3_settings,
 )
+from ftlab.reproduce.gcf.hosts import SIX_WRITES
 from ftlab.reproduce.gcf.lanes import PARTS as CLASSES
 from ftlab.reproduce.panels import GREY, dress, legend, sheet, side_by_side
 
@@ -70,6 +77,48 @@ FIGURE10 = Lines(
     **BY_MAPPING,
 )
 
+FIGURE8_AT_63 = replace(
+    FIGURE8,
+    title="Figure 8 at sector 63",
+    value=lambda evidence, panel, scheme, c: evidence.iops(panel[1], scheme, panel[0], c, begin=SECTOR_63),
+)
+FIGURE10_AT_63 = replace(
+    FIGURE10,
+    title="Figure 10 at sector 63",
+    value=lambda evidence, panel, scheme, size: evidence.iops(
+        panel[1], scheme, panel[0], 8, 2, size, begin=SECTOR_63
+    ),
+)
+MAPS = Lines(
+    title="IOPS by where the map is",
+    panels=[[8, 1]],
+    named=lambda _, channels: f"Random, {channels} channel{'s' * (channels > 1)}",
+    value=lambda evidence, channels, scheme, at: evidence.iops(
+        "Random", scheme, at[0], channels, setting=at[1]
+    ),
+    series=SCHEMES,
+    along={**{f"{name or 'settled on'}": ("DFTL", name) for name in CACHES}, PAGE_MAP: (PAGE_MAP, "")},
+    head=("channels", "channels are"),
+    axis="the map",
+    unit="IOPS",
+    colours=COLOUR,
+    marks=tuple(MARKS.values()),
+)
+SHAPES = {"4 channels x 2 planes": (4, 2), "8 channels": (8, 1)}
+PLANES = Lines(
+    title="CF by channels and planes",
+    panels=[[(mapping, begin) for begin in BEGINS] for mapping in MAPPINGS],
+    named=lambda _, panel: ", ".join(panel),
+    value=lambda evidence, panel, shape, workload: evidence.iops(
+        workload, "CF", panel[0], *SHAPES[shape], begin=panel[1]
+    ),
+    series=("4 channels x 2 planes", "8 channels"),
+    along={workload: workload for workload in WORKLOADS},
+    head=("mapping, partition", "device"),
+    axis="workload",
+    unit="IOPS",
+)
+
 PARTS = {"host": CAUSE_COLOURS["host"], "gc": CAUSE_COLOURS["gc"], "idle": KIND_COLOURS["idle"]}
 OPERATIONS = {
     (part, kind): colour
@@ -83,6 +132,19 @@ OPERATIONS = {
 """By class and kind: reads are paler than programs."""
 
 WORDS = {"host": "host", "gc": "GC", "idle": "idle"}
+
+
+def figure2(evidence: Evidence) -> Figure:
+    figure, ((panel,),) = sheet(6, 3.2)
+    points = {s: Point(SIX_WRITES.name, s, channels=4, buffer_kib=0) for s in ("SYNC", "FI")}
+    host = [evidence.figure(point, "host_programs") for point in points.values()]
+    every = [evidence.figure(point, "programs") for point in points.values()]
+    panel.bar(list(points), every, 0.6, color=GREY, label="unmodified pages")
+    panel.bar(list(points), host, 0.6, color=PARTS["host"], label="pages of the host")
+    panel.set_ylabel("pages programmed")
+    dress(panel, "Six requests that modify twelve pages, four channels")
+    legend(figure, panel)
+    return figure
 
 
 def figure3(evidence: Evidence) -> Figure:
@@ -134,27 +196,26 @@ def figure9(evidence: Evidence) -> Figure:
 
 
 def table3(evidence: Evidence) -> Figure:
-    figure, (row,) = sheet(10, 4.1, 1, len(WORKLOADS))
-    for panel, workload in zip(row, WORKLOADS, strict=True):
-        schemes = [scheme for scheme, name in TABLE3 if name == workload and scheme in SCHEMES]
-        settings = table3_settings(workload)
+    figure, (row,) = sheet(13, 4.1, 1, len(TABLE3_WORKLOADS))
+    schemes = ("SYNC", "CF")
+    for panel, workload in zip(row, TABLE3_WORKLOADS, strict=True):
         series: list[tuple[str, list[float], str]] = [
-            ("published", [float(TABLE3[scheme, workload]) for scheme in schemes], "#999999")
+            ("published", [float(published(scheme, workload)) for scheme in schemes], "#999999")
         ]
-        for i, setting in enumerate(settings):
-            values = [evidence.figure(table3_point(s, workload, setting), "iops") for s in schemes]
-            series.append((settled_on(setting), values, COLOURS[i]))
+        for i, (setting, begin) in enumerate(table3_settings(workload)):
+            values = [evidence.figure(table3_point(s, workload, setting, begin), "iops") for s in schemes]
+            series.append((f"{begin}, {settled_on(setting)}", values, COLOURS[i]))
         places, width = side_by_side(np.arange(len(schemes)), len(series))
         for at, (label, values, colour) in zip(places, series, strict=True):
             drawn = panel.bar(at, values, width, color=colour, label=label)
-            panel.bar_label(drawn, fmt="%.0f", fontsize=8, padding=1)
+            panel.bar_label(drawn, fmt="%.0f", fontsize=7, padding=1)
         panel.set_xticks(
             range(len(schemes)), [f"{s}, {table3_point(s, workload).buffer_kib} KiB" for s in schemes]
         )
         panel.margins(y=0.1)
-        dress(panel, evidence.named(workload))
+        dress(panel, workload)
     row[0].set_ylabel("IOPS")
-    legend(figure, row[WORKLOADS.index("Random")], columns=2)
+    legend(figure, row[TABLE3_WORKLOADS.index("Random")], columns=2)
     return figure
 
 

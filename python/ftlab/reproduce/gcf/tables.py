@@ -7,25 +7,34 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab import text
-from ftlab.reproduce.gcf import lanes
+from ftlab.reproduce.claims import Claim, measured
+from ftlab.reproduce.gcf import claims, lanes
 from ftlab.reproduce.gcf.axes import (
+    BEGINS,
+    CACHES,
     FIGURE3,
+    MAP_READINGS,
     MAPPINGS,
+    PAGE_MAP,
     PATHOLOGICAL,
     READING_NAMES,
     READINGS,
     SCHEMES,
-    TABLE3,
     TABLE3_SSD,
+    TABLE3_WORKLOADS,
+    WORKLOADS,
     Evidence,
     Point,
     dirty_pages,
     erases_by_channel,
+    map_points,
+    published,
     reading_points,
     settled_on,
     table3_point,
     table3_settings,
 )
+from ftlab.reproduce.gcf.hosts import SIX_WRITES
 from ftlab.reproduce.study import tabled
 
 
@@ -35,6 +44,17 @@ def _iops(evidence: Evidence, point: Point) -> str:
 
 def _percent(evidence: Evidence, point: Point, part: str) -> str:
     return text.percent(evidence.figure(point, part) if point in evidence.results else None)
+
+
+@tabled(
+    "Figure 2: pages programmed for six requests that modify twelve, four channels, no buffer",
+    ["channels are", "host", "read-modify-write", "all"],
+)
+def figure2(evidence: Evidence) -> Iterator[list[str]]:
+    for scheme in ("SYNC", "FI"):
+        point = Point(SIX_WRITES.name, scheme, channels=4, buffer_kib=0)
+        host, every = (evidence.figure(point, name) for name in ("host_programs", "programs"))
+        yield [scheme, f"{host:.0f}", f"{every - host:.0f}", f"{every:.0f}"]
 
 
 def figure3(evidence: Evidence) -> list[str]:
@@ -67,18 +87,19 @@ def figure9(evidence: Evidence) -> Iterator[list[str]]:
 
 @tabled(
     "Table 3: four channels, FAST",
-    ["scheme, buffer, workload", "reading", "published", "real SSD", "IOPS", "apart"],
+    ["scheme, buffer, workload", "partition, reading", "published", "real SSD", "IOPS", "apart"],
 )
 def table3(evidence: Evidence) -> Iterator[list[str]]:
-    for (scheme, workload), published in TABLE3.items():
-        for setting in table3_settings(workload):
-            point = table3_point(scheme, workload, setting)
-            found = evidence.figure(point, "iops")
-            yield [
-                f"{scheme}, {point.buffer_kib} KiB, {evidence.named(workload)}", settled_on(setting),
-                str(published), str(TABLE3_SSD[scheme, workload]), text.figure(found),
-                f"{100 * (found / published - 1):+.0f} %",
-            ]  # fmt: skip
+    for scheme in ("SYNC", "CF"):
+        for workload in TABLE3_WORKLOADS:
+            for setting, begin in table3_settings(workload):
+                point = table3_point(scheme, workload, setting, begin)
+                found, paper = evidence.figure(point, "iops"), published(scheme, workload)
+                real = TABLE3_SSD[scheme, workload if workload in WORKLOADS else "Desktop"]
+                yield [
+                    f"{scheme}, {point.buffer_kib} KiB, {evidence.named(workload)}", f"{begin}, {settled_on(setting)}",
+                    str(paper), str(real), text.figure(found), f"{100 * (found / paper - 1):+.0f} %",
+                ]  # fmt: skip
 
 
 @tabled("Readings: IOPS, 8 channels, FAST, 32 KiB of buffer", ["reading", *SCHEMES])
@@ -92,6 +113,81 @@ def readings(evidence: Evidence) -> Iterator[list[str]]:
                 for point in points
             ]  # fmt: skip
             yield [f"{settled_on(name)}: {evidence.named(workload)}", *cells]
+
+
+@tabled(
+    "Readings of DFTL on Random: IOPS and idle time, 8 channels; the last column of two-plane chips with 64 KiB",
+    ["reading", *SCHEMES, "two planes: SYNC, FI, GCF, CF"],
+)
+def map_readings(evidence: Evidence) -> Iterator[list[str]]:
+    for name in MAP_READINGS:
+        one, two = ({p.scheme: p for p in map_points(name, planes)} for planes in (1, 2))
+        cells = [
+            f"{_iops(evidence, one[s])} (idle {_percent(evidence, one[s], 'idle')})" if s in one else text.ABSENT
+            for s in SCHEMES
+        ]  # fmt: skip
+        yield [
+            settled_on(name), *cells,
+            ", ".join(_iops(evidence, two[s]) if s in two else text.ABSENT for s in SCHEMES),
+        ]  # fmt: skip
+
+
+@tabled(
+    "The map: DFTL's cache, and a map in DRAM; Random, whole pages, IOPS of 1 and 8 channels",
+    ["map", *(f"{scheme}: 1, 8, gain" for scheme in SCHEMES), "idle: SYNC, FI, GCF, CF"],
+)
+def caches(evidence: Evidence) -> Iterator[list[str]]:
+    for mapping, name in (*(("DFTL", name) for name in CACHES), (PAGE_MAP, "")):
+        cells = []
+        for scheme in SCHEMES:
+            one, eight = (
+                evidence.figure(Point("Random", scheme, mapping, c, setting=name), "iops") for c in (1, 8)
+            )
+            cells.append(f"{text.figure(one)}, {text.figure(eight)}, {eight / one:.2f} x")
+        idle = [_percent(evidence, Point("Random", s, mapping, setting=name), "idle") for s in SCHEMES]
+        what = f"{mapping}, {settled_on(name)}" if mapping != PAGE_MAP else f"{PAGE_MAP} in DRAM"
+        yield [what, *cells, ", ".join(idle)]
+
+
+@tabled(
+    "CF: four channels of two planes beside eight channels, 32 KiB of buffer",
+    ["mapping, workload, partition", "4 channels x 2 planes", "8 channels", "apart"],
+)
+def planes(evidence: Evidence) -> Iterator[list[str]]:
+    for m, w, begin in ((m, w, begin) for m in MAPPINGS for w in WORKLOADS for begin in BEGINS):
+        few, many = (
+            evidence.figure(Point(w, "CF", m, channels, planes, begin=begin), "iops")
+            for channels, planes in ((4, 2), (8, 1))
+        )
+        yield [
+            f"{m}, {evidence.named(w)}, {begin}", text.figure(few), text.figure(many),
+            f"{100 * (few / many - 1):+.0f} %",
+        ]  # fmt: skip
+
+
+def both(evidence: Evidence) -> list[str]:
+    """Every claim that was run with the partition at either place, and how many hold."""
+    found = claims.judged_at_both(evidence)
+
+    def cell(claim: Claim) -> str:
+        return text.ABSENT if claim.verdict == "not-run" else f"{measured(claim)}, {claim.verdict}"
+
+    head = ["claim", "paper", "where it is judged", "the other place", "rests on"]
+    rows = [
+        [here.id, str(here.paper_value), cell(here), cell(there), claims.BASES[claims.basis(here.id)]]
+        for here, there in found
+    ]
+    lines = text.markdown_table(
+        "Both places of the partition: figures are judged on whole pages, Table 3 at sector 63", head, rows
+    )
+    counts = [claims.counted(pair[at] for pair in found) for at in (0, 1)]
+    verdicts = ("reproduced", "direction", "not-reproduced")
+    tally = [
+        [words, *(" / ".join(str(column[known][verdict]) for column in counts) for verdict in verdicts)]
+        for known, words in claims.BASES.items()
+    ]
+    title = "How many claims hold: where they are judged / at the other place"
+    return [*lines, "", *text.markdown_table(title, ["claims", *verdicts], tally)]
 
 
 @tabled(

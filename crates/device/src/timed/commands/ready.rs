@@ -67,7 +67,7 @@ impl Commands {
 
     /// Whether reads wait: for the next step of a foreground GC, or for the corrections after which there is one.
     #[cold]
-    fn holds_reads(&self, context: &Context<'_>, die: Die, best: Option<Candidate>) -> bool {
+    fn holds_reads(&self, context: &Context<'_, impl Plan>, die: Die, best: Option<Candidate>) -> bool {
         let ftl = &context.device.ftl;
         let is_in_gc = |domain| ftl.why(domain).is_some_and(ftl::Why::is_foreground_gc);
         match best {
@@ -161,7 +161,9 @@ impl Commands {
         die: Die,
         domain: Domain,
     ) -> Option<bool> {
-        if !context.device.ftl.is_busy(domain) {
+        if !context.device.ftl.is_busy(domain)
+            && (context.plan.is_plain() || !self.schedule.join_late(context, host, domain))
+        {
             return Some(false);
         }
         if context.device.has_owners

@@ -100,7 +100,11 @@ impl Commands {
             self.schedule.note_foreground(context, host, domain);
             return;
         };
+        let first = command.len();
         let joins = self.join_step(context, command, die, domain, next, cause);
+        if joins && !context.plan.is_plain() && self.schedule.keeps_kind() {
+            command.note_cause(first, cause);
+        }
         if joins || context.device.ftl.rests(domain).is_none() {
             self.schedule.count_phase(context, domain, phase);
         }
@@ -114,7 +118,8 @@ impl Commands {
             || self.schedule.standing(context, host, &mut self.collections, domain) == Standing::Goes
     }
 
-    /// Adds a step to a command, if it is of the same kind and fits its address. Returns whether it does.
+    /// Adds a step to a command, if it is of the same kind, for the same cause where that counts, and fits its address.
+    /// Returns whether it does.
     fn join_step(
         &mut self,
         context: &mut Context<'_, impl Plan>,
@@ -124,7 +129,7 @@ impl Commands {
         next: NextStep,
         cause: Cause,
     ) -> bool {
-        let is_equal = (next.kind(), cause) == (command.kind(), command.cause());
+        let is_equal = next.kind() == command.kind() && (cause == command.cause() || self.schedule.keeps_kind());
         let (lead, device) = (command.lead(), &context.device);
         match next {
             NextStep::Read(page) => {
@@ -140,7 +145,9 @@ impl Commands {
             }
             NextStep::Copy(from) => {
                 let lead_source = command.sources().first();
-                let joins = is_equal && lead_source.is_some_and(|&source| device.flash.may_share_command(source, from));
+                let joins = is_equal
+                    && cause == command.cause()
+                    && lead_source.is_some_and(|&source| device.flash.may_share_command(source, from));
                 self.add_programs(context, command, domain, if joins { Suits::Beside(lead) } else { Suits::None })
             }
             NextStep::Erase(unit) => {
@@ -210,7 +217,7 @@ impl Commands {
         let group = self.collections.group(domain);
         for (at, &from) in group.pages().iter().enumerate() {
             let Some(placed) = place(context.device, domain, Put::Copy(from, how), suits) else { return false };
-            count_move(&mut context.device.recorder.counters, command.cause());
+            count_move(&mut context.device.recorder.counters, self.collections.step(domain).cause);
             match how {
                 How::OffChip => add_program(context, command, domain, placed, self.collections.content(domain, at)),
                 How::Copyback => {

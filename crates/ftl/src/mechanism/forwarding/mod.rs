@@ -69,9 +69,11 @@ pub static SEAM: Seam = Seam {
                 spare_blocks(200),
                 Param::word(
                     "pace",
-                    &["initiator", "own"],
+                    &["initiator", "own", "kind"],
                     "`initiator`: step by step along with that one, so that planes of a die share their commands; `own`: as \
-                     fast as each can.",
+                     fast as each can; `kind`: copies, and updates of a map in flash, as fast as each can, and an erase with \
+                     that one's or when no page can be copied before it; steps of a kind share a command whatever they are \
+                     for, and a plane that is busy with its map when that one begins follows when it is done.",
                 ),
                 PREEMPT,
             ],
@@ -110,15 +112,23 @@ pub enum Kind {
         by_die: bool,
     },
     /// Foreground GC elsewhere.
-    CycleFilling {
-        /// Keeping step with it.
-        in_step: bool,
-    },
+    CycleFilling(Pace),
     /// Having been idle.
     Background {
         /// For how long.
         idle: Duration,
     },
+}
+
+/// How collections that fill the time of another one keep step with it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// With each page or logical block, and with its erase.
+    Initiator,
+    /// Not at all.
+    Own,
+    /// With the kind of its operations: copies while it copies or updates its map, and erases with its own.
+    Kind,
 }
 
 /// The schedule that was chosen.
@@ -140,7 +150,11 @@ impl Schedule {
                 congestion: selection.word("trigger") == "congestion",
                 by_die: selection.word("scope") == "die",
             },
-            "cycle-filling" => Kind::CycleFilling { in_step: selection.word("pace") == "initiator" },
+            "cycle-filling" => Kind::CycleFilling(match selection.word("pace") {
+                "initiator" => Pace::Initiator,
+                "own" => Pace::Own,
+                _ => Pace::Kind,
+            }),
             "background" => Kind::Background { idle: selection.time("idle") },
             _ => return Schedule { kind: Kind::Threshold, spare_units: 0, preempts: false },
         };
@@ -176,11 +190,9 @@ mod tests {
         let by_channel = schedule("forwarding", &[("scope", "channel".into()), ("preempt", "off".into())]);
         assert_eq!(by_channel.kind, Kind::Forwarding { congestion: true, by_die: false });
         assert!(!by_channel.preempts);
-        assert_eq!(
-            schedule("cycle-filling", &[("pace", "initiator".into())]).kind,
-            Kind::CycleFilling { in_step: true }
-        );
-        assert_eq!(schedule("cycle-filling", &[("pace", "own".into())]).kind, Kind::CycleFilling { in_step: false });
+        for (word, pace) in [("initiator", Pace::Initiator), ("own", Pace::Own), ("kind", Pace::Kind)] {
+            assert_eq!(schedule("cycle-filling", &[("pace", word.into())]).kind, Kind::CycleFilling(pace));
+        }
         let idle = Kind::Background { idle: Duration(5) };
         assert_eq!(schedule("background", &[("idle", Duration(5).into())]).kind, idle);
     }
