@@ -233,6 +233,14 @@ impl Workload {
         tally
     }
 
+    /// The format of its trace.
+    pub fn format(&self) -> Option<&'static str> {
+        match &self.source {
+            Source::Trace(replay) => Some(replay.trace.format()),
+            Source::Generator(_) | Source::Shifted(_) => None,
+        }
+    }
+
     /// How much is done, 0..1, by whichever end is nearest; `None` where nothing tells.
     pub fn progress(&self) -> Option<f64> {
         let by = |done: u64, all: Option<u64>| all.map(|all| if all == 0 { 1.0 } else { done as f64 / all as f64 });
