@@ -14,12 +14,12 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from io import UnsupportedOperation
 from pathlib import Path
 from typing import Any, TextIO
 
-from ftlab import _core, config_cli, escape, output, sweep_cli, text, traces
+from ftlab import _core, config_cli, escape, given, output, sweep_cli, text, traces
 from ftlab._core import ConfigError, InputError, RunError
 from ftlab.configs import Raw, config_argument
 from ftlab.live import Live
@@ -121,7 +121,9 @@ def _add_common(command: Parser) -> None:
         help="override a setting, for example ftl.victim=rga or ftl.victim.rga.d=4; may be repeated",
     )  # fmt: skip
     command.add_argument(
-        "--trace", metavar="FILE", help="replay this trace in place of the configured workload"
+        "--trace",
+        metavar="FILE",
+        help="replay this trace in place of the configured workload; `-` is standard input",
     )
     command.add_argument("--columns", type=plain, metavar="COLUMNS", help=f"with --trace: {COLUMNS_HELP}")
     command.add_argument(
@@ -178,7 +180,9 @@ def _add_trace(commands: Any) -> None:
     convert = _add(actions, "convert", "write a trace in another format", _trace_convert)
     for action in (info, head, convert):
         action.add_argument(
-            "file", metavar="FILE", help="the trace, plain or compressed; its format is detected"
+            "file",
+            metavar="FILE",
+            help="the trace, plain or compressed, or `-` for standard input; its format is detected",
         )
         action.add_argument(
             "--format", type=plain, metavar="NAME", help=f"in place of detection: {_names(formats['read'])}"
@@ -224,8 +228,9 @@ def _run(options: argparse.Namespace) -> None:
         with Live(sys.stderr) as tell:
             result = run(
                 config_argument(options.config),
-                sets=_sets(options),
+                sets=options.sets,
                 trace=options.trace,
+                columns=options.columns,
                 out=options.out,
                 plots=options.plots,
                 timeline=options.timeline,
@@ -253,7 +258,7 @@ def _compare(options: argparse.Namespace) -> None:
     try:
         with Live(sys.stderr) as tell:
             comparison = compare(
-                configs, vary=vary, sets=_sets(options), trace=options.trace, out=options.out,
+                configs, vary=vary, sets=options.sets, trace=options.trace, columns=options.columns, out=options.out,
                 plots=options.plots, jobs=options.jobs, progress=tell,
             )  # fmt: skip
     except KeyboardInterrupt:
@@ -273,15 +278,12 @@ def _compare(options: argparse.Namespace) -> None:
     _tell_files(options, unwritten)
 
 
-def _sets(options: argparse.Namespace) -> list[str]:
-    """The settings of a command line, with what `--columns` stands for."""
-    if options.columns is None:
-        return list(options.sets)
-    return [*options.sets, f"workload.trace_columns={json.dumps(options.columns)}"]
-
-
 def _trace_info(options: argparse.Namespace) -> None:
-    found = json.loads(_core.trace_info(options.file, format=_format(options), skip_bad=options.skip_bad))
+    with _trace_file(options) as (path, form, table):
+        found = json.loads(_core.trace_info(path, format=form, skip_bad=options.skip_bad))
+        if table is not None:
+            found |= {"path": table.name, "columns": table.columns, "columns_guessed": table.guessed}
+            found["format"] = table.format or found["format"]
     sys.stdout.write(output.json_text(found) if options.json else traces.info_text(found))
 
 
@@ -290,9 +292,8 @@ def _trace_head(options: argparse.Namespace) -> None:
         raise pointed(Parser.argv, _at(str(options.requests)), f"`-n` is {options.requests}",
                       f"expected at least 1 and at most {HEAD_MAX:,}",
                       "`ftlab trace convert` writes a whole trace")  # fmt: skip
-    pieces = _core.trace_head(
-        options.file, options.requests, format=_format(options), skip_bad=options.skip_bad
-    )
+    with _trace_file(options) as (path, form, _):
+        pieces = _core.trace_head(path, options.requests, format=form, skip_bad=options.skip_bad)
     found = [record for piece in pieces for record in json.loads(piece)]
     if options.json:
         sys.stdout.write(output.json_text({"path": options.file, "requests": found}))
@@ -308,11 +309,10 @@ def _trace_convert(options: argparse.Namespace) -> None:
         and Path(options.out).samefile(options.file)
     ):
         raise pointed(Parser.argv, _at(options.out), "OUT is the trace itself", "expected another file")
-    done = json.loads(
-        _core.trace_convert(
-            options.file, options.out, options.to, format=_format(options), skip_bad=options.skip_bad
+    with _trace_file(options) as (path, form, _):
+        done = json.loads(
+            _core.trace_convert(path, options.out, options.to, format=form, skip_bad=options.skip_bad)
         )
-    )
     # What was written to stdout is a trace, and to be nothing else.
     report = sys.stderr if _is_stdout(options.out) else sys.stdout
     if options.json:
@@ -328,14 +328,14 @@ def _trace_convert(options: argparse.Namespace) -> None:
     )
 
 
-def _format(options: argparse.Namespace) -> str | None:
-    """The format that is asked for; the engine takes columns as one."""
-    if options.columns is None:
-        return None if options.format is None else str(options.format)
-    if options.format is not None:
+def _trace_file(
+    options: argparse.Namespace,
+) -> AbstractContextManager[tuple[str, str | None, given.Given | None]]:
+    """The trace that is asked for, as the engine finds and reads it."""
+    if options.columns is not None and options.format is not None:
         raise pointed(Parser.argv, _at(options.columns), "`--columns` and `--format` do not go together",
                       "expected only one of them")  # fmt: skip
-    return f"columns:{options.columns}"
+    return given.for_engine(options.file, options.format, options.columns)
 
 
 def _is_stdout(path: str) -> bool:

@@ -40,17 +40,18 @@ def key_of(job: Job) -> str:
         ConfigError: the configuration cannot be used.
         InputError: the trace or state file cannot be read.
     """
-    return hash_of(job.resolve())
+    return hash_of(job.resolve(), None if job.table is None else job.table.path)
 
 
-def hash_of(resolved: dict[str, Any]) -> str:
-    """The hash of what determines the result of a resolved configuration; where its files lie is no part of that.
+def hash_of(resolved: dict[str, Any], trace_file: str | None = None) -> str:
+    """The hash of what determines the result of a resolved configuration; where its files lie is no part of that. The
+    bytes of the trace are in `trace_file` where it has no name.
 
     Raises:
         InputError: the trace or state file cannot be read.
     """
     workload = {name: value for name, value in resolved["workload"].items() if name != "trace"}
-    trace = resolved["workload"].get("trace")
+    trace = trace_file or resolved["workload"].get("trace")
     facts: dict[str, Any] = {
         "config": {**resolved, "workload": workload},
         "trace": None if trace is None else file_digest(Path(trace)),

@@ -8,7 +8,7 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from os import PathLike
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ftlab import _core, arguments, output, runner, text
+from ftlab import _core, arguments, given, output, runner, text
 from ftlab._core import ConfigError, InputError, RunError
 from ftlab.comparison import Comparison
 from ftlab.configs import Config, Sets, Source, plain, set_list
@@ -24,6 +24,10 @@ from ftlab.kept import Store
 from ftlab.result import Result
 
 PathText: TypeAlias = str | PathLike[str]
+
+Trace: TypeAlias = Any
+"""A trace: the path of a file, `"-"` for standard input, a structured NumPy array, one of two dimensions (with
+`columns`), a data frame of pandas or another library that speaks Arrow, or a dictionary of columns."""
 
 
 DONE = "done"
@@ -49,7 +53,8 @@ def run(
     config: Config,
     *,
     sets: Sets = (),
-    trace: PathText | None = None,
+    trace: Trace | None = None,
+    columns: str | None = None,
     out: PathText | None = None,
     plots: bool = True,
     timeline: PathText | None = None,
@@ -62,7 +67,10 @@ def run(
     Args:
         config: a path, the name of a preset, TOML text, or a nested dictionary; see :data:`ftlab.configs.Config`.
         sets: settings that override the configuration, as `--set` does.
-        trace: a trace file to replay, in place of the configuration's workload source.
+        trace: a trace to replay, in place of the configuration's workload source: a file, `"-"` for standard input,
+            or a table, such as a data frame or a structured NumPy array; see :data:`ftlab.simulation.Trace`.
+        columns: which column of a table is what, such as `"time=ts:us,op=rw,offset=lba:sector,size=bytes"`; for a table
+            in memory or in Parquet the columns' names tell if this does not.
         out: a directory for the summary, tables and plots; see :meth:`Result.save`.
         plots: whether there are plots in `out`.
         timeline: a file for what channels, dies and planes did, which the Perfetto UI opens.
@@ -78,7 +86,7 @@ def run(
         RunError: the run failed.
         OutputError: the run is over, but not all of its output could be written; the error has the result.
     """
-    job = Job.of(config, sets, trace)
+    job = Job.of(config, sets, trace, columns)
     tell = arguments.function(progress, "progress")
     window = _window(timeline_window)
     files = {
@@ -105,7 +113,8 @@ def compare(
     *,
     vary: Mapping[str, Sequence[Any]] | None = None,
     sets: Sets = (),
-    trace: PathText | None = None,
+    trace: Trace | None = None,
+    columns: str | None = None,
     out: PathText | None = None,
     plots: bool = True,
     jobs: int | None = None,
@@ -117,7 +126,8 @@ def compare(
         configs: configurations, or configurations by label; a single string or path is one configuration.
         vary: for every key a list of values; each configuration is run with each combination of them.
         sets: settings for all runs.
-        trace: a trace file for all runs.
+        trace: a trace for all runs, as :func:`run` takes it.
+        columns: which column of its table is what.
         out: a directory for the comparison, with a directory for each run in it. Runs that are finished are kept there
             until the comparison is: after an interruption the same call takes them up.
         plots: whether the comparison and its runs have plots in `out`.
@@ -131,7 +141,7 @@ def compare(
         OutputError: the runs are over, but their output could not be written; the error has the comparison.
     """
     tell = arguments.function(progress, "progress")
-    everything = plan(configs, vary=vary, sets=sets, trace=trace)
+    everything = plan(configs, vary=vary, sets=sets, trace=trace, columns=columns)
     threads = at_once(everything, jobs)
     writer = _writer(None if out is None else arguments.file_name(out, "out"), everything)
     store = None if writer is None else Store(writer[0].path / output.KEPT)
@@ -156,7 +166,7 @@ def presets() -> dict[str, str]:
     return {name: text for name, _, text in _core.presets()}
 
 
-def resolve(config: Config, *, sets: Sets = (), trace: PathText | None = None) -> dict[str, Any]:
+def resolve(config: Config, *, sets: Sets = (), trace: Trace | None = None) -> dict[str, Any]:
     """The configuration with every default filled in, as the summary has it.
 
     Raises:
@@ -185,9 +195,11 @@ class Job:
     """A trace in place of the configuration's workload source."""
     varied: tuple[str, ...] = ()
     """Keys among `sets` that the comparison varies."""
+    table: given.Given | None = None
+    """What the trace is where it is no file."""
 
     @classmethod
-    def of(cls, config: Config, sets: Sets, trace: PathText | None) -> Job:
+    def of(cls, config: Config, sets: Sets, trace: Trace | None, columns: str | None = None) -> Job:
         """The run of one configuration.
 
         Raises:
@@ -195,7 +207,9 @@ class Job:
             InputError: something given is no name of a file.
         """
         source = Source.of(config)
-        return cls(source.name, source, set_list(sets), _trace(trace))
+        settings = _with_columns(set_list(sets), columns)
+        name, table = _trace(trace, settings)
+        return cls(source.name, source, settings, name, table=table)
 
     @property
     def origin(self) -> dict[str, Any]:
@@ -240,9 +254,18 @@ class Job:
     ) -> tuple[Result, list[str]]:
         """Runs it on this thread; the result, and why which of the files could not be written."""
         tell = None if progress is None else (lambda *now: progress(Progress(*now)))
-        summary, tables, unwritten = _core.run(
-            self.source.kind, self.source.text, self.sets, self.trace, progress=tell, **files
-        )
+        trace = self._given()
+        path, sets = self.trace, self.sets
+        with self._naming_options(), nullcontext() if trace is None else trace.renaming():
+            if trace is not None:
+                path = trace.path
+                sets = sets if trace.engine is None else [*sets, COLUMNS_SET + json.dumps(trace.engine)]
+            told, tables, unwritten = _core.run(
+                self.source.kind, self.source.text, sets, path, progress=tell, **files
+            )
+        summary = json.loads(told)
+        if trace is not None:
+            trace.described(summary)
         columns = {
             name: {key: np.asarray(values) for key, values in table.items()} for name, table in tables.items()
         }
@@ -250,7 +273,16 @@ class Job:
             for key, values in table.items():
                 if values.size == 0 and key in TEXT_COLUMNS:
                     table[key] = values.astype(np.str_)
-        return Result(json.loads(summary), columns), [f"error: {problem}" for problem in unwritten]
+        return Result(summary, columns), [f"error: {problem}" for problem in unwritten]
+
+    def _given(self) -> given.Given | None:
+        """What the engine is handed in place of a trace that it cannot read itself."""
+        if self.table is not None:
+            return self.table
+        workload = self.resolve()["workload"]
+        if "trace" not in workload:
+            return None
+        return given.of_file(workload["trace"], workload.get("trace_columns"))
 
 
 TEXT_COLUMNS = ("axis", "kind", "resource")
@@ -262,7 +294,8 @@ def plan(
     *,
     vary: Mapping[str, Sequence[Any]] | None = None,
     sets: Sets = (),
-    trace: PathText | None = None,
+    trace: Trace | None = None,
+    columns: str | None = None,
 ) -> list[Job]:
     """The runs of a comparison, with labels that tell them apart.
 
@@ -276,24 +309,42 @@ def plan(
         if isinstance(configs, Mapping)
         else [(None, config) for config in arguments.listed(configs, "`configs`")]
     )
-    base = set_list(sets)
+    base = _with_columns(set_list(sets), columns)
     variants = _variants({} if vary is None else vary)
-    trace = _trace(trace)
-    found = [(name, Source.of(config)) for name, config in named]
+    name, table = _trace(trace, base)
+    found = [(called, Source.of(config)) for called, config in named]
     if not found:
         raise ConfigError(
             "error: nothing to compare: `configs` is empty; expected at least one configuration"
         )
     jobs = []
-    for name, source in found:
+    for called, source in found:
         for words, extra in variants:
-            parts = [] if len(found) == 1 and words else [name or source.name]
-            jobs.append(Job(" ".join([*parts, *words]), source, base + extra, trace, tuple(vary or ())))
+            parts = [] if len(found) == 1 and words else [called or source.name]
+            label = " ".join([*parts, *words])
+            jobs.append(Job(label, source, base + extra, name, tuple(vary or ()), table))
     return _told_apart(jobs)
 
 
-def _trace(trace: PathText | None) -> str | None:
-    return None if trace is None else arguments.trace_name(trace)
+def _trace(trace: Trace | None, sets: Sequence[str]) -> tuple[str | None, given.Given | None]:
+    """What a configuration calls a trace, and what it is where no file has that name."""
+    if trace is None:
+        return None, None
+    table = given.of_argument(trace, _columns_of(sets))
+    return (arguments.trace_name(trace), None) if table is None else (table.name, table)
+
+
+COLUMNS_SET = "workload.trace_columns="
+
+
+def _with_columns(sets: list[str], columns: str | None) -> list[str]:
+    return sets if columns is None else [*sets, COLUMNS_SET + json.dumps(columns)]
+
+
+def _columns_of(sets: Sequence[str]) -> str | None:
+    """What settings say about columns."""
+    said = [word.removeprefix(COLUMNS_SET) for word in sets if word.startswith(COLUMNS_SET)]
+    return None if not said else said[-1].strip('"')
 
 
 COMBINATIONS_MAX = 100_000
@@ -309,9 +360,9 @@ def _variants(vary: Mapping[str, Sequence[Any]]) -> list[tuple[list[str], list[s
     axes = []
     # A word such as `greedy` says itself what it is; a number needs its key.
     spoken = {}
-    for key, given in vary.items():
+    for key, choices in vary.items():
         key = arguments.text(key, "a key of `vary`")
-        values = [plain(value, f"`{key}`") for value in arguments.listed(given, f"`{key}` of `vary`")]
+        values = [plain(value, f"`{key}`") for value in arguments.listed(choices, f"`{key}` of `vary`")]
         if not values:
             raise ConfigError(f"error: `{key}` varies over nothing; expected a list of values")
         axes.append([(key, value) for value in values])

@@ -383,7 +383,11 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
 }
 
 fn tally(workload: &Workload) -> Value {
-    serde_json::to_value(workload.tally()).unwrap_or_else(|_| json!({}))
+    let mut tally = serde_json::to_value(workload.tally()).unwrap_or_else(|_| json!({}));
+    if let (Some(format), Some(object)) = (workload.format(), tally.as_object_mut()) {
+        object.insert("format".into(), json!(format));
+    }
+    tally
 }
 
 /// Tells the caller how far the run is, and hears whether to go on.

@@ -83,7 +83,7 @@ pub enum TraceError {
         what: String,
     },
     /// A line that is not as its format says.
-    #[error("{path}:{line}: bad {format} line: {what}, found `{excerpt}`; expected {expected}")]
+    #[error("{path}:{line}: bad {format} {kind}: {what}, found `{excerpt}`; expected {expected}")]
     BadLine {
         /// The file.
         path: String,
@@ -91,6 +91,8 @@ pub enum TraceError {
         line: u64,
         /// The format's name.
         format: &'static str,
+        /// Whether it is a line of text or a record of bytes.
+        kind: &'static str,
         /// What is wrong.
         what: &'static str,
         /// The line, shortened.

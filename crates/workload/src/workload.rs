@@ -30,6 +30,8 @@ pub struct Tally {
     pub bad_lines: u64,
     /// Requests of no bytes, dropped.
     pub zero_length: u64,
+    /// Requests in the wrong place; those within the reordering window were put in order.
+    pub out_of_order: u64,
     /// Requests in the wrong place beyond the reordering window, given the latest time so far.
     pub backwards_times: u64,
     /// Flushes that only completed a FUA write, dropped.
@@ -54,6 +56,7 @@ impl Tally {
         self.lines += counts.lines;
         self.bad_lines += counts.bad_lines;
         self.zero_length += counts.zero_length;
+        self.out_of_order += counts.out_of_order;
         self.backwards_times += counts.backwards_times;
         self.postfua_dropped += counts.postfua_dropped;
         self.stray_times += counts.stray_times;
@@ -231,6 +234,14 @@ impl Workload {
             tally.add(&replay.trace.counts());
         }
         tally
+    }
+
+    /// The format of its trace.
+    pub fn format(&self) -> Option<&'static str> {
+        match &self.source {
+            Source::Trace(replay) => Some(replay.trace.format()),
+            Source::Generator(_) | Source::Shifted(_) => None,
+        }
     }
 
     /// How much is done, 0..1, by whichever end is nearest; `None` where nothing tells.

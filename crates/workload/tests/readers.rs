@@ -731,3 +731,67 @@ fn info_adds_up() {
         (Some("msr"), Some("none"), Some(0))
     );
 }
+
+fn oracle(records: &[(u32, u64, u32, i64)]) -> Vec<u8> {
+    let bytes = |&(time, object, size, next): &(u32, u64, u32, i64)| {
+        [&time.to_le_bytes()[..], &object.to_le_bytes(), &size.to_le_bytes(), &next.to_le_bytes()].concat()
+    };
+    records.iter().flat_map(bytes).collect()
+}
+
+const OBJECTS: [(u32, u64, u32, i64); 3] = [(7, 10, 4096, 2), (7, 2570, 512, -1), (9, 10, 4096, i64::MAX)];
+
+#[test]
+fn oracle_general() {
+    let packed = zstd::encode_all(&oracle(&OBJECTS)[..], 3).unwrap();
+    for (name, content) in [("plain.oracleGeneral", oracle(&OBJECTS)), ("packed.oracleGeneral.zst", packed)] {
+        let scratch = Scratch::new(name, &content);
+        let (trace, records) = read(&scratch.0, &TraceOptions::default()).unwrap();
+        assert_eq!((trace.format().name, trace.counts().lines), ("oracle-general", 3));
+        let second = 1_000_000_000;
+        assert_eq!(
+            lines(&records),
+            [
+                (0, Read, 5120, 4096, 0, false),
+                // 0x0a0a is a number, not two ends of lines.
+                (0, Read, 0x0a0a * 512, 512, 0, false),
+                (2 * second, Read, 5120, 4096, 0, false)
+            ]
+        );
+        let options =
+            TraceOptions { format: Some("columns:op=W,offset=obj_id:4KiB".into()), ..TraceOptions::default() };
+        let (trace, records) = read(&scratch.0, &options).unwrap();
+        assert_eq!((trace.format().name, lines(&records)[0]), ("oracle-general", (0, Put, 40_960, 4096, 0, false)));
+    }
+}
+
+#[test]
+fn oracle_general_over_many_buffers() {
+    let many: Vec<_> = (0..200_000u32).map(|i| (i / 1000, u64::from(i), 512, -1)).collect();
+    let scratch = Scratch::new("many.oracleGeneral", &oracle(&many));
+    let (_, records) = read(&scratch.0, &TraceOptions::default()).unwrap();
+    assert_eq!(records.len(), many.len());
+    assert!(records.iter().zip(&many).all(|(record, one)| record.offset == one.1 * 512));
+}
+
+#[test]
+fn damaged_oracle_general() {
+    let whole = oracle(&OBJECTS);
+    let cut = refused("cut.oracle", &whole[..whole.len() - 5], &TraceOptions::default());
+    assert!(cut.contains("FILE:3: bad oracle-general record: the last record is cut short, found `09000000"), "{cut}");
+    let skip = TraceOptions { skip_bad: true, ..TraceOptions::default() };
+    let scratch = Scratch::new("cut-skipped.oracle", &whole[..whole.len() - 5]);
+    let (trace, records) = read(&scratch.0, &skip).unwrap();
+    assert_eq!((trace.counts().bad_lines, records.len()), (1, 2));
+    let hashed = oracle(&[(1, 1 << 60, 512, -1), (1, 5, 512, -1)]);
+    let hashed = refused("hashed.oracle", &hashed, &TraceOptions::default());
+    assert!(hashed.contains("FILE:1: bad oracle-general record: the object is beyond any address"), "{hashed}");
+    for columns in ["op=X", "time=1", "offset=obj_id:pages", "offset=3"] {
+        let options = TraceOptions { format: Some(format!("columns:{columns}")), ..TraceOptions::default() };
+        let error = refused("columns.oracle", &whole, &options);
+        assert!(error.contains("is none of"), "{error}");
+    }
+    // Bytes that are none.
+    let noise: Vec<u8> = (0..4096u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    assert!(refused("noise.oracle", &noise, &TraceOptions::default()).contains("not a trace in a known format"));
+}

@@ -61,17 +61,23 @@ pub(super) fn parser(text: &str, sample: &Sample<'_>) -> Result<Box<dyn BlockPar
         let (place, unit) = place.split_once(':').map_or((place, None), |(place, unit)| (place, Some(unit.trim())));
         columns.at[part] = Some(column(place.trim(), &names)?);
         if let Some(unit) = unit {
-            let units = [TIMES, OPS, SIZES, SIZES, &[]][part];
-            let found = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
-            columns.units[part] = found.ok_or_else(|| {
-                format!("`{unit}` in `{word}` is none of {}", listed(units.iter().map(|(name, _)| *name)))
-            })?;
+            columns.units[part] = factor([TIMES, OPS, SIZES, SIZES, &[]][part], unit, word)?;
         }
     }
     match [OP, OFFSET, SIZE].into_iter().find(|part| columns.at[*part].is_none()) {
         Some(missing) => Err(format!("there is no column for `{}`", PARTS[missing])),
         None => Ok(Box::new(columns)),
     }
+}
+
+/// Bytes of a unit of sizes and addresses.
+pub(super) fn size_unit(unit: &str, word: &str) -> Result<u64, String> {
+    factor(SIZES, unit, word)
+}
+
+fn factor(units: &[(&str, u64)], unit: &str, word: &str) -> Result<u64, String> {
+    let found = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
+    found.ok_or_else(|| format!("`{unit}` in `{word}` is none of {}", listed(units.iter().map(|(name, _)| *name))))
 }
 
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {

@@ -5,6 +5,8 @@ use super::{FORMATS, fields};
 
 /// The first lines of a file.
 pub(crate) struct Sample<'a> {
+    /// All of it, for formats that are no text.
+    pub bytes: &'a [u8],
     /// Whole lines without line ends, blanks at either end, blank lines and comments.
     pub lines: Vec<&'a [u8]>,
 }
@@ -22,7 +24,7 @@ impl<'a> Sample<'a> {
             .filter(|line| !line.is_empty() && line[0] != b'#')
             .take(LINES)
             .collect();
-        Sample { lines }
+        Sample { bytes: text, lines }
     }
 
     /// Percent of the lines that `accepts` says yes to; at least 1 if there is any.

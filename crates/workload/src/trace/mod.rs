@@ -13,6 +13,7 @@ mod fields;
 mod fiu;
 mod iolog;
 mod msr;
+mod oracle;
 mod parser;
 mod reader;
 mod rounds;
@@ -49,6 +50,7 @@ pub static FORMATS: &[Format] = &[
     blkparse::FORMAT,
     systor::FORMAT,
     fiu::FORMAT,
+    oracle::FORMAT,
 ];
 
 /// The names of all formats, for the configuration reader.

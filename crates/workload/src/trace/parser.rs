@@ -141,6 +141,11 @@ pub(crate) trait BlockParser: Send {
     /// Parses lines of `text` until its end, until `sink` holds `full` requests, or up to and with the
     /// first bad line; returns the bytes used.
     fn lines(&mut self, text: &[u8], full: usize, sink: &mut Sink) -> (usize, Option<Bad>);
+
+    /// Bytes of a line where all are equally long and have no end: of a format that is no text.
+    fn record_bytes(&self) -> Option<usize> {
+        None
+    }
 }
 
 impl<P: LineParser> BlockParser for P {

@@ -8,7 +8,7 @@ use super::detect::Sample;
 use super::parser::{BlockParser, Counts, Format, Record, Sink, WINDOW_LARGE};
 use super::source::{Compression, Source};
 use super::window::Window;
-use super::{FORMATS, columns, format_names};
+use super::{FORMATS, columns, format_names, oracle};
 use crate::error::TraceError;
 
 /// Bytes read at a time.
@@ -94,7 +94,9 @@ impl Trace {
         }
         let sample = Sample::new(&buffer[..end], drained);
         let columns = options.format.as_ref().and_then(|name| name.strip_prefix(columns::PREFIX));
+        let is_oracle = (oracle::FORMAT.detect)(&sample) > 0;
         let format = match &options.format {
+            Some(_) if columns.is_some() && is_oracle => &oracle::FORMAT,
             Some(_) if columns.is_some() => &columns::FORMAT,
             Some(name) => named(name)?,
             None => sample.detect().ok_or_else(|| TraceError::UnknownFormat {
@@ -104,11 +106,11 @@ impl Trace {
             })?,
         };
         let parser = match columns {
-            Some(text) => columns::parser(text, &sample).map_err(|what| TraceError::Columns {
-                columns: text.to_owned(),
-                path: path.display().to_string(),
-                what,
-            })?,
+            Some(text) => {
+                if is_oracle { oracle::parser(text) } else { columns::parser(text, &sample) }.map_err(|what| {
+                    TraceError::Columns { columns: text.to_owned(), path: path.display().to_string(), what }
+                })?
+            }
             None => (format.parser)(&sample),
         };
         Ok(Trace {
@@ -211,14 +213,19 @@ impl Trace {
     /// Parses some of the buffer, filling it first where it holds no whole line.
     fn parse(&mut self) -> Result<(), TraceError> {
         let unread = &self.buffer[self.start..self.end];
-        let whole = if self.drained { unread.len() } else { memchr::memrchr(b'\n', unread).map_or(0, |at| at + 1) };
+        let record = self.parser.record_bytes();
+        let whole = match record {
+            _ if self.drained => unread.len(),
+            Some(bytes) => unread.len() / bytes * bytes,
+            None => memchr::memrchr(b'\n', unread).map_or(0, |at| at + 1),
+        };
         if self.overlong {
             return self.skip_line();
         }
         if whole == 0 {
             return self.more();
         }
-        if self.drained && memchr::memchr(b'\n', unread).is_none() && whole > LINE_MAX {
+        if self.drained && record.is_none() && memchr::memchr(b'\n', unread).is_none() && whole > LINE_MAX {
             return self.too_long();
         }
         let before = self.start;
@@ -287,8 +294,14 @@ impl Trace {
     fn bad_line(&mut self, what: &'static str, begin: usize, used: usize) -> Result<(), TraceError> {
         // The bad line is the last of those used.
         let used = &self.buffer[begin..(begin + used).min(self.end)];
-        let used = used.strip_suffix(b"\n").unwrap_or(used);
-        let line = &used[memchr::memrchr(b'\n', used).map_or(0, |at| at + 1)..];
+        let record = self.parser.record_bytes();
+        let (line, kind) = match record {
+            Some(bytes) => (&used[(used.len() - 1) / bytes * bytes..], "record"),
+            None => {
+                let used = used.strip_suffix(b"\n").unwrap_or(used);
+                (&used[memchr::memrchr(b'\n', used).map_or(0, |at| at + 1)..], "line")
+            }
+        };
         let counts = &mut self.sink.counts;
         let first = counts.lines == counts.other_rows + 1 && !self.headed;
         if first && self.format.header && is_header(line) {
@@ -302,8 +315,9 @@ impl Trace {
                 path: self.path.display().to_string(),
                 line: counts.lines,
                 format: self.format.name,
+                kind,
                 what,
-                excerpt: excerpt(line),
+                excerpt: if record.is_some() { hexadecimal(line) } else { excerpt(line) },
                 expected: self.format.expected,
             });
         }
@@ -409,6 +423,11 @@ fn excerpt(line: &[u8]) -> String {
         text.push('…');
     }
     text
+}
+
+/// A record of bytes for a message.
+fn hexadecimal(record: &[u8]) -> String {
+    record.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn decode_error(path: &Path, compression: Compression, source: std::io::Error) -> TraceError {

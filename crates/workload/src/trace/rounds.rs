@@ -75,6 +75,11 @@ impl Rounds {
         self.trace.counts()
     }
 
+    /// The name of the trace's format.
+    pub fn format(&self) -> &'static str {
+        self.trace.format().name
+    }
+
     /// How much of this round was given out, 0..1; `None` where nothing tells.
     pub fn position(&self) -> Option<f64> {
         match &self.kept {
