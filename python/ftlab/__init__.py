@@ -6,8 +6,8 @@
 
 :func:`run` simulates one configuration and :func:`compare` several; both give the figures of the summary object and
 NumPy or Arrow tables. :func:`sweep` runs as many as a specification has, and gives one table. :func:`presets` are the
-built-in configurations and :func:`registry` is what can be chosen in one. All simulation is in the compiled engine,
-which releases the interpreter.
+built-in configurations and :func:`registry` is what can be chosen in one. :func:`report` makes a page of results. All
+simulation is in the compiled engine, which releases the interpreter.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from ftlab._core import ConfigError, Error, InputError, RunError, __version__
 if TYPE_CHECKING:
     from ftlab.comparison import Comparison
     from ftlab.output import OutputError
+    from ftlab.reports import report
     from ftlab.result import Result
     from ftlab.simulation import Progress, compare, presets, registry, resolve, run
     from ftlab.sweeps import Sweep, sweep
@@ -38,6 +39,7 @@ __all__ = [
     "compare",
     "presets",
     "registry",
+    "report",
     "resolve",
     "run",
     "sweep",
@@ -46,6 +48,7 @@ __all__ = [
 _FROM = {
     "Comparison": "comparison",
     "OutputError": "output",
+    "report": "reports",
     "Result": "result",
     **dict.fromkeys(("Sweep", "sweep"), "sweeps"),
     **dict.fromkeys(("Progress", "compare", "presets", "registry", "resolve", "run"), "simulation"),

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
-from ftlab import escape, text
-from ftlab._core import __version__
+from ftlab import arguments, escape, output, text
+from ftlab._core import InputError, __version__
 from ftlab.figures import Figures
 from ftlab.reasons import reasons
-from ftlab.result import Result
+from ftlab.result import Result, read_object
 
 SCHEMA = "ftlab.comparison/1"
 """The schema of the object that `compare --json` prints."""
+
+FILE = "comparison.json"
+"""That object in the directory of a comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +63,22 @@ class Comparison:
             ],
         }
 
+    @classmethod
+    def load(cls, directory: str | PathLike[str]) -> Comparison:
+        """Reads what `ftlab compare --out` wrote.
+
+        Raises:
+            InputError: there is no comparison in the directory, or it cannot be read.
+        """
+        place = Path(arguments.file_name(directory, "directory"))
+        runs = _runs_of(place / FILE)
+        names = output.run_directories(list(runs))
+        results = {label: Result.load(place / name) for label, name in names.items()}
+        return cls(results, runs)
+
     def table(self, width: int = 100) -> str:
         """The figures side by side, in as many blocks of columns as `width` characters ask for."""
-        rows = _rows(list(self.figures.values()))
+        rows = figure_rows(list(self.figures.values()))
         head = ["", *map(escape.terminal, self.results)]
         first = max(len(row[0]) for row in rows)
         blocks = []
@@ -78,7 +96,7 @@ class Comparison:
 
     def markdown(self) -> str:
         """The comparison as a page: table, reasons, plots."""
-        rows = _rows(list(self.figures.values()))
+        rows = figure_rows(list(self.figures.values()))
         first = next(iter(self.results.values())).summary["config"]
         lines = [
             "# Comparison",
@@ -108,7 +126,21 @@ class Comparison:
         return "\n".join(lines)
 
 
-def _rows(runs: list[Figures]) -> list[list[str]]:
+def _runs_of(file: Path) -> dict[str, dict[str, Any]]:
+    """The runs of a comparison, and how each came about, by label."""
+    found = read_object(file, SCHEMA, "comparison", "ftlab compare --out")
+    try:
+        return {
+            str(run["label"]): {key: run.get(key) for key in ("config", "sets", "trace")}
+            for run in found["runs"]
+        }
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(
+            f"error: {escape.terminal(str(file))} has no list of runs\nhint: run the comparison again to write it anew"
+        ) from None
+
+
+def figure_rows(runs: list[Figures]) -> list[list[str]]:
     """Label and cells of every figure that at least one run has."""
     rows = [
         _row("IOPS", text.count, [run.iops for run in runs]),

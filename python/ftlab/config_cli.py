@@ -186,10 +186,10 @@ def _show(options: argparse.Namespace) -> None:
 
 def _diff(options: argparse.Namespace) -> None:
     first, second = (
-        dict(_flat(_resolved(config, options.sets))) for config in (options.first, options.second)
+        dict(flat(_resolved(config, options.sets))) for config in (options.first, options.second)
     )
     rows = [
-        [key, _told(first.get(key)), _told(second.get(key))]
+        [key, told(first.get(key)), told(second.get(key))]
         for key in dict.fromkeys([*first, *second])
         if first.get(key) != second.get(key)
     ]
@@ -208,17 +208,18 @@ def _resolved(config: str, sets: list[str]) -> dict[str, Any]:
     return Job.of(config_argument(config), sets, None).resolve()
 
 
-def _flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+def flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Keys and values; a choice with its parameters is one value."""
     for name, value in tree.items():
         path = f"{above}{name}"
         if isinstance(value, Mapping) and path not in _keys():
-            yield from _flat(value, f"{path}.")
+            yield from flat(value, f"{path}.")
         else:
             yield path, value
 
 
-def _told(value: Any) -> str:
+def told(value: Any) -> str:
+    """A value of a configuration as tables show it."""
     return text.ABSENT if value is None else str(shown_as(value))
 
 
@@ -289,7 +290,7 @@ _ftlab() {
     for ((i = 1; i < COMP_CWORD && i < 3; i++)); do
         [[ ${COMP_WORDS[i]} == [a-z]* ]] || break
         case "${path:+$path }${COMP_WORDS[i]}" in
-            run|compare|sweep|explain|presets|reproduce|completion|trace|config|"trace "*|"config "*)
+            run|compare|sweep|explain|presets|reproduce|report|completion|trace|config|"trace "*|"config "*)
                 path="${path:+$path }${COMP_WORDS[i]}" ;;
             *) break ;;
         esac

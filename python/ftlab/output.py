@@ -7,6 +7,7 @@ ftlab's, so that a later run may replace those, and only those.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import shutil
@@ -198,6 +199,21 @@ class OutputDirectory:
             (place / file).unlink(missing_ok=True)
         with suppress(OSError):
             place.rmdir()
+
+
+def run_directories(labels: Sequence[str]) -> dict[str, str]:
+    """The names of the directories of a comparison's runs, by label."""
+    each: dict[str, str] = {}
+    names: set[str] = set()
+    for label in labels:
+        stem = name = re.sub(r"[^A-Za-z0-9._=+-]+", "-", label).strip(".-")[:80] or "run"
+        for i in itertools.count(2):
+            if name not in names:
+                break
+            name = f"{stem}-{i}"
+        names.add(name)
+        each[label] = name
+    return each
 
 
 def _manifest(directory: Path) -> dict[str, Any]:

@@ -7,7 +7,7 @@ Every function takes results by label; a single result may have the label `""`. 
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -91,15 +91,15 @@ def latency(results: Results) -> Figure | None:
     room. One run has reads and writes in the same panels, several have a row for each. A curve ends where a
     percentile would rest on less than one request.
     """
-    kinds = [kind for kind in ("read", "write") if any(_kind(r, kind).requests for r in results.values())]
+    kinds = [kind for kind in ("read", "write") if any(curve_of(r, kind).requests for r in results.values())]
     if not kinds:
         return None
     if len(results) == 1:
         result = next(iter(results.values()))
-        rows = {"latency": {f"{kind}s": _kind(result, kind) for kind in kinds}}
+        rows = {"latency": {f"{kind}s": curve_of(result, kind) for kind in kinds}}
     else:
         rows = {
-            f"{kind} latency": {label: _kind(result, kind) for label, result in results.items()}
+            f"{kind} latency": {label: curve_of(result, kind) for label, result in results.items()}
             for kind in kinds
         }
     figure, panels = _panels(len(rows), 2, height=3.2, width=10.5)
@@ -118,7 +118,7 @@ def latency(results: Results) -> Figure | None:
         # The very shortest would take half of the height.
         shown = [curve.bounds[np.searchsorted(curve.below, 0.02)] for curve in curves.values()]
         tail.set_ylim(bottom=0.8 * min(shown))
-        tail.set_xticks([1 / (1 - p) for p in PERCENTILES], [_percentile(p) for p in PERCENTILES])
+        tail.set_xticks([1 / (1 - p) for p in PERCENTILES], [percentile(p) for p in PERCENTILES])
         tail.minorticks_off()
         _time_axis(cdf.xaxis)
         _time_axis(tail.yaxis)
@@ -137,7 +137,7 @@ def latency(results: Results) -> Figure | None:
 def series(results: Results) -> Figure | None:
     """Throughput, WAF, GC rate and mean latency, over the volume written and over simulated time."""
     binned = {
-        axis: {label: _rebin(result.series, axis) for label, result in results.items()}
+        axis: {label: rebin(result.series, axis) for label, result in results.items()}
         for axis in ("volume", "time")
     }
     axes = [axis for axis, runs in binned.items() if any(run is not None for run in runs.values())]
@@ -150,14 +150,14 @@ def series(results: Results) -> Figure | None:
         return None
     figure, panels = _panels(len(rows), len(axes), height=2.1, width=5.4 * len(axes), sharex="col")
     for column, axis in enumerate(axes):
-        key, x_label = _x_axis(axis, binned[axis].values())
+        key, x_label = along(axis, binned[axis].values())
         for panel, (name, label) in zip(panels[:, column], rows, strict=True):
             for i, (run_label, run) in enumerate(binned[axis].items()):
                 if run is not None:
                     panel.plot(run[key], run[name], **_look(i), label=escape.plot(run_label))
             panel.set_ylabel(label[axis == "volume"] if isinstance(label, tuple) else label)
             if name == "latency_mean_us":
-                panel.yaxis.set_major_formatter(lambda us, _: _duration(us))
+                panel.yaxis.set_major_formatter(lambda us, _: short_duration(us))
             panel.set_ylim(bottom=1 if name == "waf" else 0)
             panel.margins(x=0.01)
         panels[-1, column].set_xlabel(x_label)
@@ -183,10 +183,7 @@ def wear(results: Results) -> Figure | None:
         return None
     figure, panels = _panels(1, 2, height=3.7, width=10.5)
     left, right = panels[0]
-    top = max(int(result.wear["erases"].max(initial=0)) for result in results.values())
-    low = min(int(result.wear["erases"].min(initial=top)) for result in results.values())
-    step = max(1, -(-(top - low + 1) // 60))
-    edges = np.arange(low, top + step + 1, step) - 0.5
+    edges = wear_edges(results)
     for i, (label, result) in enumerate(results.items()):
         counts, _ = np.histogram(result.wear["erases"], edges)
         look = _look(i)
@@ -220,7 +217,7 @@ def utilisation(results: Results) -> Figure | None:
         panels[0], ("channel", "die"), (CAUSE_COLOURS, KIND_COLOURS), strict=True
     ):
         means = {
-            part: np.array([_mean_of(result.utilisation, resource, part) for result in results.values()])
+            part: np.array([mean_of(result.utilisation, resource, part) for result in results.values()])
             for part in colours
         }
         _stacked(panel, np.arange(len(labels)), means, colours, horizontal=True)
@@ -234,13 +231,7 @@ def utilisation(results: Results) -> Figure | None:
 
 def overview(results: Results) -> Figure | None:
     """The headline figures side by side as bars."""
-    shown = []
-    for title, unit, path in HEADLINES:
-        found = [_headline(result.summary, *path) for result in results.values()]
-        if any(value is not None for value in found):
-            # The unit of the table beside the plots.
-            name, scale = text.time_unit(found) if unit == "µs" else (unit, 1.0)
-            shown.append((title, name, [None if value is None else value * scale for value in found]))
+    shown = headlines(results)
     if not shown:
         return None
     figure, panels = _panels(1, len(shown), height=1.1 + 0.3 * len(results), width=3.0 * len(shown) + 1.2)
@@ -249,7 +240,7 @@ def overview(results: Results) -> Figure | None:
     for i, (panel, (title, unit, values)) in enumerate(zip(panels[0], shown, strict=True)):
         numbers = [0.0 if value is None else value for value in values]
         bars = panel.barh(places, numbers, color=[_look(j)["color"] for j in range(len(values))], height=0.66)
-        panel.bar_label(bars, [_short(value) for value in values], padding=3, fontsize=8)
+        panel.bar_label(bars, [short(value) for value in values], padding=3, fontsize=8)
         _title(panel, f"{title}{f' ({unit})' if unit else ''}")
         panel.set_yticks(places, labels if i == 0 else [""] * len(results))
         panel.invert_yaxis()
@@ -270,6 +261,18 @@ HEADLINES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 
 
+def headlines(results: Results) -> list[tuple[str, str, list[float | None]]]:
+    """What the headline figures are called, their units, and what they are for each result."""
+    shown = []
+    for title, unit, path in HEADLINES:
+        found = [_headline(result.summary, *path) for result in results.values()]
+        if any(value is not None for value in found):
+            # The unit of the table beside the plots.
+            name, scale = text.time_unit(found) if unit == "µs" else (unit, 1.0)
+            shown.append((title, name, [None if value is None else value * scale for value in found]))
+    return shown
+
+
 def _headline(summary: Mapping[str, Any], *path: str) -> float | None:
     value: Any = summary
     for key in path:
@@ -277,7 +280,8 @@ def _headline(summary: Mapping[str, Any], *path: str) -> float | None:
     return None if value is None else float(value)
 
 
-def _short(value: float | None) -> str:
+def short(value: float | None) -> str:
+    """A headline figure beside its bar."""
     if value is None:
         return "n/a"
     return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
@@ -341,11 +345,12 @@ def _time_axis(axis: Any) -> None:
     low, high = axis.get_view_interval()
     few = low > 0 and np.log10(high / low) < 2.2
     axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))
-    axis.set_major_formatter(FuncFormatter(lambda us, _: _duration(us)))
+    axis.set_major_formatter(FuncFormatter(lambda us, _: short_duration(us)))
     axis.set_minor_formatter(NullFormatter())
 
 
-def _duration(us: float) -> str:
+def short_duration(us: float) -> str:
+    """A time on an axis: 50 µs, 2 ms."""
     if us == 0:
         return "0"
     for limit, scale, unit in ((1, 1e3, "ns"), (1e3, 1, "µs"), (1e6, 1e-3, "ms")):
@@ -354,11 +359,13 @@ def _duration(us: float) -> str:
     return f"{us * 1e-6:g} s"
 
 
-def _percentile(p: float) -> str:
+def percentile(p: float) -> str:
+    """What a percentile is called: p99.9."""
     return f"p{100 * p:.10g}"
 
 
-def _kind(result: Result, kind: str) -> Curve:
+def curve_of(result: Result, kind: str) -> Curve:
+    """The latencies of the requests of a kind."""
     table = result.latency
     rows = table["kind"] == kind
     return Curve(
@@ -388,7 +395,7 @@ class Curve(NamedTuple):
         return np.append(1.0, reach[:shown]), np.append(self.bounds[0], self.bounds[:shown])
 
 
-def _rebin(table: Columns, axis: str) -> dict[str, Values] | None:
+def rebin(table: Columns, axis: str) -> dict[str, Values] | None:
     """At most `INTERVALS` intervals of an axis. Counts and times are added up, and rates taken of the sums."""
     rows = table["axis"] == axis
     size = int(rows.sum())
@@ -422,7 +429,7 @@ def _rebin(table: Columns, axis: str) -> dict[str, Values] | None:
     return {name: np.where(np.isfinite(values), values, np.nan) for name, values in binned.items()}
 
 
-def _x_axis(axis: str, runs: Any) -> tuple[str, str]:
+def along(axis: str, runs: Iterable[dict[str, Values] | None]) -> tuple[str, str]:
     """Which column to draw along, and what to call it."""
     if axis == "time":
         return "end_s", "simulated time (s)"
@@ -432,16 +439,29 @@ def _x_axis(axis: str, runs: Any) -> tuple[str, str]:
     return "host_written_gb", "written by the host (GB)"
 
 
-def _wear_map(figure: Figure, panel: Axes, table: Columns) -> None:
-    """Mean erases by plane (down) and place in the plane (across)."""
+def wear_edges(results: Results) -> Values:
+    """The limits of at most 60 classes of erases, in which all blocks are."""
+    top = max(int(result.wear["erases"].max(initial=0)) for result in results.values())
+    low = min(int(result.wear["erases"].min(initial=top)) for result in results.values())
+    step = max(1, -(-(top - low + 1) // 60))
+    return np.arange(low, top + step + 1, step, dtype=np.float64) - 0.5
+
+
+def wear_means(table: Columns) -> tuple[Values, NDArray[np.int64]]:
+    """Mean erases of at most 128 groups of neighbours in each plane, and the groups' first blocks and the end."""
     per_plane = int(table["block_in_plane"].max()) + 1
     planes = table["erases"].reshape(-1, per_plane).astype(np.float64)
     columns = min(per_plane, 128)
-    firsts = np.arange(columns) * per_plane // columns
-    sizes = np.diff(np.append(firsts, per_plane))
-    means = np.add.reduceat(planes, firsts, axis=1) / sizes
+    limits = np.arange(columns + 1) * per_plane // columns
+    return np.add.reduceat(planes, limits[:-1], axis=1) / np.diff(limits), limits
+
+
+def _wear_map(figure: Figure, panel: Axes, table: Columns) -> None:
+    """Mean erases by plane (down) and place in the plane (across)."""
+    means, firsts = wear_means(table)
+    columns, per_plane = firsts.size - 1, int(firsts[-1])
     image = panel.imshow(
-        means, aspect="auto", interpolation="nearest", cmap="viridis", extent=(0, per_plane, len(planes), 0)
+        means, aspect="auto", interpolation="nearest", cmap="viridis", extent=(0, per_plane, len(means), 0)
     )
     _title(panel, "where the erases are")
     panel.set(xlabel="block in its plane", ylabel="plane")
@@ -497,6 +517,7 @@ def _stacked(
     )  # fmt: skip
 
 
-def _mean_of(table: Columns, resource: str, part: str) -> float:
+def mean_of(table: Columns, resource: str, part: str) -> float:
+    """A part of the time of all channels, or all dies."""
     values: Sequence[float] = table[part][table["resource"] == resource]
     return float(np.mean(values)) if len(values) else 0.0

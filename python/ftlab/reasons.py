@@ -30,13 +30,13 @@ def reasons(figures: Mapping[str, Figures]) -> dict[str, str]:
     """A line for each run. The first run is the reference of the others."""
     runs = iter(figures.items())
     reference, base = next(runs)
-    lines = {reference: f"reference: {_alone(base)}."}
+    lines = {reference: f"reference: {alone(base)}."}
     for label, run in runs:
         lines[label] = f"{_against(run, base, reference)}."
     return lines
 
 
-def _alone(run: Figures) -> str:
+def alone(run: Figures) -> str:
     """A run by itself: what its time went to."""
     if run.waf is None:
         if run.die_idle is None:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab import arguments, escape
-from ftlab._core import InputError
+from ftlab._core import InputError, __version__
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -123,21 +123,7 @@ class Result:
         import pyarrow.parquet as pq
 
         directory = Path(arguments.file_name(directory, "directory"))
-        path = directory / "summary.json"
-        try:
-            summary = json.loads(path.read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(
-                f"error: no result in {directory}: {path}: {error.strerror}\n"
-                "hint: expected a directory that `ftlab run --out` wrote"
-            ) from None
-        except (ValueError, RecursionError) as error:
-            raise _damaged(path, f"is not JSON: {error}") from None
-        if not isinstance(summary, dict) or summary.get("schema") != SCHEMA:
-            found = summary.get("schema") if isinstance(summary, dict) else type(summary).__name__
-            raise InputError(
-                f"error: {path} is not a summary: its schema is `{escape.terminal(str(found))}`; expected `{SCHEMA}`"
-            )
+        summary = read_object(directory / "summary.json", SCHEMA, "summary", "ftlab run --out")
         tables = {}
         for name in (*TABLES, *OPTIONAL_TABLES):
             file = directory / f"{name}.parquet"
@@ -157,6 +143,36 @@ class Result:
             f"Result(waf={self.summary.get('waf')}, iops={host.get('iops')}, "
             f"requests={host.get('reads', 0) + host.get('writes', 0)})"
         )
+
+
+def read_object(path: Path, schema: str, what: str, writer: str) -> dict[str, Any]:
+    """The JSON object in a file that `writer` wrote.
+
+    Raises:
+        InputError: there is none, it cannot be read, or its schema is another one.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"error: no result in {path.parent}: {path}: {error.strerror}\n"
+            f"hint: expected a directory that `{writer}` wrote"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, f"is not JSON: {error}") from None
+    said = str(found.get("schema") if isinstance(found, dict) else type(found).__name__)
+    if said != schema:
+        newer = said.rpartition("/")[0] == schema.rpartition("/")[0]
+        raise InputError(
+            f"error: {path} is not a {what}{' that this version of ftlab reads' if newer else ''}: its schema is "
+            f"`{escape.terminal(said)}`; expected `{schema}`"
+            + (
+                f"\nhint: read it with the version that wrote it; this is ftlab {__version__}"
+                if newer
+                else ""
+            )
+        )
+    return dict(found)
 
 
 def _damaged(file: Path, what: str) -> InputError:

@@ -434,19 +434,11 @@ def _writer(
     if out is None:
         return None
     whole = output.OutputDirectory(out, output.COMPARISON_FILES)
-    each: dict[str, str] = {}
-    names: set[str] = set()
-    for job in jobs:
-        stem = name = re.sub(r"[^A-Za-z0-9._=+-]+", "-", job.label).strip(".-")[:80] or "run"
-        for i in itertools.count(2):
-            if name not in names:
-                break
-            name = f"{stem}-{i}"
-        names.add(name)
+    each = output.run_directories([job.label for job in jobs])
+    for name in each.values():
         # Made when there is something to write.
         if os.path.lexists(whole.path / name):
             output.OutputDirectory(whole.path / name)
-        each[job.label] = name
     return whole, each
 
 

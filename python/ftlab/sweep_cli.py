@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ftlab import escape, output, text
+from ftlab import output, text
 from ftlab._core import RunError
 from ftlab.runner import Tell
 from ftlab.sweeps import Sweep, sweep
@@ -142,29 +142,31 @@ def _shown(made: Sweep, width: int) -> str:
     statuses = ", ".join(
         f"{count} {status}" for status, count in sorted(made.statuses.items(), key=lambda s: -s[1])
     )
-    rows = made.means.to_pylist()
     lines = [f"{made.table.num_rows} runs: {statuses}"]
+    head, rows = figure_rows(made)
     if rows:
-        names = [name for name in made.factors if name in made.means.column_names]
-        shown = [
-            (title, key) for title, key in COLUMNS if any(row.get(f"{key}_mean") is not None for row in rows)
-        ]
-        several = any(row["runs"] > 1 for row in rows)
-        head = [
-            *(escape.terminal(name) for name in names),
-            *(["runs"] if several else []),
-            *(title for title, _ in shown),
-        ]
-        cells = [
-            [*(_word(row[name]) for name in names), *([str(row["runs"])] if several else []),
-             *(_figure(key, row) for _, key in shown)]
-            for row in rows[:SHOWN_MAX]
-        ]  # fmt: skip
-        align = "<" * len(names) + ">"
-        lines += ["", _narrowed(text.columns([head, *cells], align=align), width)]
+        align = "<" * sum(name in made.means.column_names for name in made.factors) + ">"
+        lines += ["", _narrowed(text.columns([head, *rows[:SHOWN_MAX]], align=align), width)]
         if len(rows) > SHOWN_MAX:
             lines.append(f"… and {len(rows) - SHOWN_MAX} more; the tables have all")
     return "\n".join(lines) + "\n"
+
+
+def figure_rows(made: Sweep) -> tuple[list[str], list[list[str]]]:
+    """The headline figures by factors: what the columns are, and a row for each combination."""
+    rows = made.means.to_pylist()
+    names = [name for name in made.factors if name in made.means.column_names]
+    shown = [
+        (title, key) for title, key in COLUMNS if any(row.get(f"{key}_mean") is not None for row in rows)
+    ]
+    several = any(row["runs"] > 1 for row in rows)
+    head = [*names, *(["runs"] if several else []), *(title for title, _ in shown)]
+    cells = [
+        [*(_word(row[name]) for name in names), *([str(row["runs"])] if several else []),
+         *(_figure(key, row) for _, key in shown)]
+        for row in rows
+    ]  # fmt: skip
+    return head, cells
 
 
 def _narrowed(lines: str, width: int) -> str:

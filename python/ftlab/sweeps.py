@@ -26,7 +26,7 @@ from ftlab.result import Result
 from ftlab.runner import Tell
 from ftlab.simulation import Job, Progress, at_once
 from ftlab.spec import Planned, Spec
-from ftlab.tables import Row, is_sweep_table, means, table
+from ftlab.tables import Row, is_sweep_table, means, read_table, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,6 +58,19 @@ class Sweep:
     """The names of the factors, which are columns of both tables."""
     directory: Path | None
     """Where it is kept."""
+
+    @classmethod
+    def load(cls, directory: str | PathLike[str]) -> Sweep:
+        """Reads the tables that `ftlab sweep` wrote.
+
+        Raises:
+            InputError: there is no sweep in the directory, or it cannot be read.
+        """
+        place = Path(arguments.file_name(directory, "directory"))
+        runs, averages = (read_table(place / name) for name in (RUNS, MEANS))
+        names = runs.column_names
+        factors = tuple(names[names.index("label") + 1 : names.index("status")])
+        return cls(runs, averages, factors, place)
 
     @property
     def statuses(self) -> dict[str, int]:

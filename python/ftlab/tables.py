@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ftlab._core import __version__
+from ftlab import escape
+from ftlab._core import InputError, __version__
 from ftlab.spec import Planned
 
 if TYPE_CHECKING:
@@ -104,6 +105,36 @@ def is_sweep_table(file: Path) -> bool:
         return False
     schema: bytes = metadata.get(b"schema", b"")
     return schema.startswith(b"ftlab.sweep")
+
+
+def read_table(file: Path) -> pa.Table:
+    """A table of a sweep.
+
+    Raises:
+        InputError: there is none, or it cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        # A file that is open: in a name such as `s3:x` Arrow sees another kind of storage.
+        with file.open("rb") as stream:
+            found = pq.read_table(stream)
+    except FileNotFoundError:
+        raise InputError(
+            f"error: no sweep in {file.parent}: {file.name} is missing\n"
+            "hint: expected a directory that `ftlab sweep` wrote"
+        ) from None
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = escape.terminal(str(error).partition("\n")[0])
+        raise InputError(f"error: {file} cannot be read: {reason}\nhint: the sweep writes it anew") from None
+    schema = (found.schema.metadata or {}).get(b"schema", b"").decode(errors="replace")
+    if schema not in (SCHEMA, MEANS_SCHEMA):
+        raise InputError(
+            f"error: {file} is not a table of a sweep that this version of ftlab reads: its schema is "
+            f"`{escape.terminal(schema)}`; expected `{SCHEMA}` or `{MEANS_SCHEMA}`"
+        )
+    return found
 
 
 def typed(values: Sequence[Any]) -> pa.Array:

@@ -162,7 +162,7 @@ def _title(result: Result, name: str) -> str:
         ["device", device_line(config)],
         ["", f"{capacity(config)} for the user, {spare}"],
         ["FTL", policy_line(config)],
-        ["run", f"executor {run['executor']}, seed {run['seed']}, {_aged(result)}"],
+        ["run", f"executor {run['executor']}, seed {run['seed']}, {aged(result)}"],
     ]
     return f"{escape.terminal(name)}\n{columns(_wrapped(rows), indent='  ')}"
 
@@ -183,7 +183,8 @@ def _wrapped(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     return lines
 
 
-def _aged(result: Result) -> str:
+def aged(result: Result) -> str:
+    """How the device was preconditioned."""
     aged = result.summary.get("precondition") or {}
     kind = aged.get("kind", "none")
     if kind == "none":
@@ -215,10 +216,10 @@ def _host(result: Result) -> str:
         text += f"\n  {figure(host['simulated_s'], 4)} s simulated"
         if host["iops"] is not None:
             text += f": {count(host['iops'])} IOPS, {figure(host['throughput_mb_s'])} MB/s"
-    return "\n".join([text, *(f"  {note}" for note in _notes(result))])
+    return "\n".join([text, *(f"  {note}" for note in notes(result))])
 
 
-def _notes(result: Result) -> list[str]:
+def notes(result: Result) -> list[str]:
     """What became of the workload on its way to the device."""
     config, tally = result.summary["config"], result.summary.get("workload", {})
     notes = []
@@ -249,16 +250,24 @@ def _rate(iops: float | None) -> str:
     return "" if iops is None else f"{count(iops)} IOPS"
 
 
-def _latencies(result: Result) -> str:
-    host = result.summary["host"]
-    keys = ("mean", "p50", "p90", "p99", "p999", "p9999", "max")
-    rows = [["latency", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"]]
+PERCENTILES = ("mean", "p50", "p90", "p99", "p99.9", "p99.99", "max")
+"""What a table of latencies has of each kind of request."""
+
+
+def latency_rows(host: Mapping[str, Any]) -> list[list[str]]:
+    """A kind of request and its latencies, for those that take time."""
+    rows = []
     for name in ("read", "write", "trim", "flush"):
         latency = host[f"{name}_latency_us"]
         # Trims take no time on a device without mapping pages in flash.
         if latency["mean"] is not None and latency["max"] > 0:
-            rows.append([f"  {name}", *(duration(latency[key]) for key in keys)])
-    return columns(rows, align="<>") if len(rows) > 1 else ""
+            rows.append([name, *(duration(latency[key.replace(".", "")]) for key in PERCENTILES)])
+    return rows
+
+
+def _latencies(result: Result) -> str:
+    rows = [[f"  {name}", *cells] for name, *cells in latency_rows(result.summary["host"])]
+    return columns([["latency", *PERCENTILES], *rows], align="<>") if rows else ""
 
 
 def _flash(result: Result) -> str:

@@ -1,0 +1,149 @@
+"""The figures of a result as cards: the same on the page and in notebooks, in the units of the printed tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ftlab import text
+from ftlab.figures import Figures
+from ftlab.reports.markup import Html, tag
+from ftlab.result import Result
+
+if TYPE_CHECKING:
+    from ftlab.sweeps import Sweep
+
+
+class Card(NamedTuple):
+    """One figure."""
+
+    label: str
+    value: str
+    """With its unit."""
+    key: str = ""
+    """Where the summary has it."""
+    raw: float | None = None
+    """The figure itself."""
+    note: str = ""
+
+
+def html(cards: Sequence[Card]) -> Html:
+    """Cards beside each other."""
+    return tag("dl", [_html(card) for card in cards], class_="cards")
+
+
+def _html(card: Card) -> Html:
+    number, _, unit = card.value.partition(" ")
+    return tag(
+        "div",
+        tag("dt", card.label),
+        tag("dd", tag("span", number, class_="number"), f" {unit}" if unit else None, class_="value",
+            data_key=card.key or None, data_raw=None if card.raw is None else repr(card.raw)),
+        tag("dd", card.note, class_="note") if card.note else None,
+        class_="card",
+    )  # fmt: skip
+
+
+def of_result(result: Result) -> list[Card]:
+    """The headline figures of a run; those that are not defined are left out."""
+    s = result.summary
+    host, wear = s["host"], s["wear"]["erases"]
+    figures = Figures.of(result)
+    longest = f"longest {text.duration(host['latency_us']['max'])}"
+    spread = f"{text.count(wear['min'])} to {text.count(wear['max'])}, standard deviation {text.figure(wear['stddev'])}"
+    victims = (
+        ""
+        if figures.victim_valid is None
+        else f"{text.percent(figures.victim_valid)} of a victim's pages moved"
+    )
+    cards = [
+        _card(s, "host.iops", "Rate", _iops, _directions(host)),
+        _card(s, "host.throughput_mb_s", "Throughput", lambda v: f"{text.figure(v)} MB/s"),
+        _card(s, "host.latency_us.mean", "Mean latency", text.duration, _median(host)),
+        _card(s, "host.latency_us.p99", "p99 latency", text.duration),
+        _card(s, "host.latency_us.p999", "p99.9 latency", text.duration),
+        _card(s, "host.latency_us.p9999", "p99.99 latency", text.duration, longest),
+        _card(s, "waf", "WAF", lambda v: f"{v:.3f}", "pages programmed ÷ pages programmed for the host"),
+        _card(s, "gc.invocations", "Garbage collections", text.count, victims),
+        _card(s, "flash.block_erases", "Block erases", text.count),
+        _card(s, "wear.erases.mean", "Erases per block", text.figure, spread),
+        _card(s, "host.bytes_written", "Written by the host", text.size, f"{text.count(host['writes'])} writes"),
+        _card(s, "host.bytes_read", "Read by the host", text.size, f"{text.count(host['reads'])} reads"),
+        _card(s, "utilisation.die.idle", "Dies idle", text.percent,
+              "" if figures.gc_share is None else f"about {text.percent(figures.gc_share, 0)} of die time is GC"),
+        _card(s, "utilisation.channel.idle", "Channels idle", text.percent),
+        _card(s, "host.simulated_s", "Simulated time", lambda v: f"{text.figure(v, 4)} s"),
+        _card(s, "run.wall_s", "Took", lambda v: f"{text.figure(v)} s",
+              f"and {text.figure(s['run'].get('precondition_wall_s') or 0.0)} s to precondition; "
+              f"{text.count(s['run']['peak_rss_mb'])} MB" if s["run"].get("peak_rss_mb") else ""),
+    ]  # fmt: skip
+    return [card for card in cards if card is not None]
+
+
+def _iops(value: float) -> str:
+    return f"{text.count(value)} IOPS"
+
+
+def _directions(host: Mapping[str, Any]) -> str:
+    if not host["reads"] or not host["writes"] or host["read_iops"] is None:
+        return ""
+    return f"{text.count(host['read_iops'])} reads/s, {text.count(host['write_iops'])} writes/s"
+
+
+def _median(host: Mapping[str, Any]) -> str:
+    median = host["latency_us"]["p50"]
+    return "" if median is None else f"median {text.duration(median)}"
+
+
+def _card(summary: Mapping[str, Any], key: str, label: str, form: Any, note: str = "") -> Card | None:
+    value: Any = summary
+    for part in key.split("."):
+        value = value[part]
+    # A workload without reads has none to speak of.
+    if value is None or (key.startswith("host.bytes") and not value):
+        return None
+    return Card(label, form(value), key, value, note)
+
+
+BEST: tuple[tuple[str, str, Callable[[float], str], Callable[..., Any]], ...] = (
+    ("waf", "Lowest WAF", lambda v: f"{v:.3f}", min),
+    ("host_iops", "Highest rate", lambda v: _iops(v), max),
+    ("host_latency_us_mean", "Lowest mean latency", text.duration, min),
+    ("host_latency_us_p99", "Lowest p99 latency", text.duration, min),
+)
+"""Which combination of a sweep is named for which figure."""
+
+
+def of_sweep(sweep: Sweep) -> list[Card]:
+    """How many runs there are, and which are the best of them."""
+    statuses = sweep.statuses
+    words = {"ok": "Finished runs", "failed": "Failed runs", "missing": "Runs to come"}
+    cards = [Card(words[name], text.count(statuses[name])) for name in words if statuses.get(name)]
+    rows = sweep.means.to_pylist()
+    names = [name for name in sweep.factors if name in sweep.means.column_names]
+    for key, title, form, pick in BEST:
+        known = [row for row in rows if row.get(f"{key}_mean") is not None]
+        if len(known) > 1:
+            best = pick(known, key=lambda row: row[f"{key}_mean"])
+            note = ", ".join(f"{name} {best[name]}" for name in names)
+            cards.append(Card(title, form(best[f"{key}_mean"]), raw=best[f"{key}_mean"], note=note))
+    return cards
+
+
+VERDICTS = {
+    "reproduced": "Reproduced",
+    "direction": "Right direction",
+    "not-reproduced": "Not reproduced",
+    "not-run": "Not run",
+}
+"""What a verdict is called."""
+
+
+def of_claims(claims: Sequence[Mapping[str, Any]]) -> list[Card]:
+    """How many claims have which verdict."""
+    counts = {name: sum(claim["verdict"] == name for claim in claims) for name in VERDICTS}
+    return [
+        Card(VERDICTS[name], str(count), note=f"of {len(claims)} claims")
+        for name, count in counts.items()
+        if count
+    ]

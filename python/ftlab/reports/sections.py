@@ -1,0 +1,440 @@
+"""The sections of a page: what is shown of a run, of runs side by side, of a sweep, of a paper's claims."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ftlab import plot, reasons, sweep_cli, text
+from ftlab.comparison import figure_rows
+from ftlab.config_cli import told
+from ftlab.figures import Figures
+from ftlab.plot import Results
+from ftlab.reports import cards, pictures, settings, sweeping
+from ftlab.reports.charts import Chart, legend, look, swatches, table
+from ftlab.reports.markdown import rendered
+from ftlab.reports.markup import Child, Html, joined, tag
+from ftlab.reports.sources import Reproduction, Run, Runs, Source, Swept
+from ftlab.reproduce.claims import number
+from ftlab.result import Result
+
+
+def title(source: Source) -> str:
+    """What a section is called."""
+    match source:
+        case Run():
+            return f"Run: {source.name}"
+        case Runs():
+            return f"{len(source.comparison.results)} runs side by side: {source.name}"
+        case Swept():
+            return f"Sweep: {source.name}"
+        case Reproduction():
+            return f"Claims of {source.document.get('paper', '')}: {source.name}"
+
+
+def body(source: Source) -> Html:
+    """What a section shows."""
+    match source:
+        case Run():
+            return joined(_run(source.result, {"hash": source.hash}, level=3))
+        case Runs():
+            return joined(_runs(source))
+        case Swept():
+            return joined(_swept(source))
+        case Reproduction():
+            return joined(_reproduction(source))
+
+
+def _run(result: Result, origin: Mapping[str, Any], level: int) -> Iterator[Child]:
+    yield tag(
+        "p",
+        f"{reasons.alone(Figures.of(result))}.".capitalize().replace("Waf", "WAF").replace(" gc ", " GC "),
+        class_="lead",
+    )
+    yield _about(result)
+    yield cards.html(cards.of_result(result))
+    yield from _warnings(result)
+    one: Results = {"": result}
+    yield from _latency(one, level)
+    yield from _series(one, level)
+    yield from _time_use(one, level)
+    yield from _flash(result, level)
+    yield from _wear(one, level)
+    yield from _policies(result, level)
+    yield from _configuration(result, level)
+    yield from _again(result, origin, level)
+
+
+def _about(result: Result) -> Html:
+    """The device and its workload in two lines."""
+    config = result.summary["config"]
+    spare = text.percent(config["device"]["over_provisioning"])
+    return tag(
+        "dl",
+        [tag("dt", "Device"), tag("dd", f"{text.device_line(config)}; {text.capacity(config)} for the user, "
+                                        f"over-provisioning {spare} (spare / user)")],
+        [tag("dt", "FTL"), tag("dd", text.policy_line(config))],
+        [tag("dt", "Workload"), tag("dd", _workload(config))],
+        [tag("dt", "Run"), tag("dd", f"executor {config['run']['executor']}, seed {config['run']['seed']}, "
+                                     f"{text.aged(result)}")],
+        class_="about",
+    )  # fmt: skip
+
+
+def _workload(config: Mapping[str, Any]) -> str:
+    workload, host = config["workload"], config["host"]
+    if workload.get("trace"):
+        what = f"trace {workload['trace']}"
+    else:
+        what = (
+            f"generator {told(workload.get('generator'))}, requests of {told(workload.get('request_size'))}, "
+        )
+        what += f"{text.percent(float(workload.get('read_fraction', 0.0)), 0)} reads"
+    depth = f", queue depth {host['queue_depth']}" if host["replay"] == "closed" else ""
+    return f"{what}; replay {host['replay']}{depth}"
+
+
+def _warnings(result: Result) -> Iterator[Html]:
+    if found := text.notes(result):
+        yield tag("ul", [tag("li", note) for note in found], class_="notes")
+
+
+def _heading(level: int, words: str) -> Html:
+    return tag(f"h{level}", words)
+
+
+def _charts(charts: Sequence[Child], columns: int = 0) -> Html:
+    return tag("div", charts, class_=f"charts of-{columns or min(len(charts), 4)}")
+
+
+def _group(
+    names: Sequence[str], charts: Sequence[Child], columns: int = 0, *, has_marks: bool = False
+) -> Html:
+    """Charts of the same series, with one legend."""
+    buttons = legend(names, has_marks=has_marks) if len(names) > 1 else None
+    return tag("div", buttons, _charts(charts, columns), class_="group")
+
+
+def _names(results: Results) -> list[str]:
+    return list(results) if len(results) > 1 else []
+
+
+def _html(charts: Sequence[Chart]) -> list[Html]:
+    return [chart.html() for chart in charts]
+
+
+def _latency(results: Results, level: int) -> Iterator[Html]:
+    charts = pictures.latency(results)
+    if not charts:
+        return
+    yield _heading(level, "Latency")
+    if len(results) == 1:
+        result = next(iter(results.values()))
+        rows = text.latency_rows(result.summary["host"])
+        yield table(["requests", *text.PERCENTILES],
+                    [[f"{name}{'es' if name == 'flush' else 's'}", *cells] for name, *cells in rows],
+                    "Latency by percentile", "figures")  # fmt: skip
+        yield _group(["reads", "writes"] if len(charts[0].lines) > 1 else [], _html(charts), 2)
+    else:
+        yield _group(list(results), _html(charts), 2)
+
+
+def _series(results: Results, level: int) -> Iterator[Html]:
+    for axis, words in (("volume", "Over the volume written"), ("time", "Over simulated time")):
+        if charts := pictures.series(results, axis):
+            yield _heading(level, words)
+            yield _group(_names(results), _html(charts))
+
+
+def _time_use(results: Results, level: int) -> Iterator[Html]:
+    bars = [_bars(results, resource) for resource in ("channel", "die")]
+    if not any(bars):
+        return
+    yield _heading(level, "What the time went to")
+    if len(results) == 1:
+        yield _charts([stack.html() for stack in pictures.utilisation(next(iter(results.values())))])
+    else:
+        yield _charts(bars)
+
+
+def _bars(results: Results, resource: str) -> Html | None:
+    """The mean of all channels, or dies, of each run."""
+    found = pictures.shares(results, resource)
+    if not found:
+        return None
+    parts = list(next(iter(found.values())))
+    used = [part for part in parts if any(shares[part] >= 0.0005 for shares in found.values())]
+    rows = [
+        tag(
+            "div",
+            tag("p", label),
+            tag("div", [
+                tag("i", class_=f"p-{part}", style=f"flex-grow:{shares[part]:.4f}",
+                    title=f"{part}: {text.percent(shares[part])}")
+                for part in used if shares[part] > 0
+            ], class_="bar", aria_hidden="true"),
+            class_="barred",
+        )
+        for label, shares in found.items()
+    ]  # fmt: skip
+    words = f"What {resource}s did, by {plot.BY[resource]}, mean"
+    cells = [[label, *(text.percent(shares[part]) for part in used)] for label, shares in found.items()]
+    return tag(
+        "figure", tag("figcaption", words), rows, swatches(used),
+        tag("details", tag("summary", "Table"), table(["run", *used], cells, words), class_="behind"), class_="chart",
+    )  # fmt: skip
+
+
+def _flash(result: Result, level: int) -> Iterator[Html]:
+    head, rows = pictures.flash(result.summary)
+    if rows:
+        yield _heading(level, "Flash operations by cause")
+        yield table(head, rows, "Flash operations by cause", "figures")
+
+
+def _wear(results: Results, level: int) -> Iterator[Html]:
+    charts: list[Html] = _html(pictures.wear(results))
+    if not charts:
+        return
+    if len(results) == 1:
+        found = pictures.wear_map(next(iter(results.values())).wear)
+        charts += [found] if found is not None else []
+    yield _heading(level, "Wear")
+    yield tag("p", "Erases since the device was made, preconditioning included.", class_="note")
+    yield _group(_names(results), charts)
+
+
+def _policies(result: Result, level: int) -> Iterator[Html]:
+    rows = [[key, told(value)] for key, value in settings.flattened(result.summary["policy"]).items()]
+    if rows:
+        yield _heading(level, "What the policies did")
+        yield table(["figure", "value"], rows, "What the policies did", "figures")
+
+
+def _configuration(result: Result, level: int) -> Iterator[Html]:
+    config = result.summary["config"]
+    mine = settings.flattened(config)
+    name, base = settings.nearest_preset(config)
+    keys = settings.different([base, mine])
+    yield _heading(level, "Configuration")
+    of = f"the preset {name}" if name else "the defaults"
+    if keys:
+        yield tag("p", f"It differs from {of} in {len(keys)} of {len(mine)} keys:")
+        yield table(
+            ["key", of, "this run"], settings.rows([base, mine], keys), f"Differences from {of}", "keys"
+        )
+    else:
+        yield tag("p", f"It is {of}.")
+    every = table(["key", "value"], settings.rows([mine], list(mine)), "The whole configuration", "keys")
+    yield tag("details", tag("summary", f"All {len(mine)} keys, resolved"), every)
+
+
+def _again(result: Result, origin: Mapping[str, Any], level: int) -> Iterator[Html]:
+    """How to run it again."""
+    summary = result.summary
+    config = summary["config"]
+    facts = [
+        ("Version", f"ftlab {summary.get('ftlab_version')}"),
+        ("Seed", str(config["run"]["seed"])),
+        ("Hash of the configuration", settings.config_hash(config)),
+    ]
+    if origin.get("hash"):
+        facts.append(("Kept under the hash", str(origin["hash"])))
+    yield _heading(level, "Run it again")
+    yield tag(
+        "dl", [[tag("dt", name), tag("dd", tag("code", value))] for name, value in facts], class_="about"
+    )
+    if (line := settings.command(origin)) is not None:
+        yield copied("The command", line)
+    toml = settings.toml(config)
+    if toml is None:
+        yield tag(
+            "p", "This version of ftlab refuses the configuration; use the one named above.", class_="note"
+        )
+        return
+    words = "The same configuration as a file, for `ftlab run again.toml`"
+    yield tag("details", tag("summary", words.replace("`", "")), copied("again.toml", toml))
+
+
+def copied(name: str, content: str) -> Html:
+    """Text to be copied."""
+    return tag("div", tag("button", "Copy", type="button", class_="copy", aria_label=f"Copy: {name}"),
+               tag("pre", tag("code", content), tabindex="0", aria_label=name, role="region"),
+               class_="copied")  # fmt: skip
+
+
+def _runs(source: Runs) -> Iterator[Child]:
+    comparison = source.comparison
+    results = comparison.results
+    figures = comparison.figures
+    yield tag("ul", [
+        [tag("li", tag("strong", label), " ", why) for label, why in comparison.reasons.items()]
+    ], class_="reasons")  # fmt: skip
+    yield (
+        tag("ul", [tag("li", f"Note: {note}") for note in comparison.notes], class_="notes")
+        if comparison.notes
+        else None
+    )
+    yield _charts(_headlines(results), 4)
+    rows = figure_rows(list(figures.values()))
+    yield table(
+        ["", *results], [[_unbroken(row[0]), *row[1:]] for row in rows], "Figures side by side", "figures"
+    )
+    yield from _latency(results, 3)
+    yield from _series(results, 3)
+    yield from _time_use(results, 3)
+    yield from _wear(results, 3)
+    yield from _differences(results)
+    yield _heading(3, "Each run")
+    for label, result in results.items():
+        origin = comparison.origins.get(label, {})
+        yield tag(
+            "details",
+            tag("summary", tag("strong", label)),
+            joined(_run(result, origin, level=4)),
+            class_="run",
+        )
+
+
+def _headlines(results: Results) -> list[Html]:
+    """The headline figures as bars."""
+    found = []
+    for i, (name, unit, values) in enumerate(plot.headlines(results)):
+        most = max((value for value in values if value is not None), default=0.0) or 1.0
+        title_ = name if name.startswith("p9") else f"{name[0].upper()}{name[1:]}"
+        words = f"{title_}{f' ({unit})' if unit else ''}"
+        bars = [
+            [tag("span", label),
+             tag("i", class_=look(k), style=f"width:{100 * (value or 0.0) / most:.1f}%", aria_hidden="true"),
+             tag("b", plot.short(value))]
+            for k, (label, value) in enumerate(zip(results, values, strict=True))
+        ]  # fmt: skip
+        found.append(
+            tag("figure", tag("figcaption", words), tag("div", bars, class_="headline"), data_headline=str(i))
+        )
+    return found
+
+
+def _unbroken(words: str) -> str:
+    """A unit stays with what it is of."""
+    return words.replace(" (", "\u00a0(")
+
+
+def _differences(results: Results) -> Iterator[Html]:
+    configs = [settings.flattened(result.summary["config"]) for result in results.values()]
+    keys = settings.different(configs)
+    yield _heading(3, "In what the configurations differ")
+    if keys:
+        yield table(
+            ["key", *results], settings.rows(configs, keys), "Differences of the configurations", "keys"
+        )
+    else:
+        yield tag("p", "In nothing.")
+
+
+TABLE_MAX = 400
+"""Rows of a sweep's table on the page; the files have all."""
+
+
+def _swept(source: Swept) -> Iterator[Child]:
+    sweep = source.sweep
+    yield cards.html(cards.of_sweep(sweep))
+    if sweep.statuses.get("missing"):
+        yield tag("p", "The sweep is not finished: the same command goes on from there.", class_="warning")
+    for plots in sweeping.plots(source):
+        yield _heading(3, f"By {plots.factor}")
+        yield _group(plots.names, _html(plots.charts), has_marks=True)
+        yield from (tag("p", note, class_="note") for note in plots.notes)
+    yield _heading(3, "Figures")
+    yield from means(source)
+    if sweep.errors:
+        yield _heading(3, "Runs that failed")
+        yield table(
+            ["run", "error"],
+            [[label, tag("pre", error)] for label, error in sweep.errors.items()],
+            "Runs that failed",
+            "keys",
+        )
+    yield from _sweep_again(source)
+
+
+def means(source: Swept) -> Iterator[Html]:
+    """The headline figures by factors."""
+    head, rows = sweep_cli.figure_rows(source.sweep)
+    if rows:
+        yield table(head, rows[:TABLE_MAX], "Figures by factors", "figures")
+    if len(rows) > TABLE_MAX:
+        yield tag(
+            "p",
+            f"The first {TABLE_MAX} of {len(rows)} rows; the tables of the sweep have all.",
+            class_="note",
+        )
+
+
+def _sweep_again(source: Swept) -> Iterator[Html]:
+    rows = source.sweep.table.to_pylist()
+    factors = source.sweep.factors
+    yield _heading(3, "Run it again")
+    engines = ", ".join(dict.fromkeys(str(row["engine"]) for row in rows))
+    yield tag("dl", tag("dt", "Version"), tag("dd", tag("code", f"ftlab {engines}")), class_="about")
+    configs = list(source.configs.values())
+    if configs:
+        flat = [settings.flattened(config) for config in configs]
+        varied = settings.different(flat)
+        yield tag("p", f"The configurations differ in {', '.join(varied)}. The rest is the same in all runs:" if varied
+                  else "All runs have the same configuration:")  # fmt: skip
+        same = [key for key in flat[0] if key not in varied]
+        yield tag("details", tag("summary", f"{len(same)} keys that all runs share"),
+                  table(["key", "value"], settings.rows(flat[:1], same), "What all runs share", "keys"))  # fmt: skip
+    cells = [[row["label"] or "", *(told(row[name]) for name in factors), row["status"], row["hash"] or "-"]
+             for row in rows[:TABLE_MAX]]  # fmt: skip
+    hashes = table(["run", *factors, "status", "hash"], cells, "Hashes of the runs", "keys")
+    yield tag(
+        "details", tag("summary", f"Hashes of the {len(rows)} runs: configuration, trace and engine"), hashes
+    )
+
+
+def _reproduction(source: Reproduction) -> Iterator[Child]:
+    document = source.document
+    found = document["claims"]
+    yield cards.html(cards.of_claims(found))
+    yield tag("ul", [_claim(claim) for claim in found], class_="claims")
+    if source.pictures:
+        yield _heading(3, "Pictures")
+        yield _charts([_picture(name, svg) for name, svg in source.pictures.items()], 2)
+    if source.report:
+        yield tag(
+            "details",
+            tag("summary", "Workloads and every figure, as tables"),
+            rendered(source.report, level=4, without="Claims"),
+        )
+    yield _heading(3, "Run it again")
+    yield copied("The command", f"ftlab reproduce {document['paper']} --scale {document['scale']}")
+
+
+def _claim(claim: Mapping[str, Any]) -> Html:
+    verdict = claim["verdict"]
+    paper = claim["paper_value"]
+    unit = claim["unit"]
+    shown = f"{paper} {unit}".strip() if isinstance(paper, int | float) else str(paper or "no figure")
+    return tag(
+        "li",
+        tag("p", tag("span", cards.VERDICTS.get(verdict, verdict), class_=f"verdict v-{verdict}"), " ",
+            tag("code", claim["id"])),
+        tag("p", claim["claim"], class_="claim"),
+        tag("dl",
+            tag("dt", "Paper"), tag("dd", shown),
+            tag("dt", "Measured"), tag("dd", tag("strong", f"{number(claim['measured'])} {unit}".strip())),
+            tag("dt", "Workload"), tag("dd", f"{claim['workload']} ({claim['workload_kind']})"), class_="pair"),
+        tag("details", tag("summary", "How it is judged"), tag("p", claim["note"])) if claim["note"] else None,
+    )  # fmt: skip
+
+
+def _picture(name: str, svg: bytes) -> Html:
+    """A picture of its own, as matplotlib drew it."""
+    words = name.replace("-", " ").replace("_", " ")
+    source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
+    return tag("figure", tag("figcaption", words),
+               tag("img", src=source, alt=f"{words}. Its figures are in the tables below.", loading="lazy"),
+               class_="picture")  # fmt: skip
