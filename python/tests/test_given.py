@@ -157,16 +157,23 @@ def test_standard_input_is_a_trace(tiny: Path, trace: Path, parquet: Path, tmp_p
     sets = {"workload.rounds": 2}
     expected = figures(package.run(tiny, trace=trace, sets=sets).summary)
     summary = json.loads(
-        piped(tmp_path, TRACE.encode(), "run", tiny, "--trace", "-", "--set", "workload.rounds=2", "--json").stdout
+        piped(
+            tmp_path, TRACE.encode(), "run", tiny, "--trace", "-", "--set", "workload.rounds=2", "--json"
+        ).stdout
     )
     assert figures(summary) == expected
-    assert summary["config"]["workload"]["trace"] == "standard input" and summary["workload"]["format"] == "msr"
+    assert (
+        summary["config"]["workload"]["trace"] == "standard input" and summary["workload"]["format"] == "msr"
+    )
     compared = piped(tmp_path, TRACE.encode(), "compare", tiny, "--trace", "-", "--vary", "ftl.victim=greedy,fifo",
                      "--out", "o", "--json")  # fmt: skip
     assert len(json.loads(compared.stdout)["runs"]) == 2
     assert b"standard input: msr" in piped(tmp_path, TRACE.encode(), "trace", "info", "-").stdout
     assert b"parquet" in piped(tmp_path, parquet.read_bytes(), "trace", "info", "-").stdout
-    assert b"standard input: the file is empty" in piped(tmp_path, b"", "run", tiny, "--trace", "-", code=2).stderr
+    assert (
+        b"standard input: the file is empty"
+        in piped(tmp_path, b"", "run", tiny, "--trace", "-", code=2).stderr
+    )
     bad = piped(tmp_path, TRACE.encode() + b"\nx,y\n", "run", tiny, "--trace", "-", code=2).stderr
     assert b"standard input:3001: bad msr line" in bad
 

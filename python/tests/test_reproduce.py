@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import math
@@ -14,6 +15,7 @@ import pytest
 
 from ftlab import InputError, Result, cli
 from ftlab.reproduce import claims, synthesis, workloads
+from ftlab.reproduce import cli as reproduce
 from ftlab.reproduce.claims import Claim
 from ftlab.reproduce.cli import PAPERS, claim_ids
 from ftlab.reproduce.experiment import Grid, Run, Tell
@@ -501,6 +503,34 @@ def test_a_whole_reproduction_on_a_tiny_device(
     assert again.err.startswith("note: the kept run `") and "series.parquet is missing" in again.err
 
 
+def test_all_papers_are_one_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(tbm.SCALES, "quick", TINY)
+    monkeypatch.chdir(tmp_path)
+    series = {"series": STUDY.experiments["series"]}
+    statements = tuple(statement for statement in STUDY.statements if statement.experiment == "series")
+    monkeypatch.setattr(
+        reproduce, "PAPERS", {"tbm": dataclasses.replace(STUDY, experiments=series, statements=statements)}
+    )
+    assert cli.main(["reproduce", "all", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["schema"], document["scale"]) == ("ftlab.reproductions/1", "quick")
+    (paper,) = document["papers"]
+    own = json.loads(Path("out/reproduce/tbm-quick/claims.json").read_text(encoding="utf-8"))
+    assert {key: paper[key] for key in own} == own
+    assert paper["cpu_s"] > 0
+    assert json.loads(Path("out/reproduce/all-quick.json").read_text(encoding="utf-8")) == document
+    assert cli.main(["reproduce", "all"]) == 0
+    said = capsys.readouterr().out
+    report = Path("out/reproduce/all-quick.md").read_text(encoding="utf-8")
+    for claim in own["claims"]:
+        (line,) = [line for line in said.splitlines() if line.startswith(f"tbm    {claim['id']} ")]
+        assert claim["verdict"] in line
+        assert (f"tbm {claim['id']}" in said) is (claim["verdict"] not in ("reproduced", "not-run"))
+        assert f"| {claim['id']}: {claim['claim']} |" in report
+
+
 @pytest.mark.parametrize(
     ("only", "picture", "words"),
     [
@@ -537,6 +567,7 @@ def test_experiments_beside_the_figures_on_a_tiny_device(
         (["reproduce", "tmb"], ["tmb", "`tbm`"]),
         (["reproduce", "tbm", "--scale", "huge"], ["huge", "`quick`"]),
         (["reproduce", "tbm", "--only", "series", "--traces", "nowhere"], ["cannot list nowhere"]),
+        (["reproduce", "all", "--only", "series"], ["`--only` names an experiment of one paper", "`tbm`"]),
     ],
 )
 def test_wrong_command_lines_are_refused(

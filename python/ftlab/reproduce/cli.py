@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from ftlab import output
-from ftlab.reproduce import claims, gcf, gcmix, ipr, rcftl, tbm
+from ftlab.reproduce import claims, everything, gcf, gcmix, ipr, rcftl, stack, tbm
 from ftlab.reproduce.experiment import Tell
 from ftlab.reproduce.study import Outcome, Study
 from ftlab.usage import Parser, check_jobs, nearest, one_of, pointed
 
-PAPERS = {paper.name: paper for paper in (tbm.STUDY, gcmix.STUDY, gcf.STUDY, rcftl.STUDY, ipr.STUDY)}
+PAPERS = {
+    paper.name: paper for paper in (tbm.STUDY, gcmix.STUDY, gcf.STUDY, rcftl.STUDY, ipr.STUDY, stack.STUDY)
+}
+"""The last one is nobody's paper: all five together, which claims nothing."""
 
 SCALES = tuple(dict.fromkeys(scale for paper in PAPERS.values() for scale in paper.scales))
 
@@ -28,7 +31,10 @@ def add_parser(commands: Any) -> None:
         description="Run a paper's experiments and judge its claims.", allow_abbrev=False,
         epilog=claim_ids(), formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
-    command.add_argument("paper", metavar="PAPER", choices=tuple(PAPERS), help=f"one of {', '.join(PAPERS)}")
+    command.add_argument(
+        "paper", metavar="PAPER", choices=(*PAPERS, everything.NAME),
+        help=f"one of {', '.join(PAPERS)}; {everything.NAME}: each of them, and one table of all claims",
+    )  # fmt: skip
     command.add_argument(
         "--scale", metavar="SCALE", choices=SCALES, default="quick",
         help="quick (the default: a smaller device of the same shape and less data) or paper (full size; of tbm a day "
@@ -47,7 +53,8 @@ def add_parser(commands: Any) -> None:
     )
     command.add_argument(
         "--out", metavar="DIR",
-        help="where runs are kept, to be taken up again, and the figures go (default out/reproduce/PAPER-SCALE)",
+        help="where runs are kept, to be taken up again, and the figures go (default out/reproduce/PAPER-SCALE; "
+             "of all: out/reproduce, with a directory for each)",
     )  # fmt: skip
     command.add_argument(
         "--jobs", type=int, metavar="N", help="runs at once (default: as many as processors)"
@@ -58,7 +65,9 @@ def add_parser(commands: Any) -> None:
 
 def claim_ids() -> str:
     """What `--only` knows besides experiments, by paper."""
-    lists = {name: ", ".join(s.id for s in paper.statements) for name, paper in PAPERS.items()}
+    lists = {
+        name: ", ".join(s.id for s in paper.statements) for name, paper in PAPERS.items() if paper.statements
+    }
     words = [
         textwrap.fill(ids, 96, initial_indent=f"  {name}: ", subsequent_indent="    ", break_on_hyphens=False)
         for name, ids in lists.items()
@@ -75,9 +84,12 @@ def main(options: argparse.Namespace) -> None:
         RunError: a run failed.
     """
     check_jobs(options.jobs)
+    own = None if options.traces is None else Path(options.traces)
+    if options.paper == everything.NAME:
+        reproduce_all(options, own)
+        return
     paper = PAPERS[options.paper]
     chosen = experiments_of(paper, options.only)
-    own = None if options.traces is None else Path(options.traces)
     out = Path(options.out or f"out/reproduce/{options.paper}-{options.scale}")
     directory = Report(out, paper)
     with Tell(sys.stderr) as tell:
@@ -95,6 +107,40 @@ def main(options: argparse.Namespace) -> None:
     print(
         f"written to {out}: claims.json, report.md, figures; runs are kept in {out / 'runs'}", file=sys.stderr
     )
+
+
+def reproduce_all(options: argparse.Namespace, own: Path | None) -> None:
+    """Runs every paper, each in a directory of its own, and writes one table of all claims.
+
+    Raises:
+        ConfigError: an experiment was asked for.
+        InputError: a trace or an output directory cannot be used.
+        RunError: a run failed; what was finished is kept.
+    """
+    if options.only is not None:
+        place = Parser.argv.index("--only") if "--only" in Parser.argv else None
+        raise pointed(Parser.argv, place, "`--only` names an experiment of one paper", one_of(tuple(PAPERS)))
+    root = Path(options.out or "out/reproduce")
+    whole = everything.Report(root, options.scale)
+    papers = {
+        name: paper for name, paper in PAPERS.items() if paper.statements and options.scale in paper.scales
+    }
+    directories = {name: Report(root / f"{name}-{options.scale}", paper) for name, paper in papers.items()}
+    found = {}
+    for name, paper in papers.items():
+        with Tell(sys.stderr) as tell:
+            outcome = paper.reproduce(
+                tuple(paper.experiments), options.scale, directories[name].path, own, tell, options.jobs
+            )
+        directories[name].write(options.scale, outcome)
+        found[name] = everything.Found(paper.title, outcome.claims, outcome.cpu_s)
+    whole.write(found)
+    if options.json:
+        sys.stdout.write(output.json_text(everything.document(options.scale, found)))
+    else:
+        sys.stdout.write(everything.table(found, shutil.get_terminal_size((110, 24)).columns) + "\n")
+    names = f"all-{options.scale}.md, all-{options.scale}.json, and each paper's figures"
+    print(f"written to {root}: {names}", file=sys.stderr)
 
 
 def experiments_of(paper: Study, only: str | None) -> Sequence[str]:

@@ -184,6 +184,8 @@ class Outcome:
     """The figures of every run, as JSON."""
     pictures: Callable[[], Mapping[str, Figure]]
     """Draws them, by name."""
+    cpu_s: float
+    """Of all runs, also of those that were there already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +271,7 @@ class Study:
             self.report(scale, experiments, evidence, found),
             self.figures(evidence),
             lambda: self.drawn(evidence, experiments),
+            sum(float(result.summary["run"]["cpu_s"] or 0.0) for result in evidence.results.values()),
         )
 
     def gather(self, experiments: Sequence[str], work: Work, own: Path | None) -> Evidence[Any]:

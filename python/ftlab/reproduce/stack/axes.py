@@ -1,0 +1,285 @@
+"""All five together: which mechanisms are in force, on which device, under which workload, and the figures of a run."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab import text
+from ftlab.reproduce import study
+from ftlab.reproduce.study import Settings
+from ftlab.reproduce.workloads import Wanted, Workload
+
+MEMBERS: Mapping[str, Settings] = {
+    "TBM": {"ftl.reclaim_unit": "twin"},
+    "rCPB": {"ftl.migration": "rcpb"},
+    "CF": {"ftl.gc_schedule": "cycle-filling"},
+    "IPR": {
+        "ftl.read_disturb.ipr.low_density": 0.1, "ftl.read_disturb.ipr.monitor": 0.1, "ftl.read_disturb.ipr.pool": 0.2,
+    },
+    "GCMix": {"ftl.paired_page": "gcmix"},
+}  # fmt: skip
+"""What is switched on, and the choice that it takes the place of: see `BASE`."""
+
+BASE: Settings = {
+    "ftl.allocation": "F2",
+    "ftl.reclaim_unit": "block",
+    "ftl.migration": "off-chip",
+    "ftl.gc_schedule": "threshold",
+    "ftl.read_disturb": "refresh",
+    "ftl.paired_page": "lsb-backup",
+    "ftl.separation": "none",
+    "ftl.write_buffer.lru.size": "16MiB",
+}
+"""A drive that keeps its data without any of the five: blocks are refreshed before their read limit, lower pages are
+backed up, pages are moved through the controller, and a collection begins when blocks run short."""
+
+DEVICE: Settings = {
+    "device.chips_per_channel": 1,
+    "device.wear.pe_cycles": 1500,
+    "run.precondition": "none",
+    "run.precondition.random": "1x",
+    "host.replay": "closed",
+    "host.queue_depth": 32,
+}
+"""On top of the preset `modern-tlc-small`: 32 planes, halfway through their life."""
+
+READS_OF_PAGE = 10_000 / 576
+"""Reads that a block takes, for each page of it: ten thousand where it has 576; ten times as many at low density."""
+
+CYCLES = 3000
+"""P/E cycles that a block is good for."""
+
+Members = tuple[str, ...]
+
+
+def name_of(members: Members) -> str:
+    """For people."""
+    if len(members) == len(MEMBERS):
+        return "all five"
+    return " + ".join(members) or "none"
+
+
+ALONE: Sequence[Members] = tuple((name,) for name in MEMBERS)
+PAIRS: Sequence[Members] = tuple(itertools.combinations(MEMBERS, 2))
+EVERY: Members = tuple(MEMBERS)
+SUBSETS: Sequence[Members] = ((), *ALONE, *PAIRS, EVERY)
+
+CAPTURED = ("oltp", "ntrx", "varmail", "fileserver")
+ZIPF = "Zipf"
+ZIPF_READS = 0.97
+"""Of the requests of the workload that is generated, so that read disturb has something to do."""
+WORKLOADS = (*CAPTURED, ZIPF)
+SEEDS = (1, 2, 3)
+
+
+def wanted(_: study.Scale) -> Sequence[Wanted]:
+    """The captured traces, whole at every scale."""
+    return [Wanted(name, rf"{name}(-220k)?\.csv", {}, is_paper=False, whole=True) for name in CAPTURED]
+
+
+class Point(NamedTuple):
+    """Where in the grid a result is."""
+
+    workload: str
+    members: Members
+    seed: int
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.workload}, {name_of(self.members)}, seed {self.seed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scale(study.Scale):
+    """How large the device is, and how much is written to it."""
+
+    written: float = 6.0
+    """User capacities that a run writes, at least."""
+    seeds: Sequence[int] = SEEDS
+
+
+def _device(blocks: int, pages: int, user: str) -> Settings:
+    """So many blocks in each plane. The reads that a block takes go with its pages."""
+    full = round(READS_OF_PAGE * pages)
+    return {
+        **DEVICE,
+        "device.blocks_per_plane": blocks,
+        "device.pages_per_block": pages,
+        "device.user_capacity": user,
+        "device.wear.read_limit": [full, 10 * full],
+    }
+
+
+SCALES = {
+    "quick": Scale(1 / 4, _device(208, 48, "4GiB"), written=3.0),
+    "paper": Scale(1.0, _device(208, 192, "16GiB")),
+}
+"""`paper`: a device as large as those that the traces were captured on."""
+
+
+def user_bytes(scale: Scale) -> int:
+    """Of the user space."""
+    return text.in_bytes(str(scale.sets["device.user_capacity"]))
+
+
+def rounds(workload: Workload, scale: Scale) -> int:
+    """How often a trace is replayed."""
+    return max(1, math.ceil(scale.written * user_bytes(scale) / float(workload.info["bytes_written"])))
+
+
+def sets(point: Point, workload: Workload | None, scale: Scale) -> Settings:
+    """What a point sets."""
+    chosen = study.settled(BASE, *(MEMBERS[name] for name in point.members))
+    if workload is not None:
+        return {**chosen, "run.seed": point.seed, "workload.rounds": rounds(workload, scale)}
+    return {
+        **chosen,
+        "run.seed": point.seed,
+        "workload.generator": "zipf",
+        "workload.request_size": "16KiB",
+        "workload.read_fraction": ZIPF_READS,
+        "workload.volume": f"{scale.written / 2:g}x",
+    }
+
+
+def weight(point: Point, workload: Workload | None, scale: Scale) -> float:
+    """About how much work a run is: what it writes."""
+    if workload is None:
+        return 10 * scale.written * user_bytes(scale)
+    return rounds(workload, scale) * float(workload.info["bytes_written"])
+
+
+def erases_of_blocks(summary: Mapping[str, Any], wear: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each block wore in the measured part, in P/E cycles: shared out as its wear since the beginning."""
+    whole = float(wear.sum())
+    return (
+        wear * (float(summary["flash"]["block_erases"]) / whole * _wear_of_an_erase(summary))
+        if whole
+        else wear
+    )
+
+
+def _wear_of_an_erase(summary: Mapping[str, Any]) -> float:
+    """P/E cycles of an erase: more where blocks are reprogrammed."""
+    real, effective = (float(summary["wear"][key]["mean"]) for key in ("erases", "effective_erases"))
+    return effective / real if real else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """A figure by which configurations are compared."""
+
+    words: str
+    unit: str
+    is_better_high: bool
+
+
+GAUGES: Mapping[str, Gauge] = {
+    "iops": Gauge("IOPS", "", True),
+    "read_p999_us": Gauge("p99.9 read latency", "us", False),
+    "write_p999_us": Gauge("p99.9 write latency", "us", False),
+    "waf": Gauge("WAF", "", False),
+    "erases": Gauge("block erases", "", False),
+    "life_first_tib": Gauge("written until the first block is worn out", "TiB", True),
+    "life_percent_tib": Gauge("written until 1 % of the blocks are", "TiB", True),
+}
+
+
+def _lives(result: Any) -> dict[str, float]:
+    """Host bytes, in TiB, until the first block and until one in a hundred has used up its P/E cycles."""
+    summary = result.summary
+    own = result.wear.get("effective_erases", result.wear["erases"])
+    worn = erases_of_blocks(summary, np.asarray(own, float))
+    tib = float(summary["host"]["bytes_written"]) / 2**40
+    first, percent = float(worn.max()), float(np.quantile(worn, 0.99, method="higher"))
+    return {
+        "life_first_tib": tib * CYCLES / first if first else math.nan,
+        "life_percent_tib": tib * CYCLES / percent if percent else math.nan,
+    }
+
+
+class Evidence(study.Evidence[Point]):
+    """The results of the grid, looked up by members."""
+
+    FIGURES: ClassVar[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
+        "iops": lambda s: s["host"]["iops"],
+        "read_p999_us": lambda s: s["host"]["read_latency_us"]["p999"],
+        "write_p999_us": lambda s: s["host"]["write_latency_us"]["p999"],
+        "waf": lambda s: s["waf"],
+        "erases": lambda s: s["flash"]["block_erases"],
+        "copybacks": lambda s: s["flash"]["copybacks"],
+        "forward": lambda s: s["gc"]["forward"],
+        "refreshes": lambda s: s["policy"].get("read_disturb", {}).get("refreshes"),
+        "reprograms": lambda s: s["flash"]["reprograms"],
+        "paired": lambda s: s["policy"].get("paired_page", {}).get("paired_pages"),
+        "multiplane": lambda s: s["flash"]["multiplane"]["program_fraction"],
+    }
+
+    def figure(self, point: Point, name: str) -> float:
+        """A figure of a run; lives are computed from its blocks."""
+        if name.startswith("life_"):
+            return _lives(self.results[point])[name]
+        return super().figure(point, name)
+
+    def row(self, point: Point) -> dict[str, Any]:
+        """A run's figures, as JSON."""
+        lives = {
+            key: None if math.isnan(value) else value for key, value in _lives(self.results[point]).items()
+        }
+        return {**super().row(point), "members": list(point.members), **lives}
+
+    def names(self) -> list[str]:
+        """The workloads that there are runs of."""
+        known = {point.workload for point in self.results}
+        return [name for name in WORKLOADS if name in known]
+
+    def seeds(self, workload: str) -> list[int]:
+        """The repeats of a workload."""
+        return sorted({point.seed for point in self.results if point.workload == workload})
+
+    def values(self, workload: str, members: Members, gauge: str) -> NDArray[np.float64]:
+        """A figure of each repeat."""
+        return np.array([self.figure(Point(workload, members, seed), gauge) for seed in self.seeds(workload)])
+
+    def gains(self, workload: str, members: Members, gauge: str) -> NDArray[np.float64]:
+        """By which factor a figure is better than without any of the five, for each repeat."""
+        mine, base = self.values(workload, members, gauge), self.values(workload, (), gauge)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return mine / base if GAUGES[gauge].is_better_high else base / mine
+
+    def interplay(self, workload: str, pair: Members, gauge: str) -> NDArray[np.float64]:
+        """The gain of a pair ÷ the product of its members' gains, for each repeat: above 1 they help each other."""
+        alone = math.prod(self.gains(workload, (member,), gauge) for member in pair)
+        return np.asarray(self.gains(workload, pair, gauge) / alone)
+
+    def words(self) -> list[str]:
+        """What to switch on."""
+        from ftlab.reproduce.stack.tables import advice
+
+        return advice(self)
+
+
+def spread(values: NDArray[np.float64]) -> float:
+    """Half the range of repeats."""
+    return float(values.max() - values.min()) / 2 if values.size > 1 else 0.0
+
+
+def is_clear(factors: NDArray[np.float64], least: float = 0.02) -> bool:
+    """Whether factors are on the same side of 1 in all repeats, on average by more than `least` and their spread."""
+    away = factors - 1
+    mean = abs(float(away.mean()))
+    same_side = bool(np.all(away > 0) or np.all(away < 0))
+    return same_side and mean > least and mean > spread(factors)
+
+
+PLACES = (Path("../shared/traces/captured"), Path("traces"))
+"""Where the captured traces may lie beside the project; the excerpt in it stands for one of them."""
