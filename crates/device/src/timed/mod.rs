@@ -112,7 +112,10 @@ impl Setup<'_, '_> {
         let geometry = device.ftl.geometry();
         let has_copybacks = wear::is_in_force(config);
         let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
-        let decides_early = buffer.is_none() && !plan.is_dynamic();
+        let decides_early = match plan.is_dynamic() {
+            false => buffer.is_none(),
+            true => plan.is_plain() && plan::writes_whole_pages(config),
+        };
         let hears_of_buffer = device.ftl.demands().fill;
         let scheduler = Scheduler::build(config.ftl.get("scheduler"));
         let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload);
@@ -127,7 +130,7 @@ impl Setup<'_, '_> {
 }
 
 impl<P: Plan> Timed<'_, '_, P> {
-    /// The machine: let requests in, let free dies take work, go to the next event.
+    /// The machine: let requests in, then let free dies take work and go from event to event.
     fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.report()?;
@@ -136,20 +139,6 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             self.tell_fill();
             self.host.begin_flushing(&mut self.context);
-            let completed = self.host.completions();
-            let paused = self.host.take_wait();
-            self.dispatch();
-            if self.host.completions() > completed || paused {
-                // A trim or a read of trimmed pages was answered without flash: there is room for more. Or the
-                // write buffer was full, and its flush has begun.
-                continue;
-            }
-            if self.host.is_idle() {
-                self.drain();
-                if self.host.flush_at_the_end(&mut self.context) {
-                    continue;
-                }
-            }
             if !self.go_on()? {
                 break;
             }
@@ -160,12 +149,27 @@ impl<P: Plan> Timed<'_, '_, P> {
         Ok(())
     }
 
-    /// Goes from event to event until something changes for the host: a request is complete, the next one arrives, or pages may
-    /// leave the write buffer. Returns whether anything happened at all.
+    /// Lets free dies take work and goes to the next event, until something changes for the host: a request is complete, the next
+    /// one arrives, or pages may leave the write buffer. Returns whether there was an event.
     fn go_on(&mut self) -> Result<bool, RunError> {
         let completed = self.host.completions();
+        let paused = self.host.take_wait();
+        let mut has_admitted = true;
         loop {
-            let Some(now) = self.passage.next_event() else { return Ok(false) };
+            self.dispatch();
+            if self.host.completions() != completed || paused {
+                // A trim or a read of trimmed pages was answered without flash: there is room for more. Or the
+                // write buffer was full, and its flush has begun.
+                return Ok(true);
+            }
+            if has_admitted && self.host.is_idle() {
+                self.drain();
+                if self.host.flush_at_the_end(&mut self.context) {
+                    return Ok(true);
+                }
+            }
+            has_admitted = false;
+            let Some(now) = self.passage.next_instant() else { return Ok(false) };
             self.context.now = now;
             self.check_time()?;
             if !self.context.plan.is_plain() {
@@ -175,15 +179,12 @@ impl<P: Plan> Timed<'_, '_, P> {
             if !self.context.draining {
                 self.context.device.recorder.tick(now);
             }
-            let has_arrived = self.happen(now);
-            if has_arrived || self.host.completions() != completed || self.host.has_buffer() {
+            let has_arrived = self.happen();
+            let has_buffer = !self.context.plan.is_plain() && self.host.has_buffer();
+            if has_arrived || self.host.completions() != completed || has_buffer {
                 return Ok(true);
             }
             self.report()?;
-            self.dispatch();
-            if self.host.completions() != completed {
-                return Ok(true);
-            }
         }
     }
 
@@ -197,9 +198,9 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// All that happens now, before dies choose: two writes that arrive together can then share a command. Returns whether the
     /// next request arrived.
     #[inline(always)]
-    fn happen(&mut self, now: Instant) -> bool {
+    fn happen(&mut self) -> bool {
         let mut has_arrived = false;
-        while let Some(event) = self.passage.take_event(now) {
+        while let Some(event) = self.passage.take_event() {
             match event {
                 Event::TransferDone(channel) => self.transfer_done(channel),
                 Event::ArrayDone(die) => self.array_done(die),
@@ -251,6 +252,7 @@ impl<P: Plan> Timed<'_, '_, P> {
 // Dies choose.
 impl<P: Plan> Timed<'_, '_, P> {
     /// Lets every die that is free and may have work choose.
+    #[inline(always)]
     fn dispatch(&mut self) {
         loop {
             if self.context.plan.is_dynamic() {
@@ -293,7 +295,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     }
 
     /// Has a die, if it is free, do what it does next.
-    #[inline]
+    #[inline(always)]
     fn choose(&mut self, die: Die) {
         if !self.passage.is_idle(die) {
             return;
@@ -304,7 +306,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             && let Action::Collect(domain) = action
         {
             let command = passage.next_command(die);
-            if let Some(kind) = commands.move_page(context, command, die, domain) {
+            if let Some(kind) = commands.move_page(context, command, domain) {
                 if commands.may_join(context, die) {
                     commands.join_pages(context, host, command, die, domain);
                     return passage.start(context, die, passage.command(die).load());

@@ -4,6 +4,7 @@
 //! watches, and for all others; a test runs the golden table under both.
 
 use config::Config;
+use config::model::Source;
 
 use crate::device::Device;
 use ftl::schedule::Schedule;
@@ -68,4 +69,15 @@ pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool, has_t
         && !takes_time
         && !has_buffer
         && !has_timeline
+}
+
+/// Whether a workload writes whole pages and trims nothing, so that every write can be programmed when its turn comes.
+pub(super) fn writes_whole_pages(config: &Config) -> bool {
+    let page_size = u64::from(config.device.page_size);
+    match &config.workload.source {
+        Source::Generator(generator) => {
+            generator.request_size.is_multiple_of(page_size) && config.workload.address_offset.is_multiple_of(page_size)
+        }
+        Source::Trace { .. } => false,
+    }
 }
