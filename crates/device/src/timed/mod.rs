@@ -85,10 +85,11 @@ pub(crate) fn run(
     let buffer = crate::buffer::build(config, device)?;
     let is_plain = plan::is_plain(device, config, buffer.is_some(), manner.timeline.is_some()) && !manner.asks_all;
     let is_dynamic = device.ftl.allocation().dynamic().is_some();
+    let is_whole = plan::writes_whole_pages(config);
     let setup = Setup { device, workload, config, watch, buffer, manner };
     match (is_plain, is_dynamic) {
-        (true, false) => setup.run(Plain::<false>),
-        (true, true) => setup.run(Plain::<true>),
+        (true, false) => setup.run(Plain::<false> { is_whole }),
+        (true, true) => setup.run(Plain::<true> { is_whole }),
         (false, is_dynamic) => setup.run(Any { is_dynamic }),
     }
 }
@@ -112,10 +113,7 @@ impl Setup<'_, '_> {
         let geometry = device.ftl.geometry();
         let has_copybacks = wear::is_in_force(config);
         let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
-        let decides_early = match plan.is_dynamic() {
-            false => buffer.is_none(),
-            true => plan.is_plain() && plan::writes_whole_pages(config),
-        };
+        let decides_early = if plan.is_dynamic() { plan.is_whole() } else { buffer.is_none() };
         let hears_of_buffer = device.ftl.demands().fill;
         let scheduler = Scheduler::build(config.ftl.get("scheduler"));
         let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload);
@@ -283,7 +281,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// Offers waiting writes of a dynamic allocation to free dies, round robin.
     fn offer_shared_writes(&mut self) {
         for queue in self.context.queues.all() {
-            while self.host.has_writes(&self.context.queues, queue) {
+            while self.passage.has_idle_dies(queue) && self.host.has_writes(&self.context.queues, queue) {
                 let next = self.context.device.ftl.next_die_of(queue, self.passage.idle_dies(queue));
                 let Some(die) = next else { break };
                 self.choose(die);
@@ -404,6 +402,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn command_done(&mut self, die: Die) {
         let Timed { context, host, commands, passage, .. } = self;
         let command = passage.command(die);
+        let is_erase = command.kind() == OpKind::Erase;
         match (command.kind(), command.cause()) {
             (OpKind::Erase, _) => {
                 let geometry = *context.device.ftl.geometry();
@@ -425,6 +424,9 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
             }
             _ => {}
+        }
+        if is_erase && context.plan.is_dynamic() && context.queues.takes_writes(die) {
+            passage.offer(die);
         }
     }
 }

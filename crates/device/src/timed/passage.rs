@@ -205,6 +205,17 @@ impl Passage {
         self.dies[die.index()].phase == Phase::Idle
     }
 
+    /// Whether a shared queue has idle dies that may take a page.
+    #[inline]
+    pub(super) fn has_idle_dies(&self, queue: Queue) -> bool {
+        self.idle.of(queue).iter().any(|&bits| bits != 0)
+    }
+
+    /// An idle die may take a page again: one of its domains has ended its collection.
+    pub(super) fn offer(&mut self, die: Die) {
+        self.idle.insert(die);
+    }
+
     /// The idle dies of a shared queue.
     #[inline]
     pub(super) fn idle_dies(&self, queue: Queue) -> &[u64] {
@@ -331,7 +342,7 @@ impl Passage {
         let is_last = usize::from(record.sent) == record.command.len();
         if is_last {
             record.phase = Phase::Idle;
-            if context.plan.is_dynamic() {
+            if context.plan.is_dynamic() && context.queues.takes_writes(die) {
                 self.idle.insert(die);
             }
             self.release(context, number);
@@ -368,7 +379,7 @@ impl Passage {
             return ArrayDone::DataNext;
         }
         record.phase = Phase::Idle;
-        if context.plan.is_dynamic() {
+        if context.plan.is_dynamic() && context.queues.takes_writes(die) {
             self.idle.insert(die);
         }
         ArrayDone::Command

@@ -18,6 +18,9 @@ pub(super) trait Plan: Copy {
 
     /// Whether a dynamic allocation hands pages to dies that are free.
     fn is_dynamic(self) -> bool;
+
+    /// Whether every write is of whole pages and there are no trims, so that the first of a queue can be programmed.
+    fn is_whole(self) -> bool;
 }
 
 /// Anything may be in force.
@@ -36,11 +39,18 @@ impl Plan for Any {
     fn is_dynamic(self) -> bool {
         self.is_dynamic
     }
+
+    #[inline(always)]
+    fn is_whole(self) -> bool {
+        false
+    }
 }
 
 /// Plain page mapping.
 #[derive(Clone, Copy)]
-pub(super) struct Plain<const IS_DYNAMIC: bool>;
+pub(super) struct Plain<const IS_DYNAMIC: bool> {
+    pub(super) is_whole: bool,
+}
 
 impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
     #[inline(always)]
@@ -51,6 +61,11 @@ impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
     #[inline(always)]
     fn is_dynamic(self) -> bool {
         IS_DYNAMIC
+    }
+
+    #[inline(always)]
+    fn is_whole(self) -> bool {
+        self.is_whole
     }
 }
 

@@ -488,6 +488,13 @@ impl Queues {
         self.collections[domain.index()].is_some()
     }
 
+    /// Whether a domain of a die may take a page of the host: `false` is said only where it is kept how much their work presses,
+    /// of a die whose domains all have collections.
+    #[inline]
+    pub(super) fn takes_writes(&self, die: Die) -> bool {
+        !self.are_compared || u32::from(self.dies[die.index()].collections) < self.geometry.domains_per_die()
+    }
+
     /// Whether several domains of a die have collections; for where it is kept how much their work presses.
     #[inline]
     pub(super) fn collects_in_several(&self, die: Die) -> bool {
