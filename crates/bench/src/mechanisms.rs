@@ -1,6 +1,7 @@
 //! The engine with one of its larger mechanisms: what is set, and how long a run is.
 //!
-//! Every device has 24 GiB for the user and gets writes of one page at uniformly random addresses.
+//! Every device has 24 GiB for the user and gets writes of one page at uniformly random addresses; that with read disturb gets
+//! reads.
 
 use std::path::Path;
 
@@ -22,15 +23,18 @@ pub(crate) enum Mechanism {
     HybridMapping,
     /// Restricted copybacks by block on the device of the rcFTL paper: preset `rcftl-small`. Without time there is no selector.
     RestrictedCopyback,
+    /// Read disturb under adaptive cell bit-density: preset `ipr` with 24 GiB, one request of a thousand a write.
+    ReadDisturb,
 }
 
 impl Mechanism {
-    pub(crate) const ALL: [Mechanism; 5] = [
+    pub(crate) const ALL: [Mechanism; 6] = [
         Mechanism::TwinBlocks,
         Mechanism::AdaptiveGcMix,
         Mechanism::MapInFlash,
         Mechanism::HybridMapping,
         Mechanism::RestrictedCopyback,
+        Mechanism::ReadDisturb,
     ];
 
     pub(crate) fn name(self) -> &'static str {
@@ -40,6 +44,7 @@ impl Mechanism {
             Mechanism::MapInFlash => "dftl",
             Mechanism::HybridMapping => "fast",
             Mechanism::RestrictedCopyback => "rcpb",
+            Mechanism::ReadDisturb => "ipr",
         }
     }
 
@@ -54,6 +59,7 @@ impl Mechanism {
             Mechanism::AdaptiveGcMix => "gcmix-dml",
             Mechanism::HybridMapping => "gcf-cf",
             Mechanism::RestrictedCopyback => "rcftl-small",
+            Mechanism::ReadDisturb => "ipr",
         }
     }
 
@@ -70,6 +76,8 @@ impl Mechanism {
             Mechanism::HybridMapping => &["device.blocks_per_plane=6760", "workload.address_offset=4KiB"],
             // Spare space of 14 %, as the preset has it.
             Mechanism::RestrictedCopyback => &["device.blocks_per_plane=219", "workload.generator=uniform"],
+            // Spare space of 25 %, as the preset has it.
+            Mechanism::ReadDisturb => &["device.blocks_per_plane=161", "host.replay=closed"],
         };
         let mut sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
         sets.push("device.user_capacity=24GiB".into());
@@ -85,9 +93,10 @@ impl Mechanism {
         match self {
             Mechanism::HybridMapping => "run.precondition.random=0.2x",
             Mechanism::MapInFlash => "run.precondition.random=0.5x",
-            Mechanism::AdaptiveGcMix | Mechanism::TwinBlocks | Mechanism::RestrictedCopyback => {
-                "run.precondition.random=1x"
-            }
+            Mechanism::AdaptiveGcMix
+            | Mechanism::TwinBlocks
+            | Mechanism::RestrictedCopyback
+            | Mechanism::ReadDisturb => "run.precondition.random=1x",
         }
     }
 }
@@ -105,7 +114,8 @@ impl MechanismRun {
             (Mechanism::HybridMapping, true) => "fast-cycle-filling",
             (mechanism, _) => mechanism.name(),
         };
-        format!("{}-24g-write-{mechanism}", if self.timed { "timed" } else { "count" })
+        let mix = if self.mechanism == Mechanism::ReadDisturb { "read" } else { "write" };
+        format!("{}-24g-{mix}-{mechanism}", if self.timed { "timed" } else { "count" })
     }
 
     /// The mechanism whose device is saved first, if it can be.
@@ -125,6 +135,8 @@ impl MechanismRun {
             (Mechanism::HybridMapping, true) => 640 << 10,
             (Mechanism::RestrictedCopyback, false) => 2 << 20,
             (Mechanism::RestrictedCopyback, true) => 1 << 19,
+            (Mechanism::ReadDisturb, false) => 16 << 20,
+            (Mechanism::ReadDisturb, true) => 2 << 20,
         }
     }
 

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use base::Instant;
-use engine::{Chance, Due, FlatArray, Timers};
+use engine::{Chance, FlatArray, Timers};
 use metrics::Stopwatch;
 
 use crate::Failure;
@@ -127,10 +127,15 @@ fn lines(slots: usize, delays: &mut Delays) -> u64 {
         timers.set(line as u32, Instant(now + Delays::NS[line]), slot);
     };
     (0..slots as u32).step_by(2).for_each(|slot| set(&mut timers, 0, slot));
-    let mut order = 0;
+    let (mut order, mut now) = (0, Instant::ZERO);
     for _ in 0..EVENTS {
-        let Due { at, rank: slot } = timers.next().expect("half of the resources are busy");
-        timers.take(at);
+        let (at, slot) = match timers.take() {
+            Some(slot) => (now, slot),
+            None => {
+                now = timers.advance().expect("half of the resources are busy");
+                (now, timers.take().expect("an event of that instant"))
+            }
+        };
         set(&mut timers, at.0, slot ^ 1);
         order = digest(order, at.0, slot as usize);
     }

@@ -95,7 +95,9 @@ fn figures(summary: &Value) -> Figures {
     figures.set("requests_per_s", number("/run/host_requests_per_s"));
     figures.set("waf", number("/waf"));
     figures.set("cpu_s", cpu_s);
-    figures.set("iops", number("/host/iops"));
+    if let Some(iops) = summary.pointer("/host/iops").and_then(Value::as_f64) {
+        figures.set("iops", iops);
+    }
     figures.set("operations", operations.iter().sum());
     figures
 }

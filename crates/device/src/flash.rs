@@ -269,21 +269,25 @@ impl Flash {
     }
 
     /// Reads a page. One that lost its content is empty, as all are when payloads are off.
-    #[inline]
+    #[inline(always)] // Once per page of a collection.
     pub(crate) fn read(&mut self, ppn: Ppn) -> Content {
+        let (block, page) = self.address(ppn);
         if self.nand.has_payload() {
-            let (block, page) = self.address(ppn);
             return self.read_content(block, page);
         }
-        self.read_plainly(ppn);
+        obey(self.nand.read(block, page));
         Content::EMPTY
     }
 
-    /// Reads a page where pages store nothing.
-    #[inline(always)]
-    pub(crate) fn read_plainly(&mut self, ppn: Ppn) {
+    /// Programs a page.
+    #[inline(always)] // As above.
+    pub(crate) fn program(&mut self, ppn: Ppn, content: Content) -> Programmed {
         let (block, page) = self.address(ppn);
-        obey(self.nand.read(block, page));
+        if self.nand.has_payload() {
+            return self.program_content(block, page, content);
+        }
+        obey(self.nand.program(block, page));
+        Programmed::Done
     }
 
     /// Reads a page where pages store nothing and units are blocks.
@@ -296,24 +300,6 @@ impl Flash {
     #[inline(always)]
     pub(crate) fn program_spot(&mut self, spot: Spot) {
         obey(self.nand.program(spot.unit.number(), spot.slot.number()));
-    }
-
-    /// Programs a page where pages store nothing.
-    #[inline(always)]
-    pub(crate) fn program_plainly(&mut self, ppn: Ppn) {
-        let (block, page) = self.address(ppn);
-        obey(self.nand.program(block, page));
-    }
-
-    /// Programs a page.
-    #[inline]
-    pub(crate) fn program(&mut self, ppn: Ppn, content: Content) -> Programmed {
-        if self.nand.has_payload() {
-            let (block, page) = self.address(ppn);
-            return self.program_content(block, page, content);
-        }
-        self.program_plainly(ppn);
-        Programmed::Done
     }
 
     /// Copies a page inside its plane. The controller changes only what its spare area says of the place, which goes with the

@@ -10,4 +10,4 @@ pub mod timers;
 
 pub use flat::FlatArray;
 pub use random::Chance;
-pub use timers::{Due, Timers};
+pub use timers::Timers;

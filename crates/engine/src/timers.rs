@@ -5,73 +5,71 @@
 //! end, and the next event of all is the least among the heads of the lines. Joining and leaving move nobody else,
 //! whatever the number of resources. (`docs/performance.md` compares this with other structures.)
 //!
-//! An event is one 64-bit key: its time, its rank, its line. A line is a ring of keys, with the key of no event behind its
-//! last, so that joining and leaving ask nothing. An event that is earlier than the last of its line goes before it, so an
-//! irregular delay costs time and nothing else. Which line's head is the least is as good as random: it is selected without
-//! a branch. Times count from a base that moves on; an event that lies too far behind it waits apart.
+//! An event is one 64-bit key: its time in the upper half, its rank and its line in the lower. A line is a ring of keys, with
+//! the key of no event behind its last, so that joining and leaving ask nothing. An event that is earlier than the last of its
+//! line goes before it, so an irregular delay costs time and nothing else. Which line's head is the least is as good as random:
+//! it is selected without a branch. Times count from a base that moves on, four seconds at a time; an event that lies too far
+//! behind it waits apart.
+
+use std::collections::VecDeque;
 
 use base::Instant;
 
 /// Lines whose heads are compared at once. Nearly all devices have few enough delays for one block.
 const BLOCK: usize = 8;
 
-/// Bits of a key for its line.
+/// Bits of a key below its time, and of these for its line.
+const TIME: u32 = 32;
 const LINE_BITS: u32 = 6;
 
-/// The most lines there can be.
+/// The most lines and ranks there can be.
 const MAX_LINES: usize = 1 << LINE_BITS;
+const MAX_RANKS: u32 = 1 << (TIME - LINE_BITS);
+
+/// Places of a ring; what more a line has waits behind it.
+const PLACES: usize = 64;
 
 /// The key of no event: behind all others.
 const NEVER: u64 = u64::MAX;
 
-/// An event whose time has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Due {
-    /// Its time.
-    pub at: Instant,
-    /// Its rank.
-    pub rank: u32,
-}
-
-/// Events of one delay, in order: a ring of keys, in which the place behind the last holds [`NEVER`].
+/// Events of one delay, in order.
 #[derive(Clone, Debug)]
 struct Line {
     /// Of the event that joined last, here or gone.
     last: u64,
-    /// Places of the first event and of the one behind the last, going round.
+    /// Numbers of the first event and of the one behind the last; their places go round.
     first: u32,
     end: u32,
-    /// A power of two.
-    keys: Box<[u64]>,
+    /// The place behind the last holds [`NEVER`].
+    keys: [u64; PLACES],
+    /// Behind those that have places.
+    more: VecDeque<u64>,
+}
+
+/// The place of a number.
+#[inline(always)]
+fn place(number: u32) -> usize {
+    number as usize % PLACES
 }
 
 impl Line {
-    fn new() -> Line {
-        Line { last: 0, first: 0, end: 0, keys: vec![NEVER; 8].into() }
-    }
-
-    /// The place of a number that goes round.
-    #[inline]
-    fn place(&self, number: u32) -> usize {
-        number as usize & (self.keys.len() - 1)
-    }
+    const EMPTY: Line = Line { last: 0, first: 0, end: 0, keys: [NEVER; PLACES], more: VecDeque::new() };
 
     /// The first event, or [`NEVER`].
     #[inline]
     fn head(&self) -> u64 {
-        self.keys[self.place(self.first)]
+        self.keys[place(self.first)]
     }
 
     /// An event joins, at the end unless it is earlier.
-    #[inline]
+    #[inline(always)]
     fn join(&mut self, key: u64) {
-        if key < self.last || self.end.wrapping_sub(self.first) as usize + 1 == self.keys.len() {
+        if key < self.last || self.end.wrapping_sub(self.first) >= PLACES as u32 - 1 {
             return self.insert(key);
         }
-        let (place, behind) = (self.place(self.end), self.place(self.end.wrapping_add(1)));
-        self.keys[place] = key;
-        self.keys[behind] = NEVER;
+        self.keys[place(self.end)] = key;
         self.end = self.end.wrapping_add(1);
+        self.keys[place(self.end)] = NEVER;
         self.last = key;
     }
 
@@ -79,44 +77,53 @@ impl Line {
     #[inline]
     fn leave(&mut self) {
         self.first = self.first.wrapping_add(1);
+        if !self.more.is_empty() {
+            self.move_up();
+        }
     }
 
-    /// Finds the place of an event that is earlier than the last one, or makes room.
+    #[inline(never)]
+    fn move_up(&mut self) {
+        let (last, key) = (self.last, self.more.pop_front());
+        self.last = 0;
+        self.join(key.expect("there are more"));
+        self.last = last;
+    }
+
+    /// Finds the place of an event that is earlier than the last one, or that has no place in the ring.
     #[inline(never)]
     fn insert(&mut self, key: u64) {
-        if self.end.wrapping_sub(self.first) as usize + 1 == self.keys.len() {
-            self.assign(self.events().collect());
+        self.last = self.last.max(key);
+        if self.end.wrapping_sub(self.first) == PLACES as u32 - 1 {
+            let before = place(self.end.wrapping_sub(1));
+            if key > self.keys[before] {
+                let at = self.more.partition_point(|&other| other < key);
+                return self.more.insert(at, key);
+            }
+            self.more.push_front(std::mem::replace(&mut self.keys[before], NEVER));
+            self.end = self.end.wrapping_sub(1);
         }
-        let behind = self.place(self.end.wrapping_add(1));
-        self.keys[behind] = NEVER;
         let mut at = self.end;
-        while at != self.first && self.keys[self.place(at.wrapping_sub(1))] > key {
-            let (place, before) = (self.place(at), self.place(at.wrapping_sub(1)));
-            self.keys[place] = self.keys[before];
+        while at != self.first && self.keys[place(at.wrapping_sub(1))] > key {
+            self.keys[place(at)] = self.keys[place(at.wrapping_sub(1))];
             at = at.wrapping_sub(1);
         }
-        let place = self.place(at);
-        self.keys[place] = key;
+        self.keys[place(at)] = key;
         self.end = self.end.wrapping_add(1);
-        self.last = self.last.max(key);
-    }
-
-    /// Drops the event of a rank, if it is there.
-    fn drop(&mut self, is_dropped: impl Fn(u64) -> bool) {
-        let kept = self.events().filter(|&key| !is_dropped(key)).collect();
-        self.assign(kept);
+        self.keys[place(self.end)] = NEVER;
     }
 
     fn events(&self) -> impl Iterator<Item = u64> {
-        (0..self.end.wrapping_sub(self.first)).map(|number| self.keys[self.place(self.first.wrapping_add(number))])
+        let of_ring =
+            (0..self.end.wrapping_sub(self.first)).map(|number| self.keys[place(self.first.wrapping_add(number))]);
+        of_ring.chain(self.more.iter().copied())
     }
 
-    /// These events and no others, in order, with room for more.
-    fn assign(&mut self, mut keys: Vec<u64>) {
-        self.last = keys.last().copied().unwrap_or(0);
-        (self.first, self.end) = (0, keys.len() as u32);
-        keys.resize((keys.len() + 2).next_power_of_two().max(8), NEVER);
-        self.keys = keys.into();
+    /// Drops an event, if it is there.
+    fn drop(&mut self, is_dropped: impl Fn(u64) -> bool) {
+        let kept: Vec<u64> = self.events().filter(|&key| !is_dropped(key)).collect();
+        *self = Line::EMPTY;
+        kept.into_iter().for_each(|key| self.join(key));
     }
 }
 
@@ -129,16 +136,13 @@ struct Far {
 }
 
 /// Pending events, at most one of each rank. Equal times are served in the order of ranks.
-///
-/// A key is the time since `base` and, in its low bits, the rank and the line.
 pub struct Timers {
     /// The key of the next event of all.
     first: u64,
+    /// Keys below this are of the present instant.
+    bound: u64,
+    now: Instant,
     base: u64,
-    /// Bits of a key below the time.
-    bits: u32,
-    /// Times since the base that a key does not hold, from this on. The last key of all is that of no event.
-    limit: u64,
     /// Blocks of lines in use.
     blocks: u32,
     /// By line: the key of its first event, or [`NEVER`].
@@ -149,24 +153,24 @@ pub struct Timers {
 }
 
 impl Timers {
-    /// Bytes for each rank: it is in one line at a time, and a line may have twice the places that it ever needed.
+    /// Bytes for each rank. Those of lines are there whatever the number of ranks; what more a line has may have twice the places
+    /// that it ever needed.
     pub const BYTES_OF_RANK: usize = 2 * size_of::<u64>();
 
     /// `lines` empty lines for events of `ranks` ranks.
     ///
     /// # Panics
-    /// If there are more than 64 lines.
+    /// If there are more than 64 lines or 67 million ranks.
     pub fn new(lines: u32, ranks: u32) -> Timers {
-        assert!(lines as usize <= MAX_LINES, "{lines} lines of timers are too many");
-        let bits = u32::BITS - ranks.leading_zeros() + LINE_BITS;
+        assert!(lines as usize <= MAX_LINES && ranks <= MAX_RANKS, "{lines} lines of {ranks} ranks are too many");
         Timers {
             first: NEVER,
+            bound: 0,
+            now: Instant::ZERO,
             base: 0,
-            bits,
-            limit: u64::MAX >> bits,
             blocks: lines.max(1).div_ceil(BLOCK as u32),
             heads: [NEVER; MAX_LINES],
-            lines: Box::new(std::array::from_fn(|_| Line::new())),
+            lines: Box::new([Line::EMPTY; MAX_LINES]),
             far: Vec::new(),
         }
     }
@@ -174,12 +178,12 @@ impl Timers {
     /// The time of a key.
     #[inline]
     fn at(&self, key: u64) -> Instant {
-        Instant(self.base + (key >> self.bits))
+        Instant(self.base + (key >> TIME))
     }
 
     #[inline]
-    fn rank(&self, key: u64) -> u32 {
-        ((key & ((1 << self.bits) - 1)) >> LINE_BITS) as u32
+    fn rank(key: u64) -> u32 {
+        key as u32 >> LINE_BITS
     }
 
     #[inline]
@@ -187,17 +191,16 @@ impl Timers {
         key as usize % MAX_LINES
     }
 
-    /// The key of an event, unless it lies too far ahead.
+    /// The key of an event, unless it lies too far ahead. The last time of all is that of no event.
     #[inline]
     fn key(&self, line: u32, at: Instant, rank: u32) -> Option<u64> {
         let after = at.0.wrapping_sub(self.base);
-        let below = u64::from(rank) << LINE_BITS | u64::from(line);
-        (after < self.limit).then(|| after << self.bits | below)
+        (after < u64::from(u32::MAX)).then(|| after << TIME | u64::from(rank << LINE_BITS | line))
     }
 
     /// The event of a rank that is not pending will happen. Best in the line of events that happen as long after they
     /// were set.
-    #[inline]
+    #[inline(always)]
     pub fn set(&mut self, line: u32, at: Instant, rank: u32) {
         debug_assert!(line < self.blocks * BLOCK as u32);
         match self.key(line, at, rank) {
@@ -206,7 +209,7 @@ impl Timers {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn join(&mut self, key: u64) {
         let line = Timers::line(key);
         self.lines[line].join(key);
@@ -228,13 +231,14 @@ impl Timers {
     fn count_anew(&mut self) {
         let pending = self.lines.iter().flat_map(Line::events);
         let with_keys =
-            pending.map(|key| Far { at: self.at(key), rank: self.rank(key), line: Timers::line(key) as u32 });
+            pending.map(|key| Far { at: self.at(key), rank: Timers::rank(key), line: Timers::line(key) as u32 });
         let events: Vec<Far> = with_keys.chain(self.far.iter().copied()).collect();
         self.far.clear();
-        self.lines.iter_mut().for_each(|line| line.assign(Vec::new()));
+        self.lines.fill(Line::EMPTY);
         self.heads.fill(NEVER);
         self.first = NEVER;
         self.base = events.iter().map(|event| event.at.0).min().unwrap_or(self.base);
+        self.bound = self.now.0.checked_sub(self.base).map_or(0, |after| after.saturating_add(1) << TIME);
         for event in events {
             match self.key(event.line, event.at, event.rank) {
                 Some(key) => self.join(key),
@@ -243,21 +247,25 @@ impl Timers {
         }
     }
 
-    /// The next event, if any. It stays set.
+    /// The instant of the next event, if there is one, is the present from now on.
     #[inline]
-    #[allow(clippy::should_implement_trait)] // Looking does not take: this is no `Iterator`.
-    pub fn next(&self) -> Option<Due> {
-        (self.first != NEVER).then(|| Due { at: self.at(self.first), rank: self.rank(self.first) })
-    }
-
-    /// Takes the next event if its time is `now`; its rank.
-    #[inline]
-    pub fn take(&mut self, now: Instant) -> Option<u32> {
-        // The key of no event is of no time.
-        if self.first >> self.bits != now.0.wrapping_sub(self.base) {
+    pub fn advance(&mut self) -> Option<Instant> {
+        if self.first == NEVER {
             return None;
         }
-        let (rank, line) = (self.rank(self.first), Timers::line(self.first));
+        self.now = self.at(self.first);
+        // No key has the last time of all.
+        self.bound = (self.first >> TIME << TIME) + (1 << TIME);
+        Some(self.now)
+    }
+
+    /// Takes an event of the present instant; its rank.
+    #[inline]
+    pub fn take(&mut self) -> Option<u32> {
+        if self.first >= self.bound {
+            return None;
+        }
+        let (rank, line) = (Timers::rank(self.first), Timers::line(self.first));
         self.lines[line].leave();
         self.end_change(line);
         Some(rank)
@@ -266,8 +274,7 @@ impl Timers {
     /// Drops the event of a rank from a line, if it is there.
     pub fn stop(&mut self, line: u32, rank: u32) {
         self.far.retain(|event| (event.line, event.rank) != (line, rank));
-        let bits = self.bits;
-        self.lines[line as usize].drop(|key| ((key & ((1 << bits) - 1)) >> LINE_BITS) as u32 == rank);
+        self.lines[line as usize].drop(|key| Timers::rank(key) == rank);
         self.end_change(line as usize);
     }
 
@@ -310,7 +317,7 @@ mod tests {
     /// Against a plain list. Lines have their own delays and break them now and then; a rank is set once at a time.
     #[test]
     fn events_come_in_the_order_of_time_then_rank() {
-        for (lines, resources) in [(1, 1), (1, 40), (3, 7), (4, 8), (7, 36), (13, 100)] {
+        for (lines, resources) in [(1, 1), (1, 40), (3, 7), (4, 8), (7, 36), (13, 100), (1, 150), (2, 300)] {
             let mut timers = Timers::new(lines, resources);
             let mut plain = vec![None; resources as usize];
             let mut random = Chance::new(u64::from(resources), "timers");
@@ -320,7 +327,7 @@ mod tests {
                 match plain[rank as usize] {
                     None => {
                         let line = random.below_u32(lines);
-                        let delay = if random.below(8) == 0 { random.below(40) } else { u64::from(line) * 7 };
+                        let delay = if random.below(8) == 0 { random.below(40) } else { u64::from(line) * 7 + 3 };
                         plain[rank as usize] = Some((now + delay, line));
                         timers.set(line, Instant(now + delay), rank);
                     }
@@ -334,26 +341,23 @@ mod tests {
                 }
                 let line = random.below_u32(lines);
                 assert_eq!(timers.is_empty(line), !plain.iter().flatten().any(|&(_, of)| of == line));
-                let ranks = (0..resources).filter(|&rank| plain[rank as usize].is_some());
-                let first = ranks.min_by_key(|&rank| (plain[rank as usize], rank)).map(|rank| {
-                    let (at, _) = plain[rank as usize].unwrap();
-                    // Lines do not count, ranks do.
-                    let rank = (0..resources).find(|&other| plain[other as usize].is_some_and(|(time, _)| time == at));
-                    Due { at: Instant(at), rank: rank.unwrap() }
-                });
-                assert_eq!(timers.next(), first);
-                if random.below(3) > 0
-                    && let Some(Due { at, rank }) = first
-                {
-                    if at.0 > now {
-                        assert_eq!(timers.take(Instant(now)), None);
-                    }
-                    now = at.0;
-                    assert_eq!(timers.take(at), Some(rank));
+                // Of those of one time the least rank.
+                let pending = plain.iter().zip(0..).filter_map(|(event, rank)| event.map(|(at, _)| (at, rank)));
+                let Some((at, rank)) = pending.min() else {
+                    assert_eq!(timers.take(), None);
+                    continue;
+                };
+                assert_eq!(timers.take(), (at == now).then_some(rank), "what is set for now happens now");
+                if at == now {
                     plain[rank as usize] = None;
+                } else if random.below(if resources > 100 { 12 } else { 2 }) == 0 {
+                    assert_eq!(timers.advance(), Some(Instant(at)));
+                    assert_eq!(timers.take(), Some(rank));
+                    plain[rank as usize] = None;
+                    now = at;
                 }
             }
-            assert!(now > 20_000 / 4 || lines == 1, "time passed");
+            assert!(now > 500, "time passed: {now}");
         }
     }
 
@@ -368,20 +372,23 @@ mod tests {
             assert!(!timers.is_empty(rank as u32 % 2));
         }
         timers.stop(1, 3);
-        assert_eq!(timers.take(Instant(5)), Some(0));
+        assert_eq!((timers.advance(), timers.take()), (Some(Instant(5)), Some(0)));
         // Set now, behind what waits from long ago.
         timers.set(0, Instant(last), 900);
+        assert_eq!(timers.take(), None);
         let mut order = Vec::new();
-        while let Some(Due { at, rank }) = timers.next() {
-            assert_eq!(timers.take(at), Some(rank));
-            if rank == 6 {
-                // Nothing but what lies far ahead is left; what is set now comes first all the same.
-                timers.set(0, Instant(11), 0);
-                timers.stop(0, 900);
+        while let Some(at) = timers.advance() {
+            while let Some(rank) = timers.take() {
+                if rank == 6 {
+                    // Nothing but what lies far ahead is left; what is set now comes first all the same.
+                    timers.set(0, Instant(11), 0);
+                    timers.stop(0, 900);
+                    timers.set(1, at, 7 + 1);
+                }
+                order.push((at.0, rank));
             }
-            order.push((at.0, rank));
         }
-        let expected = [(9, 6), (11, 0), (1 << 54, 5), (1 << 55, 1), (last - 1, 4), (last, 2), (last, 7)];
+        let expected = [(9, 6), (9, 8), (11, 0), (1 << 54, 5), (1 << 55, 1), (last - 1, 4), (last, 2), (last, 7)];
         assert_eq!(order, expected);
         assert!(timers.is_empty(0) && timers.is_empty(1));
     }

@@ -120,13 +120,13 @@ impl Recorder {
     }
 
     /// A channel is taken from `from` to `to`. Report it when the work starts or is booked, in order.
-    #[inline]
+    #[inline(always)]
     pub fn channel_busy(&mut self, channel: u32, cause: Cause, from: Instant, to: Instant) {
         self.channels[channel as usize].add(cause as usize, from.max(self.start), to);
     }
 
     /// A die's array is taken from `from` to `to`. Report it when the work starts or is booked, in order.
-    #[inline]
+    #[inline(always)]
     pub fn die_busy(&mut self, die: Die, kind: OpKind, from: Instant, to: Instant) {
         self.dies[die.index()].add(kind as usize, from.max(self.start), to);
     }

@@ -22,6 +22,8 @@ impl Block {
     const LOST_PAGES: u8 = 1 << 4;
     const COPIED: u8 = 1 << 5;
     const ALL: u8 = (1 << 6) - 1;
+    /// Of the array and not of the block, and so in no state that is saved: reads and programs are kept of its pages.
+    const WATCHED: u8 = 1 << 6;
 
     /// A block in a state that was saved; nothing if the marks mean nothing.
     pub fn from_saved(erases: u32, reads: u32, next_page: u16, marks: u8) -> Option<Block> {
@@ -30,7 +32,7 @@ impl Block {
 
     /// All that the questions below answer, in one number to save.
     pub fn marks(&self) -> u8 {
-        self.marks
+        self.marks & Block::ALL
     }
 
     /// Whether there is nothing special about the block.
@@ -53,7 +55,18 @@ impl Block {
     /// Whether that is all that is special about the block.
     #[inline]
     pub(crate) fn is_just_low_density(&self) -> bool {
-        self.marks == Block::LOW_DENSITY
+        self.marks() == Block::LOW_DENSITY
+    }
+
+    /// Whether nothing is special about the block but that it is watched.
+    #[inline]
+    pub(crate) fn is_just_watched(&self) -> bool {
+        self.marks == Block::WATCHED
+    }
+
+    /// Reads and programs of its pages are looked at.
+    pub(crate) fn watch(&mut self) {
+        self.marks |= Block::WATCHED;
     }
 
     /// Whether only LSB pages are programmed until the next erase.
@@ -104,7 +117,7 @@ impl Block {
     /// The block after an erase.
     #[inline]
     pub(crate) fn erase(&mut self) {
-        *self = Block { erases: self.erases + 1, ..Block::default() };
+        *self = Block { erases: self.erases + 1, marks: self.marks & Block::WATCHED, ..Block::default() };
     }
 
     /// An erase of the block did not come to its end.

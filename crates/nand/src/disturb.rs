@@ -7,6 +7,7 @@
 use base::ReadLimits;
 
 use crate::bits::Bits;
+use crate::block::Block;
 use crate::{Nand, Violation};
 
 /// A read of a page past its limit: it has more errors than ECC corrects.
@@ -68,7 +69,7 @@ impl Nand {
         let reads_before = vec![0; self.pages()];
         let cycles = vec![Cycles::default(); self.blocks.len()];
         self.disturb = Some(Box::new(Disturb { limits, reads_before, cycles, highest: [0; 2], first: None }));
-        self.watch();
+        self.watch_blocks();
     }
 
     /// By page, the reads of its block when it was programmed, 0 if it is not; empty where none are kept.
@@ -274,9 +275,16 @@ impl Nand {
         }
     }
 
-    /// What is not looked at: reads of blocks that were read less than this, and programs where nothing is kept.
+    /// Has every block watched, where something is kept.
+    fn watch_blocks(&mut self) {
+        if self.disturb.is_some() {
+            self.blocks.iter_mut().for_each(Block::watch);
+        }
+        self.watch();
+    }
+
+    /// What is not looked at: reads of blocks that were read less than this.
     fn watch(&mut self) {
-        self.plain_pages = if self.disturb.is_some() { 0 } else { self.shape.pages_per_block };
         self.unwatched =
             [false, true].map(|is_low| self.disturb.as_ref().map_or(u32::MAX, |disturb| disturb.unwatched(is_low)));
     }
@@ -289,7 +297,7 @@ impl Nand {
             let reads_before = or_new(reads_before);
             Box::new(Disturb { reads_before, cycles, highest: [0; 2], first: None, ..*disturb })
         });
-        self.watch();
+        self.watch_blocks();
     }
 }
 

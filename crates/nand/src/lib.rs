@@ -58,9 +58,6 @@ pub struct Nand {
     /// Below so many reads of a block, a read of a page at full and at low density is not looked at. Where limits are not
     /// kept, as many as there can be.
     unwatched: [u32; 2],
-    /// Pages of a block that are programmed without more ado: all of them, and none where limits of reads are kept, for each page
-    /// then remembers the reads before it.
-    plain_pages: u32,
     /// Reprogrammed pages and guard pages; looked at for low-density blocks only.
     reprogrammed: Bits,
     /// The lower pages of their wordlines, likewise.
@@ -88,7 +85,6 @@ impl Nand {
             blocks: vec![Block::default(); blocks],
             layout: PageLayout::new(shape.cell, shape.program_order, shape.pages_per_block),
             unwatched: [u32::MAX; 2],
-            plain_pages: shape.pages_per_block,
             reprogrammed: Bits::default(),
             lower: Bits::default(),
             lost: BTreeSet::new(),
@@ -116,22 +112,26 @@ impl Nand {
         let Some(state) = self.blocks.get_mut(block as usize) else {
             return Err(Violation::NoSuchPage { block, page });
         };
-        if page >= u32::from(state.next_page) || !state.is_ordinary() || state.reads >= self.unwatched[0] {
+        if page >= u32::from(state.next_page) || !state.is_ordinary() {
             return self.read_with_care(block, page);
         }
         state.reads += 1;
         Ok(())
     }
 
-    /// The same, of a block that is not an ordinary one, or was read much, or of a page that is not programmed. The lower pages
-    /// of low-density blocks come first: they are what is read most where there are any.
+    /// The same, of a block that is not an ordinary one, or of a page that is not programmed. Blocks that were read little and the
+    /// lower pages of low-density blocks come first: they are what is read most where there are any.
     #[cold]
     #[inline(never)]
     fn read_with_care(&mut self, block: u32, page: u32) -> Result<(), Violation> {
         let index = self.index(block, page);
         let state = &mut self.blocks[block as usize];
-        let is_just_low_density = state.is_just_low_density() && page < u32::from(state.next_page);
-        if is_just_low_density && self.lower.contains(index) && state.reads < self.unwatched[1] {
+        let tells_nothing = match page < u32::from(state.next_page) {
+            true if state.is_just_watched() => state.reads < self.unwatched[0],
+            true if state.is_just_low_density() => self.lower.contains(index) && state.reads < self.unwatched[1],
+            _ => false,
+        };
+        if tells_nothing {
             state.reads += 1;
             return Ok(());
         }
@@ -152,7 +152,7 @@ impl Nand {
         let Some(state) = self.blocks.get_mut(block as usize) else {
             return Err(Violation::NoSuchPage { block, page });
         };
-        if page != u32::from(state.next_page) || page >= self.plain_pages || !state.is_ordinary() {
+        if page != u32::from(state.next_page) || page >= self.shape.pages_per_block || !state.is_ordinary() {
             return self.program_with_care(block, page);
         }
         state.next_page += 1;

@@ -87,7 +87,6 @@ impl Nand {
             blocks: saved.blocks,
             layout: self.layout.clone(),
             unwatched: self.unwatched,
-            plain_pages: self.plain_pages,
             reprogrammed: Bits::default(),
             lower: Bits::default(),
             lost: set(&saved.lost).ok_or("lost pages out of order")?,

@@ -88,6 +88,33 @@ impl NextStep {
     }
 }
 
+/// What a collection has in hand that moves pages off the chip, one by one.
+pub(super) struct InHand<'a>(&'a mut Collection);
+
+impl InHand<'_> {
+    /// The page, and whether it was read.
+    #[inline(always)]
+    pub(super) fn page(&self) -> Option<(Ppn, bool)> {
+        self.0.group.pages().first().map(|&page| (page, self.0.read > 0))
+    }
+
+    /// The page is read.
+    #[inline(always)]
+    pub(super) fn take(&mut self, page: Ppn) {
+        self.0.step = Step { op: Op::Move(How::OffChip), cause: Cause::Gc };
+        self.0.group.clear();
+        self.0.group.push(page);
+        self.0.read = 1;
+    }
+
+    /// The page is programmed.
+    #[inline(always)]
+    pub(super) fn end(&mut self) {
+        self.0.group.clear();
+        self.0.read = 0;
+    }
+}
+
 /// The collections of all domains.
 pub(super) struct Collections {
     /// By domain.
@@ -200,20 +227,10 @@ impl Collections {
         Some((next, cause))
     }
 
-    /// The first page of the group in hand, and whether it was read.
+    /// What a domain's collection has in hand, where pages store nothing and are correct when they leave their die.
     #[inline(always)]
-    pub(super) fn page_in_hand(&self, domain: Domain) -> Option<(Ppn, bool)> {
-        let Collection { group, read, .. } = &self.all[domain.index()];
-        group.pages().first().map(|&page| (page, *read > 0))
-    }
-
-    /// This page is read next, to be moved off the chip by itself.
-    #[inline(always)]
-    pub(super) fn take_page(&mut self, domain: Domain, page: Ppn, cause: Cause) {
-        let Collection { group, step, .. } = &mut self.all[domain.index()];
-        *step = Step { op: Op::Move(How::OffChip), cause };
-        group.clear();
-        group.push(page);
+    pub(super) fn in_hand(&mut self, domain: Domain) -> InHand<'_> {
+        InHand(&mut self.all[domain.index()])
     }
 
     /// Whether a domain's collection has a step to do, and does not wait for other domains.

@@ -3,7 +3,7 @@
 use base::{Die, Queue};
 use ftl::allocation::Allocation;
 
-/// One bit per die, by queue of a dynamic allocation and in its round-robin order. Without a dynamic
+/// One bit per die that is idle and may take a page, by queue of a dynamic allocation and in its round-robin order. Without a dynamic
 /// allocation nobody asks, and nothing is kept.
 pub(super) struct IdleDies {
     /// By die: its queue, and its turn there.

@@ -85,10 +85,11 @@ pub(crate) fn run(
     let buffer = crate::buffer::build(config, device)?;
     let is_plain = plan::is_plain(device, config, buffer.is_some(), manner.timeline.is_some()) && !manner.asks_all;
     let is_dynamic = device.ftl.allocation().dynamic().is_some();
+    let is_whole = plan::writes_whole_pages(config);
     let setup = Setup { device, workload, config, watch, buffer, manner };
     match (is_plain, is_dynamic) {
-        (true, false) => setup.run(Plain::<false>),
-        (true, true) => setup.run(Plain::<true>),
+        (true, false) => setup.run(Plain::<false> { is_whole }),
+        (true, true) => setup.run(Plain::<true> { is_whole }),
         (false, is_dynamic) => setup.run(Any { is_dynamic }),
     }
 }
@@ -112,7 +113,7 @@ impl Setup<'_, '_> {
         let geometry = device.ftl.geometry();
         let has_copybacks = wear::is_in_force(config);
         let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
-        let decides_early = buffer.is_none() && !plan.is_dynamic();
+        let decides_early = if plan.is_dynamic() { plan.is_whole() } else { buffer.is_none() };
         let hears_of_buffer = device.ftl.demands().fill;
         let scheduler = Scheduler::build(config.ftl.get("scheduler"));
         let gc_holds_reads = scheduler::gc_holds_reads(config.ftl.get("scheduler"));
@@ -128,7 +129,7 @@ impl Setup<'_, '_> {
 }
 
 impl<P: Plan> Timed<'_, '_, P> {
-    /// The machine: let requests in, let free dies take work, go to the next event.
+    /// The machine: let requests in, then let free dies take work and go from event to event.
     fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.report()?;
@@ -137,20 +138,6 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             self.tell_fill();
             self.host.begin_flushing(&mut self.context);
-            let completed = self.host.completions();
-            let paused = self.host.take_wait();
-            self.dispatch();
-            if self.host.completions() > completed || paused {
-                // A trim or a read of trimmed pages was answered without flash: there is room for more. Or the
-                // write buffer was full, and its flush has begun.
-                continue;
-            }
-            if self.host.is_idle() {
-                self.drain();
-                if self.host.flush_at_the_end(&mut self.context) {
-                    continue;
-                }
-            }
             if !self.go_on()? {
                 break;
             }
@@ -161,12 +148,27 @@ impl<P: Plan> Timed<'_, '_, P> {
         Ok(())
     }
 
-    /// Goes from event to event until something changes for the host: a request is complete, the next one arrives, or pages may
-    /// leave the write buffer. Returns whether anything happened at all.
+    /// Lets free dies take work and goes to the next event, until something changes for the host: a request is complete, the next
+    /// one arrives, or pages may leave the write buffer. Returns whether there was an event.
     fn go_on(&mut self) -> Result<bool, RunError> {
         let completed = self.host.completions();
+        let paused = self.host.take_wait();
+        let mut has_admitted = true;
         loop {
-            let Some(now) = self.passage.next_event() else { return Ok(false) };
+            self.dispatch();
+            if self.host.completions() != completed || paused {
+                // A trim or a read of trimmed pages was answered without flash: there is room for more. Or the
+                // write buffer was full, and its flush has begun.
+                return Ok(true);
+            }
+            if has_admitted && self.host.is_idle() {
+                self.drain();
+                if self.host.flush_at_the_end(&mut self.context) {
+                    return Ok(true);
+                }
+            }
+            has_admitted = false;
+            let Some(now) = self.passage.next_instant() else { return Ok(false) };
             self.context.now = now;
             self.check_time()?;
             if !self.context.plan.is_plain() {
@@ -176,15 +178,12 @@ impl<P: Plan> Timed<'_, '_, P> {
             if !self.context.draining {
                 self.context.device.recorder.tick(now);
             }
-            let has_arrived = self.happen(now);
-            if has_arrived || self.host.completions() != completed || self.host.has_buffer() {
+            let has_arrived = self.happen();
+            let has_buffer = !self.context.plan.is_plain() && self.host.has_buffer();
+            if has_arrived || self.host.completions() != completed || has_buffer {
                 return Ok(true);
             }
             self.report()?;
-            self.dispatch();
-            if self.host.completions() != completed {
-                return Ok(true);
-            }
         }
     }
 
@@ -198,9 +197,9 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// All that happens now, before dies choose: two writes that arrive together can then share a command. Returns whether the
     /// next request arrived.
     #[inline(always)]
-    fn happen(&mut self, now: Instant) -> bool {
+    fn happen(&mut self) -> bool {
         let mut has_arrived = false;
-        while let Some(event) = self.passage.take_event(now) {
+        while let Some(event) = self.passage.take_event() {
             match event {
                 Event::TransferDone(channel) => self.transfer_done(channel),
                 Event::ArrayDone(die) => self.array_done(die),
@@ -252,6 +251,7 @@ impl<P: Plan> Timed<'_, '_, P> {
 // Dies choose.
 impl<P: Plan> Timed<'_, '_, P> {
     /// Lets every die that is free and may have work choose.
+    #[inline(always)]
     fn dispatch(&mut self) {
         loop {
             if self.context.plan.is_dynamic() {
@@ -282,7 +282,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// Offers waiting writes of a dynamic allocation to free dies, round robin.
     fn offer_shared_writes(&mut self) {
         for queue in self.context.queues.all() {
-            while self.host.has_writes(&self.context.queues, queue) {
+            while self.passage.has_idle_dies(queue) && self.host.has_writes(&self.context.queues, queue) {
                 let next = self.context.device.ftl.next_die_of(queue, self.passage.idle_dies(queue));
                 let Some(die) = next else { break };
                 self.choose(die);
@@ -294,7 +294,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     }
 
     /// Has a die, if it is free, do what it does next.
-    #[inline]
+    #[inline(always)]
     fn choose(&mut self, die: Die) {
         if !self.passage.is_idle(die) {
             return;
@@ -305,7 +305,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             && let Action::Collect(domain) = action
         {
             let command = passage.next_command(die);
-            if let Some(kind) = commands.move_page(context, command, die, domain) {
+            if let Some(kind) = commands.move_page(context, command, domain) {
                 if commands.may_join(context, die) {
                     commands.join_pages(context, host, command, die, domain);
                     return passage.start(context, die, passage.command(die).load());
@@ -403,6 +403,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn command_done(&mut self, die: Die) {
         let Timed { context, host, commands, passage, .. } = self;
         let command = passage.command(die);
+        let is_erase = command.kind() == OpKind::Erase;
         match (command.kind(), command.cause()) {
             (OpKind::Erase, _) => {
                 let geometry = *context.device.ftl.geometry();
@@ -425,6 +426,9 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
             }
             _ => {}
+        }
+        if is_erase && context.plan.is_dynamic() && context.queues.takes_writes(die) {
+            passage.offer(die);
         }
     }
 }

@@ -145,7 +145,8 @@ struct Ways {
     /// Ranks of timers before those of dies.
     dies_from: u32,
     /// Whether what follows on the transfer of a command is decided when it begins. A write buffer may want to know when
-    /// it ends, and a dynamic allocation looks for idle dies at every event.
+    /// it ends; and a dynamic allocation offers writes to idle dies at every event, in turn, which makes a difference where a
+    /// write that is not ready is refused.
     decides_early: bool,
     /// When the controller's DRAM has moved all that it was given.
     dram_free: Instant,
@@ -204,6 +205,17 @@ impl Passage {
         self.dies[die.index()].phase == Phase::Idle
     }
 
+    /// Whether a shared queue has idle dies that may take a page.
+    #[inline]
+    pub(super) fn has_idle_dies(&self, queue: Queue) -> bool {
+        self.idle.of(queue).iter().any(|&bits| bits != 0)
+    }
+
+    /// An idle die may take a page again: one of its domains has ended its collection.
+    pub(super) fn offer(&mut self, die: Die) {
+        self.idle.insert(die);
+    }
+
     /// The idle dies of a shared queue.
     #[inline]
     pub(super) fn idle_dies(&self, queue: Queue) -> &[u64] {
@@ -225,16 +237,16 @@ impl Passage {
 
 // Timers.
 impl Passage {
-    /// When something happens next.
+    /// The instant at which something happens next.
     #[inline]
-    pub(super) fn next_event(&mut self) -> Option<Instant> {
-        self.ways.timers.next().map(|due| due.at)
+    pub(super) fn next_instant(&mut self) -> Option<Instant> {
+        self.ways.timers.advance()
     }
 
-    /// Something that happens now. At one instant transfers end first, in the order of channels, then arrays.
+    /// Something that happens at this instant. At one instant transfers end first, in the order of channels, then arrays.
     #[inline]
-    pub(super) fn take_event(&mut self, now: Instant) -> Option<Event> {
-        let rank = self.ways.timers.take(now)?;
+    pub(super) fn take_event(&mut self) -> Option<Event> {
+        let rank = self.ways.timers.take()?;
         let (channels, dies) = (self.ways.dies_from, self.dies.len() as u32);
         Some(match rank {
             rank if rank < channels => Event::TransferDone(rank),
@@ -334,7 +346,7 @@ impl Passage {
         let is_last = usize::from(record.sent) == record.command.len();
         if is_last {
             record.phase = Phase::Idle;
-            if context.plan.is_dynamic() {
+            if context.plan.is_dynamic() && context.queues.takes_writes(die) {
                 self.idle.insert(die);
             }
             self.release(context, number);
@@ -371,7 +383,7 @@ impl Passage {
             return ArrayDone::DataNext;
         }
         record.phase = Phase::Idle;
-        if context.plan.is_dynamic() {
+        if context.plan.is_dynamic() && context.queues.takes_writes(die) {
             self.idle.insert(die);
         }
         ArrayDone::Command

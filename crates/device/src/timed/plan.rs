@@ -4,6 +4,7 @@
 //! watches, and for all others; a test runs the golden table under both.
 
 use config::Config;
+use config::model::Source;
 
 use crate::device::Device;
 use ftl::schedule::Schedule;
@@ -17,6 +18,9 @@ pub(super) trait Plan: Copy {
 
     /// Whether a dynamic allocation hands pages to dies that are free.
     fn is_dynamic(self) -> bool;
+
+    /// Whether every write is of whole pages and there are no trims, so that the first of a queue can be programmed.
+    fn is_whole(self) -> bool;
 }
 
 /// Anything may be in force.
@@ -35,11 +39,18 @@ impl Plan for Any {
     fn is_dynamic(self) -> bool {
         self.is_dynamic
     }
+
+    #[inline(always)]
+    fn is_whole(self) -> bool {
+        false
+    }
 }
 
 /// Plain page mapping.
 #[derive(Clone, Copy)]
-pub(super) struct Plain<const IS_DYNAMIC: bool>;
+pub(super) struct Plain<const IS_DYNAMIC: bool> {
+    pub(super) is_whole: bool,
+}
 
 impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
     #[inline(always)]
@@ -50,6 +61,11 @@ impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
     #[inline(always)]
     fn is_dynamic(self) -> bool {
         IS_DYNAMIC
+    }
+
+    #[inline(always)]
+    fn is_whole(self) -> bool {
+        self.is_whole
     }
 }
 
@@ -68,4 +84,15 @@ pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool, has_t
         && !takes_time
         && !has_buffer
         && !has_timeline
+}
+
+/// Whether a workload writes whole pages and trims nothing, so that every write can be programmed when its turn comes.
+pub(super) fn writes_whole_pages(config: &Config) -> bool {
+    let page_size = u64::from(config.device.page_size);
+    match &config.workload.source {
+        Source::Generator(generator) => {
+            generator.request_size.is_multiple_of(page_size) && config.workload.address_offset.is_multiple_of(page_size)
+        }
+        Source::Trace { .. } => false,
+    }
 }

@@ -448,8 +448,11 @@ impl Queues {
     /// A domain has a collection of that number, or none.
     #[inline]
     pub(super) fn note_collection(&mut self, domain: Domain, begun: Option<u64>) {
-        if self.are_compared {
+        let before = self.collections[domain.index()];
+        if self.are_compared && before != begun {
             self.collections[domain.index()] = begun;
+            let of_die = &mut self.dies[self.geometry.die_of_domain(domain).index()];
+            of_die.collections = of_die.collections + u8::from(begun.is_some()) - u8::from(before.is_some());
             self.set_urgency(domain);
         }
     }
@@ -462,18 +465,20 @@ impl Queues {
         }
     }
 
-    #[inline(never)]
     fn set_urgency(&mut self, domain: Domain) {
         let first = if self.are_shared { &List::EMPTY } else { &self.writes[domain.index()] };
         let begun = self.collections[domain.index()];
-        self.urgencies[domain.index()] = Urgency::new(begun, first.first_age(), first.first_is_plain());
+        let urgency = Urgency::new(begun, first.first_age(), first.first_is_plain());
+        self.urgencies[domain.index()] = urgency;
         let die = self.geometry.die_of_domain(domain);
-        let urgencies = self.geometry.domains_of_die(die).map(|domain| (self.urgencies[domain.index()], domain));
         let of_die = &mut self.dies[die.index()];
-        of_die.collections =
-            urgencies.clone().filter(|&(_, domain)| self.collections[domain.index()].is_some()).count() as u8;
-        if let Some((urgency, domain)) = urgencies.min_by_key(|&(urgency, _)| urgency) {
-            (of_die.urgency, of_die.domain) = (urgency, domain);
+        let from = die.index() * self.geometry.domains_per_die() as usize;
+        let urgencies = &self.urgencies[from..from + self.geometry.domains_per_die() as usize];
+        (of_die.urgency, of_die.domain) = (Urgency::NOTHING, domain);
+        for (&urgency, domain) in urgencies.iter().zip(from as u32..) {
+            if urgency < of_die.urgency {
+                (of_die.urgency, of_die.domain) = (urgency, Domain::new(domain));
+            }
         }
     }
 
@@ -481,6 +486,13 @@ impl Queues {
     #[inline]
     pub(super) fn collects(&self, domain: Domain) -> bool {
         self.collections[domain.index()].is_some()
+    }
+
+    /// Whether a domain of a die may take a page of the host: `false` is said only where it is kept how much their work presses,
+    /// of a die whose domains all have collections.
+    #[inline]
+    pub(super) fn takes_writes(&self, die: Die) -> bool {
+        !self.are_compared || u32::from(self.dies[die.index()].collections) < self.geometry.domains_per_die()
     }
 
     /// Whether several domains of a die have collections; for where it is kept how much their work presses.

@@ -184,7 +184,7 @@ impl Timing {
     }
 
     /// What the array does with a page of that offset in its block.
-    #[inline]
+    #[inline(always)]
     pub(super) fn array(&self, kind: OpKind, page_offset: impl FnOnce() -> u32) -> Delay {
         let delays = match kind {
             OpKind::Read => &self.read,

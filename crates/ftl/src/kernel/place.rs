@@ -165,7 +165,7 @@ impl Kernel {
     }
 
     /// Moves a frontier past a slot. Returns the unit if it is filled.
-    #[inline]
+    #[inline(always)]
     fn advance(&mut self, domain: Domain, stream: Stream, unit: Unit, slot: Slot) -> Option<Unit> {
         let next = self.streams.slot_after(stream, slot);
         if next == self.geometry.end_slot() {

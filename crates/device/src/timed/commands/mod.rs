@@ -122,7 +122,7 @@ impl Commands {
 #[inline(always)]
 fn program_placed(context: &mut Context<'_, impl Plan>, placed: Placed, data: impl FnOnce(&Device) -> Content) {
     if context.plan.is_plain() {
-        return context.device.flash.program_plainly(placed.at);
+        return context.device.flash.program(placed.at, Content::EMPTY).expect_done();
     }
     let content = context.device.content_of(placed, data(context.device));
     context.device.program_placed(placed, content).expect_done();

@@ -6,7 +6,7 @@ use ftl::Spot;
 
 use super::Commands;
 use crate::device::{Device, count_move};
-use crate::flash::Content;
+use crate::timed::collections::InHand;
 use crate::timed::command::{Carried, Command};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
@@ -19,20 +19,20 @@ impl Commands {
         &mut self,
         context: &mut Context<'_, impl Plan>,
         command: &mut Command,
-        die: Die,
         domain: Domain,
     ) -> Option<OpKind> {
-        match self.collections.page_in_hand(domain) {
+        let in_hand = self.collections.in_hand(domain);
+        match in_hand.page() {
             Some((from, true)) => {
                 command.begin(OpKind::Program, Cause::Gc);
-                self.program_page(context, command, domain, from).then_some(OpKind::Program)
+                program_page(context.device, command, domain, from, in_hand).then_some(OpKind::Program)
             }
             // It was looked at for another collection's command.
             Some((_, false)) => None,
             None => {
                 let from = context.device.ftl.plain().next_page(domain)?;
                 command.begin(OpKind::Read, Cause::Gc);
-                self.read_page(context, command, die, domain, from);
+                read_page(context.device, command, domain, from, in_hand);
                 Some(OpKind::Read)
             }
         }
@@ -41,7 +41,7 @@ impl Commands {
     /// Whether other collections of the die may share a command.
     #[inline(always)]
     pub(in crate::timed) fn may_join(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
-        self.scheduler.merges_collections() && context.queues.collects_in_several(die)
+        context.queues.collects_in_several(die) && self.scheduler.merges_collections()
     }
 
     /// Adds to the page of a collection equal steps of the die's other collections that fit its address.
@@ -60,12 +60,13 @@ impl Commands {
             }
             let Device { ftl, flash, .. } = &mut *context.device;
             let fits = |at: Ppn| flash.may_share_command(command.lead(), at);
-            match self.collections.page_in_hand(domain) {
+            let in_hand = self.collections.in_hand(domain);
+            match in_hand.page() {
                 Some((from, true)) if ftl.is_valid(from) => {
                     // A unit is open for the page from here on, whether it joins or not.
                     let to = ftl.plain().next_place(domain);
                     if command.kind() == OpKind::Program && fits(to) {
-                        self.program_page(context, command, domain, from);
+                        program_page(context.device, command, domain, from, in_hand);
                     }
                 }
                 Some(_) => self.join_domain(context, host, command, die, domain),
@@ -74,45 +75,37 @@ impl Commands {
                         && command.kind() == OpKind::Read
                         && fits(from.at)
                     {
-                        self.read_page(context, command, die, domain, from);
+                        read_page(context.device, command, domain, from, in_hand);
                     }
                 }
             }
         }
     }
+}
 
-    #[inline(always)]
-    fn read_page(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        command: &mut Command,
-        die: Die,
-        domain: Domain,
-        from: Spot,
-    ) {
-        let Device { ftl, flash, .. } = &mut *context.device;
-        ftl.plain().prefetch_copy(from.at);
-        flash.read_spot(from);
-        command.add(from.at, Carried::Domain(domain));
-        self.collections.take_page(domain, from.at, Cause::Gc);
-        self.collections.add_read(context.plan, die, domain, Content::EMPTY);
-    }
+#[inline(always)]
+fn read_page(device: &mut Device, command: &mut Command, domain: Domain, from: Spot, mut in_hand: InHand<'_>) {
+    let Device { ftl, flash, .. } = device;
+    ftl.plain().prefetch_copy(from.at);
+    flash.read_spot(from);
+    command.add(from.at, Carried::Domain(domain));
+    in_hand.take(from.at);
+}
 
-    /// Programs a page that was read. Returns whether it was not overwritten or trimmed since.
-    #[inline(always)]
-    fn program_page(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        command: &mut Command,
-        domain: Domain,
-        from: Ppn,
-    ) -> bool {
-        let Device { ftl, flash, recorder, .. } = &mut *context.device;
-        let Some(to) = ftl.plain().move_page(domain, from) else { return false };
-        count_move(&mut recorder.counters, Cause::Gc);
-        flash.program_spot(to);
-        command.add(to.at, Carried::Domain(domain));
-        self.collections.end_group(domain);
-        true
-    }
+/// Programs a page that was read. Returns whether it was not overwritten or trimmed since.
+#[inline(always)]
+fn program_page(
+    device: &mut Device,
+    command: &mut Command,
+    domain: Domain,
+    from: Ppn,
+    mut in_hand: InHand<'_>,
+) -> bool {
+    let Device { ftl, flash, recorder, .. } = device;
+    let Some(to) = ftl.plain().move_page(domain, from) else { return false };
+    count_move(&mut recorder.counters, Cause::Gc);
+    flash.program_spot(to);
+    command.add(to.at, Carried::Domain(domain));
+    in_hand.end();
+    true
 }

@@ -67,7 +67,7 @@ impl Commands {
 
 fn add_read(context: &mut Context<'_, impl Plan>, command: &mut Command, read: TransactionId, ppn: Ppn) {
     if context.plan.is_plain() {
-        context.device.flash.read_plainly(ppn);
+        context.device.flash.read(ppn);
     } else {
         let content = context.device.flash.read(ppn);
         context.device.note_read(ppn);

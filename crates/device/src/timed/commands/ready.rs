@@ -27,13 +27,15 @@ impl Commands {
     /// What a free die does next.
     #[inline(always)]
     pub(in crate::timed) fn next(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Action {
-        if context.plan.is_plain() && !context.plan.is_dynamic() && context.queues.reads(die).first().is_none() {
+        if context.plan.is_plain() && context.queues.reads(die).first().is_none() {
             let (urgency, domain) = context.queues.least(die);
             match urgency.candidate(domain) {
-                Some(None) => return Action::Nothing,
-                Some(Some(Candidate::Collect(domain))) => return Action::Collect(domain),
+                Some(Some(Candidate::Collect(domain))) if !context.plan.is_dynamic() || context.plan.is_whole() => {
+                    return Action::Collect(domain);
+                }
                 Some(Some(Candidate::Program(domain))) => return Action::Program(domain),
-                Some(Some(Candidate::ProgramShared { .. })) | None => {}
+                Some(None) if !context.plan.is_dynamic() => return Action::Nothing,
+                _ => {}
             }
         }
         let read = self.first_read(context, host, die);
