@@ -10,7 +10,7 @@ import numpy as np
 
 from ftlab.reproduce import study
 from ftlab.reproduce.study import Settings
-from ftlab.reproduce.tbm.traces import LONGER_NAMES, SERIES_WORKLOAD, VARIANTS
+from ftlab.reproduce.tbm.traces import DATA_NAMES, LONGER_NAMES, SERIES_WORKLOAD, VARIANTS
 from ftlab.reproduce.workloads import Workload
 from ftlab.result import Result
 
@@ -126,9 +126,15 @@ def _too_long(point: Point) -> bool:
 
 
 def _not_at_full_size(point: Point) -> bool:
-    """`post` is whole then, and it is all there is; traces of eight passes in one would take gigabytes of memory."""
+    """What the quick scale shows as well; what is left takes hours.
+
+    `post` is whole at full size, and it is all there is; traces of eight passes in one would take gigabytes of memory.
+    """
     is_whole = point.workload in [wanted.name for wanted in VARIANTS if wanted.ratio is not None]
-    return is_whole or point.workload in LONGER_NAMES.values() or _too_long(point)
+    is_variant = point.workload in LONGER_NAMES.values() or point.workload in DATA_NAMES[1:]
+    is_aside = point.setting not in ("", OWN_PACE, STATED_LOAD)
+    is_bac = point.bac and point.worn and (point.tbm or point.allocation != "D")
+    return is_whole or is_variant or is_aside or is_bac
 
 
 SCALES = {
