@@ -144,14 +144,11 @@ def _schedule(run: Figures, base: Figures) -> Cause | None:
         return None
     text = (
         f"requests waited for {figure(mine)} collections per GB written against {figure(theirs)}, as "
-        f"{_ahead(run)} and {_ahead(base)}"
+        f"`{run.gc_schedule}` collected {_share(run.gc_forward or 0.0)} of its victims ahead of need, "
+        f"`{base.gc_schedule}` {_share(base.gc_forward or 0.0)}"
     )
     # However few are left: when GC runs is what was changed.
     return Cause(mine > theirs, 1 + abs(mine - theirs) / max(mine, theirs), text, buys=True)
-
-
-def _ahead(run: Figures) -> str:
-    return f"`{run.gc_schedule}` collected {_share(run.gc_forward or 0.0)} of its victims ahead of need"
 
 
 def _preemption(run: Figures, base: Figures) -> Cause | None:
@@ -165,9 +162,9 @@ def _preemption(run: Figures, base: Figures) -> Cause | None:
 
 def _buffer(run: Figures, base: Figures) -> Cause | None:
     mine, theirs = run.write_us.mean, base.write_us.mean
-    if (run.buffer, run.buffer_size) == (base.buffer, base.buffer_size) or mine is None or not theirs:
+    if (run.buffer, run.buffer_size) == (base.buffer, base.buffer_size) or mine is None or theirs is None:
         return None
-    if abs(mine / theirs - 1) < POINTS:
+    if abs(mine - theirs) <= POINTS * max(mine, theirs):
         return None
     took = f"{duration(mine)} against {duration(theirs)} on average"
     if run.buffer == "none":
@@ -176,9 +173,7 @@ def _buffer(run: Figures, base: Figures) -> Cause | None:
         text = f"a write is done when it is in the buffer ({_sized(run)}), {_instead(base)}: {took}"
     else:
         text = f"a write waits for room in the buffer ({_sized(run)}): {took}"
-    return Cause(
-        mine > theirs, 1 + abs(mine / theirs - 1) / max(1, mine / theirs), text + _taken_together(run, base)
-    )
+    return Cause(mine > theirs, 1 + abs(mine - theirs) / max(mine, theirs), text + _taken_together(run, base))
 
 
 def _sized(run: Figures) -> str:
