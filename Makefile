@@ -105,6 +105,20 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 docs: setup ## the documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build
 
+.PHONY: wheel
+wheel: .venv/.locked ## a wheel for this machine's C library and newer ones, in dist
+	$(BIN)/maturin build --release --out dist
+
+# Zig links for an old C library on a new machine.
+.PHONY: wheel-portable
+wheel-portable: .venv/.locked ## a wheel for every Linux since 2014 (manylinux2014), in dist
+	.venv/bin/pip install --quiet --no-deps ziglang==0.15.1
+	PATH="$(CURDIR)/.venv/bin:$$PATH" $(BIN)/maturin build --release --zig --compatibility manylinux2014 --out dist
+
+.PHONY: wheel-check
+wheel-check: ## the wheel of dist in a fresh environment without a Rust toolchain
+	scripts/check-wheel "$$(ls -t dist/*.whl | head -n 1)"
+
 .PHONY: lock
 lock: ## requirements.lock from requirements.in (needs uv)
 	uv pip compile requirements.in --quiet --generate-hashes --universal --python-version 3.11 --no-header -o requirements.lock

@@ -19,7 +19,7 @@ from io import UnsupportedOperation
 from pathlib import Path
 from typing import Any, TextIO
 
-from ftlab import _core, config_cli, escape, given, output, report_cli, sweep_cli, text, traces
+from ftlab import _core, config_cli, escape, given, init, output, report_cli, sweep_cli, text, traces
 from ftlab._core import ConfigError, InputError, RunError
 from ftlab.configs import Raw, config_argument
 from ftlab.live import Live
@@ -102,6 +102,7 @@ def parser() -> Parser:
     sweep_cli.add_parser(commands)
     _add_trace(commands)
     _add_presets(commands)
+    init.add_parser(commands)
     config_cli.add_parsers(commands)
     reproduce.add_parser(commands)
     report_cli.add_parser(commands)

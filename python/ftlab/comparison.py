@@ -10,7 +10,8 @@ from typing import Any
 
 from ftlab import arguments, escape, output, text
 from ftlab._core import InputError, __version__
-from ftlab.figures import Figures
+from ftlab.figures import Figures, Tail
+from ftlab.load import overload
 from ftlab.reasons import reasons
 from ftlab.result import Result, read_object
 
@@ -145,18 +146,16 @@ def figure_rows(runs: list[Figures]) -> list[list[str]]:
     rows = [
         _row("IOPS", text.count, [run.iops for run in runs]),
         _row("throughput (MB/s)", text.figure, [run.throughput_mb_s for run in runs]),
-        _time_row("mean latency", [run.mean_us for run in runs]),
-        _time_row("p99 latency", [run.p99_us for run in runs]),
-        _time_row("p99.9 latency", [run.p999_us for run in runs]),
-        _time_row("p99.99 latency", [run.p9999_us for run in runs]),
+        *_tail_rows("read", [run.read_us for run in runs]),
+        *_tail_rows("write", [run.write_us for run in runs]),
         _row("WAF", lambda value: f"{value:.3f}", [run.waf for run in runs]),
         _row("GC victims per GB written", text.figure, [run.gc_per_gb for run in runs]),
         _share_row("valid pages in a victim (%)", [run.victim_valid for run in runs]),
         _share_row("die time for GC (%)", [run.gc_share for run in runs]),
         _share_row("die time idle (%)", [run.die_idle for run in runs]),
         _time_row("die time per page programmed", [run.program_us for run in runs]),
-        _share_row("host programs, multi-plane (%)", [run.multiplane_programs for run in runs]),
-        _share_row("host reads, multi-plane (%)", [run.multiplane_reads for run in runs]),
+        _plane_row("host programs, multi-plane (%)", [run.multiplane_programs for run in runs], runs),
+        _plane_row("host reads, multi-plane (%)", [run.multiplane_reads for run in runs], runs),
         _row("block erases", text.count, [run.erases for run in runs]),
         _row("erases per block, std. dev.", text.figure, [run.wear_stddev for run in runs]),
     ]
@@ -167,6 +166,22 @@ def _row(label: str, form: Callable[[Any], str], values: list[Any]) -> list[str]
     if all(value is None for value in values):
         return None
     return [label, *(text.ABSENT if value is None else form(value) for value in values)]
+
+
+def _tail_rows(kind: str, tails: list[Tail]) -> list[list[str] | None]:
+    return [
+        _time_row(f"{kind} latency, mean", [tail.mean for tail in tails]),
+        _time_row(f"{kind} latency, p99", [tail.p99 for tail in tails]),
+        _time_row(f"{kind} latency, p99.9", [tail.p999 for tail in tails]),
+        _time_row(f"{kind} latency, p99.99", [tail.p9999 for tail in tails]),
+    ]
+
+
+def _plane_row(label: str, values: list[float | None], runs: list[Figures]) -> list[str] | None:
+    """Also where it is 0: that planes could work at once, and did not, is what is to be seen."""
+    if all(run.planes == 1 for run in runs):
+        return None
+    return _row(label, lambda value: f"{100 * value:.1f}", values)
 
 
 def _share_row(label: str, values: list[float | None]) -> list[str] | None:
@@ -190,6 +205,11 @@ def _notes(results: Mapping[str, Result]) -> list[str]:
         notes.append("the runs differ in [workload] or [host], not only in the device and its policies")
     if any(other["device"]["user_capacity"] != first["device"]["user_capacity"] for other in others):
         notes.append("the devices differ in user capacity")
+    if flooded := [label for label, result in results.items() if overload(result) is not None]:
+        notes.append(
+            f"overloaded: {', '.join(flooded)}; requests came faster than they were served, so latencies tell "
+            "how long the run was"
+        )
     if any(other["run"]["executor"] != first["run"]["executor"] for other in others):
         notes.append("the runs differ in executor: `count` has no rates and latencies")
     return notes

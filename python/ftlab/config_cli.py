@@ -52,7 +52,7 @@ def add_parsers(commands: Any) -> None:
     completion = _add(
         commands, "completion", "print a script that completes commands, options and keys", _completion
     )
-    completion.add_argument("shell", metavar="SHELL", choices=("bash",), help="bash")
+    completion.add_argument("shell", metavar="SHELL", choices=tuple(SHELLS), help=", ".join(SHELLS))
 
 
 def _add(commands: Any, name: str, help_line: str, command: Callable[[argparse.Namespace], None]) -> Parser:
@@ -256,7 +256,7 @@ def _object(doc: str) -> dict[str, Any]:
 def _completion(options: argparse.Namespace) -> None:
     from ftlab.cli import parser
 
-    sys.stdout.write(bash(parser()))
+    sys.stdout.write(SHELLS[options.shell](parser()))
 
 
 def bash(top: argparse.ArgumentParser) -> str:
@@ -264,9 +264,15 @@ def bash(top: argparse.ArgumentParser) -> str:
     cases = "\n".join(
         f'        "{path}") words="{" ".join(words)}" ;;' for path, words in sorted(_words(top, "").items())
     )
+    commands = "|".join(f'"{path}"' for path in sorted(_words(top, "")) if path)
     presets = " ".join(name for name, _, _ in _core.presets())
     keys = " ".join(f"{key}=" for key in _keys())
-    return BASH.replace("CASES", cases).replace("PRESETS", presets).replace("KEYS", keys)
+    return (
+        BASH.replace("CASES", cases)
+        .replace("PRESETS", presets)
+        .replace("KEYS", keys)
+        .replace("COMMANDS", commands)
+    )
 
 
 def _words(parser: argparse.ArgumentParser, path: str) -> dict[str, list[str]]:
@@ -283,6 +289,83 @@ def _words(parser: argparse.ArgumentParser, path: str) -> dict[str, list[str]]:
     return found
 
 
+def zsh(top: argparse.ArgumentParser) -> str:
+    """A script for zsh, which runs the one for bash as zsh can."""
+    return ZSH + bash(top).partition("\n")[2]
+
+
+def fish(top: argparse.ArgumentParser) -> str:
+    """A script for fish: the same words, with what each command and option is for."""
+    lines = [FISH.replace("PRESETS", " ".join(name for name, _, _ in _core.presets()))
+             .replace("KEYS", " ".join(_keys()))]  # fmt: skip
+    lines += _fish(top, ())
+    return "\n".join(lines) + "\n"
+
+
+def _fish(parser: argparse.ArgumentParser, path: tuple[str, ...]) -> list[str]:
+    at = f"complete -c ftlab -n '__ftlab_at {' '.join(path)}'".replace("at '", "at'")
+    lines = []
+    for action in parser._actions:
+        for name in action.option_strings:
+            if name.startswith("--"):
+                takes = " -r" if action.nargs != 0 else ""
+                lines.append(f"{at} -l {name[2:]}{takes}{_fish_doc(action.help)}")
+        if isinstance(action, argparse._SubParsersAction):
+            docs = {choice.dest: choice.help for choice in action._choices_actions}
+            for name, command in action.choices.items():
+                lines.append(f"{at} -f -a {name}{_fish_doc(docs.get(name))}")
+                lines += _fish(command, (*path, name))
+        elif action.choices is not None and not action.option_strings:
+            lines.append(f"{at} -f -a '{' '.join(map(str, action.choices))}'")
+        elif action.dest in ("config", "configs", "first", "second", "name") and not action.option_strings:
+            lines.append(f"{at} -a '(__ftlab_presets)'")
+        elif action.dest == "key":
+            lines.append(f"{at} -f -a '(__ftlab_keys)'")
+        elif action.dest in ("sets", "vary"):
+            lines.append(f"{at} -l {action.option_strings[0][2:]} -x -a '(__ftlab_keys =)'")
+    return lines
+
+
+def _fish_doc(doc: str | None) -> str:
+    if not doc or doc == argparse.SUPPRESS:
+        return ""
+    plain_doc = doc.replace("%%", "%").replace("\\", "\\\\").replace("'", "\\'")
+    return f" -d '{plain_doc}'"
+
+
+SHELLS: dict[str, Callable[[argparse.ArgumentParser], str]] = {"bash": bash, "zsh": zsh, "fish": fish}
+"""Shells that can be completed."""
+
+ZSH = """\
+#compdef ftlab
+# Completes ftlab. In ~/.zshrc, behind `compinit`:  source <(ftlab completion zsh)
+autoload -U +X bashcompinit && bashcompinit
+"""
+
+FISH = """\
+# Completes ftlab. In ~/.config/fish/config.fish:  ftlab completion fish | source
+function __ftlab_presets
+    string split ' ' -- 'PRESETS'
+end
+function __ftlab_keys
+    for key in (string split ' ' -- 'KEYS')
+        echo "$key$argv"
+    end
+end
+# Whether the words so far are those of a command.
+function __ftlab_at
+    set -l words (commandline -opc)[2..-1]
+    set -l path
+    for word in $words
+        string match -q -- '-*' $word; and break
+        set path $path $word
+        contains -- $path[1] trace config; or break
+        test (count $path) -ge 2; and break
+    end
+    test "$path" = "$argv"
+end
+complete -c ftlab -f -n '__ftlab_at'"""
+
 BASH = """\
 # Completes ftlab. In ~/.bashrc:  source <(ftlab completion bash)
 _ftlab() {
@@ -290,7 +373,7 @@ _ftlab() {
     for ((i = 1; i < COMP_CWORD && i < 3; i++)); do
         [[ ${COMP_WORDS[i]} == [a-z]* ]] || break
         case "${path:+$path }${COMP_WORDS[i]}" in
-            run|compare|sweep|explain|presets|reproduce|report|completion|trace|config|"trace "*|"config "*)
+            COMMANDS)
                 path="${path:+$path }${COMP_WORDS[i]}" ;;
             *) break ;;
         esac

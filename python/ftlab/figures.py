@@ -7,7 +7,25 @@ from typing import Any
 
 import numpy as np
 
+from ftlab.load import Overload, overload
+from ftlab.quantities import in_bytes
 from ftlab.result import Result
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Latencies of one kind of request, in µs; `None` where there was none, or no time."""
+
+    mean: float | None
+    p50: float | None
+    p99: float | None
+    p999: float | None
+    p9999: float | None
+
+    @classmethod
+    def of(cls, latency: dict[str, float | None]) -> Tail:
+        """Those of a latency object of the summary."""
+        return cls(*(latency[key] for key in ("mean", "p50", "p99", "p999", "p9999")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +38,8 @@ class Figures:
     p99_us: float | None
     p999_us: float | None
     p9999_us: float | None
+    read_us: Tail
+    write_us: Tail
     waf: float | None
     gc_per_gb: float | None
     """Victims per 10^9 bytes written by the host."""
@@ -45,6 +65,24 @@ class Figures:
     """Cells and times of the flash chips, to tell whether two runs had the same."""
     gc_schedule: str
     """When garbage collection runs, by its name."""
+    gc_forward: float | None
+    """Victims collected ahead of need ÷ victims."""
+    foreground_per_gb: float | None
+    """Victims per 10^9 bytes written that were collected when a write needed the room."""
+    preempted: int
+    """How often requests went before a collection that had begun."""
+    scheduler: str
+    """In which order commands go, by its name."""
+    buffer: str
+    """The write buffer, by its name; `none`."""
+    buffer_size: str | None
+    """Its size."""
+    programs_per_page: float | None
+    """Pages programmed for the host ÷ pages that it wrote. Below 1 where a buffer took writes of a page together."""
+    planes: int
+    """Planes of a die."""
+    overload: Overload | None
+    """Requests came faster than they were served; `None`: they did not."""
     open_loop: bool
     """Whether requests come at their own times, so that latency rather than rate tells runs apart."""
 
@@ -52,7 +90,7 @@ class Figures:
     def of(cls, result: Result) -> Figures:
         """The figures of a result."""
         s = result.summary
-        host, flash, gc = s["host"], s["flash"], s["gc"]
+        host, flash, gc, ftl = s["host"], s["flash"], s["gc"], s["config"]["ftl"]
         latency = host["latency_us"]
         moved = gc["moved_per_victim"]
         pages = s["config"]["device"]["pages_per_block"]
@@ -63,6 +101,8 @@ class Figures:
             p99_us=latency["p99"],
             p999_us=latency["p999"],
             p9999_us=latency["p9999"],
+            read_us=Tail.of(host["read_latency_us"]),
+            write_us=Tail.of(host["write_latency_us"]),
             waf=s["waf"],
             gc_per_gb=gc["invocations"] * 1e9 / host["bytes_written"] if host["bytes_written"] else None,
             victim_valid=None if moved is None else moved / pages,
@@ -79,7 +119,18 @@ class Figures:
             array=tuple(
                 str(part) for part in (s["config"]["device"]["cell"], s["config"]["device"]["timing"])
             ),
-            gc_schedule=_chosen(s["config"]["ftl"].get("gc_schedule", "")),
+            gc_schedule=_chosen(ftl.get("gc_schedule", "")),
+            gc_forward=gc["forward"] / gc["invocations"] if gc["invocations"] else None,
+            foreground_per_gb=gc["foreground"] * 1e9 / host["bytes_written"]
+            if host["bytes_written"]
+            else None,
+            preempted=gc["preempted"],
+            scheduler=_chosen(ftl.get("scheduler", "")),
+            buffer=_chosen(ftl.get("write_buffer", "none")),
+            buffer_size=_parameter(ftl.get("write_buffer", "none"), "size"),
+            programs_per_page=_programs_per_page(s),
+            planes=s["config"]["device"]["planes_per_die"],
+            overload=overload(result),
             open_loop=s["config"]["host"]["replay"] == "open",
         )
 
@@ -87,6 +138,21 @@ class Figures:
 def _chosen(choice: str | dict[str, Any]) -> str:
     """The name of a choice of the resolved config."""
     return choice if isinstance(choice, str) else next(iter(choice))
+
+
+def _parameter(choice: str | dict[str, Any], name: str) -> str | None:
+    """A parameter of a choice of the resolved config."""
+    if isinstance(choice, str):
+        return None
+    parameters = next(iter(choice.values()))
+    return str(parameters[name]) if isinstance(parameters, dict) and name in parameters else None
+
+
+def _programs_per_page(summary: dict[str, Any]) -> float | None:
+    written = summary["host"]["bytes_written"]
+    page = in_bytes(summary["config"]["device"]["page_size"])
+    programs: int = summary["flash"]["by_cause"]["host"]["programs"]
+    return programs * page / written if written else None
 
 
 def _gc_share(result: Result) -> float | None:

@@ -11,6 +11,7 @@ import re
 import sys
 import tempfile
 import threading
+import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -55,9 +56,9 @@ UNITS = {
 TIMES = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1, "100ns": 100}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Given:
-    """A trace in a file without a name."""
+    """A trace in a file without a name, which is closed with this object."""
 
     file: IO[bytes]
     name: str
@@ -70,6 +71,9 @@ class Given:
     """Whether the names of the columns said so, and no user."""
     engine: str | None = None
     """The columns as the engine reads them."""
+
+    def __post_init__(self) -> None:
+        weakref.finalize(self, self.file.close)
 
     @property
     def path(self) -> str:
@@ -142,28 +146,23 @@ def _stdin(columns: str | None) -> Given:
             "error: standard input is a terminal; expected a trace there, such as "
             "`zcat trace.gz | ftlab run CONFIG --trace -`"
         )
-    spool = _spool()
-    with _spooling():
+    with _spool() as spool:
         # Not `copyfileobj` of one gigantic read: Ctrl-C is heard between two pieces.
         while piece := sys.stdin.buffer.read(1 << 20):
             spool.write(piece)
         spool.flush()
-    spool.seek(0)
-    if spool.read(len(PARQUET)) != PARQUET:
-        return Given(spool, "standard input")
-    with spool:
-        return _from_parquet(spool, "standard input", columns)
-
-
-def _spool() -> IO[bytes]:
-    with _spooling():
-        return tempfile.TemporaryFile(prefix="ftlab-trace-")
+        spool.seek(0)
+        is_parquet = spool.read(len(PARQUET)) == PARQUET
+        name = "standard input"
+        return _from_parquet(spool, name, columns) if is_parquet else Given(_kept(spool), name)
 
 
 @contextmanager
-def _spooling() -> Iterator[None]:
+def _spool() -> Iterator[IO[bytes]]:
+    """A file without a name, which is closed behind; what is to stay of it is :func:`_kept`."""
     try:
-        yield
+        with tempfile.TemporaryFile(prefix="ftlab-trace-") as file:
+            yield file
     except OSError as error:
         raise InputError(
             f"error: the trace cannot be kept in {tempfile.gettempdir()}: {error.strerror or error}\n"
@@ -171,18 +170,33 @@ def _spooling() -> Iterator[None]:
         ) from None
 
 
+def _kept(file: IO[bytes]) -> IO[bytes]:
+    """The same file, open once more."""
+    file.flush()
+    return os.fdopen(os.dup(file.fileno()), "rb")
+
+
 def _from_parquet(file: IO[bytes], name: str, columns: str | None) -> Given:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    def sound(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with _undamaged(name):
+            yield from batches
+
+    with _undamaged(name):
         parquet = pq.ParquetFile(file)
         plan = _plan(parquet.schema_arrow, name, columns)
         batches = parquet.iter_batches(columns=list(dict.fromkeys(plan.names)))
-        return _written(batches, plan, name, "parquet")
+    return _written(sound(batches), plan, name, "parquet")
+
+
+@contextmanager
+def _undamaged(name: str) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
     except (pa.ArrowException, OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
         first = str(error).partition("\n")[0]
         raise InputError(f"error: {name}: the Parquet file is damaged or cut short: {first}") from None
 
@@ -314,24 +328,22 @@ def _written(batches: Iterable[pa.RecordBatch], plan: _Plan, name: str, form: st
     """The columns as lines of text."""
     from pyarrow import csv, table
 
-    spool, units, row = _spool(), plan.units, 0
+    units, row = plan.units, 0
     options = csv.WriteOptions(include_header=False, quoting_style="none")
-    for batch in batches:
-        made = [
-            _part(part, batch.column(column), unit, f"{name}, rows from {row + 1}: the column `{column}`")
-            for part, column, unit in zip(plan.parts, plan.names, plan.units, strict=True)
-        ]
-        units = tuple(unit for _, unit in made)
-        with _spooling():
+    with _spool() as spool:
+        for batch in batches:
+            made = [
+                _part(part, batch.column(column), unit, f"{name}, rows from {row + 1}: the column `{column}`")
+                for part, column, unit in zip(plan.parts, plan.names, plan.units, strict=True)
+            ]
+            units = tuple(unit for _, unit in made)
             csv.write_csv(table([values for values, _ in made], names=list(plan.parts)), spool, options)
-        row += batch.num_rows
-    if row == 0:
-        raise InputError(f"error: {name}: no rows; expected a trace with at least one request")
-    with _spooling():
-        spool.flush()
-    places = (str(i + 1) for i in range(len(plan.parts)))
-    engine = _columns(zip(plan.parts, places, units, strict=True))
-    return Given(spool, name, form, plan.told, plan.guessed, engine)
+            row += batch.num_rows
+        if row == 0:
+            raise InputError(f"error: {name}: no rows; expected a trace with at least one request")
+        places = (str(i + 1) for i in range(len(plan.parts)))
+        engine = _columns(zip(plan.parts, places, units, strict=True))
+        return Given(_kept(spool), name, form, plan.told, plan.guessed, engine)
 
 
 def _part(part: str, values: pa.Array, unit: str, where: str) -> tuple[pa.Array, str]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ftlab.figures import Figures
-from ftlab.text import duration, figure
+from ftlab.quantities import quantity
+from ftlab.text import count, duration, figure
 
 SAME = 0.01
 """Figures that differ by less than this fraction are called the same."""
@@ -24,6 +25,10 @@ class Cause:
     effect: float
     """About how strongly, as a fraction of the die time."""
     text: str
+    is_price: bool = False
+    """Whether it is what a cause that `buys` costs, where it pushes the other way."""
+    buys: bool = False
+    """Whether it trades work for time."""
 
 
 def reasons(figures: Mapping[str, Figures]) -> dict[str, str]:
@@ -57,17 +62,24 @@ def alone(run: Figures) -> str:
 def _against(run: Figures, base: Figures, reference: str) -> str:
     change, slower = _outcome(run, base, reference)
     causes = sorted(_causes(run, base), key=lambda cause: -cause.effect)
+    tail = _tails(run, base)
     if slower is None:
         if not causes:
-            return f"{change}; no share of GC, planes or dies differs either"
-        return f"{change}, although {causes[0].text}"
-    because = [cause.text for cause in causes if cause.slower == slower]
-    despite = [cause.text for cause in causes if cause.slower != slower]
+            return f"{change}; no share of GC, planes or dies differs either{tail}"
+        return f"{change}, although {causes[0].text}{tail}"
+    because = [cause for cause in causes if cause.slower == slower]
+    despite = [cause for cause in causes if cause.slower != slower]
     if not because:
         text = f"{change}, {_unexplained(run, base)}: {_tail(run, base)}"
     else:
-        text = f"{change}: " + "; ".join(because[:2])
-    return f"{text}; although {despite[0]}" if despite else text
+        text = f"{change}: " + "; ".join(cause.text for cause in because[:2])
+    bought = not slower and any(cause.buys for cause in because)
+    price = [cause.text for cause in despite if cause.is_price and bought]
+    if price:
+        text += f"; at a price: {price[0]}"
+    elif despite:
+        text += f"; although {despite[0].text}"
+    return text + tail
 
 
 def _unexplained(run: Figures, base: Figures) -> str:
@@ -100,7 +112,10 @@ def _measures(run: Figures, base: Figures) -> list[tuple[str, float | None, floa
 
 
 def _causes(run: Figures, base: Figures) -> list[Cause]:
-    causes = [_gc(run, base), _planes(run, base), _dies(run, base)]
+    causes = [
+        _gc(run, base), _planes(run, base), _dies(run, base), _schedule(run, base), _preemption(run, base),
+        _buffer(run, base), _order(run, base),
+    ]  # fmt: skip
     return [cause for cause in causes if cause is not None]
 
 
@@ -117,7 +132,71 @@ def _gc(run: Figures, base: Figures) -> Cause | None:
         parts = [*parts, f"as {held}"] if run.iops is not None else [held]
     if run.gc_share is not None and base.gc_share is not None:
         parts.append(f"and GC took {_share(run.gc_share)} of die time against {_share(base.gc_share)}")
-    return Cause(run.waf > base.waf, abs(run.waf / base.waf - 1), ", ".join(parts))
+    return Cause(run.waf > base.waf, abs(run.waf / base.waf - 1), ", ".join(parts), is_price=True)
+
+
+def _schedule(run: Figures, base: Figures) -> Cause | None:
+    """Collections that stood in the way of requests, where GC runs at other times."""
+    mine, theirs = run.foreground_per_gb, base.foreground_per_gb
+    if run.gc_schedule == base.gc_schedule or mine is None or theirs is None or run.iops is None:
+        return None
+    if abs(mine - theirs) < POINTS * max(mine, theirs, 1e-9):
+        return None
+    text = (
+        f"requests waited for {figure(mine)} collections per GB written against {figure(theirs)}, as "
+        f"`{run.gc_schedule}` collected {_share(run.gc_forward or 0.0)} of its victims ahead of need, "
+        f"`{base.gc_schedule}` {_share(base.gc_forward or 0.0)}"
+    )
+    # However few are left: when GC runs is what was changed.
+    return Cause(mine > theirs, 1 + abs(mine - theirs) / max(mine, theirs), text, buys=True)
+
+
+def _preemption(run: Figures, base: Figures) -> Cause | None:
+    mine, theirs = run.preempted, base.preempted
+    if abs(mine - theirs) <= 0.5 * max(mine, theirs):
+        return None
+    return Cause(
+        mine < theirs, 0.5, f"requests went before a collection {count(mine)} times against {count(theirs)}"
+    )
+
+
+def _buffer(run: Figures, base: Figures) -> Cause | None:
+    mine, theirs = run.write_us.mean, base.write_us.mean
+    if (run.buffer, run.buffer_size) == (base.buffer, base.buffer_size) or mine is None or theirs is None:
+        return None
+    if abs(mine - theirs) <= POINTS * max(mine, theirs):
+        return None
+    took = f"{duration(mine)} against {duration(theirs)} on average"
+    if run.buffer == "none":
+        text = f"a write is done when it is programmed, not when it is in a buffer ({_sized(base)}): {took}"
+    elif mine < theirs:
+        text = f"a write is done when it is in the buffer ({_sized(run)}), {_instead(base)}: {took}"
+    else:
+        text = f"a write waits for room in the buffer ({_sized(run)}): {took}"
+    return Cause(mine > theirs, 1 + abs(mine - theirs) / max(mine, theirs), text + _taken_together(run, base))
+
+
+def _sized(run: Figures) -> str:
+    return f"`{run.buffer}`" if run.buffer_size is None else f"`{run.buffer}`, {quantity(run.buffer_size)}"
+
+
+def _instead(base: Figures) -> str:
+    return "not when it is programmed" if base.buffer == "none" else f"not in one of {_sized(base)}"
+
+
+def _taken_together(run: Figures, base: Figures) -> str:
+    mine, theirs = run.programs_per_page, base.programs_per_page
+    if mine is None or not theirs or mine > theirs * (1 - POINTS):
+        return ""
+    return f", and newer data took the place of {_share(1 - mine / theirs)} of the pages before they were programmed"
+
+
+def _order(run: Figures, base: Figures) -> Cause | None:
+    if {run.scheduler, base.scheduler} != {"fifo", "paq"}:
+        return None
+    return Cause(
+        run.scheduler == "fifo", 0.0, "`paq` sends reads first and collections last, `fifo` as they come"
+    )
 
 
 def _planes(run: Figures, base: Figures) -> Cause | None:
@@ -155,6 +234,23 @@ def _tail(run: Figures, base: Figures) -> str:
         if mine is not None and theirs and abs(mine / theirs - 1) > 0.1:
             return f"{name} latency is {duration(mine)} against {duration(theirs)}"
     return "the order and size of waits differ, not the work"
+
+
+APART = 1.25
+"""Tails that differ by less than this factor are not told."""
+
+
+def _tails(run: Figures, base: Figures) -> str:
+    """The tails of reads and writes, each where it differs."""
+    told = [
+        f"of {kind} {duration(mine)} against {duration(theirs)}"
+        for kind, mine, theirs in (
+            ("reads", run.read_us.p999, base.read_us.p999),
+            ("writes", run.write_us.p999, base.write_us.p999),
+        )
+        if mine and theirs and not 1 / APART < mine / theirs < APART
+    ]
+    return f". p99.9 {', '.join(told)}" if told else ""
 
 
 def _change(ratio: float, name: str, reference: str) -> str:

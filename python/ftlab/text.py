@@ -10,6 +10,8 @@ from typing import Any
 
 from ftlab import escape
 from ftlab.figures import Figures
+from ftlab.load import overload
+from ftlab.quantities import in_bytes, quantity
 from ftlab.result import Result
 
 ABSENT = "-"
@@ -64,20 +66,9 @@ def size(value: float, *, binary: bool = False) -> str:
     return f"{value:g} {unit}" if value == int(value) else f"{figure(value)} {unit}"
 
 
-def quantity(text: str) -> str:
-    """A quantity of the resolved config, such as `8KiB`, with a space before its unit."""
-    return re.sub(r"(?<=\d)(?=[^\d.])", " ", text, count=1)
-
-
 def capacity(config: Mapping[str, Any]) -> str:
     """The user capacity of a resolved config, in the unit that suits it."""
     return size(in_bytes(config["device"]["user_capacity"]), binary=True)
-
-
-def in_bytes(text: str) -> int:
-    """A size of the resolved config in bytes."""
-    number, _, unit = quantity(text).partition(" ")
-    return int(float(number) * 1024 ** ("B", "KiB", "MiB", "GiB", "TiB", "PiB").index(unit or "B"))
 
 
 def columns(rows: Sequence[Sequence[str]], align: str = "", gap: str = "  ", indent: str = "") -> str:
@@ -163,8 +154,44 @@ def _title(result: Result, name: str) -> str:
         ["", f"{capacity(config)} for the user, {spare}"],
         ["FTL", policy_line(config)],
         ["run", f"executor {run['executor']}, seed {run['seed']}, {aged(result)}"],
+        ["load", _load(result)],
+        *_columns_line(result),
     ]
     return f"{escape.terminal(name)}\n{columns(_wrapped(rows), indent='  ')}"
+
+
+def _load(result: Result) -> str:
+    """What the host asks for, and how it asks."""
+    summary = result.summary
+    workload, host = summary["config"]["workload"], summary["config"]["host"]
+    tally = summary.get("workload", {})
+    if trace := workload.get("trace"):
+        parts = [f"trace {escape.terminal(str(trace))} ({tally.get('format', 'format not kept')})"]
+        if tally.get("rounds", 0) > 1:
+            parts.append(f"{count(tally['rounds'])} rounds")
+    else:
+        parts = [f"generator {_choice(workload['generator'])}"]
+    if summary["config"]["run"]["executor"] == "timed":
+        parts.append(_replay(host, bool(trace)))
+    return ", ".join(parts)
+
+
+def _replay(host: Mapping[str, Any], has_trace: bool) -> str:
+    if host["replay"] == "closed":
+        return f"closed loop, queue depth {host['queue_depth']}"
+    if host["replay"] == "batch":
+        return "batch: as fast as the write buffer accepts"
+    times = f"open loop at {'the times of the trace' if has_trace else 'its own times'}"
+    scale = host.get("time_scale", 1)
+    return times if scale == 1 else f"{times} x {scale:g}"
+
+
+def _columns_line(result: Result) -> list[Sequence[str]]:
+    """Which columns were taken for what, where only their names said so."""
+    if not result.summary.get("workload", {}).get("columns_guessed"):
+        return []
+    columns = result.summary["config"]["workload"]["trace_columns"].replace(",", ", ")
+    return [["", f"columns {columns}, by their names; `--columns` names others"]]
 
 
 WIDTH = 80
@@ -216,7 +243,11 @@ def _host(result: Result) -> str:
         text += f"\n  {figure(host['simulated_s'], 4)} s simulated"
         if host["iops"] is not None:
             text += f": {count(host['iops'])} IOPS, {figure(host['throughput_mb_s'])} MB/s"
-    return "\n".join([text, *(f"  {note}" for note in notes(result))])
+    return "\n".join([text, *map(_note, notes(result))])
+
+
+def _note(note: str) -> str:
+    return textwrap.fill(note, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
 
 
 def notes(result: Result) -> list[str]:
@@ -226,6 +257,15 @@ def notes(result: Result) -> list[str]:
     replay, is_timed = config["host"]["replay"], config["run"]["executor"] == "timed"
     if config["workload"].get("trace") and is_timed and replay != "open":
         notes.append(f"the trace's times do not count: host.replay is {replay}, not open")
+    if flood := overload(result):
+        notes.append(
+            f"overloaded: requests came faster than they were served, about {percent(flood.served, 0)} of them in "
+            f"their time; their mean latency grew from {duration(flood.early_us)} to {duration(flood.late_us)}, and "
+            "tells how long the run was"
+        )
+    if tally.get("format") == "oracle-general":
+        notes.append("the trace's format says which objects, and it has no operations: all are "
+                     + ("reads" if result.summary["host"]["reads"] else "writes"))  # fmt: skip
     notes += [f"{count(tally[key])} {words}" for key, words in MOVED.items() if tally.get(key)]
     if unmapped := result.summary["host"]["unmapped_reads"]:
         notes.append(f"{count(unmapped)} page reads of never-written pages, answered without flash")
@@ -238,6 +278,8 @@ MOVED = {
     "clamped": "requests across the end of the device, cut off there",
     "dropped_past_end": "requests past the end of the device, dropped",
     "discards_ignored": "discards of the trace, left out",
+    "out_of_order": "requests of the trace in the wrong place, put in order",
+    "postfua_dropped": "flushes of the trace that only completed a FUA write, dropped",
     "bad_lines": "lines of the trace that cannot be read, skipped",
     "zero_length": "requests of the trace without bytes, dropped",
     "stray_times": "requests of the trace of another clock, dropped",
@@ -279,7 +321,7 @@ def _flash(result: Result) -> str:
         if any(ops.values()):
             rows.append([f"  {cause}", count(ops["reads"]), count(ops["programs"]), count(ops["erases"])])
     multiplane = flash["multiplane"]
-    if any(multiplane.values()):
+    if any(multiplane.values()) or s["config"]["device"]["planes_per_die"] > 1:
         rows.append(
             [
                 "  multi-plane",

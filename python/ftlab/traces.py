@@ -30,6 +30,7 @@ def info_text(info: dict[str, Any]) -> str:
     if info["flushes"]:
         kinds.append(["flushes", text.count(info["flushes"])])
     rows = [
+        *([["columns", info["columns"].replace(",", ", ")]] if info.get("columns") else []),
         [
             "write share",
             f"{text.percent(info['write_fraction_requests'])} of requests, "

@@ -12,7 +12,7 @@ import pytest
 from conftest import Ftlab
 
 import ftlab as package
-from ftlab import config_cli
+from ftlab import config_cli, init
 
 
 def test_explain_finds_keys_choices_and_parameters(ftlab: Ftlab) -> None:
@@ -124,3 +124,65 @@ def test_bash_completes_commands_options_presets_and_keys(ftlab: Ftlab) -> None:
     assert completed(script, "ftlab", "run", "tbm", "--set", "ftl.vi") == ["ftl.victim="]
     assert completed(script, "ftlab", "explain", "run.ex") == ["run.executor"]
     assert completed(script, "ftlab", "reproduce", "gcm") == ["gcmix"]
+
+
+SMALL = ("--capacity", "1GiB", "--channels", "1", "--chips", "1", "--planes", "2", "--pages-per-block", "96")
+
+
+def test_init_writes_a_configuration_that_runs_and_overwrites_nothing(ftlab: Ftlab, tmp_path: Path) -> None:
+    told = ftlab(
+        "init", "own.toml", *SMALL, "--t-read", "45us,55us,70us", "--t-program", "700us", "--op", "12%"
+    ).stdout
+    assert "1 GiB for the user" in told and "next: `ftlab run own.toml`" in told
+    device = package.resolve(tmp_path / "own.toml")["device"]
+    assert (
+        device["timing"]["read"] == ["45us", "55us", "70us"] and device["timing"]["program"] == ["700us"] * 3
+    )
+    assert (device["channels"], device["planes_per_die"], device["page_size"]) == (1, 2, "16KiB")
+    assert device["over_provisioning"] >= 0.12
+    ftlab("config", "check", "own.toml")
+    few = ("--set", "workload.volume=0.01x", "--set", "run.precondition=none")
+    assert "IOPS" in ftlab("run", "own.toml", *few).stdout
+    first = (tmp_path / "own.toml").read_text(encoding="utf-8")
+    refused = ftlab("init", "own.toml", *SMALL, code=2).stderr
+    assert "own.toml is there already" in refused and "`--force` replaces it" in refused
+    assert (tmp_path / "own.toml").read_text(encoding="utf-8") == first
+    ftlab("init", "own.toml", *SMALL, "--force", "--trace", "io.csv")
+    second = (tmp_path / "own.toml").read_text(encoding="utf-8")
+    assert 'trace = "io.csv"' in second and "generator" not in second
+    # Every key has a word to it.
+    keys = [line for line in second.splitlines() if " = " in line]
+    assert len(keys) > 25 and all(" # " in line for line in keys if "trace =" not in line)
+
+
+def test_init_refuses_what_no_device_has_and_leaves_no_file(ftlab: Ftlab, tmp_path: Path) -> None:
+    for words, said in (
+        (("--planes", "40"), "found 40; expected a whole number from 1 to 16"),
+        (("--t-read", "50"), "no unit; expected one of `ns`, `us`, `ms`, `s`"),
+        (("--capacity", "1GiB"), "fewer `--channels`"),
+        ((), "no numbers, and no terminal to ask for them"),
+    ):
+        assert said in ftlab("init", "x.toml", *words, code=2).stderr
+    assert "cannot be written" in ftlab("init", "nowhere/x.toml", *SMALL, code=2).stderr
+    assert not list(tmp_path.glob("**/*ftlab-init*")) and not (tmp_path / "x.toml").exists()
+
+
+def test_init_asks_again_for_what_cannot_be_used() -> None:
+    answers = iter(["1", "1", "", "40", "2", "", "", "", "x", "8GiB", "", "", "", "", ""])
+    given = init.ask(lambda _: next(answers))
+    assert given["device.planes_per_die"] == "2" and "device.over_provisioning" not in given
+    assert package.resolve(init.written(given))["device"]["channels"] == 1
+
+
+def test_zsh_and_fish_have_the_same_words(ftlab: Ftlab) -> None:
+    zsh, fish = ftlab("completion", "zsh").stdout, ftlab("completion", "fish").stdout
+    assert (
+        zsh.startswith("#compdef ftlab")
+        and "bashcompinit" in zsh
+        and "complete -o filenames -F _ftlab" in zsh
+    )
+    assert "-n '__ftlab_at' -f -a sweep -d 'run a grid" in fish
+    assert "-n '__ftlab_at trace info' -l skip-bad -d" in fish
+    assert "-n '__ftlab_at run' -a '(__ftlab_presets)'" in fish
+    assert "-n '__ftlab_at compare' -l vary -r" in fish and "ftl.victim" in fish
+    assert "-n '__ftlab_at reproduce' -f -a 'tbm" in fish

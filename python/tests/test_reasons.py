@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 import samples
 
-from ftlab import Comparison
+from ftlab import Comparison, compare, run
+from ftlab.load import overload
 
 
 def reasons(**runs: dict[str, float]) -> dict[str, str]:
@@ -70,3 +72,92 @@ def test_what_is_nearly_nothing_is_told_as_a_factor() -> None:
     why = reasons(a={"iops": 100_000}, b={"iops": 100}, c={"iops": 100_000_000})
     assert why["b"].startswith("1/1,000 of the IOPS of a")
     assert why["c"].startswith("1,000 times the IOPS of a")
+
+
+SMALL = {
+    "device.channels": 2, "device.chips_per_channel": 1, "device.dies_per_chip": 2, "device.planes_per_die": 4,
+    "device.blocks_per_plane": 40, "device.pages_per_block": 96, "device.page_size": "16KiB", "device.cell": "tlc",
+    "device.over_provisioning": 0.3, "workload.request_size": "16KiB", "run.precondition": "none",
+}  # fmt: skip
+OPEN = {
+    "host.replay": "open",
+    "workload.interval": "4ms",
+    "workload.read_fraction": 0.5,
+    "workload.volume": "0.3x",
+}
+
+
+def test_collections_in_idle_time_against_those_in_the_way_of_a_write() -> None:
+    vary = {"ftl.gc_schedule": ["threshold", "background"]}
+    aged = {**SMALL, **OPEN, "run.precondition": {"random": "0.5x"}, "ftl.allocation": "F2"}
+    comparison = compare("tbm-small", vary=vary, sets=aged)
+    threshold, background = comparison.figures.values()
+    why = comparison.reasons["background"]
+    assert background.write_us.p9999 < threshold.write_us.p9999  # type: ignore[operator]
+    assert background.gc_forward is not None
+    assert (
+        f"as `background` collected {100 * background.gc_forward:.0f} % of its victims ahead of need" in why
+    )
+    assert "`threshold` 0 %" in why and "p99.9" in why and "of writes" in why
+    # What it costs is told, whichever way the mean went.
+    assert f"WAF is {background.waf:.2f} against {threshold.waf:.2f}" in why
+    assert "GC at other times" not in why and "not for GC" not in why
+
+
+def test_planes_in_sequence_and_a_row_for_them_also_where_none_works() -> None:
+    sets = {
+        **SMALL,
+        "workload.generator": "sequential",
+        "workload.request_size": "256KiB",
+        "workload.volume": "0.2x",
+    }
+    comparison = compare("tbm-small", vary={"ftl.allocation": ["F", "D"]}, sets=sets)
+    why = comparison.reasons["D"]
+    assert "times the IOPS of F: a programmed page took 400 µs of die time against 1.60 ms" in why
+    assert "more planes of a die were programmed at once" in why
+    only = compare("tbm-small", vary={"run.seed": [1, 2]}, sets=sets).table()
+    assert (
+        next(line for line in only.splitlines() if "host programs, multi-plane" in line).split()[-2:]
+        == ["0.0"] * 2
+    )
+
+
+def test_a_buffer_against_none() -> None:
+    comparison = compare("tbm-small", vary={"ftl.write_buffer": ["none", "fifo"]}, sets={**SMALL, **OPEN})
+    why = comparison.reasons["fifo"]
+    assert (
+        "of the mean latency of none: a write is done when it is in the buffer (`fifo`, 2 MiB), not when"
+        in why
+    )
+    back = compare("tbm-small", vary={"ftl.write_buffer": ["fifo", "none"]}, sets={**SMALL, **OPEN}).reasons[
+        "none"
+    ]
+    assert "a write is done when it is programmed, not when it is in a buffer" in back
+
+
+def test_the_price_of_a_lower_latency_is_its_waf() -> None:
+    runs = {"a": samples.result(waf=2.0), "b": samples.result(waf=9.0)}
+    for label, schedule, forward, mean in (("a", "threshold", 0, 900.0), ("b", "background", 900, 300.0)):
+        summary = runs[label].summary
+        summary["config"]["ftl"]["gc_schedule"] = schedule
+        summary["config"]["host"]["replay"] = "open"
+        summary["host"]["latency_us"]["mean"] = mean
+        summary["gc"] |= {"invocations": 1000, "forward": forward, "foreground": 1000 - forward}
+    why = Comparison(runs).reasons["b"]
+    assert why.startswith("67 % lower mean latency than a: requests waited for 244 collections per GB")
+    assert "; at a price: WAF is 9.00 against 2.00" in why
+
+
+@pytest.mark.parametrize(("interval", "flooded"), [("100us", True), ("4ms", False)])
+def test_overload_is_a_queue_that_grows(interval: str, flooded: bool) -> None:
+    # Four dies at 1.6 ms a page serve a request every 400 µs.
+    sets = {**SMALL, **OPEN, "workload.interval": interval, "workload.read_fraction": 0.0}
+    result = run("tbm-small", sets=sets)
+    found = overload(result)
+    if not flooded:
+        assert found is None
+        return
+    assert found is not None and found.served == pytest.approx(0.25, abs=0.05)
+    assert found.late_us > 2 * found.early_us
+    closed = run("tbm-small", sets={**SMALL, "workload.volume": "0.3x"})
+    assert overload(closed) is None

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from ftlab import text
 from ftlab.analysis import theory
+from ftlab.quantities import in_bytes
 
 PLAIN = {
     "mapping": "page",
@@ -33,9 +33,9 @@ def unlike_theory(config: Mapping[str, Any]) -> str | None:
         return f"there is none for ftl.victim {_named(ftl['victim'])}"
     if workload.get("generator") != "uniform":
         return "the workload is not uniform"
-    if text.in_bytes(workload["request_size"]) != text.in_bytes(device["page_size"]):
+    if in_bytes(workload["request_size"]) != in_bytes(device["page_size"]):
         return "requests are not as large as pages"
-    if text.in_bytes(workload["footprint"]) != text.in_bytes(device["user_capacity"]):
+    if in_bytes(workload["footprint"]) != in_bytes(device["user_capacity"]):
         return "the workload does not cover the whole device"
     if _named(run["precondition"]) != "steady":
         return "the run did not begin in the steady state"
@@ -53,9 +53,7 @@ def predicted_waf(config: Mapping[str, Any], over_provisioning: float | None = N
     device, ftl = config["device"], config["ftl"]
     raw_pages = device["blocks_per_plane"] * device["pages_per_block"]
     if over_provisioning is None:
-        user_pages = (
-            text.in_bytes(device["user_capacity"]) / text.in_bytes(device["page_size"]) / _planes(device)
-        )
+        user_pages = in_bytes(device["user_capacity"]) / in_bytes(device["page_size"]) / _planes(device)
     else:
         user_pages = raw_pages / (1 + over_provisioning)
     return _predicted(

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab import text
+from ftlab.quantities import in_bytes
 from ftlab.reproduce import study
 from ftlab.reproduce.study import Settings
 from ftlab.reproduce.workloads import Wanted, Workload
@@ -128,7 +128,7 @@ SCALES = {
 
 def user_bytes(scale: Scale) -> int:
     """Of the user space."""
-    return text.in_bytes(str(scale.sets["device.user_capacity"]))
+    return in_bytes(str(scale.sets["device.user_capacity"]))
 
 
 def rounds(workload: Workload, scale: Scale) -> int:

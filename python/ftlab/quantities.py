@@ -1,0 +1,16 @@
+"""Quantities of a resolved configuration: numbers with units."""
+
+from __future__ import annotations
+
+import re
+
+
+def quantity(text: str) -> str:
+    """A quantity of the resolved config, such as `8KiB`, with a space before its unit."""
+    return re.sub(r"(?<=\d)(?=[^\d.])", " ", text, count=1)
+
+
+def in_bytes(text: str) -> int:
+    """A size of the resolved config in bytes."""
+    number, _, unit = quantity(text).partition(" ")
+    return int(float(number) * 1024 ** ("B", "KiB", "MiB", "GiB", "TiB", "PiB").index(unit or "B"))

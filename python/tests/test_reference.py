@@ -1,0 +1,124 @@
+"""The pages of the documentation that describe what there is say all of it, and nothing else; their examples run."""
+
+from __future__ import annotations
+
+import doctest
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import samples
+
+import ftlab
+from ftlab import commands
+
+DOCS = Path(__file__).parents[2] / "docs"
+CAUSES = "|".join(samples.CAUSES)
+FIGURES = "|".join(samples.LATENCY_KEYS)
+
+KINDS: tuple[dict[str, Any], ...] = (
+    {"ftl.write_buffer": "lru", "ftl.allocation": "CWDP", "run.precondition": "steady"},
+    {"ftl.write_buffer": "fifo"},
+    {"ftl.mapping": "dftl", "ftl.separation": "dac", "run.precondition": "none"},
+    {"ftl.mapping": "fast", "ftl.allocation": "CWDP"},
+    {"ftl.paired_page": "gcmix"},
+    {"ftl.migration": "rcpb"},
+    {"ftl.migration": "fastgc"},
+    {"ftl.read_disturb": "refresh", "device.wear.read_limit": "cell"},
+    {"ftl.read_disturb": "redftl", "device.wear.read_limit": "cell"},
+    {"ftl.read_disturb": "ipr", "device.wear.read_limit": "cell"},
+    {"run.executor": "count", "host.replay": "closed"},
+)
+"""Configurations that between them have every mechanism with figures of its own."""
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[ftlab.Result]:
+    from conftest import TINY, TRACE
+
+    place = tmp_path_factory.mktemp("reference")
+    config, trace = place / "tiny.toml", place / "io.csv"
+    config.write_text(TINY.replace("requests = 20_000", "requests = 3000"), encoding="utf-8")
+    trace.write_text(TRACE, encoding="utf-8")
+    table = {"time": [0, 1, 2], "op": ["W", "R", "W"], "offset": [0, 0, 4096], "size": [4096] * 3}
+    found = [ftlab.run(config, sets=sets) for sets in KINDS]
+    return [*found, ftlab.run(config, trace=trace), ftlab.run(config, trace=table)]
+
+
+def described(section: str) -> set[str]:
+    """The names in the first column of a page's tables."""
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    return {name for row in rows for name in re.findall(r"`([^`]+)`", row)}
+
+
+def leaves(tree: dict[str, Any], above: str = "") -> Iterator[str]:
+    for name, value in tree.items():
+        path = f"{above}{name}"
+        if isinstance(value, dict) and path != "config":
+            yield from leaves(value, f"{path}.")
+        else:
+            yield path
+
+
+def test_every_field_of_a_summary_is_described_and_every_described_one_is_there(
+    results: list[ftlab.Result],
+) -> None:
+    summary = (DOCS / "results.md").read_text(encoding="utf-8").partition("\n## Parquet")[0]
+    names = described(summary)
+    patterns = {
+        name: re.compile(
+            re.escape(name).replace("<cause>", f"({CAUSES})").replace("<figure>", f"({FIGURES})") + "$"
+        )
+        for name in names
+    }
+    found = {field for result in results for field in leaves(result.summary)}
+    unsaid = sorted(
+        field for field in found if not any(pattern.match(field) for pattern in patterns.values())
+    )
+    assert not unsaid
+    absent = sorted(
+        name for name, pattern in patterns.items() if not any(pattern.match(field) for field in found)
+    )
+    assert not absent
+
+
+def test_every_column_of_a_table_is_described_and_every_described_one_is_there(
+    results: list[ftlab.Result],
+) -> None:
+    tables = (DOCS / "results.md").read_text(encoding="utf-8").partition("\n## Parquet")[2]
+    sections = re.findall(r"\n### `(\w+)\.parquet`\n(.*?)(?=\n### |\Z)", tables, re.DOTALL)
+    found: dict[str, set[str]] = {}
+    for result in results:
+        for name, columns in result.tables.items():
+            found.setdefault(name, set()).update(columns)
+    assert {name: described(section) for name, section in sections} == found
+
+
+def test_the_page_of_the_commands_is_that_of_the_parser() -> None:
+    expected = (DOCS / "commands.md").read_text(encoding="utf-8")
+    assert commands.page() == expected, "write it anew: python -m ftlab.commands > docs/commands.md"
+
+
+def test_every_trace_format_is_described() -> None:
+    import json
+
+    from ftlab import _core
+
+    text = (DOCS / "traces.md").read_text(encoding="utf-8")
+    assert all(f"| `{form['name']}` |" in text for form in json.loads(_core.trace_formats())["read"])
+
+
+@pytest.mark.parametrize("page", sorted(str(path.relative_to(DOCS)) for path in DOCS.glob("**/*.md")))
+def test_examples_of_the_documentation_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    if ">>> " not in text:
+        return
+    monkeypatch.chdir(tmp_path)
+    test = doctest.DocTestParser().get_doctest(re.sub(r"^```.*$", "", text, flags=re.M), {}, page, page, 0)
+    told: list[str] = []
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    assert doctest.DocTestRunner(optionflags=flags).run(test, out=told.append).failed == 0, "".join(told)
