@@ -506,7 +506,7 @@ class HeatMap:
         words = self._words(left, width, height)
         scale = np.linspace(self.matrix.min(), self.matrix.max(), 64).reshape(1, -1)
         hover = {
-            "map": [[_whole(value, self.unit) for value in row] for row in self.matrix.tolist()],
+            "cells": [[_whole(value, self.unit) for value in row] for row in self.matrix.tolist()],
             "rows": self.rows,
             "columns": [
                 _from_to(first, last - 1) for first, last in itertools.pairwise(self.limits.tolist())
