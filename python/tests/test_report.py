@@ -10,20 +10,26 @@ from typing import Any
 
 import pytest
 import samples
-from conftest import Ftlab
 
 import ftlab
 from ftlab import InputError, text
-from ftlab.analysis import theory
 from ftlab.analysis.prediction import predicted_waf, unlike_theory
+from ftlab.cli import main
 from ftlab.comparison import Comparison
 from ftlab.output import OutputDirectory, run_directories
 from ftlab.reports import charts, markup, page, settings, sources
-from ftlab.result import Result
 from ftlab.sweeps import Sweep
 
 EVIL = "</script><script>alert(1)</script>\"'&<b>\x1b[2J"
 """A name that breaks whatever does not escape it."""
+
+
+KNOWN = frozenset(re.findall(r"\w+", """
+    html head meta title style body a header h1 h2 h3 h4 button nav ol ul li main section p dl div dt dd span strong b i
+    code pre figure figcaption svg g line path text image img script details summary table caption thead tbody tr th td
+    footer
+"""))  # fmt: skip
+"""What a page is made of."""
 
 
 class Page(HTMLParser):
@@ -110,9 +116,10 @@ SWEEP = {
     "config": "tbm-small",
     "set": {
         "run.executor": "count", "run.precondition": "steady", "workload.generator": "uniform", "workload.volume": "1x",
-        "device.channels": 1, "device.chips_per_channel": 1, "device.dies_per_chip": 1, "device.planes_per_die": 1,
-        "device.multiplane": "off", "device.blocks_per_plane": 64, "device.pages_per_block": 32, "ftl.allocation": "CWDP",
-        "ftl.scheduler": "fifo",
+        "device.channels": 1, "device.chips_per_channel": 1, "device.dies_per_chip": 1,
+        "device.planes_per_die": 1,
+        "device.multiplane": "off", "device.blocks_per_plane": 64, "device.pages_per_block": 32,
+        "ftl.allocation": "CWDP", "ftl.scheduler": "fifo",
     },
     "grid": {"op": [0.15, 0.28], "victim": ["greedy", "cost-benefit"], "seed": "1..2"},
 }  # fmt: skip
@@ -139,8 +146,9 @@ def reproduction(directory: Path) -> Path:
     document = {"schema": "ftlab.claims/1", "paper": "tbm", "scale": "quick", "claims": claims}
     (directory / "claims.json").write_text(json.dumps(document), encoding="utf-8")
     (directory / "report.md").write_text(
-        "# TBM\n\n## Workloads\n\n```\nprn-0  real\n```\n\n- prn-0: a \\*trace\\*\n\n## Claims\n\n| no |\n|---|\n| no |\n\n"
-        "## Figure 1\n\n| series | a\\|b |\n|---|---:|\n| <i>F</i> | 1.25 |\n", encoding="utf-8",
+        "# TBM\n\n## Workloads\n\n```\nprn-0  real\n```\n\n- prn-0: a \\*trace\\*\n\n"
+        "## Claims\n\n| no |\n|---|\n| no |\n\n## Figure 1\n\n"
+        "| series | a\\|b |\n|---|---:|\n| <i>F</i> | 1.25 |\n", encoding="utf-8",
     )  # fmt: skip
     (directory / "fig1.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"/>', encoding="utf-8")
     return directory
@@ -218,11 +226,7 @@ def test_all_kinds_on_one_page(tmp_path: Path, sweep: Path) -> None:
     ftlab.report(places, tmp_path / "page.html")
     content = (tmp_path / "page.html").read_text(encoding="utf-8")
     found = checked(content)
-    assert [word for word in found.words if word.startswith(("Run:", "2 runs", "Sweep:", "Claims of"))] == [
-        title
-        for title in ("Run: run", "2 runs side by side: cmp", "Sweep: op", "Claims of tbm: tbm")
-        for _ in "ab"
-    ] or set(found.words) >= {"Run: run", "2 runs side by side: cmp", "Sweep: op", "Claims of tbm: tbm"}
+    assert set(found.words) >= {"Run: run", "2 runs side by side: cmp", "Sweep: op", "Claims of tbm: tbm"}
     assert "ftlab run tbm-small --set ftl.victim=fifo" in found.words
     assert "ftlab reproduce tbm --scale quick" in found.words
     assert {"Reproduced", "Right direction", "Not reproduced", "Not run"} <= set(found.words)
@@ -249,7 +253,10 @@ def test_names_do_not_break_the_page(tmp_path: Path) -> None:
     assert found.tags.count("script") == content.count('<script type="application/json">') + 1
     assert "alert(1)</script>" not in content
     assert "\x1b" not in content
-    assert all("<script" not in json.dumps(word) or "alert" in word for word in found.words)
+    shown = EVIL.replace("\x1b", "\\x1b")
+    assert found.words.count(shown) > 3
+    # What is in quotes is the text of an attribute or of JSON, and stays in it.
+    assert not [name for name in found.tags if name not in KNOWN]
 
 
 def test_many_series_differ_in_more_than_colour(tmp_path: Path) -> None:
@@ -302,7 +309,6 @@ def test_theory_holds_where_the_engine_agrees_with_it(sweep: Path) -> None:
     config["workload"]["generator"] = {"zipf": {"z": 0.9}}
     config["ftl"]["victim"] = "greedy"
     assert unlike_theory(config) == "the workload is not uniform"
-    assert theory.greedy(0.5, 32) > 1
 
 
 def refused(place: Path, out: Path, message: str) -> None:
@@ -351,7 +357,7 @@ def test_what_is_not_finished_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "content", "message"),
     [
-        ("summary.json", '{"schema": "ftlab.summary/2"}', "this version of ftlab reads.*`ftlab.summary/2`.*\nhint: read it with"),
+        ("summary.json", '{"schema": "ftlab.summary/2"}', "this version of ftlab reads.*/2`.*\nhint: read it with"),
         ("comparison.json", '{"schema": "ftlab.comparison/7"}', "this version of ftlab reads.*`ftlab.comparison/7`"),
         ("claims.json", '{"schema": "ftlab.claims/2"}', "this version of ftlab reads.*`ftlab.claims/2`"),
         ("claims.json", '{"schema": "ftlab.claims/1"}', "is damaged"),
@@ -375,23 +381,34 @@ def test_a_summary_that_lacks_figures_is_refused(tmp_path: Path) -> None:
     refused(tmp_path / "run", tmp_path / "page.html", "is damaged: something in it is not as ftlab writes it")
 
 
-def test_nothing_is_overwritten_unasked(tmp_path: Path, ftlab: Ftlab) -> None:
-    samples.result().save(tmp_path / "run", plots=False)
-    done = ftlab("report", "run")
-    assert done.stdout == ""
-    assert done.stderr == "written to report.html; open it in a browser\n"
-    first = (tmp_path / "report.html").read_bytes()
-    done = ftlab("report", "run", code=2)
-    assert "error: report.html is there already, and nobody asked to overwrite it" in done.stderr
-    (tmp_path / "mine.html").write_text("<p>mine", encoding="utf-8")
-    done = ftlab("report", "run", "--out", "mine.html", code=2)
-    assert "mine.html is there and was not written by `ftlab report`" in done.stderr
-    assert (tmp_path / "mine.html").read_text(encoding="utf-8") == "<p>mine"
-    ftlab("report", "run", "--out", "report.html")
-    assert (tmp_path / "report.html").read_bytes() == first
-    done = ftlab("report", "nowhere", "--out", "other.html", code=2)
-    assert "error: nowhere is not there" in done.stderr
-    assert not (tmp_path / "other.html").exists()
+def test_nothing_is_overwritten_unasked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    samples.result().save("run", plots=False)
+
+    def report(*arguments: str) -> tuple[int, str]:
+        code = main(["report", *arguments])
+        out, err = capsys.readouterr()
+        assert out == ""
+        return code, err
+
+    assert report("run") == (0, "written to report.html; open it in a browser\n")
+    first = Path("report.html").read_bytes()
+    code, said = report("run")
+    assert code == 2
+    assert "error: report.html is there already, and nobody asked to overwrite it" in said
+    Path("mine.html").write_text("<p>mine", encoding="utf-8")
+    code, said = report("run", "--out", "mine.html")
+    assert code == 2
+    assert "mine.html is there and was not written by `ftlab report`" in said
+    assert Path("mine.html").read_text(encoding="utf-8") == "<p>mine"
+    assert report("run", "--out", "report.html")[0] == 0
+    assert Path("report.html").read_bytes() == first
+    code, said = report("nowhere", "--out", "other.html")
+    assert code == 2
+    assert "error: nowhere is not there" in said
+    assert not Path("other.html").exists()
 
 
 def test_what_is_no_source_is_refused(tmp_path: Path) -> None:
@@ -411,4 +428,3 @@ def test_objects_of_python_and_names_of_their_own(tmp_path: Path) -> None:
     content = made.read_text(encoding="utf-8")
     assert "oldest" in checked(content).words
     assert page.is_page(made)
-    assert isinstance(Result.load, object)
