@@ -77,6 +77,11 @@ class Comparison:
         results = {label: Result.load(place / name) for label, name in names.items()}
         return cls(results, runs)
 
+    def _repr_html_(self) -> str:
+        from ftlab.reports import notebook
+
+        return notebook.of_comparison(self)
+
     def table(self, width: int = 100) -> str:
         """The figures side by side, in as many blocks of columns as `width` characters ask for."""
         rows = figure_rows(list(self.figures.values()))

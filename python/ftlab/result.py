@@ -137,6 +137,11 @@ class Result:
                 raise _damaged(file, f"cannot be read: {error}") from None
         return cls(summary, tables)
 
+    def _repr_html_(self) -> str:
+        from ftlab.reports import notebook
+
+        return notebook.of_result(self)
+
     def __repr__(self) -> str:
         host = self.summary.get("host", {})
         return (

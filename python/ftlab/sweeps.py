@@ -85,6 +85,11 @@ class Sweep:
         )
         return {label: error for label, error in rows if error is not None}
 
+    def _repr_html_(self) -> str:
+        from ftlab.reports import notebook
+
+        return notebook.of_sweep(self)
+
     def to_frame(self) -> Any:
         """The table as a pandas data frame.
 

@@ -137,8 +137,13 @@ class Browser:
         """Keeps what a page is not to do."""
         content = message.get("params", {})
         match message.get("method"):
-            case "Runtime.exceptionThrown" | "Log.entryAdded" | "Runtime.consoleAPICalled":
-                self.troubles.append(json.dumps(content)[:500])
+            case "Runtime.exceptionThrown":
+                details = content["exceptionDetails"]
+                self.troubles.append(details.get("exception", {}).get("description", details["text"]))
+            case "Log.entryAdded":
+                self.troubles.append(content["entry"]["text"])
+            case "Runtime.consoleAPICalled":
+                self.troubles.append(json.dumps(content["args"])[:300])
             case "Network.requestWillBeSent":
                 url = content["request"]["url"]
                 if not url.startswith(("file:", "data:", "about:")):

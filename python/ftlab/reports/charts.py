@@ -88,10 +88,19 @@ class Chart:
     def html(self) -> Html:
         """The chart as a figure."""
         lines = [thinned(line) for line in self.lines]
-        x, y = _spans(self.x, [line.x for line in lines]), _spans(self.y, _heights(lines), margin=0.04)
+        # A mark on the axis would hide what is written there.
+        beside = 0.04 if any(line.has_marks for line in lines) else 0.0
+        x, y = (
+            _spans(self.x, [line.x for line in lines], beside),
+            _spans(self.y, _heights(lines), margin=0.04),
+        )
         frame = Frame.of(x, y)
         drawn = [_drawn(line, frame) for line in lines]
-        hover = [_hover(line, frame, self.x.form, self.y.form) for line in lines if not line.is_theory]
+        hover = [
+            _hover(line, line.name or self.title, frame, self.x.form, self.y.form)
+            for line in lines
+            if not line.is_theory
+        ]
         head, rows = (self.head, self.rows) if self.head else table_of(self)
         return figure(self.title, [frame.grid(), drawn], table(head, rows, self.title), hover, self.note)
 
@@ -335,13 +344,13 @@ def _path(line: Line, frame: Frame) -> str:
     return "".join(words)
 
 
-def _hover(line: Line, frame: Frame, x_form: Form, y_form: Form) -> dict[str, Any]:
+def _hover(line: Line, name: str, frame: Frame, x_form: Form, y_form: Form) -> dict[str, Any]:
     """What the script shows: where points are, and what they say."""
     known = [i for i in range(line.x.size) if math.isfinite(line.x[i]) and math.isfinite(line.y[i])]
     places = [frame.place(line.x[i], line.y[i]) for i in known]
     return {
         "s": line.series,
-        "n": line.name,
+        "n": name,
         "x": [round(x) for x, _ in places],
         "y": [round(y) for _, y in places],
         "at": [x_form(float(line.x[i])) for i in known],
@@ -506,7 +515,7 @@ class HeatMap:
         words = self._words(left, width, height)
         scale = np.linspace(self.matrix.min(), self.matrix.max(), 64).reshape(1, -1)
         hover = {
-            "map": [[_whole(value, self.unit) for value in row] for row in self.matrix.tolist()],
+            "cells": [[_whole(value, self.unit) for value in row] for row in self.matrix.tolist()],
             "rows": self.rows,
             "columns": [
                 _from_to(first, last - 1) for first, last in itertools.pairwise(self.limits.tolist())

@@ -55,7 +55,7 @@
     let column = 0, row = 0;
 
     const showMap = () => {
-      const [x, y, width, height] = points.box, cells = points.map;
+      const [x, y, width, height] = points.box, cells = points.cells;
       row = Math.max(0, Math.min(row, cells.length - 1));
       column = Math.max(0, Math.min(column, cells[0].length - 1));
       const box = svg.getBoundingClientRect(), k = scale();
@@ -86,11 +86,11 @@
       read();
       const box = svg.getBoundingClientRect(), k = scale();
       const x = (event.clientX - box.left) / k, y = (event.clientY - box.top) / k;
-      if (!points.map) return showLines(x);
+      if (!points.cells) return showLines(x);
       const [left, top, width, height] = points.box;
       if (x < left || y < top || x >= left + width || y >= top + height) return leave();
-      column = Math.floor((x - left) / width * points.map[0].length);
-      row = Math.floor((y - top) / height * points.map.length);
+      column = Math.floor((x - left) / width * points.cells[0].length);
+      row = Math.floor((y - top) / height * points.cells.length);
       showMap();
     });
     svg.addEventListener("pointerleave", leave);
@@ -99,9 +99,9 @@
       const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
       if (event.key === "Escape") return leave();
       read();
-      if (!step || (!points.map && step[1])) return;
+      if (!step || (!points.cells && step[1])) return;
       event.preventDefault();
-      if (points.map) {
+      if (points.cells) {
         column += step[0];
         row += step[1];
         return showMap();

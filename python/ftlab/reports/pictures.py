@@ -65,7 +65,8 @@ def _tail(name: str, curves: Mapping[str, tuple[int, Curve]]) -> Chart:
 
 
 def _percentile_at(reach: float) -> str:
-    return plot.percentile(round(1 - 1 / reach, 5))
+    # A digit more than nines.
+    return plot.percentile(round(1 - 1 / reach, 2 + math.ceil(math.log10(max(reach, 2)))))
 
 
 def _zero(label: str, curves: Mapping[str, tuple[int, Curve]]) -> str:

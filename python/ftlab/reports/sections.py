@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ftlab import plot, reasons, sweep_cli, text
-from ftlab.comparison import figure_rows
+from ftlab.comparison import Comparison, figure_rows
 from ftlab.config_cli import told
 from ftlab.figures import Figures
 from ftlab.plot import Results
@@ -18,6 +18,7 @@ from ftlab.reports.markup import Child, Html, joined, tag
 from ftlab.reports.sources import Reproduction, Run, Runs, Source, Swept
 from ftlab.reproduce.claims import number
 from ftlab.result import Result
+from ftlab.sweeps import Sweep
 
 
 def title(source: Source) -> str:
@@ -267,20 +268,9 @@ def copied(name: str, content: str) -> Html:
 def _runs(source: Runs) -> Iterator[Child]:
     comparison = source.comparison
     results = comparison.results
-    figures = comparison.figures
-    yield tag("ul", [
-        [tag("li", tag("strong", label), " ", why) for label, why in comparison.reasons.items()]
-    ], class_="reasons")  # fmt: skip
-    yield (
-        tag("ul", [tag("li", f"Note: {note}") for note in comparison.notes], class_="notes")
-        if comparison.notes
-        else None
-    )
+    yield why(comparison)
     yield _charts(_headlines(results), 4)
-    rows = figure_rows(list(figures.values()))
-    yield table(
-        ["", *results], [[_unbroken(row[0]), *row[1:]] for row in rows], "Figures side by side", "figures"
-    )
+    yield side_by_side(comparison)
     yield from _latency(results, 3)
     yield from _series(results, 3)
     yield from _time_use(results, 3)
@@ -289,12 +279,24 @@ def _runs(source: Runs) -> Iterator[Child]:
     yield _heading(3, "Each run")
     for label, result in results.items():
         origin = comparison.origins.get(label, {})
-        yield tag(
-            "details",
-            tag("summary", tag("strong", label)),
-            joined(_run(result, origin, level=4)),
-            class_="run",
-        )
+        run = joined(_run(result, origin, level=4))
+        yield tag("details", tag("summary", tag("strong", label)), run, class_="run")
+
+
+def why(comparison: Comparison) -> Html:
+    """The reason for each run, and what keeps them from being comparable."""
+    reasons_ = [tag("li", tag("strong", label), ": ", words) for label, words in comparison.reasons.items()]
+    notes = [tag("li", f"Note: {note}") for note in comparison.notes]
+    return joined(
+        [tag("ul", reasons_, class_="reasons"), tag("ul", notes, class_="notes") if notes else None]
+    )
+
+
+def side_by_side(comparison: Comparison) -> Html:
+    """The figures that `compare` prints."""
+    rows = figure_rows(list(comparison.figures.values()))
+    cells = [[_unbroken(row[0]), *row[1:]] for row in rows]
+    return table(["", *comparison.results], cells, "Figures side by side", "figures")
 
 
 def _headlines(results: Results) -> list[Html]:
@@ -347,7 +349,7 @@ def _swept(source: Swept) -> Iterator[Child]:
         yield _group(plots.names, _html(plots.charts), has_marks=True)
         yield from (tag("p", note, class_="note") for note in plots.notes)
     yield _heading(3, "Figures")
-    yield from means(source)
+    yield from means(sweep)
     if sweep.errors:
         yield _heading(3, "Runs that failed")
         yield table(
@@ -359,9 +361,9 @@ def _swept(source: Swept) -> Iterator[Child]:
     yield from _sweep_again(source)
 
 
-def means(source: Swept) -> Iterator[Html]:
+def means(sweep: Sweep) -> Iterator[Html]:
     """The headline figures by factors."""
-    head, rows = sweep_cli.figure_rows(source.sweep)
+    head, rows = sweep_cli.figure_rows(sweep)
     if rows:
         yield table(head, rows[:TABLE_MAX], "Figures by factors", "figures")
     if len(rows) > TABLE_MAX:
@@ -436,5 +438,5 @@ def _picture(name: str, svg: bytes) -> Html:
     words = name.replace("-", " ").replace("_", " ")
     source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
     return tag("figure", tag("figcaption", words),
-               tag("img", src=source, alt=f"{words}. Its figures are in the tables below.", loading="lazy"),
+               tag("img", src=source, alt=f"{words}. Its figures are in the tables below."),
                class_="picture")  # fmt: skip
