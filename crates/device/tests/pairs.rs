@@ -297,8 +297,8 @@ impl Pair {
         // Lives with reads have more operations, and more yet where each may read a page of the map first.
         let stride = match (self.chosen("read_disturb"), self.mapping) {
             (None, _) => 131,
-            (Some(_), "dftl") => 6007,
-            (Some(_), _) => 1499,
+            (Some(_), "dftl") => 9001,
+            (Some(_), _) => 2503,
         };
         let tallies =
             troubles.iter().map(|&trouble| survival::try_everywhere(config, trouble, 1, stride, &Interrupt::default()));
