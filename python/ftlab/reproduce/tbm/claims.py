@@ -331,7 +331,7 @@ def _bac_apart(evidence: Evidence, name: str) -> float:
             pac, bac = (Point(name, allocation, tbm, bac) for bac in (False, True))
             if bac in evidence.results:
                 apart.append(evidence.gain("response_us", bac, pac, long_term(evidence.results[bac])))
-    return max(apart, key=abs)
+    return max(apart, key=abs, default=math.nan)
 
 
 def _bac_statements() -> Iterator[Statement]:
