@@ -20,9 +20,9 @@ FIGURES = "|".join(samples.LATENCY_KEYS)
 
 KINDS: tuple[dict[str, Any], ...] = (
     {"ftl.write_buffer": "lru", "ftl.allocation": "CWDP", "run.precondition": "steady"},
-    {"ftl.write_buffer": "fifo"},
-    {"ftl.mapping": "dftl", "ftl.separation": "dac", "run.precondition": "none"},
-    {"ftl.mapping": "fast", "ftl.allocation": "CWDP"},
+    {"ftl.write_buffer": "fifo", "ftl.allocation": "F"},
+    {"ftl.mapping": "dftl", "ftl.separation.dac.regions": 2},
+    {"ftl.mapping": "fast", "ftl.allocation": "CWDP", "ftl.victim": "fifo"},
     {"ftl.paired_page": "gcmix"},
     {"ftl.migration": "rcpb"},
     {"ftl.migration": "fastgc"},
@@ -40,7 +40,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ftlab.Result]:
 
     place = tmp_path_factory.mktemp("reference")
     config, trace = place / "tiny.toml", place / "io.csv"
-    config.write_text(TINY.replace("requests = 20_000", "requests = 3000"), encoding="utf-8")
+    small = {"= 20_000": "= 1000", "= 0.25": "= 0.8", '"steady"': '"none"'}
+    text = TINY
+    for old, new in small.items():
+        text = text.replace(old, new)
+    config.write_text(text, encoding="utf-8")
     trace.write_text(TRACE, encoding="utf-8")
     table = {"time": [0, 1, 2], "op": ["W", "R", "W"], "offset": [0, 0, 4096], "size": [4096] * 3}
     found = [ftlab.run(config, sets=sets) for sets in KINDS]
