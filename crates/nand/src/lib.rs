@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use base::{Cell, ECC_LIMIT, Multiplane, OpKind, PageLayout, ProgramOrder};
+use base::{Cell, ECC_LIMIT, FastDiv, Multiplane, OpKind, PageLayout, ProgramOrder};
 
 mod bits;
 mod block;
@@ -53,6 +53,9 @@ type Place = (u32, u32);
 #[derive(Clone)]
 pub struct Nand {
     shape: Shape,
+    /// Blocks by plane, and planes by die.
+    by_plane: FastDiv,
+    by_die: FastDiv,
     blocks: Vec<Block>,
     layout: PageLayout,
     /// Below so many reads of a block, a read of a page at full and at low density is not looked at. Where limits are not
@@ -82,6 +85,8 @@ impl Nand {
         let stored = if payload { blocks * shape.pages_per_block as usize } else { 0 };
         Nand {
             shape,
+            by_plane: FastDiv::new(shape.blocks_per_plane),
+            by_die: FastDiv::new(shape.planes_per_die),
             blocks: vec![Block::default(); blocks],
             layout: PageLayout::new(shape.cell, shape.program_order, shape.pages_per_block),
             unwatched: [u32::MAX; 2],
@@ -227,14 +232,14 @@ impl Nand {
         if self.shape.multiplane == Multiplane::Off {
             return Err(Violation::MultiplaneOff { kind });
         }
-        let split = |block: u32| (block / self.shape.blocks_per_plane, block % self.shape.blocks_per_plane);
-        let (first_plane, first_offset) = split(first_block);
-        let die = first_plane / self.shape.planes_per_die;
-        let mut seen = 1u64 << (first_plane % self.shape.planes_per_die);
+        let (first_plane, first_offset) = self.by_plane.split(first_block);
+        let (die, first) = self.by_die.split(first_plane);
+        let mut seen = 1u64 << first;
         for &(block, page) in rest {
-            let (plane, offset) = split(block);
-            let bit = 1u64 << (plane % self.shape.planes_per_die);
-            if plane / self.shape.planes_per_die != die || seen & bit != 0 {
+            let (plane, offset) = self.by_plane.split(block);
+            let (own, place) = self.by_die.split(plane);
+            let bit = 1u64 << place;
+            if own != die || seen & bit != 0 {
                 return Err(Violation::MultiplanePlanes { kind, first: first_plane, second: plane });
             }
             seen |= bit;
@@ -273,7 +278,13 @@ impl Nand {
 
     /// Whether nothing is kept of single pages: neither what they store, nor their errors, nor reads of their blocks.
     pub fn is_plain(&self) -> bool {
-        !self.has_payload() && self.errors.is_none() && self.disturb.is_none()
+        !self.has_payload() && !self.may_fail_reads()
+    }
+
+    /// Whether a page can have more errors than can be corrected.
+    #[inline]
+    pub fn may_fail_reads(&self) -> bool {
+        self.errors.is_some() || self.disturb.is_some()
     }
 
     /// Whether pages store anything.

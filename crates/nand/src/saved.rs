@@ -84,6 +84,8 @@ impl Nand {
         }
         let mut restored = Nand {
             shape: self.shape,
+            by_plane: self.by_plane,
+            by_die: self.by_die,
             blocks: saved.blocks,
             layout: self.layout.clone(),
             unwatched: self.unwatched,
