@@ -14,7 +14,8 @@ HEAD = """\
 <!-- `python -m ftlab.commands > docs/commands.md` writes this page; a test compares. -->
 
 Exit codes: 0 fine, 1 the run failed or its output could not be written, 2 usage, configuration or input, 130
-interrupted. With `--json` stdout holds one JSON object and nothing else; all else is on stderr. A trace may be `-`, standard input.
+interrupted. With `--json` stdout holds one JSON object and nothing else; all else is on stderr. A
+trace may be `-`, standard input.
 """
 
 

@@ -33,6 +33,11 @@ def frame() -> pd.DataFrame:
     )
 
 
+def words(told: str) -> str:
+    """Without the breaks of lines."""
+    return " ".join(told.split())
+
+
 def figures(summary: dict[str, Any]) -> dict[str, Any]:
     """What the simulation gave, without what the run took or how the trace was called."""
     kept = {key: summary[key] for key in ("host", "flash", "waf", "gc", "wear")}
@@ -50,9 +55,9 @@ def test_every_form_of_a_table_is_the_same_trace(tiny: Path, parquet: Path, tmp_
     table = frame()
     csv = tmp_path / "io.csv"
     table.to_csv(csv, index=False)
-    words = "time=ts_us:us,op=op,offset=lba:sector,size=bytes"
+    named = "time=ts_us:us,op=op,offset=lba:sector,size=bytes"
     sets = {"host.replay": "open"}
-    expected = figures(package.run(tiny, sets=sets, trace=csv, columns=words).summary)
+    expected = figures(package.run(tiny, sets=sets, trace=csv, columns=named).summary)
     assert expected["host"]["reads"] == expected["host"]["writes"] == ROWS // 2
     structured = np.zeros(ROWS, dtype=[("time", "f8"), ("is_write", "?"), ("offset", "u8"), ("size", "i4")])
     structured["time"], structured["is_write"] = table["ts_us"] * 1e-6, table["op"] == "W"
@@ -60,7 +65,7 @@ def test_every_form_of_a_table_is_the_same_trace(tiny: Path, parquet: Path, tmp_
     plain = np.column_stack([table["ts_us"], table["op"] == "W", table["lba"], table["bytes"]])
     times = table.assign(ts_us=pd.to_datetime(table["ts_us"], unit="us"))
     forms: list[tuple[Any, str | None]] = [
-        (parquet, None), (parquet, words), (table, None), (structured, None), (times, None),
+        (parquet, None), (parquet, named), (table, None), (structured, None), (times, None),
         (plain, "time=1:us,op=2:r0w1,offset=3:sector,size=4"),
         (pa.Table.from_pandas(table), None), (dict(table.items()), None),
     ]  # fmt: skip
@@ -79,7 +84,7 @@ def test_a_parquet_file_may_stand_in_a_configuration_and_in_a_comparison(
         text = "\n".join(line for line in text.splitlines() if not line.startswith(key))
     tiny.write_text(text, encoding="utf-8")
     ftlab("config", "check", tiny)
-    told = ftlab("run", tiny, "--set", "workload.rounds=3").stdout
+    told = words(ftlab("run", tiny, "--set", "workload.rounds=3").stdout)
     assert "columns time=ts_us:us, op=op, offset=lba:sector, size=bytes, by their names" in told
     compared = ftlab("compare", tiny, "--vary", "ftl.victim=greedy,fifo", "--out", "o", "--json")
     runs = json.loads(compared.stdout)["runs"]
@@ -117,8 +122,8 @@ def test_what_is_no_trace_is_refused_with_words(
     ftlab: Ftlab, parquet: Path, change: dict[str, Any], columns: str | None, said: str
 ) -> None:
     frame().assign(**change).to_parquet(parquet)
-    words = [] if columns is None else ["--columns", columns]
-    error = ftlab("trace", "info", "io.parquet", *words, code=2).stderr
+    options = [] if columns is None else ["--columns", columns]
+    error = ftlab("trace", "info", "io.parquet", *options, code=2).stderr
     assert said in error and "/proc/self" not in error
 
 
@@ -182,7 +187,7 @@ def test_oracle_general_is_read_and_a_run_says_that_all_are_reads(
 ) -> None:
     path = tmp_path / "w.oracleGeneral.bin"
     path.write_bytes(b"".join(struct.pack("<IQIq", i // 50, i % 64 * 8, 4096, -1) for i in range(200)))
-    told = ftlab("run", tiny, "--trace", path).stdout
+    told = words(ftlab("run", tiny, "--trace", path).stdout)
     assert "oracle-general" in told and "it has no operations: all are reads" in told
     writes = json.loads(ftlab("run", tiny, "--trace", path, "--columns", "op=W", "--json").stdout)
     assert writes["host"]["writes"] == 200
