@@ -32,7 +32,8 @@ seam!(
             params: &[
                 whole("log_blocks", 0, 0, 16_777_216),
                 Param::word("broken", &["merge", "fill", "waste"], "What becomes of it."),
-                Param::word("start", &["always", "if-spare"], "When it begins."),
+                Param::word("start", &["always", "if-spare", "bounded"], "When it begins."),
+                whole("reused_blocks", 4, 1, 16_777_216),
                 Param::word("gather", &["all", "victim"], "What is merged."),
             ],
         },
@@ -87,7 +88,7 @@ seam!(
             params: &[
                 whole("free_blocks", 2, 1, 65_536),
                 whole("spare_blocks", 200, 1, 16_777_216),
-                Param::word("pace", &["initiator", "own"], "How fast."),
+                Param::word("pace", &["initiator", "own", "kind"], "How fast."),
                 Param::word("preempt", &["on", "off"], "Whether it can be suspended."),
             ],
         },
