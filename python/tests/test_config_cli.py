@@ -141,7 +141,7 @@ def test_init_writes_a_configuration_that_runs_and_overwrites_nothing(ftlab: Ftl
     assert (device["channels"], device["planes_per_die"], device["page_size"]) == (1, 2, "16KiB")
     assert device["over_provisioning"] >= 0.12
     ftlab("config", "check", "own.toml")
-    few = ("--set", "workload.volume=0.01x", "--set", "run.precondition=none")
+    few = ("--set", "workload.volume=0.1x", "--set", "run.precondition=none")
     assert "IOPS" in ftlab("run", "own.toml", *few).stdout
     first = (tmp_path / "own.toml").read_text(encoding="utf-8")
     refused = ftlab("init", "own.toml", *SMALL, code=2).stderr
@@ -181,7 +181,7 @@ def test_zsh_and_fish_have_the_same_words(ftlab: Ftlab) -> None:
         and "bashcompinit" in zsh
         and "complete -o filenames -F _ftlab" in zsh
     )
-    assert "-n '__ftlab_at' -f -a sweep -d 'run a grid" in fish
+    assert "-n '__ftlab_at' -f -a sweep -d 'run many configurations" in fish
     assert "-n '__ftlab_at trace info' -l skip-bad -d" in fish
     assert "-n '__ftlab_at run' -a '(__ftlab_presets)'" in fish
     assert "-n '__ftlab_at compare' -l vary -r" in fish and "ftl.victim" in fish

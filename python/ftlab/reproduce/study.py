@@ -332,7 +332,8 @@ class Study:
             lines += ["## Workloads", "", "```", traces, "```", ""]
             lines += [f"- {name}: {self.origin(workload)}" for name, workload in evidence.workloads.items()]
             lines.append("")
-        lines += ["## Claims", "", *claims.markdown(listed, self.measured)]
+        if listed:
+            lines += ["## Claims", "", *claims.markdown(listed, self.measured)]
         for table in (
             *(table for name in experiments for table in self.experiments[name].tables),
             *self.tables,

@@ -190,7 +190,7 @@ GAUGES: Mapping[str, Gauge] = {
     "waf": Gauge("WAF", "", False),
     "erases": Gauge("block erases", "", False),
     "life_first_tib": Gauge("written until the first block is worn out", "TiB", True),
-    "life_percent_tib": Gauge("written until 1 % of the blocks are", "TiB", True),
+    "life_percent_tib": Gauge("written until 1 % of the blocks are worn out", "TiB", True),
 }
 
 

@@ -27,6 +27,12 @@ COMPARED = ("iops", "read_p999_us", "write_p999_us", "waf", "life_first_tib", "l
 """What advice is about."""
 
 
+MEANS = (
+    "A gain is a factor by which a figure is better than with none of the five: IOPS and lives with it ÷ without it,",
+    "latencies and WAF without it ÷ with it; +100 % is twice as good.",
+)
+
+
 def change(factors: NDArray[np.float64]) -> str:
     """A factor as a change in per cent, with half the range of the repeats."""
     if not np.all(np.isfinite(factors)):
@@ -54,7 +60,7 @@ def everything(evidence: Evidence) -> list[str]:
 
 def gains(evidence: Evidence) -> list[str]:
     """What each and all bring."""
-    lines: list[str] = []
+    lines = [*MEANS, ""]
     for name in evidence.names():
         rows = [
             [name_of(members), *(change(evidence.gains(name, members, gauge)) for gauge in COMPARED)]
