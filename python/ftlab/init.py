@@ -70,11 +70,11 @@ FTL = """\
 [ftl]                                   # `ftlab explain ftl.victim` lists the choices of a key
 mapping = "page"                        # a map of pages in DRAM; "dftl": in flash
 allocation = "F2"                       # writes go to the next die that is free, over all of its planes at once
-block_allocation = "least-worn"
+block_allocation = "least-worn"         # of the free blocks, the one with the fewest erases
 victim = "greedy"                       # the block with the fewest valid pages is collected first
 gc_schedule = "threshold"               # collects when a write needs room; "background": also in idle time
 separation = "host-gc"                  # host writes and moved pages go to different blocks
-wear_leveling = "static"
+wear_leveling = "static"                # moves cold data off blocks that are hardly worn
 write_buffer.fifo.size = "16MiB"        # DRAM that completes a write before it is programmed; "none"
 scheduler = "paq"                       # reads first, collections last
 """
@@ -83,7 +83,7 @@ RUN = """\
 [run]
 executor = "timed"                      # "count" is faster, and has no time: write amplification and wear only
 precondition.random = "1x"              # ages the device before: a fill, then so much at random; not in the results
-seed = 1
+seed = 1                                # the same seed gives the same run
 """
 
 GENERATOR = """\

@@ -255,8 +255,8 @@ def overview(results: Results) -> Figure | None:
 
 HEADLINES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("rate", "IOPS", ("host", "iops")),
-    ("mean latency", "µs", ("host", "latency_us", "mean")),
-    ("p99.9 latency", "µs", ("host", "latency_us", "p999")),
+    ("read latency, p99.9", "µs", ("host", "read_latency_us", "p999")),
+    ("write latency, p99.9", "µs", ("host", "write_latency_us", "p999")),
     ("WAF", "", ("waf",)),
 )
 

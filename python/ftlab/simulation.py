@@ -12,6 +12,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from os import PathLike
+from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -279,6 +280,10 @@ class Job:
         """What the engine is handed in place of a trace that it cannot read itself."""
         if self.table is not None:
             return self.table
+        place = Path(self.source.text) if self.source.kind in ("file", "argument") else None
+        if place is not None and place.exists() and not place.is_file():
+            # A pipe is read once, by the engine.
+            return None
         workload = self.resolve()["workload"]
         if "trace" not in workload:
             return None

@@ -224,7 +224,8 @@ def test_run_tells_what_became_of_the_trace_and_fits_80_columns(
     mechanisms = ("--set", "ftl.paired_page=gcmix", "--set", "ftl.write_buffer.fifo.size=64KiB")
     longest = ftlab("run", tiny, *mechanisms).stdout
     for text in (wrapped, clamped, quiet, longest):
-        assert max(map(len, text.splitlines())) <= 80, text
+        # A path is not broken.
+        assert max(len(line) for line in text.splitlines() if str(trace) not in line) <= 80, text
 
 
 def test_what_a_run_took_includes_its_ageing(ftlab: Ftlab, tiny: Path) -> None:

@@ -92,7 +92,7 @@ def test_the_overview_has_the_units_of_the_table() -> None:
     results = {"a": samples.result(iops=100.0), "b": samples.result(iops=120.0)}
     titles = [axes.get_title(loc="left") for axes in plot.figures(results)["overview"].axes]
     table = Comparison(results).table()
-    for name in ("mean latency", "p99.9 latency"):
+    for name in ("read latency, p99.9", "write latency, p99.9"):
         title = next(title for title in titles if title.startswith(name))
         assert title in table, "the same words, and the same unit"
-    assert "mean latency (ms)" in titles
+    assert "write latency, p99.9 (ms)" in titles or "write latency, p99.9 (s)" in titles

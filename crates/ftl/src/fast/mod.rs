@@ -154,6 +154,7 @@ impl Options {
             0 => most_log_blocks(geometry, user_pages, reserve),
             some => some,
         };
+        let reused_blocks = mapping.integer("reused_blocks");
         Options {
             log_blocks,
             reserve,
@@ -165,7 +166,7 @@ impl Options {
             start: match mapping.word("start") {
                 "always" => Start::Always,
                 "if-spare" => Start::IfSpare,
-                _ => Start::Bounded(mapping.integer("reused_blocks")),
+                _ => Start::Bounded(reused_blocks),
             },
             gather: if mapping.word("gather") == "all" { Gather::All } else { Gather::Victim },
         }

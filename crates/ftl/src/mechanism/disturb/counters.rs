@@ -73,9 +73,9 @@ impl Counters {
         }
     }
 
-    /// Reads of a unit's blocks that do not count, at most.
-    pub(super) fn base_of(&self, unit: Unit) -> u32 {
-        self.lanes(unit).iter().map(|block| block.base).min().unwrap_or(0)
+    /// What a state holds of each block of a unit: its reads, and those that do not count.
+    pub(super) fn saved(&self, unit: Unit) -> impl Iterator<Item = [u32; 2]> {
+        self.lanes(unit).iter().map(|block| [block.reads, block.base])
     }
 
     fn lanes(&self, unit: Unit) -> &[BlockReads] {
@@ -96,6 +96,12 @@ impl Counters {
     pub(super) fn erased(&mut self, unit: Unit) {
         let erased = BlockReads { reads: 0, look_at: self.first_look, base: 0 };
         self.lanes_mut(unit).fill(erased);
+    }
+
+    /// What a state says of a block.
+    pub(super) fn adopt_block(&mut self, unit: Unit, lane: u32, reads: u32, base: u32) {
+        let block = &mut self.lanes_mut(unit)[lane as usize];
+        (block.reads, block.base) = (reads, base);
     }
 
     /// What is known of a unit's reads from elsewhere: no block of it took more.

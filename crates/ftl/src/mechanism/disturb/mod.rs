@@ -224,13 +224,13 @@ impl Disturb {
         i64::from(limit) - i64::from(self.counters.taken(unit)) - i64::from(self.owed(kernel, unit))
     }
 
-    /// Reads that the refresh of a unit still takes of its blocks, and before it, while the unit is filled, backups of its
-    /// pages and updates of pages of the map, whose next version may be placed in it again.
+    /// Reads that the refresh of a unit still takes of its blocks, and backups of its pages before it. While the unit is
+    /// filled, pages to come count as well: they will move, or are pages of the map whose next version comes to lie in it
+    /// again. So this grows with nothing but reads.
     fn owed(&self, kernel: &Kernel, unit: Unit) -> u32 {
         let (geometry, domain) = (kernel.geometry(), kernel.geometry().domain_of_unit(unit));
         let to_come = self.pages_to_come(kernel, domain, unit);
-        let updates = if kernel.holds_map(unit) { to_come } else { 0 };
-        let moves = (kernel.valid_of(unit) + updates).min(geometry.pages_per_block);
+        let moves = (kernel.valid_of(unit) + to_come).min(geometry.pages_per_block);
         let of_backups = |pages| if self.guards_pages { reads_of_backups(geometry, self.cell, pages) } else { 0 };
         let class = self.class_of(kernel, unit);
         let moves_on = self.scheme == Scheme::Shadow { moves_on: true } && class == HOT;

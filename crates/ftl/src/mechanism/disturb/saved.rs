@@ -12,14 +12,14 @@ use crate::Policies;
 use crate::kernel::{Keeping, Kept, Kernel, Saved};
 use crate::victim::UnitState;
 
-/// Words of a unit.
-const WORDS: usize = 7;
+/// Words of a unit, besides two for each of its blocks.
+const WORDS: u64 = 5;
 
 /// Bytes of what a state holds of read disturb.
 pub(crate) fn bytes_of_state(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
     match Scheme::of(policies.read_disturb.name) {
         None => 0,
-        Some(_) => u64::from(geometry.units()) * WORDS as u64 * 4,
+        Some(_) => (u64::from(geometry.units()) * WORDS + u64::from(geometry.blocks()) * 2) * 4,
     }
 }
 
@@ -33,12 +33,11 @@ impl Disturb {
             saved.of_mechanisms.extend([
                 u32::from(state.is_low) | u32::from(state.is_withheld) << 1 | u32::from(state.is_leveled) << 2,
                 state.end.number(),
-                self.counters.base_of(unit),
                 state.rounds,
                 state.reprograms + state.reprograms_before,
-                self.counters.of_unit(unit),
                 kernel.more_wear_of(unit),
             ]);
+            saved.of_mechanisms.extend(self.counters.saved(unit).flatten());
         }
     }
 
@@ -52,18 +51,20 @@ impl Disturb {
         let end = kernel.geometry().end_slot();
         for unit in kernel.geometry().all_units() {
             let mut next = || words.next().copied();
-            let [flags, used, base, rounds, reprograms] = [next()?, next()?, next()?, next()?, next()?];
-            let [reads, wear] = [next()?, next()?];
+            let [flags, used, rounds, reprograms, wear] = [next()?, next()?, next()?, next()?, next()?];
             let is_withheld = flags & 2 != 0;
-            let is_plausible = flags < 8
-                && used <= end.number()
-                && base <= reads
-                && reads <= u32::MAX / 2
-                && is_withheld == (kernel.state_of(unit) == UnitState::Withheld);
+            let is_plausible =
+                flags < 8 && used <= end.number() && is_withheld == (kernel.state_of(unit) == UnitState::Withheld);
             if !is_plausible {
                 return None;
             }
-            self.counters.adopt(unit, reads, base);
+            for lane in 0..kernel.geometry().unit_width {
+                let [reads, base] = [next()?, next()?];
+                if base > reads || reads > u32::MAX / 2 {
+                    return None;
+                }
+                self.counters.adopt_block(unit, lane, reads, base);
+            }
             *self.states.of_mut(unit) = UnitFacts {
                 is_low: flags & 1 != 0,
                 is_withheld,
