@@ -96,14 +96,15 @@ fn device_for(subset: Subset) -> Config {
     config.device.page_size = if subset.mapping == "dftl" { 512 } else { 1024 };
     config.device.timing.channel_rate = 100_000_000;
     config.device.wear.pe_cycles = 2500;
-    config.device.wear.read_limit = Some([100, 1000]);
+    let limits_reads = subset.mapping == "page" || subset.has(IPR);
+    config.device.wear.read_limit = limits_reads.then_some([100, 1000]);
     let cache = [("cache", ParamValue::Size(4 * 48 * 8))];
     choose(&mut config.ftl, "mapping", subset.mapping, if subset.mapping == "dftl" { &cache } else { &[] });
     choose(&mut config.ftl, "allocation", if subset.mapping == "dftl" { "CWDP" } else { "F2" }, &[]);
     choose(&mut config.ftl, "scheduler", "paq", &[]);
     let shares = [("margin", 12.into()), ("low_density", 0.15.into()), ("pool", 0.4.into())];
     subset.apply(&mut config, 4, &shares);
-    if !subset.has(IPR) {
+    if limits_reads && !subset.has(IPR) {
         choose(&mut config.ftl, "read_disturb", "refresh", &[("margin", 12.into())]);
     }
     set_capacity(&mut config, 0.8);
@@ -156,15 +157,19 @@ fn figures(summary: &Value) -> [f64; 9] {
 fn line(subset: Subset) -> String {
     let config = device_for(subset);
     if let Err(refusal) = device::check(&config) {
-        return format!("refused: {refusal:?}");
+        assert!(subset.mapping == "dftl" && subset.has(IPR), "{}: {refusal:?}", subset.name());
+        return format!("refused: {}", refusal.key);
     }
     let summary = run(&config);
     let [waf, erases, multiplane, copybacks, forward, refreshes, reprograms, paired, fetches] = figures(&summary);
     let has_map = subset.mapping == "dftl";
     let signs = [(RCPB, copybacks), (AHEAD, forward), (IPR, reprograms), (GCMIX, paired)];
     let is_as_chosen = signs.iter().all(|&(member, figure)| (figure > 0.0) == subset.has(member));
-    let sign =
-        if is_as_chosen && refreshes > 0.0 && (fetches > 0.0) == has_map { "" } else { " FAULT: one did nothing" };
+    let sign = if is_as_chosen && (refreshes > 0.0) != has_map && (fetches > 0.0) == has_map {
+        ""
+    } else {
+        " FAULT: one did nothing"
+    };
     format!(
         "{waf:>7.3} {erases:>7} {multiplane:>9.4} {copybacks:>7} {forward:>7} {refreshes:>8} {reprograms:>8} {paired:>7} \
          {fetches:>7}{sign}"
@@ -202,7 +207,7 @@ fn every_subset_runs_and_each_member_does_its_part() {
     } else {
         assert!(expected == found, "the table moved (UPDATE_GOLDEN=1 writes it anew):\n{found}");
     }
-    assert!(!found.contains("refused") && !found.contains("FAULT"), "every subset is physically meaningful:\n{found}");
+    assert!(!found.contains("FAULT"), "members that do nothing:\n{found}");
 }
 
 /// The results of some work, in order, found on all processors.
@@ -227,7 +232,9 @@ fn random_device(seed: u64) -> (Subset, Config) {
     let r = &mut random;
     let members = (seed % u64::from(SUBSETS)) as u32;
     let schedule = if members & AHEAD == 0 { "threshold" } else { *pick::<&str>(r, &SCHEDULES) };
-    let subset = Subset { mapping: *pick::<&str>(r, &MAPPINGS), schedule, members };
+    // The map in flash has no management of read disturb.
+    let mapping = if members & IPR == 0 { *pick::<&str>(r, &MAPPINGS) } else { "page" };
+    let subset = Subset { mapping, schedule, members };
     let cell = *pick(r, &[Cell::Mlc, Cell::Tlc]);
     let wordlines = 3 + r.below_u32(6);
     let (planes, blocks) = (*pick(r, &[2, 4]), 40 + r.below_u32(24));
@@ -242,7 +249,7 @@ fn random_device(seed: u64) -> (Subset, Config) {
     device.wear.pe_cycles = r.below_u32(5500);
     device.wear.reprogram_restarts = r.below(2) == 0;
     let full = 4 * device.pages_per_block + 40 + r.below_u32(150);
-    device.wear.read_limit = Some([full, full * (4 + r.below_u32(8))]);
+    device.wear.read_limit = (mapping == "page").then_some([full, full * (4 + r.below_u32(8))]);
     let ftl = &mut config.ftl;
     if subset.mapping == "dftl" {
         let entries = 2 + r.below_u32(100);
@@ -261,7 +268,7 @@ fn random_device(seed: u64) -> (Subset, Config) {
         ("at_once", (1 + r.below_u32(2)).into()),
     ];
     subset.apply(&mut config, 3 + r.below_u32(2), &shares);
-    if !subset.has(IPR) {
+    if mapping == "page" && !subset.has(IPR) {
         choose(&mut config.ftl, "read_disturb", "refresh", &[("margin", 12.into())]);
     }
     set_capacity(&mut config, 0.3 + 0.6 * r.fraction());

@@ -33,7 +33,7 @@ use states::States;
 
 use super::{Combined, Disturbed, Made, Mechanism, Origin, Placing, Room};
 use crate::group::Group;
-use crate::kernel::{AXES, Axis, Frontier, Job, Kept, Kernel, Needs, Place, Saved, Stream, Why, streams_of_victim};
+use crate::kernel::{AXES, Axis, Job, Kept, Kernel, Needs, Place, Saved, Stream, Why, streams_of_victim};
 use crate::scan::Scanned;
 use crate::victim::UnitState;
 use crate::{Figures, Policies};
@@ -64,17 +64,17 @@ fn reads_of_refresh(scheme: Scheme, geometry: &Geometry, cell: Cell) -> u32 {
     if scheme == Scheme::Reprogrammed { pages + pages / cell.bits() } else { pages }
 }
 
-/// Reads of a block, at most, for backups of its lower pages while so many more of its pages are programmed: before an upper
-/// page the lower ones of its wordline.
-fn reads_of_backups(geometry: &Geometry, cell: Cell, pages: u32) -> u32 {
-    let (bits, wordlines) = (cell.bits(), geometry.pages_per_block / cell.bits());
-    (pages * (bits - 1)).min(wordlines * bits * (bits - 1) / 2)
+/// Reads of a block, at most, for backups of its lower pages while it is filled: before each upper page the lower ones of its
+/// wordline.
+fn reads_of_backups(policies: &Policies<'_>, geometry: &Geometry) -> u32 {
+    let bits = policies.cell.bits();
+    if policies.guards_pages() { geometry.pages_per_block * (bits - 1) / 2 } else { 0 }
 }
 
 /// Reads of a block, at most, that nobody but the FTL asks for.
 fn reads_owed(scheme: Scheme, policies: &Policies<'_>, geometry: &Geometry) -> u32 {
-    let pages = if policies.guards_pages() { geometry.pages_per_block } else { 0 };
-    reads_of_refresh(scheme, geometry, policies.cell) + reads_of_backups(geometry, policies.cell, pages)
+    let updates = if policies.has_map() { geometry.pages_per_block } else { 0 };
+    reads_of_refresh(scheme, geometry, policies.cell) + reads_of_backups(policies, geometry) + updates
 }
 
 /// Units that the pages of one refresh open at most; none where none is refreshed.
@@ -116,6 +116,8 @@ pub(crate) struct Disturb {
     cell: Cell,
     /// Whether lower pages are to be safe from programs above them.
     guards_pages: bool,
+    /// Reads of a block that are set aside for backups.
+    of_backups: u32,
     counters: Counters,
     monitors: Monitors,
     states: States,
@@ -181,6 +183,7 @@ impl Disturb {
             shares,
             cell: policies.cell,
             guards_pages,
+            of_backups: reads_of_backups(policies, &geometry),
             counters: Counters::new(&geometry, limits.full.saturating_sub(owed + options.margin)),
             monitors: Monitors::new(&geometry, shares.monitors * geometry.domains()),
             states: States::new(&geometry),
@@ -224,37 +227,27 @@ impl Disturb {
         i64::from(limit) - i64::from(self.counters.taken(unit)) - i64::from(self.owed(kernel, unit))
     }
 
-    /// Reads that the refresh of a unit still takes of its blocks, and backups of its pages before it. While the unit is
-    /// filled, pages to come count as well: they will move, or are pages of the map whose next version comes to lie in it
-    /// again. So this grows with nothing but reads.
+    /// Reads that the refresh of a unit still takes of its blocks, and what is set aside for those before it.
     fn owed(&self, kernel: &Kernel, unit: Unit) -> u32 {
         let (geometry, domain) = (kernel.geometry(), kernel.geometry().domain_of_unit(unit));
-        let to_come = self.pages_to_come(kernel, domain, unit);
-        let moves = (kernel.valid_of(unit) + to_come).min(geometry.pages_per_block);
-        let of_backups = |pages| if self.guards_pages { reads_of_backups(geometry, self.cell, pages) } else { 0 };
-        let class = self.class_of(kernel, unit);
-        let moves_on = self.scheme == Scheme::Shadow { moves_on: true } && class == HOT;
-        let backups = of_backups(to_come + if moves_on { moves } else { 0 });
+        // An update of a page of the map may place its next version in the block that it is read from.
+        let updates = if kernel.holds_map(unit) { geometry.pages_per_block } else { 0 };
+        let before = self.of_backups + updates;
         if let Some(Work::Inside(work)) = &self.domain(domain).work
             && work.unit == unit
         {
-            return work.reads_left(kernel, self.cell) + backups;
+            return before + work.reads_left(kernel, self.cell);
         }
         let is_reprogrammed = self.scheme == Scheme::Reprogrammed
             && !self.states.of(unit).is_low
-            && class == HOT
+            && self.class_of(kernel, unit) == HOT
             && self.is_in_pool(kernel, unit);
-        backups + if is_reprogrammed { reads_of_refresh(self.scheme, geometry, self.cell) } else { moves }
-    }
-
-    /// Pages of each block of a unit that is being filled which are to be programmed yet.
-    fn pages_to_come(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> u32 {
-        if kernel.state_of(unit) != UnitState::Open {
-            return 0;
-        }
-        let frontier = kernel.frontier(domain, kernel.stream_of(unit)).filter(|frontier| frontier.unit == unit);
-        frontier
-            .map_or(0, |Frontier { slot, .. }| kernel.geometry().pages_per_block - kernel.geometry().page_of_slot(slot))
+        before
+            + if is_reprogrammed {
+                reads_of_refresh(self.scheme, geometry, self.cell)
+            } else {
+                kernel.valid_of(unit).min(geometry.pages_per_block)
+            }
     }
 
     /// A page was read: it may be time to move its unit's pages.

@@ -151,9 +151,6 @@ impl Disturb {
                 continue;
             }
             if kernel.state_of(unit) == UnitState::Open {
-                // What it still had to be filled with is not to come any more; it is refreshed all the same, since a closed
-                // unit is a full one.
-                self.states.of_mut(unit).is_early = true;
                 return Disturbed::Close(kernel.stream_of(unit));
             }
             if kernel.free(domain) < kernel.budget().for_refresh {

@@ -22,6 +22,14 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
             "set `ftl.mapping = \"page\"`, or use `ignore`",
         );
     }
+    if policies.has_map() {
+        return refuse(
+            "lets a block be read a known number of times more while its pages move, and with the map in flash a collection \
+             may read the pages of the map any number of times before it ends"
+                .into(),
+            "set `ftl.mapping = \"page\"`, or use `ignore`",
+        );
+    }
     if policies.paired_page.name == "slc-buffer" {
         return refuse(
             "has no read limit for the blocks of an SLC buffer, which hold host pages at a density of their own".into(),
