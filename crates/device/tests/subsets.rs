@@ -257,9 +257,9 @@ fn random_device(seed: u64) -> (Subset, Config) {
         choose(ftl, "mapping", "dftl", &[("cache", ParamValue::Size(u64::from(planes * entries * 8)))]);
     }
     let orders: &[&str] = if subset.mapping == "dftl" { &["CWDP", "PDWC"] } else { &["CWDP", "F", "D", "F2"] };
-    choose(ftl, "allocation", *pick::<&str>(r, orders), &[]);
-    choose(ftl, "victim", *pick::<&str>(r, &["greedy", "rga", "fifo"]), &[]);
-    choose(ftl, "scheduler", *pick::<&str>(r, &["fifo", "paq"]), &[]);
+    choose(ftl, "allocation", pick::<&str>(r, orders), &[]);
+    choose(ftl, "victim", pick::<&str>(r, &["greedy", "rga", "fifo"]), &[]);
+    choose(ftl, "scheduler", pick::<&str>(r, &["fifo", "paq"]), &[]);
     let shares = [
         ("margin", (12 + r.below_u32(5)).into()),
         ("low_density", (0.05 + r.fraction() * 0.2).into()),

@@ -30,6 +30,15 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
             "set `ftl.mapping = \"page\"`, or use `ignore`",
         );
     }
+    let has_counts = policies.migration.name == "fastgc" && policies.migration.flag("metadata");
+    if has_counts && policies.paired_page.name.starts_with("gcmix") {
+        return refuse(
+            "closes blocks that are being filled, and counts of `fastgc` behind the pages of the host together with GCMix then \
+             leave too little room on small devices"
+                .into(),
+            "set `migration.fastgc.metadata = false`, use another `ftl.paired_page`, or `ignore`",
+        );
+    }
     if policies.paired_page.name == "slc-buffer" {
         return refuse(
             "has no read limit for the blocks of an SLC buffer, which hold host pages at a density of their own".into(),
@@ -49,13 +58,11 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
             "use `refresh`",
         );
     }
-    let owed = super::reads_owed(scheme, policies, setup.geometry);
+    let owed = super::reads_of_refresh(scheme, setup.geometry, policies.cell);
     if limits.full < owed + 2 * selection.integer("margin") {
-        let backups = if policies.guards_pages() { " and back up its pages" } else { "" };
         return refuse(
             format!(
-                "reads a block up to {owed} times to refresh it{backups}, and with `margin` twice that is more than the read \
-                 limit of {}",
+                "reads a block up to {owed} times to refresh it, and with `margin` twice that is more than the read limit of {}",
                 limits.full
             ),
             "set a larger `device.wear.read_limit`, or a smaller `margin`",
