@@ -224,6 +224,7 @@ static TRACE_FORMATS: &[&str] = &[
     "blkparse",
     "systor",
     "fiu",
+    "oracle-general",
 ];
 
 /// The registry of these tests.
