@@ -171,7 +171,7 @@ impl Pair {
         let is_read = self.chosen("read_disturb").is_some();
         if is_read {
             // As few as a refresh leaves room for.
-            config.device.wear.read_limit = Some([60, 400]);
+            config.device.wear.read_limit = Some([80, 400]);
         }
         self.set_capacity(&mut config);
         let reads = if is_read { 0.9 } else { 0.3 };

@@ -58,11 +58,14 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
             "use `refresh`",
         );
     }
-    let owed = super::reads_of_refresh(scheme, setup.geometry, policies.cell);
+    let owed = super::reads_owed(scheme, policies, setup.geometry);
     if limits.full < owed + 2 * selection.integer("margin") {
+        let backups = if policies.guards_pages() { ", to back up its pages" } else { "" };
+        let updates = if policies.has_map() { ", to update its pages of the map" } else { "" };
         return refuse(
             format!(
-                "reads a block up to {owed} times to refresh it, and with `margin` twice that is more than the read limit of {}",
+                "reads a block up to {owed} times to refresh it{backups}{updates}, and with `margin` twice that is more than \
+                 the read limit of {}",
                 limits.full
             ),
             "set a larger `device.wear.read_limit`, or a smaller `margin`",
