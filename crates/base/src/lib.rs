@@ -9,6 +9,7 @@ pub mod disturb;
 pub mod geometry;
 pub mod ids;
 pub mod request;
+pub mod suspend;
 pub mod units;
 pub mod wear;
 
@@ -18,5 +19,6 @@ pub use disturb::{ReadLimits, ReprogramWear};
 pub use geometry::{Cell, Dimensions, FastDiv, Geometry, InStep, Multiplane, PageLayout, PageType, ProgramOrder};
 pub use ids::{Die, Domain, Lpn, Ppn, Queue, Slot, Unit};
 pub use request::{Request, RequestKind};
+pub use suspend::SuspendLimits;
 pub use units::{Duration, Instant};
 pub use wear::{CopybackTable, ECC_LIMIT, Quality, Wear};

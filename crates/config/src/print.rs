@@ -102,6 +102,8 @@ fn device(device: &Device) -> Vec<(&'static str, Value)> {
         ("cell", json!(device.cell.word())),
         ("program_order", json!(device.program_order.word())),
         ("multiplane", json!(device.multiplane.word())),
+        ("program_suspend", selection(&device.program_suspend)),
+        ("erase_suspend", selection(&device.erase_suspend)),
         ("user_capacity", json!(print_size(device.user_capacity))),
         ("over_provisioning", json!(device.over_provisioning)),
     ]

@@ -440,6 +440,27 @@ impl Flash {
     }
 }
 
+// Suspended operations.
+impl Flash {
+    /// Whether a page can be read while an operation on `suspended`, of that kind, is suspended.
+    pub(crate) fn may_read_while_suspended(&self, kind: OpKind, suspended: &[Ppn], ppn: Ppn) -> bool {
+        self.while_suspended((kind, suspended), OpKind::Read, &[ppn]).is_ok()
+    }
+
+    /// Has the array confirm that a die takes a command while an operation is suspended.
+    pub(crate) fn check_while_suspended(&self, suspended: (OpKind, &[Ppn]), kind: OpKind, ppns: &[Ppn]) {
+        obey(self.while_suspended(suspended, kind, ppns));
+    }
+
+    fn while_suspended(&self, (suspended, of): (OpKind, &[Ppn]), kind: OpKind, ppns: &[Ppn]) -> Result<(), Violation> {
+        let (mut halves, mut places) = ([(0, 0); ftl::MAX_LANES], [(0, 0); ftl::MAX_LANES]);
+        for (place, &ppn) in halves.iter_mut().zip(of).chain(places.iter_mut().zip(ppns)) {
+            *place = self.address(ppn);
+        }
+        self.nand.check_while_suspended((suspended, &halves[..of.len()]), kind, &places[..ppns.len()])
+    }
+}
+
 // Read disturb.
 impl Flash {
     /// Reprograms an MSB page in place. Its content is lost however that ends; if it fails, the other pages of its wordline keep

@@ -97,7 +97,7 @@ fn of_executor(config: &Config, geometry: &Geometry) -> (u64, u64) {
         // Nothing is known before it is read; the executor looks again when a request comes.
         Source::Trace { .. } => 1,
     };
-    timed::bytes(geometry, &config.host, pages)
+    timed::bytes(geometry, config, pages)
 }
 
 fn of_states(config: &Config, geometry: &Geometry, saves_state: bool) -> u64 {

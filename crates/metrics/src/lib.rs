@@ -24,7 +24,7 @@ pub use latency::Latency;
 pub use locality::Locality;
 pub use occupancy::Occupancy;
 pub use progress::Progress;
-pub use recorder::{Recorder, Shape};
+pub use recorder::{Recorder, Shape, Suspends};
 pub use summary::{Report, deterministic, summary};
 pub use table::{Column, Table};
 pub use timeline::{Timeline, TimelineEnd, Track};

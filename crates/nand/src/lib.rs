@@ -15,6 +15,7 @@ mod disturb;
 mod errors;
 mod faults;
 mod saved;
+mod suspend;
 mod violation;
 
 use crate::bits::Bits;

@@ -21,6 +21,7 @@ mod plan;
 mod queues;
 mod requests;
 mod schedule;
+mod suspension;
 mod timing;
 
 use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
@@ -42,6 +43,7 @@ use passage::{ArrayDone, Event, Load, Passage, Transferred};
 use plan::{Any, Plain, Plan};
 use queues::Queues;
 use schedule::Idle;
+use suspension::Suspensions;
 use timing::Timing;
 
 /// A device in time.
@@ -57,13 +59,13 @@ struct Timed<'a, 'w, P> {
 }
 
 /// Bytes of the executor: what it has for each part of the device, and for requests of so many pages.
-pub(crate) fn bytes(geometry: &Geometry, host: &config::model::Host, pages: u64) -> (u64, u64) {
+pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u64) {
     let (dies, domains) = (u64::from(geometry.dies()), u64::from(geometry.domains()));
-    let of_die = Passage::BYTES_OF_DIE + Queues::BYTES_OF_DIE;
+    let of_die = Passage::BYTES_OF_DIE + Queues::BYTES_OF_DIE + Suspensions::bytes_of_die(&config.device);
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
     let channels = u64::from(geometry.channels) * Passage::BYTES_OF_CHANNEL as u64;
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels;
-    (of_device, u64::from(host.queue_depth) * (Host::BYTES_OF_REQUEST + Queues::bytes(pages)))
+    (of_device, u64::from(config.host.queue_depth) * (Host::BYTES_OF_REQUEST + Queues::bytes(pages)))
 }
 
 /// How a run is carried out, besides what is configured.
@@ -119,7 +121,8 @@ impl Setup<'_, '_> {
         let gc_holds_reads = scheduler::gc_holds_reads(config.ftl.get("scheduler"));
         let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, gc_holds_reads);
         let queues = Queues::new(&device.ftl, plan.is_plain());
-        let context = Context { device, queues, now: Instant::ZERO, draining: false, plan };
+        let suspensions = Suspensions::new(&config.device, geometry.dies());
+        let context = Context { device, queues, suspensions, now: Instant::ZERO, draining: false, plan };
         let passage = Passage::new(&context, timing, decides_early, manner.timeline);
         let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
         let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
@@ -144,6 +147,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         }
         assert!(self.host.is_idle(), "the device stands still with requests in it");
         assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
+        assert!(self.context.suspensions.are_over(), "the device stands still with an operation suspended");
         self.context.device.recorder.finish(self.host.last_completion());
         Ok(())
     }
@@ -299,6 +303,9 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[inline(always)]
     fn choose(&mut self, die: Die) {
         if !self.passage.is_idle(die) {
+            if !self.context.plan.is_plain() && self.context.suspensions.are_on() {
+                self.read_beside(die);
+            }
             return;
         }
         let Timed { context, host, commands, passage, .. } = self;
@@ -321,6 +328,31 @@ impl<P: Plan> Timed<'_, '_, P> {
         self.carry_out(die, action);
     }
 
+    /// Has a die, if its operation is suspended, read beside it or go on with it; or has it be suspended, if reads wait that
+    /// could be done then.
+    #[inline(never)]
+    fn read_beside(&mut self, die: Die) {
+        let Timed { context, commands, passage, .. } = self;
+        if passage.takes_reads_beside(die) {
+            let Some(found) = commands.find_read_beside(context, die) else { return passage.resume(context, die) };
+            commands.read_found(context, passage.next_command(die), die, found);
+            self.start(die);
+        } else if passage.may_be_suspended(context, die) && commands.find_read_beside(context, die).is_some() {
+            passage.suspend(context, die);
+        }
+    }
+
+    /// Starts the command that was built for a die.
+    #[inline(always)]
+    fn start(&mut self, die: Die) {
+        let Timed { context, passage, .. } = self;
+        passage.start(context, die, passage.command(die).load());
+        let command = passage.command(die);
+        if !context.plan.is_plain() && context.device.parts.are_several() && command.is_of_host() {
+            note_bystanders(context, command);
+        }
+    }
+
     /// Has a die do something.
     #[inline(never)]
     fn carry_out(&mut self, die: Die, action: Action) {
@@ -330,11 +362,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 self.fill_idle_time(die);
             }
         } else if commands.build(context, host, passage.next_command(die), die, action) {
-            passage.start(context, die, passage.command(die).load());
-            let command = passage.command(die);
-            if !context.plan.is_plain() && context.device.parts.are_several() && command.is_of_host() {
-                note_bystanders(context, command);
-            }
+            self.start(die);
         }
     }
 
@@ -389,6 +417,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn array_done(&mut self, die: Die) {
         match self.passage.array_done(&mut self.context, die) {
             ArrayDone::DataNext => {}
+            ArrayDone::MaySuspend | ArrayDone::Suspended => self.context.queues.wake(die),
             ArrayDone::Command => {
                 self.context.queues.wake(die);
                 self.command_done(die);

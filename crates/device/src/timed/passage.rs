@@ -13,6 +13,7 @@ use super::command::{Carried, Command};
 use super::context::Context;
 use super::idle::IdleDies;
 use super::plan::Plan;
+use super::suspension::{self, When};
 use super::timing::{Delay, Line, Timing};
 use crate::flash::Flash;
 
@@ -49,6 +50,10 @@ pub(super) enum ArrayDone {
     DataNext,
     /// The command is done.
     Command,
+    /// It has come so far that it may be suspended.
+    MaySuspend,
+    /// The array takes reads: its operation is suspended.
+    Suspended,
 }
 
 /// Where a die's command is.
@@ -62,6 +67,10 @@ enum Phase {
     Array,
     /// The data of a read: needs the channel, page by page.
     DataOut,
+    /// The array stops its operation, to take reads.
+    Suspending,
+    /// Its operation is suspended, and the array takes reads.
+    Suspended,
 }
 
 /// A die and the command it carries out.
@@ -304,6 +313,7 @@ impl Passage {
             context.device.flash.check_shared(kind, &record.command.ppns()[..count]);
         }
         if !context.plan.is_plain() {
+            context.suspensions.check(&context.device.flash, die, &record.command);
             self.ways.end_idle_time(die, record);
             count_copyback(context, &record.command);
         }
@@ -345,9 +355,13 @@ impl Passage {
         record.sent += 1;
         let is_last = usize::from(record.sent) == record.command.len();
         if is_last {
-            record.phase = Phase::Idle;
-            if context.plan.is_dynamic() && context.queues.takes_writes(die) {
-                self.idle.insert(die);
+            if !context.plan.is_plain() && context.suspensions.is_suspended(die) {
+                record.phase = Phase::Suspended;
+            } else {
+                record.phase = Phase::Idle;
+                if context.plan.is_dynamic() && context.queues.takes_writes(die) {
+                    self.idle.insert(die);
+                }
             }
             self.release(context, number);
         } else {
@@ -375,6 +389,12 @@ impl Passage {
         if !context.plan.is_plain() && record.phase == Phase::Idle {
             record.times_idle = false;
             return ArrayDone::WasIdle;
+        }
+        if !context.plan.is_plain()
+            && context.suspensions.are_on()
+            && let Some(done) = self.ways.suspendable_done(context, die, record)
+        {
+            return done;
         }
         let load = record.command.load();
         if load.kind == OpKind::Read {
@@ -553,22 +573,34 @@ impl Ways {
         if !context.draining {
             context.device.recorder.die_busy(die, kind, from, until);
         }
-        if !context.plan.is_plain() && self.timeline.is_some() {
-            self.record_array(context.device.ftl.geometry(), die, &record.command, from, until);
+        if context.plan.is_plain() {
+            return;
+        }
+        if context.suspensions.concern(&record.command) {
+            context.suspensions.begin(die, &record.command, (from, until), delay.line);
+            if context.queues.reads(die).first().is_some() {
+                context.queues.wake(die);
+            }
+        } else if self.timeline.is_some() {
+            let name = name_of(&record.command);
+            self.record_array(context.device.ftl.geometry(), die, &record.command, name, from, until);
         }
     }
 
     #[cold]
-    fn record_array(&mut self, geometry: &Geometry, die: Die, command: &Command, from: Instant, until: Instant) {
+    fn record_array(
+        &mut self,
+        geometry: &Geometry,
+        die: Die,
+        command: &Command,
+        name: &'static str,
+        from: Instant,
+        until: Instant,
+    ) {
         if let Some(timeline) = &mut self.timeline
+            && from < until
             && timeline.wants(from, until)
         {
-            let name = match command.kind() {
-                OpKind::Read => "read",
-                OpKind::Program if !command.sources().is_empty() => "copyback",
-                OpKind::Program => "program",
-                OpKind::Erase => "erase",
-            };
             let (cause, pages) = (command.cause(), command.len() as u64);
             timeline.span(Track::Die(die), name, cause, from, until, &[("pages", pages)]);
             for (at, item) in command.items().iter().enumerate() {
@@ -578,6 +610,104 @@ impl Ways {
                 timeline.span(Track::Plane(plane), name, cause, from, until, &[("ppn", ppn)]);
             }
         }
+    }
+}
+
+/// What an array does, in a timeline.
+fn name_of(command: &Command) -> &'static str {
+    match command.kind() {
+        OpKind::Read => "read",
+        OpKind::Program if !command.sources().is_empty() => "copyback",
+        OpKind::Program => "program",
+        OpKind::Erase => "erase",
+    }
+}
+
+// Suspended programs and erases.
+impl Passage {
+    /// Whether a die's operation is suspended, and the die does nothing.
+    pub(super) fn takes_reads_beside(&self, die: Die) -> bool {
+        self.dies[die.index()].phase == Phase::Suspended
+    }
+
+    /// Whether a die's array works on an operation that may be suspended.
+    pub(super) fn may_be_suspended(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
+        self.dies[die.index()].phase == Phase::Array && context.suspensions.runs(die)
+    }
+
+    /// Reads wait for a die whose array works on an operation that may be suspended: it is, now or as soon as the chip takes
+    /// that, unless it ends before.
+    pub(super) fn suspend(&mut self, context: &mut Context<'_, impl Plan>, die: Die) {
+        match context.suspensions.when(die, context.now) {
+            When::Now => self.ways.suspend(context, die, &mut self.dies[die.index()]),
+            When::At(at) => self.ways.wait_to_suspend(context, die, at),
+            When::Never => {}
+        }
+    }
+
+    /// A die goes on with its suspended operation.
+    pub(super) fn resume(&mut self, context: &mut Context<'_, impl Plan>, die: Die) {
+        self.ways.resume(context, die, &mut self.dies[die.index()]);
+    }
+}
+
+impl Ways {
+    fn suspend(&mut self, context: &mut Context<'_, impl Plan>, die: Die, record: &mut DieRecord) {
+        let (now, kind) = (context.now, record.command.kind());
+        let (line, from, latency) = context.suspensions.suspend(die, now);
+        record.phase = Phase::Suspending;
+        self.timers.stop(line.0, self.rank_of_array(die));
+        self.timers.set(self.timing.suspension.0, now + latency, self.rank_of_array(die));
+        if !context.draining {
+            context.device.recorder.die_suspended(die, kind, now, now + latency);
+        }
+        let geometry = context.device.ftl.geometry();
+        self.record_array(geometry, die, &record.command, name_of(&record.command), from, now);
+        self.record_array(geometry, die, &record.command, suspension::names(kind)[0], now, now + latency);
+    }
+
+    fn wait_to_suspend(&mut self, context: &mut Context<'_, impl Plan>, die: Die, at: Instant) {
+        if let Some(line) = context.suspensions.wait(die) {
+            self.timers.stop(line.0, self.rank_of_array(die));
+            self.timers.set(self.timing.suspension.0, at, self.rank_of_array(die));
+        }
+    }
+
+    fn resume(&mut self, context: &mut Context<'_, impl Plan>, die: Die, record: &mut DieRecord) {
+        let (now, line) = (context.now, self.timing.suspension);
+        let (command, resume, until) = context.suspensions.resume(die, now, line);
+        (record.phase, record.command) = (Phase::Array, *command);
+        self.timers.set(line.0, until, self.rank_of_array(die));
+        let kind = record.command.kind();
+        if !context.draining {
+            context.device.recorder.die_resumed(die, kind, now, resume, until);
+        }
+        let geometry = context.device.ftl.geometry();
+        self.record_array(geometry, die, &record.command, suspension::names(kind)[1], now, now + resume);
+    }
+
+    /// The timer of an array ended where operations are suspended. `None`: a command came to its end, as it does elsewhere.
+    fn suspendable_done(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        die: Die,
+        record: &mut DieRecord,
+    ) -> Option<ArrayDone> {
+        if record.phase == Phase::Suspending {
+            record.phase = Phase::Suspended;
+            return Some(ArrayDone::Suspended);
+        }
+        if !context.suspensions.runs(die) {
+            return None;
+        }
+        if let Some((until, line)) = context.suspensions.end_wait(die) {
+            self.timers.set(line.0, until, self.rank_of_array(die));
+            return Some(ArrayDone::MaySuspend);
+        }
+        let from = context.suspensions.end(die);
+        let name = name_of(&record.command);
+        self.record_array(context.device.ftl.geometry(), die, &record.command, name, from, context.now);
+        None
     }
 }
 

@@ -1,6 +1,6 @@
 //! How long things take, and in which line of timers each wait is.
 
-use base::{Duration, Geometry, InStep, OpKind, PageLayout};
+use base::{Duration, Geometry, InStep, OpKind, PageLayout, SuspendLimits};
 use config::model;
 use ftl::schedule::{Kind, Schedule};
 
@@ -91,6 +91,8 @@ pub(super) struct Timing {
     pub(super) ecc_page: Duration,
     /// Where dies wait that have nothing to do.
     pub(super) idle: Line,
+    /// Where suspends, and the ends of what was suspended, wait. These times are irregular.
+    pub(super) suspension: Line,
     lines: u32,
 }
 
@@ -140,6 +142,7 @@ impl Timing {
             dram: timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
             ecc: timing.ecc_latency,
             ecc_page: timing.ecc_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
+            suspension: lines.delay(shortest_latency(device).unwrap_or(timing.erase)).line,
             idle: match schedule.kind {
                 Kind::Background { idle } => lines.delay(idle).line,
                 _ => lines.delay(timing.erase).line,
@@ -204,4 +207,10 @@ impl Timing {
     fn page_type(&self, page_offset: u32) -> usize {
         usize::from(self.types[page_offset as usize]) % MAX_BITS
     }
+}
+
+/// How soon a suspended array takes reads, at the earliest; `None`: nothing is suspended.
+fn shortest_latency(device: &model::Device) -> Option<Duration> {
+    let limits = [&device.program_suspend, &device.erase_suspend].map(SuspendLimits::new);
+    limits.into_iter().flatten().map(|limits| limits.latency).min()
 }
