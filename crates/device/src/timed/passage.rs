@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use base::{Cause, Die, Duration, Geometry, Instant, OpKind, Queue};
 
 use engine::Timers;
-use metrics::{Timeline, Track};
+use metrics::{LatencyPart, Timeline, Track};
 
 use super::command::{Carried, Command};
 use super::context::Context;
@@ -308,6 +308,7 @@ impl Passage {
             count_copyback(context, &record.command);
         }
         record.sent = 0;
+        context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         let has_cycles = !context.plan.is_plain() && self.ways.timing.has_command_cycles();
         if has_data_in(context.plan, record, load) || has_cycles {
             record.phase = Phase::Command;
@@ -352,6 +353,9 @@ impl Passage {
             self.release(context, number);
         } else {
             self.ways.grant(context, number, die, record, record.command.load());
+        }
+        if let Carried::Transaction(read) = carried {
+            context.note(|waits, now| waits.correction_begins(now, read));
         }
         let corrected = if context.plan.is_plain() { Some(carried) } else { self.correct(context.now, carried) };
         Transferred::DataOut { die, is_last, corrected }
@@ -429,6 +433,7 @@ impl Ways {
             let is_bare = !context.plan.is_plain() && record.phase == Phase::Command && !record.command.has_data_in();
             let line = if is_bare { &mut channel.commands } else { &mut channel.waiting };
             line.push_back(die);
+            context.note(|waits, now| waits.die_does(now, die, LatencyPart::Channel));
             if !channel.is_awaited {
                 channel.is_awaited = true;
                 self.timers.set(Line::CHANNEL.0, channel.until, number);
@@ -461,6 +466,7 @@ impl Ways {
             (Phase::Command, _) if !is_plain => (self.timing.command(count), 0),
             _ => (self.timing.data_out(), 1),
         };
+        context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         let now = context.now;
         let mut until = now + delay.time;
         if !is_plain {

@@ -134,6 +134,8 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             seed: 1,
             checks: Checks::Full,
             payload: Payload::Stamp,
+            latency_parts: false,
+            requests: false,
             precondition: Precondition::None,
         },
     }
