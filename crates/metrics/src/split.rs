@@ -357,7 +357,7 @@ impl OfKind {
 struct Row {
     arrived: Instant,
     offset: u64,
-    size: u32,
+    size: u64,
     die: Option<Die>,
     /// Which parts are kept, a bit for each.
     kept: u32,
@@ -379,7 +379,6 @@ impl Rows {
             kept |= 1 << at;
             self.parts.push(ns);
         }
-        let size = u32::try_from(size).unwrap_or(u32::MAX);
         self.rows.push(Row { arrived, offset, size, die, kept, kind });
     }
 
@@ -400,7 +399,7 @@ impl Rows {
             ("arrival_ns", number(&|row| row.arrived.ns())),
             ("latency_ns", Column::U64(parts.iter().map(LatencyParts::sum).collect())),
             ("offset", number(&|row| row.offset)),
-            ("size", number(&|row| row.size.into())),
+            ("size", number(&|row| row.size)),
             (
                 "die",
                 Column::F64(self.rows.iter().map(|row| row.die.map_or(f64::NAN, |die| die.number().into())).collect()),

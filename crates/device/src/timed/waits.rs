@@ -220,10 +220,7 @@ impl Waits {
     /// Of a page in the device only what comes from now on concerns the request that it is for.
     pub(super) fn page_is_taken_over(&mut self, now: Instant, page: TransactionId) {
         self.end_wait(now, page);
-        let waits_for = self.page(page).waits_for;
-        let times = self.times(now, waits_for);
-        let page = self.page(page);
-        (page.times, page.parts) = (times, LatencyParts::NONE);
+        self.page(page).parts = LatencyParts::NONE;
     }
 
     /// A page of a request is done.
@@ -246,7 +243,7 @@ impl Waits {
         (page.waits_for, page.times) = (waits_for, times);
     }
 
-    /// Splits the time since a page began to wait.
+    /// Splits the time since a page began to wait; it may wait on for the same.
     fn end_wait(&mut self, now: Instant, page: TransactionId) {
         let Page { waits_for, since, times, lacks_entry, .. } = *self.page(page);
         let waited = (now - since).ns();
@@ -271,7 +268,7 @@ impl Waits {
         }
         // What divisions left: fewer nanoseconds than there are parts.
         page.parts.add(counts_as(LatencyPart::Queue, own, lacks_entry), rest);
-        page.since = now;
+        (page.since, page.times) = (now, until);
     }
 }
 

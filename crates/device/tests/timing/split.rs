@@ -142,30 +142,40 @@ fn a_read_waits_for_its_map_entry() {
     choose(&mut config.ftl, "mapping", "dftl", &[("cache", base::ParamValue::Size(16))]);
     config.run.precondition = Precondition::Sequential { volume: 100 * 512 };
     let read = 75_000 + 512_000_000_000u64.div_ceil(200_000_000);
-    check(&config, &[(0, "Read", 0, 512)], &[&[("map", read), ("service", read)]]);
+    // It takes the place of one that has to be written to its page first.
+    let written_back = read + 1_600_000 + read - 75_000;
+    check(&config, &[(0, "Read", 0, 512)], &[&[("map", written_back + read), ("service", read)]]);
 }
 
-/// One plane, full: a write that needs room waits for the moves and the erase of a collection.
+/// One plane, nearly full, one write after the other: they wait for nothing but the moves and erases of collections.
 #[test]
 fn a_write_waits_for_a_collection() {
     let mut config = plain(1, 1, 1, 1, 16, 12);
-    config.device.user_capacity = 144 * 8192;
-    config.run.precondition = Precondition::Random { volume: 144 * 8192 };
-    let writes: Vec<_> = (0..40).map(|at| (at * 1_000_000_000, "Write", at * 3 % 144 * 8192, 8192)).collect();
-    let found = replayed(&config, 64, &writes);
+    config.run.requests = true;
+    let found = parts(&outcome(&config));
     let collected: Vec<&Parts> = found.iter().filter(|parts| parts.contains_key("erase")).collect();
-    assert!(collected.len() > 2, "{found:?}");
-    for parts in collected {
+    assert!(collected.len() > 50, "{} of {}", collected.len(), found.len());
+    for parts in &collected {
         assert_eq!((parts["erase"] % ERASE, parts["service"]), (0, PROGRAM));
         assert!(parts.get("gc").is_none_or(|gc| gc % (READ + PROGRAM) == 0), "pages that were moved: {parts:?}");
         assert!(parts.keys().all(|name| ["erase", "gc", "service"].contains(name)), "{parts:?}");
     }
-    let reads: Vec<_> = writes
-        .iter()
-        .flat_map(|&(at, _, offset, size)| [(at, "Write", offset, size), (at + 100, "Read", offset, size)])
-        .collect();
-    let found = replayed(&config, 64, &reads);
-    assert!(found.iter().any(|parts| parts["service"] == READ && parts.contains_key("erase")), "so does a read");
+    assert!(collected.iter().any(|parts| parts.contains_key("gc")));
+}
+
+#[test]
+fn a_read_waits_for_a_refresh() {
+    let mut config = plain(1, 1, 1, 1, 24, 12);
+    config.device.wear.read_limit = Some([60, 60]);
+    choose(&mut config.ftl, "read_disturb", "refresh", &[("margin", 12.into())]);
+    let footprint = 12 * 12 * 8192;
+    config.run.precondition = Precondition::Sequential { volume: footprint };
+    config.workload.source = Source::Generator(generator("uniform", 8192, 1.0, footprint));
+    config.host.queue_depth = 4;
+    config.run.requests = true;
+    let found = parts(&outcome(&config));
+    let waited = found.iter().filter(|parts| parts.get("refresh").is_some_and(|&ns| ns >= READ)).count();
+    assert!(waited > 10, "{waited} of {}", found.len());
 }
 
 /// A page of a dynamic allocation waits for whichever die: for the mean of what they do.
@@ -215,9 +225,9 @@ fn attempt(config: &Config, what: &str) -> BTreeSet<&'static str> {
 #[test]
 fn parts_add_up_on_any_device() {
     let mut seen = BTreeSet::new();
-    for seed in 0..120 {
+    for seed in 0..80 {
         let mut config = random_config(seed + 6_000_000);
-        config.run.executor = Executor::Timed;
+        (config.run.executor, config.run.checks) = (Executor::Timed, Checks::Fast);
         let path = temporary("csv");
         if seed % 2 == 0 {
             std::fs::write(&path, random_trace(seed, config.device.user_capacity, 100)).unwrap();
@@ -230,7 +240,8 @@ fn parts_add_up_on_any_device() {
     }
     let absent: Vec<&str> =
         LatencyPart::ALL.iter().map(|part| part.name()).filter(|name| !seen.contains(name)).collect();
-    assert_eq!(absent, ["suspend"], "everything else was met");
+    let rare = ["refresh", "suspend"];
+    assert!(absent.iter().all(|name| rare.contains(name)), "not met: {absent:?}");
 }
 
 #[test]
