@@ -194,7 +194,7 @@ fn without_parts(mut summary: Value) -> Value {
     summary
 }
 
-/// Checks a random case; the parts that took time.
+/// Checks a random case; the parts that took time. That those of each request add up, the recorder asserts.
 fn attempt(config: &Config, what: &str) -> BTreeSet<&'static str> {
     let plain = outcome(config);
     let mut config = config.clone();
@@ -205,9 +205,6 @@ fn attempt(config: &Config, what: &str) -> BTreeSet<&'static str> {
     let requests = table(&split, "requests");
     let latencies = numbers(requests, "latency_ns");
     let found = parts(&split);
-    for (parts, &latency) in found.iter().zip(latencies) {
-        assert_eq!(parts.values().sum::<u64>(), latency, "{what}: {parts:?}");
-    }
     let Some(Column::Text(kinds)) = requests.column("kind") else { panic!("no kinds") };
     for kind in ["read", "write"] {
         let of_kind: Vec<u64> = kinds.iter().zip(latencies).filter(|(k, _)| **k == kind).map(|(_, ns)| *ns).collect();
