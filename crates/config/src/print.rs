@@ -84,6 +84,8 @@ fn sections(config: &Config) -> Vec<Section> {
                 ("seed", json!(run.seed)),
                 ("checks", json!(run.checks.word())),
                 ("payload", json!(run.payload.word())),
+                ("latency_parts", json!(run.latency_parts)),
+                ("requests", json!(run.requests)),
                 ("precondition", precondition(&run.precondition)),
             ],
         },

@@ -697,8 +697,18 @@ fn run(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Run> {
     let seed = reader.count("run.seed");
     let checks = reader.word("run.checks");
     let payload = reader.word("run.payload");
+    let latency_parts = reader.flag("run.latency_parts");
+    let requests = reader.flag("run.requests");
     let precondition = precondition(reader, capacity);
-    Some(Run { executor: executor?, seed: seed?, checks: checks?, payload: payload?, precondition: precondition? })
+    Some(Run {
+        executor: executor?,
+        seed: seed?,
+        checks: checks?,
+        payload: payload?,
+        latency_parts: latency_parts?,
+        requests: requests?,
+        precondition: precondition?,
+    })
 }
 
 const PRECONDITION: &str = "run.precondition";

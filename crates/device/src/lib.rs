@@ -153,6 +153,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     check_twin(config)?;
     gang::check(config)?;
     check_ftl(config)?;
+    check_split(config)?;
     buffer::check(config)?;
     schedule::check(config)?;
     let capacity = config.device.user_capacity;
@@ -211,6 +212,18 @@ fn check_ftl(config: &Config) -> Result<(), Refusal> {
         print_size: config::print_size,
     };
     ftl::check(&setup).map_err(|ftl::Refusal { key, message, help }| Refusal { key, message, help })
+}
+
+/// Without time there are no latencies to split.
+fn check_split(config: &Config) -> Result<(), Refusal> {
+    if config.run.executor == Executor::Timed || !config.run.splits_latencies() {
+        return Ok(());
+    }
+    Err(Refusal {
+        key: if config.run.latency_parts { "run.latency_parts" } else { "run.requests" },
+        message: "latencies are split by what requests waited for, and the executor `count` has no time".into(),
+        help: "set `run.executor` to \"timed\", or leave this out".into(),
+    })
 }
 
 /// Twin blocks need what makes twins of blocks.
@@ -290,6 +303,13 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     device.check_data();
     let mut outcome = Outcome { unwritten, ..report(config, &device, &workload, aged, usage) };
     outcome.summary["run"]["precondition_wall_s"] = json!(aging_s);
+    if let Some(spec) = &options.timeline {
+        outcome.summary["run"]["timeline"] = json!({
+            "file": spec.path.to_string_lossy(),
+            "from_s": spec.window.start.seconds(),
+            "to_s": (spec.window.end.ns() < u64::MAX).then(|| spec.window.end.seconds()),
+        });
+    }
     Ok(outcome)
 }
 
@@ -361,6 +381,7 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
         device.recorder.utilisation_table(),
     ];
     tables.extend(device.locality.as_ref().map(Locality::table));
+    tables.extend(device.recorder.split.iter().flat_map(|split| split.tables()));
     if let Some(buffer) = device.recorder.buffer()
         && config.run.executor == Executor::Timed
     {

@@ -5,6 +5,8 @@
 //! resource is busy; latencies are allowed nothing.
 
 mod common;
+#[path = "timing/split.rs"]
+mod split;
 #[path = "timing/suspends.rs"]
 mod suspends;
 

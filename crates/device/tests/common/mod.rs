@@ -138,6 +138,8 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             seed: 1,
             checks: Checks::Full,
             payload: Payload::Stamp,
+            latency_parts: false,
+            requests: false,
             precondition: Precondition::None,
         },
     }
@@ -240,6 +242,11 @@ pub fn is_savable(config: &Config) -> bool {
 /// choice is met with each other one all the same is seen to by `pairwise.rs`.
 fn meet_conditions(config: &mut Config) {
     let mut tiny = config.clone();
+    let buffer = tiny.ftl.get("write_buffer").name;
+    if buffer != "none" {
+        // As small as the capacity; how large it is really is drawn later.
+        choose(&mut tiny.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(page_size(config)))]);
+    }
     loop {
         tiny.device.user_capacity = page_size(&tiny);
         let Err(refusal) = device::check(&tiny) else { break };

@@ -247,7 +247,7 @@ impl Commands {
                     return self.await_entry(context, die, owner);
                 }
                 context.queues.remove_read(die, None, read);
-                context.queues.push_read(die_of_owner, read);
+                context.push_read(die_of_owner, read);
                 continue;
             }
             let found = ftl.lookup(lpn);
@@ -269,7 +269,7 @@ impl Commands {
             // By the time of its turn there the entry may have made way for another.
             context.queues.get_mut(read).translated = true;
             match found {
-                Some(ppn) => context.queues.push_read(context.device.ftl.geometry().die_of(ppn), read),
+                Some(ppn) => context.push_read(context.device.ftl.geometry().die_of(ppn), read),
                 None => host.read_vanished(context, read),
             }
         }
