@@ -34,7 +34,6 @@ use workload::Workload;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::scheduler::{self, Scheduler};
 use crate::{RunError, Watch, uncorrectable, wear};
 use command::{Carried, Item};
 use commands::{Action, Commands, note_bystanders};
@@ -123,9 +122,7 @@ impl Setup<'_, '_> {
         let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
         let decides_early = if plan.is_dynamic() { plan.is_whole() } else { buffer.is_none() };
         let hears_of_buffer = device.ftl.demands().fill;
-        let scheduler = Scheduler::build(config.ftl.get("scheduler"));
-        let gc_holds_reads = scheduler::gc_holds_reads(config.ftl.get("scheduler"));
-        let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, gc_holds_reads);
+        let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
         let queues = Queues::new(&device.ftl, plan.is_plain());
         let suspensions = Suspensions::new(&config.device, geometry.dies());
         let waits = config.run.splits_latencies().then(|| {

@@ -475,7 +475,9 @@ fn random_steps(seed: u64, ftl: &mut FtlChoices) {
     }
     let scheduler = ftl.get("scheduler").name;
     let gc = either(&mut random, "scheduler", scheduler, "gc");
-    choose(ftl, "scheduler", scheduler, &[gc]);
+    let max_wait = ("max_wait", Duration([0, 1_000_000][random.below(2) as usize]).into());
+    let params = [gc, max_wait];
+    choose(ftl, "scheduler", scheduler, if scheduler == "paq" { &params } else { &params[..1] });
 }
 
 /// Collections ahead of need, whenever they may begin, or up to a few spare blocks.
@@ -491,6 +493,7 @@ fn random_schedule(r: &mut Chance, ftl: &mut FtlChoices, free_blocks: u32) {
         "forwarding" => choose(ftl, "gc_schedule", schedule, &[free, spare, trigger, scope, preempt]),
         "cycle-filling" => choose(ftl, "gc_schedule", schedule, &[free, spare, pace, preempt]),
         "background" => choose(ftl, "gc_schedule", schedule, &[free, spare, idle, preempt]),
+        "paced" => choose(ftl, "gc_schedule", schedule, &[free, ("low", (1 + spare_blocks % 4).into())]),
         _ => choose(ftl, "gc_schedule", schedule, &[free]),
     }
 }
@@ -514,8 +517,9 @@ fn random_buffer(seed: u64, config: &mut Config) {
     let page = page_size(config);
     let most = (config.device.user_capacity / page).min([1, 3, 16, 64][random.below(4) as usize]);
     let size = (1 + random.below(most)) * page;
-    let [order, release] = ["order", "release"].map(|name| either(&mut random, "write_buffer", buffer, name));
-    choose(&mut config.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(size)), order, release]);
+    let [order, release, power_loss] =
+        ["order", "release", "power_loss"].map(|name| either(&mut random, "write_buffer", buffer, name));
+    choose(&mut config.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(size)), order, release, power_loss]);
 }
 
 /// Anything from half empty to as full as the device can be and still be writable for ever.

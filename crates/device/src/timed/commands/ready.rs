@@ -53,6 +53,7 @@ impl Commands {
             choice = self.choose_at_length(context, host, die);
         }
         let read = read.filter(|_| !self.gc_holds_reads || !self.holds_reads(context, die, choice.best()));
+        let read = read.filter(|_| context.plan.is_plain() || !self.has_waited(context, die, choice));
         let age = read.and_then(|_| context.queues.reads(die).first_age());
         match (choice.next(self.scheduler, age), read) {
             (Next::Read, Some(Read::Page(read, ppn))) => Action::Read(read, ppn),
@@ -65,6 +66,13 @@ impl Commands {
             }
             (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,
         }
+    }
+
+    /// Whether other work of a die has waited so long for its reads that it goes before them.
+    #[inline]
+    fn has_waited(&mut self, context: &Context<'_, impl Plan>, die: Die, choice: Choice) -> bool {
+        let Some(patience) = &mut self.patience else { return false };
+        choice.age().is_some_and(|age| patience.is_over(die, age, context.now))
     }
 
     /// Whether reads wait: for the next step of a foreground GC, or for the corrections after which there is one.
