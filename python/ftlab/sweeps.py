@@ -341,6 +341,11 @@ class Resolved:
             InputError: its trace or state cannot be read.
         """
         resolved = planned.job.resolve()
+        if resolved["workload"].get("trace") == "-":
+            raise ConfigError(
+                "error: a sweep cannot read its trace from standard input: its runs are many, and known by the bytes "
+                "of their trace\nhint: write the trace to a file, and name that"
+            )
         return cls(planned, resolved, runner.hash_of(resolved))
 
     def portable(self) -> Job:
