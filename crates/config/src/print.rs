@@ -146,7 +146,7 @@ const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 fn selection(selection: &Selection) -> Value {
     if selection.params.is_empty() {
-        return json!(selection.name);
+        return json!(selection.written());
     }
     let params = selection.params.iter().map(|(name, value)| ((*name).to_owned(), parameter(*value)));
     json!({ selection.name: Value::Object(params.collect()) })

@@ -101,6 +101,9 @@ pub static RECLAIM_UNIT: Seam = Seam {
     ],
 };
 
+/// The keys of seams that take a policy of the user's own.
+pub const TAKE_OWN: &[&str] = &[victim::SEAM.key, allocation::SEAM.key];
+
 /// The FTL's seams, in the order of the data flow. The scheduler's own seam is not among them.
 pub fn seams() -> Vec<&'static Seam> {
     vec![
