@@ -7,6 +7,8 @@ mod reads;
 mod ready;
 mod steps;
 
+pub(super) use steps::fill_wordline;
+
 use base::{Die, Domain, Ppn, Queue};
 use ftl::schedule::Schedule;
 use ftl::{Ftl, Placed};
