@@ -70,7 +70,7 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
 fn stopped<T>(work: impl FnOnce(&Interrupt) -> std::io::Result<T>) {
     let begun = Instant::now();
     let Err(error) = work(&soon()) else { panic!("it was not stopped") };
-    assert!(begun.elapsed() < Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert!(Interrupt::is_behind(&error), "{error}");
     assert_eq!(error.to_string(), "stopped before the end");
 }

@@ -2,6 +2,8 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::{Cell, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Selection};
 use config::Config;
@@ -577,4 +579,20 @@ pub fn replay(config: &Config, rows: &[(u64, &str, u64, u64)]) -> Value {
     config.host.replay = Replay::Open;
     config.host.queue_depth = 64;
     run(&config)
+}
+
+/// The results of some work, in order, found on all processors.
+pub fn on_all_processors<T: Sync, R: Send>(of: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new((0..of.len()).map(|_| None).collect::<Vec<Option<R>>>());
+    let one_after_another = || {
+        while let Some((place, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, of.get(n)?))) {
+            let result = work(item);
+            found.lock().expect("no panic while held")[place] = Some(result);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(one_after_another))));
+    let found = found.into_inner().expect("no panic while held");
+    found.into_iter().map(|result| result.expect("all are done")).collect()
 }
