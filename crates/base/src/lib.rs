@@ -8,6 +8,7 @@ pub mod choice;
 pub mod disturb;
 pub mod geometry;
 pub mod ids;
+pub mod programming;
 pub mod request;
 pub mod suspend;
 pub mod units;

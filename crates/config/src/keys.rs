@@ -229,6 +229,13 @@ const BEFORE_FTL: &[Key] = &[
     ),
     key(
         "device",
+        "programming",
+        Kind::Choice(base::programming::PROGRAMMING),
+        "\"page\"",
+        "Whether pages are programmed one by one or a wordline at a time; `device.timing.program` is the time of either.",
+    ),
+    key(
+        "device",
         "program_suspend",
         Kind::Choice(base::suspend::PROGRAM),
         "\"off\"",

@@ -60,6 +60,8 @@ pub struct Device {
     pub program_order: ProgramOrder,
     /// Which multi-plane commands the chips accept.
     pub multiplane: Multiplane,
+    /// How the pages of a wordline are programmed, from [`base::programming::PROGRAMMING`].
+    pub programming: Selection,
     /// Whether programs are suspended, from [`base::suspend::PROGRAM`].
     pub program_suspend: Selection,
     /// Whether erases are, from [`base::suspend::ERASE`].

@@ -104,6 +104,7 @@ fn device(device: &Device) -> Vec<(&'static str, Value)> {
         ("cell", json!(device.cell.word())),
         ("program_order", json!(device.program_order.word())),
         ("multiplane", json!(device.multiplane.word())),
+        ("programming", selection(&device.programming)),
         ("program_suspend", selection(&device.program_suspend)),
         ("erase_suspend", selection(&device.erase_suspend)),
         ("user_capacity", json!(print_size(device.user_capacity))),

@@ -50,6 +50,7 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
     let blocks_per_plane = blocks_per_plane(reader, planes, page_size);
     let program_order = reader.word("device.program_order");
     let multiplane = reader.word("device.multiplane");
+    let programming = reader.choice("device.programming", "way of programming");
     let program_suspend = reader.choice("device.program_suspend", "suspend of programs");
     let erase_suspend = reader.choice("device.erase_suspend", "suspend of erases");
     let counts = [channels, chips_per_channel, dies_per_chip, planes_per_die, pages_per_block, blocks_per_plane];
@@ -69,6 +70,7 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
         cell: cell?,
         program_order: program_order?,
         multiplane: multiplane?,
+        programming: programming?,
         program_suspend: program_suspend?,
         erase_suspend: erase_suspend?,
         user_capacity,

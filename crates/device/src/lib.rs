@@ -155,6 +155,7 @@ pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result
 /// When two choices do not go together, or the spare space is too small for garbage collection to make progress whatever the host
 /// writes.
 pub fn check(config: &Config) -> Result<(), Refusal> {
+    timed::wordlines::check(config)?;
     check_twin(config)?;
     gang::check(config)?;
     check_ftl(config)?;

@@ -5,6 +5,8 @@
 //! resource is busy; latencies are allowed nothing.
 
 mod common;
+#[path = "timing/one_shot.rs"]
+mod one_shot;
 #[path = "timing/split.rs"]
 mod split;
 #[path = "timing/suspends.rs"]
@@ -584,6 +586,7 @@ fn a_saturated_dram() {
 fn no_resource_does_two_things_at_once() {
     for seed in 0..40 {
         let mut config = random_config(seed + 4_000_000);
+        suspends::random(seed, &mut config.device);
         config.run.executor = Executor::Timed;
         let path = temporary("json");
         let window = base::Instant::ZERO..base::Instant::NEVER;

@@ -36,8 +36,8 @@ pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why};
 pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired};
 pub use crate::ops::{
-    Array, Coming, Demands, Done, Erasure, Finished, Going, Holds, How, MapPlace, Op, Phase, Placed, Put, Source, Step, Told,
-    Way,
+    Array, Coming, Demands, Done, Erasure, Finished, Going, Holds, How, MapPlace, Op, Phase, Placed, Put, Source, Step,
+    Told, Way,
 };
 pub use crate::plain::{PlainPages, Spot};
 pub use crate::policies::{Bytes, OutOfMemory, Policies};

@@ -99,6 +99,14 @@ pub enum Violation {
         /// Page offset.
         page: u32,
     },
+    /// A page of a wordline that is programmed in one shot, before all its pages are there.
+    #[error("use of page {page} of block {block}, whose wordline is programmed in one shot and is not complete")]
+    PartOfWordline {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+    },
     /// A command that a die does not take while an operation is suspended.
     #[error("{kind:?} of page {page} of block {block} while the {suspended:?} of block {of} is suspended")]
     WhileSuspended {

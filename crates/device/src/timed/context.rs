@@ -8,6 +8,7 @@ use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId};
 use super::suspension::Suspensions;
 use super::waits::Waits;
+use super::wordlines::Wordlines;
 use crate::RunError;
 use crate::device::Device;
 
@@ -19,6 +20,8 @@ pub(super) struct Context<'a, P> {
     pub(super) suspensions: Suspensions,
     /// What pages wait for, where latencies are split.
     pub(super) waits: Option<Box<Waits>>,
+    /// Wordlines that are programmed in one shot, and are not complete.
+    pub(super) wordlines: Wordlines,
     pub(super) now: Instant,
     /// The host is done; what remains is collections that were under way, and what is buffered.
     pub(super) draining: bool,

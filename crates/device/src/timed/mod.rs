@@ -24,6 +24,7 @@ mod schedule;
 mod suspension;
 mod timing;
 mod waits;
+pub(crate) mod wordlines;
 
 use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
 use config::Config;
@@ -46,6 +47,7 @@ use schedule::Idle;
 use suspension::Suspensions;
 use timing::Timing;
 use waits::Waits;
+use wordlines::Wordlines;
 
 /// A device in time.
 struct Timed<'a, 'w, P> {
@@ -63,8 +65,11 @@ struct Timed<'a, 'w, P> {
 pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u64) {
     let (dies, domains) = (u64::from(geometry.dies()), u64::from(geometry.domains()));
     let splits = |bytes| if config.run.splits_latencies() { bytes } else { 0 };
-    let of_suspension = Suspensions::bytes_of_die(&config.device);
-    let of_die = Passage::BYTES_OF_DIE + Queues::BYTES_OF_DIE + of_suspension + splits(Waits::BYTES_OF_DIE);
+    let of_die = Passage::BYTES_OF_DIE
+        + Queues::BYTES_OF_DIE
+        + Suspensions::bytes_of_die(&config.device)
+        + Wordlines::bytes_of_die(&config.device)
+        + splits(Waits::BYTES_OF_DIE);
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
     let channels = u64::from(geometry.channels) * Passage::BYTES_OF_CHANNEL as u64;
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels;
@@ -125,12 +130,14 @@ impl Setup<'_, '_> {
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
         let queues = Queues::new(&device.ftl, plan.is_plain());
         let suspensions = Suspensions::new(&config.device, geometry.dies());
+        let wordlines = Wordlines::new(&config.device, geometry.dies());
         let waits = config.run.splits_latencies().then(|| {
             let window = manner.timeline.as_ref().map(Timeline::window);
             device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.requests)));
             Box::new(Waits::new(geometry, device.ftl.allocation(), config.host.queue_depth, buffer.is_some()))
         });
-        let context = Context { device, queues, suspensions, waits, now: Instant::ZERO, draining: false, plan };
+        let now = Instant::ZERO;
+        let context = Context { device, queues, suspensions, wordlines, waits, now, draining: false, plan };
         let passage = Passage::new(&context, timing, decides_early, manner.timeline);
         let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
         let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
@@ -222,6 +229,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                     let corrected = self.passage.corrected();
                     self.page_arrived(corrected);
                 }
+                Event::WordlineDue => self.wordline_due(),
             }
         }
         has_arrived
@@ -316,6 +324,9 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             return;
         }
+        if !self.context.plan.is_plain() && self.context.wordlines.are_on() && self.fill_wordline(die) {
+            return;
+        }
         let Timed { context, host, commands, passage, .. } = self;
         let action = commands.next(context, host, die);
         if context.plan.is_plain()
@@ -365,6 +376,55 @@ impl<P: Plan> Timed<'_, '_, P> {
         }
     }
 
+    /// The same, unless its pages wait for the rest of their wordlines: then the die chooses again.
+    #[inline(always)]
+    fn start_or_gather(&mut self, die: Die) {
+        let plan = self.context.plan;
+        if plan.is_plain() || !self.context.wordlines.are_on() || self.gather(die) {
+            self.start(die);
+        }
+    }
+
+    /// Has pages of a program wait for the rest of their wordlines. Returns whether there is anything left to start.
+    #[inline(never)]
+    fn gather(&mut self, die: Die) -> bool {
+        let Timed { context, passage, .. } = self;
+        let command = passage.next_command(die);
+        if command.kind() != OpKind::Program {
+            return true;
+        }
+        let Context { device, wordlines, queues, now, .. } = context;
+        let (is_whole, due) = wordlines.gather(&device.flash, die, command, *now);
+        if !is_whole {
+            queues.wake(die);
+        }
+        if let Some(at) = due {
+            passage.set_wordline(at);
+        }
+        is_whole
+    }
+
+    /// Has a die, if the host has waited for a wordline for too long, fill it up and program it. Returns whether it does.
+    #[inline(never)]
+    fn fill_wordline(&mut self, die: Die) -> bool {
+        let Timed { context, passage, .. } = self;
+        let Some(page) = context.wordlines.overdue(&context.device.flash, die) else { return false };
+        commands::fill_wordline(context, passage.next_command(die), page);
+        self.start_or_gather(die);
+        self.note_choice(die);
+        true
+    }
+
+    /// Wordlines are to be filled up.
+    fn wordline_due(&mut self) {
+        let Context { device, wordlines, queues, now, .. } = &mut self.context;
+        let (dies, next) = wordlines.take_due(&device.flash, *now);
+        dies.into_iter().for_each(|die| queues.wake(die));
+        if let Some(at) = next {
+            self.passage.set_wordline(at);
+        }
+    }
+
     /// Has a die do something.
     #[inline(never)]
     fn carry_out(&mut self, die: Die, action: Action) {
@@ -374,7 +434,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 self.fill_idle_time(die);
             }
         } else if commands.build(context, host, passage.next_command(die), die, action) {
-            self.start(die);
+            self.start_or_gather(die);
         }
         self.note_choice(die);
     }

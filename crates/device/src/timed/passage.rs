@@ -4,12 +4,12 @@
 
 use std::collections::VecDeque;
 
-use base::{Cause, Die, Duration, Geometry, Instant, OpKind, Queue};
+use base::{Cause, Die, Duration, Geometry, Instant, OpKind, Ppn, Queue};
 
 use engine::Timers;
 use metrics::{LatencyPart, Timeline, Track};
 
-use super::command::{Carried, Command};
+use super::command::{Carried, Command, Item};
 use super::context::Context;
 use super::idle::IdleDies;
 use super::plan::Plan;
@@ -28,6 +28,8 @@ pub(super) enum Event {
     Arrival,
     /// The oldest page under correction is correct.
     Corrected,
+    /// Wordlines are to be filled up.
+    WordlineDue,
 }
 
 /// What the end of a transfer means.
@@ -186,7 +188,7 @@ impl Passage {
             channel: ftl.geometry().channel_of_die(die),
         };
         let ways = Ways {
-            timers: Timers::new(timing.lines(), channels + dies + 2),
+            timers: Timers::new(timing.lines(), channels + dies + 3),
             timing,
             channels: vec![Channel::default(); channels as usize],
             dies_from: channels,
@@ -261,7 +263,8 @@ impl Passage {
             rank if rank < channels => Event::TransferDone(rank),
             rank if rank < channels + dies => Event::ArrayDone(Die::new(rank - channels)),
             rank if rank == channels + dies => Event::Arrival,
-            _ => Event::Corrected,
+            rank if rank == channels + dies + 1 => Event::Corrected,
+            _ => Event::WordlineDue,
         })
     }
 
@@ -279,6 +282,11 @@ impl Passage {
 
     fn set_correction(&mut self, at: Instant) {
         self.ways.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 1);
+    }
+
+    /// Wordlines are to be filled up then.
+    pub(super) fn set_wordline(&mut self, at: Instant) {
+        self.ways.timers.set(self.ways.timing.wordline.0, at, self.ranks_of_parts() + 2);
     }
 
     /// Whether it is being timed how long a die is idle.
@@ -304,16 +312,21 @@ impl Passage {
         }
         let record = &mut self.dies[die.index()];
         let Load { kind, cause, count } = load;
-        if !context.plan.is_plain() && record.command.is_mixed() {
+        if !context.plan.is_plain() && context.wordlines.are_on() && kind == OpKind::Program {
+            count_wordlines(context, &record.command);
+        } else if !context.plan.is_plain() && record.command.is_mixed() {
             (0..count).for_each(|at| context.device.recorder.counters.part(record.command.cause_of(at), kind));
         } else {
             context.device.recorder.counters.command(cause, kind, count as u64);
         }
-        if count > 1 {
+        if count > 1 && (context.plan.is_plain() || !context.wordlines.are_on() || kind != OpKind::Program) {
             context.device.flash.check_shared(kind, &record.command.ppns()[..count]);
         }
         if !context.plan.is_plain() {
             context.suspensions.check(&context.device.flash, die, &record.command);
+            if context.wordlines.are_on() && kind != OpKind::Erase {
+                context.device.flash.check_whole(&record.command.ppns()[..count]);
+            }
             self.ways.end_idle_time(die, record);
             count_copyback(context, &record.command);
         }
@@ -339,7 +352,8 @@ impl Passage {
         };
         let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         if phase == Phase::Command {
-            let is_data = command.has_data_in() && command.is_of_host();
+            let is_mixed = !context.plan.is_plain() && command.is_mixed();
+            let is_data = command.has_data_in() && (command.is_of_host() || is_mixed);
             self.release(context, number);
             let record = &mut self.dies[die.index()];
             self.ways.start_array(context, die, record, record.command.load(), context.now);
@@ -411,6 +425,24 @@ impl Passage {
             self.idle.insert(die);
         }
         ArrayDone::Command
+    }
+}
+
+/// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a
+/// command.
+#[cold]
+fn count_wordlines(context: &mut Context<'_, impl Plan>, command: &Command) {
+    let device = &mut *context.device;
+    let last: Vec<Ppn> =
+        command.items().iter().map(|item| item.ppn).filter(|&ppn| device.flash.is_last_of_wordline(ppn)).collect();
+    assert_eq!(last.len(), command.wordlines(), "wordlines are whole");
+    device.flash.check_shared(OpKind::Program, &last);
+    for at in 0..command.len() {
+        let counters = &mut device.recorder.counters;
+        match last.len() {
+            1 => counters.count(command.cause_at(at), OpKind::Program, 1),
+            _ => counters.part(command.cause_at(at), OpKind::Program),
+        }
     }
 }
 
@@ -609,8 +641,13 @@ impl Ways {
         {
             let (cause, pages) = (command.cause(), command.len() as u64);
             timeline.span(Track::Die(die), name, cause, from, until, &[("pages", pages)]);
+            let plane_of = |item: &Item| geometry.place(item.ppn).plane;
             for (at, item) in command.items().iter().enumerate() {
-                let plane = geometry.place(item.ppn).plane;
+                let plane = plane_of(item);
+                if command.items()[..at].iter().any(|other| plane_of(other) == plane) {
+                    // Of a wordline that is programmed in one shot, the first page stands for all.
+                    continue;
+                }
                 let ppn = u64::from(item.ppn.0);
                 let cause = if command.is_mixed() { command.cause_of(at) } else { cause };
                 timeline.span(Track::Plane(plane), name, cause, from, until, &[("ppn", ppn)]);

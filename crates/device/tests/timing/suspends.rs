@@ -184,6 +184,24 @@ fn a_collection_that_holds_reads_is_not_suspended() {
     }
 }
 
+/// Programs, erases, or both are suspended, or neither.
+pub fn random(seed: u64, device: &mut Device) {
+    let mut random = engine::Chance::new(seed, "suspends");
+    let r = &mut random;
+    let mut draw = |choices: &'static [base::Choice]| {
+        let mut choice = Selection::default_of(&choices[r.below(2) as usize]);
+        if choice.name == "reads" {
+            for name in ["latency", "resume", "interval"] {
+                let time = if r.below(4) == 0 { 0 } else { r.below(100_000) };
+                choice.set(name, ParamValue::Time(Duration(time)));
+            }
+            choice.set("most", (1 + r.below_u32(10)).into());
+        }
+        choice
+    };
+    [device.program_suspend, device.erase_suspend] = [draw(base::suspend::PROGRAM), draw(base::suspend::ERASE)];
+}
+
 /// Latencies of reads fall and nothing else of the data changes, whatever runs; no track does two things at once, which
 /// `no_resource_does_two_things_at_once` sees to.
 #[test]
@@ -197,8 +215,7 @@ fn suspends_change_when_things_are_done_and_nothing_else() {
             other => other,
         };
         let mut with = config.clone();
-        with.device.program_suspend = reads(base::suspend::PROGRAM, 3);
-        with.device.erase_suspend = reads(base::suspend::ERASE, 3);
+        random(seed, &mut with.device);
         // Pages carry stamps: each read is checked, and at the end all data are.
         let summary = run(&with);
         for path in ["host.reads", "host.writes", "host.trims", "host.bytes_written"] {

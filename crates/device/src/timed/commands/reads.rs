@@ -32,6 +32,7 @@ impl Commands {
                 geometry.die_of(ppn) == die
                     && (!context.device.hears_of_reads || ftl.may_read(ppn))
                     && !context.suspensions.bar(flash, die, ppn)
+                    && !context.wordlines.hold(flash, ppn)
             };
             if is_known && let Some(ppn) = ftl.lookup(lpn).filter(can_be_read) {
                 return Some((previous, read, ppn));
@@ -93,6 +94,7 @@ impl Commands {
                     && device.flash.may_share_command(lead, other)
                     && command.is_new_plane(&geometry, die, other)
                     && (context.plan.is_plain() || !context.suspensions.bar(&device.flash, die, other))
+                    && (context.plan.is_plain() || !context.wordlines.hold(&device.flash, other))
             });
             match found {
                 Some(other) => {

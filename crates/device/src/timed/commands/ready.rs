@@ -262,6 +262,11 @@ impl Commands {
             if let Some(ppn) = found
                 && ftl.geometry().die_of(ppn) == die
             {
+                if !is_plain && context.wordlines.hold(&context.device.flash, ppn) {
+                    context.queues.remove_read(die, None, read);
+                    host.read_waiting(context, read, ppn);
+                    continue;
+                }
                 if !is_plain && context.device.hears_of_reads && !ftl.may_read(ppn) {
                     let owner = ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn));
                     let awaited = self.await_entry(context, die, owner);
