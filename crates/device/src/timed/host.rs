@@ -170,6 +170,7 @@ impl Host {
             };
             let Some((floor, touched)) = array else { continue };
             if !context.plan.is_plain()
+                && context.wordlines.are_on()
                 && let Some(ppn) = context.device.ftl.lookup(lpn)
                 && context.wordlines.hold(&context.device.flash, ppn)
             {
