@@ -229,6 +229,21 @@ const BEFORE_FTL: &[Key] = &[
     ),
     key(
         "device",
+        "programming",
+        Kind::Choice(base::programming::PROGRAMMING),
+        "\"page\"",
+        "Whether pages are programmed one by one or a wordline at a time; `device.timing.program` is the time of either.",
+    ),
+    key(
+        "device",
+        "program_suspend",
+        Kind::Choice(base::suspend::PROGRAM),
+        "\"off\"",
+        "Whether a program is suspended where reads of the host wait for its die (executor `timed`).",
+    ),
+    key("device", "erase_suspend", Kind::Choice(base::suspend::ERASE), "\"off\"", "The same of an erase."),
+    key(
+        "device",
         "user_capacity",
         Kind::Size { min: 512, max: u64::MAX, multiple: 1 },
         "",

@@ -60,6 +60,12 @@ pub struct Device {
     pub program_order: ProgramOrder,
     /// Which multi-plane commands the chips accept.
     pub multiplane: Multiplane,
+    /// How the pages of a wordline are programmed, from [`base::programming::PROGRAMMING`].
+    pub programming: Selection,
+    /// Whether programs are suspended, from [`base::suspend::PROGRAM`].
+    pub program_suspend: Selection,
+    /// Whether erases are, from [`base::suspend::ERASE`].
+    pub erase_suspend: Selection,
     /// Bytes that the host may address; a multiple of the page size.
     pub user_capacity: u64,
     /// Spare ÷ user capacity (not spare ÷ raw capacity).

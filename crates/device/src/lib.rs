@@ -129,7 +129,12 @@ pub fn seams() -> Vec<&'static Seam> {
 
 /// What can be chosen: for the configuration reader, the listings and the reference page.
 pub fn registry() -> config::Registry {
-    config::Registry { seams: seams(), generators: workload::GENERATORS, trace_formats: workload::trace::names() }
+    config::Registry {
+        seams: seams(),
+        generators: workload::GENERATORS,
+        own: ftl::TAKE_OWN,
+        trace_formats: workload::trace::names(),
+    }
 }
 
 /// Reads a configuration, and refuses what no device can do.
@@ -150,6 +155,7 @@ pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result
 /// When two choices do not go together, or the spare space is too small for garbage collection to make progress whatever the host
 /// writes.
 pub fn check(config: &Config) -> Result<(), Refusal> {
+    timed::wordlines::check(config)?;
     check_twin(config)?;
     gang::check(config)?;
     check_ftl(config)?;
@@ -194,6 +200,34 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
 pub fn largest_user_capacity(config: &Config) -> u64 {
     let largest = ftl::largest_user_pages(&gang::geometry(config), &device::policies(config));
     largest * gang::page_size(config)
+}
+
+/// What a plane allocation of the user's own has to fill.
+#[derive(Clone, Copy, Debug)]
+pub struct Space {
+    /// Domains: planes, or what reclaim units make one of several.
+    pub domains: u32,
+    /// Units of a domain.
+    pub units_per_domain: u32,
+    /// Pages of a unit.
+    pub slots: u32,
+    /// Logical pages of the host.
+    pub user_pages: u64,
+    /// Logical pages that a domain can hold, with garbage collection still able to make progress.
+    pub most_pages_of_domain: u64,
+}
+
+/// The space of a configuration's device.
+pub fn space(config: &Config) -> Space {
+    let geometry = gang::geometry(config);
+    let most = ftl::largest_user_pages(&geometry, &device::policies(config));
+    Space {
+        domains: geometry.domains(),
+        units_per_domain: geometry.units_per_domain(),
+        slots: geometry.unit_slots(),
+        user_pages: config.device.user_capacity / gang::page_size(config),
+        most_pages_of_domain: most / u64::from(geometry.domains()),
+    }
 }
 
 /// What the FTL has a say in.

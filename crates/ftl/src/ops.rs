@@ -171,6 +171,8 @@ pub enum Put<'a> {
     Combined(Cause, &'a Group),
     /// A dummy page.
     Dummy,
+    /// A dummy page in this unit, if it is an active block: whatever the domain does, its wordline is to be complete.
+    Filler(Unit),
 }
 
 /// What is done.
@@ -202,6 +204,17 @@ pub enum Phase {
     Copy,
     /// With the erase of an emptied unit.
     Erase,
+}
+
+/// A collection that keeps step with the host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Going {
+    /// Its victim.
+    pub victim: Unit,
+    /// It goes on until no more steps than these are left.
+    pub until: u32,
+    /// So many pages are to be free when it ends.
+    pub line: u64,
 }
 
 /// Carries out operations at once, for executors without time.

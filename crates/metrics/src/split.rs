@@ -39,7 +39,7 @@ pub enum LatencyPart {
     Backup,
     /// A command waited for the channel: the page's own, or that of its die.
     Channel,
-    /// A program or an erase of the die was suspended or resumed.
+    /// A program or an erase of the die was being suspended. Its resume counts as the operation.
     Suspend,
     /// The host waited for a place in the device (`host.queue_depth`).
     Admission,

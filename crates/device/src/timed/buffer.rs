@@ -207,7 +207,7 @@ impl WriteBuffer {
             (write.version, write.share) = (version, share);
             write.partial &= share.old > 0;
         }
-        if fua {
+        if fua && !self.buffer.is_protected {
             if let State::Handed(write) = state {
                 context.note(|waits, now| waits.page_is_taken_over(now, TransactionId::of_number(write)));
             }
@@ -247,8 +247,11 @@ impl WriteBuffer {
         true
     }
 
-    /// A flush waits for all that is buffered now, and makes it leave.
+    /// A flush waits for all that is buffered now, and makes it leave; it has nothing to do where that is safe.
     fn flush(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests, request: RequestId) {
+        if self.buffer.is_protected {
+            return;
+        }
         context.device.promise_durable(request.0);
         let number = self.buffer.flush();
         requests.begin_flush_of_buffer(request, number, self.buffer.unprogrammed());

@@ -6,7 +6,9 @@ use metrics::SplitLatencies;
 
 use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId};
+use super::suspension::Suspensions;
 use super::waits::Waits;
+use super::wordlines::Wordlines;
 use crate::RunError;
 use crate::device::Device;
 
@@ -14,8 +16,12 @@ use crate::device::Device;
 pub(super) struct Context<'a, P> {
     pub(super) device: &'a mut Device,
     pub(super) queues: Queues,
+    /// Programs and erases that are suspended for reads.
+    pub(super) suspensions: Suspensions,
     /// What pages wait for, where latencies are split.
     pub(super) waits: Option<Box<Waits>>,
+    /// Wordlines that are programmed in one shot, and are not complete.
+    pub(super) wordlines: Wordlines,
     pub(super) now: Instant,
     /// The host is done; what remains is collections that were under way, and what is buffered.
     pub(super) draining: bool,

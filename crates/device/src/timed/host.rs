@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use base::{Cause, Die, Domain, Instant, Lpn, Queue, Request, RequestKind};
+use base::{Cause, Die, Domain, Instant, Lpn, Ppn, Queue, Request, RequestKind};
 use config::model::Replay;
 use ftl::Coming;
 use workload::Workload;
@@ -169,6 +169,13 @@ impl Host {
                 Some(buffer) => buffer.read(context, &self.requests, request, lpn),
             };
             let Some((floor, touched)) = array else { continue };
+            if !context.plan.is_plain()
+                && let Some(ppn) = context.device.ftl.lookup(lpn)
+                && context.wordlines.hold(&context.device.flash, ppn)
+            {
+                answer_waiting(context, lpn, floor, ppn);
+                continue;
+            }
             let Some(die) = die_to_ask(context, lpn) else {
                 context.device.recorder.counters.unmapped_reads += 1;
                 continue;
@@ -210,6 +217,12 @@ fn die_to_ask(context: &Context<'_, impl Plan>, lpn: Lpn) -> Option<Die> {
     } else {
         Some(ftl.geometry().die_of_domain(context.device.owner_of(lpn)))
     }
+}
+
+/// Answers a read of a page that waits in the controller for the rest of its wordline; takes no time.
+fn answer_waiting(context: &mut Context<'_, impl Plan>, lpn: Lpn, floor: u32, ppn: Ppn) {
+    context.device.note_host_read(lpn);
+    context.device.check_read(lpn, floor, context.device.flash.waiting(ppn));
 }
 
 /// Sends for the old version of a page that is written in part. Returns whether there is one to wait for.
@@ -269,6 +282,13 @@ impl Host {
         {
             buffer.begin_program(page);
         }
+    }
+
+    /// A read is of a page that waits in the controller.
+    pub(super) fn read_waiting(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId, ppn: Ppn) {
+        let Transaction { lpn, version, .. } = *context.queues.get(read);
+        answer_waiting(context, lpn, version, ppn);
+        self.read_done(context, read);
     }
 
     /// A read turned out to have nothing to read: its page was trimmed while it waited.

@@ -21,8 +21,10 @@ mod plan;
 mod queues;
 mod requests;
 mod schedule;
+mod suspension;
 mod timing;
 mod waits;
+pub(crate) mod wordlines;
 
 use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
 use config::Config;
@@ -33,7 +35,6 @@ use workload::Workload;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::scheduler::{self, Scheduler};
 use crate::{RunError, Watch, uncorrectable, wear};
 use command::{Carried, Item};
 use commands::{Action, Commands, note_bystanders};
@@ -43,8 +44,10 @@ use passage::{ArrayDone, Event, Load, Passage, Transferred};
 use plan::{Any, Plain, Plan};
 use queues::Queues;
 use schedule::Idle;
+use suspension::Suspensions;
 use timing::Timing;
 use waits::Waits;
+use wordlines::Wordlines;
 
 /// A device in time.
 struct Timed<'a, 'w, P> {
@@ -62,7 +65,11 @@ struct Timed<'a, 'w, P> {
 pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u64) {
     let (dies, domains) = (u64::from(geometry.dies()), u64::from(geometry.domains()));
     let splits = |bytes| if config.run.splits_latencies() { bytes } else { 0 };
-    let of_die = Passage::BYTES_OF_DIE + Queues::BYTES_OF_DIE + splits(Waits::BYTES_OF_DIE);
+    let of_die = Passage::BYTES_OF_DIE
+        + Queues::BYTES_OF_DIE
+        + Suspensions::bytes_of_die(&config.device)
+        + Wordlines::bytes_of_die(&config.device)
+        + splits(Waits::BYTES_OF_DIE);
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
     let channels = u64::from(geometry.channels) * Passage::BYTES_OF_CHANNEL as u64;
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels;
@@ -120,16 +127,17 @@ impl Setup<'_, '_> {
         let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
         let decides_early = if plan.is_dynamic() { plan.is_whole() } else { buffer.is_none() };
         let hears_of_buffer = device.ftl.demands().fill;
-        let scheduler = Scheduler::build(config.ftl.get("scheduler"));
-        let gc_holds_reads = scheduler::gc_holds_reads(config.ftl.get("scheduler"));
-        let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, gc_holds_reads);
+        let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
         let queues = Queues::new(&device.ftl, plan.is_plain());
+        let suspensions = Suspensions::new(&config.device, geometry.dies());
+        let wordlines = Wordlines::new(&config.device, geometry.dies());
         let waits = config.run.splits_latencies().then(|| {
             let window = manner.timeline.as_ref().map(Timeline::window);
             device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.requests)));
             Box::new(Waits::new(geometry, device.ftl.allocation(), config.host.queue_depth, buffer.is_some()))
         });
-        let context = Context { device, queues, waits, now: Instant::ZERO, draining: false, plan };
+        let now = Instant::ZERO;
+        let context = Context { device, queues, suspensions, wordlines, waits, now, draining: false, plan };
         let passage = Passage::new(&context, timing, decides_early, manner.timeline);
         let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
         let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
@@ -154,6 +162,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         }
         assert!(self.host.is_idle(), "the device stands still with requests in it");
         assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
+        assert!(self.context.suspensions.are_over(), "the device stands still with an operation suspended");
         self.context.device.recorder.finish(self.host.last_completion());
         Ok(())
     }
@@ -220,6 +229,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                     let corrected = self.passage.corrected();
                     self.page_arrived(corrected);
                 }
+                Event::WordlineDue => self.wordline_due(),
             }
         }
         has_arrived
@@ -309,6 +319,12 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[inline(always)]
     fn choose(&mut self, die: Die) {
         if !self.passage.is_idle(die) {
+            if !self.context.plan.is_plain() && self.context.suspensions.are_on() {
+                self.read_beside(die);
+            }
+            return;
+        }
+        if !self.context.plan.is_plain() && self.context.wordlines.are_on() && self.fill_wordline(die) {
             return;
         }
         let Timed { context, host, commands, passage, .. } = self;
@@ -331,6 +347,84 @@ impl<P: Plan> Timed<'_, '_, P> {
         self.carry_out(die, action);
     }
 
+    /// Has a die, if its operation is suspended, read beside it or go on with it; or has it be suspended, if reads wait that
+    /// could be done then.
+    #[inline(never)]
+    fn read_beside(&mut self, die: Die) {
+        let Timed { context, commands, passage, .. } = self;
+        if passage.takes_reads_beside(die) {
+            if let Some(found) = commands.find_read_beside(context, die) {
+                commands.read_found(context, passage.next_command(die), die, found);
+                self.start(die);
+            } else {
+                passage.resume(context, die);
+            }
+            self.note_choice(die);
+        } else if passage.may_be_suspended(context, die) && commands.find_read_beside(context, die).is_some() {
+            passage.suspend(context, die);
+        }
+    }
+
+    /// Starts the command that was built for a die.
+    #[inline(always)]
+    fn start(&mut self, die: Die) {
+        let Timed { context, passage, .. } = self;
+        passage.start(context, die, passage.command(die).load());
+        let command = passage.command(die);
+        if !context.plan.is_plain() && context.device.parts.are_several() && command.is_of_host() {
+            note_bystanders(context, command);
+        }
+    }
+
+    /// The same, unless its pages wait for the rest of their wordlines: then the die chooses again.
+    #[inline(always)]
+    fn start_or_gather(&mut self, die: Die) {
+        let plan = self.context.plan;
+        if plan.is_plain() || !self.context.wordlines.are_on() || self.gather(die) {
+            self.start(die);
+        }
+    }
+
+    /// Has pages of a program wait for the rest of their wordlines. Returns whether there is anything left to start.
+    #[inline(never)]
+    fn gather(&mut self, die: Die) -> bool {
+        let Timed { context, passage, .. } = self;
+        let command = passage.next_command(die);
+        if command.kind() != OpKind::Program {
+            return true;
+        }
+        let Context { device, wordlines, queues, now, .. } = context;
+        let (is_whole, due) = wordlines.gather(&device.flash, die, command, *now);
+        if !is_whole {
+            queues.wake(die);
+        }
+        if let Some(at) = due {
+            passage.set_wordline(at);
+        }
+        is_whole
+    }
+
+    /// Has a die, if the host has waited for a wordline for too long, fill it up and program it. Returns whether it does.
+    #[inline(never)]
+    fn fill_wordline(&mut self, die: Die) -> bool {
+        let Timed { context, passage, .. } = self;
+        let Some(page) = context.wordlines.overdue(&context.device.flash, die) else { return false };
+        commands::fill_wordline(context, passage.next_command(die), page);
+        self.start_or_gather(die);
+        self.note_choice(die);
+        true
+    }
+
+    /// Wordlines are to be filled up.
+    fn wordline_due(&mut self) {
+        let Context { device, wordlines, queues, now, .. } = &mut self.context;
+        let (dies, next) = wordlines.take_due(&device.flash, *now);
+        dies.into_iter().for_each(|die| queues.wake(die));
+        if let Some(at) = next {
+            self.passage.set_wordline(at);
+        }
+    }
+
     /// Has a die do something.
     #[inline(never)]
     fn carry_out(&mut self, die: Die, action: Action) {
@@ -340,20 +434,21 @@ impl<P: Plan> Timed<'_, '_, P> {
                 self.fill_idle_time(die);
             }
         } else if commands.build(context, host, passage.next_command(die), die, action) {
-            passage.start(context, die, passage.command(die).load());
-            let command = passage.command(die);
-            if !context.plan.is_plain() && context.device.parts.are_several() && command.is_of_host() {
-                note_bystanders(context, command);
-            }
+            self.start_or_gather(die);
         }
-        if !self.context.plan.is_plain() && self.context.waits.is_some() {
-            self.note_choice(die);
-        }
+        self.note_choice(die);
     }
 
     /// Notes what a die does from now on, and for which pages.
-    #[cold]
+    #[inline(always)]
     fn note_choice(&mut self, die: Die) {
+        if !self.context.plan.is_plain() && self.context.waits.is_some() {
+            self.note_choice_in_waits(die);
+        }
+    }
+
+    #[cold]
+    fn note_choice_in_waits(&mut self, die: Die) {
         let Timed { context, passage, .. } = self;
         if passage.is_idle(die) {
             let ftl = &context.device.ftl;
@@ -422,6 +517,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn array_done(&mut self, die: Die) {
         match self.passage.array_done(&mut self.context, die) {
             ArrayDone::DataNext => {}
+            ArrayDone::MaySuspend | ArrayDone::Suspended => self.context.queues.wake(die),
             ArrayDone::Command => {
                 self.context.queues.wake(die);
                 self.command_done(die);

@@ -7,6 +7,7 @@ use config::Config;
 use config::model::Source;
 
 use crate::device::Device;
+use crate::scheduler;
 use ftl::schedule::Schedule;
 
 /// What is in force.
@@ -79,9 +80,12 @@ pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool, has_t
     let schedule = Schedule::new(config.ftl.get("gc_schedule"));
     device.ftl.demands().is_plain
         && schedule.is_threshold()
+        && scheduler::max_wait(config.ftl.get("scheduler")).is_none()
         && device.flash.nand().is_plain()
         && !device.parts.are_several()
         && !takes_time
+        && !super::suspension::is_configured(&config.device)
+        && !super::wordlines::is_configured(&config.device)
         && !has_buffer
         && !has_timeline
         && !config.run.splits_latencies()

@@ -2,6 +2,8 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::{Cell, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Selection};
 use config::Config;
@@ -89,6 +91,9 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             cell: Cell::Slc,
             program_order: ProgramOrder::Consecutive,
             multiplane: Multiplane::Pac,
+            programming: Selection::default_of(&base::programming::PROGRAMMING[0]),
+            program_suspend: Selection::default_of(&base::suspend::PROGRAM[0]),
+            erase_suspend: Selection::default_of(&base::suspend::ERASE[0]),
             user_capacity,
             over_provisioning: 1.0 / 3.0,
             wear: Wear {
@@ -449,7 +454,9 @@ fn random_steps(seed: u64, ftl: &mut FtlChoices) {
     }
     let scheduler = ftl.get("scheduler").name;
     let gc = either(&mut random, "scheduler", scheduler, "gc");
-    choose(ftl, "scheduler", scheduler, &[gc]);
+    let max_wait = ("max_wait", Duration([0, 1_000_000][random.below(2) as usize]).into());
+    let params = [gc, max_wait];
+    choose(ftl, "scheduler", scheduler, if scheduler == "paq" { &params } else { &params[..1] });
 }
 
 /// Collections ahead of need, whenever they may begin, or up to a few spare blocks.
@@ -465,6 +472,7 @@ fn random_schedule(r: &mut Chance, ftl: &mut FtlChoices, free_blocks: u32) {
         "forwarding" => choose(ftl, "gc_schedule", schedule, &[free, spare, trigger, scope, preempt]),
         "cycle-filling" => choose(ftl, "gc_schedule", schedule, &[free, spare, pace, preempt]),
         "background" => choose(ftl, "gc_schedule", schedule, &[free, spare, idle, preempt]),
+        "paced" => choose(ftl, "gc_schedule", schedule, &[free, ("low", (1 + spare_blocks % 4).into())]),
         _ => choose(ftl, "gc_schedule", schedule, &[free]),
     }
 }
@@ -488,8 +496,9 @@ fn random_buffer(seed: u64, config: &mut Config) {
     let page = page_size(config);
     let most = (config.device.user_capacity / page).min([1, 3, 16, 64][random.below(4) as usize]);
     let size = (1 + random.below(most)) * page;
-    let [order, release] = ["order", "release"].map(|name| either(&mut random, "write_buffer", buffer, name));
-    choose(&mut config.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(size)), order, release]);
+    let [order, release, power_loss] =
+        ["order", "release", "power_loss"].map(|name| either(&mut random, "write_buffer", buffer, name));
+    choose(&mut config.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(size)), order, release, power_loss]);
 }
 
 /// Anything from half empty to as full as the device can be and still be writable for ever.
@@ -581,4 +590,20 @@ pub fn replay(config: &Config, rows: &[(u64, &str, u64, u64)]) -> Value {
     config.host.replay = Replay::Open;
     config.host.queue_depth = 64;
     run(&config)
+}
+
+/// The results of some work, in order, found on all processors.
+pub fn on_all_processors<T: Sync, R: Send>(of: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new((0..of.len()).map(|_| None).collect::<Vec<Option<R>>>());
+    let one_after_another = || {
+        while let Some((place, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, of.get(n)?))) {
+            let result = work(item);
+            found.lock().expect("no panic while held")[place] = Some(result);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(one_after_another))));
+    let found = found.into_inner().expect("no panic while held");
+    found.into_iter().map(|result| result.expect("all are done")).collect()
 }

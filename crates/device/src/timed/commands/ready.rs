@@ -53,6 +53,7 @@ impl Commands {
             choice = self.choose_at_length(context, host, die);
         }
         let read = read.filter(|_| !self.gc_holds_reads || !self.holds_reads(context, die, choice.best()));
+        let read = read.filter(|_| context.plan.is_plain() || !self.has_waited(context, die, choice));
         let age = read.and_then(|_| context.queues.reads(die).first_age());
         match (choice.next(self.scheduler, age), read) {
             (Next::Read, Some(Read::Page(read, ppn))) => Action::Read(read, ppn),
@@ -65,6 +66,13 @@ impl Commands {
             }
             (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,
         }
+    }
+
+    /// Whether other work of a die has waited so long for its reads that it goes before them.
+    #[inline]
+    fn has_waited(&mut self, context: &Context<'_, impl Plan>, die: Die, choice: Choice) -> bool {
+        let Some(patience) = &mut self.patience else { return false };
+        choice.age().is_some_and(|age| patience.is_over(die, age, context.now))
     }
 
     /// Whether reads wait: for the next step of a foreground GC, or for the corrections after which there is one.
@@ -254,6 +262,11 @@ impl Commands {
             if let Some(ppn) = found
                 && ftl.geometry().die_of(ppn) == die
             {
+                if !is_plain && context.wordlines.hold(&context.device.flash, ppn) {
+                    context.queues.remove_read(die, None, read);
+                    host.read_waiting(context, read, ppn);
+                    continue;
+                }
                 if !is_plain && context.device.hears_of_reads && !ftl.may_read(ppn) {
                     let owner = ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn));
                     let awaited = self.await_entry(context, die, owner);
