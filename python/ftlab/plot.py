@@ -188,7 +188,8 @@ def _parts_of_kind(panel: Axes, levels: Sequence[Around]) -> dict[str, Any]:
             shown[name] = panel.bar(places, shares, 0.78, bottom=base, color=PART_COLOURS[name], linewidth=0)
         base += shares
     for place, found in zip(places, levels, strict=True):
-        panel.annotate(text.duration(found.percentile_us), (place, 101), ha="center", va="bottom", fontsize=8)
+        panel.annotate(text.duration(found.percentile_us), (place, 101), ha="center", va="bottom",
+                       fontsize=8, annotation_clip=False)  # fmt: skip
     panel.set_xticks(places, [found.at for found in levels])
     panel.set_ylim(0, 100)
     panel.grid(False, axis="x")
