@@ -36,7 +36,7 @@ PARTS = {
     "gc": Part("GC", "its die moved pages for garbage collection", GC_KEYS),
     "gc_wait": Part("GC waits", "its die had no command, and its collection waited", GC_KEYS),
     "erase": Part("erases", "its die erased a block", GC_KEYS),
-    "suspend": Part("suspends", "its die suspended a program or an erase", ()),
+    "suspend": Part("suspends", "its die suspended a program or an erase", ("device.program_suspend", "device.erase_suspend")),
     "channel": Part("channel", "a command waited for the channel", ("device.timing.channel_rate", "device.channels")),
     "queue": Part("queue", "it waited for its turn, and its die had no command", ("ftl.scheduler",)),
     "admission": Part("admission", "it waited for a place in the device", ("host.queue_depth", "host.time_scale")),
