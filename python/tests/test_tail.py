@@ -99,7 +99,7 @@ def test_an_example_is_found_in_the_timeline_of_its_run(tmp_path: Path, tiny: Pa
     assert f"Timeline: open {shown} at https://ui.perfetto.dev" in said and "--timeline-window" not in said
     # The track of the timeline has the name that is said.
     die = found.examples[0]["die"]
-    assert f"channel {die // 2}, chip 0 die {die % 2}." in said
+    assert f"(channel {die // 2}, chip 0 die {die % 2})." in said
     assert f'"name":"chip 0 die {die % 2}"' in shown.read_text(encoding="utf-8")
 
 
