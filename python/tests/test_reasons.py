@@ -179,7 +179,7 @@ def test_the_table_has_percentiles_of_reads_and_of_writes() -> None:
     }
 
 
-@pytest.mark.parametrize(("interval", "flooded"), [("100us", True), ("4ms", False)])
+@pytest.mark.parametrize(("interval", "flooded"), [("100us", True), ("430us", False), ("4ms", False)])
 def test_overload_is_a_queue_that_grows(interval: str, flooded: bool) -> None:
     # Four dies at 1.6 ms a page serve a request every 400 µs.
     sets = {**SMALL, **OPEN, "workload.interval": interval, "workload.read_fraction": 0.0}

@@ -229,6 +229,21 @@ const BEFORE_FTL: &[Key] = &[
     ),
     key(
         "device",
+        "programming",
+        Kind::Choice(base::programming::PROGRAMMING),
+        "\"page\"",
+        "Whether pages are programmed one by one or a wordline at a time; `device.timing.program` is the time of either.",
+    ),
+    key(
+        "device",
+        "program_suspend",
+        Kind::Choice(base::suspend::PROGRAM),
+        "\"off\"",
+        "Whether a program is suspended where reads of the host wait for its die (executor `timed`).",
+    ),
+    key("device", "erase_suspend", Kind::Choice(base::suspend::ERASE), "\"off\"", "The same of an erase."),
+    key(
+        "device",
         "user_capacity",
         Kind::Size { min: 512, max: u64::MAX, multiple: 1 },
         "",
@@ -528,6 +543,22 @@ const AFTER_FTL: &[Key] = &[
         Kind::Word(names::<Payload>),
         "\"none\"",
         "What a page stores: nothing, or a stamp of 8 bytes that shows lost and stale data.",
+    ),
+    key(
+        "run",
+        "latency_parts",
+        Kind::Bool,
+        "false",
+        "Whether the latencies of reads and writes are split by what they waited for (`timed`), for `ftlab explain-tail` and \
+         the table `latency_parts`. The figures are the same with it; the run takes longer.",
+    ),
+    key(
+        "run",
+        "requests",
+        Kind::Bool,
+        "false",
+        "Whether the results have a row for every read and write (`timed`), with the parts of its latency: the table \
+         `requests`. Takes some 900 bytes of memory for each.",
     ),
     key(
         "run",

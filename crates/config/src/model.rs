@@ -60,6 +60,12 @@ pub struct Device {
     pub program_order: ProgramOrder,
     /// Which multi-plane commands the chips accept.
     pub multiplane: Multiplane,
+    /// How the pages of a wordline are programmed, from [`base::programming::PROGRAMMING`].
+    pub programming: Selection,
+    /// Whether programs are suspended, from [`base::suspend::PROGRAM`].
+    pub program_suspend: Selection,
+    /// Whether erases are, from [`base::suspend::ERASE`].
+    pub erase_suspend: Selection,
     /// Bytes that the host may address; a multiple of the page size.
     pub user_capacity: u64,
     /// Spare ÷ user capacity (not spare ÷ raw capacity).
@@ -337,6 +343,17 @@ pub struct Run {
     pub checks: Checks,
     /// What a page stores.
     pub payload: Payload,
+    /// Whether latencies are split by what requests waited for.
+    pub latency_parts: bool,
+    /// Whether the results have every read and write, with the parts of its latency.
+    pub requests: bool,
     /// How the device is aged.
     pub precondition: Precondition,
+}
+
+impl Run {
+    /// Whether latencies are split, for themselves or for the rows of requests.
+    pub fn splits_latencies(&self) -> bool {
+        self.latency_parts || self.requests
+    }
 }

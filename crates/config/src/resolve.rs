@@ -50,6 +50,9 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
     let blocks_per_plane = blocks_per_plane(reader, planes, page_size);
     let program_order = reader.word("device.program_order");
     let multiplane = reader.word("device.multiplane");
+    let programming = reader.choice("device.programming", "way of programming");
+    let program_suspend = reader.choice("device.program_suspend", "suspend of programs");
+    let erase_suspend = reader.choice("device.erase_suspend", "suspend of erases");
     let counts = [channels, chips_per_channel, dies_per_chip, planes_per_die, pages_per_block, blocks_per_plane];
     let raw = raw_capacity(reader, counts, page_size);
     let capacity = user_capacity(reader, raw, page_size);
@@ -67,6 +70,9 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
         cell: cell?,
         program_order: program_order?,
         multiplane: multiplane?,
+        programming: programming?,
+        program_suspend: program_suspend?,
+        erase_suspend: erase_suspend?,
         user_capacity,
         over_provisioning,
         wear: wear?,
@@ -410,7 +416,9 @@ fn ftl(reader: &mut Reader<'_>, registry: &Registry) -> Option<FtlChoices> {
     let mut sound = true;
     for seam in &registry.seams {
         let noun = format!("{} policy", seam.key.replace('_', " "));
-        match reader.choice(&format!("ftl.{}", seam.key), &noun) {
+        let path = format!("ftl.{}", seam.key);
+        let own = if registry.own.contains(&seam.key) { reader.own_choice(&path) } else { None };
+        match own.or_else(|| reader.choice(&path, &noun)) {
             Some(selection) => seams.push((seam.key, selection)),
             None => sound = false,
         }
@@ -421,9 +429,10 @@ fn ftl(reader: &mut Reader<'_>, registry: &Registry) -> Option<FtlChoices> {
 
 /// The binding follows from the allocation; one that contradicts it is refused.
 fn bind(reader: &mut Reader<'_>, registry: &Registry, seams: &mut [(&'static str, Selection)]) -> Option<()> {
-    let name_of = |key: &str| seams.iter().find(|(seam, _)| *seam == key).map(|(_, selection)| selection.name);
-    let (Some(allocation), Some(binding)) = (name_of("allocation"), name_of("binding")) else { return Some(()) };
-    let (follows, why) = match is_static_order(allocation) {
+    let made = |key: &str| seams.iter().find(|(seam, _)| *seam == key).map(|(_, selection)| selection);
+    let (Some(allocation), Some(binding)) = (made("allocation"), made("binding")) else { return Some(()) };
+    let (is_own, allocation, binding) = (allocation.own.is_some(), allocation.written(), binding.name);
+    let (follows, why) = match is_own || is_static_order(allocation) {
         true => ("static", "a formula of the LPN names the channel"),
         false => ("dynamic", "any free channel takes the page"),
     };
@@ -693,8 +702,18 @@ fn run(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Run> {
     let seed = reader.count("run.seed");
     let checks = reader.word("run.checks");
     let payload = reader.word("run.payload");
+    let latency_parts = reader.flag("run.latency_parts");
+    let requests = reader.flag("run.requests");
     let precondition = precondition(reader, capacity);
-    Some(Run { executor: executor?, seed: seed?, checks: checks?, payload: payload?, precondition: precondition? })
+    Some(Run {
+        executor: executor?,
+        seed: seed?,
+        checks: checks?,
+        payload: payload?,
+        latency_parts: latency_parts?,
+        requests: requests?,
+        precondition: precondition?,
+    })
 }
 
 const PRECONDITION: &str = "run.precondition";

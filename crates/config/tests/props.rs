@@ -122,6 +122,9 @@ prop_compose! {
         channel_rate in 1_000u64..100_000_000_000,
         bandwidths in (bandwidth(), bandwidth()),
         wear in wear(),
+        (programming, program_suspend, erase_suspend) in (
+            selection(base::programming::PROGRAMMING), selection(base::suspend::PROGRAM), selection(base::suspend::ERASE),
+        ),
     ) -> Device {
         let pages_per_block = shape.5 * cell.bits();
         let blocks = u64::from(shape.0) * u64::from(shape.1) * u64::from(shape.2) * u64::from(shape.3 * shape.4);
@@ -138,6 +141,9 @@ prop_compose! {
             cell,
             program_order,
             multiplane,
+            programming,
+            program_suspend,
+            erase_suspend,
             user_capacity: user_pages * u64::from(page_size),
             over_provisioning: ((pages - user_pages) * u64::from(page_size)) as f64
                 / (user_pages * u64::from(page_size)) as f64,
@@ -282,8 +288,16 @@ fn run() -> impl Strategy<Value = Run> {
     let executor = select(&[Executor::Count, Executor::Timed][..]);
     let checks = select(&[Checks::Fast, Checks::Full][..]);
     let payload = select(&[Payload::None, Payload::Stamp][..]);
-    (executor, any::<u64>(), checks, payload, precondition).prop_map(
-        |(executor, seed, checks, payload, precondition)| Run { executor, seed, checks, payload, precondition },
+    (executor, any::<u64>(), checks, payload, precondition, any::<[bool; 2]>()).prop_map(
+        |(executor, seed, checks, payload, precondition, [latency_parts, requests])| Run {
+            executor,
+            seed,
+            checks,
+            payload,
+            precondition,
+            latency_parts,
+            requests,
+        },
     )
 }
 

@@ -440,6 +440,61 @@ impl Flash {
     }
 }
 
+// Wordlines that are programmed in one shot.
+impl Flash {
+    /// The block of a page.
+    pub(crate) fn block_of(&self, ppn: Ppn) -> u32 {
+        self.address(ppn).0
+    }
+
+    /// Whether all pages of a page's wordline are placed.
+    #[inline]
+    pub(crate) fn is_whole(&self, ppn: Ppn) -> bool {
+        let (block, page) = self.address(ppn);
+        self.nand.is_whole(block, page)
+    }
+
+    /// Whether a page is the last one of its wordline.
+    pub(crate) fn is_last_of_wordline(&self, ppn: Ppn) -> bool {
+        let page = self.page_offset(ppn);
+        self.nand.last_of_wordline(page) == page
+    }
+
+    /// Has the array confirm that the wordlines of pages are complete.
+    pub(crate) fn check_whole(&self, ppns: &[Ppn]) {
+        for (block, page) in ppns.iter().map(|&ppn| self.address(ppn)) {
+            obey(self.nand.check_whole(block, page));
+        }
+    }
+
+    /// What a page holds that waits in the controller.
+    pub(crate) fn waiting(&self, ppn: Ppn) -> Content {
+        let (block, page) = self.address(ppn);
+        Content { stamp: self.nand.stamp(block, page), spare: self.nand.spare(block, page) }
+    }
+}
+
+// Suspended operations.
+impl Flash {
+    /// Whether a page can be read while an operation on `suspended`, of that kind, is suspended.
+    pub(crate) fn may_read_while_suspended(&self, kind: OpKind, suspended: &[Ppn], ppn: Ppn) -> bool {
+        self.while_suspended((kind, suspended), OpKind::Read, &[ppn]).is_ok()
+    }
+
+    /// Has the array confirm that a die takes a command while an operation is suspended.
+    pub(crate) fn check_while_suspended(&self, suspended: (OpKind, &[Ppn]), kind: OpKind, ppns: &[Ppn]) {
+        obey(self.while_suspended(suspended, kind, ppns));
+    }
+
+    fn while_suspended(&self, (suspended, of): (OpKind, &[Ppn]), kind: OpKind, ppns: &[Ppn]) -> Result<(), Violation> {
+        let (mut halves, mut places) = ([(0, 0); ftl::MAX_LANES], [(0, 0); ftl::MAX_LANES]);
+        for (place, &ppn) in halves.iter_mut().zip(of).chain(places.iter_mut().zip(ppns)) {
+            *place = self.address(ppn);
+        }
+        self.nand.check_while_suspended((suspended, &halves[..of.len()]), kind, &places[..ppns.len()])
+    }
+}
+
 // Read disturb.
 impl Flash {
     /// Reprograms an MSB page in place. Its content is lost however that ends; if it fails, the other pages of its wordline keep

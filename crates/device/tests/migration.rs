@@ -383,3 +383,24 @@ fn the_share_of_copybacks_is_that_of_the_closed_form() {
         }
     }
 }
+
+/// Of a device that is all but full, GCMix would put pages of a victim without an invalid page under each host page for ever.
+#[test]
+fn gcmix_begins_with_victims_that_gain_room() {
+    let mut config = plain(1, 1, 1, 2, 27, 15);
+    config.device.cell = base::Cell::Tlc;
+    config.device.page_size = 512;
+    (config.device.timing.read, config.device.timing.program) =
+        (vec![Duration::from_us(70)], vec![Duration::from_us(900)]);
+    choose(&mut config.ftl, "allocation", "CWDP", &[]);
+    choose(&mut config.ftl, "reclaim_unit", "twin", &[]);
+    choose(&mut config.ftl, "migration", "fastgc", &[("metadata", Flag(true))]);
+    choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", Integer(4))]);
+    choose(&mut config.ftl, "paired_page", "gcmix", &[("low", Integer(2)), ("high", Integer(9))]);
+    config.device.user_capacity = device::largest_user_capacity(&config);
+    config.workload.source = Source::Generator(generator("uniform", 512, 0.0, config.device.user_capacity));
+    config.workload.end = End { requests: Some(2000), ..End::default() };
+    config.run.precondition = Precondition::Sequential { volume: config.device.user_capacity };
+    config.run.executor = Executor::Count;
+    assert!(figure(&run(&config), "waf") > 1.0);
+}

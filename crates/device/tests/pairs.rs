@@ -11,8 +11,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::{Cell, Duration, ParamValue};
 use common::*;
@@ -174,7 +172,7 @@ impl Pair {
         let is_read = self.chosen("read_disturb").is_some();
         if is_read {
             // As few as a refresh leaves room for.
-            config.device.wear.read_limit = Some([60, 400]);
+            config.device.wear.read_limit = Some([72, 400]);
         }
         self.set_capacity(&mut config);
         let reads = if is_read { 0.9 } else { 0.3 };
@@ -411,27 +409,6 @@ fn mappings() -> Vec<&'static str> {
     seam.choices.iter().map(|choice| choice.name).collect()
 }
 
-/// What comes of each, found on all processors.
-fn outcomes(pairs: &[Pair]) -> Vec<Outcome> {
-    let (next, found) = (AtomicUsize::new(0), Mutex::new(vec![None; pairs.len()]));
-    let work = || {
-        while let Some((place, pair)) =
-            Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, pairs.get(n)?)))
-        {
-            let outcome = pair.outcome();
-            found.lock().expect("no panic while held")[place] = Some(outcome);
-        }
-    };
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(work))));
-    found
-        .into_inner()
-        .expect("no panic while held")
-        .into_iter()
-        .map(|outcome| outcome.expect("all are tried"))
-        .collect()
-}
-
 /// Numbers of reasons. A reason that the table has already keeps its number, so that a lifted refusal changes its own cells.
 struct Reasons(BTreeMap<String, usize>);
 
@@ -508,7 +485,7 @@ fn table(pairs: &[Pair], outcomes: &[Outcome], reasons: &mut Reasons) -> String 
 fn every_pair_runs_or_is_refused_with_the_reason() {
     let expected = std::fs::read_to_string(TABLE).unwrap_or_default().replace("\r\n", "\n");
     let pairs = pairs();
-    let found = table(&pairs, &outcomes(&pairs), &mut Reasons::of(&expected));
+    let found = table(&pairs, &on_all_processors(&pairs, Pair::outcome), &mut Reasons::of(&expected));
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(TABLE, &found).expect("the table can be written");
     }

@@ -16,6 +16,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 use base::{Choice, Param, ParamKind, ParamValue};
@@ -450,44 +452,72 @@ fn remember_panics() {
     }));
 }
 
-/// What a sweep came to.
+/// What the cases came to.
 #[derive(Default)]
 struct Tally {
     run: u64,
     /// Of them, at the largest user space.
     at_limit: u64,
     timed: u64,
-    /// Draws that were refused.
-    refused: u64,
     collections: u64,
     /// By what went wrong: the first line that repeats it, and how often.
     failures: BTreeMap<String, (String, u64)>,
     slowest: Duration,
 }
 
+impl Tally {
+    /// Runs a case and takes note of it.
+    fn take(tally: &Mutex<Tally>, case: &Case, config: &Config) {
+        let begin = Instant::now();
+        let result = attempt(case, config);
+        let took = begin.elapsed();
+        let mut tally = tally.lock().expect("no panic while held");
+        tally.run += 1;
+        tally.at_limit += u64::from(config.device.user_capacity == device::largest_user_capacity(config));
+        tally.timed += u64::from(config.run.executor == config::model::Executor::Timed);
+        if took > tally.slowest {
+            tally.slowest = took;
+            if std::env::var_os("FTLAB_PAIRWISE_SLOW").is_some() {
+                eprintln!("{took:?}: {}", case.replay_line());
+            }
+        }
+        match result {
+            Ok(summary) => tally.collections += summary["gc"]["invocations"].as_u64().unwrap_or(0),
+            Err(problem) => {
+                eprintln!("{problem}\n{}", case.replay_line());
+                tally.failures.entry(problem).or_insert_with(|| (case.replay_line(), 0)).1 += 1;
+            }
+        }
+    }
+}
+
 struct Sweep {
     space: Space,
+    /// To those who run them, while there are more.
+    cases: Option<SyncSender<(Case, Config)>>,
     uncovered: BTreeSet<Pair>,
     /// By pair of which every draw was refused: by reason, how often.
     refused: BTreeMap<Pair, BTreeMap<String, u64>>,
     /// Pairs with a parameter whose choice is refused.
     implied: BTreeSet<Pair>,
-    tally: Tally,
+    /// Draws that were refused.
+    refused_draws: u64,
 }
 
 impl Sweep {
-    fn new() -> Sweep {
+    fn new(cases: SyncSender<(Case, Config)>) -> Sweep {
         let space = Space::new();
         Sweep {
             uncovered: space.pairs(),
             space,
+            cases: Some(cases),
             refused: BTreeMap::new(),
             implied: BTreeSet::new(),
-            tally: Tally::default(),
+            refused_draws: 0,
         }
     }
 
-    /// Runs a case with the pair, whatever else it has; or notes why there is none.
+    /// Has a case with the pair run, whatever else it has; or notes why there is none.
     fn cover(&mut self, pair: Pair, seed: u64) {
         if self.is_refused(pair.0, pair.1) {
             self.uncovered.remove(&pair);
@@ -501,9 +531,9 @@ impl Sweep {
             let mut roomier = 0;
             for _ in 0..STEPS {
                 match build(&self.space, &assignment, roomier, &mut random) {
-                    Ok((case, config)) => return self.take(&assignment, &case, &config),
+                    Ok(case) => return self.take(&assignment, case),
                     Err(refused) => {
-                        self.tally.refused += 1;
+                        self.refused_draws += 1;
                         roomier += 1;
                         self.change(&mut assignment, pair, &refused, &mut random);
                         *reasons.entry(without_numbers(&refused)).or_default() += 1;
@@ -577,27 +607,10 @@ impl Sweep {
         self.space.settle(assignment, r);
     }
 
-    /// Runs a case and takes note of it.
-    fn take(&mut self, assignment: &Assignment, case: &Case, config: &Config) {
-        let begin = Instant::now();
-        let result = attempt(case, config);
-        let took = begin.elapsed();
-        self.tally.run += 1;
-        self.tally.at_limit += u64::from(config.device.user_capacity == device::largest_user_capacity(config));
-        self.tally.timed += u64::from(config.run.executor == config::model::Executor::Timed);
-        if took > self.tally.slowest {
-            self.tally.slowest = took;
-            if std::env::var_os("FTLAB_PAIRWISE_SLOW").is_some() {
-                eprintln!("{took:?}: {}", case.replay_line());
-            }
-        }
-        match result {
-            Ok(summary) => self.tally.collections += summary["gc"]["invocations"].as_u64().unwrap_or(0),
-            Err(problem) => {
-                eprintln!("{problem}\n{}", case.replay_line());
-                self.tally.failures.entry(problem).or_insert_with(|| (case.replay_line(), 0)).1 += 1;
-            }
-        }
+    /// Has a case run.
+    fn take(&mut self, assignment: &Assignment, case: (Case, Config)) {
+        let cases = self.cases.as_ref().expect("the sweep goes on");
+        cases.send(case).expect("somebody runs cases");
         for pair in self.space.pairs_of(assignment) {
             self.uncovered.remove(&pair);
         }
@@ -638,10 +651,11 @@ impl Sweep {
         text.contains(name) || text.contains(&format!("`{}`", values[value]))
     }
 
-    fn report(&self, seconds: u64) -> String {
+    fn report(&self, tally: &Tally, seconds: u64) -> String {
         let all = self.space.pairs().len();
         let none = self.refused.len() + self.implied.len();
-        let Tally { run, at_limit, timed, refused, collections, failures, slowest } = &self.tally;
+        let refused = self.refused_draws;
+        let Tally { run, at_limit, timed, collections, failures, slowest } = tally;
         format!(
             "# Every pair of choices\n\n\
              {run} random devices were run to their end with stamped pages and full checks, {at_limit} of them at the \
@@ -681,7 +695,45 @@ fn seconds(name: &str) -> u64 {
 fn every_pair_of_choices_runs_or_is_refused_with_a_reason() {
     remember_panics();
     let begin = Instant::now();
-    let mut sweep = Sweep::new();
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let tally = Mutex::default();
+    let (cases, waiting) = sync_channel(4 * threads);
+    let waiting = Mutex::new(waiting);
+    let run_cases = || {
+        // The lock is held until there is a case, not while it runs.
+        let next = || waiting.lock().expect("no panic while held").recv();
+        while let Ok((case, config)) = next() {
+            Tally::take(&tally, &case, &config);
+        }
+    };
+    let sweep = std::thread::scope(|scope| {
+        (0..threads).for_each(|_| drop(scope.spawn(run_cases)));
+        swept(Sweep::new(cases), begin)
+    });
+    let tally = tally.into_inner().expect("no panic while held");
+    let report = sweep.report(&tally, begin.elapsed().as_secs());
+    println!("{report}");
+    if let Some(path) = std::env::var_os("FTLAB_PAIRWISE_REPORT") {
+        std::fs::write(path, &report).expect("the report can be written");
+    }
+    for (problem, (line, count)) in &tally.failures {
+        eprintln!("{count} times: {problem}\nreplay: {line}");
+    }
+    assert!(tally.failures.is_empty(), "{} kinds of failures", tally.failures.len());
+    let table = sweep.table();
+    if std::env::var_os("UPDATE_PAIRWISE").is_some() {
+        std::fs::write(TABLE, &table).expect("the table can be written");
+    }
+    let known = std::fs::read_to_string(TABLE).expect("the table lies beside the test").replace("\r\n", "\n");
+    assert!(
+        table == known,
+        "other pairs are refused, or for other reasons, than in {TABLE}:\n{}",
+        differences(&known, &table)
+    );
+}
+
+/// What came of drawing cases for every pair, and then for pairs that run until the time is over.
+fn swept(mut sweep: Sweep, begin: Instant) -> Sweep {
     let mut seed = 0;
     // What is known of choices helps to draw their parameters.
     let space = Space::new();
@@ -692,7 +744,6 @@ fn every_pair_of_choices_runs_or_is_refused_with_a_reason() {
         sweep.cover(pair, seed);
         seed += 1;
     }
-    let table = sweep.table();
     let long = Duration::from_secs(seconds("FTLAB_PAIRWISE_SECONDS"));
     let runs = |pair: &Pair| !sweep.refused.contains_key(pair) && !sweep.implied.contains(pair);
     let of = std::env::var("FTLAB_PAIRWISE_OF").unwrap_or_default();
@@ -706,24 +757,8 @@ fn every_pair_of_choices_runs_or_is_refused_with_a_reason() {
         sweep.cover(nth(pairs.iter(), seed).expect("pairs that run"), seed);
         seed += 1;
     }
-    let report = sweep.report(begin.elapsed().as_secs());
-    println!("{report}");
-    if let Some(path) = std::env::var_os("FTLAB_PAIRWISE_REPORT") {
-        std::fs::write(path, &report).expect("the report can be written");
-    }
-    for (problem, (line, count)) in &sweep.tally.failures {
-        eprintln!("{count} times: {problem}\nreplay: {line}");
-    }
-    assert!(sweep.tally.failures.is_empty(), "{} kinds of failures", sweep.tally.failures.len());
-    if std::env::var_os("UPDATE_PAIRWISE").is_some() {
-        std::fs::write(TABLE, &table).expect("the table can be written");
-    }
-    let known = std::fs::read_to_string(TABLE).expect("the table lies beside the test").replace("\r\n", "\n");
-    assert!(
-        table == known,
-        "other pairs are refused, or for other reasons, than in {TABLE}:\n{}",
-        differences(&known, &table)
-    );
+    sweep.cases = None;
+    sweep
 }
 
 /// One of the pairs, not always of the first keys.

@@ -304,7 +304,12 @@ fn pacing_goes_with_twin_blocks_and_a_buffer() {
         choose(&mut config.ftl, "reclaim_unit", "twin", &[("neighbours", 0.0.into())]);
         choose(&mut config.ftl, "allocation", allocation, &[]);
         choose(&mut config.ftl, "scheduler", "paq", &[("max_wait", Duration(2_000_000).into())]);
-        choose(&mut config.ftl, "write_buffer", "fifo", &[("size", ParamValue::Size(8 * page)), ("flush", "free".into())]);
+        choose(
+            &mut config.ftl,
+            "write_buffer",
+            "fifo",
+            &[("size", ParamValue::Size(8 * page)), ("flush", "free".into())],
+        );
         (config.host.replay, config.host.queue_depth) = (Replay::Open, 64);
         config.run.checks = Checks::Fast;
         config.run.precondition = Precondition::Random { volume: config.device.user_capacity };

@@ -31,7 +31,7 @@ fn stopped(what: &str, config: &Config) {
     let interrupt = Interrupt::new(move || begun.elapsed() < RealTime::from_millis(100));
     let result = device::simulate(config, &mut Options { interrupt, ..Options::default() });
     assert!(matches!(result, Err(RunError::Stopped)), "{what}: {result:?}");
-    assert!(begun.elapsed() < RealTime::from_millis(900), "{what}: {:?}", begun.elapsed());
+    assert!(begun.elapsed() < RealTime::from_secs(5), "{what}: {:?}", begun.elapsed());
 }
 
 #[test]

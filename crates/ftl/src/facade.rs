@@ -79,6 +79,9 @@ pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keep
     }
     let mut bytes = Plan::new(policies, geometry).bytes(geometry, user_pages, policies, keeps_spares);
     let allocation = Allocation::build(policies.allocation, geometry);
+    if let Allocation::Own(_) = allocation {
+        bytes.maps += user_pages * size_of::<Domain>() as u64;
+    }
     bytes.blocks += if Plan::is_plain(policies, geometry) {
         Page::<Plain>::bytes(geometry, &allocation)
     } else {

@@ -54,7 +54,8 @@ impl<M: Mechanisms> Page<M> {
         }
         let (victim, left) = (self.kernel.job(domain)?.unit, self.steps_left(domain));
         let after = free + slots - u64::from(left - 1);
-        let line = last.map_or_else(|| free + (mark - free) * (after - free) / (u64::from(low) * slots), |last| last.line);
+        let line =
+            last.map_or_else(|| free + (mark - free) * (after - free) / (u64::from(low) * slots), |last| last.line);
         let (written, room) = (u64::from(written), (after + u64::from(written)).saturating_sub(line));
         let due = if room <= written { left } else { (written * u64::from(left)).div_ceil(room) as u32 };
         Some(Going { victim, until: left - due, line })

@@ -171,6 +171,8 @@ pub enum Put<'a> {
     Combined(Cause, &'a Group),
     /// A dummy page.
     Dummy,
+    /// A dummy page in this unit, if it is an active block: whatever the domain does, its wordline is to be complete.
+    Filler(Unit),
 }
 
 /// What is done.

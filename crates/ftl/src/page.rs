@@ -394,13 +394,28 @@ impl<M: Mechanisms> Page<M> {
 
     /// The place of a dummy page, which [`Group::pads`] or [`Op::Pad`] asked for.
     fn pad(&mut self, domain: Domain) -> Placed {
-        let stream = self.stream_in_hand(domain);
+        self.pad_stream(domain, self.stream_in_hand(domain))
+    }
+
+    /// Places a dummy page in an active block. `None`: the unit is none.
+    fn pad_unit(&mut self, domain: Domain, unit: Unit) -> Option<Placed> {
+        let mut streams = self.kernel.streams().all();
+        let stream = streams
+            .find(|&stream| self.kernel.frontier(domain, stream).is_some_and(|frontier| frontier.unit == unit))?;
+        let placed = self.pad_stream(domain, stream);
+        if M::IS_PLAIN || !self.on_demand {
+            self.collect_if_needed(domain);
+        }
+        Some(placed)
+    }
+
+    fn pad_stream(&mut self, domain: Domain, stream: Stream) -> Placed {
         let next = self.kernel.next_place(domain, stream);
         let is_guard = self.mechanisms.is_guard(&self.kernel, next);
         let place = self.kernel.place_dummy(domain, stream);
         if let Some(unit) = place.filled {
             self.mechanisms.filled(&mut self.kernel, domain, unit);
-            if self.waiting[domain.index()] == Some(stream) {
+            if !M::IS_PLAIN && self.waiting[domain.index()] == Some(stream) {
                 // The host page that waits was to go there: room is made for it anew.
                 self.waiting[domain.index()] = None;
             }
@@ -442,6 +457,7 @@ impl<M: Mechanisms> Page<M> {
         match put {
             Put::Copy(from, how) => self.copy(domain, from, how),
             Put::Dummy => Some(self.pad(domain)),
+            Put::Filler(unit) => self.pad_unit(domain, unit),
             Put::Combined(cause, group) => Some(self.combine(domain, cause, group.pages())),
         }
     }
@@ -450,7 +466,7 @@ impl<M: Mechanisms> Page<M> {
     #[inline]
     pub(crate) fn place_if(&mut self, domain: Domain, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
         let at = match put {
-            Put::Copy(..) | Put::Dummy => self.kernel.next_place(domain, self.stream_in_hand(domain)),
+            Put::Copy(..) | Put::Dummy | Put::Filler(_) => self.kernel.next_place(domain, self.stream_in_hand(domain)),
             Put::Combined(cause, _) => self.mechanisms.combined_place(&mut self.kernel, domain, cause),
         };
         if suits(at) { self.place(domain, put) } else { None }

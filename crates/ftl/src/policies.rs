@@ -73,6 +73,11 @@ impl Policies<'_> {
         self.gc_schedule.integer("free_blocks")
     }
 
+    /// Whether lower pages are made safe before others are programmed over them, which may read them for backups.
+    pub(crate) fn guards_pages(&self) -> bool {
+        crate::mechanism::paired::keeps_track(self.paired_page.name)
+    }
+
     /// Whether the map is in flash.
     pub(crate) fn has_map(&self) -> bool {
         self.mapping.name == dftl::CHOICE.name

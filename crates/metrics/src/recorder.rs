@@ -1,11 +1,12 @@
 //! The one object that stages report to.
 
-use base::{Cause, Die, InStep, Instant, OpKind, RequestKind};
+use base::{Cause, Die, Duration, InStep, Instant, OpKind, RequestKind};
 
 use crate::counters::Counters;
 use crate::latency::Latency;
 use crate::occupancy::Occupancy;
 use crate::series::{self, Axis, FIRST_STEP_BYTES, FIRST_STEP_NS, Sample};
+use crate::split::SplitLatencies;
 use crate::table::{Column, Table};
 use crate::utilisation::BusyTime;
 
@@ -24,6 +25,18 @@ pub struct Shape {
     pub in_step: InStep,
 }
 
+/// Programs and erases that were suspended for reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Suspends {
+    /// Suspends of programs.
+    pub programs: u64,
+    /// Suspends of erases.
+    pub erases: u64,
+    /// Nanoseconds in which an array neither did its operation nor took reads: the latencies of suspends and the times of
+    /// resumes.
+    pub overhead_ns: u64,
+}
+
 /// Collects counters, latencies, busy times and the series of one run.
 ///
 /// Call [`Recorder::reset`] where preconditioning ends and [`Recorder::finish`] where the run ends; the
@@ -33,6 +46,7 @@ pub struct Recorder {
     /// What happened since the start of the measurement. The device counts flash operations here directly, in pages
     /// and blocks as the FTL sees them.
     pub counters: Counters,
+    suspends: Suspends,
     shape: Shape,
     /// By request kind.
     latencies: [Latency; 4],
@@ -41,6 +55,8 @@ pub struct Recorder {
     /// By die; classes are kinds of operation.
     dies: Vec<BusyTime<3>>,
     buffer: Option<Occupancy>,
+    /// Latencies by what they went to, where that is asked for.
+    pub split: Option<Box<SplitLatencies>>,
     start: Instant,
     end: Instant,
     /// When the row by time closes.
@@ -64,11 +80,13 @@ impl Recorder {
     pub fn new(shape: Shape) -> Recorder {
         Recorder {
             counters: Counters::default(),
+            suspends: Suspends::default(),
             shape,
             latencies: std::array::from_fn(|_| Latency::new()),
             channels: vec![BusyTime::IDLE; shape.channels as usize],
             dies: vec![BusyTime::IDLE; shape.dies as usize],
             buffer: None,
+            split: None,
             start: Instant::ZERO,
             end: Instant::ZERO,
             time_due: Instant(FIRST_STEP_NS),
@@ -82,6 +100,7 @@ impl Recorder {
     /// before, even if it reaches past `now`, is not counted.
     pub fn reset(&mut self, now: Instant) {
         self.counters = Counters::default();
+        self.suspends = Suspends::default();
         self.latencies.iter_mut().for_each(Latency::clear);
         self.channels.fill(BusyTime::IDLE);
         self.dies.fill(BusyTime::IDLE);
@@ -134,6 +153,30 @@ impl Recorder {
     /// The measurement ends `now`: work of a die, of that kind, that was booked to start later does not count.
     pub fn die_cancelled(&mut self, die: Die, kind: OpKind, now: Instant) {
         self.dies[die.index()].cancel_after(kind as usize, now);
+    }
+
+    /// What a die does, of that kind and reported before, is suspended `now`; the array takes reads from `ready` on.
+    pub fn die_suspended(&mut self, die: Die, kind: OpKind, now: Instant, ready: Instant) {
+        self.dies[die.index()].cut(kind as usize, now.max(self.start));
+        self.die_busy(die, kind, now, ready);
+        let of_kind = if kind == OpKind::Erase { &mut self.suspends.erases } else { &mut self.suspends.programs };
+        *of_kind += 1;
+        self.suspends.overhead_ns += (ready - now).0;
+    }
+
+    /// What was suspended goes on `now` and ends at `until`; for that the array takes the time `resume` besides.
+    pub fn die_resumed(&mut self, die: Die, kind: OpKind, now: Instant, resume: Duration, until: Instant) {
+        self.die_busy(die, kind, now, until);
+        self.suspends.overhead_ns += resume.0;
+    }
+
+    /// Programs and erases that were suspended, on all dies; `None` where operations take no time. Channels in step do the same,
+    /// each with its dies.
+    pub fn suspends(&self) -> Option<Suspends> {
+        let Suspends { programs, erases, overhead_ns } = self.suspends;
+        let parts = u64::from(self.shape.in_step.channels);
+        let all = Suspends { programs: programs * parts, erases: erases * parts, overhead_ns: overhead_ns * parts };
+        self.shape.timed.then_some(all)
     }
 
     /// There is a write buffer of so many pages, empty now; `channels` is the number of channels, or 0 where

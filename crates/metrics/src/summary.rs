@@ -7,7 +7,7 @@ use base::{Cause, OpKind, RequestKind};
 use serde_json::{Map, Value, json};
 
 use crate::counters::{Counters, ratio};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, Suspends};
 use crate::usage::Usage;
 use crate::wear::Wear;
 
@@ -30,17 +30,17 @@ pub struct Report<'a> {
     pub usage: Usage,
 }
 
-/// The summary object.
+/// The summary object. `latency_parts` is there where latencies were split.
 pub fn summary(report: &Report<'_>) -> Value {
     let recorder = report.recorder;
     let counters = &recorder.totals();
-    json!({
+    let mut summary = json!({
         "schema": "ftlab.summary/1",
         "ftlab_version": report.version,
         "seed": report.seed,
         "config": report.config,
         "host": host(recorder),
-        "flash": flash(counters),
+        "flash": flash(counters, recorder.suspends()),
         "waf": counters.waf(),
         "gc": gc(counters),
         "utilisation": { "channel": channel(recorder), "die": die(recorder) },
@@ -51,7 +51,11 @@ pub fn summary(report: &Report<'_>) -> Value {
         },
         "policy": report.policy,
         "run": run(counters, &report.usage),
-    })
+    });
+    if let (Some(split), Some(object)) = (&recorder.split, summary.as_object_mut()) {
+        object.insert("latency_parts".into(), split.to_json());
+    }
+    summary
 }
 
 /// The part of a summary that configuration, seed and version determine: everything but `run`.
@@ -92,7 +96,8 @@ fn host(recorder: &Recorder) -> Value {
     })
 }
 
-fn flash(c: &Counters) -> Value {
+/// `suspends.overhead_s`: array time in which neither the operation went on nor reads were taken.
+fn flash(c: &Counters, suspends: Option<Suspends>) -> Value {
     let by_cause: Map<String, Value> = Cause::ALL
         .iter()
         .map(|&cause| {
@@ -116,6 +121,11 @@ fn flash(c: &Counters) -> Value {
             "read_fraction": c.multiplane_fraction(OpKind::Read),
             "program_fraction": c.multiplane_fraction(OpKind::Program),
             "erase_fraction": c.multiplane_fraction(OpKind::Erase),
+        },
+        "suspends": {
+            "programs": suspends.map(|all| all.programs),
+            "erases": suspends.map(|all| all.erases),
+            "overhead_s": suspends.map(|all| all.overhead_ns as f64 / 1e9),
         },
     })
 }
@@ -245,10 +255,11 @@ mod tests {
                 ("/host/write_latency_us", LATENCY),
                 ("/host/trim_latency_us", LATENCY),
                 ("/host/flush_latency_us", LATENCY),
-                ("/flash", "page_reads page_programs block_erases copybacks reprograms by_cause multiplane"),
+                ("/flash", "page_reads page_programs block_erases copybacks reprograms by_cause multiplane suspends"),
                 ("/flash/by_cause", "host gc mapping refresh backup wear rmw"),
                 ("/flash/by_cause/backup", "reads programs erases copybacks"),
                 ("/flash/multiplane", "read_fraction program_fraction erase_fraction"),
+                ("/flash/suspends", "programs erases overhead_s"),
                 ("/gc", "invocations foreground forward preempted moved_pages moved_per_victim"),
                 ("/utilisation", "channel die"),
                 ("/utilisation/channel", "host gc idle transfer"),

@@ -38,6 +38,12 @@ impl<const N: usize> BusyTime<N> {
         }
     }
 
+    /// Takes back of what was booked last, of that class, what lies behind `now`; it has begun.
+    pub(crate) fn cut(&mut self, class: usize, now: Instant) {
+        self.busy[class] -= self.ahead_of(now);
+        self.to = self.to.min(now.0);
+    }
+
     /// Busy time before `now`, in nanoseconds. Never less than an earlier call said: whatever is added
     /// weighs at least as much as the part of it that lies ahead.
     pub(crate) fn busy_until(&self, now: Instant) -> u64 {
@@ -88,6 +94,21 @@ mod tests {
         assert_eq!(resource.fractions(Instant(0), Instant(50)), [0.2, 0.0, 0.0]);
         resource.add(2, Instant(30), Instant(40));
         assert_eq!([30, 35, 40].map(|now| resource.busy_until(Instant(now))), [10, 15, 20]);
+    }
+
+    #[test]
+    fn what_is_interrupted_can_be_cut_and_goes_on_later() {
+        let mut resource = BusyTime::<3>::IDLE;
+        resource.add(0, Instant(10), Instant(20));
+        resource.add(1, Instant(20), Instant(50));
+        resource.cut(1, Instant(30));
+        assert_eq!([15, 30, 60].map(|now| resource.busy_until(Instant(now))), [5, 20, 20]);
+        resource.add(0, Instant(30), Instant(35));
+        resource.add(1, Instant(40), Instant(60));
+        assert_eq!([35, 40, 50].map(|now| resource.busy_until(Instant(now))), [25, 25, 35]);
+        assert_eq!(resource.fractions(Instant(0), Instant(100)), [0.15, 0.3, 0.0]);
+        resource.cut(1, Instant(60));
+        assert_eq!(resource.busy_until(Instant(99)), 45, "it was over");
     }
 
     #[test]

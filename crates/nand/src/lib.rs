@@ -15,6 +15,7 @@ mod disturb;
 mod errors;
 mod faults;
 mod saved;
+mod suspend;
 mod violation;
 
 use crate::bits::Bits;
@@ -266,6 +267,26 @@ impl Nand {
         self.check_read(block, page).is_ok() && !self.is_lost(block, page)
     }
 
+    /// Whether all pages of a page's wordline are programmed, where they follow each other.
+    #[inline]
+    pub fn is_whole(&self, block: u32, page: u32) -> bool {
+        self.last_of_wordline(page) < u32::from(self.blocks[block as usize].next_page)
+    }
+
+    /// The last page of a page's wordline, where they follow each other.
+    #[inline]
+    pub fn last_of_wordline(&self, page: u32) -> u32 {
+        page - u32::from(self.layout.page_type(page).0) + self.shape.cell.bits() - 1
+    }
+
+    /// Checks that a page can be read, or was programmed, where wordlines are programmed in one shot.
+    ///
+    /// # Errors
+    /// [`Violation`] if its wordline is not complete.
+    pub fn check_whole(&self, block: u32, page: u32) -> Result<(), Violation> {
+        if self.is_whole(block, page) { Ok(()) } else { Err(Violation::PartOfWordline { block, page }) }
+    }
+
     /// Marks a block as bad: no further command may name it.
     pub fn mark_bad(&mut self, block: u32) {
         self.blocks[block as usize].mark_bad();
@@ -421,6 +442,23 @@ mod tests {
     use super::*;
 
     /// 2 dies of 2 planes, 3 blocks a plane, 4 pages a block: block = plane × 3 + offset.
+    #[test]
+    fn a_wordline_of_one_shot_is_whole_with_its_last_page() {
+        let mut nand = shaped(Multiplane::Off, Cell::Tlc, ProgramOrder::Consecutive);
+        assert_eq!([0, 1, 2, 3].map(|page| nand.last_of_wordline(page)), [2, 2, 2, 5]);
+        for page in 0..6 {
+            nand.program(1, page).unwrap();
+            for of in 0..6 {
+                let whole = of / 3 < (page + 1) / 3;
+                assert_eq!(nand.is_whole(1, of), whole, "page {of} after {page}");
+                let refused = Violation::PartOfWordline { block: 1, page: of };
+                assert_eq!(nand.check_whole(1, of), if whole { Ok(()) } else { Err(refused) });
+            }
+        }
+        nand.erase(1).unwrap();
+        assert!(!nand.is_whole(1, 0));
+    }
+
     fn nand(multiplane: Multiplane) -> Nand {
         shaped(multiplane, Cell::Mlc, ProgramOrder::Consecutive)
     }

@@ -99,6 +99,28 @@ pub enum Violation {
         /// Page offset.
         page: u32,
     },
+    /// A page of a wordline that is programmed in one shot, before all its pages are there.
+    #[error("use of page {page} of block {block}, whose wordline is programmed in one shot and is not complete")]
+    PartOfWordline {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+    },
+    /// A command that a die does not take while an operation is suspended.
+    #[error("{kind:?} of page {page} of block {block} while the {suspended:?} of block {of} is suspended")]
+    WhileSuspended {
+        /// Kind of operation.
+        kind: OpKind,
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+        /// Kind of the suspended operation.
+        suspended: OpKind,
+        /// A block of it.
+        of: u32,
+    },
     /// A multi-plane command on a chip that has none.
     #[error("multi-plane {kind:?} on chips without multi-plane commands")]
     MultiplaneOff {

@@ -544,7 +544,7 @@ fn reading_and_converting_can_be_stopped() {
             matches!(&error, TraceError::Stopped { path: at } if *at == path.display().to_string()),
             "{what}: {error}"
         );
-        assert!(begun.elapsed() < Duration::from_millis(900), "{what}: {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(5), "{what}: {:?}", begun.elapsed());
     };
     stopped("a bomb", &bomb.0, &|options| info(&bomb.0, options).map(|_| ()));
     stopped("empty members", &members.0, &|options| info(&members.0, options).map(|_| ()));

@@ -33,6 +33,8 @@ pub(super) struct Command {
     is_copyback: bool,
     /// Pages are for several causes, which are in `causes`; else all are for `cause`.
     is_mixed: bool,
+    /// Of a program of whole wordlines, how many; means nothing elsewhere.
+    wordlines: u8,
     /// In the places of the items.
     causes: [Cause; MAX_PLANES],
     items: [Item; MAX_PLANES],
@@ -47,6 +49,7 @@ impl Command {
         count: 0,
         is_copyback: false,
         is_mixed: false,
+        wordlines: 0,
         causes: [Cause::Host; MAX_PLANES],
         items: [Item { ppn: Ppn(0), carried: Carried::Domain(Domain::new(0)) }; MAX_PLANES],
         sources: [Ppn(0); MAX_PLANES],
@@ -70,6 +73,36 @@ impl Command {
     #[inline]
     pub(super) fn is_mixed(&self) -> bool {
         self.is_mixed
+    }
+
+    /// Begins with a new program of whole wordlines, which has none yet.
+    pub(super) fn begin_wordlines(&mut self) {
+        self.begin(OpKind::Program, self.cause);
+        self.wordlines = 0;
+    }
+
+    /// Adds a page of a wordline.
+    pub(super) fn add_for(&mut self, item: Item, cause: Cause) {
+        if self.count == 0 {
+            self.cause = cause;
+        }
+        self.add(item.ppn, item.carried);
+        self.note_cause(usize::from(self.count) - 1, cause);
+    }
+
+    /// A wordline more is whole.
+    pub(super) fn end_wordline(&mut self) {
+        self.wordlines += 1;
+    }
+
+    /// How many wordlines it programs, each on a plane of its own.
+    pub(super) fn wordlines(&self) -> usize {
+        usize::from(self.wordlines)
+    }
+
+    /// What any page is for.
+    pub(super) fn cause_at(&self, at: usize) -> Cause {
+        if self.is_mixed { self.cause_of(at) } else { self.cause }
     }
 
     /// What a page of a mixed command is for.

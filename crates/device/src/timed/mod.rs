@@ -21,13 +21,16 @@ mod plan;
 mod queues;
 mod requests;
 mod schedule;
+mod suspension;
 mod timing;
+mod waits;
+pub(crate) mod wordlines;
 
 use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
 use config::Config;
 use ftl::schedule::Schedule;
 use ftl::{Done, Told};
-use metrics::Timeline;
+use metrics::{LatencyPart, SplitLatencies, Timeline};
 use workload::Workload;
 
 use crate::buffer::Buffer;
@@ -41,7 +44,10 @@ use passage::{ArrayDone, Event, Load, Passage, Transferred};
 use plan::{Any, Plain, Plan};
 use queues::Queues;
 use schedule::Idle;
+use suspension::Suspensions;
 use timing::Timing;
+use waits::Waits;
+use wordlines::Wordlines;
 
 /// A device in time.
 struct Timed<'a, 'w, P> {
@@ -56,13 +62,20 @@ struct Timed<'a, 'w, P> {
 }
 
 /// Bytes of the executor: what it has for each part of the device, and for requests of so many pages.
-pub(crate) fn bytes(geometry: &Geometry, host: &config::model::Host, pages: u64) -> (u64, u64) {
+pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u64) {
     let (dies, domains) = (u64::from(geometry.dies()), u64::from(geometry.domains()));
-    let of_die = Passage::BYTES_OF_DIE + Queues::BYTES_OF_DIE;
+    let splits = |bytes| if config.run.splits_latencies() { bytes } else { 0 };
+    let of_die = Passage::BYTES_OF_DIE
+        + Queues::BYTES_OF_DIE
+        + Suspensions::bytes_of_die(&config.device)
+        + Wordlines::bytes_of_die(&config.device)
+        + splits(Waits::BYTES_OF_DIE);
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
     let channels = u64::from(geometry.channels) * Passage::BYTES_OF_CHANNEL as u64;
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels;
-    (of_device, u64::from(host.queue_depth) * (Host::BYTES_OF_REQUEST + Queues::bytes(pages)))
+    let of_request = Host::BYTES_OF_REQUEST + splits(Waits::BYTES_OF_REQUEST) as u64;
+    let of_pages = Queues::bytes(pages) + pages * splits(Waits::BYTES_OF_PAGE) as u64;
+    (of_device, u64::from(config.host.queue_depth) * (of_request + of_pages))
 }
 
 /// How a run is carried out, besides what is configured.
@@ -116,7 +129,15 @@ impl Setup<'_, '_> {
         let hears_of_buffer = device.ftl.demands().fill;
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
         let queues = Queues::new(&device.ftl, plan.is_plain());
-        let context = Context { device, queues, now: Instant::ZERO, draining: false, plan };
+        let suspensions = Suspensions::new(&config.device, geometry.dies());
+        let wordlines = Wordlines::new(&config.device, geometry.dies());
+        let waits = config.run.splits_latencies().then(|| {
+            let window = manner.timeline.as_ref().map(Timeline::window);
+            device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.requests)));
+            Box::new(Waits::new(geometry, device.ftl.allocation(), config.host.queue_depth, buffer.is_some()))
+        });
+        let now = Instant::ZERO;
+        let context = Context { device, queues, suspensions, wordlines, waits, now, draining: false, plan };
         let passage = Passage::new(&context, timing, decides_early, manner.timeline);
         let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
         let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
@@ -141,6 +162,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         }
         assert!(self.host.is_idle(), "the device stands still with requests in it");
         assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
+        assert!(self.context.suspensions.are_over(), "the device stands still with an operation suspended");
         self.context.device.recorder.finish(self.host.last_completion());
         Ok(())
     }
@@ -207,6 +229,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                     let corrected = self.passage.corrected();
                     self.page_arrived(corrected);
                 }
+                Event::WordlineDue => self.wordline_due(),
             }
         }
         has_arrived
@@ -296,6 +319,12 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[inline(always)]
     fn choose(&mut self, die: Die) {
         if !self.passage.is_idle(die) {
+            if !self.context.plan.is_plain() && self.context.suspensions.are_on() {
+                self.read_beside(die);
+            }
+            return;
+        }
+        if !self.context.plan.is_plain() && self.context.wordlines.are_on() && self.fill_wordline(die) {
             return;
         }
         let Timed { context, host, commands, passage, .. } = self;
@@ -318,6 +347,84 @@ impl<P: Plan> Timed<'_, '_, P> {
         self.carry_out(die, action);
     }
 
+    /// Has a die, if its operation is suspended, read beside it or go on with it; or has it be suspended, if reads wait that
+    /// could be done then.
+    #[inline(never)]
+    fn read_beside(&mut self, die: Die) {
+        let Timed { context, commands, passage, .. } = self;
+        if passage.takes_reads_beside(die) {
+            if let Some(found) = commands.find_read_beside(context, die) {
+                commands.read_found(context, passage.next_command(die), die, found);
+                self.start(die);
+            } else {
+                passage.resume(context, die);
+            }
+            self.note_choice(die);
+        } else if passage.may_be_suspended(context, die) && commands.find_read_beside(context, die).is_some() {
+            passage.suspend(context, die);
+        }
+    }
+
+    /// Starts the command that was built for a die.
+    #[inline(always)]
+    fn start(&mut self, die: Die) {
+        let Timed { context, passage, .. } = self;
+        passage.start(context, die, passage.command(die).load());
+        let command = passage.command(die);
+        if !context.plan.is_plain() && context.device.parts.are_several() && command.is_of_host() {
+            note_bystanders(context, command);
+        }
+    }
+
+    /// The same, unless its pages wait for the rest of their wordlines: then the die chooses again.
+    #[inline(always)]
+    fn start_or_gather(&mut self, die: Die) {
+        let plan = self.context.plan;
+        if plan.is_plain() || !self.context.wordlines.are_on() || self.gather(die) {
+            self.start(die);
+        }
+    }
+
+    /// Has pages of a program wait for the rest of their wordlines. Returns whether there is anything left to start.
+    #[inline(never)]
+    fn gather(&mut self, die: Die) -> bool {
+        let Timed { context, passage, .. } = self;
+        let command = passage.next_command(die);
+        if command.kind() != OpKind::Program {
+            return true;
+        }
+        let Context { device, wordlines, queues, now, .. } = context;
+        let (is_whole, due) = wordlines.gather(&device.flash, die, command, *now);
+        if !is_whole {
+            queues.wake(die);
+        }
+        if let Some(at) = due {
+            passage.set_wordline(at);
+        }
+        is_whole
+    }
+
+    /// Has a die, if the host has waited for a wordline for too long, fill it up and program it. Returns whether it does.
+    #[inline(never)]
+    fn fill_wordline(&mut self, die: Die) -> bool {
+        let Timed { context, passage, .. } = self;
+        let Some(page) = context.wordlines.overdue(&context.device.flash, die) else { return false };
+        commands::fill_wordline(context, passage.next_command(die), page);
+        self.start_or_gather(die);
+        self.note_choice(die);
+        true
+    }
+
+    /// Wordlines are to be filled up.
+    fn wordline_due(&mut self) {
+        let Context { device, wordlines, queues, now, .. } = &mut self.context;
+        let (dies, next) = wordlines.take_due(&device.flash, *now);
+        dies.into_iter().for_each(|die| queues.wake(die));
+        if let Some(at) = next {
+            self.passage.set_wordline(at);
+        }
+    }
+
     /// Has a die do something.
     #[inline(never)]
     fn carry_out(&mut self, die: Die, action: Action) {
@@ -327,10 +434,34 @@ impl<P: Plan> Timed<'_, '_, P> {
                 self.fill_idle_time(die);
             }
         } else if commands.build(context, host, passage.next_command(die), die, action) {
-            passage.start(context, die, passage.command(die).load());
-            let command = passage.command(die);
-            if !context.plan.is_plain() && context.device.parts.are_several() && command.is_of_host() {
-                note_bystanders(context, command);
+            self.start_or_gather(die);
+        }
+        self.note_choice(die);
+    }
+
+    /// Notes what a die does from now on, and for which pages.
+    #[inline(always)]
+    fn note_choice(&mut self, die: Die) {
+        if !self.context.plan.is_plain() && self.context.waits.is_some() {
+            self.note_choice_in_waits(die);
+        }
+    }
+
+    #[cold]
+    fn note_choice_in_waits(&mut self, die: Die) {
+        let Timed { context, passage, .. } = self;
+        if passage.is_idle(die) {
+            let ftl = &context.device.ftl;
+            let collects = ftl.geometry().domains_of_die(die).any(|domain| ftl.is_busy(domain));
+            let what = if collects { LatencyPart::GcWait } else { LatencyPart::Queue };
+            context.note(|waits, now| waits.die_does(now, die, what));
+            return;
+        }
+        let command = passage.command(die);
+        let what = LatencyPart::of_command(command.kind(), command.cause());
+        for item in command.items() {
+            if let Carried::Transaction(page) = item.carried {
+                context.note(|waits, now| waits.command_begins(now, page, die, what));
             }
         }
     }
@@ -386,6 +517,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn array_done(&mut self, die: Die) {
         match self.passage.array_done(&mut self.context, die) {
             ArrayDone::DataNext => {}
+            ArrayDone::MaySuspend | ArrayDone::Suspended => self.context.queues.wake(die),
             ArrayDone::Command => {
                 self.context.queues.wake(die);
                 self.command_done(die);

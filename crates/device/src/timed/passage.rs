@@ -4,15 +4,16 @@
 
 use std::collections::VecDeque;
 
-use base::{Cause, Die, Duration, Geometry, Instant, OpKind, Queue};
+use base::{Cause, Die, Duration, Geometry, Instant, OpKind, Ppn, Queue};
 
 use engine::Timers;
-use metrics::{Timeline, Track};
+use metrics::{LatencyPart, Timeline, Track};
 
-use super::command::{Carried, Command};
+use super::command::{Carried, Command, Item};
 use super::context::Context;
 use super::idle::IdleDies;
 use super::plan::Plan;
+use super::suspension::{self, When};
 use super::timing::{Delay, Line, Timing};
 use crate::flash::Flash;
 
@@ -27,6 +28,8 @@ pub(super) enum Event {
     Arrival,
     /// The oldest page under correction is correct.
     Corrected,
+    /// Wordlines are to be filled up.
+    WordlineDue,
 }
 
 /// What the end of a transfer means.
@@ -49,6 +52,10 @@ pub(super) enum ArrayDone {
     DataNext,
     /// The command is done.
     Command,
+    /// It has come so far that it may be suspended.
+    MaySuspend,
+    /// The array takes reads: its operation is suspended.
+    Suspended,
 }
 
 /// Where a die's command is.
@@ -62,6 +69,10 @@ enum Phase {
     Array,
     /// The data of a read: needs the channel, page by page.
     DataOut,
+    /// The array stops its operation, to take reads.
+    Suspending,
+    /// Its operation is suspended, and the array takes reads.
+    Suspended,
 }
 
 /// A die and the command it carries out.
@@ -177,7 +188,7 @@ impl Passage {
             channel: ftl.geometry().channel_of_die(die),
         };
         let ways = Ways {
-            timers: Timers::new(timing.lines(), channels + dies + 2),
+            timers: Timers::new(timing.lines(), channels + dies + 3),
             timing,
             channels: vec![Channel::default(); channels as usize],
             dies_from: channels,
@@ -252,7 +263,8 @@ impl Passage {
             rank if rank < channels => Event::TransferDone(rank),
             rank if rank < channels + dies => Event::ArrayDone(Die::new(rank - channels)),
             rank if rank == channels + dies => Event::Arrival,
-            _ => Event::Corrected,
+            rank if rank == channels + dies + 1 => Event::Corrected,
+            _ => Event::WordlineDue,
         })
     }
 
@@ -270,6 +282,11 @@ impl Passage {
 
     fn set_correction(&mut self, at: Instant) {
         self.ways.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 1);
+    }
+
+    /// Wordlines are to be filled up then.
+    pub(super) fn set_wordline(&mut self, at: Instant) {
+        self.ways.timers.set(self.ways.timing.wordline.0, at, self.ranks_of_parts() + 2);
     }
 
     /// Whether it is being timed how long a die is idle.
@@ -295,19 +312,26 @@ impl Passage {
         }
         let record = &mut self.dies[die.index()];
         let Load { kind, cause, count } = load;
-        if !context.plan.is_plain() && record.command.is_mixed() {
+        if !context.plan.is_plain() && context.wordlines.are_on() && kind == OpKind::Program {
+            count_wordlines(context, &record.command);
+        } else if !context.plan.is_plain() && record.command.is_mixed() {
             (0..count).for_each(|at| context.device.recorder.counters.part(record.command.cause_of(at), kind));
         } else {
             context.device.recorder.counters.command(cause, kind, count as u64);
         }
-        if count > 1 {
+        if count > 1 && (context.plan.is_plain() || !context.wordlines.are_on() || kind != OpKind::Program) {
             context.device.flash.check_shared(kind, &record.command.ppns()[..count]);
         }
         if !context.plan.is_plain() {
+            context.suspensions.check(&context.device.flash, die, &record.command);
+            if context.wordlines.are_on() && kind != OpKind::Erase {
+                context.device.flash.check_whole(&record.command.ppns()[..count]);
+            }
             self.ways.end_idle_time(die, record);
             count_copyback(context, &record.command);
         }
         record.sent = 0;
+        context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         let has_cycles = !context.plan.is_plain() && self.ways.timing.has_command_cycles();
         if has_data_in(context.plan, record, load) || has_cycles {
             record.phase = Phase::Command;
@@ -328,7 +352,8 @@ impl Passage {
         };
         let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         if phase == Phase::Command {
-            let is_data = command.has_data_in() && command.is_of_host();
+            let is_mixed = !context.plan.is_plain() && command.is_mixed();
+            let is_data = command.has_data_in() && (command.is_of_host() || is_mixed);
             self.release(context, number);
             let record = &mut self.dies[die.index()];
             self.ways.start_array(context, die, record, record.command.load(), context.now);
@@ -345,13 +370,20 @@ impl Passage {
         record.sent += 1;
         let is_last = usize::from(record.sent) == record.command.len();
         if is_last {
-            record.phase = Phase::Idle;
-            if context.plan.is_dynamic() && context.queues.takes_writes(die) {
-                self.idle.insert(die);
+            if !context.plan.is_plain() && context.suspensions.is_suspended(die) {
+                record.phase = Phase::Suspended;
+            } else {
+                record.phase = Phase::Idle;
+                if context.plan.is_dynamic() && context.queues.takes_writes(die) {
+                    self.idle.insert(die);
+                }
             }
             self.release(context, number);
         } else {
             self.ways.grant(context, number, die, record, record.command.load());
+        }
+        if let Carried::Transaction(read) = carried {
+            context.note(|waits, now| waits.correction_begins(now, read));
         }
         let corrected = if context.plan.is_plain() { Some(carried) } else { self.correct(context.now, carried) };
         Transferred::DataOut { die, is_last, corrected }
@@ -376,6 +408,12 @@ impl Passage {
             record.times_idle = false;
             return ArrayDone::WasIdle;
         }
+        if !context.plan.is_plain()
+            && context.suspensions.are_on()
+            && let Some(done) = self.ways.suspendable_done(context, die, record)
+        {
+            return done;
+        }
         let load = record.command.load();
         if load.kind == OpKind::Read {
             record.phase = Phase::DataOut;
@@ -387,6 +425,24 @@ impl Passage {
             self.idle.insert(die);
         }
         ArrayDone::Command
+    }
+}
+
+/// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a
+/// command.
+#[cold]
+fn count_wordlines(context: &mut Context<'_, impl Plan>, command: &Command) {
+    let device = &mut *context.device;
+    let last: Vec<Ppn> =
+        command.items().iter().map(|item| item.ppn).filter(|&ppn| device.flash.is_last_of_wordline(ppn)).collect();
+    assert_eq!(last.len(), command.wordlines(), "wordlines are whole");
+    device.flash.check_shared(OpKind::Program, &last);
+    for at in 0..command.len() {
+        let counters = &mut device.recorder.counters;
+        match last.len() {
+            1 => counters.count(command.cause_at(at), OpKind::Program, 1),
+            _ => counters.part(command.cause_at(at), OpKind::Program),
+        }
     }
 }
 
@@ -429,6 +485,7 @@ impl Ways {
             let is_bare = !context.plan.is_plain() && record.phase == Phase::Command && !record.command.has_data_in();
             let line = if is_bare { &mut channel.commands } else { &mut channel.waiting };
             line.push_back(die);
+            context.note(|waits, now| waits.die_does(now, die, LatencyPart::Channel));
             if !channel.is_awaited {
                 channel.is_awaited = true;
                 self.timers.set(Line::CHANNEL.0, channel.until, number);
@@ -461,6 +518,7 @@ impl Ways {
             (Phase::Command, _) if !is_plain => (self.timing.command(count), 0),
             _ => (self.timing.data_out(), 1),
         };
+        context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         let now = context.now;
         let mut until = now + delay.time;
         if !is_plain {
@@ -553,31 +611,147 @@ impl Ways {
         if !context.draining {
             context.device.recorder.die_busy(die, kind, from, until);
         }
-        if !context.plan.is_plain() && self.timeline.is_some() {
-            self.record_array(context.device.ftl.geometry(), die, &record.command, from, until);
+        if context.plan.is_plain() {
+            return;
+        }
+        if context.suspensions.concern(&record.command) {
+            context.suspensions.begin(die, &record.command, (from, until), delay.line);
+            if context.queues.reads(die).first().is_some() {
+                context.queues.wake(die);
+            }
+        } else if self.timeline.is_some() {
+            let name = name_of(&record.command);
+            self.record_array(context.device.ftl.geometry(), die, &record.command, name, from, until);
         }
     }
 
     #[cold]
-    fn record_array(&mut self, geometry: &Geometry, die: Die, command: &Command, from: Instant, until: Instant) {
+    fn record_array(
+        &mut self,
+        geometry: &Geometry,
+        die: Die,
+        command: &Command,
+        name: &'static str,
+        from: Instant,
+        until: Instant,
+    ) {
         if let Some(timeline) = &mut self.timeline
+            && from < until
             && timeline.wants(from, until)
         {
-            let name = match command.kind() {
-                OpKind::Read => "read",
-                OpKind::Program if !command.sources().is_empty() => "copyback",
-                OpKind::Program => "program",
-                OpKind::Erase => "erase",
-            };
             let (cause, pages) = (command.cause(), command.len() as u64);
             timeline.span(Track::Die(die), name, cause, from, until, &[("pages", pages)]);
+            let plane_of = |item: &Item| geometry.place(item.ppn).plane;
             for (at, item) in command.items().iter().enumerate() {
-                let plane = geometry.place(item.ppn).plane;
+                let plane = plane_of(item);
+                if command.items()[..at].iter().any(|other| plane_of(other) == plane) {
+                    // Of a wordline that is programmed in one shot, the first page stands for all.
+                    continue;
+                }
                 let ppn = u64::from(item.ppn.0);
                 let cause = if command.is_mixed() { command.cause_of(at) } else { cause };
                 timeline.span(Track::Plane(plane), name, cause, from, until, &[("ppn", ppn)]);
             }
         }
+    }
+}
+
+/// What an array does, in a timeline.
+fn name_of(command: &Command) -> &'static str {
+    match command.kind() {
+        OpKind::Read => "read",
+        OpKind::Program if !command.sources().is_empty() => "copyback",
+        OpKind::Program => "program",
+        OpKind::Erase => "erase",
+    }
+}
+
+// Suspended programs and erases.
+impl Passage {
+    /// Whether a die's operation is suspended, and the die does nothing.
+    pub(super) fn takes_reads_beside(&self, die: Die) -> bool {
+        self.dies[die.index()].phase == Phase::Suspended
+    }
+
+    /// Whether a die's array works on an operation that may be suspended.
+    pub(super) fn may_be_suspended(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
+        self.dies[die.index()].phase == Phase::Array && context.suspensions.runs(die)
+    }
+
+    /// Reads wait for a die whose array works on an operation that may be suspended: it is, now or as soon as the chip takes
+    /// that, unless it ends before.
+    pub(super) fn suspend(&mut self, context: &mut Context<'_, impl Plan>, die: Die) {
+        match context.suspensions.when(die, context.now) {
+            When::Now => self.ways.suspend(context, die, &mut self.dies[die.index()]),
+            When::At(at) => self.ways.wait_to_suspend(context, die, at),
+            When::Never => {}
+        }
+    }
+
+    /// A die goes on with its suspended operation.
+    pub(super) fn resume(&mut self, context: &mut Context<'_, impl Plan>, die: Die) {
+        self.ways.resume(context, die, &mut self.dies[die.index()]);
+    }
+}
+
+impl Ways {
+    fn suspend(&mut self, context: &mut Context<'_, impl Plan>, die: Die, record: &mut DieRecord) {
+        let (now, kind) = (context.now, record.command.kind());
+        let (line, from, latency) = context.suspensions.suspend(die, now);
+        record.phase = Phase::Suspending;
+        context.note(|waits, now| waits.die_does(now, die, LatencyPart::Suspend));
+        self.timers.stop(line.0, self.rank_of_array(die));
+        self.timers.set(self.timing.suspension.0, now + latency, self.rank_of_array(die));
+        if !context.draining {
+            context.device.recorder.die_suspended(die, kind, now, now + latency);
+        }
+        let geometry = context.device.ftl.geometry();
+        self.record_array(geometry, die, &record.command, name_of(&record.command), from, now);
+        self.record_array(geometry, die, &record.command, suspension::names(kind)[0], now, now + latency);
+    }
+
+    fn wait_to_suspend(&mut self, context: &mut Context<'_, impl Plan>, die: Die, at: Instant) {
+        if let Some(line) = context.suspensions.wait(die) {
+            self.timers.stop(line.0, self.rank_of_array(die));
+            self.timers.set(self.timing.suspension.0, at, self.rank_of_array(die));
+        }
+    }
+
+    fn resume(&mut self, context: &mut Context<'_, impl Plan>, die: Die, record: &mut DieRecord) {
+        let (now, line) = (context.now, self.timing.suspension);
+        let (command, resume, until) = context.suspensions.resume(die, now, line);
+        (record.phase, record.command) = (Phase::Array, *command);
+        self.timers.set(line.0, until, self.rank_of_array(die));
+        let kind = record.command.kind();
+        if !context.draining {
+            context.device.recorder.die_resumed(die, kind, now, resume, until);
+        }
+        let geometry = context.device.ftl.geometry();
+        self.record_array(geometry, die, &record.command, suspension::names(kind)[1], now, now + resume);
+    }
+
+    /// The timer of an array ended where operations are suspended. `None`: a command came to its end, as it does elsewhere.
+    fn suspendable_done(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        die: Die,
+        record: &mut DieRecord,
+    ) -> Option<ArrayDone> {
+        if record.phase == Phase::Suspending {
+            record.phase = Phase::Suspended;
+            return Some(ArrayDone::Suspended);
+        }
+        if !context.suspensions.runs(die) {
+            return None;
+        }
+        if let Some((until, line)) = context.suspensions.end_wait(die) {
+            self.timers.set(line.0, until, self.rank_of_array(die));
+            return Some(ArrayDone::MaySuspend);
+        }
+        let from = context.suspensions.end(die);
+        let name = name_of(&record.command);
+        self.record_array(context.device.ftl.geometry(), die, &record.command, name, from, context.now);
+        None
     }
 }
 

@@ -357,7 +357,13 @@ impl GcSchedule {
     }
 
     /// The host has written so many pages to a domain: as much of a victim moves as is due for them.
-    pub(super) fn keep_pace(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain, written: u32) {
+    pub(super) fn keep_pace(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        domain: Domain,
+        written: u32,
+    ) {
         let Kind::Paced { low } = self.rule.kind else { return };
         if context.draining {
             return;

@@ -1,8 +1,10 @@
 //! How long things take, and in which line of timers each wait is.
 
-use base::{Duration, Geometry, InStep, OpKind, PageLayout};
+use base::{Duration, Geometry, InStep, OpKind, PageLayout, SuspendLimits};
 use config::model;
 use ftl::schedule::{Kind, Schedule};
+
+use super::wordlines;
 
 /// Bits of a cell at most, and so types of pages.
 const MAX_BITS: usize = 4;
@@ -91,6 +93,10 @@ pub(super) struct Timing {
     pub(super) ecc_page: Duration,
     /// Where dies wait that have nothing to do.
     pub(super) idle: Line,
+    /// Where suspends, and the ends of what was suspended, wait. These times are irregular.
+    pub(super) suspension: Line,
+    /// Where wordlines wait until they are filled up.
+    pub(super) wordline: Line,
     lines: u32,
 }
 
@@ -134,12 +140,17 @@ impl Timing {
             copy,
             erase: lines.delay(timing.erase),
             command: lines.by_pages(planes, command),
-            data_in: lines.by_pages(planes, command + transfer),
+            data_in: lines.by_pages(planes * pages_of_a_plane(device), command + transfer),
             copy_command: if has_copybacks { lines.by_pages(planes, command * 2) } else { Vec::new() },
             data_out: lines.delay(transfer),
             dram: timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
             ecc: timing.ecc_latency,
             ecc_page: timing.ecc_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
+            wordline: match wordlines::is_configured(device) {
+                true => lines.delay(device.programming.time("pad_after")).line,
+                false => lines.delay(timing.erase).line,
+            },
+            suspension: lines.delay(shortest_latency(device).unwrap_or(timing.erase)).line,
             idle: match schedule.kind {
                 Kind::Background { idle } => lines.delay(idle).line,
                 _ => lines.delay(timing.erase).line,
@@ -204,4 +215,15 @@ impl Timing {
     fn page_type(&self, page_offset: u32) -> usize {
         usize::from(self.types[page_offset as usize]) % MAX_BITS
     }
+}
+
+/// How soon a suspended array takes reads, at the earliest; `None`: nothing is suspended.
+fn shortest_latency(device: &model::Device) -> Option<Duration> {
+    let limits = [&device.program_suspend, &device.erase_suspend].map(SuspendLimits::new);
+    limits.into_iter().flatten().map(|limits| limits.latency).min()
+}
+
+/// Pages that a program has of each plane at most.
+fn pages_of_a_plane(device: &model::Device) -> u32 {
+    if wordlines::is_configured(device) { device.cell.bits() } else { 1 }
 }

@@ -2,6 +2,8 @@
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::fmt::Write as _;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::{Cell, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Selection};
 use config::Config;
@@ -89,6 +91,9 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             cell: Cell::Slc,
             program_order: ProgramOrder::Consecutive,
             multiplane: Multiplane::Pac,
+            programming: Selection::default_of(&base::programming::PROGRAMMING[0]),
+            program_suspend: Selection::default_of(&base::suspend::PROGRAM[0]),
+            erase_suspend: Selection::default_of(&base::suspend::ERASE[0]),
             user_capacity,
             over_provisioning: 1.0 / 3.0,
             wear: Wear {
@@ -134,6 +139,8 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             seed: 1,
             checks: Checks::Full,
             payload: Payload::Stamp,
+            latency_parts: false,
+            requests: false,
             precondition: Precondition::None,
         },
     }
@@ -235,6 +242,11 @@ pub fn is_savable(config: &Config) -> bool {
 /// choice is met with each other one all the same is seen to by `pairwise.rs`.
 fn meet_conditions(config: &mut Config) {
     let mut tiny = config.clone();
+    let buffer = tiny.ftl.get("write_buffer").name;
+    if buffer != "none" {
+        // As small as the capacity; how large it is really is drawn later.
+        choose(&mut tiny.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(page_size(config)))]);
+    }
     loop {
         tiny.device.user_capacity = page_size(&tiny);
         let Err(refusal) = device::check(&tiny) else { break };
@@ -578,4 +590,20 @@ pub fn replay(config: &Config, rows: &[(u64, &str, u64, u64)]) -> Value {
     config.host.replay = Replay::Open;
     config.host.queue_depth = 64;
     run(&config)
+}
+
+/// The results of some work, in order, found on all processors.
+pub fn on_all_processors<T: Sync, R: Send>(of: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let next = AtomicUsize::new(0);
+    let found = Mutex::new((0..of.len()).map(|_| None).collect::<Vec<Option<R>>>());
+    let one_after_another = || {
+        while let Some((place, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|n| Some((n, of.get(n)?))) {
+            let result = work(item);
+            found.lock().expect("no panic while held")[place] = Some(result);
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| (0..threads).for_each(|_| drop(scope.spawn(one_after_another))));
+    let found = found.into_inner().expect("no panic while held");
+    found.into_iter().map(|result| result.expect("all are done")).collect()
 }

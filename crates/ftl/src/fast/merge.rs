@@ -281,6 +281,7 @@ impl Fast {
             Put::Copy(from, _) => self.copy(domain, from),
             Put::Dummy => Some(self.pad(domain)),
             Put::Combined(..) => unreachable!("merges protect no pages, and the whole map is in DRAM"),
+            Put::Filler(_) => unreachable!("log blocks are programmed page by page"),
         }
     }
 

@@ -7,6 +7,8 @@ mod reads;
 mod ready;
 mod steps;
 
+pub(super) use steps::fill_wordline;
+
 use base::{Die, Domain, Ppn, Queue, Selection};
 use ftl::schedule::Schedule;
 use ftl::{Ftl, Placed};
@@ -53,12 +55,7 @@ impl Commands {
     /// Bytes for each domain.
     pub(super) const BYTES_OF_DOMAIN: usize = Collections::BYTES_OF_DOMAIN + GcSchedule::BYTES_OF_DOMAIN;
 
-    pub(super) fn new(
-        scheduler: &Selection,
-        schedule: Schedule,
-        ftl: &Ftl,
-        has_payload: bool,
-    ) -> Commands {
+    pub(super) fn new(scheduler: &Selection, schedule: Schedule, ftl: &Ftl, has_payload: bool) -> Commands {
         let patience = |bound| Box::new(Patience::new(bound, ftl.geometry().dies()));
         Commands {
             scheduler: Scheduler::build(scheduler),

@@ -3,13 +3,45 @@
 use base::{Die, OpKind, Ppn};
 
 use super::Commands;
+use crate::device::Device;
 use crate::timed::command::{Carried, Command};
 use crate::timed::context::Context;
 use crate::timed::host::read_cause;
 use crate::timed::plan::Plan;
 use crate::timed::queues::{Transaction, TransactionId};
 
+/// A read that waits for a die, with its predecessor in the queue and its page.
+type FoundRead = (Option<TransactionId>, TransactionId, Ppn);
+
 impl Commands {
+    /// The first read of a die that can be done while its program or erase is suspended, or could: its map entry is known, its
+    /// page is on the die and is neither part of what is half programmed or erased nor held by a collection.
+    pub(in crate::timed) fn find_read_beside(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<FoundRead> {
+        let Device { ftl, flash, .. } = &*context.device;
+        let geometry = ftl.geometry();
+        let is_in_gc = |domain| ftl.why(domain).is_some_and(ftl::Why::is_foreground_gc);
+        if self.gc_holds_reads && geometry.domains_of_die(die).any(is_in_gc) {
+            return None;
+        }
+        let mut previous = None;
+        let mut at = context.queues.reads(die).first();
+        while let Some(read) = at {
+            let Transaction { lpn, translated, .. } = *context.queues.get(read);
+            let is_known = !context.device.map_in_flash || translated || ftl.is_known(lpn);
+            let can_be_read = |&ppn: &Ppn| {
+                geometry.die_of(ppn) == die
+                    && (!context.device.hears_of_reads || ftl.may_read(ppn))
+                    && !context.suspensions.bar(flash, die, ppn)
+                    && !context.wordlines.hold(flash, ppn)
+            };
+            if is_known && let Some(ppn) = ftl.lookup(lpn).filter(can_be_read) {
+                return Some((previous, read, ppn));
+            }
+            (previous, at) = (at, context.queues.after(read));
+        }
+        None
+    }
+
     /// Reads the page of the first read of a die, and with it those of other reads that fit its address.
     pub(super) fn read(
         &self,
@@ -19,8 +51,20 @@ impl Commands {
         read: TransactionId,
         ppn: Ppn,
     ) {
+        self.read_found(context, command, die, (None, read, ppn));
+    }
+
+    /// The same of a read that was found behind another one.
+    #[inline(always)]
+    pub(in crate::timed) fn read_found(
+        &self,
+        context: &mut Context<'_, impl Plan>,
+        command: &mut Command,
+        die: Die,
+        (previous, read, ppn): FoundRead,
+    ) {
         command.begin(OpKind::Read, read_cause(&context.queues, read));
-        context.queues.remove_read(die, None, read);
+        context.queues.remove_read(die, previous, read);
         add_read(context, command, read, ppn);
         if context.device.ftl.geometry().planes_per_die > 1 {
             self.join_reads(context, command, die, read);
@@ -49,6 +93,8 @@ impl Commands {
                     && self.scheduler.may_join(last_age, age)
                     && device.flash.may_share_command(lead, other)
                     && command.is_new_plane(&geometry, die, other)
+                    && (context.plan.is_plain() || !context.suspensions.bar(&device.flash, die, other))
+                    && (context.plan.is_plain() || !context.wordlines.hold(&device.flash, other))
             });
             match found {
                 Some(other) => {

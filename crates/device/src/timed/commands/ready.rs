@@ -255,13 +255,18 @@ impl Commands {
                     return self.await_entry(context, die, owner);
                 }
                 context.queues.remove_read(die, None, read);
-                context.queues.push_read(die_of_owner, read);
+                context.push_read(die_of_owner, read);
                 continue;
             }
             let found = ftl.lookup(lpn);
             if let Some(ppn) = found
                 && ftl.geometry().die_of(ppn) == die
             {
+                if !is_plain && context.wordlines.hold(&context.device.flash, ppn) {
+                    context.queues.remove_read(die, None, read);
+                    host.read_waiting(context, read, ppn);
+                    continue;
+                }
                 if !is_plain && context.device.hears_of_reads && !ftl.may_read(ppn) {
                     let owner = ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn));
                     let awaited = self.await_entry(context, die, owner);
@@ -277,7 +282,7 @@ impl Commands {
             // By the time of its turn there the entry may have made way for another.
             context.queues.get_mut(read).translated = true;
             match found {
-                Some(ppn) => context.queues.push_read(context.device.ftl.geometry().die_of(ppn), read),
+                Some(ppn) => context.push_read(context.device.ftl.geometry().die_of(ppn), read),
                 None => host.read_vanished(context, read),
             }
         }

@@ -289,6 +289,19 @@ fn add_dummy(context: &mut Context<'_, impl Plan>, command: &mut Command, domain
     placed.is_some()
 }
 
+/// Fills the wordline of a page up with dummy pages. They are programmed because the host's page is, as what is not written of a
+/// page that is.
+pub(in crate::timed) fn fill_wordline(context: &mut Context<'_, impl Plan>, command: &mut Command, page: Ppn) {
+    let geometry = *context.device.ftl.geometry();
+    let unit = geometry.unit_of(page);
+    let domain = geometry.domain_of_unit(unit);
+    command.begin(OpKind::Program, Cause::Rmw);
+    while !context.device.flash.is_whole(page) {
+        let placed = context.device.ftl.place(domain, Put::Filler(unit), ANYWHERE);
+        add_program(context, command, domain, placed.expect("an active block"), Content::EMPTY);
+    }
+}
+
 /// Places a page, if its place suits. A unit is open for it then, whether it does or not.
 #[inline(always)]
 fn place(device: &mut Device, domain: Domain, put: Put<'_>, suits: Suits) -> Option<Placed> {

@@ -64,6 +64,19 @@ fn reads_of_refresh(scheme: Scheme, geometry: &Geometry, cell: Cell) -> u32 {
     if scheme == Scheme::Reprogrammed { pages + pages / cell.bits() } else { pages }
 }
 
+/// Reads of a block, at most, for backups of its lower pages while it is filled: before each upper page the lower ones of its
+/// wordline.
+fn reads_of_backups(policies: &Policies<'_>, geometry: &Geometry) -> u32 {
+    let bits = policies.cell.bits();
+    if policies.guards_pages() { geometry.pages_per_block * (bits - 1) / 2 } else { 0 }
+}
+
+/// Reads of a block, at most, that nobody but the FTL asks for.
+fn reads_owed(scheme: Scheme, policies: &Policies<'_>, geometry: &Geometry) -> u32 {
+    let updates = if policies.has_map() { geometry.pages_per_block } else { 0 };
+    reads_of_refresh(scheme, geometry, policies.cell) + reads_of_backups(policies, geometry) + updates
+}
+
 /// Units that the pages of one refresh open at most; none where none is refreshed.
 pub(crate) fn opens(policies: &Policies<'_>, geometry: &Geometry, axes: [Axis; AXES]) -> u32 {
     let Some(scheme) = Scheme::of(policies.read_disturb.name) else { return 0 };
@@ -103,6 +116,8 @@ pub(crate) struct Disturb {
     cell: Cell,
     /// Whether lower pages are to be safe from programs above them.
     guards_pages: bool,
+    /// Reads of a block that are set aside for backups.
+    of_backups: u32,
     counters: Counters,
     monitors: Monitors,
     states: States,
@@ -161,13 +176,14 @@ impl Disturb {
                 kernel.prefer_high_units(stream, shares.pool);
             }
         }
-        let owed = reads_of_refresh(scheme, &geometry, policies.cell);
+        let owed = reads_owed(scheme, policies, &geometry);
         Some(Disturb {
             scheme,
             options,
             shares,
             cell: policies.cell,
             guards_pages,
+            of_backups: reads_of_backups(policies, &geometry),
             counters: Counters::new(&geometry, limits.full.saturating_sub(owed + options.margin)),
             monitors: Monitors::new(&geometry, shares.monitors * geometry.domains()),
             states: States::new(&geometry),
@@ -211,23 +227,27 @@ impl Disturb {
         i64::from(limit) - i64::from(self.counters.taken(unit)) - i64::from(self.owed(kernel, unit))
     }
 
-    /// Reads that the refresh of a unit still takes of its blocks.
+    /// Reads that the refresh of a unit still takes of its blocks, and what is set aside for those before it.
     fn owed(&self, kernel: &Kernel, unit: Unit) -> u32 {
         let (geometry, domain) = (kernel.geometry(), kernel.geometry().domain_of_unit(unit));
+        // An update of a page of the map may place its next version in the block that it is read from.
+        let updates = if kernel.holds_map(unit) { geometry.pages_per_block } else { 0 };
+        let before = self.of_backups + updates;
         if let Some(Work::Inside(work)) = &self.domain(domain).work
             && work.unit == unit
         {
-            return work.reads_left(kernel, self.cell);
+            return before + work.reads_left(kernel, self.cell);
         }
         let is_reprogrammed = self.scheme == Scheme::Reprogrammed
             && !self.states.of(unit).is_low
             && self.class_of(kernel, unit) == HOT
             && self.is_in_pool(kernel, unit);
-        if is_reprogrammed {
-            reads_of_refresh(self.scheme, geometry, self.cell)
-        } else {
-            kernel.valid_of(unit).min(geometry.pages_per_block)
-        }
+        before
+            + if is_reprogrammed {
+                reads_of_refresh(self.scheme, geometry, self.cell)
+            } else {
+                kernel.valid_of(unit).min(geometry.pages_per_block)
+            }
     }
 
     /// A page was read: it may be time to move its unit's pages.

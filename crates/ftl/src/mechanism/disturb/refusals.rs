@@ -22,23 +22,6 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
             "set `ftl.mapping = \"page\"`, or use `ignore`",
         );
     }
-    if policies.has_map() {
-        return refuse(
-            "lets a block be read a known number of times more while its pages move, and with the map in flash a collection \
-             may read the pages of the map any number of times before it ends"
-                .into(),
-            "set `ftl.mapping = \"page\"`, or use `ignore`",
-        );
-    }
-    let has_counts = policies.migration.name == "fastgc" && policies.migration.flag("metadata");
-    if has_counts && policies.paired_page.name.starts_with("gcmix") {
-        return refuse(
-            "closes blocks that are being filled, and counts of `fastgc` behind the pages of the host together with GCMix then \
-             leave too little room on small devices"
-                .into(),
-            "set `migration.fastgc.metadata = false`, use another `ftl.paired_page`, or `ignore`",
-        );
-    }
     if policies.paired_page.name == "slc-buffer" {
         return refuse(
             "has no read limit for the blocks of an SLC buffer, which hold host pages at a density of their own".into(),
@@ -58,11 +41,14 @@ pub(crate) fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
             "use `refresh`",
         );
     }
-    let owed = super::reads_of_refresh(scheme, setup.geometry, policies.cell);
+    let owed = super::reads_owed(scheme, policies, setup.geometry);
     if limits.full < owed + 2 * selection.integer("margin") {
+        let backups = if policies.guards_pages() { ", to back up its pages" } else { "" };
+        let updates = if policies.has_map() { ", to update its pages of the map" } else { "" };
         return refuse(
             format!(
-                "reads a block up to {owed} times to refresh it, and with `margin` twice that is more than the read limit of {}",
+                "reads a block up to {owed} times to refresh it{backups}{updates}, and with `margin` twice that is more than \
+                 the read limit of {}",
                 limits.full
             ),
             "set a larger `device.wear.read_limit`, or a smaller `margin`",

@@ -65,7 +65,8 @@ impl Paired {
         }
         loop {
             if kernel.pairing(domain).is_none() {
-                let Some(unit) = kernel.choose(domain) else { return false };
+                // A victim without an invalid page takes the slots that it gives: the host's page would never get one.
+                let Some(unit) = kernel.choose(domain).filter(|&unit| kernel.gain_of(unit) > 0) else { return false };
                 if kernel.holds_map(unit) {
                     kernel.begin(domain, unit, Why::Room);
                     return false;

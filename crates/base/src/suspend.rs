@@ -1,0 +1,80 @@
+//! Programs and erases of the array that are suspended for reads: what can be chosen, and the limits that follow.
+
+use crate::choice::{Choice, Param, ParamKind, Selection};
+use crate::units::Duration;
+
+/// Longer than any chip takes.
+const LONGEST: Duration = Duration::from_us(1_000_000);
+
+/// What can be chosen for programs. The numbers are our assumption: data sheets of today's chips are not public.
+pub static PROGRAM: &[Choice] = &[
+    OFF,
+    Choice {
+        name: "reads",
+        doc: "A program is suspended for reads of the host, those of read-modify-writes included; not for those of GC.",
+        params: &[latency(20), resume(5), interval(50), most(8)],
+    },
+];
+
+/// What can be chosen for erases; likewise.
+pub static ERASE: &[Choice] = &[
+    OFF,
+    Choice {
+        name: "reads",
+        doc: "An erase is suspended for reads of the host, those of read-modify-writes included; not for those of GC.",
+        params: &[latency(60), resume(20), interval(250), most(16)],
+    },
+];
+
+const OFF: Choice = Choice { name: "off", doc: "It runs to its end, and reads of the die wait.", params: &[] };
+
+const fn time(name: &'static str, us: u64, doc: &'static str) -> Param {
+    let kind = ParamKind::Time { default: Duration::from_us(us), min: Duration::ZERO, max: LONGEST };
+    Param { name, kind, doc }
+}
+
+const fn latency(us: u64) -> Param {
+    time("latency", us, "From the suspend until the array takes reads.")
+}
+
+const fn resume(us: u64) -> Param {
+    time("resume", us, "Time of the array that a resume costs, besides what is left to do.")
+}
+
+const fn interval(us: u64) -> Param {
+    time(
+        "interval",
+        us,
+        "How long the array works at least from its start, or from the end of a resume, to the next suspend.",
+    )
+}
+
+const fn most(default: u32) -> Param {
+    let kind = ParamKind::Integer { default, min: 1, max: 65_535 };
+    Param { name: "most", kind, doc: "Suspends of one operation at most." }
+}
+
+/// What the chips allow of operations that are suspended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SuspendLimits {
+    /// From the suspend until the array takes reads.
+    pub latency: Duration,
+    /// Time of the array that a resume costs, besides what is left to do.
+    pub resume: Duration,
+    /// How long the array works at least between two suspends.
+    pub interval: Duration,
+    /// Suspends of one operation at most.
+    pub most: u32,
+}
+
+impl SuspendLimits {
+    /// Those of a choice; `None`: nothing is suspended.
+    pub fn new(selection: &Selection) -> Option<SuspendLimits> {
+        (selection.name == "reads").then(|| SuspendLimits {
+            latency: selection.time("latency"),
+            resume: selection.time("resume"),
+            interval: selection.time("interval"),
+            most: selection.integer("most"),
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! Programs and erases that are suspended for reads: which operation of a die may be, when, and what is left of it.
+//!
+//! Here is what an array knows of its operation; the way there and back, with its timers, is in `passage`.
+
+use base::{Die, Duration, Instant, OpKind, Ppn, SuspendLimits};
+use config::model;
+
+use super::command::Command;
+use super::timing::Line;
+use crate::flash::Flash;
+
+/// Where the program or erase of a die is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// There is none, or it may not be suspended.
+    None,
+    /// The array works on it, or will when its data have come.
+    Runs,
+    /// As before, and a timer ends when it may be suspended.
+    Awaited,
+    /// It is suspended.
+    Suspended,
+}
+
+/// The program or erase of a die that may be suspended.
+#[derive(Clone, Copy)]
+struct Operation {
+    state: State,
+    /// Suspends so far.
+    suspends: u32,
+    /// When the array began with it, or went on.
+    from: Instant,
+    /// When it ends if it is not suspended.
+    until: Instant,
+    /// The line of timers of that end.
+    line: Line,
+    /// What is left of it while it is suspended.
+    rest: Duration,
+    command: Command,
+}
+
+/// When an operation can be suspended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// Now.
+    Now,
+    /// When the array has worked for long enough.
+    At(Instant),
+    /// Not any more: it was too often, or ends before the array would take reads.
+    Never,
+}
+
+/// The programs and erases of all dies that may be suspended.
+pub(super) struct Suspensions {
+    /// By kind of operation.
+    limits: [Option<SuspendLimits>; 3],
+    /// By die; empty where nothing is suspended.
+    operations: Vec<Operation>,
+}
+
+impl Suspensions {
+    /// Bytes for each die.
+    pub(super) fn bytes_of_die(device: &model::Device) -> usize {
+        if is_configured(device) { size_of::<Operation>() } else { 0 }
+    }
+
+    pub(super) fn new(device: &model::Device, dies: u32) -> Suspensions {
+        let none = Operation {
+            state: State::None,
+            suspends: 0,
+            from: Instant::ZERO,
+            until: Instant::ZERO,
+            line: Line::ARRIVAL,
+            rest: Duration::ZERO,
+            command: Command::NONE,
+        };
+        let limits = [None, SuspendLimits::new(&device.program_suspend), SuspendLimits::new(&device.erase_suspend)];
+        Suspensions { limits, operations: vec![none; if is_configured(device) { dies as usize } else { 0 }] }
+    }
+
+    /// Whether anything is suspended on this device.
+    #[inline]
+    pub(super) fn are_on(&self) -> bool {
+        !self.operations.is_empty()
+    }
+
+    /// The limits of a die's operation.
+    fn limits(&self, die: Die) -> SuspendLimits {
+        self.limits[self.operations[die.index()].command.kind() as usize].expect("it may be suspended")
+    }
+
+    /// Whether a command may be suspended. A copyback is not: the page that it read lies in the register that reads need.
+    #[inline]
+    pub(super) fn concern(&self, command: &Command) -> bool {
+        self.limits[command.kind() as usize].is_some() && command.sources().is_empty()
+    }
+
+    /// The array of a die begins with a command that may be suspended.
+    pub(super) fn begin(&mut self, die: Die, command: &Command, (from, until): (Instant, Instant), line: Line) {
+        let (state, suspends, rest) = (State::Runs, 0, Duration::ZERO);
+        self.operations[die.index()] = Operation { state, suspends, from, until, line, rest, command: *command };
+    }
+
+    /// Whether a die's array works on an operation that may be suspended.
+    #[inline]
+    pub(super) fn runs(&self, die: Die) -> bool {
+        self.operations.get(die.index()).is_some_and(|it| matches!(it.state, State::Runs | State::Awaited))
+    }
+
+    /// Whether an operation of a die is suspended.
+    #[inline]
+    pub(super) fn is_suspended(&self, die: Die) -> bool {
+        self.operations.get(die.index()).is_some_and(|it| it.state == State::Suspended)
+    }
+
+    /// When the operation that a die's array works on can be suspended.
+    pub(super) fn when(&self, die: Die, now: Instant) -> When {
+        let (Operation { suspends, from, until, .. }, limits) = (&self.operations[die.index()], self.limits(die));
+        let at = now.max(*from + limits.interval);
+        if *suspends >= limits.most || at + limits.latency >= *until {
+            When::Never
+        } else if at > now {
+            When::At(at)
+        } else {
+            When::Now
+        }
+    }
+
+    /// A timer ends when the operation of a die may be suspended, in place of that of its end. Returns the line of that, unless
+    /// such a timer runs already.
+    pub(super) fn wait(&mut self, die: Die) -> Option<Line> {
+        let operation = &mut self.operations[die.index()];
+        let was = std::mem::replace(&mut operation.state, State::Awaited);
+        (was == State::Runs).then_some(operation.line)
+    }
+
+    /// If the timer that has ended was such a one: the time and the line of the operation's end.
+    pub(super) fn end_wait(&mut self, die: Die) -> Option<(Instant, Line)> {
+        let operation = &mut self.operations[die.index()];
+        if operation.state != State::Awaited {
+            return None;
+        }
+        operation.state = State::Runs;
+        Some((operation.until, operation.line))
+    }
+
+    /// The operation of a die is suspended. Returns the line of its end, since when the array worked on it, and how long it takes
+    /// until the array takes reads.
+    pub(super) fn suspend(&mut self, die: Die, now: Instant) -> (Line, Instant, Duration) {
+        let latency = self.limits(die).latency;
+        let operation = &mut self.operations[die.index()];
+        assert!(operation.state == State::Runs && operation.until > now, "nothing to suspend");
+        (operation.state, operation.rest) = (State::Suspended, operation.until - now);
+        operation.suspends += 1;
+        (operation.line, operation.from, latency)
+    }
+
+    /// The operation of a die is resumed. Returns its command, the time of the resume, and when the operation ends.
+    pub(super) fn resume(&mut self, die: Die, now: Instant, line: Line) -> (&Command, Duration, Instant) {
+        let resume = self.limits(die).resume;
+        let operation = &mut self.operations[die.index()];
+        assert!(operation.state == State::Suspended, "nothing to resume");
+        (operation.state, operation.from, operation.line) = (State::Runs, now + resume, line);
+        operation.until = operation.from + operation.rest;
+        (&operation.command, resume, operation.until)
+    }
+
+    /// The operation of a die is done. Returns since when the array worked on it.
+    pub(super) fn end(&mut self, die: Die) -> Instant {
+        let operation = &mut self.operations[die.index()];
+        operation.state = State::None;
+        operation.from
+    }
+
+    /// Whether all operations have ended.
+    pub(super) fn are_over(&self) -> bool {
+        self.operations.iter().all(|operation| operation.state == State::None)
+    }
+
+    /// Whether a page cannot be read before the operation of its die has ended.
+    pub(super) fn bar(&self, flash: &Flash, die: Die, ppn: Ppn) -> bool {
+        let Some(operation) = self.operations.get(die.index()).filter(|it| it.state != State::None) else {
+            return false;
+        };
+        let command = &operation.command;
+        !flash.may_read_while_suspended(command.kind(), &command.ppns()[..command.len()], ppn)
+    }
+
+    /// Has the array confirm that a die takes a command beside the operation that is suspended.
+    pub(super) fn check(&self, flash: &Flash, die: Die, beside: &Command) {
+        if self.is_suspended(die) {
+            let of = &self.operations[die.index()].command;
+            let suspended = (of.kind(), &of.ppns()[..of.len()]);
+            flash.check_while_suspended(suspended, beside.kind(), &beside.ppns()[..beside.len()]);
+        }
+    }
+}
+
+/// Whether a device suspends anything.
+pub(super) fn is_configured(device: &model::Device) -> bool {
+    [&device.program_suspend, &device.erase_suspend].iter().any(|choice| SuspendLimits::new(choice).is_some())
+}
+
+/// The name of a suspend of that kind in a timeline, and of its resume.
+pub(super) fn names(kind: OpKind) -> [&'static str; 2] {
+    match kind {
+        OpKind::Erase => ["erase suspend", "erase resume"],
+        _ => ["program suspend", "program resume"],
+    }
+}

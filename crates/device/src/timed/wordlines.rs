@@ -1,0 +1,223 @@
+//! Wordlines that are programmed in one shot: which pages wait in the controller until the last page of theirs is there.
+//!
+//! The FTL places page after page, as ever. A page that does not complete its wordline waits here, and the one that does takes
+//! the others along in its command.
+
+use std::collections::VecDeque;
+
+use base::{Cause, Die, Duration, Instant, Ppn};
+use config::model;
+
+use super::command::{Carried, Command, Item};
+use crate::Refusal;
+use crate::flash::Flash;
+
+/// Pages of a command at most.
+const MAX_PAGES: u32 = ftl::MAX_LANES as u32;
+
+/// A page that waits for the rest of its wordline.
+#[derive(Clone, Copy)]
+struct Waiting {
+    item: Item,
+    cause: Cause,
+    block: u32,
+}
+
+/// When a wordline is filled up, if nobody completes it before.
+#[derive(Clone, Copy)]
+struct Due {
+    at: Instant,
+    die: Die,
+    /// The page of the host that came first.
+    page: Ppn,
+}
+
+/// The incomplete wordlines of all dies.
+pub(super) struct Wordlines {
+    pad_after: Duration,
+    /// By die; empty where every page is programmed by itself.
+    waiting: Vec<Vec<Waiting>>,
+    /// In the order of time.
+    due: VecDeque<Due>,
+    /// Wordlines that are to be filled up, by a page of theirs.
+    overdue: Vec<Due>,
+}
+
+impl Wordlines {
+    /// Bytes for each die.
+    pub(super) fn bytes_of_die(device: &model::Device) -> usize {
+        // Pages of a wordline on every plane wait, and one of each has a time.
+        let pages = MAX_PAGES as usize * (size_of::<Waiting>() + size_of::<Due>());
+        if is_configured(device) { size_of::<Vec<Waiting>>() + 2 * pages } else { 0 }
+    }
+
+    pub(super) fn new(device: &model::Device, dies: u32) -> Wordlines {
+        let is_on = is_configured(device);
+        Wordlines {
+            pad_after: if is_on { device.programming.time("pad_after") } else { Duration::ZERO },
+            waiting: vec![Vec::new(); if is_on { dies as usize } else { 0 }],
+            due: VecDeque::new(),
+            overdue: Vec::new(),
+        }
+    }
+
+    /// Whether wordlines are programmed in one shot.
+    #[inline]
+    pub(super) fn are_on(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Whether a page waits for the rest of its wordline, so that the array does not have it.
+    #[inline]
+    pub(super) fn hold(&self, flash: &Flash, ppn: Ppn) -> bool {
+        self.are_on() && !flash.is_whole(ppn)
+    }
+
+    /// Takes the pages of a program that do not complete their wordline out of its command, and adds those that wait for one that
+    /// does. Returns whether anything is left to program, and when the first of the pages that came has to be filled up, if
+    /// nothing was due before.
+    pub(super) fn gather(
+        &mut self,
+        flash: &Flash,
+        die: Die,
+        command: &mut Command,
+        now: Instant,
+    ) -> (bool, Option<Instant>) {
+        let new = *command;
+        let was_due = !self.due.is_empty();
+        let waiting = &mut self.waiting[die.index()];
+        for (at, &item) in new.items().iter().enumerate() {
+            let (block, cause) = (flash.block_of(item.ppn), new.cause_at(at));
+            let is_of_host = |item: &Item| matches!(item.carried, Carried::Transaction(_));
+            let is_first = !waiting.iter().any(|other| other.block == block && is_of_host(&other.item));
+            if is_of_host(&item) && is_first && !flash.is_whole(item.ppn) {
+                self.due.push_back(Due { at: now + self.pad_after, die, page: item.ppn });
+            }
+            waiting.push(Waiting { item, cause, block });
+        }
+        command.begin_wordlines();
+        for &item in new.items().iter().filter(|item| flash.is_last_of_wordline(item.ppn)) {
+            let whole = flash.block_of(item.ppn);
+            waiting.retain(|&Waiting { item, cause, block }| {
+                if block == whole {
+                    command.add_for(item, cause);
+                }
+                block != whole
+            });
+            command.end_wordline();
+        }
+        (command.len() > 0, if was_due { None } else { self.next_due() })
+    }
+
+    /// When the next wordline is due.
+    fn next_due(&self) -> Option<Instant> {
+        self.due.front().map(|due| due.at)
+    }
+
+    /// The first wordlines are due now. Returns their dies, and when the next one is.
+    pub(super) fn take_due(&mut self, flash: &Flash, now: Instant) -> (Vec<Die>, Option<Instant>) {
+        let mut dies = Vec::new();
+        while let Some(&due) = self.due.front()
+            && (due.at <= now || flash.is_whole(due.page))
+        {
+            self.due.pop_front();
+            if !flash.is_whole(due.page) {
+                self.overdue.push(due);
+                dies.push(due.die);
+            }
+        }
+        (dies, self.next_due())
+    }
+
+    /// A page of a die whose wordline is to be filled up.
+    pub(super) fn overdue(&mut self, flash: &Flash, die: Die) -> Option<Ppn> {
+        self.overdue.retain(|due| !flash.is_whole(due.page));
+        self.overdue.iter().find(|due| due.die == die).map(|due| due.page)
+    }
+}
+
+/// Whether wordlines are programmed in one shot.
+pub(super) fn is_configured(device: &model::Device) -> bool {
+    device.programming.name == "one-shot"
+}
+
+/// Refuses what one-shot programming cannot be combined with.
+///
+/// # Errors
+/// The first reason.
+pub(crate) fn check(config: &config::Config) -> Result<(), Refusal> {
+    let device = &config.device;
+    if !is_configured(device) {
+        return Ok(());
+    }
+    let refuse = |message: String, help: &str| {
+        let message = format!("`one-shot` {message}");
+        Err(Refusal { key: "device.programming", message, help: help.into() })
+    };
+    let (bits, planes) = (device.cell.bits(), device.planes_per_die);
+    if bits == 1 {
+        return refuse(
+            "programs the pages of a wordline together, and one of SLC cells has a single page".into(),
+            "use `page`",
+        );
+    }
+    if device.program_order != base::ProgramOrder::Consecutive {
+        return refuse(
+            "needs the pages of a wordline to follow each other, and `device.program_order` is `shadow`".into(),
+            "set `device.program_order = \"consecutive\"`, or use `page`",
+        );
+    }
+    if device.timing.program.iter().any(|time| *time != device.timing.program[0]) {
+        return refuse(
+            "takes one time for a wordline, and `device.timing.program` has one for each page type".into(),
+            "give the time of a whole wordline, such as `device.timing.program = \"700us\"`",
+        );
+    }
+    if planes * bits > MAX_PAGES {
+        return refuse(
+            format!(
+                "would send {} pages with one command ({planes} planes, {bits} bits), and one has at most {MAX_PAGES}",
+                planes * bits
+            ),
+            "use fewer planes or bits per cell",
+        );
+    }
+    let others = [
+        (
+            "mapping",
+            "page",
+            "page mapping alone: the others write single pages whose turn it is, and read them back at once",
+        ),
+        (
+            "paired_page",
+            "none",
+            "no protection of paired pages: no page is programmed over one that holds data already",
+        ),
+        (
+            "migration",
+            "off-chip",
+            "copies through the controller, where the pages of a wordline gather; a copyback is of one page",
+        ),
+        (
+            "read_disturb",
+            "ignore",
+            "no handling of read disturb: that closes active blocks between two pages of a wordline",
+        ),
+    ];
+    for (seam, only, reason) in others {
+        let chosen = config.ftl.get(seam).name;
+        if chosen != only {
+            return refuse(
+                format!("goes with {reason}; `ftl.{seam}` is `{chosen}`"),
+                &format!("set `ftl.{seam} = \"{only}\"`, or use `page`"),
+            );
+        }
+    }
+    if config.ftl.get("reclaim_unit").name == "superblock" {
+        return refuse(
+            "is not modelled for planes and channels in step, whose pages are as wide as all of them".into(),
+            "use `ftl.reclaim_unit = \"block\"` or `\"twin\"`",
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,227 @@
+//! Programs and erases that are suspended: each time to the nanosecond, for one die and one plane.
+
+use base::{ParamValue, Selection};
+
+use super::*;
+
+/// Times of a suspend, all different: nanoseconds.
+const LATENCY: u64 = 20_003;
+const RESUME: u64 = 7_001;
+const INTERVAL: u64 = 50_021;
+
+fn reads(choices: &'static [base::Choice], most: u32) -> Selection {
+    let mut reads = Selection::default_of(choices.iter().find(|choice| choice.name == "reads").expect("a choice"));
+    let times = [("latency", LATENCY), ("resume", RESUME), ("interval", INTERVAL)];
+    times.into_iter().for_each(|(name, ns)| reads.set(name, ParamValue::Time(Duration(ns))));
+    reads.set("most", most.into());
+    reads
+}
+
+/// A die with its first `pages` pages written, of which programs and erases are suspended up to `most` times.
+fn die(cell: Cell, pages: u64, most: u32) -> (Config, Times) {
+    let mut config = filled(&cells(cell, ProgramOrder::Consecutive, 1), pages);
+    config.device.program_suspend = reads(base::suspend::PROGRAM, most);
+    config.device.erase_suspend = reads(base::suspend::ERASE, most);
+    let times = Times::of(&config);
+    (config, times)
+}
+
+const PAGE: u64 = 8192;
+/// Array times of an SLC page and of a block.
+const READ: u64 = 50_021;
+const PROGRAM: u64 = 500_009;
+const ERASE: u64 = 5_000_011;
+
+/// The figures of a run: suspends of programs and of erases, overhead in nanoseconds.
+fn suspends(summary: &Value) -> (f64, f64, f64) {
+    let of = |name: &str| figure(summary, &format!("flash.suspends.{name}"));
+    (of("programs"), of("erases"), (of("overhead_s") * 1e9).round())
+}
+
+/// A write at 0 and a read of another page at `at`: their latencies, and the summary.
+fn read_into_a_program(config: &Config, at: u64) -> (u64, u64, Value) {
+    let summary = replay(config, &[(0, "Write", 40 * PAGE, PAGE), (at, "Read", 0, PAGE)]);
+    (read_latency(&summary), write_latency(&summary), summary)
+}
+
+#[test]
+fn a_read_that_comes_during_a_program_suspends_it() {
+    let (config, times) = die(Cell::Slc, 12, 1);
+    let (begins, ends) = (times.bus, times.bus + PROGRAM);
+    let read = times.read(1, READ);
+    for at in [100, 20_000, begins / 100 * 100, begins + INTERVAL - 81, 100_000, 200_000, 500_000] {
+        // Not before the array has worked for a while, nor while the data are on their way.
+        let suspended = at.max(begins + INTERVAL);
+        let (found, write, summary) = read_into_a_program(&config, at / 100 * 100);
+        assert_eq!(found, suspended - at / 100 * 100 + LATENCY + read, "a read at {at}");
+        assert_eq!(write, ends + LATENCY + read + RESUME, "all that was left, and the overhead; a read at {at}");
+        assert_eq!(suspends(&summary), (1.0, 0.0, (LATENCY + RESUME) as f64));
+        // The array is not busy while it is suspended, but for the read.
+        let of = |kind: &str| figure(&summary, &format!("utilisation.die.{kind}")) * write as f64;
+        assert!((of("program") - (PROGRAM + LATENCY + RESUME) as f64).abs() < 1.0, "{}", of("program"));
+        assert!((of("read") - READ as f64).abs() < 1.0, "{}", of("read"));
+    }
+}
+
+#[test]
+fn a_program_that_ends_before_the_array_would_take_reads_is_not_suspended() {
+    let (mut config, times) = die(Cell::Slc, 12, 1);
+    // Times that end with a tick of the trace.
+    config.device.timing.program = vec![Duration(500_000 - times.bus % 100)];
+    let ends = times.bus + config.device.timing.program[0].0;
+    for (latency, is_suspended) in [(100, false), (99, true), (101, false)] {
+        config.device.program_suspend.set("latency", ParamValue::Time(Duration(latency)));
+        let (found, write, summary) = read_into_a_program(&config, ends - 100);
+        let (wait, overhead) = if is_suspended { (latency, latency + RESUME + times.read(1, READ)) } else { (100, 0) };
+        assert_eq!(found, wait + times.read(1, READ), "a latency of {latency}");
+        assert_eq!(write, ends + overhead);
+        assert_eq!(suspends(&summary).0, f64::from(u8::from(is_suspended)));
+    }
+}
+
+#[test]
+fn an_operation_is_suspended_so_often_and_works_so_long_in_between() {
+    let (config, times) = die(Cell::Slc, 12, 2);
+    let read = times.read(1, READ);
+    let first = 150_000;
+    let resumed = first + LATENCY + read + RESUME;
+    // The second one comes soon after the resume, the third one after the second, when nothing is suspended any more.
+    let second = (resumed + 1_000) / 100 * 100;
+    let suspended = resumed + INTERVAL;
+    let third = (suspended + LATENCY + read + RESUME + INTERVAL + 1_000) / 100 * 100;
+    let rows = [
+        (0, "Write", 40 * PAGE, PAGE),
+        (first, "Read", 0, PAGE),
+        (second, "Read", PAGE, PAGE),
+        (third, "Read", 2 * PAGE, PAGE),
+    ];
+    let summary = replay(&config, &rows);
+    let ends = times.bus + PROGRAM + 2 * (LATENCY + read + RESUME);
+    assert_eq!(write_latency(&summary), ends);
+    assert_eq!(suspends(&summary), (2.0, 0.0, (2 * (LATENCY + RESUME)) as f64));
+    let latencies = [LATENCY + read, suspended - second + LATENCY + read, ends - third + read];
+    assert_eq!(ns(&summary, "host.read_latency_us.max"), latencies[2]);
+    let mean = figure(&summary, "host.read_latency_us.mean") * 1e3;
+    assert!((mean - latencies.iter().sum::<u64>() as f64 / 3.0).abs() < 0.5, "{mean} of {latencies:?}");
+}
+
+#[test]
+fn reads_that_come_while_an_operation_is_suspended_are_done_before_it_goes_on() {
+    let (config, times) = die(Cell::Slc, 12, 1);
+    let read = times.read(1, READ);
+    let rows = [
+        (0, "Write", 40 * PAGE, PAGE),
+        (200_000, "Read", 0, PAGE),
+        (200_100, "Read", PAGE, PAGE),
+        (250_000, "Read", 2 * PAGE, PAGE),
+    ];
+    let summary = replay(&config, &rows);
+    assert_eq!(write_latency(&summary), times.bus + PROGRAM + LATENCY + 3 * read + RESUME);
+    assert_eq!(suspends(&summary).0, 1.0);
+    assert_eq!(ns(&summary, "host.read_latency_us.max"), LATENCY + 3 * read - 50_000);
+}
+
+/// What is half programmed cannot be read: neither the page itself nor the lower pages of its wordline.
+#[test]
+fn the_wordline_that_is_programmed_is_read_when_it_is_done() {
+    let (config, times) = die(Cell::Mlc, 13, 4);
+    // The thirteenth page is the LSB page of the wordline that the write completes.
+    let ends = times.bus + 900_001;
+    for (page, waits) in [(12, true), (40, true), (0, false), (11, false)] {
+        let read = times.read(1, [50_021, 70_001][if page == 11 || page == 40 { 1 } else { 0 }]);
+        let summary = replay(&config, &[(0, "Write", 40 * PAGE, PAGE), (300_000, "Read", page * PAGE, PAGE)]);
+        let wait = if waits { ends - 300_000 } else { LATENCY };
+        assert_eq!(read_latency(&summary), wait + read, "page {page}");
+        assert_eq!(suspends(&summary).0, f64::from(u8::from(!waits)));
+        assert_eq!(write_latency(&summary), ends + if waits { 0 } else { LATENCY + read + RESUME });
+    }
+    // One that has to wait holds up no other.
+    let rows = [(0, "Write", 40 * PAGE, PAGE), (300_000, "Read", 40 * PAGE, PAGE), (300_000, "Read", 0, PAGE)];
+    let summary = replay(&config, &rows);
+    let ends = ends + LATENCY + times.read(1, 50_021) + RESUME;
+    assert_eq!(write_latency(&summary), ends);
+    assert_eq!(ns(&summary, "host.read_latency_us.max"), ends - 300_000 + times.read(1, 70_001));
+}
+
+#[test]
+fn a_read_that_comes_during_an_erase_suspends_it() {
+    let (mut config, times) = die(Cell::Slc, 12, 1);
+    config.run.precondition = Precondition::None;
+    // One page is written again and again: victims have nothing to move. The write after which the first one is erased:
+    let rows = |writes: u64| (0..writes).map(|i| (i * APART, "Write", 0, PAGE)).collect::<Vec<_>>();
+    let first = (1..400).find(|&writes| figure(&replay(&config, &rows(writes)), "flash.block_erases") > 0.0);
+    let first = first.expect("a collection");
+    let begins = (first - 1) * APART + times.bus + PROGRAM;
+    let at = (begins + 1_000_000) / 100 * 100;
+    let mut rows = rows(first);
+    rows.extend([(at, "Read", 0, PAGE), (at + 100, "Write", 0, PAGE)]);
+    let summary = replay(&config, &rows);
+    let read = times.read(1, READ);
+    assert_eq!(read_latency(&summary), LATENCY + read);
+    // The write waits for the end of the erase.
+    let ends = begins + ERASE + LATENCY + read + RESUME;
+    assert_eq!(ns(&summary, "host.write_latency_us.max"), ends - (at + 100) + times.program(1, PROGRAM));
+    assert_eq!(suspends(&summary), (0.0, 1.0, (LATENCY + RESUME) as f64));
+}
+
+/// GC that reads do not interrupt is not interrupted this way either.
+#[test]
+fn a_collection_that_holds_reads_is_not_suspended() {
+    for (gc, is_suspended) in [("preemptible", true), ("non-preemptible", false)] {
+        let mut config = cells(Cell::Slc, ProgramOrder::Consecutive, 1);
+        choose(&mut config.ftl, "scheduler", "fifo", &[("gc", gc.into())]);
+        let writes = config.device.user_capacity / PAGE;
+        config = filled(&config, writes);
+        config.device.erase_suspend = reads(base::suspend::ERASE, 8);
+        config.device.program_suspend = reads(base::suspend::PROGRAM, 8);
+        // Overwrites at random places begin collections; reads come all the time.
+        let rows = (0..400u64).flat_map(|i| {
+            [(i * 4_000_000, "Write", i * 7 % writes * PAGE, PAGE), (i * 4_000_000 + 3_000_000, "Read", 0, PAGE)]
+        });
+        let summary = replay(&config, &rows.collect::<Vec<_>>());
+        assert!(figure(&summary, "flash.block_erases") > 5.0);
+        assert_eq!(suspends(&summary).1 > 0.0, is_suspended, "{gc}");
+    }
+}
+
+/// Programs, erases, or both are suspended, or neither.
+pub fn random(seed: u64, device: &mut Device) {
+    let mut random = engine::Chance::new(seed, "suspends");
+    let r = &mut random;
+    let mut draw = |choices: &'static [base::Choice]| {
+        let mut choice = Selection::default_of(&choices[r.below(2) as usize]);
+        if choice.name == "reads" {
+            for name in ["latency", "resume", "interval"] {
+                let time = if r.below(4) == 0 { 0 } else { r.below(100_000) };
+                choice.set(name, ParamValue::Time(Duration(time)));
+            }
+            choice.set("most", (1 + r.below_u32(10)).into());
+        }
+        choice
+    };
+    [device.program_suspend, device.erase_suspend] = [draw(base::suspend::PROGRAM), draw(base::suspend::ERASE)];
+}
+
+/// Latencies of reads fall and nothing else of the data changes, whatever runs; no track does two things at once, which
+/// `no_resource_does_two_things_at_once` sees to.
+#[test]
+fn suspends_change_when_things_are_done_and_nothing_else() {
+    let mut total = 0.0;
+    for seed in 0..12 {
+        let mut config = random_config(seed + 7_700_000);
+        config.run.executor = Executor::Timed;
+        config.workload.source = match config.workload.source {
+            Source::Generator(of) => Source::Generator(Generator { read_fraction: 0.5, ..of }),
+            other => other,
+        };
+        let mut with = config.clone();
+        random(seed, &mut with.device);
+        // Pages carry stamps: each read is checked, and at the end all data are.
+        let summary = run(&with);
+        for path in ["host.reads", "host.writes", "host.trims", "host.bytes_written"] {
+            assert_eq!(figure(&summary, path), figure(&run(&config), path), "case {seed}: {path}");
+        }
+        total += suspends(&summary).0 + suspends(&summary).1;
+    }
+    assert!(total > 200.0, "{total} suspends");
+}
