@@ -131,9 +131,10 @@ class Result:
             if name in OPTIONAL_TABLES and not file.exists():
                 continue
             try:
-                # A file that is open: names such as `s3:x` or `d=4` mean something to Arrow.
+                # A file that is open: names such as `s3:x` or `d=4` mean something to Arrow. No thread of its own, which might
+                # still want something of Python when that ends.
                 with file.open("rb") as table:
-                    tables[name] = _from_arrow(pq.read_table(table))
+                    tables[name] = _from_arrow(pq.ParquetFile(table).read(use_threads=False))
             except (OSError, ValueError, pa.ArrowException) as error:
                 raise _damaged(file, f"cannot be read: {error}") from None
         return cls(summary, tables)

@@ -121,7 +121,7 @@ def read_table(file: Path) -> pa.Table:
     try:
         # A file that is open: in a name such as `s3:x` Arrow sees another kind of storage.
         with file.open("rb") as stream:
-            found = pq.read_table(stream)
+            found = pq.ParquetFile(stream).read(use_threads=False)
     except FileNotFoundError:
         raise InputError(
             f"error: no sweep in {file.parent}: {file.name} is missing\n"

@@ -105,6 +105,33 @@ def test_collections_in_idle_time_against_those_in_the_way_of_a_write() -> None:
     assert "GC at other times" not in why and "not for GC" not in why
 
 
+def test_collections_in_step_with_writes_against_whole_ones() -> None:
+    """What the engineer with a tail is told: writes do not wait for whole collections, at a price in WAF."""
+    vary = {"ftl.gc_schedule": ["threshold", {"paced": {"free_blocks": 2}}]}
+    aged = {
+        **SMALL,
+        **OPEN,
+        "device.blocks_per_plane": 120,
+        "device.pages_per_block": 33,
+        "run.precondition": {"random": "0.5x"},
+        "ftl.allocation": "F2",
+        "ftl.reclaim_unit": "twin",
+    }
+    comparison = compare("tbm-small", vary=vary, sets=aged)
+    threshold, paced = comparison.figures.values()
+    why = list(comparison.reasons.values())[1]
+    assert paced.foreground_per_gb == 0 and paced.gc_forward == 1
+    assert "requests waited for 0 whole collections per GB written against" in why
+    assert (
+        "as `paced` emptied 100 % of its victims in step with the host's writes, a few pages after each"
+        in why
+    )
+    assert "`threshold` collected 0 % of its victims ahead of need" in why
+    assert ". p99.9 of reads" in why and ", of writes" in why
+    assert paced.write_us.p999 < 0.3 * threshold.write_us.p999  # type: ignore[operator]
+    assert paced.read_us.p999 < threshold.read_us.p999  # type: ignore[operator]
+
+
 def test_planes_in_sequence_and_a_row_for_them_also_where_none_works() -> None:
     sets = {
         **SMALL,
@@ -169,7 +196,7 @@ def test_what_else_a_scheduler_and_a_buffer_may_say() -> None:
         other = next(name for name in runs if name != label)
         figures = Comparison(runs).figures
         texts = [cause.text for cause in causes(figures[label], figures[other])]
-        assert all(text in texts for text in told), texts
+        assert all(any(text.startswith(one) for text in texts) for one in told), texts
 
 
 def test_the_table_has_percentiles_of_reads_and_of_writes() -> None:

@@ -31,7 +31,7 @@ class Job:
 
 
 def _job(name: str, generator: str, size: str, depth: int, reads: float, requests: int) -> Job:
-    fill = {"random": "1x"} if generator == "uniform" and reads == 0 else "sequential"
+    fill = {"random": "1x"} if generator == "uniform" and reads == 0 else {"sequential": "1x"}
     sets = {
         "host.replay": "closed", "host.queue_depth": depth, "workload.generator": generator,
         "workload.request_size": size, "workload.read_fraction": reads, "workload.requests": requests,
