@@ -60,6 +60,63 @@ def memory_needed(kind: Kind, source: str, sets: Sequence[str], trace: str | Non
 def memory_room() -> tuple[int, str] | None:
     """Bytes of memory that this process can still take, and what limits it, where the system says so."""
 
+class Block:
+    """A reclaim unit as a victim policy in Python sees it: there is one object for it all the time."""
+
+    @property
+    def number(self) -> int:
+        """Its number, among all of the device."""
+
+    @property
+    def plane(self) -> int:
+        """The plane that it is of; with twin blocks the die."""
+
+    @property
+    def pages(self) -> int:
+        """Pages that it has."""
+
+    @property
+    def valid(self) -> int:
+        """Its valid pages."""
+
+    @property
+    def invalid(self) -> int:
+        """Its invalid pages."""
+
+    @property
+    def erases(self) -> int:
+        """How often it was erased, as of the latest choice on its plane."""
+
+    @property
+    def filled_at(self) -> int:
+        """When its last page was programmed, in pages that the host has written to the plane."""
+
+    @property
+    def changed_at(self) -> int:
+        """When it changed last: was filled, or lost a page."""
+
+class Device:
+    """What a policy in Python is told of the device at its start."""
+
+    @property
+    def planes(self) -> int:
+        """Planes; with twin blocks dies."""
+
+    @property
+    def blocks_per_plane(self) -> int:
+        """Blocks of each plane."""
+
+    @property
+    def pages_per_block(self) -> int:
+        """Pages of each block."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of the run."""
+
+def conform_victim(name: str, policy: Any, lives: int) -> int:
+    """Puts a victim policy through lives of units at random; how many steps that were."""
+
 def presets() -> list[tuple[str, str, str]]:
     """Name, one line, and TOML text of every preset."""
 

@@ -19,7 +19,19 @@ from io import UnsupportedOperation
 from pathlib import Path
 from typing import Any, TextIO
 
-from ftlab import _core, config_cli, escape, given, init, output, report_cli, sweep_cli, text, traces
+from ftlab import (
+    _core,
+    config_cli,
+    escape,
+    given,
+    init,
+    output,
+    report_cli,
+    sweep_cli,
+    tail_cli,
+    text,
+    traces,
+)
 from ftlab._core import ConfigError, InputError, RunError
 from ftlab.configs import Raw, config_argument
 from ftlab.live import Live
@@ -104,6 +116,7 @@ def parser() -> Parser:
     _add_presets(commands)
     init.add_parser(commands)
     config_cli.add_parsers(commands)
+    tail_cli.add_parser(commands)
     reproduce.add_parser(commands)
     report_cli.add_parser(commands)
     return top

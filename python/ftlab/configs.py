@@ -11,7 +11,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ftlab import _core, arguments
+from ftlab import _core, arguments, own
 from ftlab._core import ConfigError
 
 Config: TypeAlias = str | PathLike[str] | Mapping[str, Any]
@@ -144,6 +144,8 @@ def plain(value: object, where: str, depth: int = 0) -> Any:
         with contextlib.suppress(TypeError, ValueError):
             # A NumPy scalar.
             return plain(value.item(), where, depth + 1)
+    if own.is_policy(value):
+        return own.name_of(value)
     raise ConfigError(
         f"error: {where} holds {arguments.kind_of(value)}, which is no value of a configuration; expected a string, "
         "number, boolean, list or dictionary"

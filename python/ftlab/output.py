@@ -33,10 +33,10 @@ KEPT = ".ftlab-runs"
 PART = "part_of_comparison"
 """In the manifest of a run's directory: the comparison in the directory above wrote it."""
 
-RESULT_PLOTS = ("latency", "series", "wear", "utilisation")
+RESULT_PLOTS = ("latency", "latency-parts", "series", "wear", "utilisation")
 """The plots of one result."""
 
-COMPARISON_PLOTS = ("latency", "series", "wear", "utilisation", "overview")
+COMPARISON_PLOTS = ("latency", "latency-parts", "series", "wear", "utilisation", "overview")
 """The plots of a comparison."""
 
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab import escape, text
+from ftlab.latency_parts import AT, KINDS, PARTS, Around, around
 from ftlab.result import Columns, Result
 
 if TYPE_CHECKING:
@@ -46,6 +47,14 @@ CAUSE_COLOURS = {
 KIND_COLOURS = {"read": "#cdb891", "program": "#8a6d3b", "erase": "#3b2f2f", "idle": "#e6e6e6"}
 """None of them stands for a cause, since dies by operation are drawn beside channels by cause."""
 
+PART_COLOURS = {
+    "service": "#9aa5b1", "host_read": "#56b4e9", "host_program": "#0072b2", "gc": "#e69f00", "gc_wait": "#f3d08a",
+    "erase": "#d55e00", "suspend": "#7a3300", "channel": "#8c6bb1", "queue": "#d9d9d9", "admission": "#1b1b1b",
+    "buffer": "#cc79a7", "old_version": "#a6761d", "map": "#009e73", "mapping": "#66c2a5", "correction": "#b8c400",
+    "refresh": "#e78ac3", "wear": "#b15928", "backup": "#6a3d9a",
+}  # fmt: skip
+"""Of the parts of a latency."""
+
 BY = {"channel": "cause", "die": "operation"}
 """What the parts of a resource's time are."""
 
@@ -65,6 +74,7 @@ def figures(results: Results) -> dict[str, Figure]:
     """All figures there are for these results, by name; with several, also an overview."""
     made = {
         "latency": latency(results),
+        "latency-parts": latency_parts(results),
         "series": series(results),
         "wear": wear(results),
         "utilisation": utilisation(results),
@@ -132,6 +142,58 @@ def latency(results: Results) -> Figure | None:
     panels[-1, 1].set_xlabel("percentile of requests")
     _legend(figure, panels[0, 0])
     return figure
+
+
+def latency_parts(results: Results) -> Figure | None:
+    """What latencies went to, at the mean and at percentiles: reads and writes apart; a row for each run that
+    split them.
+
+    Bars are shares of the latency that stands over them: a p99.9 is a hundred times a p50 often enough.
+    """
+    rows = {
+        label: {kind: [found for at in AT if (found := around(result, kind, at))] for kind in KINDS}
+        for label, result in results.items()
+        if "latency_parts" in result.summary
+    }
+    kinds = [kind for kind in KINDS if any(_took_time(of_kind[kind]) for of_kind in rows.values())]
+    if not kinds:
+        return None
+    figure, panels = _panels(len(rows), len(kinds), height=3.1, width=5.6 * len(kinds) + 1)
+    shown: dict[str, Any] = {}
+    for line, (label, of_kind) in zip(panels, rows.items(), strict=True):
+        for panel, kind in zip(line, kinds, strict=True):
+            name = f"{kind}s, {escape.plot(label)}" if label else f"{kind}s"
+            _title(panel, f"what latencies of {name} went to")
+            panel.title.set_position((0, 1.06))
+            shown |= _parts_of_kind(panel, of_kind[kind])
+            panel.set_ylabel("share of the latency (%)")
+    names = [name for name in PARTS if name in shown]
+    figure.legend(
+        [shown[name] for name in names], [PARTS[name].label for name in names], loc="outside right center",
+        frameon=False, fontsize=9, handlelength=1.2, reverse=True,
+    )  # fmt: skip
+    return figure
+
+
+def _took_time(levels: Sequence[Around]) -> bool:
+    return any(found.latency_us > 0 for found in levels)
+
+
+def _parts_of_kind(panel: Axes, levels: Sequence[Around]) -> dict[str, Any]:
+    """Draws the bars of a kind of request; the handles of the parts that can be seen."""
+    places, base = np.arange(len(levels)), np.zeros(len(levels))
+    shown = {}
+    for name in PARTS:
+        shares = np.array([100 * found.share([name]) for found in levels])
+        if shares.max(initial=0) >= 0.05:
+            shown[name] = panel.bar(places, shares, 0.78, bottom=base, color=PART_COLOURS[name], linewidth=0)
+        base += shares
+    for place, found in zip(places, levels, strict=True):
+        panel.annotate(text.duration(found.percentile_us), (place, 101), ha="center", va="bottom", fontsize=8)
+    panel.set_xticks(places, [found.at for found in levels])
+    panel.set_ylim(0, 100)
+    panel.grid(False, axis="x")
+    return shown
 
 
 def series(results: Results) -> Figure | None:

@@ -23,9 +23,10 @@ Columns = dict[str, NDArray[Any]]
 TABLES = ("series", "latency", "wear", "utilisation")
 """The tables of every result, each a Parquet file of the same name in an output directory."""
 
-OPTIONAL_TABLES = ("buffer", "locality")
+OPTIONAL_TABLES = ("buffer", "locality", "latency_parts", "requests")
 """The tables of some results: with a write buffer in time, its dirty pages by channel; with data clustering
-(`separation = "dac"`), the distribution of the workload's locality ω.
+(`separation = "dac"`), the distribution of the workload's locality ω; with `run.latency_parts`, the parts of latencies
+by class; with `run.requests`, every read and write.
 """
 
 SCHEMA = "ftlab.summary/1"

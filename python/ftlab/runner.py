@@ -20,7 +20,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from ftlab import _core
+from ftlab import _core, own
 from ftlab._core import InputError
 from ftlab.kept import Store
 from ftlab.output import OutputDirectory
@@ -57,6 +57,8 @@ def hash_of(resolved: dict[str, Any], trace_file: str | None = None) -> str:
         "trace": None if trace is None else file_digest(Path(trace)),
         "engine": engine_digest(),
     }
+    if policies := [name for name in resolved["ftl"].values() if own.names_own(name)]:
+        facts["policies"] = [own.digest(name) for name in policies]
     precondition = resolved["run"]["precondition"]
     if isinstance(precondition, dict) and "state" in precondition:
         facts["config"]["run"] = {**resolved["run"], "precondition": "state"}

@@ -17,7 +17,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ftlab import arguments, output, runner
+from ftlab import arguments, output, own, runner
 from ftlab._core import ConfigError, Error, InputError, RunError
 from ftlab.aging import States
 from ftlab.configs import Source
@@ -212,6 +212,7 @@ class _Sweeping:
         missing = [run for run in mine if not self._take(run)]
         self._tell.begin(len(mine), len(mine) - len(missing), float(len(missing)))
         if missing and scheduler is not None:
+            _check_portable(missing)
             from ftlab.cluster import run_on
 
             run_on(scheduler, missing, self._finished, self._tell)
@@ -301,6 +302,21 @@ class _Sweeping:
         return Sweep(runs, averages, factors, self._directory.path)
 
 
+def _check_portable(runs: Sequence[Resolved]) -> None:
+    """Refuses what the workers of a cluster do not have.
+
+    Raises:
+        ConfigError: a run has a policy of the user's own.
+    """
+    for run in runs:
+        for key, name in run.resolved["ftl"].items():
+            if own.names_own(name):
+                raise ConfigError(
+                    f"error: `ftl.{key}` is `{name}`, and the workers of a cluster do not have that code\n"
+                    "hint: run the sweep without `--scheduler`; `--shard I/N` divides it over machines"
+                )
+
+
 def _summary_of(place: Path) -> dict[str, Any]:
     summary: dict[str, Any] = json.loads((place / "summary.json").read_text(encoding="utf-8"))
     return summary
@@ -325,6 +341,11 @@ class Resolved:
             InputError: its trace or state cannot be read.
         """
         resolved = planned.job.resolve()
+        if resolved["workload"].get("trace") == "-":
+            raise ConfigError(
+                "error: a sweep cannot read its trace from standard input: its runs are many, and known by the bytes "
+                "of their trace\nhint: write the trace to a file, and name that"
+            )
         return cls(planned, resolved, runner.hash_of(resolved))
 
     def portable(self) -> Job:

@@ -15,7 +15,9 @@ from ftlab.spec import Planned
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SECTIONS = ("host", "flash", "waf", "gc", "utilisation", "wear", "policy", "precondition", "workload", "run")
+SECTIONS = (
+    "host", "flash", "waf", "gc", "utilisation", "wear", "policy", "precondition", "workload", "run", "latency_parts",
+)  # fmt: skip
 """The parts of a summary that hold figures."""
 
 SCHEMA = "ftlab.sweep/1"

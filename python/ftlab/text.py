@@ -10,6 +10,7 @@ from typing import Any
 
 from ftlab import escape
 from ftlab.figures import Figures
+from ftlab.latency_parts import KINDS, PARTS, Around, around
 from ftlab.load import overload
 from ftlab.quantities import in_bytes, quantity
 from ftlab.result import Result
@@ -111,6 +112,7 @@ def run_summary(result: Result, name: str) -> str:
         _title(result, name),
         _host(result),
         _latencies(result),
+        _latency_parts(result),
         _flash(result),
         _time_use(result),
         _cost(result),
@@ -180,10 +182,11 @@ def _replay(host: Mapping[str, Any], has_trace: bool) -> str:
     if host["replay"] == "closed":
         return f"closed loop, queue depth {host['queue_depth']}"
     if host["replay"] == "batch":
-        return "batch: as fast as the write buffer accepts"
+        return f"batch: as fast as the write buffer accepts, queue depth {host['queue_depth']}"
     times = f"open loop at {'the times of the trace' if has_trace else 'its own times'}"
     scale = host.get("time_scale", 1)
-    return times if scale == 1 else f"{times} x {scale:g}"
+    scaled = "" if scale == 1 else f" x {scale:g}"
+    return f"{times}{scaled}, queue depth {host['queue_depth']}"
 
 
 def _columns_line(result: Result) -> list[Sequence[str]]:
@@ -310,6 +313,26 @@ def latency_rows(host: Mapping[str, Any]) -> list[list[str]]:
 def _latencies(result: Result) -> str:
     rows = [[f"  {name}", *cells] for name, *cells in latency_rows(result.summary["host"])]
     return columns([["latency", *PERCENTILES], *rows], align="<>") if rows else ""
+
+
+NAMED = 3
+"""Parts of a latency that a line names."""
+
+
+def _latency_parts(result: Result) -> str:
+    rows: list[Sequence[str]] = []
+    for kind in KINDS:
+        for at in ("mean", "p50", "p99", "p99.9", "p99.99"):
+            if (found := around(result, kind, at)) is not None and found.latency_us > 0:
+                rows.append([kind, at, duration(found.percentile_us), _shares(found)])
+    rows = [["", *row[1:]] if i and rows[i - 1][0] == row[0] else row for i, row in enumerate(rows)]
+    return f"what latencies went to\n{columns(rows, align='<<><', indent='  ')}" if rows else ""
+
+
+def _shares(found: Around) -> str:
+    """The largest parts in words, but for those below 1 %."""
+    named = [(name, us / found.latency_us) for name, us in found.largest()[:NAMED]]
+    return ", ".join(f"{PARTS[name].label} {percent(share, 0)}" for name, share in named if share >= 0.01)
 
 
 def _flash(result: Result) -> str:

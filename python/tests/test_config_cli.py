@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import tomllib
 from pathlib import Path
@@ -78,6 +79,8 @@ def accepted(schema: dict[str, Any], value: Any) -> bool:
         isinstance(value, bool) and "boolean" not in kinds
     ):
         return False
+    if isinstance(value, str) and "pattern" in schema:
+        return re.search(schema["pattern"], value) is not None
     if isinstance(value, dict):
         inner = schema["properties"]
         return all(name in inner and accepted(inner[name], part) for name, part in value.items())
@@ -95,7 +98,9 @@ def test_the_schema_takes_every_preset_and_refuses_other_keys(tiny: Path) -> Non
         assert accepted(schema, package.resolve(name)), name
     own = tomllib.loads(tiny.read_text(encoding="utf-8"))
     assert accepted(schema, {**own, "preset": "tbm", "ftl": {"victim": {"rga": {"d": 4}}}})
+    assert accepted(schema, {"ftl": {"victim": "mine.py:Greedy"}})
     refused: list[dict[str, Any]] = [
+        {"ftl": {"mapping": "mine.py:Greedy"}},
         {"devise": {}}, {"device": {"chanels": 4}}, {"ftl": {"victim": "gredy"}}, {"preset": "tmb"},
         {"ftl": {"victim": {"rga": {"e": 4}}}}, {"device": {"channels": 0}}, {"run": {"seed": "x"}},
     ]  # fmt: skip

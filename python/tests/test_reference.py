@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import functools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,11 +13,22 @@ import pytest
 import samples
 
 import ftlab
-from ftlab import commands
+from ftlab import commands, latency_parts
 
 DOCS = Path(__file__).parents[2] / "docs"
 CAUSES = "|".join(samples.CAUSES)
 FIGURES = "|".join(samples.LATENCY_KEYS)
+PARTS = "|".join(latency_parts.PARTS)
+LEVELS = "|".join(at.replace(".", "") for at in latency_parts.AT)
+
+PLACES = {
+    "<cause>": f"({CAUSES})",
+    "<figure>": f"({FIGURES})",
+    "<part>": f"({PARTS})",
+    "<level>": f"({LEVELS})",
+    "<op>": "(read|write)",
+}
+"""What stands for several names in a page."""
 
 KINDS: tuple[dict[str, Any], ...] = (
     {"ftl.write_buffer": "lru", "ftl.allocation": "CWDP", "run.precondition": "steady"},
@@ -30,6 +42,8 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"ftl.read_disturb": "redftl", "device.wear.read_limit": "cell"},
     {"ftl.read_disturb": "ipr", "device.wear.read_limit": "cell"},
     {"run.executor": "count", "host.replay": "closed"},
+    {"run.requests": True},
+    {"run.latency_parts": True, "workload.read_fraction": 1.0},
 )
 """Configurations that between them have every mechanism with figures of its own."""
 
@@ -48,7 +62,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[ftlab.Result]:
     trace.write_text(TRACE, encoding="utf-8")
     table = {"time": [0, 1, 2], "op": ["W", "R", "W"], "offset": [0, 0, 4096], "size": [4096] * 3}
     found = [ftlab.run(config, sets=sets) for sets in KINDS]
-    return [*found, ftlab.run(config, trace=trace), ftlab.run(config, trace=table)]
+    seen = ftlab.run(config, timeline=place / "timeline.json")
+    return [*found, seen, ftlab.run(config, trace=trace), ftlab.run(config, trace=table)]
 
 
 def described(section: str) -> set[str]:
@@ -73,7 +88,7 @@ def test_every_field_of_a_summary_is_described_and_every_described_one_is_there(
     names = described(summary)
     patterns = {
         name: re.compile(
-            re.escape(name).replace("<cause>", f"({CAUSES})").replace("<figure>", f"({FIGURES})") + "$"
+            functools.reduce(lambda text, item: text.replace(*item), PLACES.items(), re.escape(name)) + "$"
         )
         for name in names
     }

@@ -405,6 +405,11 @@ def test_nothing_is_overwritten_unasked(
     assert Path("mine.html").read_text(encoding="utf-8") == "<p>mine"
     assert report("run", "--out", "report.html")[0] == 0
     assert Path("report.html").read_bytes() == first
+    code, said = report("run", "--out", "/proc/new.html")
+    assert (code, said) == (
+        2,
+        "error: cannot write /proc/new.html: no file can be made in /proc\nhint: name another place\n",
+    )
     code, said = report("nowhere", "--out", "other.html")
     assert code == 2
     assert "error: nowhere is not there" in said

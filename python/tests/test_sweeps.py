@@ -203,6 +203,13 @@ def test_a_failed_run_is_a_row_with_its_error(spec: dict[str, Any], ftlab: Ftlab
     assert "2 runs: 1 ok, 1 failed" in done.stdout
 
 
+def test_a_trace_from_standard_input_is_refused(spec: dict[str, Any], tmp_path: Path) -> None:
+    for where in ({"trace": "-"}, {"set": {"workload.trace": "-"}}):
+        with pytest.raises(ConfigError, match="cannot read its trace from standard input"):
+            package.sweep({**spec, **where}, out=tmp_path / "out")
+    assert not kept_of(tmp_path / "out")
+
+
 def test_what_is_kept_is_not_run_again(spec: dict[str, Any], tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = package.sweep(spec, out=out)

@@ -3,6 +3,10 @@
 //! A seam's table is written once, beside the policies. The configuration reader, the "expected one
 //! of" messages, the Python listing and the reference page are all made from it.
 
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+
 use crate::units::Duration;
 
 /// A value of a parameter.
@@ -137,6 +141,56 @@ impl Seam {
     }
 }
 
+/// What stands for a policy of the user's own, which no table has.
+pub static OWN: Choice = Choice { name: "python", doc: "A class of your own in Python: `FILE.py:CLASS`.", params: &[] };
+
+/// A policy of the user's own: what the configuration calls it, and once it is loaded, what its seam takes for it.
+#[derive(Clone)]
+pub struct Own {
+    /// As it stands in the configuration.
+    pub name: String,
+    /// Of the type that its seam wants: the seam alone knows it.
+    loaded: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Own {
+    /// One that is named only.
+    pub fn named(name: impl Into<String>) -> Own {
+        Own { name: name.into(), loaded: None }
+    }
+
+    /// Whether it is loaded.
+    pub fn is_loaded(&self) -> bool {
+        self.loaded.is_some()
+    }
+
+    /// Loads it.
+    pub fn load<T: Any + Send + Sync>(&mut self, policy: Arc<T>) {
+        self.loaded = Some(policy);
+    }
+
+    /// What was loaded.
+    ///
+    /// # Panics
+    /// If nothing was, or something of another seam.
+    pub fn loaded<T: Any + Send + Sync>(&self) -> Arc<T> {
+        let loaded = self.loaded.clone().and_then(|policy| policy.downcast().ok());
+        loaded.unwrap_or_else(|| panic!("the policy `{}` is loaded before it is used", self.name))
+    }
+}
+
+impl fmt::Debug for Own {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Own").field("name", &self.name).field("is_loaded", &self.is_loaded()).finish()
+    }
+}
+
+impl PartialEq for Own {
+    fn eq(&self, other: &Own) -> bool {
+        self.name == other.name
+    }
+}
+
 /// A choice made, with a value for each of its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Selection {
@@ -146,6 +200,8 @@ pub struct Selection {
     pub name: &'static str,
     /// Every parameter of the choice, in the order of the registry.
     pub params: Vec<(&'static str, ParamValue)>,
+    /// The policy, where it is the user's own.
+    pub own: Option<Own>,
 }
 
 /// Reads of what the registry does not declare are mistakes in a policy, and panic; a test of the assembled device reads
@@ -154,7 +210,17 @@ impl Selection {
     /// The choice with all its defaults.
     pub fn default_of(choice: &'static Choice) -> Selection {
         let params = choice.params.iter().map(|param| (param.name, param.default())).collect();
-        Selection { choice, name: choice.name, params }
+        Selection { choice, name: choice.name, params, own: None }
+    }
+
+    /// A policy of the user's own.
+    pub fn own(own: Own) -> Selection {
+        Selection { own: Some(own), ..Selection::default_of(&OWN) }
+    }
+
+    /// What the configuration calls the choice.
+    pub fn written(&self) -> &str {
+        self.own.as_ref().map_or(self.name, |own| &own.name)
     }
 
     /// Sets a parameter. The range of the value is the configuration reader's business.
@@ -252,6 +318,8 @@ impl Selection {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::AssertUnwindSafe;
+
     use super::*;
 
     static CHOICE: Choice = Choice {
@@ -287,7 +355,7 @@ mod tests {
         ];
         for (kind, read) in reads {
             for param in CHOICE.params.iter().map(|param| param.name).chain(["undeclared"]) {
-                let refused = std::panic::catch_unwind(|| read(&made, param)).is_err();
+                let refused = std::panic::catch_unwind(AssertUnwindSafe(|| read(&made, param))).is_err();
                 assert_eq!(refused, param != kind, "{param} as {kind}");
             }
         }

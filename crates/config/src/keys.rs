@@ -546,6 +546,22 @@ const AFTER_FTL: &[Key] = &[
     ),
     key(
         "run",
+        "latency_parts",
+        Kind::Bool,
+        "false",
+        "Whether the latencies of reads and writes are split by what they waited for (`timed`), for `ftlab explain-tail` and \
+         the table `latency_parts`. The figures are the same with it; the run takes longer.",
+    ),
+    key(
+        "run",
+        "requests",
+        Kind::Bool,
+        "false",
+        "Whether the results have a row for every read and write (`timed`), with the parts of its latency: the table \
+         `requests`. Takes some 900 bytes of memory for each.",
+    ),
+    key(
+        "run",
         "precondition",
         Kind::Precondition,
         "\"none\"",

@@ -35,6 +35,8 @@ pub struct Registry {
     pub seams: Vec<&'static Seam>,
     /// The generators of `[workload]`.
     pub generators: &'static [Choice],
+    /// The keys of seams that also take a policy of the user's own.
+    pub own: &'static [&'static str],
     /// The names of the trace formats.
     pub trace_formats: &'static [&'static str],
 }

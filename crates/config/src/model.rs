@@ -343,6 +343,17 @@ pub struct Run {
     pub checks: Checks,
     /// What a page stores.
     pub payload: Payload,
+    /// Whether latencies are split by what requests waited for.
+    pub latency_parts: bool,
+    /// Whether the results have every read and write, with the parts of its latency.
+    pub requests: bool,
     /// How the device is aged.
     pub precondition: Precondition,
+}
+
+impl Run {
+    /// Whether latencies are split, for themselves or for the rows of requests.
+    pub fn splits_latencies(&self) -> bool {
+        self.latency_parts || self.requests
+    }
 }

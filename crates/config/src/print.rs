@@ -84,6 +84,8 @@ fn sections(config: &Config) -> Vec<Section> {
                 ("seed", json!(run.seed)),
                 ("checks", json!(run.checks.word())),
                 ("payload", json!(run.payload.word())),
+                ("latency_parts", json!(run.latency_parts)),
+                ("requests", json!(run.requests)),
                 ("precondition", precondition(&run.precondition)),
             ],
         },
@@ -145,7 +147,7 @@ const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 fn selection(selection: &Selection) -> Value {
     if selection.params.is_empty() {
-        return json!(selection.name);
+        return json!(selection.written());
     }
     let params = selection.params.iter().map(|(name, value)| ((*name).to_owned(), parameter(*value)));
     json!({ selection.name: Value::Object(params.collect()) })

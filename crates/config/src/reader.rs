@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use base::{Choice, Duration, Param, ParamKind, ParamValue, Selection};
+use base::{Choice, Duration, Own, Param, ParamKind, ParamValue, Selection};
 
 use crate::diagnostic::{Diagnostic, Origin, Place, Problems, clean, did_you_mean};
 use crate::document::{self, Entry, Node, Value};
@@ -482,6 +482,14 @@ impl<'a> Reader<'a> {
         None
     }
 
+    /// A policy of the user's own, `FILE.py:CLASS` or `MODULE:CLASS`, if that is what is given.
+    pub(crate) fn own_choice(&mut self, path: &str) -> Option<Selection> {
+        match self.node(path)?.value {
+            Value::String(name) if is_own(&name) => Some(Selection::own(Own::named(name))),
+            _ => None,
+        }
+    }
+
     /// A choice; the first of the registry where none is given.
     pub(crate) fn choice(&mut self, path: &str, noun: &str) -> Option<Selection> {
         let Kind::Choice(choices) = self.key(path).kind else { panic!("`{path}` is not a choice") };
@@ -512,7 +520,7 @@ impl<'a> Reader<'a> {
             let diagnostic = Diagnostic::new(format!("unknown {noun} `{}`", clean(name)))
                 .at(place)
                 .label(format!("expected one of {}", list(names())))
-                .maybe_hint(did_you_mean(name, names()));
+                .maybe_hint(named_by_half(name).or_else(|| did_you_mean(name, names())));
             self.problems.push(diagnostic);
         }
         found
@@ -606,6 +614,18 @@ impl<'a> Reader<'a> {
     pub(crate) fn unexpected(&mut self, path: &str, node: &Node) {
         self.wrong_type(path, node, self.key(path).kind);
     }
+}
+
+/// Whether a name is that of a policy of the user's own: what comes before the last colon says where it is, and what comes
+/// behind it is what Python calls it.
+fn is_own(name: &str) -> bool {
+    name.rsplit_once(':').is_some_and(|(place, class)| !place.is_empty() && !class.is_empty())
+}
+
+/// A hint for a file of Python whose class was left out.
+fn named_by_half(name: &str) -> Option<String> {
+    let file = name.trim_end_matches(':');
+    file.ends_with(".py").then(|| format!("a policy of your own is named with its class: `{}:CLASS`", clean(file)))
 }
 
 /// A hint for a number or truth value that was written as a text.

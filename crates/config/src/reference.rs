@@ -75,7 +75,7 @@ pub fn reference(registry: &Registry) -> Value {
                 Kind::Choice(choices) => choices.iter().map(described_choice).collect(),
                 _ => Vec::new(),
             },
-            "schema": schema(key.kind),
+            "schema": schema_of(key, registry),
         })
     });
     let sections: Vec<Value> = SECTIONS.iter().map(|(name, doc)| json!({ "name": name, "doc": doc })).collect();
@@ -94,7 +94,16 @@ fn described_choice(choice: &Choice) -> Value {
     json!({ "name": choice.name, "doc": choice.doc, "params": choice.params.iter().map(param).collect::<Vec<_>>() })
 }
 
-/// What a key takes as JSON schema. Quantities are texts there, of which the units are not checked.
+/// What a key takes as JSON schema, a policy of the user's own included.
+fn schema_of(key: &Key, registry: &Registry) -> Value {
+    let schema = schema(key.kind);
+    if key.section == "ftl" && registry.own.contains(&key.name) {
+        return json!({ "anyOf": [schema, { "type": "string", "pattern": ".:." }] });
+    }
+    schema
+}
+
+/// What a kind takes as JSON schema. Quantities are texts there, of which the units are not checked.
 fn schema(kind: Kind) -> Value {
     match kind {
         Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),

@@ -416,7 +416,9 @@ fn ftl(reader: &mut Reader<'_>, registry: &Registry) -> Option<FtlChoices> {
     let mut sound = true;
     for seam in &registry.seams {
         let noun = format!("{} policy", seam.key.replace('_', " "));
-        match reader.choice(&format!("ftl.{}", seam.key), &noun) {
+        let path = format!("ftl.{}", seam.key);
+        let own = if registry.own.contains(&seam.key) { reader.own_choice(&path) } else { None };
+        match own.or_else(|| reader.choice(&path, &noun)) {
             Some(selection) => seams.push((seam.key, selection)),
             None => sound = false,
         }
@@ -427,9 +429,10 @@ fn ftl(reader: &mut Reader<'_>, registry: &Registry) -> Option<FtlChoices> {
 
 /// The binding follows from the allocation; one that contradicts it is refused.
 fn bind(reader: &mut Reader<'_>, registry: &Registry, seams: &mut [(&'static str, Selection)]) -> Option<()> {
-    let name_of = |key: &str| seams.iter().find(|(seam, _)| *seam == key).map(|(_, selection)| selection.name);
-    let (Some(allocation), Some(binding)) = (name_of("allocation"), name_of("binding")) else { return Some(()) };
-    let (follows, why) = match is_static_order(allocation) {
+    let made = |key: &str| seams.iter().find(|(seam, _)| *seam == key).map(|(_, selection)| selection);
+    let (Some(allocation), Some(binding)) = (made("allocation"), made("binding")) else { return Some(()) };
+    let (is_own, allocation, binding) = (allocation.own.is_some(), allocation.written(), binding.name);
+    let (follows, why) = match is_own || is_static_order(allocation) {
         true => ("static", "a formula of the LPN names the channel"),
         false => ("dynamic", "any free channel takes the page"),
     };
@@ -699,8 +702,18 @@ fn run(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Run> {
     let seed = reader.count("run.seed");
     let checks = reader.word("run.checks");
     let payload = reader.word("run.payload");
+    let latency_parts = reader.flag("run.latency_parts");
+    let requests = reader.flag("run.requests");
     let precondition = precondition(reader, capacity);
-    Some(Run { executor: executor?, seed: seed?, checks: checks?, payload: payload?, precondition: precondition? })
+    Some(Run {
+        executor: executor?,
+        seed: seed?,
+        checks: checks?,
+        payload: payload?,
+        latency_parts: latency_parts?,
+        requests: requests?,
+        precondition: precondition?,
+    })
 }
 
 const PRECONDITION: &str = "run.precondition";

@@ -37,6 +37,20 @@ fn presets_resolve_and_read_back() {
 }
 
 #[test]
+fn a_policy_of_ones_own_is_named_where_others_are() {
+    let config = on("tbm-small", &["ftl.victim=mine.py:Greedy", "ftl.allocation=\"some.module:Runs\""]);
+    let names = ["victim", "allocation", "binding"].map(|key| config.ftl.get(key).written());
+    assert_eq!(names, ["mine.py:Greedy", "some.module:Runs", "static"]);
+    assert!(config.ftl.get("victim").own.as_ref().is_some_and(|own| !own.is_loaded()));
+    let printed = to_toml(&config);
+    assert!(printed.contains("victim = \"mine.py:Greedy\""), "{printed}");
+    assert_eq!(read(&text(&printed), &[], None), config);
+    let mapping = ["ftl.mapping=mine.py:Page".to_owned()];
+    let refused = load(&Base::Preset("tbm-small".into()), &mapping, None, &registry()).unwrap_err().to_string();
+    assert!(refused.contains("unknown mapping policy `mine.py:Page`"), "only where one can be: {refused}");
+}
+
+#[test]
 fn copyback_thresholds_are_the_papers_where_none_are_given() {
     let wear = |sets: &[&str]| on("rcftl-small", sets).device.wear;
     let given = wear(&[]);

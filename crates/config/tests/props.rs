@@ -288,8 +288,16 @@ fn run() -> impl Strategy<Value = Run> {
     let executor = select(&[Executor::Count, Executor::Timed][..]);
     let checks = select(&[Checks::Fast, Checks::Full][..]);
     let payload = select(&[Payload::None, Payload::Stamp][..]);
-    (executor, any::<u64>(), checks, payload, precondition).prop_map(
-        |(executor, seed, checks, payload, precondition)| Run { executor, seed, checks, payload, precondition },
+    (executor, any::<u64>(), checks, payload, precondition, any::<[bool; 2]>()).prop_map(
+        |(executor, seed, checks, payload, precondition, [latency_parts, requests])| Run {
+            executor,
+            seed,
+            checks,
+            payload,
+            precondition,
+            latency_parts,
+            requests,
+        },
     )
 }
 

@@ -44,6 +44,13 @@ const PARAMS: &[Param] = &[
         "When pages leave: while the buffer is `full` or a write waits for room, or whenever a die is `free` to take them. How \
          full the buffer is then tells how much the host asks for.",
     ),
+    Param::word(
+        "power_loss",
+        &["volatile", "protected"],
+        "What becomes of it when the power goes off. `volatile`: it is lost, so a FLUSH waits until all that is buffered is \
+         programmed, and a write with FUA until it is; `protected`: capacitors give the time to save it, and both are done at \
+         once.",
+    ),
 ];
 
 static CHOICES: &[Choice] = &[
@@ -94,6 +101,11 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
         );
     }
     Ok(())
+}
+
+/// Whether a buffer keeps its pages when the power goes off.
+pub(crate) fn is_protected(selection: &Selection) -> bool {
+    selection.name != "none" && selection.word("power_loss") == "protected"
 }
 
 /// Bytes of the write buffer of a configuration.
@@ -335,6 +347,8 @@ pub(crate) struct Buffer {
     pub(crate) flushing: bool,
     /// Whether pages leave whenever a die is free.
     pub(crate) drains: bool,
+    /// Whether what is buffered is durable.
+    pub(crate) is_protected: bool,
     pages: Vec<Page>,
     free: Vec<u32>,
     /// By LPN: the newest version that is buffered.
@@ -369,6 +383,7 @@ impl Buffer {
             one_order: selection.word("order") == "global",
             flushing: false,
             drains: selection.word("flush") == "free",
+            is_protected: is_protected(selection),
             pages: Vec::with_capacity(places),
             free: Vec::with_capacity(places),
             index: FlatArray::filled(user_pages as usize, NONE)?,

@@ -115,7 +115,7 @@ fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request) {
             for (lpn, partial) in span.pages() {
                 let written = buffer.pieces.written(lpn, partial, request.offset, request.size);
                 let page = buffer::accept(device, buffer, lpn, written, buffer.age());
-                if request.fua {
+                if request.fua && !buffer.is_protected {
                     buffer.hurry(page);
                 }
                 // What is larger than the buffer enters page by page.
@@ -144,6 +144,7 @@ fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request) {
             }
             device.trim_now(span.whole());
         }
+        RequestKind::Flush if buffer.is_protected => {}
         RequestKind::Flush => {
             device.promise_durable(0);
             buffer.flush();

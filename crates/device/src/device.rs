@@ -3,6 +3,7 @@
 use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn};
 use config::Config;
 use config::model::{Checks, Payload};
+use ftl::schedule::Schedule;
 use ftl::{Array, Erasure, Ftl, Group, Holds, How, MapPlace, OutOfMemory, Placed, Policies, Source, Told, Way};
 use metrics::{Locality, Recorder};
 
@@ -30,6 +31,8 @@ pub(crate) struct Device {
     /// Samples of the workload's locality, where the FTL keeps regions.
     pub(crate) locality: Option<Locality>,
     full_checks: bool,
+    /// Where collections keep step with the host: so many units above the reserve they begin.
+    paced: Option<u32>,
 }
 
 /// What every logical page should hold, when pages carry stamps.
@@ -120,6 +123,7 @@ impl Device {
             parts: Parts::new(config.in_step().parts(), u64::from(config.device.page_size)),
             locality: (config.ftl.get("separation").name == "dac").then(Locality::new),
             full_checks: config.run.checks == Checks::Full,
+            paced: Schedule::new(config.ftl.get("gc_schedule")).paced(),
         })
     }
 
@@ -167,6 +171,17 @@ impl Device {
         self.note_bystanders(Cause::Host, OpKind::Program, share.touched);
         self.programmed(lpn, version);
         if self.ftl.is_busy(domain) {
+            self.collect_now(domain);
+        }
+        if let Some(low) = self.paced {
+            self.keep_pace(domain, low);
+        }
+    }
+
+    /// Where collections keep step with the host, and no time passes, one begins at the same mark and goes to its end.
+    #[cold]
+    fn keep_pace(&mut self, domain: Domain, low: u32) {
+        while self.ftl.begin_paced(domain, low, 1, None).is_some() {
             self.collect_now(domain);
         }
     }

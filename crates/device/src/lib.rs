@@ -129,7 +129,12 @@ pub fn seams() -> Vec<&'static Seam> {
 
 /// What can be chosen: for the configuration reader, the listings and the reference page.
 pub fn registry() -> config::Registry {
-    config::Registry { seams: seams(), generators: workload::GENERATORS, trace_formats: workload::trace::names() }
+    config::Registry {
+        seams: seams(),
+        generators: workload::GENERATORS,
+        own: ftl::TAKE_OWN,
+        trace_formats: workload::trace::names(),
+    }
 }
 
 /// Reads a configuration, and refuses what no device can do.
@@ -154,6 +159,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     check_twin(config)?;
     gang::check(config)?;
     check_ftl(config)?;
+    check_split(config)?;
     buffer::check(config)?;
     schedule::check(config)?;
     let capacity = config.device.user_capacity;
@@ -196,6 +202,34 @@ pub fn largest_user_capacity(config: &Config) -> u64 {
     largest * gang::page_size(config)
 }
 
+/// What a plane allocation of the user's own has to fill.
+#[derive(Clone, Copy, Debug)]
+pub struct Space {
+    /// Domains: planes, or what reclaim units make one of several.
+    pub domains: u32,
+    /// Units of a domain.
+    pub units_per_domain: u32,
+    /// Pages of a unit.
+    pub slots: u32,
+    /// Logical pages of the host.
+    pub user_pages: u64,
+    /// Logical pages that a domain can hold, with garbage collection still able to make progress.
+    pub most_pages_of_domain: u64,
+}
+
+/// The space of a configuration's device.
+pub fn space(config: &Config) -> Space {
+    let geometry = gang::geometry(config);
+    let most = ftl::largest_user_pages(&geometry, &device::policies(config));
+    Space {
+        domains: geometry.domains(),
+        units_per_domain: geometry.units_per_domain(),
+        slots: geometry.unit_slots(),
+        user_pages: config.device.user_capacity / gang::page_size(config),
+        most_pages_of_domain: most / u64::from(geometry.domains()),
+    }
+}
+
 /// What the FTL has a say in.
 fn check_ftl(config: &Config) -> Result<(), Refusal> {
     let comes_at_once = match &config.workload.source {
@@ -212,6 +246,18 @@ fn check_ftl(config: &Config) -> Result<(), Refusal> {
         print_size: config::print_size,
     };
     ftl::check(&setup).map_err(|ftl::Refusal { key, message, help }| Refusal { key, message, help })
+}
+
+/// Without time there are no latencies to split.
+fn check_split(config: &Config) -> Result<(), Refusal> {
+    if config.run.executor == Executor::Timed || !config.run.splits_latencies() {
+        return Ok(());
+    }
+    Err(Refusal {
+        key: if config.run.latency_parts { "run.latency_parts" } else { "run.requests" },
+        message: "latencies are split by what requests waited for, and the executor `count` has no time".into(),
+        help: "set `run.executor` to \"timed\", or leave this out".into(),
+    })
 }
 
 /// Twin blocks need what makes twins of blocks.
@@ -291,6 +337,13 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     device.check_data();
     let mut outcome = Outcome { unwritten, ..report(config, &device, &workload, aged, usage) };
     outcome.summary["run"]["precondition_wall_s"] = json!(aging_s);
+    if let Some(spec) = &options.timeline {
+        outcome.summary["run"]["timeline"] = json!({
+            "file": spec.path.to_string_lossy(),
+            "from_s": spec.window.start.seconds(),
+            "to_s": (spec.window.end.ns() < u64::MAX).then(|| spec.window.end.seconds()),
+        });
+    }
     Ok(outcome)
 }
 
@@ -362,6 +415,7 @@ fn report(config: &Config, device: &Device, workload: &Workload, aged: Value, us
         device.recorder.utilisation_table(),
     ];
     tables.extend(device.locality.as_ref().map(Locality::table));
+    tables.extend(device.recorder.split.iter().flat_map(|split| split.tables()));
     if let Some(buffer) = device.recorder.buffer()
         && config.run.executor == Executor::Timed
     {

@@ -6,7 +6,7 @@ use config::Config;
 use config::model::{Executor, Payload, Precondition, Source};
 pub use engine::memory::room;
 use engine::memory::{Room, in_words};
-use metrics::{Recorder, Wear};
+use metrics::{Recorder, SplitLatencies, Wear};
 use nand::Nand;
 use workload::Workload;
 
@@ -35,6 +35,7 @@ enum Key {
     Cache,
     Buffer,
     Queue,
+    Split,
 }
 
 /// Bytes that a run allocates at most at one time, about.
@@ -66,6 +67,7 @@ fn parts(config: &Config, saves_state: bool) -> Vec<Part> {
         part("regions of pages", ftl.regions, Key::Size),
         part("stamps of pages", stored + if payload { Oracle::bytes(user_pages) } else { 0 }, Key::Payload),
         part("the write buffer", of_buffer, Key::Buffer),
+        part("the parts of latencies", of_split(config), Key::Split),
         part("requests", of_requests + Workload::bytes(&config.workload), Key::Queue),
         part("tables, states and policies made anew", passing, Key::Size),
     ]
@@ -86,6 +88,19 @@ fn of_report(config: &Config, geometry: &Geometry) -> u64 {
     // Erases, reads and effective erases.
     let known = (4 + 4 + 8) * (blocks + u64::from(geometry.blocks()));
     Recorder::bytes(&shape) + known + Wear::table_bytes(blocks)
+}
+
+/// Latencies by what they went to. How many requests there will be is only known of a generator; the executor looks again
+/// as they come.
+fn of_split(config: &Config) -> u64 {
+    if !config.run.splits_latencies() {
+        return 0;
+    }
+    let of_rows = match (config.run.requests, &config.workload.source) {
+        (true, Source::Generator(_)) => config.workload.end.requests.unwrap_or(0) * SplitLatencies::BYTES_OF_ROW,
+        _ => 0,
+    };
+    SplitLatencies::BYTES + of_rows
 }
 
 fn of_executor(config: &Config, geometry: &Geometry) -> (u64, u64) {
@@ -155,6 +170,7 @@ impl Key {
             Key::Cache => "ftl.mapping",
             Key::Buffer => "ftl.write_buffer",
             Key::Queue => "host.queue_depth",
+            Key::Split => "run.requests",
         }
     }
 }
@@ -190,6 +206,7 @@ fn remedy(config: &Config, key: Key, fits: impl Fn(&Config) -> bool) -> String {
             });
             most.map_or_else(smaller, |depth| format!("`queue_depth` can be at most {depth}, or requests smaller"))
         }
+        Key::Split => "use a shorter workload, or only `run.latency_parts`, which keeps a few examples".into(),
         Key::Size | Key::Payload => {
             let most = most(config.device.blocks_per_plane.into(), |blocks| fits(&smaller_device(config, blocks)));
             most.filter(|blocks| *blocks >= 4).map_or_else(smaller, |blocks| {

@@ -4,7 +4,7 @@
 //! business. A die that is free serves one of three kinds of work: a host read (or the read of a
 //! read-modify-write), a host program, or the next step of a collection.
 
-use base::{Choice, Param, Seam, Selection};
+use base::{Choice, Die, Duration, Instant, Param, ParamKind, Seam, Selection};
 
 const GC: Param = Param::word(
     "gc",
@@ -12,6 +12,13 @@ const GC: Param = Param::word(
     "Whether reads are served between two steps of a foreground GC of their die, or wait until its victim is erased (Lee et \
      al. 2011).",
 );
+
+const MAX_WAIT: Param = Param {
+    name: "max_wait",
+    kind: ParamKind::Time { default: Duration(0), min: Duration(0), max: Duration(3_600_000_000_000) },
+    doc: "How long reads of a die may go before a write that could be served there, or before a collection that a write waits \
+          for; then these go before the reads until the write is served. `0ns`: for ever.",
+};
 
 static CHOICES: &[Choice] = &[
     Choice {
@@ -22,7 +29,7 @@ static CHOICES: &[Choice] = &[
     Choice {
         name: "paq",
         doc: "Out of order per die: reads first, then by age; whatever fits shares a multi-plane command (Jung et al. 2012).",
-        params: &[GC],
+        params: &[GC, MAX_WAIT],
     },
 ];
 
@@ -33,6 +40,46 @@ pub static SEAM: Seam =
 /// Whether reads wait for a foreground GC of their die.
 pub(crate) fn gc_holds_reads(selection: &Selection) -> bool {
     selection.word("gc") == "non-preemptible"
+}
+
+/// The bound on how long reads go before other work of a die; nothing where there is none.
+pub(crate) fn max_wait(selection: &Selection) -> Option<Duration> {
+    let bound = if selection.name == "paq" { selection.time("max_wait") } else { Duration(0) };
+    (bound > Duration(0)).then_some(bound)
+}
+
+/// What has waited for how long while reads of its die went first.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    max_wait: Duration,
+    /// By die: the age of the work that was passed over, and since when.
+    passed: Vec<Option<(u64, Instant)>>,
+}
+
+impl Patience {
+    pub(crate) fn new(max_wait: Duration, dies: u32) -> Patience {
+        Patience { max_wait, passed: vec![None; dies as usize] }
+    }
+
+    /// A read and work of age `other` wait for a die. Returns whether that work has waited for too long.
+    pub(crate) fn is_over(&mut self, die: Die, other: u64, now: Instant) -> bool {
+        if other == NOT_URGENT {
+            self.passed[die.index()] = None;
+            return false;
+        }
+        match self.passed[die.index()] {
+            Some((age, since)) if age == other => now.0 - since.0 >= self.max_wait.0,
+            _ => {
+                self.passed[die.index()] = Some((other, now));
+                false
+            }
+        }
+    }
+
+    /// A die serves a write of the host.
+    pub(crate) fn served(&mut self, die: Die) {
+        self.passed[die.index()] = None;
+    }
 }
 
 /// The age of work that nobody waits for.
@@ -106,5 +153,19 @@ mod tests {
         assert!(Scheduler::Paq.read_first(5, 4));
         assert!(Scheduler::Fifo.may_join(7, 8) && !Scheduler::Fifo.may_join(7, 9));
         assert!(Scheduler::Paq.may_join(7, 9));
+    }
+
+    #[test]
+    fn patience_is_with_one_write_at_a_time() {
+        let mut patience = Patience::new(Duration(100), 2);
+        let (here, there) = (Die::new(0), Die::new(1));
+        let mut is_over = |die, age, now| patience.is_over(die, age, Instant(now));
+        assert!(!is_over(here, 7, 1_000) && !is_over(here, 7, 1_099) && is_over(here, 7, 1_100));
+        assert!(!is_over(there, 7, 1_100), "dies have a clock each");
+        assert!(is_over(here, 7, 1_150), "until it is served");
+        assert!(!is_over(here, 8, 1_160) && is_over(here, 8, 1_260), "the next one has just come");
+        assert!(!is_over(here, NOT_URGENT, 2_000) && !is_over(here, 8, 2_001), "nobody waited in between");
+        patience.served(here);
+        assert!(!patience.is_over(here, 8, Instant(9_000)));
     }
 }

@@ -47,7 +47,7 @@ struct Header {
 fn fits(config: &Config) -> Vec<(String, String)> {
     let device = &config.device;
     let number = |key: &str, value: u64| (format!("device.{key}"), value.to_string());
-    let choice = |key: &str| (format!("ftl.{key}"), config.ftl.get(key).name.to_string());
+    let choice = |key: &str| (format!("ftl.{key}"), config.ftl.get(key).written().to_string());
     vec![
         number("channels", device.channels.into()),
         number("chips_per_channel", device.chips_per_channel.into()),

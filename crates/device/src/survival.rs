@@ -182,6 +182,13 @@ pub fn try_everywhere(
         ));
     }
     hybrid::check_faults(config)?;
+    if buffer::is_protected(config.ftl.get("write_buffer")) {
+        return Err(RunError::Input(
+            "`power_loss = \"protected\"` saves the write buffer when the power goes off, and here it is lost\nhint: set \
+             `power_loss = \"volatile\"`, or `write_buffer = \"none\"`"
+                .into(),
+        ));
+    }
     let mut tally = Tally::default();
     for seed in 0..seeds {
         let mut whole = Life::new(config, seed)?;

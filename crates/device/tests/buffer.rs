@@ -138,6 +138,30 @@ fn a_flush_completes_when_all_before_it_is_programmed() {
     assert_eq!(figure(&summary, "host.flush_latency_us.max"), 0.0, "nothing to wait for");
 }
 
+/// The same buffer, which capacitors save.
+fn protected(config: &Config) -> Config {
+    let mut config = config.clone();
+    let buffer = config.ftl.seams.iter_mut().find(|(key, _)| *key == "write_buffer").expect("a seam");
+    buffer.1.set("power_loss", "protected".into());
+    config
+}
+
+#[test]
+fn what_is_safe_in_the_buffer_nobody_waits_for() {
+    let mut rows = pages("Write", &[(0, 0), (0, 1), (0, 2)]);
+    rows.push((100, "Flush", 0, 0));
+    for executor in [Executor::Timed, Executor::Count] {
+        let mut config = protected(&fifo(1, 8));
+        config.run.executor = executor;
+        let summary = replay(&config, &rows);
+        assert_eq!(programs(&summary), 3.0, "in the end all of them leave");
+        if executor == Executor::Timed {
+            assert_eq!(figure(&summary, "host.flush_latency_us.max"), 0.0);
+        }
+    }
+    assert_eq!(longest_write(&with_fua(protected)), 0.0);
+}
+
 /// A trace whose last write has FUA, on one die with a buffer of eight pages.
 fn with_fua(change: fn(&Config) -> Config) -> Value {
     let mut text = String::new();

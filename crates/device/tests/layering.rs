@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("metrics", &["base", "files"]),
     ("device", &["base", "files", "engine", "config", "workload", "ftl", "nand", "metrics"]),
     ("bench", &["base", "engine", "config", "workload", "metrics", "device"]),
-    ("py", &["base", "files", "config", "workload", "metrics", "device"]),
+    ("py", &["base", "files", "config", "workload", "ftl", "metrics", "device"]),
 ];
 
 fn metadata() -> Value {

@@ -1,9 +1,9 @@
 //! Is data ever lost, whatever is combined? Random devices, policies and workloads from one seed, with
 //! stamped pages, against a plain record of what was written.
 //!
-//! Every read is compared while it happens, the whole state is checked after every collection, the array
-//! refuses illegal commands, and at the end every logical page must hold its newest version. A failure
-//! prints the seed that repeats it.
+//! Every read is compared while it happens, the parts of each latency add up in the cases that split them, the whole
+//! state is checked after every collection, the array refuses illegal commands, and at the end every logical page must
+//! hold its newest version. A failure prints the seed that repeats it.
 
 mod common;
 
@@ -29,6 +29,7 @@ fn generated_workloads_lose_nothing() {
     for seed in 0..CASES {
         let mut config = random_config(seed);
         execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
+        config.run.latency_parts = seed % 4 == 0;
         attempt(seed, &config);
     }
 }
@@ -46,6 +47,7 @@ fn traces_with_every_kind_of_request_lose_nothing() {
         config.workload.end = End { rounds: Some(2), ..End::default() };
         config.host.replay = [Replay::Open, Replay::Closed, Replay::Batch][seed as usize % 3];
         execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
+        config.run.latency_parts = seed % 4 == 0;
         let summary = attempt(seed, &config);
         let host = &summary["host"];
         let completed: u64 =
@@ -66,6 +68,7 @@ fn a_full_device_keeps_going_at_the_smallest_spare_space() {
     for seed in 0..120 {
         let mut config = random_config(seed + 2_000_000);
         execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
+        config.run.latency_parts = seed % 4 == 0;
         let page = page_size(&config);
         let limit = device::largest_user_capacity(&config);
         config.device.user_capacity = limit;
@@ -99,6 +102,7 @@ fn entries_elsewhere_than_pages_lose_nothing() {
             continue;
         }
         execute(&mut config, if seed % 4 == 0 { Executor::Count } else { Executor::Timed });
+        config.run.latency_parts = seed % 4 == 1;
         config.device.user_capacity = device::largest_user_capacity(&config);
         let (page, capacity) = (page_size(&config), config.device.user_capacity);
         let pattern = ["uniform", "hot-cold", "zipf", "mixed"][seed as usize / 3 % 4];

@@ -87,6 +87,9 @@ impl Mechanism {
         self != other
             && match (self, other) {
                 (Mechanism::Choice(first, _), Mechanism::Choice(second, _)) => first == second,
+                // It always gives way: there is nothing to choose.
+                (Mechanism::Choice("gc_schedule", "paced"), Mechanism::Preemption)
+                | (Mechanism::Preemption, Mechanism::Choice("gc_schedule", "paced")) => true,
                 _ => self.is_fault() && other.is_fault(),
             }
     }
@@ -234,6 +237,7 @@ impl Pair {
         let preempts = self.has(Mechanism::Preemption);
         let preempt = ("preempt", if preempts { "on" } else { "off" }.into());
         match self.chosen("gc_schedule") {
+            Some("paced") => choose(ftl, "gc_schedule", "paced", &[free]),
             Some(name) => choose(ftl, "gc_schedule", name, &[free, preempt]),
             None if preempts => choose(ftl, "gc_schedule", "background", &[free, preempt]),
             None => choose(ftl, "gc_schedule", "threshold", &[free]),

@@ -250,6 +250,99 @@ fn the_scope_may_be_a_die() {
     assert!(forward(&by_die) > forward(&by_channel), "{} and {}", forward(&by_die), forward(&by_channel));
 }
 
+/// A plane of blocks of 16 pages, all written in order, then every second page in order: each victim holds 8 valid pages.
+/// A write waits for a page to move or, at the end, for the erase, and by itself at `threshold` for all of these.
+#[test]
+fn a_paced_collection_goes_with_the_writes_of_the_host() {
+    let mut config = plain(1, 1, 1, 1, 24, 16);
+    let page = u64::from(config.device.page_size);
+    let user = 18 * 16;
+    config.device.user_capacity = user * page;
+    config.run.precondition = Precondition::Sequential { volume: user * page };
+    let rows: Vec<_> = (0..user / 2).map(|i| (0, "Write", 2 * i * page, page)).collect();
+    let trace = TraceFile::new(&rows);
+    config.workload.source = trace.source();
+    config.workload.end = End { rounds: Some(1), ..End::default() };
+    let longest = |summary: &Value| figure(summary, "host.write_latency_us.max");
+    let (read, program, erase) = (115.96, 1640.96, 5000.0);
+    let at_once = under(&config, "threshold", &[]);
+    let paced = under(&config, "paced", &[]);
+    assert_eq!(longest(&at_once), 8.0 * (read + program) + erase + program);
+    assert_eq!(longest(&paced), erase + program);
+    assert_eq!(figure(&paced, "gc.foreground"), 0.0);
+    assert!(figure(&paced, "gc.forward") >= 5.0 && figure(&paced, "gc.preempted") == 0.0);
+}
+
+/// Victims that hold `v` of `n` pages gain room for `n - v` writes: each of these waits for at most `(v + 1) / (n - v)` steps,
+/// rounded up. What is free more than under `threshold` is half a block.
+#[test]
+fn pacing_costs_next_to_nothing() {
+    let mut config = plain(1, 1, 1, 1, 128, 16);
+    config.run.precondition = Precondition::Random { volume: 2 * config.device.user_capacity };
+    config.workload.end = End { requests: Some(10_000), ..End::default() };
+    let at_once = under(&config, "threshold", &[]);
+    let paced = under(&config, "paced", &[]);
+    assert_eq!(figure(&paced, "gc.foreground"), 0.0);
+    let cost = figure(&paced, "waf") / figure(&at_once, "waf");
+    assert!((0.98..1.05).contains(&cost), "{cost}");
+    let longest = |summary: &Value| figure(summary, "host.write_latency_us.max");
+    // No victim holds more than 11 of 16 pages here: 3 steps, of which one may be an erase, and the write.
+    assert!(longest(&paced) <= 2.0 * 1756.92 + 5000.0 + 1640.96, "{}", longest(&paced));
+    assert!(longest(&at_once) > 2.0 * longest(&paced), "{} {}", longest(&at_once), longest(&paced));
+    // The earlier it begins, the more it costs.
+    let early = under(&config, "paced", &[("low", 8.into())]);
+    assert!(figure(&early, "waf") > 1.03 * figure(&paced, "waf"), "{}", figure(&early, "waf"));
+}
+
+/// Dies of two planes with their blocks in pairs, written through a buffer half as fast as they can: no write waits for a
+/// whole collection.
+#[test]
+fn pacing_goes_with_twin_blocks_and_a_buffer() {
+    for allocation in ["CWDP", "F2"] {
+        let mut config = plain(2, 1, 2, 2, 64, 32);
+        let page = u64::from(config.device.page_size);
+        choose(&mut config.ftl, "reclaim_unit", "twin", &[("neighbours", 0.0.into())]);
+        choose(&mut config.ftl, "allocation", allocation, &[]);
+        choose(&mut config.ftl, "scheduler", "paq", &[("max_wait", Duration(2_000_000).into())]);
+        choose(
+            &mut config.ftl,
+            "write_buffer",
+            "fifo",
+            &[("size", ParamValue::Size(8 * page)), ("flush", "free".into())],
+        );
+        (config.host.replay, config.host.queue_depth) = (Replay::Open, 64);
+        config.run.checks = Checks::Fast;
+        config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
+        let mut mixed = generator("uniform", page, 0.5, config.device.user_capacity);
+        mixed.interval = Duration::from_us(1_000);
+        config.workload.source = Source::Generator(mixed);
+        config.workload.end = End { requests: Some(20_000), ..End::default() };
+        let [at_once, paced] = ["threshold", "paced"].map(|schedule| under(&config, schedule, &[]));
+        let of = |summary: &Value, path: &str| figure(summary, path);
+        assert!(of(&paced, "gc.foreground") <= 0.01 * of(&paced, "gc.forward"), "{allocation}");
+        let tails = [&at_once, &paced].map(|summary| of(summary, "host.write_latency_us.p999"));
+        assert!(tails[1] < 0.5 * tails[0], "{allocation}: {tails:?}");
+        let cost = of(&paced, "waf") / of(&at_once, "waf");
+        // A block more of the sixteen that are spare.
+        assert!((0.95..1.09).contains(&cost), "{allocation}: {cost}");
+    }
+}
+
+/// With no time there is nobody to wait; a merge of hybrid mapping is no longer or shorter for being paced.
+#[test]
+fn pacing_is_refused_where_it_means_nothing() {
+    let mut config = channels(2, 1, "page");
+    choose(&mut config.ftl, "gc_schedule", "paced", &[]);
+    assert!(device::check(&config).is_ok());
+    config.run.executor = Executor::Count;
+    let refusal = device::check(&config).expect_err("no time");
+    assert!(refusal.message.contains("under `count` nobody waits"), "{refusal:?}");
+    let mut config = channels(2, 1, "fast");
+    choose(&mut config.ftl, "gc_schedule", "paced", &[]);
+    let refusal = device::check(&config).expect_err("merges");
+    assert!(refusal.message.contains("a logical block is merged as a whole"), "{refusal:?}");
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     let mut config = channels(2, 1, "page");

@@ -132,6 +132,9 @@ fn place_of(path: &Path) -> io::Result<Place> {
         path = directory.join(name);
         // `/dev/stdout` and its like: a file that somebody has open, and that therefore has to stay.
         if directory.starts_with("/proc") {
+            if fs::symlink_metadata(&path).is_err() {
+                return Err(io::Error::new(ErrorKind::InvalidInput, "no file can be made in /proc"));
+            }
             return Ok(Place::Stream);
         }
         if !fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink()) {

@@ -167,6 +167,7 @@ fn what_cannot_be_written_is_refused_before_anything_is_touched() {
     assert_eq!(refused(&scratch.0), ErrorKind::IsADirectory);
     assert_eq!(refused(&scratch.0.join("no/such/directory")), ErrorKind::NotFound);
     assert_eq!(refused(&scratch.file("file", "").join("below")), ErrorKind::NotADirectory);
+    assert_eq!(refused(Path::new("/proc/new")), ErrorKind::InvalidInput);
     Output::check(&scratch.0.join("new")).unwrap();
     Output::check(Path::new("/dev/null")).unwrap();
     // A pipe without a reader would be waited for.

@@ -17,6 +17,7 @@ impl<M: Mechanisms> Page<M> {
         let dynamic = match &self.allocation {
             Allocation::Striped(order) => return order.domain_of(lpn),
             Allocation::Dynamic(dynamic) => dynamic,
+            Allocation::Own(table) => return table.domain_of(lpn),
         };
         let queue = dynamic.queue_of(lpn);
         let burst = dynamic.burst();

@@ -9,7 +9,7 @@ use crate::fast::{self, Fast};
 use crate::group::Group;
 use crate::kernel::{Saved, Why};
 use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl, disturb, paired};
-use crate::ops::{Array, Coming, Demands, Done, Finished, MapPlace, Phase, Placed, Put, Step, Told};
+use crate::ops::{Array, Coming, Demands, Done, Finished, Going, MapPlace, Phase, Placed, Put, Step, Told};
 use crate::page::Page;
 use crate::plain::PlainPages;
 use crate::recovery::Recovery;
@@ -79,6 +79,9 @@ pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keep
     }
     let mut bytes = Plan::new(policies, geometry).bytes(geometry, user_pages, policies, keeps_spares);
     let allocation = Allocation::build(policies.allocation, geometry);
+    if let Allocation::Own(_) = allocation {
+        bytes.maps += user_pages * size_of::<Domain>() as u64;
+    }
     bytes.blocks += if Plan::is_plain(policies, geometry) {
         Page::<Plain>::bytes(geometry, &allocation)
     } else {
@@ -355,6 +358,11 @@ impl Ftl {
         delegate!(&self.mapping, page ftl => ftl.kernel.free(domain), fast ftl => ftl.spare_log_blocks(domain))
     }
 
+    /// What is left of a collection that keeps step with the host: a step for each page, and one for the erase.
+    pub fn steps_left(&self, domain: Domain) -> u32 {
+        delegate!(&self.mapping, page ftl => ftl.steps_left(domain), fast _ => 0)
+    }
+
     /// Whether a collection stands at a preemption point (Wen and Chang, section 3.3), as far as the mapping knows: what
     /// was read for it is programmed first. If so, whether a unit that was emptied ahead of need waits for its erase, or pages
     /// are copied next.
@@ -527,6 +535,12 @@ impl Ftl {
     pub fn begin_forward(&mut self, domain: Domain) -> bool {
         delegate!(&mut self.mapping, page ftl => ftl.begin_forward(domain),
             fast ftl => !ftl.is_busy(domain) && ftl.begin_forward(domain))
+    }
+
+    /// Begins a collection that keeps step with the host, or goes on with the one of `last`, if free space has come down to `low`
+    /// units above the reserve; the host has just written so many pages to the domain. Hybrid mapping has none.
+    pub fn begin_paced(&mut self, domain: Domain, low: u32, written: u32, last: Option<Going>) -> Option<Going> {
+        delegate!(&mut self.mapping, page ftl => ftl.begin_paced(domain, low, written, last), fast _ => None)
     }
 
     /// Suspends a collection ahead of need, so that the domain takes host pages, if that can be done now. Returns whether

@@ -10,7 +10,9 @@ use base::{Domain, Slot, Unit};
 
 use crate::kernel::{Stream, Why};
 use crate::mechanism::Mechanisms;
+use crate::ops::Going;
 use crate::page::Page;
+use crate::victim::UnitState;
 
 impl<M: Mechanisms> Page<M> {
     /// Whether the collection in progress can be suspended at all: the host does not wait for it.
@@ -29,6 +31,44 @@ impl<M: Mechanisms> Page<M> {
         let Some(unit) = self.victim_forward(domain) else { return false };
         self.kernel.begin(domain, unit, Why::Forward);
         true
+    }
+
+    /// Begins a collection in step with the host, which has just written `written` pages to a domain, or goes on with `last`, if
+    /// free space has come down to `low` units above the reserve.
+    ///
+    /// What is free when the victim is erased is to be what was free when it was begun, less what the host writes meanwhile. That
+    /// may be as much as the victim gains; where the domain begins below the mark, less in proportion, down to nothing at the
+    /// reserve. So many pages of the victim go with each page of the host.
+    pub(crate) fn begin_paced(&mut self, domain: Domain, low: u32, written: u32, last: Option<Going>) -> Option<Going> {
+        let slots = u64::from(self.kernel.geometry().unit_slots());
+        let mark = u64::from(self.kernel.budget().reserve + low) * slots;
+        let free = self.kernel.free_slots(domain);
+        if free > mark || self.is_busy(domain) {
+            return None;
+        }
+        let last = last.filter(|last| self.goes_on_with(domain, last.victim));
+        match last {
+            Some(last) => self.kernel.begin(domain, last.victim, Why::Forward),
+            None if !self.begin_forward(domain) => return None,
+            None => {}
+        }
+        let (victim, left) = (self.kernel.job(domain)?.unit, self.steps_left(domain));
+        let after = free + slots - u64::from(left - 1);
+        let line =
+            last.map_or_else(|| free + (mark - free) * (after - free) / (u64::from(low) * slots), |last| last.line);
+        let (written, room) = (u64::from(written), (after + u64::from(written)).saturating_sub(line));
+        let due = if room <= written { left } else { (written * u64::from(left)).div_ceil(room) as u32 };
+        Some(Going { victim, until: left - due, line })
+    }
+
+    fn goes_on_with(&self, domain: Domain, unit: Unit) -> bool {
+        let has_room = self.kernel.free(domain) >= self.kernel.budget().for_a_victim;
+        has_room && self.kernel.state_of(unit) == UnitState::Closed && self.kernel.gain_of(unit) > 0
+    }
+
+    /// What is left of the collection in progress: a step for each page, and one for the erase.
+    pub(crate) fn steps_left(&self, domain: Domain) -> u32 {
+        self.kernel.job(domain).map_or(0, |job| self.kernel.valid_of(job.unit) + 1)
     }
 
     /// The victim of a collection ahead of need.

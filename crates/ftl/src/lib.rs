@@ -36,8 +36,8 @@ pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why};
 pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired};
 pub use crate::ops::{
-    Array, Coming, Demands, Done, Erasure, Finished, Holds, How, MapPlace, Op, Phase, Placed, Put, Source, Step, Told,
-    Way,
+    Array, Coming, Demands, Done, Erasure, Finished, Going, Holds, How, MapPlace, Op, Phase, Placed, Put, Source, Step,
+    Told, Way,
 };
 pub use crate::plain::{PlainPages, Spot};
 pub use crate::policies::{Bytes, OutOfMemory, Policies};
@@ -100,6 +100,9 @@ pub static RECLAIM_UNIT: Seam = Seam {
         },
     ],
 };
+
+/// The keys of seams that take a policy of the user's own.
+pub const TAKE_OWN: &[&str] = &[victim::SEAM.key, allocation::SEAM.key];
 
 /// The FTL's seams, in the order of the data flow. The scheduler's own seam is not among them.
 pub fn seams() -> Vec<&'static Seam> {

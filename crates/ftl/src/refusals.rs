@@ -51,12 +51,29 @@ impl Setup<'_> {
 /// # Errors
 /// The first such reason.
 pub fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
+    check_own(setup.policies)?;
     separation::check(setup)?;
     paired::check(setup)?;
     fast::check(setup)?;
     dftl::check(setup)?;
     migration::check(setup)?;
     disturb::check(setup)
+}
+
+/// Only a flat map can be asked for a domain by any rule.
+fn check_own(policies: &Policies<'_>) -> Result<(), Refusal> {
+    if policies.allocation.own.is_none() || policies.mapping.name == "page" {
+        return Ok(());
+    }
+    Err(Refusal {
+        key: "ftl.allocation",
+        message: format!(
+            "an allocation of your own gives each page a plane, and `{}` needs an order that gives every stripe of pages \
+             one page on each plane",
+            policies.mapping.name
+        ),
+        help: "set `ftl.mapping = \"page\"`, or use a static order such as `ftl.allocation = \"CWDP\"`".into(),
+    })
 }
 
 /// What a domain holds besides user data and free blocks, for the text about user spaces that are too large.

@@ -6,6 +6,7 @@ use crate::counters::Counters;
 use crate::latency::Latency;
 use crate::occupancy::Occupancy;
 use crate::series::{self, Axis, FIRST_STEP_BYTES, FIRST_STEP_NS, Sample};
+use crate::split::SplitLatencies;
 use crate::table::{Column, Table};
 use crate::utilisation::BusyTime;
 
@@ -54,6 +55,8 @@ pub struct Recorder {
     /// By die; classes are kinds of operation.
     dies: Vec<BusyTime<3>>,
     buffer: Option<Occupancy>,
+    /// Latencies by what they went to, where that is asked for.
+    pub split: Option<Box<SplitLatencies>>,
     start: Instant,
     end: Instant,
     /// When the row by time closes.
@@ -83,6 +86,7 @@ impl Recorder {
             channels: vec![BusyTime::IDLE; shape.channels as usize],
             dies: vec![BusyTime::IDLE; shape.dies as usize],
             buffer: None,
+            split: None,
             start: Instant::ZERO,
             end: Instant::ZERO,
             time_due: Instant(FIRST_STEP_NS),

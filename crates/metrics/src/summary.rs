@@ -30,11 +30,11 @@ pub struct Report<'a> {
     pub usage: Usage,
 }
 
-/// The summary object.
+/// The summary object. `latency_parts` is there where latencies were split.
 pub fn summary(report: &Report<'_>) -> Value {
     let recorder = report.recorder;
     let counters = &recorder.totals();
-    json!({
+    let mut summary = json!({
         "schema": "ftlab.summary/1",
         "ftlab_version": report.version,
         "seed": report.seed,
@@ -51,7 +51,11 @@ pub fn summary(report: &Report<'_>) -> Value {
         },
         "policy": report.policy,
         "run": run(counters, &report.usage),
-    })
+    });
+    if let (Some(split), Some(object)) = (&recorder.split, summary.as_object_mut()) {
+        object.insert("latency_parts".into(), split.to_json());
+    }
+    summary
 }
 
 /// The part of a summary that configuration, seed and version determine: everything but `run`.

@@ -98,6 +98,11 @@ impl Timeline {
         Ok(timeline)
     }
 
+    /// The simulated time that it shows.
+    pub fn window(&self) -> Range<Instant> {
+        self.window.clone()
+    }
+
     /// Whether a span from `from` to `to` would be recorded, for callers that prepare arguments.
     #[inline]
     pub fn wants(&self, from: Instant, to: Instant) -> bool {

@@ -25,7 +25,7 @@ struct State {
     due: Instant,
     /// How far the run was when that was last heard. Before it is heard for the first time, files are opened.
     last: Progress,
-    /// What Ctrl-C or the progress function raised.
+    /// What Ctrl-C, the progress function or a policy of the user's own raised.
     raised: Option<PyErr>,
 }
 
@@ -62,7 +62,13 @@ impl Caller {
         }
     }
 
-    fn go_on(&self) -> bool {
+    /// Takes note of an exception that ends the run; the first one counts.
+    pub(crate) fn raise(&self, error: PyErr) {
+        self.state().raised.get_or_insert(error);
+    }
+
+    /// Whether to go on.
+    pub(crate) fn go_on(&self) -> bool {
         let now = {
             let state = self.state();
             if state.raised.is_some() || Instant::now() < state.due {

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::caller::Caller;
-use crate::{errors, guard};
+use crate::{errors, guard, policy};
 
 /// What messages call a configuration that is no file.
 const UNNAMED: &str = "config";
@@ -61,16 +61,19 @@ pub(crate) fn load(
     }
 }
 
-/// As [`load`]; also refuses what needs more memory than there is.
+/// As [`load`], with the user's own policies; also refuses what needs more memory than there is.
 pub(crate) fn load_to_run(
     kind: &str,
     source: &Given,
     sets: &[String],
     trace: Option<&str>,
     saves_state: bool,
-    interrupt: &Interrupt,
+    caller: &Caller,
 ) -> PyResult<Loaded> {
-    let loaded = load(kind, source, sets, trace, interrupt)?;
+    let mut loaded = load(kind, source, sets, trace, &caller.interrupt())?;
+    if policy::has_own(&loaded) {
+        Python::attach(|py| policy::load(py, &mut loaded, caller))?;
+    }
     match device::memory::check(&loaded.config, saves_state) {
         Ok(()) => Ok(loaded),
         Err(refusal) => Err(errors::config(loaded.refuse(refusal.key, refusal.message, refusal.help))),
@@ -97,7 +100,7 @@ pub(crate) fn memory_needed(
         || format!("memory of a {kind} configuration"),
         || {
             let caller = Caller::new(None);
-            let loaded = py.detach(|| load_to_run(kind, &source, &sets, trace.as_deref(), false, &caller.interrupt()));
+            let loaded = py.detach(|| load_to_run(kind, &source, &sets, trace.as_deref(), false, &caller));
             let loaded = caller.result(loaded, |error| error)?;
             Ok(device::memory::needed(&loaded.config, false))
         },

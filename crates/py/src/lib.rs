@@ -9,6 +9,7 @@ mod configs;
 mod errors;
 mod files;
 mod guard;
+mod policy;
 mod run;
 mod survival;
 mod tables;
@@ -25,6 +26,8 @@ mod _core {
     use super::errors::{ConfigError, Error, InputError, RunError};
     #[pymodule_export]
     use super::files::{Staging, check_writable, discard_unfinished, remedy};
+    #[pymodule_export]
+    use super::policy::{Block, Device, conform_victim};
     #[pymodule_export]
     use super::run::run;
     #[pymodule_export]

@@ -39,7 +39,7 @@ pub(crate) fn run<'py>(
     let outcome = guard::run(replay, || {
         let caller = Caller::new(progress);
         let (trace, saves_state) = (trace.as_deref(), save_state.is_some());
-        let loaded = py.detach(|| configs::load_to_run(kind, &source, &sets, trace, saves_state, &caller.interrupt()));
+        let loaded = py.detach(|| configs::load_to_run(kind, &source, &sets, trace, saves_state, &caller));
         let config = caller.result(loaded, |error| error)?.config;
         seed.set(Some(config.run.seed));
         let timeline = timeline.map(|path| {

@@ -16,7 +16,7 @@ pub(crate) fn restart_cost(py: Python<'_>, kind: &str, source: Given, sets: Vec<
         || {
             let caller = Caller::new(None);
             let interrupt = caller.interrupt();
-            let config = configs::load_to_run(kind, &source, &sets, None, false, &interrupt)?.config;
+            let config = configs::load_to_run(kind, &source, &sets, None, false, &caller)?.config;
             let cost = py.detach(|| device::survival::restart_cost(&config, &interrupt));
             Ok(caller.result(cost, errors::run)?.to_string())
         },
@@ -46,7 +46,7 @@ pub(crate) fn survival(
         || {
             let caller = Caller::new(progress);
             let interrupt = caller.interrupt();
-            let config = configs::load_to_run(kind, &source, &sets, None, false, &interrupt)?.config;
+            let config = configs::load_to_run(kind, &source, &sets, None, false, &caller)?.config;
             let tally = py.detach(|| try_everywhere(&config, trouble, seeds, stride, &interrupt));
             Ok(caller.result(tally, errors::run)?.to_json().to_string())
         },

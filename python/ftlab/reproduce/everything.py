@@ -16,6 +16,8 @@ NAME = "all"
 
 SCHEMA = "ftlab.reproductions/1"
 
+HEAD = ("paper", "claims", *VERDICTS, "by construction", "chosen late", "CPU min")
+
 
 class Found(NamedTuple):
     """What was found of a paper."""
@@ -36,7 +38,6 @@ def document(scale: str, found: Mapping[str, Found]) -> dict[str, Any]:
 
 def table(found: Mapping[str, Found], width: int) -> str:
     """For people: verdicts by paper, every claim in a line, and in words what did not reproduce as the paper says."""
-    head = ["paper", "claims", *VERDICTS, "by construction", "chosen late", "CPU min"]
     counts = [[name, *_counts(paper)] for name, paper in found.items()]
     rows = [
         [name, claim.id, "" if claim.paper_value is None else str(claim.paper_value), claims.number(claim.measured),
@@ -50,7 +51,7 @@ def table(found: Mapping[str, Found], width: int) -> str:
         if claim.verdict not in ("reproduced", "not-run")
     }  # fmt: skip
     parts = [
-        text.columns([head, *counts], align="<" + ">" * (len(head) - 1)),
+        text.columns([HEAD, *counts], align="<" + ">" * (len(HEAD) - 1)),
         text.columns(every, align="<<>><<<"),
     ]
     return "\n\n".join([*parts, *([text.listed(other, width)] if other else [])])
@@ -58,12 +59,11 @@ def table(found: Mapping[str, Found], width: int) -> str:
 
 def report(scale: str, found: Mapping[str, Found]) -> str:
     """The same as a Markdown page."""
-    head = ["paper", "claims", *VERDICTS, "by construction", "chosen late", "CPU min"]
     lines = [
         f"# The papers' claims, scale {scale}", "",
         f"`ftlab reproduce all --scale {scale}`. Claims that hold by construction, and claims whose reading was "
         "chosen after results had been seen, are counted apart.", "",
-        f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1),
+        f"| {' | '.join(HEAD)} |", "|---|" + "---:|" * (len(HEAD) - 1),
         *(f"| {paper.title} | {' | '.join(_counts(paper))} |" for paper in found.values()),
     ]  # fmt: skip
     for paper in found.values():

@@ -245,5 +245,5 @@ pub fn registry() -> Registry {
         &WRITE_BUFFER,
         &SCHEDULER,
     ];
-    Registry { seams, generators: GENERATORS, trace_formats: TRACE_FORMATS }
+    Registry { seams, generators: GENERATORS, own: &["victim", "allocation"], trace_formats: TRACE_FORMATS }
 }

@@ -207,7 +207,10 @@ impl WriteBuffer {
             (write.version, write.share) = (version, share);
             write.partial &= share.old > 0;
         }
-        if fua {
+        if fua && !self.buffer.is_protected {
+            if let State::Handed(write) = state {
+                context.note(|waits, now| waits.page_is_taken_over(now, TransactionId::of_number(write)));
+            }
             self.buffer.hurry(page);
             requests.wait_for(request, 1);
             self.urgent.push((page, request));
@@ -244,8 +247,11 @@ impl WriteBuffer {
         true
     }
 
-    /// A flush waits for all that is buffered now, and makes it leave.
+    /// A flush waits for all that is buffered now, and makes it leave; it has nothing to do where that is safe.
     fn flush(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests, request: RequestId) {
+        if self.buffer.is_protected {
+            return;
+        }
         context.device.promise_durable(request.0);
         let number = self.buffer.flush();
         requests.begin_flush_of_buffer(request, number, self.buffer.unprogrammed());
@@ -319,9 +325,9 @@ impl WriteBuffer {
         let age = context.queues.next_age();
         let entry = self.buffer.page(page);
         let (Page { lpn, version, .. }, share) = (*entry, self.buffer.share(entry));
-        let write = context.queues.insert(Transaction::new(age, lpn, version, Work::WriteBuffered(page), share));
+        let write = context.insert(Transaction::new(age, lpn, version, Work::WriteBuffered(page), share));
         self.buffer.hand_over(page, write.number());
-        context.queues.push_write(queue, write);
+        context.push_write(queue, write);
         self.wake_oldest(context);
         Some(write)
     }
@@ -346,6 +352,11 @@ impl WriteBuffer {
     pub(super) fn page_programmed(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests, page: u32) {
         let left = buffer::leave(context.device, &mut self.buffer, page, context.now);
         self.page_done(context, requests, page, left);
+    }
+
+    /// Writes with FUA that wait for a page.
+    pub(super) fn waiting_for(&self, page: u32) -> impl Iterator<Item = RequestId> {
+        self.urgent.iter().filter(move |(waited_for, _)| *waited_for == page).map(|&(_, request)| request)
     }
 
     /// Tells those who wait for a page: writes with FUA, and flushes that began while it was buffered.

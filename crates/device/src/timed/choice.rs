@@ -181,6 +181,12 @@ impl Choice {
         self.best.map(|(_, _, candidate)| candidate)
     }
 
+    /// The age of what was chosen, besides reads.
+    #[inline]
+    pub(super) fn age(self) -> Option<u64> {
+        self.best.map(|(age, ..)| age)
+    }
+
     /// What the die does, if its first read has that age.
     #[inline]
     pub(super) fn next(self, scheduler: Scheduler, read: Option<u64>) -> Next {

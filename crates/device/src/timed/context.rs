@@ -1,10 +1,15 @@
 //! What every part of the executor works on.
 
-use base::Instant;
+use base::{Die, Instant, Lpn, Queue, RequestKind};
+use engine::memory::in_words;
+use metrics::SplitLatencies;
 
-use super::queues::Queues;
+use super::plan::Plan;
+use super::queues::{Queues, RequestId, Transaction, TransactionId};
 use super::suspension::Suspensions;
+use super::waits::Waits;
 use super::wordlines::Wordlines;
+use crate::RunError;
 use crate::device::Device;
 
 /// The FTL and the array, what waits for a die, the time, and what is in force.
@@ -13,10 +18,115 @@ pub(super) struct Context<'a, P> {
     pub(super) queues: Queues,
     /// Programs and erases that are suspended for reads.
     pub(super) suspensions: Suspensions,
+    /// What pages wait for, where latencies are split.
+    pub(super) waits: Option<Box<Waits>>,
     /// Wordlines that are programmed in one shot, and are not complete.
     pub(super) wordlines: Wordlines,
     pub(super) now: Instant,
     /// The host is done; what remains is collections that were under way, and what is buffered.
     pub(super) draining: bool,
     pub(super) plan: P,
+}
+
+// What pages wait for. A plain device does not ask.
+impl<P: Plan> Context<'_, P> {
+    /// Notes something, where latencies are split.
+    #[inline(always)]
+    pub(super) fn note(&mut self, note: impl FnOnce(&mut Waits, Instant)) {
+        if !self.plan.is_plain()
+            && let Some(waits) = &mut self.waits
+        {
+            note(waits, self.now);
+        }
+    }
+
+    /// A page of the host comes into the device.
+    #[inline(always)]
+    pub(super) fn insert(&mut self, transaction: Transaction) -> TransactionId {
+        let page = self.queues.insert(transaction);
+        self.note(|waits, now| waits.page_comes(now, page));
+        page
+    }
+
+    /// Has a die do a read.
+    #[inline(always)]
+    pub(super) fn push_read(&mut self, die: Die, read: TransactionId) {
+        self.queues.push_read(die, read);
+        if !self.plan.is_plain() && self.waits.is_some() {
+            let Transaction { lpn, translated, .. } = *self.queues.get(read);
+            let lacks_entry = !translated && self.lacks_entry(lpn);
+            self.note(|waits, now| waits.wait_for_die(now, read, die, lacks_entry));
+        }
+    }
+
+    /// Has a write wait in a queue.
+    #[inline(always)]
+    pub(super) fn push_write(&mut self, queue: Queue, write: TransactionId) {
+        self.queues.push_write(queue, write);
+        // Otherwise it waits for its old version.
+        if !self.plan.is_plain() && !self.queues.get(write).waiting {
+            self.write_waits(queue, write);
+        }
+    }
+
+    /// A write waits for its turn.
+    pub(super) fn write_waits(&mut self, queue: Queue, write: TransactionId) {
+        if self.waits.is_none() {
+            return;
+        }
+        let lacks_entry = self.lacks_entry(self.queues.get(write).lpn);
+        if self.device.ftl.allocation().dynamic().is_some() {
+            self.note(|waits, now| waits.wait_for_any_die(now, write, queue, lacks_entry));
+        } else {
+            let die = self.device.ftl.geometry().die_of_domain(queue.domain());
+            self.note(|waits, now| waits.wait_for_die(now, write, die, lacks_entry));
+        }
+    }
+
+    fn lacks_entry(&self, lpn: Lpn) -> bool {
+        self.device.map_in_flash && !self.device.ftl.is_known(lpn)
+    }
+
+    /// A request is complete.
+    #[inline(always)]
+    pub(super) fn complete(&mut self, request: RequestId, kind: RequestKind, arrived: Instant, bytes: u64) {
+        self.device.recorder.completed(kind, arrived, self.now, bytes);
+        if !self.plan.is_plain()
+            && let (Some(waits), Some(split)) = (&self.waits, &mut self.device.recorder.split)
+            && matches!(kind, RequestKind::Read | RequestKind::Write)
+        {
+            split.add(&waits.request_is_complete(self.now, request, kind, arrived, bytes), self.now);
+        }
+    }
+
+    /// Makes sure of memory for one more request, and for its pages.
+    ///
+    /// # Errors
+    /// When there is not as much.
+    #[inline(always)]
+    pub(super) fn make_room(&mut self, pages: u32) -> Result<(), RunError> {
+        self.queues.make_room(pages)?;
+        if !self.plan.is_plain()
+            && let Some(rows) = self.device.recorder.split.as_ref().and_then(|split| split.rows_to_come())
+        {
+            return check_room(rows);
+        }
+        Ok(())
+    }
+}
+
+/// Whether so many requests can be kept.
+#[cold]
+fn check_room(rows: u64) -> Result<(), RunError> {
+    let needed = rows * SplitLatencies::BYTES_OF_ROW;
+    match engine::memory::room() {
+        Some(room) if room.bytes < needed => Err(RunError::Failed(format!(
+            "`run.requests` keeps every request: {rows} of them need {} of memory, and there are {}, limited by {}\n\
+             hint: use a shorter workload, or only `run.latency_parts`, which keeps a few examples",
+            in_words(needed),
+            in_words(room.bytes),
+            room.limit
+        ))),
+        _ => Ok(()),
+    }
 }

@@ -103,7 +103,7 @@ impl Host {
             if request.kind == RequestKind::Trim && waits_outside && self.requests.writes_overlap(span) {
                 return Ok(None);
             }
-            context.queues.make_room(span.len())?;
+            context.make_room(span.len())?;
             self.incoming.pop_front();
             self.enter(context, &request, span);
             watch.report(work_of(&request), context.now, &context.device.recorder.counters, || workload.progress())?;
@@ -141,6 +141,7 @@ impl Host {
     fn enter(&mut self, context: &mut Context<'_, impl Plan>, request: &Request, span: Span) {
         let arrived = if self.replay == Replay::Open { request.at } else { context.now };
         let id = self.requests.admit(request, span, arrived);
+        context.note(|waits, now| waits.request_comes(now, id, request.offset));
         if let Some(buffer) = &mut self.buffer {
             buffer.note(id, request);
             if request.kind != RequestKind::Read {
@@ -182,8 +183,8 @@ impl Host {
             };
             self.requests.wait_for(request, 1);
             let (age, share) = (context.queues.next_age(), Share { touched, old: 0 });
-            let read = context.queues.insert(Transaction::new(age, lpn, floor, Work::Read(request), share));
-            context.queues.push_read(die, read);
+            let read = context.insert(Transaction::new(age, lpn, floor, Work::Read(request), share));
+            context.push_read(die, read);
         }
     }
 
@@ -194,14 +195,14 @@ impl Host {
             let age = context.queues.next_age();
             let version = context.device.admit_write(lpn);
             let share = context.device.parts.share(lpn, partial, offset, bytes);
-            let write = context.queues.insert(Transaction::new(age, lpn, version, Work::Write(request), share));
+            let write = context.insert(Transaction::new(age, lpn, version, Work::Write(request), share));
             if partial && !self.requests.has_trims() {
                 fetch_old(context, write);
             } else {
                 context.device.ftl.prefetch(Coming::Overwrite(lpn));
             }
             let queue = context.device.ftl.allocation().queue_of(lpn);
-            context.queues.push_write(queue, write);
+            context.push_write(queue, write);
             context.queues.wake_queue(queue);
         }
     }
@@ -233,8 +234,9 @@ pub(super) fn fetch_old(context: &mut Context<'_, impl Plan>, write: Transaction
     (transaction.partial, transaction.waiting) = (false, true);
     let floor = context.device.array_floor(lpn);
     let needed = Share { touched: share.old, old: 0 };
-    let read = context.queues.insert(Transaction::new(age, lpn, floor, Work::ReadOld(write), needed));
-    context.queues.push_read(context.device.ftl.geometry().die_of(ppn), read);
+    context.note(|waits, now| waits.old_version_is_read(now, write));
+    let read = context.insert(Transaction::new(age, lpn, floor, Work::ReadOld(write), needed));
+    context.push_read(context.device.ftl.geometry().die_of(ppn), read);
     true
 }
 
@@ -306,15 +308,21 @@ impl Host {
         let Transaction { work, lpn, .. } = *context.queues.get(read);
         context.queues.release(read);
         match work {
-            Work::Read(request) => self.requests.part_done(context, request),
+            Work::Read(request) => {
+                context.note(|waits, now| waits.page_is_done(now, read, request));
+                self.requests.part_done(context, request);
+            }
             Work::ReadOld(write) => {
                 context.queues.get_mut(write).waiting = false;
+                context.note(|waits, now| waits.old_version_came(now, read, write));
                 if let Some(buffer) = &mut self.buffer
                     && let Work::WriteBuffered(page) = context.queues.get(write).work
                 {
                     buffer.page_completed(page);
                 }
-                context.queues.wake_queue(context.device.ftl.allocation().queue_of(lpn));
+                let queue = context.device.ftl.allocation().queue_of(lpn);
+                context.write_waits(queue, write);
+                context.queues.wake_queue(queue);
             }
             Work::Write(_) | Work::WriteBuffered(_) | Work::Trim { .. } => unreachable!("these read nothing"),
         }
@@ -341,10 +349,14 @@ impl Host {
         context.queues.release(write);
         match (work, &mut self.buffer) {
             (Work::WriteBuffered(page), Some(buffer)) => {
+                for request in buffer.waiting_for(page) {
+                    context.note(|waits, now| waits.page_is_done(now, write, request));
+                }
                 context.device.programmed(lpn, version);
                 buffer.page_programmed(context, &mut self.requests, page);
             }
             (Work::Write(request), _) => {
+                context.note(|waits, now| waits.page_is_done(now, write, request));
                 context.device.programmed_and_completed(lpn, version);
                 self.requests.part_done(context, request);
             }

@@ -23,18 +23,18 @@ mod requests;
 mod schedule;
 mod suspension;
 mod timing;
+mod waits;
 pub(crate) mod wordlines;
 
 use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
 use config::Config;
 use ftl::schedule::Schedule;
 use ftl::{Done, Told};
-use metrics::Timeline;
+use metrics::{LatencyPart, SplitLatencies, Timeline};
 use workload::Workload;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::scheduler::{self, Scheduler};
 use crate::{RunError, Watch, uncorrectable, wear};
 use command::{Carried, Item};
 use commands::{Action, Commands, note_bystanders};
@@ -46,6 +46,7 @@ use queues::Queues;
 use schedule::Idle;
 use suspension::Suspensions;
 use timing::Timing;
+use waits::Waits;
 use wordlines::Wordlines;
 
 /// A device in time.
@@ -63,14 +64,18 @@ struct Timed<'a, 'w, P> {
 /// Bytes of the executor: what it has for each part of the device, and for requests of so many pages.
 pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u64) {
     let (dies, domains) = (u64::from(geometry.dies()), u64::from(geometry.domains()));
+    let splits = |bytes| if config.run.splits_latencies() { bytes } else { 0 };
     let of_die = Passage::BYTES_OF_DIE
         + Queues::BYTES_OF_DIE
         + Suspensions::bytes_of_die(&config.device)
-        + Wordlines::bytes_of_die(&config.device);
+        + Wordlines::bytes_of_die(&config.device)
+        + splits(Waits::BYTES_OF_DIE);
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
     let channels = u64::from(geometry.channels) * Passage::BYTES_OF_CHANNEL as u64;
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels;
-    (of_device, u64::from(config.host.queue_depth) * (Host::BYTES_OF_REQUEST + Queues::bytes(pages)))
+    let of_request = Host::BYTES_OF_REQUEST + splits(Waits::BYTES_OF_REQUEST) as u64;
+    let of_pages = Queues::bytes(pages) + pages * splits(Waits::BYTES_OF_PAGE) as u64;
+    (of_device, u64::from(config.host.queue_depth) * (of_request + of_pages))
 }
 
 /// How a run is carried out, besides what is configured.
@@ -122,13 +127,17 @@ impl Setup<'_, '_> {
         let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
         let decides_early = if plan.is_dynamic() { plan.is_whole() } else { buffer.is_none() };
         let hears_of_buffer = device.ftl.demands().fill;
-        let scheduler = Scheduler::build(config.ftl.get("scheduler"));
-        let gc_holds_reads = scheduler::gc_holds_reads(config.ftl.get("scheduler"));
-        let commands = Commands::new(scheduler, schedule, &device.ftl, has_payload, gc_holds_reads);
+        let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
         let queues = Queues::new(&device.ftl, plan.is_plain());
         let suspensions = Suspensions::new(&config.device, geometry.dies());
         let wordlines = Wordlines::new(&config.device, geometry.dies());
-        let context = Context { device, queues, suspensions, wordlines, now: Instant::ZERO, draining: false, plan };
+        let waits = config.run.splits_latencies().then(|| {
+            let window = manner.timeline.as_ref().map(Timeline::window);
+            device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.requests)));
+            Box::new(Waits::new(geometry, device.ftl.allocation(), config.host.queue_depth, buffer.is_some()))
+        });
+        let now = Instant::ZERO;
+        let context = Context { device, queues, suspensions, wordlines, waits, now, draining: false, plan };
         let passage = Passage::new(&context, timing, decides_early, manner.timeline);
         let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
         let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
@@ -344,9 +353,13 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn read_beside(&mut self, die: Die) {
         let Timed { context, commands, passage, .. } = self;
         if passage.takes_reads_beside(die) {
-            let Some(found) = commands.find_read_beside(context, die) else { return passage.resume(context, die) };
-            commands.read_found(context, passage.next_command(die), die, found);
-            self.start(die);
+            if let Some(found) = commands.find_read_beside(context, die) {
+                commands.read_found(context, passage.next_command(die), die, found);
+                self.start(die);
+            } else {
+                passage.resume(context, die);
+            }
+            self.note_choice(die);
         } else if passage.may_be_suspended(context, die) && commands.find_read_beside(context, die).is_some() {
             passage.suspend(context, die);
         }
@@ -398,6 +411,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         let Some(page) = context.wordlines.overdue(&context.device.flash, die) else { return false };
         commands::fill_wordline(context, passage.next_command(die), page);
         self.start_or_gather(die);
+        self.note_choice(die);
         true
     }
 
@@ -421,6 +435,34 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
         } else if commands.build(context, host, passage.next_command(die), die, action) {
             self.start_or_gather(die);
+        }
+        self.note_choice(die);
+    }
+
+    /// Notes what a die does from now on, and for which pages.
+    #[inline(always)]
+    fn note_choice(&mut self, die: Die) {
+        if !self.context.plan.is_plain() && self.context.waits.is_some() {
+            self.note_choice_in_waits(die);
+        }
+    }
+
+    #[cold]
+    fn note_choice_in_waits(&mut self, die: Die) {
+        let Timed { context, passage, .. } = self;
+        if passage.is_idle(die) {
+            let ftl = &context.device.ftl;
+            let collects = ftl.geometry().domains_of_die(die).any(|domain| ftl.is_busy(domain));
+            let what = if collects { LatencyPart::GcWait } else { LatencyPart::Queue };
+            context.note(|waits, now| waits.die_does(now, die, what));
+            return;
+        }
+        let command = passage.command(die);
+        let what = LatencyPart::of_command(command.kind(), command.cause());
+        for item in command.items() {
+            if let Carried::Transaction(page) = item.carried {
+                context.note(|waits, now| waits.command_begins(now, page, die, what));
+            }
         }
     }
 

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use base::{Cause, Die, Duration, Geometry, Instant, OpKind, Ppn, Queue};
 
 use engine::Timers;
-use metrics::{Timeline, Track};
+use metrics::{LatencyPart, Timeline, Track};
 
 use super::command::{Carried, Command, Item};
 use super::context::Context;
@@ -331,6 +331,7 @@ impl Passage {
             count_copyback(context, &record.command);
         }
         record.sent = 0;
+        context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         let has_cycles = !context.plan.is_plain() && self.ways.timing.has_command_cycles();
         if has_data_in(context.plan, record, load) || has_cycles {
             record.phase = Phase::Command;
@@ -380,6 +381,9 @@ impl Passage {
             self.release(context, number);
         } else {
             self.ways.grant(context, number, die, record, record.command.load());
+        }
+        if let Carried::Transaction(read) = carried {
+            context.note(|waits, now| waits.correction_begins(now, read));
         }
         let corrected = if context.plan.is_plain() { Some(carried) } else { self.correct(context.now, carried) };
         Transferred::DataOut { die, is_last, corrected }
@@ -481,6 +485,7 @@ impl Ways {
             let is_bare = !context.plan.is_plain() && record.phase == Phase::Command && !record.command.has_data_in();
             let line = if is_bare { &mut channel.commands } else { &mut channel.waiting };
             line.push_back(die);
+            context.note(|waits, now| waits.die_does(now, die, LatencyPart::Channel));
             if !channel.is_awaited {
                 channel.is_awaited = true;
                 self.timers.set(Line::CHANNEL.0, channel.until, number);
@@ -513,6 +518,7 @@ impl Ways {
             (Phase::Command, _) if !is_plain => (self.timing.command(count), 0),
             _ => (self.timing.data_out(), 1),
         };
+        context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         let now = context.now;
         let mut until = now + delay.time;
         if !is_plain {
@@ -693,6 +699,7 @@ impl Ways {
         let (now, kind) = (context.now, record.command.kind());
         let (line, from, latency) = context.suspensions.suspend(die, now);
         record.phase = Phase::Suspending;
+        context.note(|waits, now| waits.die_does(now, die, LatencyPart::Suspend));
         self.timers.stop(line.0, self.rank_of_array(die));
         self.timers.set(self.timing.suspension.0, now + latency, self.rank_of_array(die));
         if !context.draining {

@@ -7,13 +7,14 @@ use config::Config;
 use config::model::Source;
 
 use crate::device::Device;
+use crate::scheduler;
 use ftl::schedule::Schedule;
 
 /// What is in force.
 pub(super) trait Plan: Copy {
     /// Whether there is nothing but plain page mapping, foreground GC, and the times of channels and arrays: no mechanism, no
     /// write buffer, no superpages, nothing that pages store, no cycles of commands without data, no DRAM, no error
-    /// correction, no timeline, and nothing that is kept of single pages.
+    /// correction, no timeline, no split of latencies, and nothing that is kept of single pages.
     fn is_plain(self) -> bool;
 
     /// Whether a dynamic allocation hands pages to dies that are free.
@@ -79,6 +80,7 @@ pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool, has_t
     let schedule = Schedule::new(config.ftl.get("gc_schedule"));
     device.ftl.demands().is_plain
         && schedule.is_threshold()
+        && scheduler::max_wait(config.ftl.get("scheduler")).is_none()
         && device.flash.nand().is_plain()
         && !device.parts.are_several()
         && !takes_time
@@ -86,6 +88,7 @@ pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool, has_t
         && !super::wordlines::is_configured(&config.device)
         && !has_buffer
         && !has_timeline
+        && !config.run.splits_latencies()
 }
 
 /// Whether a workload writes whole pages and trims nothing, so that every write can be programmed when its turn comes.

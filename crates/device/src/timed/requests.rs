@@ -166,7 +166,7 @@ impl Requests {
         self.free.push(id);
         self.completions += 1;
         self.last_completion = context.now;
-        context.device.recorder.completed(kind, arrived, context.now, bytes);
+        context.complete(id, kind, arrived, bytes);
         match kind {
             RequestKind::Write if !self.is_buffered => self.write_done(context, order),
             RequestKind::Flush => self.flushes.retain(|&flush| flush != id),

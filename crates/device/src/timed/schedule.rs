@@ -5,8 +5,8 @@
 //! branch.
 
 use base::{Die, Domain, Duration, Queue};
-use ftl::Phase;
 use ftl::schedule::{Kind, Pace, Schedule};
+use ftl::{Going, Phase};
 
 use super::collections::Collections;
 use super::context::Context;
@@ -39,6 +39,8 @@ pub(super) struct GcSchedule {
     initiator: Option<Domain>,
     /// By domain: what it did since the initiator began.
     progress: Vec<Progress>,
+    /// By domain: the last collection that kept step with the host.
+    paced: Vec<Option<Going>>,
 }
 
 /// How a collection stands with the schedule.
@@ -81,6 +83,7 @@ impl GcSchedule {
             dies_per_scope,
             initiator: None,
             progress: vec![Progress::default(); domains],
+            paced: vec![None; domains],
         }
     }
 
@@ -142,7 +145,7 @@ impl GcSchedule {
     /// A die has nothing to do.
     pub(super) fn fill_idle_time(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, die: Die) -> Idle {
         match self.rule.kind {
-            Kind::Threshold | Kind::CycleFilling(_) => Idle::Rests,
+            Kind::Threshold | Kind::CycleFilling(_) | Kind::Paced { .. } => Idle::Rests,
             Kind::Forwarding { congestion, .. } => {
                 let scope = self.scope_of(die);
                 let elsewhere = self.foreground_scopes - u32::from(self.foreground_in[scope] > 0);
@@ -209,7 +212,7 @@ impl GcSchedule {
         let goes_on = match self.rule.kind {
             Kind::CycleFilling(_) => self.initiator.is_some(),
             Kind::Background { .. } => true,
-            Kind::Threshold | Kind::Forwarding { .. } => false,
+            Kind::Threshold | Kind::Forwarding { .. } | Kind::Paced { .. } => false,
         };
         if goes_on {
             self.begin_forward(context, host, domain);
@@ -264,10 +267,12 @@ impl GcSchedule {
             Kind::Threshold => false,
             Kind::Forwarding { .. } | Kind::Background { .. } => is_waited_for(context, host, domain),
             Kind::CycleFilling(_) => self.initiator.is_none(),
+            Kind::Paced { .. } => self.has_kept_pace(context, domain),
         };
         if stops && self.rule.preempts && context.device.ftl.suspend(domain) {
             collections.forget_group(domain);
-            context.device.recorder.counters.gc_preempted += 1;
+            // Nobody preempts a collection that did what was due.
+            context.device.recorder.counters.gc_preempted += u64::from(!self.is_paced());
             return Standing::Suspended;
         }
         if self.may_begin_phase(context, domain) { Standing::Goes } else { Standing::Waits }
@@ -343,6 +348,40 @@ impl GcSchedule {
     }
 }
 
+// In step with the host.
+impl GcSchedule {
+    /// Whether collections keep step with the host's writes.
+    #[inline]
+    pub(super) fn is_paced(&self) -> bool {
+        matches!(self.rule.kind, Kind::Paced { .. })
+    }
+
+    /// The host has written so many pages to a domain: as much of a victim moves as is due for them.
+    pub(super) fn keep_pace(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        domain: Domain,
+        written: u32,
+    ) {
+        let Kind::Paced { low } = self.rule.kind else { return };
+        if context.draining {
+            return;
+        }
+        let paced = &mut self.paced[domain.index()];
+        let going = context.device.ftl.begin_paced(domain, low, written, *paced);
+        if going.is_some() {
+            *paced = going;
+            self.note_collections(context, host, domain);
+        }
+    }
+
+    /// Whether a domain's collection did what was due.
+    fn has_kept_pace(&self, context: &Context<'_, impl Plan>, domain: Domain) -> bool {
+        self.paced[domain.index()].is_none_or(|going| context.device.ftl.steps_left(domain) <= going.until)
+    }
+}
+
 // Foreground GC elsewhere.
 impl GcSchedule {
     /// Takes note of whether a domain is in foreground GC; called wherever one may have begun or ended.
@@ -371,7 +410,7 @@ impl GcSchedule {
             self.foreground_scopes -= u32::from(*scope == 0);
         }
         match self.rule.kind {
-            Kind::Threshold | Kind::Background { .. } => {}
+            Kind::Threshold | Kind::Background { .. } | Kind::Paced { .. } => {}
             // Who was idle before may go ahead now.
             Kind::Forwarding { .. } if needs => context.queues.wake_all(),
             Kind::Forwarding { .. } => {}

@@ -139,6 +139,8 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             seed: 1,
             checks: Checks::Full,
             payload: Payload::Stamp,
+            latency_parts: false,
+            requests: false,
             precondition: Precondition::None,
         },
     }
@@ -240,6 +242,11 @@ pub fn is_savable(config: &Config) -> bool {
 /// choice is met with each other one all the same is seen to by `pairwise.rs`.
 fn meet_conditions(config: &mut Config) {
     let mut tiny = config.clone();
+    let buffer = tiny.ftl.get("write_buffer").name;
+    if buffer != "none" {
+        // As small as the capacity; how large it is really is drawn later.
+        choose(&mut tiny.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(page_size(config)))]);
+    }
     loop {
         tiny.device.user_capacity = page_size(&tiny);
         let Err(refusal) = device::check(&tiny) else { break };
@@ -447,7 +454,9 @@ fn random_steps(seed: u64, ftl: &mut FtlChoices) {
     }
     let scheduler = ftl.get("scheduler").name;
     let gc = either(&mut random, "scheduler", scheduler, "gc");
-    choose(ftl, "scheduler", scheduler, &[gc]);
+    let max_wait = ("max_wait", Duration([0, 1_000_000][random.below(2) as usize]).into());
+    let params = [gc, max_wait];
+    choose(ftl, "scheduler", scheduler, if scheduler == "paq" { &params } else { &params[..1] });
 }
 
 /// Collections ahead of need, whenever they may begin, or up to a few spare blocks.
@@ -463,6 +472,7 @@ fn random_schedule(r: &mut Chance, ftl: &mut FtlChoices, free_blocks: u32) {
         "forwarding" => choose(ftl, "gc_schedule", schedule, &[free, spare, trigger, scope, preempt]),
         "cycle-filling" => choose(ftl, "gc_schedule", schedule, &[free, spare, pace, preempt]),
         "background" => choose(ftl, "gc_schedule", schedule, &[free, spare, idle, preempt]),
+        "paced" => choose(ftl, "gc_schedule", schedule, &[free, ("low", (1 + spare_blocks % 4).into())]),
         _ => choose(ftl, "gc_schedule", schedule, &[free]),
     }
 }
@@ -486,8 +496,9 @@ fn random_buffer(seed: u64, config: &mut Config) {
     let page = page_size(config);
     let most = (config.device.user_capacity / page).min([1, 3, 16, 64][random.below(4) as usize]);
     let size = (1 + random.below(most)) * page;
-    let [order, release] = ["order", "release"].map(|name| either(&mut random, "write_buffer", buffer, name));
-    choose(&mut config.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(size)), order, release]);
+    let [order, release, power_loss] =
+        ["order", "release", "power_loss"].map(|name| either(&mut random, "write_buffer", buffer, name));
+    choose(&mut config.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(size)), order, release, power_loss]);
 }
 
 /// Anything from half empty to as full as the device can be and still be writable for ever.

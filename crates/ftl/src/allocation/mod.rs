@@ -6,11 +6,13 @@
 
 mod dynamic;
 mod striped;
+mod table;
 
 use base::{Choice, Domain, Geometry, Lpn, Queue, Seam, Selection};
 
 pub use dynamic::Dynamic;
 pub use striped::Striped;
+pub use table::Table;
 
 /// Any registered plane allocation.
 pub enum Allocation {
@@ -18,6 +20,8 @@ pub enum Allocation {
     Striped(Striped),
     /// F, D or F2.
     Dynamic(Dynamic),
+    /// A static one of the user's own.
+    Own(Table),
 }
 
 macro_rules! orders {
@@ -40,8 +44,12 @@ orders!(
 );
 
 /// The seam, for the configuration reader.
-pub static SEAM: Seam =
-    Seam { key: "allocation", doc: "Which channel, chip, die and plane take a host page.", choices: CHOICES };
+pub static SEAM: Seam = Seam {
+    key: "allocation",
+    doc: "Which channel, chip, die and plane take a host page: one of these, or a class of your own in Python, \
+              `FILE.py:CLASS`.",
+    choices: CHOICES,
+};
 
 /// Whether the allocation of that name binds pages to channels dynamically.
 pub fn is_dynamic(name: &str) -> bool {
@@ -54,6 +62,9 @@ impl Allocation {
     /// # Panics
     /// If the selection is not from this registry.
     pub fn build(selection: &Selection, geometry: &Geometry) -> Allocation {
+        if let Some(own) = &selection.own {
+            return Allocation::Own(Table::new(own, geometry.domains()));
+        }
         assert!(SEAM.find(selection.name).is_some(), "`{}` is not a plane allocation", selection.name);
         if is_dynamic(selection.name) {
             Allocation::Dynamic(Dynamic::new(selection.name, geometry))
@@ -67,6 +78,7 @@ impl Allocation {
         match self {
             Allocation::Striped(striped) => striped.domains(),
             Allocation::Dynamic(dynamic) => dynamic.queues(),
+            Allocation::Own(table) => table.domains(),
         }
     }
 
@@ -81,6 +93,7 @@ impl Allocation {
         match self {
             Allocation::Striped(striped) => Queue::of_domain(striped.domain_of(lpn)),
             Allocation::Dynamic(dynamic) => dynamic.queue_of(lpn),
+            Allocation::Own(table) => Queue::of_domain(table.domain_of(lpn)),
         }
     }
 
@@ -90,6 +103,7 @@ impl Allocation {
         match self {
             Allocation::Striped(striped) => Some(striped.domain_of(lpn)),
             Allocation::Dynamic(_) => None,
+            Allocation::Own(table) => Some(table.domain_of(lpn)),
         }
     }
 
@@ -97,7 +111,7 @@ impl Allocation {
     #[inline]
     pub fn dynamic(&self) -> Option<&Dynamic> {
         match self {
-            Allocation::Striped(_) => None,
+            Allocation::Striped(_) | Allocation::Own(_) => None,
             Allocation::Dynamic(dynamic) => Some(dynamic),
         }
     }

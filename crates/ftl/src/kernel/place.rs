@@ -80,6 +80,15 @@ impl Kernel {
         self.frontier(domain, stream).is_some()
     }
 
+    /// Slots that can be filled before a unit has to be erased: of free units, and of active blocks.
+    pub(crate) fn free_slots(&self, domain: Domain) -> u64 {
+        let of_frontiers: u32 = (0..self.streams.count())
+            .filter_map(|stream| self.frontier(domain, Stream::new(stream)))
+            .map(|frontier| self.geometry.slots_left(frontier.slot))
+            .sum();
+        u64::from(self.free(domain)) * u64::from(self.geometry.unit_slots()) + u64::from(of_frontiers)
+    }
+
     /// The active block of a stream, opened if need be.
     #[inline]
     pub(crate) fn open_frontier(&mut self, domain: Domain, stream: Stream) -> Frontier {

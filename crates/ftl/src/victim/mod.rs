@@ -4,9 +4,11 @@
 //! step through the notes it is given; it never reads the map and never issues an operation.
 
 mod buckets;
+pub mod conformance;
 mod cost_benefit;
 mod fifo;
 mod greedy;
+mod own;
 mod random;
 mod ranks;
 mod rga;
@@ -18,6 +20,7 @@ use engine::Chance;
 pub use cost_benefit::CostBenefit;
 pub use fifo::Fifo;
 pub use greedy::Greedy;
+pub use own::{Maker, Own};
 pub use random::Random;
 pub use rga::Rga;
 pub use stable_greedy::StableGreedy;
@@ -29,6 +32,8 @@ pub struct View<'a> {
     pub domain: Domain,
     /// Valid pages of every unit of the device, by unit.
     pub valid: &'a [UnitRecord],
+    /// By unit: how often it was erased.
+    pub erases: &'a [u32],
     /// Logical time: pages the host has written to the domain so far.
     pub now: u64,
 }
@@ -106,7 +111,9 @@ macro_rules! victims {
     ($($variant:ident),+ $(,)?) => {
         /// Any registered victim policy, as a closed set so that notes need no indirect call.
         pub enum AnyVictim {
-            $(#[doc = concat!("See [`", stringify!($variant), "`].")] $variant($variant)),+
+            $(#[doc = concat!("See [`", stringify!($variant), "`].")] $variant($variant),)+
+            /// One of the user's own.
+            Own(Own),
         }
 
         /// The registered choices, the default first.
@@ -119,6 +126,9 @@ macro_rules! victims {
             /// If the selection is not from this registry.
             pub fn bytes(selection: &Selection, shape: Shape) -> u64 {
                 let streams = u64::from(shape.domains) * size_of::<Chance>() as u64;
+                if selection.own.is_some() {
+                    return Own::bytes(shape);
+                }
                 streams + match selection.name {
                     $(name if name == $variant::CHOICE.name => $variant::bytes(selection, shape),)+
                     name => panic!("`{name}` is not a victim policy"),
@@ -130,6 +140,9 @@ macro_rules! victims {
             /// # Panics
             /// If the selection is not from this registry.
             pub fn build(selection: &Selection, shape: Shape, random: Vec<Chance>) -> AnyVictim {
+                if let Some(own) = &selection.own {
+                    return AnyVictim::Own(Own::build(own, shape));
+                }
                 match selection.name {
                     $(name if name == $variant::CHOICE.name => {
                         AnyVictim::$variant($variant::build(selection, shape, random))
@@ -142,22 +155,34 @@ macro_rules! victims {
         impl VictimPolicy for AnyVictim {
             #[inline]
             fn choose(&mut self, view: View<'_>) -> Option<Unit> {
-                match self { $(AnyVictim::$variant(policy) => policy.choose(view)),+ }
+                match self { $(AnyVictim::$variant(policy) => policy.choose(view),)+ AnyVictim::Own(policy) => policy.choose(view) }
             }
             #[inline]
             fn on_closed(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
-                match self { $(AnyVictim::$variant(policy) => policy.on_closed(domain, unit, valid, now)),+ }
+                match self {
+                    $(AnyVictim::$variant(policy) => policy.on_closed(domain, unit, valid, now),)+
+                    AnyVictim::Own(policy) => policy.on_closed(domain, unit, valid, now),
+                }
             }
             fn on_returned(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
-                match self { $(AnyVictim::$variant(policy) => policy.on_returned(domain, unit, valid, now)),+ }
+                match self {
+                    $(AnyVictim::$variant(policy) => policy.on_returned(domain, unit, valid, now),)+
+                    AnyVictim::Own(policy) => policy.on_returned(domain, unit, valid, now),
+                }
             }
             #[inline]
             fn on_invalidated(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
-                match self { $(AnyVictim::$variant(policy) => policy.on_invalidated(domain, unit, valid, now)),+ }
+                match self {
+                    $(AnyVictim::$variant(policy) => policy.on_invalidated(domain, unit, valid, now),)+
+                    AnyVictim::Own(policy) => policy.on_invalidated(domain, unit, valid, now),
+                }
             }
             #[inline]
             fn on_removed(&mut self, domain: Domain, unit: Unit, valid: u32) {
-                match self { $(AnyVictim::$variant(policy) => policy.on_removed(domain, unit, valid)),+ }
+                match self {
+                    $(AnyVictim::$variant(policy) => policy.on_removed(domain, unit, valid),)+
+                    AnyVictim::Own(policy) => policy.on_removed(domain, unit, valid),
+                }
             }
         }
     };
@@ -171,8 +196,11 @@ pub(crate) fn chance_by_domain(seed: u64, domains: u32) -> Vec<Chance> {
 victims!(Greedy, Rga, CostBenefit, Fifo, Random, StableGreedy);
 
 /// The seam, for the configuration reader.
-pub static SEAM: Seam =
-    Seam { key: "victim", doc: "Which reclaim unit garbage collection takes next.", choices: CHOICES };
+pub static SEAM: Seam = Seam {
+    key: "victim",
+    doc: "Which reclaim unit garbage collection takes next: one of these, or a class of your own in Python, `FILE.py:CLASS`.",
+    choices: CHOICES,
+};
 
 #[cfg(test)]
 mod tests {
@@ -205,7 +233,7 @@ mod tests {
                 policy.on_invalidated(FIRST, unit, u32::from(units[unit.index()].valid), at);
             }
         }
-        let view = View { domain: FIRST, valid: &units, now };
+        let view = View { domain: FIRST, valid: &units, erases: &[0; 8], now };
         let first = policy.choose(view).unwrap();
         // A unit that was taken is not offered again, and the other domain is not touched.
         policy.on_removed(FIRST, first, u32::from(units[first.index()].valid));
@@ -255,7 +283,8 @@ mod tests {
             let mut policy =
                 AnyVictim::build(&Selection::default_of(choice), SHAPE, chance_by_domain(1, SHAPE.domains));
             let units = [UnitRecord { valid: 0, state: UnitState::Free, lsb_only: false }; 8];
-            assert_eq!(policy.choose(View { domain: FIRST, valid: &units, now: 0 }), None, "{}", choice.name);
+            let view = View { domain: FIRST, valid: &units, erases: &[0; 8], now: 0 };
+            assert_eq!(policy.choose(view), None, "{}", choice.name);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,8 @@ from ftlab.reproduce.stack.axes import (
 COMPARED = ("iops", "read_p999_us", "write_p999_us", "waf", "life_first_tib", "life_percent_tib")
 """What advice is about."""
 
+COMPARED_WORDS = [GAUGES[gauge].words for gauge in COMPARED]
+
 
 MEANS = (
     "A gain is a factor by which a figure is better than with none of the five: IOPS and lives with it ÷ without it,",
@@ -44,49 +46,61 @@ def change(factors: NDArray[np.float64]) -> str:
 
 def everything(evidence: Evidence) -> list[str]:
     """Every figure of every configuration, by workload."""
-    lines: list[str] = []
-    for name in evidence.names():
-        rows = [
-            [name_of(members), *(_mean(evidence.values(name, members, gauge)) for gauge in GAUGES)]
-            for members in SUBSETS
-        ]
-        head = ["in force", *(f"{g.words}{g.unit and ', '}{g.unit}" for g in GAUGES.values())]
-        lines += [
-            *text.markdown_table(f"{evidence.named(name)}: figures, means of the repeats", head, rows),
-            "",
-        ]
-    return [*lines, f"Lives are extrapolated from the wear of the run to {CYCLES} P/E cycles of a block."]
+    heads = [f"{gauge.words}{gauge.unit and ', '}{gauge.unit}" for gauge in GAUGES.values()]
+    return [
+        *_by_workload(
+            evidence,
+            "figures, means of the repeats",
+            ["in force", *heads],
+            SUBSETS,
+            lambda name, members: [_mean(evidence.values(name, members, gauge)) for gauge in GAUGES],
+        ),
+        f"Lives are extrapolated from the wear of the run to {CYCLES} P/E cycles of a block.",
+    ]
 
 
 def gains(evidence: Evidence) -> list[str]:
     """What each and all bring."""
-    lines = [*MEANS, ""]
-    for name in evidence.names():
-        rows = [
-            [name_of(members), *(change(evidence.gains(name, members, gauge)) for gauge in COMPARED)]
-            for members in (*ALONE, EVERY)
-        ]
-        head = ["switched on", *(GAUGES[gauge].words for gauge in COMPARED)]
-        title = f"{evidence.named(name)}: better by, with half the range of the repeats"
-        lines += [*text.markdown_table(title, head, rows), ""]
-    return lines
+    return [
+        *MEANS,
+        "",
+        *_by_workload(
+            evidence,
+            "better by, with half the range of the repeats",
+            ["switched on", *COMPARED_WORDS],
+            (*ALONE, EVERY),
+            lambda name, members: [change(evidence.gains(name, members, gauge)) for gauge in COMPARED],
+        ),
+    ]
 
 
 def interplays(evidence: Evidence) -> list[str]:
     """What pairs bring beyond their members."""
-    lines: list[str] = []
-    for name in evidence.names():
-        rows = [
-            [name_of(pair), *(_marked(evidence.interplay(name, pair, gauge)) for gauge in COMPARED)]
-            for pair in PAIRS
-        ]
-        head = ["pair", *(GAUGES[gauge].words for gauge in COMPARED)]
-        title = f"{evidence.named(name)}: the gain of a pair ÷ the product of its members' gains"
-        lines += [*text.markdown_table(title, head, rows), ""]
     return [
-        *lines,
+        *_by_workload(
+            evidence,
+            "the gain of a pair ÷ the product of its members' gains",
+            ["pair", *COMPARED_WORDS],
+            PAIRS,
+            lambda name, pair: [_marked(evidence.interplay(name, pair, gauge)) for gauge in COMPARED],
+        ),
         "Bold: on the same side in every repeat, by more than 2 % and more than half the range of the repeats.",
     ]
+
+
+def _by_workload(
+    evidence: Evidence,
+    title: str,
+    head: Sequence[str],
+    subsets: Sequence[Members],
+    cells: Callable[[str, Members], list[str]],
+) -> list[str]:
+    """A table for each workload, with a row for each of some configurations."""
+    lines: list[str] = []
+    for name in evidence.names():
+        rows = [[name_of(members), *cells(name, members)] for members in subsets]
+        lines += [*text.markdown_table(f"{evidence.named(name)}: {title}", head, rows), ""]
+    return lines
 
 
 def _mean(values: NDArray[np.float64]) -> str:

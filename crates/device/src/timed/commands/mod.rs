@@ -9,13 +9,13 @@ mod steps;
 
 pub(super) use steps::fill_wordline;
 
-use base::{Die, Domain, Ppn, Queue};
+use base::{Die, Domain, Ppn, Queue, Selection};
 use ftl::schedule::Schedule;
 use ftl::{Ftl, Placed};
 
 use super::choice::Found;
 use super::collections::Collections;
-use super::command::{Carried, Command};
+use super::command::{Carried, Command, Item};
 use super::context::Context;
 use super::host::Host;
 use super::plan::Plan;
@@ -23,7 +23,7 @@ use super::queues::TransactionId;
 use super::schedule::{GcSchedule, Idle};
 use crate::device::Device;
 use crate::flash::Content;
-use crate::scheduler::Scheduler;
+use crate::scheduler::{self, Patience, Scheduler};
 
 /// What a die does next.
 #[derive(Clone, Copy)]
@@ -47,24 +47,22 @@ pub(super) struct Commands {
     collections: Collections,
     /// Whether reads wait for a foreground GC of their die.
     gc_holds_reads: bool,
+    /// How long reads may go before other work, where that is bounded.
+    patience: Option<Box<Patience>>,
 }
 
 impl Commands {
     /// Bytes for each domain.
     pub(super) const BYTES_OF_DOMAIN: usize = Collections::BYTES_OF_DOMAIN + GcSchedule::BYTES_OF_DOMAIN;
 
-    pub(super) fn new(
-        scheduler: Scheduler,
-        schedule: Schedule,
-        ftl: &Ftl,
-        has_payload: bool,
-        gc_holds_reads: bool,
-    ) -> Commands {
+    pub(super) fn new(scheduler: &Selection, schedule: Schedule, ftl: &Ftl, has_payload: bool) -> Commands {
+        let patience = |bound| Box::new(Patience::new(bound, ftl.geometry().dies()));
         Commands {
-            scheduler,
+            scheduler: Scheduler::build(scheduler),
             schedule: GcSchedule::new(schedule, ftl.geometry()),
             collections: Collections::new(ftl, has_payload),
-            gc_holds_reads,
+            gc_holds_reads: scheduler::gc_holds_reads(scheduler),
+            patience: scheduler::max_wait(scheduler).map(patience),
         }
     }
 
@@ -82,13 +80,42 @@ impl Commands {
         match action {
             Action::Nothing => return false,
             Action::Read(read, ppn) => self.read(context, command, die, read, ppn),
-            Action::Program(domain) => self.program(context, host, command, die, domain),
+            Action::Program(domain) => {
+                self.program(context, host, command, die, domain);
+                self.host_wrote(context, host, command, die);
+            }
             Action::ProgramShared { queue, domain, found } => {
-                return self.program_shared(context, host, command, die, queue, domain, found);
+                let is_built = self.program_shared(context, host, command, die, queue, domain, found);
+                if is_built {
+                    self.host_wrote(context, host, command, die);
+                }
+                return is_built;
             }
             Action::Collect(domain) => return self.collect(context, host, command, die, domain),
         }
         true
+    }
+
+    /// A command writes pages of the host. Where collections keep step with these, those of the die do what is due for them.
+    #[inline]
+    fn host_wrote(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, command: &Command, die: Die) {
+        if context.plan.is_plain() || !command.is_of_host() {
+            return;
+        }
+        if let Some(patience) = &mut self.patience {
+            patience.served(die);
+        }
+        if !self.schedule.is_paced() {
+            return;
+        }
+        let geometry = *context.device.ftl.geometry();
+        for domain in geometry.domains_of_die(die) {
+            let is_here = |item: &&Item| geometry.domain_of_unit(geometry.unit_of(item.ppn)) == domain;
+            let written = command.items().iter().filter(is_here).count() as u32;
+            if written > 0 {
+                self.schedule.keep_pace(context, host, domain, written);
+            }
+        }
     }
 
     /// A die has nothing to do.

@@ -53,6 +53,7 @@ impl Commands {
             choice = self.choose_at_length(context, host, die);
         }
         let read = read.filter(|_| !self.gc_holds_reads || !self.holds_reads(context, die, choice.best()));
+        let read = read.filter(|_| context.plan.is_plain() || !self.has_waited(context, die, choice));
         let age = read.and_then(|_| context.queues.reads(die).first_age());
         match (choice.next(self.scheduler, age), read) {
             (Next::Read, Some(Read::Page(read, ppn))) => Action::Read(read, ppn),
@@ -65,6 +66,13 @@ impl Commands {
             }
             (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,
         }
+    }
+
+    /// Whether other work of a die has waited so long for its reads that it goes before them.
+    #[inline]
+    fn has_waited(&mut self, context: &Context<'_, impl Plan>, die: Die, choice: Choice) -> bool {
+        let Some(patience) = &mut self.patience else { return false };
+        choice.age().is_some_and(|age| patience.is_over(die, age, context.now))
     }
 
     /// Whether reads wait: for the next step of a foreground GC, or for the corrections after which there is one.
@@ -247,7 +255,7 @@ impl Commands {
                     return self.await_entry(context, die, owner);
                 }
                 context.queues.remove_read(die, None, read);
-                context.queues.push_read(die_of_owner, read);
+                context.push_read(die_of_owner, read);
                 continue;
             }
             let found = ftl.lookup(lpn);
@@ -274,7 +282,7 @@ impl Commands {
             // By the time of its turn there the entry may have made way for another.
             context.queues.get_mut(read).translated = true;
             match found {
-                Some(ppn) => context.queues.push_read(context.device.ftl.geometry().die_of(ppn), read),
+                Some(ppn) => context.push_read(context.device.ftl.geometry().die_of(ppn), read),
                 None => host.read_vanished(context, read),
             }
         }

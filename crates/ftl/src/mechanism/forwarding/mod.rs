@@ -79,6 +79,20 @@ pub static SEAM: Seam = Seam {
             ],
         },
         Choice {
+            name: "paced",
+            doc: "In step with the host's writes: from `low` blocks above `free_blocks` on a few pages of a victim move after \
+                  each write of the host, so many that the victim is empty when its room is needed; no write waits for a whole \
+                  collection.",
+            params: &[
+                FREE_BLOCKS,
+                Param {
+                    name: "low",
+                    kind: ParamKind::Integer { default: 2, min: 1, max: 65_536 },
+                    doc: "Blocks above `free_blocks` at which it begins, free ones and what is free of active blocks together.",
+                },
+            ],
+        },
+        Choice {
             name: "background",
             doc: "Also forward GC when a die has been idle for a while; suspended when the host writes.",
             params: &[
@@ -113,6 +127,11 @@ pub enum Kind {
     },
     /// Foreground GC elsewhere.
     CycleFilling(Pace),
+    /// What the host writes, from so many units above the reserve on.
+    Paced {
+        /// So many.
+        low: u32,
+    },
     /// Having been idle.
     Background {
         /// For how long.
@@ -156,9 +175,19 @@ impl Schedule {
                 _ => Pace::Kind,
             }),
             "background" => Kind::Background { idle: selection.time("idle") },
+            // Free space says when it begins, and it always gives way to the host.
+            "paced" => {
+                let kind = Kind::Paced { low: selection.integer("low") };
+                return Schedule { kind, spare_units: u32::MAX, preempts: true };
+            }
             _ => return Schedule { kind: Kind::Threshold, spare_units: 0, preempts: false },
         };
         Schedule { kind, spare_units: selection.integer("spare_blocks"), preempts: selection.word("preempt") == "on" }
+    }
+
+    /// Where collections keep step with the host: so many units above the reserve they begin.
+    pub fn paced(self) -> Option<u32> {
+        if let Kind::Paced { low } = self.kind { Some(low) } else { None }
     }
 
     /// Whether there is no forward GC.
@@ -193,6 +222,7 @@ mod tests {
         for (word, pace) in [("initiator", Pace::Initiator), ("own", Pace::Own), ("kind", Pace::Kind)] {
             assert_eq!(schedule("cycle-filling", &[("pace", word.into())]).kind, Kind::CycleFilling(pace));
         }
+        assert_eq!(schedule("paced", &[("low", 5.into())]).kind, Kind::Paced { low: 5 });
         let idle = Kind::Background { idle: Duration(5) };
         assert_eq!(schedule("background", &[("idle", Duration(5).into())]).kind, idle);
     }

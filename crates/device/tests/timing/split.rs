@@ -1,0 +1,251 @@
+//! Latencies in parts: each part to the nanosecond where one can say what it must be, and on random devices that they add
+//! up and change nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base::Duration;
+use config::Config;
+use config::model::*;
+use device::{Options, Outcome};
+use metrics::{Column, LatencyPart, Table, deterministic};
+use serde_json::Value;
+
+use super::filled;
+use crate::common::*;
+
+/// The array of a read, a page on the bus, a program, and an erase: see [`plain`].
+const ARRAY: u64 = 75_000;
+const BUS: u64 = 40_960;
+const READ: u64 = ARRAY + BUS;
+const PROGRAM: u64 = BUS + 1_600_000;
+const ERASE: u64 = 5_000_000;
+
+/// The parts of a request that took time, by name.
+type Parts = BTreeMap<&'static str, u64>;
+
+fn numbers<'a>(table: &'a Table, column: &str) -> &'a [u64] {
+    match table.column(column) {
+        Some(Column::U64(values)) => values,
+        _ => panic!("no numbers in {column}"),
+    }
+}
+
+fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a Table {
+    outcome.tables.iter().find(|table| table.name == name).unwrap_or_else(|| panic!("no table {name}"))
+}
+
+/// By row of the table of requests, what took time.
+fn parts(outcome: &Outcome) -> Vec<Parts> {
+    let requests = table(outcome, "requests");
+    let columns = LatencyPart::ALL.map(|part| (part.name(), numbers(requests, &format!("{}_ns", part.name()))));
+    let row = |at: usize| columns.iter().map(|(name, ns)| (*name, ns[at])).filter(|(_, ns)| *ns > 0).collect();
+    (0..requests.rows()).map(row).collect()
+}
+
+fn outcome(config: &Config) -> Outcome {
+    device::simulate(config, &mut Options::default()).expect("a run")
+}
+
+/// What the requests of a trace, at their own times, waited for, in the order in which they complete.
+fn replayed(config: &Config, depth: u32, rows: &[(u64, &str, u64, u64)]) -> Vec<Parts> {
+    let trace = TraceFile::new(rows);
+    let mut config = config.clone();
+    config.workload.source = trace.source();
+    config.workload.end = End { rounds: Some(1), ..End::default() };
+    (config.host.replay, config.host.queue_depth) = (Replay::Open, depth);
+    config.run.requests = true;
+    parts(&outcome(&config))
+}
+
+#[track_caller]
+fn check(config: &Config, rows: &[(u64, &str, u64, u64)], expected: &[&[(&'static str, u64)]]) {
+    let expected: Vec<Parts> = expected.iter().map(|parts| parts.iter().copied().collect()).collect();
+    assert_eq!(replayed(config, 64, rows), expected);
+}
+
+/// A die with blocks of 12 pages, of which some are written.
+fn die(pages: u64) -> Config {
+    filled(&plain(1, 1, 1, 1, 16, 12), pages)
+}
+
+#[test]
+fn a_request_that_meets_no_other_is_service() {
+    check(&die(12), &[(0, "Read", 0, 8192)], &[&[("service", READ)]]);
+    check(&die(0), &[(0, "Write", 0, 8192)], &[&[("service", PROGRAM)]]);
+    check(&die(0), &[(0, "Read", 0, 8192)], &[&[]]);
+    let mut corrected = die(12);
+    corrected.device.timing.ecc_latency = Duration(3_001);
+    check(&corrected, &[(0, "Read", 0, 8192)], &[&[("service", READ), ("correction", 3_001)]]);
+}
+
+#[test]
+fn a_page_waits_for_what_its_die_does() {
+    let reads = [(0, "Read", 0, 8192), (1000, "Read", 8192, 8192)];
+    check(&die(12), &reads, &[&[("service", READ)], &[("host_read", READ - 1000), ("service", READ)]]);
+    let mixed = [(0, "Write", 5 * 8192, 8192), (1000, "Read", 8192, 8192)];
+    let read = [("host_program", PROGRAM - 1000), ("service", READ)];
+    check(&die(12), &mixed, &[&[("service", PROGRAM)], &read]);
+}
+
+#[test]
+fn of_several_pages_the_last_one_counts() {
+    let last = [("host_read", 2 * READ), ("service", READ)];
+    check(&die(12), &[(0, "Read", 0, 3 * 8192)], &[&last]);
+}
+
+#[test]
+fn pages_of_two_dies_wait_for_their_channel() {
+    let dies = filled(&plain(1, 1, 2, 1, 16, 12), 2);
+    let reads = [(0, "Read", 0, 8192), (0, "Read", 8192, 8192)];
+    check(&dies, &reads, &[&[("service", READ)], &[("channel", BUS), ("service", READ)]]);
+    // Who waits for a die whose page waits for the channel, waits for the channel.
+    let third = [reads[0], reads[1], (0, "Read", 8192, 8192)];
+    let expected: [&[_]; 3] = [
+        &[("service", READ)],
+        &[("channel", BUS), ("service", READ)],
+        &[("channel", BUS), ("host_read", READ), ("service", READ)],
+    ];
+    check(&dies, &third, &expected);
+}
+
+#[test]
+fn the_host_waits_for_a_place_in_the_device() {
+    let found = replayed(&die(12), 1, &[(0, "Read", 0, 8192), (0, "Read", 8192, 8192)]);
+    assert_eq!(found[1], Parts::from([("admission", READ), ("service", READ)]));
+}
+
+#[test]
+fn a_write_of_part_of_a_page_waits_for_the_old_version() {
+    let part = [("old_version", READ), ("service", PROGRAM)];
+    check(&die(12), &[(0, "Write", 512, 512)], &[&part]);
+    // The read of the old version waits for a read of the host.
+    let both = [(0, "Read", 8192, 8192), (0, "Write", 512, 512)];
+    let behind = [("host_read", READ), ("old_version", READ), ("service", PROGRAM)];
+    check(&die(12), &both, &[&[("service", READ)], &behind]);
+}
+
+#[test]
+fn a_write_waits_for_room_in_the_buffer() {
+    let mut config = die(0);
+    let params = [("size", base::ParamValue::Size(8192)), ("release", "programmed".into())];
+    choose(&mut config.ftl, "write_buffer", "fifo", &params);
+    let writes = [(0, "Write", 0, 8192), (1000, "Write", 8192, 8192)];
+    check(&config, &writes, &[&[], &[("buffer", PROGRAM - 1000)]]);
+}
+
+#[test]
+fn a_read_waits_for_its_map_entry() {
+    let mut config = die(0);
+    config.device.page_size = 512;
+    config.device.user_capacity = 100 * 512;
+    choose(&mut config.ftl, "allocation", "CWDP", &[]);
+    choose(&mut config.ftl, "mapping", "dftl", &[("cache", base::ParamValue::Size(16))]);
+    config.run.precondition = Precondition::Sequential { volume: 100 * 512 };
+    let read = 75_000 + 512_000_000_000u64.div_ceil(200_000_000);
+    // It takes the place of one that has to be written to its page first.
+    let written_back = read + 1_600_000 + read - 75_000;
+    check(&config, &[(0, "Read", 0, 512)], &[&[("map", written_back + read), ("service", read)]]);
+}
+
+/// One plane, nearly full, one write after the other: they wait for nothing but the moves and erases of collections.
+#[test]
+fn a_write_waits_for_a_collection() {
+    let mut config = plain(1, 1, 1, 1, 16, 12);
+    config.run.requests = true;
+    let found = parts(&outcome(&config));
+    let collected: Vec<&Parts> = found.iter().filter(|parts| parts.contains_key("erase")).collect();
+    assert!(collected.len() > 50, "{} of {}", collected.len(), found.len());
+    for parts in &collected {
+        assert_eq!((parts["erase"] % ERASE, parts["service"]), (0, PROGRAM));
+        assert!(parts.get("gc").is_none_or(|gc| gc % (READ + PROGRAM) == 0), "pages that were moved: {parts:?}");
+        assert!(parts.keys().all(|name| ["erase", "gc", "service"].contains(name)), "{parts:?}");
+    }
+    assert!(collected.iter().any(|parts| parts.contains_key("gc")));
+}
+
+#[test]
+fn a_read_waits_for_a_refresh() {
+    let mut config = plain(1, 1, 1, 1, 24, 12);
+    config.device.wear.read_limit = Some([60, 60]);
+    choose(&mut config.ftl, "read_disturb", "refresh", &[("margin", 12.into())]);
+    let footprint = 12 * 12 * 8192;
+    config.run.precondition = Precondition::Sequential { volume: footprint };
+    config.workload.source = Source::Generator(generator("uniform", 8192, 1.0, footprint));
+    config.host.queue_depth = 4;
+    config.run.requests = true;
+    let found = parts(&outcome(&config));
+    let waited = found.iter().filter(|parts| parts.get("refresh").is_some_and(|&ns| ns >= READ)).count();
+    assert!(waited > 10, "{waited} of {}", found.len());
+}
+
+/// A page of a dynamic allocation waits for whichever die: for the mean of what they do.
+#[test]
+fn a_shared_wait_is_divided_as_the_time_of_the_dies() {
+    let mut config = plain(1, 1, 2, 1, 16, 12);
+    choose(&mut config.ftl, "allocation", "F", &[]);
+    let writes = [(0, "Write", 0, 8192), (0, "Write", 8192, 8192), (0, "Write", 2 * 8192, 8192)];
+    let third = [("channel", BUS / 2), ("host_program", PROGRAM - BUS / 2), ("service", PROGRAM)];
+    check(&config, &writes, &[&[("service", PROGRAM)], &[("channel", BUS), ("service", PROGRAM)], &third]);
+}
+
+fn without_parts(mut summary: Value) -> Value {
+    let object = summary.as_object_mut().expect("an object");
+    object.retain(|key, _| key != "latency_parts" && key != "config");
+    summary
+}
+
+/// Checks a random case; the parts that took time. That those of each request add up, the recorder asserts.
+fn attempt(config: &Config, what: &str) -> BTreeSet<&'static str> {
+    let plain = outcome(config);
+    let mut config = config.clone();
+    config.run.requests = true;
+    let split = outcome(&config);
+    let (before, after) = (deterministic(&plain.summary), deterministic(&split.summary));
+    assert_eq!(without_parts(before), without_parts(after), "{what}: the split changes nothing");
+    let requests = table(&split, "requests");
+    let latencies = numbers(requests, "latency_ns");
+    let found = parts(&split);
+    let Some(Column::Text(kinds)) = requests.column("kind") else { panic!("no kinds") };
+    for kind in ["read", "write"] {
+        let of_kind: Vec<u64> = kinds.iter().zip(latencies).filter(|(k, _)| **k == kind).map(|(_, ns)| *ns).collect();
+        let host = &split.summary["host"];
+        assert_eq!(host[format!("{kind}s")], of_kind.len(), "{what}: a row for each");
+        if let Some(mean) = host[format!("{kind}_latency_us")]["mean"].as_f64() {
+            let sum = of_kind.iter().sum::<u64>() as f64 / 1e3;
+            assert!((mean * of_kind.len() as f64 - sum).abs() <= 1e-9 * sum, "{what}: the latencies of the histogram");
+        }
+    }
+    found.iter().flat_map(|parts| parts.keys().copied()).collect()
+}
+
+/// Open and closed loops, dynamic and static allocations, buffers with FUA, maps in flash, twin blocks, refreshes.
+#[test]
+fn parts_add_up_on_any_device() {
+    let mut seen = BTreeSet::new();
+    for seed in 0..80 {
+        let mut config = random_config(seed + 6_000_000);
+        (config.run.executor, config.run.checks) = (Executor::Timed, Checks::Fast);
+        let path = temporary("csv");
+        if seed % 2 == 0 {
+            std::fs::write(&path, random_trace(seed, config.device.user_capacity, 100)).unwrap();
+            config.workload.source = Source::Trace { path: path.display().to_string() };
+            config.workload.end = End { rounds: Some(1), ..End::default() };
+            config.host.replay = [Replay::Open, Replay::Closed, Replay::Batch][seed as usize / 2 % 3];
+        }
+        seen.extend(attempt(&config, &format!("case {seed}")));
+        let _ = std::fs::remove_file(&path);
+    }
+    let absent: Vec<&str> =
+        LatencyPart::ALL.iter().map(|part| part.name()).filter(|name| !seen.contains(name)).collect();
+    let rare = ["refresh", "suspend"];
+    assert!(absent.iter().all(|name| rare.contains(name)), "not met: {absent:?}");
+}
+
+#[test]
+fn latencies_of_no_time_are_refused() {
+    let mut config = plain(1, 1, 1, 1, 16, 12);
+    config.run.executor = Executor::Count;
+    config.run.latency_parts = true;
+    let refusal = device::check(&config).expect_err("`count` has no time").to_string();
+    assert!(refusal.contains("`run.latency_parts`") && refusal.contains("run.executor"), "{refusal}");
+}

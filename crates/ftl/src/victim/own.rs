@@ -1,0 +1,49 @@
+//! A policy of the user's own, which is not compiled in: every call goes through a pointer, which it alone pays for.
+
+use std::sync::Arc;
+
+use base::{Domain, Unit};
+
+use super::{Shape, VictimPolicy, View};
+
+/// Makes a policy for a device of that shape.
+pub type Maker = Box<dyn Fn(Shape) -> Box<dyn VictimPolicy> + Send + Sync>;
+
+/// See the module.
+pub struct Own(Box<dyn VictimPolicy>);
+
+/// Bytes of a unit, about: what is known of it, and its place among the closed ones.
+const BYTES_OF_UNIT: u64 = 256;
+
+impl Own {
+    pub(super) fn bytes(shape: Shape) -> u64 {
+        u64::from(shape.units()) * BYTES_OF_UNIT
+    }
+
+    pub(super) fn build(own: &base::Own, shape: Shape) -> Own {
+        let maker: Arc<Maker> = own.loaded();
+        Own(maker(shape))
+    }
+}
+
+impl VictimPolicy for Own {
+    fn choose(&mut self, view: View<'_>) -> Option<Unit> {
+        self.0.choose(view)
+    }
+
+    fn on_closed(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
+        self.0.on_closed(domain, unit, valid, now);
+    }
+
+    fn on_returned(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
+        self.0.on_returned(domain, unit, valid, now);
+    }
+
+    fn on_invalidated(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
+        self.0.on_invalidated(domain, unit, valid, now);
+    }
+
+    fn on_removed(&mut self, domain: Domain, unit: Unit, valid: u32) {
+        self.0.on_removed(domain, unit, valid);
+    }
+}

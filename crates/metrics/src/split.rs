@@ -1,0 +1,619 @@
+//! Latencies of reads and writes, split by what the requests waited for.
+//!
+//! The sums are kept by classes of latency, so that the parts of the requests around any percentile are known in the end,
+//! in memory that does not grow with the run. The parts of a request add up to its latency to the nanosecond.
+
+use std::ops::Range;
+
+use base::{Cause, Die, Instant, OpKind, RequestKind};
+use serde_json::{Map, Value, json};
+
+use crate::latency::us;
+use crate::table::{Column, Table};
+
+/// What a part of a request's latency went to.
+///
+/// Those up to [`LatencyPart::Suspend`] are what a die may be doing while a page waits for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum LatencyPart {
+    /// The page waited for its turn while its die had no command.
+    Queue,
+    /// The die had no command, and a collection on it waited: for a correction, another die, its pace.
+    GcWait,
+    /// The die had a command for reads of the host, or for reads of old versions.
+    HostRead,
+    /// The die had a command for programs of the host.
+    HostProgram,
+    /// The die had a command of garbage collection, but for erases.
+    Gc,
+    /// The die erased, for whatever cause.
+    Erase,
+    /// The die refreshed a block.
+    Refresh,
+    /// The die had a command for pages of the map.
+    Mapping,
+    /// The die moved pages for wear leveling.
+    Wear,
+    /// The die wrote or read backups of paired pages.
+    Backup,
+    /// A command waited for the channel: the page's own, or that of its die.
+    Channel,
+    /// A program or an erase of the die was being suspended. Its resume counts as the operation.
+    Suspend,
+    /// The host waited for a place in the device (`host.queue_depth`).
+    Admission,
+    /// A write waited for room in the write buffer or, with FUA, its page for its turn to leave.
+    Buffer,
+    /// The page's map entry was read from flash.
+    Map,
+    /// The old version of a page that was written in part was read.
+    OldVersion,
+    /// The page was corrected, or waited for that.
+    Correction,
+    /// The page's own command: cycles, array, transfer.
+    Service,
+}
+
+impl LatencyPart {
+    /// Every part, in the order of the report.
+    pub const ALL: [LatencyPart; 18] = [
+        LatencyPart::Queue,
+        LatencyPart::GcWait,
+        LatencyPart::HostRead,
+        LatencyPart::HostProgram,
+        LatencyPart::Gc,
+        LatencyPart::Erase,
+        LatencyPart::Refresh,
+        LatencyPart::Mapping,
+        LatencyPart::Wear,
+        LatencyPart::Backup,
+        LatencyPart::Channel,
+        LatencyPart::Suspend,
+        LatencyPart::Admission,
+        LatencyPart::Buffer,
+        LatencyPart::Map,
+        LatencyPart::OldVersion,
+        LatencyPart::Correction,
+        LatencyPart::Service,
+    ];
+
+    /// How many of them a die may be doing.
+    pub const OF_DIES: usize = LatencyPart::Suspend as usize + 1;
+
+    /// The name in reports.
+    pub fn name(self) -> &'static str {
+        COLUMNS[self as usize].0
+    }
+
+    /// What a die that has such a command keeps others waiting with.
+    #[inline]
+    pub fn of_command(kind: OpKind, cause: Cause) -> LatencyPart {
+        match (kind, cause) {
+            (OpKind::Erase, _) => LatencyPart::Erase,
+            (OpKind::Read, Cause::Host | Cause::Rmw) => LatencyPart::HostRead,
+            (OpKind::Program, Cause::Host | Cause::Rmw) => LatencyPart::HostProgram,
+            (_, Cause::Gc) => LatencyPart::Gc,
+            (_, Cause::Refresh) => LatencyPart::Refresh,
+            (_, Cause::Mapping) => LatencyPart::Mapping,
+            (_, Cause::Wear) => LatencyPart::Wear,
+            (_, Cause::Backup) => LatencyPart::Backup,
+        }
+    }
+}
+
+/// By part: its name, its column in microseconds, and its column in nanoseconds.
+const COLUMNS: [(&str, &str, &str); LatencyPart::ALL.len()] = [
+    ("queue", "queue_us", "queue_ns"),
+    ("gc_wait", "gc_wait_us", "gc_wait_ns"),
+    ("host_read", "host_read_us", "host_read_ns"),
+    ("host_program", "host_program_us", "host_program_ns"),
+    ("gc", "gc_us", "gc_ns"),
+    ("erase", "erase_us", "erase_ns"),
+    ("refresh", "refresh_us", "refresh_ns"),
+    ("mapping", "mapping_us", "mapping_ns"),
+    ("wear", "wear_us", "wear_ns"),
+    ("backup", "backup_us", "backup_ns"),
+    ("channel", "channel_us", "channel_ns"),
+    ("suspend", "suspend_us", "suspend_ns"),
+    ("admission", "admission_us", "admission_ns"),
+    ("buffer", "buffer_us", "buffer_ns"),
+    ("map", "map_us", "map_ns"),
+    ("old_version", "old_version_us", "old_version_ns"),
+    ("correction", "correction_us", "correction_ns"),
+    ("service", "service_us", "service_ns"),
+];
+
+/// The parts of one latency, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LatencyParts([u64; LatencyPart::ALL.len()]);
+
+impl LatencyParts {
+    /// Nothing yet.
+    pub const NONE: LatencyParts = LatencyParts([0; LatencyPart::ALL.len()]);
+
+    /// Adds to a part.
+    #[inline]
+    pub fn add(&mut self, part: LatencyPart, ns: u64) {
+        self.0[part as usize] += ns;
+    }
+
+    /// A part.
+    #[inline]
+    pub fn get(&self, part: LatencyPart) -> u64 {
+        self.0[part as usize]
+    }
+
+    /// All parts together.
+    #[inline]
+    pub fn sum(&self) -> u64 {
+        self.0.iter().sum()
+    }
+
+    /// Adds the parts of something that was waited for; `own` is what its own command counts as.
+    pub fn add_all(&mut self, other: &LatencyParts, own: LatencyPart) {
+        for part in LatencyPart::ALL {
+            self.add(if part == LatencyPart::Service { own } else { part }, other.get(part));
+        }
+    }
+
+    fn to_json(self) -> Value {
+        let parts = LatencyPart::ALL.iter().map(|&part| (part.name().to_owned(), json!(us(self.get(part)))));
+        Value::Object(parts.collect())
+    }
+}
+
+/// A read or write that is complete.
+#[derive(Clone, Copy, Debug)]
+pub struct Completed {
+    /// A read or a write.
+    pub kind: RequestKind,
+    /// When its latency begins.
+    pub arrived: Instant,
+    /// First byte.
+    pub offset: u64,
+    /// Bytes.
+    pub size: u64,
+    /// The die of the page that was done last, if that came from a die.
+    pub die: Option<Die>,
+    /// Its parts, which add up to its latency.
+    pub parts: LatencyParts,
+}
+
+impl Completed {
+    fn latency(&self) -> u64 {
+        self.parts.sum()
+    }
+
+    fn to_json(self) -> Value {
+        json!({
+            "arrival_s": self.arrived.seconds(),
+            "latency_us": us(self.latency()),
+            "offset": self.offset,
+            "size": self.size,
+            "die": self.die.map(Die::number),
+            "parts_us": self.parts.to_json(),
+        })
+    }
+}
+
+/// Classes of an octave of latencies: one is 3 % wide.
+const CLASSES_PER_OCTAVE: u32 = 32;
+
+/// Classes there are: latencies below 32 ns have one each.
+const CLASSES: usize = ((64 - CLASSES_PER_OCTAVE.ilog2() + 1) * CLASSES_PER_OCTAVE) as usize;
+
+/// The class of a latency.
+fn class_of(ns: u64) -> usize {
+    let bits = CLASSES_PER_OCTAVE.ilog2();
+    let shift = (ns | 1).ilog2().saturating_sub(bits);
+    ((shift << bits) as u64 + (ns >> shift)) as usize
+}
+
+/// The longest latency of a class.
+fn longest(class: usize) -> u64 {
+    let bits = CLASSES_PER_OCTAVE.ilog2();
+    let shift = (class as u64 >> bits).saturating_sub(1);
+    let first = class as u64 - (shift << bits);
+    ((u128::from(first + 1) << shift) - 1) as u64
+}
+
+/// Examples kept of a class.
+const EXAMPLES: usize = 3;
+
+/// Requests of about the same latency.
+#[derive(Clone, Debug, Default)]
+struct Class {
+    count: u64,
+    sums: [u128; LatencyPart::ALL.len()],
+    examples: Vec<Completed>,
+    /// Requests that the examples were drawn from.
+    drawn_from: u64,
+    /// Whether they are of the window that examples are preferred from.
+    are_preferred: bool,
+}
+
+impl Class {
+    fn add(&mut self, request: &Completed, is_preferred: bool) {
+        self.count += 1;
+        for (sum, ns) in self.sums.iter_mut().zip(request.parts.0) {
+            *sum += u128::from(ns);
+        }
+        if is_preferred && !self.are_preferred {
+            (self.are_preferred, self.drawn_from) = (true, 0);
+            self.examples.clear();
+        }
+        if is_preferred == self.are_preferred {
+            self.draw(request);
+        }
+    }
+
+    /// Keeps each request as an example with the same probability. What is drawn follows from its number alone, so
+    /// that the same run has the same examples.
+    fn draw(&mut self, request: &Completed) {
+        self.drawn_from += 1;
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(*request);
+            return;
+        }
+        let place = scrambled(self.drawn_from) % self.drawn_from;
+        if let Some(example) = self.examples.get_mut(place as usize) {
+            *example = *request;
+        }
+    }
+}
+
+/// A number that looks like chance (SplitMix64).
+fn scrambled(number: u64) -> u64 {
+    let mut z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// Requests that the parts at a percentile rest on, at least; there may not be as many of about that latency.
+const REQUESTS_AROUND: u64 = 10;
+
+/// Classes to each side that are looked at for them: a quarter of an octave.
+const CLASSES_AROUND: usize = 8;
+
+/// One kind of request.
+#[derive(Clone, Debug)]
+struct OfKind {
+    classes: Vec<Class>,
+    count: u64,
+}
+
+impl OfKind {
+    fn new() -> OfKind {
+        OfKind { classes: vec![Class::default(); CLASSES], count: 0 }
+    }
+
+    fn add(&mut self, request: &Completed, is_preferred: bool) {
+        self.count += 1;
+        self.classes[class_of(request.latency())].add(request, is_preferred);
+    }
+
+    /// The class in which the requests reach the fraction `q` of all.
+    fn class_at(&self, q: f64) -> usize {
+        let rank = ((q * self.count as f64).ceil() as u64).clamp(1, self.count);
+        let mut below = 0;
+        let reaches = |class: &Class| {
+            below += class.count;
+            below >= rank
+        };
+        self.classes.iter().position(reaches).expect("all requests are in classes")
+    }
+
+    /// The classes around a percentile, with as many requests as there should be or as there are.
+    fn around(&self, q: f64) -> (usize, Range<usize>) {
+        let middle = self.class_at(q);
+        let widened = |by: usize| middle.saturating_sub(by)..(middle + by + 1).min(CLASSES);
+        let count = |range: Range<usize>| self.classes[range].iter().map(|class| class.count).sum::<u64>();
+        let by = (0..CLASSES_AROUND).find(|&by| count(widened(by)) >= REQUESTS_AROUND).unwrap_or(CLASSES_AROUND);
+        (middle, widened(by))
+    }
+
+    fn to_json(&self) -> Value {
+        if self.count == 0 {
+            return Value::Null;
+        }
+        let mut all = Map::new();
+        all.insert("mean".into(), self.figures(0..CLASSES, &[]));
+        for (name, q) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)] {
+            let (middle, range) = self.around(q);
+            // From the percentile's own class first, which has at least one.
+            let mut examples: Vec<&Completed> = self.classes[range.clone()].iter().flat_map(|c| &c.examples).collect();
+            examples.sort_by_key(|example| class_of(example.latency()).abs_diff(middle));
+            examples.truncate(EXAMPLES);
+            all.insert(name.into(), self.figures(range, &examples));
+        }
+        Value::Object(all)
+    }
+
+    /// The mean of the requests of some classes.
+    fn figures(&self, range: Range<usize>, examples: &[&Completed]) -> Value {
+        let classes = &self.classes[range];
+        let count: u64 = classes.iter().map(|class| class.count).sum();
+        let mean = |part: usize| classes.iter().map(|class| class.sums[part]).sum::<u128>() as f64 / count as f64 / 1e3;
+        let total = classes.iter().flat_map(|class| class.sums).sum::<u128>();
+        let parts = LatencyPart::ALL.iter().map(|&part| (part.name().to_owned(), json!(mean(part as usize))));
+        json!({
+            "requests": count,
+            "latency_us": total as f64 / count as f64 / 1e3,
+            "parts_us": Value::Object(parts.collect()),
+            "examples": examples.iter().map(|example| example.to_json()).collect::<Vec<_>>(),
+        })
+    }
+
+    /// Rows of the table: the longest latency of a class in ns, its requests, and the mean of each part in µs.
+    fn rows(&self) -> impl Iterator<Item = (u64, &Class)> {
+        self.classes.iter().enumerate().filter(|(_, class)| class.count > 0).map(|(at, class)| (longest(at), class))
+    }
+}
+
+/// What is kept of each request. Most parts are nothing: the others are in [`Rows::parts`], one after the other.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    arrived: Instant,
+    offset: u64,
+    size: u64,
+    die: Option<Die>,
+    /// Which parts are kept, a bit for each.
+    kept: u32,
+    kind: RequestKind,
+}
+
+/// Every request, on demand.
+#[derive(Clone, Debug, Default)]
+struct Rows {
+    rows: Vec<Row>,
+    parts: Vec<u64>,
+}
+
+impl Rows {
+    fn add(&mut self, request: &Completed) {
+        let Completed { kind, arrived, offset, size, die, parts } = *request;
+        let mut kept = 0;
+        for (at, ns) in parts.0.into_iter().enumerate().filter(|(_, ns)| *ns > 0) {
+            kept |= 1 << at;
+            self.parts.push(ns);
+        }
+        self.rows.push(Row { arrived, offset, size, die, kept, kind });
+    }
+
+    /// By row, all parts.
+    fn parts(&self) -> impl Iterator<Item = LatencyParts> {
+        let mut kept = self.parts.iter();
+        self.rows.iter().map(move |row| {
+            let part = |at| if row.kept & (1u32 << at) == 0 { 0 } else { *kept.next().expect("a part that was kept") };
+            LatencyParts(array_in_order(part))
+        })
+    }
+
+    fn table(&self) -> Table {
+        let parts: Vec<LatencyParts> = self.parts().collect();
+        let number = |of: &dyn Fn(&Row) -> u64| Column::U64(self.rows.iter().map(of).collect());
+        let mut columns = vec![
+            ("kind", Column::Text(self.rows.iter().map(|row| name_of(row.kind)).collect())),
+            ("arrival_ns", number(&|row| row.arrived.ns())),
+            ("latency_ns", Column::U64(parts.iter().map(LatencyParts::sum).collect())),
+            ("offset", number(&|row| row.offset)),
+            ("size", number(&|row| row.size)),
+            (
+                "die",
+                Column::F64(self.rows.iter().map(|row| row.die.map_or(f64::NAN, |die| die.number().into())).collect()),
+            ),
+        ];
+        for part in LatencyPart::ALL {
+            let values = parts.iter().map(|parts| parts.get(part)).collect();
+            columns.push((COLUMNS[part as usize].2, Column::U64(values)));
+        }
+        Table { name: "requests", columns }
+    }
+}
+
+/// An array made in the order of its places.
+fn array_in_order<const N: usize>(mut make: impl FnMut(usize) -> u64) -> [u64; N] {
+    let mut array = [0; N];
+    array.iter_mut().enumerate().for_each(|(at, place)| *place = make(at));
+    array
+}
+
+fn name_of(kind: RequestKind) -> &'static str {
+    if kind == RequestKind::Read { "read" } else { "write" }
+}
+
+/// Latencies of reads and writes with their parts.
+#[derive(Clone, Debug)]
+pub struct SplitLatencies {
+    reads: OfKind,
+    writes: OfKind,
+    /// Requests inside it are preferred as examples: a timeline shows it.
+    window: Option<Range<Instant>>,
+    rows: Option<Rows>,
+}
+
+impl SplitLatencies {
+    /// Bytes of it, without the rows of requests.
+    pub const BYTES: u64 = (2 * CLASSES * (size_of::<Class>() + EXAMPLES * size_of::<Completed>())) as u64;
+
+    /// Bytes of a request's row, about, with the tables that are made of it.
+    pub const BYTES_OF_ROW: u64 = (size_of::<Row>() + 4 * 8 + 4 * 8 * (6 + LatencyPart::ALL.len())) as u64;
+
+    /// Nothing yet. Examples are preferred from `window`; `keeps_rows`: every request is kept.
+    pub fn new(window: Option<Range<Instant>>, keeps_rows: bool) -> SplitLatencies {
+        SplitLatencies { reads: OfKind::new(), writes: OfKind::new(), window, rows: keeps_rows.then(Rows::default) }
+    }
+
+    /// Adds a request that completed `now`.
+    ///
+    /// # Panics
+    /// If its parts do not add up to its latency.
+    pub fn add(&mut self, request: &Completed, now: Instant) {
+        assert_eq!(request.latency(), (now - request.arrived).ns(), "parts add up to the latency: {request:?}");
+        let is_preferred =
+            self.window.as_ref().is_some_and(|window| window.start <= request.arrived && now <= window.end);
+        let of_kind = if request.kind == RequestKind::Read { &mut self.reads } else { &mut self.writes };
+        of_kind.add(request, is_preferred);
+        if let Some(rows) = &mut self.rows {
+            rows.add(request);
+        }
+    }
+
+    /// Rows of requests that the next one would make memory be asked for, if it would.
+    pub fn rows_to_come(&self) -> Option<u64> {
+        let rows = &self.rows.as_ref()?.rows;
+        (rows.len() == rows.capacity()).then_some(2 * rows.len() as u64 + 1)
+    }
+
+    /// `{read, write}`, each `{mean, p50, p90, p99, p999, p9999}`, or `null` without such a request.
+    pub fn to_json(&self) -> Value {
+        json!({ "read": self.reads.to_json(), "write": self.writes.to_json() })
+    }
+
+    /// The table `latency_parts`, by class of latency, and `requests`, if they are kept.
+    pub fn tables(&self) -> Vec<Table> {
+        let kinds = [("read", &self.reads), ("write", &self.writes)];
+        let rows: Vec<(&str, u64, &Class)> = kinds
+            .iter()
+            .flat_map(|(kind, of_kind)| of_kind.rows().map(|(longest, class)| (*kind, longest, class)))
+            .collect();
+        let mut columns = vec![
+            ("kind", Column::Text(kinds_of(&rows))),
+            ("latency_us", Column::F64(rows.iter().map(|(_, longest, _)| us(*longest)).collect())),
+            ("requests", Column::U64(rows.iter().map(|(.., class)| class.count).collect())),
+        ];
+        for part in LatencyPart::ALL {
+            let mean = |class: &Class| class.sums[part as usize] as f64 / class.count as f64 / 1e3;
+            let values = rows.iter().map(|(.., class)| mean(class)).collect();
+            columns.push((COLUMNS[part as usize].1, Column::F64(values)));
+        }
+        let mut tables = vec![Table { name: "latency_parts", columns }];
+        tables.extend(self.rows.as_ref().map(Rows::table));
+        tables
+    }
+}
+
+fn kinds_of(rows: &[(&'static str, u64, &Class)]) -> Vec<&'static str> {
+    rows.iter().map(|(kind, ..)| *kind).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request(kind: RequestKind, arrived: u64, parts: &[(LatencyPart, u64)]) -> (Completed, Instant) {
+        let mut all = LatencyParts::NONE;
+        parts.iter().for_each(|&(part, ns)| all.add(part, ns));
+        let request =
+            Completed { kind, arrived: Instant(arrived), offset: 8192, size: 4096, die: Some(Die::new(3)), parts: all };
+        (request, Instant(arrived + all.sum()))
+    }
+
+    fn column<'a>(table: &'a Table, name: &str) -> &'a [u64] {
+        match table.column(name) {
+            Some(Column::U64(values)) => values,
+            _ => panic!("no numbers in {name}"),
+        }
+    }
+
+    #[test]
+    fn classes_hold_every_latency_within_three_per_cent() {
+        for ns in (0..70_000).chain((0..64).map(|bit| 1 << bit)).chain([u64::MAX - 1, u64::MAX]) {
+            let class = class_of(ns);
+            let below = if class == 0 { None } else { Some(longest(class - 1)) };
+            assert!(longest(class) >= ns && below.is_none_or(|below| below < ns), "{ns} is in class {class}");
+            assert!(longest(class) as f64 <= ns as f64 * (1.0 + 1.0 / 32.0), "{ns}");
+        }
+        assert_eq!(class_of(u64::MAX), CLASSES - 1);
+    }
+
+    #[test]
+    fn parts_of_a_percentile_are_those_of_requests_around_it() {
+        let mut split = SplitLatencies::new(None, false);
+        for at in 0..990 {
+            let (quick, now) = request(RequestKind::Read, at, &[(LatencyPart::Service, 50_000)]);
+            split.add(&quick, now);
+        }
+        for at in 0..10 {
+            let slow = [(LatencyPart::Erase, 4_000_000 + 1000 * at), (LatencyPart::Service, 50_000)];
+            let (slow, now) = request(RequestKind::Read, at, &slow);
+            split.add(&slow, now);
+        }
+        let found = split.to_json();
+        let at = |name: &str| found["read"][name].clone();
+        assert_eq!((&at("p50")["requests"], &at("p50")["latency_us"]), (&json!(990), &json!(50.0)));
+        assert_eq!(at("p99")["parts_us"]["erase"], 0.0, "the 990th is quick");
+        assert_eq!((&at("p999")["requests"], &at("p999")["parts_us"]["erase"]), (&json!(10), &json!(4004.5)));
+        assert_eq!(at("p9999")["parts_us"]["service"], 50.0);
+        assert_eq!(at("mean")["requests"], 1000);
+        assert_eq!(at("mean")["parts_us"]["erase"], 40.045);
+        assert_eq!(found["write"], Value::Null);
+        let examples = at("p999")["examples"].as_array().unwrap().clone();
+        assert_eq!(examples.len(), 3);
+        assert!(examples.iter().all(|example| example["parts_us"]["erase"].as_f64().unwrap() >= 4000.0));
+        assert_eq!((&examples[0]["offset"], &examples[0]["die"]), (&json!(8192), &json!(3)));
+    }
+
+    #[test]
+    fn few_requests_of_a_latency_are_joined_by_those_next_to_it() {
+        let mut split = SplitLatencies::new(None, false);
+        for at in 0..20 {
+            let (one, now) = request(
+                RequestKind::Write,
+                at,
+                &[(LatencyPart::Service, 1_000_000 * 105u64.pow(at as u32 % 5) / 100u64.pow(at as u32 % 5))],
+            );
+            split.add(&one, now);
+        }
+        assert_eq!(split.to_json()["write"]["p50"]["requests"], 12, "four of each, 5 % apart");
+    }
+
+    #[test]
+    fn examples_come_from_the_window_and_from_the_whole_of_it() {
+        let window = Instant(1_000_000)..Instant(2_000_000);
+        let mut split = SplitLatencies::new(Some(window), false);
+        for at in 0..3000 {
+            let (one, now) = request(RequestKind::Read, at * 1000, &[(LatencyPart::Service, 50_000)]);
+            split.add(&one, now);
+        }
+        let found = split.to_json();
+        let arrivals: Vec<f64> = found["read"]["p50"]["examples"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|example| example["arrival_s"].as_f64().unwrap() * 1e6)
+            .collect();
+        assert_eq!(arrivals.len(), 3);
+        assert!(arrivals.iter().all(|us| (1000.0..=1950.0).contains(us)), "{arrivals:?}");
+        assert!(arrivals.iter().any(|us| *us > 1100.0), "not the first of it: {arrivals:?}");
+    }
+
+    #[test]
+    fn rows_hold_every_request_exactly() {
+        let mut split = SplitLatencies::new(None, true);
+        let all = [
+            request(RequestKind::Read, 5, &[(LatencyPart::Queue, 1), (LatencyPart::Service, 2)]),
+            request(RequestKind::Write, 6, &[]),
+            request(RequestKind::Write, 7, &[(LatencyPart::Gc, 1 << 40), (LatencyPart::Service, 3)]),
+        ];
+        all.iter().for_each(|(one, now)| split.add(one, *now));
+        let tables = split.tables();
+        let rows = &tables[1];
+        assert_eq!((rows.name, rows.rows()), ("requests", 3));
+        assert_eq!(column(rows, "latency_ns"), [3, 0, (1 << 40) + 3]);
+        assert_eq!(column(rows, "queue_ns"), [1, 0, 0]);
+        assert_eq!(column(rows, "gc_ns"), [0, 0, 1 << 40]);
+        assert_eq!(column(rows, "service_ns"), [2, 0, 3]);
+        assert_eq!(column(rows, "arrival_ns"), [5, 6, 7]);
+        assert_eq!(column(&tables[0], "requests"), [1, 1, 1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "parts add up to the latency")]
+    fn parts_that_do_not_add_up_are_a_fault() {
+        let (one, now) = request(RequestKind::Read, 5, &[(LatencyPart::Queue, 1)]);
+        SplitLatencies::new(None, false).add(&one, Instant(now.0 + 1));
+    }
+}
