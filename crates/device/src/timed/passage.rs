@@ -722,7 +722,8 @@ impl Ways {
         let (command, resume, until) = context.suspensions.resume(die, now, line);
         (record.phase, record.command) = (Phase::Array, *command);
         self.timers.set(line.0, until, self.rank_of_array(die));
-        let kind = record.command.kind();
+        let (kind, cause) = (record.command.kind(), record.command.cause());
+        context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         if !context.draining {
             context.device.recorder.die_resumed(die, kind, now, resume, until);
         }
