@@ -162,8 +162,8 @@ def latency_parts(results: Results) -> Figure | None:
     shown: dict[str, Any] = {}
     for line, (label, of_kind) in zip(panels, rows.items(), strict=True):
         for panel, kind in zip(line, kinds, strict=True):
-            name = f"{kind}s, {escape.plot(label)}" if label else f"{kind}s"
-            panel.set_title(f"what latencies of {name} went to", loc="left", fontsize=10.5, pad=18)
+            name = f"{kind}s of {escape.plot(label)}" if label else f"{kind}s"
+            panel.set_title(f"{name}: what latencies went to", loc="left", fontsize=10.5, pad=18)
             shown |= _parts_of_kind(panel, of_kind[kind])
             panel.set_ylabel("share of the latency (%)")
     names = [name for name in PARTS if name in shown]

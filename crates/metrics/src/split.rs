@@ -322,10 +322,11 @@ impl OfKind {
         all.insert("mean".into(), self.figures(0..CLASSES, &[]));
         for (name, q) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)] {
             let (middle, range) = self.around(q);
-            // From the percentile's own class first, which has at least one.
-            let mut examples: Vec<&Completed> = self.classes[range.clone()].iter().flat_map(|c| &c.examples).collect();
-            examples.sort_by_key(|example| class_of(example.latency()).abs_diff(middle));
-            examples.truncate(EXAMPLES);
+            // From the window first, then from the percentile's own class.
+            let mut classes: Vec<usize> = range.clone().collect();
+            classes.sort_by_key(|&at| (!self.classes[at].are_preferred, at.abs_diff(middle)));
+            let examples = classes.iter().flat_map(|&at| &self.classes[at].examples);
+            let examples: Vec<&Completed> = examples.take(EXAMPLES).collect();
             all.insert(name.into(), self.figures(range, &examples));
         }
         Value::Object(all)
@@ -588,6 +589,13 @@ mod tests {
         assert_eq!(arrivals.len(), 3);
         assert!(arrivals.iter().all(|us| (1000.0..=1950.0).contains(us)), "{arrivals:?}");
         assert!(arrivals.iter().any(|us| *us > 1100.0), "not the first of it: {arrivals:?}");
+        // A request of about the same latency outside of it comes behind, also where it is nearer to the percentile.
+        let mut split = SplitLatencies::new(Some(Instant(0)..Instant(1_000_000)), false);
+        for (at, ns) in [(0, 50_000), (2_000_000, 51_500), (2_000_001, 51_500)] {
+            let (one, now) = request(RequestKind::Read, at, &[(LatencyPart::Service, ns)]);
+            split.add(&one, now);
+        }
+        assert_eq!(split.to_json()["read"]["p50"]["examples"][0]["latency_us"], 50.0);
     }
 
     #[test]
