@@ -26,7 +26,7 @@ TABLES = ("series", "latency", "wear", "utilisation")
 OPTIONAL_TABLES = ("buffer", "locality", "latency_parts", "requests")
 """The tables of some results: with a write buffer in time, its dirty pages by channel; with data clustering
 (`separation = "dac"`), the distribution of the workload's locality ω; with `run.latency_parts`, the parts of latencies
-by class; with `run.requests`, every read and write.
+by class; with `run.per_request`, every read and write.
 """
 
 SCHEMA = "ftlab.summary/1"

@@ -42,7 +42,7 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"ftl.read_disturb": "redftl", "device.wear.read_limit": "cell"},
     {"ftl.read_disturb": "ipr", "device.wear.read_limit": "cell"},
     {"run.executor": "count", "host.replay": "closed"},
-    {"run.requests": True},
+    {"run.per_request": True},
     {"run.latency_parts": True, "workload.read_fraction": 1.0},
 )
 """Configurations that between them have every mechanism with figures of its own."""

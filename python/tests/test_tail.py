@@ -18,7 +18,7 @@ from ftlab import latency_parts, plot, tail, text
 def result(tmp_path_factory: pytest.TempPathFactory) -> lab.Result:
     config = tmp_path_factory.mktemp("tail") / "tiny.toml"
     config.write_text(TINY.replace("= 20_000", "= 4000"), encoding="utf-8")
-    return lab.run(config, sets={"run.requests": True})
+    return lab.run(config, sets={"run.per_request": True})
 
 
 def test_rows_of_requests_add_up(result: lab.Result) -> None:

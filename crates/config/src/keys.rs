@@ -554,7 +554,7 @@ const AFTER_FTL: &[Key] = &[
     ),
     key(
         "run",
-        "requests",
+        "per_request",
         Kind::Bool,
         "false",
         "Whether the results have a row for every read and write (`timed`), with the parts of its latency: the table \

@@ -346,7 +346,7 @@ pub struct Run {
     /// Whether latencies are split by what requests waited for.
     pub latency_parts: bool,
     /// Whether the results have every read and write, with the parts of its latency.
-    pub requests: bool,
+    pub per_request: bool,
     /// How the device is aged.
     pub precondition: Precondition,
 }
@@ -354,6 +354,6 @@ pub struct Run {
 impl Run {
     /// Whether latencies are split, for themselves or for the rows of requests.
     pub fn splits_latencies(&self) -> bool {
-        self.latency_parts || self.requests
+        self.latency_parts || self.per_request
     }
 }

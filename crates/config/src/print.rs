@@ -85,7 +85,7 @@ fn sections(config: &Config) -> Vec<Section> {
                 ("checks", json!(run.checks.word())),
                 ("payload", json!(run.payload.word())),
                 ("latency_parts", json!(run.latency_parts)),
-                ("requests", json!(run.requests)),
+                ("per_request", json!(run.per_request)),
                 ("precondition", precondition(&run.precondition)),
             ],
         },

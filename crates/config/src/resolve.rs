@@ -703,7 +703,7 @@ fn run(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Run> {
     let checks = reader.word("run.checks");
     let payload = reader.word("run.payload");
     let latency_parts = reader.flag("run.latency_parts");
-    let requests = reader.flag("run.requests");
+    let per_request = reader.flag("run.per_request");
     let precondition = precondition(reader, capacity);
     Some(Run {
         executor: executor?,
@@ -711,7 +711,7 @@ fn run(reader: &mut Reader<'_>, capacity: Option<u64>) -> Option<Run> {
         checks: checks?,
         payload: payload?,
         latency_parts: latency_parts?,
-        requests: requests?,
+        per_request: per_request?,
         precondition: precondition?,
     })
 }

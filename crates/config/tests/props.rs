@@ -289,14 +289,14 @@ fn run() -> impl Strategy<Value = Run> {
     let checks = select(&[Checks::Fast, Checks::Full][..]);
     let payload = select(&[Payload::None, Payload::Stamp][..]);
     (executor, any::<u64>(), checks, payload, precondition, any::<[bool; 2]>()).prop_map(
-        |(executor, seed, checks, payload, precondition, [latency_parts, requests])| Run {
+        |(executor, seed, checks, payload, precondition, [latency_parts, per_request])| Run {
             executor,
             seed,
             checks,
             payload,
             precondition,
             latency_parts,
-            requests,
+            per_request,
         },
     )
 }

@@ -254,7 +254,7 @@ fn check_split(config: &Config) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Refusal {
-        key: if config.run.latency_parts { "run.latency_parts" } else { "run.requests" },
+        key: if config.run.latency_parts { "run.latency_parts" } else { "run.per_request" },
         message: "latencies are split by what requests waited for, and the executor `count` has no time".into(),
         help: "set `run.executor` to \"timed\", or leave this out".into(),
     })

@@ -96,7 +96,7 @@ fn of_split(config: &Config) -> u64 {
     if !config.run.splits_latencies() {
         return 0;
     }
-    let of_rows = match (config.run.requests, &config.workload.source) {
+    let of_rows = match (config.run.per_request, &config.workload.source) {
         (true, Source::Generator(_)) => config.workload.end.requests.unwrap_or(0) * SplitLatencies::BYTES_OF_ROW,
         _ => 0,
     };
@@ -170,7 +170,7 @@ impl Key {
             Key::Cache => "ftl.mapping",
             Key::Buffer => "ftl.write_buffer",
             Key::Queue => "host.queue_depth",
-            Key::Split => "run.requests",
+            Key::Split => "run.per_request",
         }
     }
 }

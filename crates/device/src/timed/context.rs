@@ -121,7 +121,7 @@ fn check_room(rows: u64) -> Result<(), RunError> {
     let needed = rows * SplitLatencies::BYTES_OF_ROW;
     match engine::memory::room() {
         Some(room) if room.bytes < needed => Err(RunError::Failed(format!(
-            "`run.requests` keeps every request: {rows} of them need {} of memory, and there are {}, limited by {}\n\
+            "`run.per_request` keeps every request: {rows} of them need {} of memory, and there are {}, limited by {}\n\
              hint: use a shorter workload, or only `run.latency_parts`, which keeps a few examples",
             in_words(needed),
             in_words(room.bytes),

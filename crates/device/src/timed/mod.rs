@@ -133,7 +133,7 @@ impl Setup<'_, '_> {
         let wordlines = Wordlines::new(&config.device, geometry.dies());
         let waits = config.run.splits_latencies().then(|| {
             let window = manner.timeline.as_ref().map(Timeline::window);
-            device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.requests)));
+            device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.per_request)));
             Box::new(Waits::new(geometry, device.ftl.allocation(), config.host.queue_depth, buffer.is_some()))
         });
         let now = Instant::ZERO;

@@ -140,7 +140,7 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             checks: Checks::Full,
             payload: Payload::Stamp,
             latency_parts: false,
-            requests: false,
+            per_request: false,
             precondition: Precondition::None,
         },
     }

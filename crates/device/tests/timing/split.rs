@@ -53,7 +53,7 @@ fn replayed(config: &Config, depth: u32, rows: &[(u64, &str, u64, u64)]) -> Vec<
     config.workload.source = trace.source();
     config.workload.end = End { rounds: Some(1), ..End::default() };
     (config.host.replay, config.host.queue_depth) = (Replay::Open, depth);
-    config.run.requests = true;
+    config.run.per_request = true;
     parts(&outcome(&config))
 }
 
@@ -167,7 +167,7 @@ fn a_read_waits_for_its_map_entry() {
 #[test]
 fn a_write_waits_for_a_collection() {
     let mut config = plain(1, 1, 1, 1, 16, 12);
-    config.run.requests = true;
+    config.run.per_request = true;
     let found = parts(&outcome(&config));
     let collected: Vec<&Parts> = found.iter().filter(|parts| parts.contains_key("erase")).collect();
     assert!(collected.len() > 50, "{} of {}", collected.len(), found.len());
@@ -188,7 +188,7 @@ fn a_read_waits_for_a_refresh() {
     config.run.precondition = Precondition::Sequential { volume: footprint };
     config.workload.source = Source::Generator(generator("uniform", 8192, 1.0, footprint));
     config.host.queue_depth = 4;
-    config.run.requests = true;
+    config.run.per_request = true;
     let found = parts(&outcome(&config));
     let waited = found.iter().filter(|parts| parts.get("refresh").is_some_and(|&ns| ns >= READ)).count();
     assert!(waited > 10, "{waited} of {}", found.len());
@@ -214,7 +214,7 @@ fn without_parts(mut summary: Value) -> Value {
 fn attempt(config: &Config, what: &str) -> BTreeSet<&'static str> {
     let plain = outcome(config);
     let mut config = config.clone();
-    config.run.requests = true;
+    config.run.per_request = true;
     let split = outcome(&config);
     let (before, after) = (deterministic(&plain.summary), deterministic(&split.summary));
     assert_eq!(without_parts(before), without_parts(after), "{what}: the split changes nothing");
