@@ -176,6 +176,7 @@ def _row(label: str, form: Callable[[Any], str], values: list[Any]) -> list[str]
 def _tail_rows(kind: str, tails: list[Tail]) -> list[list[str] | None]:
     return [
         _time_row(f"{kind} latency, mean", [tail.mean for tail in tails]),
+        _time_row(f"{kind} latency, p50", [tail.p50 for tail in tails]),
         _time_row(f"{kind} latency, p99", [tail.p99 for tail in tails]),
         _time_row(f"{kind} latency, p99.9", [tail.p999 for tail in tails]),
         _time_row(f"{kind} latency, p99.99", [tail.p9999 for tail in tails]),

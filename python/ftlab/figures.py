@@ -73,10 +73,18 @@ class Figures:
     """How often requests went before a collection that had begun."""
     scheduler: str
     """In which order commands go, by its name."""
+    max_wait: str | None
+    """How long reads go before other work; `None`: there is no bound."""
+    reads_interrupt_gc: bool
+    """Whether reads are served between two steps of a collection that the host waits for."""
     buffer: str
     """The write buffer, by its name; `none`."""
     buffer_size: str | None
     """Its size."""
+    power_loss: str | None
+    """What becomes of it when the power goes off: `volatile` or `protected`."""
+    flush_us: float | None
+    """How long a FLUSH took, on average."""
     programs_per_page: float | None
     """Pages programmed for the host ÷ pages that it wrote. Below 1 where a buffer took writes of a page together."""
     planes: int
@@ -126,8 +134,12 @@ class Figures:
             else None,
             preempted=gc["preempted"],
             scheduler=_chosen(ftl.get("scheduler", "")),
+            max_wait=_bound(ftl.get("scheduler", "")),
+            reads_interrupt_gc=_parameter(ftl.get("scheduler", ""), "gc") != "non-preemptible",
             buffer=_chosen(ftl.get("write_buffer", "none")),
             buffer_size=_parameter(ftl.get("write_buffer", "none"), "size"),
+            power_loss=_parameter(ftl.get("write_buffer", "none"), "power_loss"),
+            flush_us=host["flush_latency_us"]["mean"],
             programs_per_page=_programs_per_page(s),
             planes=s["config"]["device"]["planes_per_die"],
             overload=overload(result),
@@ -146,6 +158,11 @@ def _parameter(choice: str | dict[str, Any], name: str) -> str | None:
         return None
     parameters = next(iter(choice.values()))
     return str(parameters[name]) if isinstance(parameters, dict) and name in parameters else None
+
+
+def _bound(scheduler: str | dict[str, Any]) -> str | None:
+    bound = _parameter(scheduler, "max_wait")
+    return None if bound in (None, "0ns") else bound
 
 
 def _programs_per_page(summary: dict[str, Any]) -> float | None:

@@ -21,7 +21,7 @@ class Part:
     """Settings that act on it."""
 
 
-GC_KEYS = ("ftl.gc_schedule", "device.over_provisioning", "ftl.victim")
+GC_KEYS = ("ftl.scheduler", "ftl.gc_schedule", "device.over_provisioning")
 
 PARTS = {
     "service": Part(
@@ -31,12 +31,18 @@ PARTS = {
         "host reads", "its die read for other requests", ("ftl.allocation", "device.timing.read")
     ),
     "host_program": Part(
-        "host programs", "its die programmed for other requests", ("ftl.scheduler", "ftl.allocation")
+        "host programs", "its die programmed for other requests", ("ftl.scheduler", "device.program_suspend")
     ),
     "gc": Part("GC", "its die moved pages for garbage collection", GC_KEYS),
     "gc_wait": Part("GC waits", "its die had no command, and its collection waited", GC_KEYS),
-    "erase": Part("erases", "its die erased a block", GC_KEYS),
-    "suspend": Part("suspends", "its die suspended a program or an erase", ()),
+    "erase": Part(
+        "erases", "its die erased a block",
+        ("device.erase_suspend", "ftl.gc_schedule", "device.over_provisioning"),
+    ),
+    "suspend": Part(
+        "suspends", "its die suspended a program or an erase",
+        ("device.program_suspend", "device.erase_suspend"),
+    ),
     "channel": Part("channel", "a command waited for the channel", ("device.timing.channel_rate", "device.channels")),
     "queue": Part("queue", "it waited for its turn, and its die had no command", ("ftl.scheduler",)),
     "admission": Part("admission", "it waited for a place in the device", ("host.queue_depth", "host.time_scale")),

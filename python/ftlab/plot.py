@@ -163,8 +163,7 @@ def latency_parts(results: Results) -> Figure | None:
     for line, (label, of_kind) in zip(panels, rows.items(), strict=True):
         for panel, kind in zip(line, kinds, strict=True):
             name = f"{kind}s, {escape.plot(label)}" if label else f"{kind}s"
-            _title(panel, f"what latencies of {name} went to")
-            panel.title.set_position((0, 1.06))
+            panel.set_title(f"what latencies of {name} went to", loc="left", fontsize=10.5, pad=18)
             shown |= _parts_of_kind(panel, of_kind[kind])
             panel.set_ylabel("share of the latency (%)")
     names = [name for name in PARTS if name in shown]
@@ -189,7 +188,8 @@ def _parts_of_kind(panel: Axes, levels: Sequence[Around]) -> dict[str, Any]:
             shown[name] = panel.bar(places, shares, 0.78, bottom=base, color=PART_COLOURS[name], linewidth=0)
         base += shares
     for place, found in zip(places, levels, strict=True):
-        panel.annotate(text.duration(found.percentile_us), (place, 101), ha="center", va="bottom", fontsize=8)
+        panel.annotate(text.duration(found.percentile_us), (place, 101), ha="center", va="bottom",
+                       fontsize=8, annotation_clip=False)  # fmt: skip
     panel.set_xticks(places, [found.at for found in levels])
     panel.set_ylim(0, 100)
     panel.grid(False, axis="x")

@@ -114,7 +114,7 @@ def _measures(run: Figures, base: Figures) -> list[tuple[str, float | None, floa
 def _causes(run: Figures, base: Figures) -> list[Cause]:
     causes = [
         _gc(run, base), _planes(run, base), _dies(run, base), _schedule(run, base), _preemption(run, base),
-        _buffer(run, base), _order(run, base),
+        _buffer(run, base), _flushes(run, base), _order(run, base), _bound(run, base), _interrupts(run, base),
     ]  # fmt: skip
     return [cause for cause in causes if cause is not None]
 
@@ -143,12 +143,25 @@ def _schedule(run: Figures, base: Figures) -> Cause | None:
     if abs(mine - theirs) < POINTS * max(mine, theirs, 1e-9):
         return None
     text = (
-        f"requests waited for {figure(mine)} collections per GB written against {figure(theirs)}, as "
-        f"`{run.gc_schedule}` collected {_share(run.gc_forward or 0.0)} of its victims ahead of need, "
-        f"`{base.gc_schedule}` {_share(base.gc_forward or 0.0)}"
+        f"requests waited for {figure(mine)} whole collections per GB written against {figure(theirs)}, as "
+        f"{_collected(run)}, {_collected(base)}"
     )
     # However few are left: when GC runs is what was changed.
     return Cause(mine > theirs, 1 + abs(mine - theirs) / max(mine, theirs), text, buys=True)
+
+
+HOW = {
+    "paced": "emptied {} of its victims in step with the host's writes, a few pages after each",
+    "background": "collected {} of its victims ahead of need, while dies were idle",
+    "forwarding": "collected {} of its victims ahead of need, while there was nothing to write",
+    "cycle-filling": "collected {} of its victims ahead of need, while others were collected",
+}
+"""What a GC schedule does with the share of its victims for which no request waits."""
+
+
+def _collected(run: Figures) -> str:
+    how = HOW.get(run.gc_schedule, "collected {} of its victims ahead of need")
+    return f"`{run.gc_schedule}` {how.format(_share(run.gc_forward or 0.0))}"
 
 
 def _preemption(run: Figures, base: Figures) -> Cause | None:
@@ -176,6 +189,20 @@ def _buffer(run: Figures, base: Figures) -> Cause | None:
     return Cause(mine > theirs, 1 + abs(mine - theirs) / max(mine, theirs), text + _taken_together(run, base))
 
 
+def _flushes(run: Figures, base: Figures) -> Cause | None:
+    """A FLUSH that waits for programs, or does not."""
+    mine, theirs = run.flush_us, base.flush_us
+    safe, other = run.power_loss == "protected", base.power_loss == "protected"
+    if safe == other or mine is None or theirs is None or mine == theirs:
+        return None
+    is_safe = "is protected from power loss, so a FLUSH is done at once"
+    is_lost = "is volatile, so a FLUSH waits for programs"
+    text = (
+        f"the buffer {is_safe if safe else is_lost}: {duration(mine)} against {duration(theirs)} on average"
+    )
+    return Cause(mine > theirs, abs(mine - theirs) / max(mine, theirs), text)
+
+
 def _sized(run: Figures) -> str:
     return f"`{run.buffer}`" if run.buffer_size is None else f"`{run.buffer}`, {quantity(run.buffer_size)}"
 
@@ -197,6 +224,29 @@ def _order(run: Figures, base: Figures) -> Cause | None:
     return Cause(
         run.scheduler == "fifo", 0.0, "`paq` sends reads first and collections last, `fifo` as they come"
     )
+
+
+def _bound(run: Figures, base: Figures) -> Cause | None:
+    """Reads go first for ever, or for so long."""
+    if run.max_wait == base.max_wait:
+        return None
+    told = [
+        f"for {one.max_wait} at most" if one.max_wait else "for as long as there are any"
+        for one in (run, base)
+    ]
+    slower = (run.write_us.mean or 0.0) > (base.write_us.mean or 0.0)
+    return Cause(slower, 0.0, f"reads go before writes and their collections {told[0]}, not {told[1]}")
+
+
+def _interrupts(run: Figures, base: Figures) -> Cause | None:
+    """Reads that wait for whole collections, or for a step of them."""
+    if run.reads_interrupt_gc == base.reads_interrupt_gc:
+        return None
+    mine, theirs = run.read_us.mean, base.read_us.mean
+    took = f": {duration(mine)} against {duration(theirs)} on average" if mine and theirs else ""
+    if run.reads_interrupt_gc:
+        return Cause(False, 0.5, f"reads are served between the steps of a collection, not after it{took}")
+    return Cause(True, 0.5, f"reads wait until a collection of their die is over, not for a step of it{took}")
 
 
 def _planes(run: Figures, base: Figures) -> Cause | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -174,7 +175,7 @@ def _place(result: Result, die: int | None) -> str:
         return ""
     chip, die_of_chip = divmod(die, device["dies_per_chip"])
     channel, chip = divmod(chip, device["chips_per_channel"])
-    return f", channel {channel}, chip {chip} die {die_of_chip}"
+    return f" (channel {channel}, chip {chip} die {die_of_chip})"
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -182,4 +183,6 @@ def _listed(words: Sequence[str]) -> str:
 
 
 def _filled(words: str) -> str:
-    return textwrap.fill(words, WIDTH, break_long_words=False, break_on_hyphens=False)
+    # A number is not parted from its unit.
+    tied = re.sub(r"(?<=\d) (?=%|µs|ms|s\b)", "\u00a0", words)
+    return textwrap.fill(tied, WIDTH, break_long_words=False, break_on_hyphens=False).replace("\u00a0", " ")

@@ -7,6 +7,7 @@ import samples
 
 from ftlab import Comparison, compare, run
 from ftlab.load import overload
+from ftlab.reasons import _causes as causes
 
 
 def reasons(**runs: dict[str, float]) -> dict[str, str]:
@@ -95,10 +96,10 @@ def test_collections_in_idle_time_against_those_in_the_way_of_a_write() -> None:
     why = comparison.reasons["background"]
     assert background.write_us.p9999 < threshold.write_us.p9999  # type: ignore[operator]
     assert background.gc_forward is not None
-    assert (
-        f"as `background` collected {100 * background.gc_forward:.0f} % of its victims ahead of need" in why
-    )
-    assert "`threshold` 0 %" in why and "p99.9" in why and "of writes" in why
+    share = f"{100 * background.gc_forward:.0f} %"
+    assert f"as `background` collected {share} of its victims ahead of need, while dies were idle" in why
+    assert "`threshold` collected 0 % of its victims ahead of need" in why
+    assert "p99.9" in why and "of writes" in why
     # What it costs is told, whichever way the mean went.
     assert f"WAF is {background.waf:.2f} against {threshold.waf:.2f}" in why
     assert "GC at other times" not in why and "not for GC" not in why
@@ -144,8 +145,38 @@ def test_the_price_of_a_lower_latency_is_its_waf() -> None:
         summary["host"]["latency_us"]["mean"] = mean
         summary["gc"] |= {"invocations": 1000, "forward": forward, "foreground": 1000 - forward}
     why = Comparison(runs).reasons["b"]
-    assert why.startswith("67 % lower mean latency than a: requests waited for 244 collections per GB")
+    assert why.startswith("67 % lower mean latency than a: requests waited for 244 whole collections per GB")
     assert "; at a price: WAF is 9.00 against 2.00" in why
+
+
+def test_what_else_a_scheduler_and_a_buffer_may_say() -> None:
+    runs = {"a": samples.result(iops=10_000), "b": samples.result(iops=10_000)}
+    for label, bound, gc, loss, flush in (
+        ("a", "0ns", "non-preemptible", "volatile", 700.0), ("b", "5ms", "preemptible", "protected", 0.0),
+    ):  # fmt: skip
+        summary = runs[label].summary
+        summary["config"]["ftl"]["scheduler"] = {"paq": {"gc": gc, "max_wait": bound}}
+        summary["config"]["ftl"]["write_buffer"] = {"fifo": {"size": "64MiB", "power_loss": loss}}
+        summary["host"]["flush_latency_us"]["mean"] = flush
+    for label, told in (
+        ("a", ("reads go before writes and their collections for as long as there are any, not for 5ms at most",
+               "reads wait until a collection of their die is over, not for a step of it",
+               "the buffer is volatile, so a FLUSH waits for programs: 700 µs against 0 µs on average")),
+        ("b", ("reads go before writes and their collections for 5ms at most, not for as long as there are any",
+               "reads are served between the steps of a collection, not after it",
+               "the buffer is protected from power loss, so a FLUSH is done at once: 0 µs against 700 µs on average")),
+    ):  # fmt: skip
+        other = next(name for name in runs if name != label)
+        figures = Comparison(runs).figures
+        texts = [cause.text for cause in causes(figures[label], figures[other])]
+        assert all(text in texts for text in told), texts
+
+
+def test_the_table_has_percentiles_of_reads_and_of_writes() -> None:
+    rows = {line[:22].strip() for line in Comparison({"a": samples.result()}).table().splitlines()}
+    assert {f"{kind} latency, {one}" for kind in ("read", "write") for one in ("p50", "p99", "p99.9")} <= {
+        row.split(" (")[0] for row in rows
+    }
 
 
 @pytest.mark.parametrize(("interval", "flooded"), [("100us", True), ("430us", False), ("4ms", False)])

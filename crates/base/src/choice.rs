@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::panic::RefUnwindSafe;
 use std::sync::Arc;
 
 use crate::units::Duration;
@@ -178,6 +179,9 @@ impl Own {
         loaded.unwrap_or_else(|| panic!("the policy `{}` is loaded before it is used", self.name))
     }
 }
+
+/// It is loaded whole or not at all, and nothing else of it changes: a panic leaves it as it was.
+impl RefUnwindSafe for Own {}
 
 impl fmt::Debug for Own {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

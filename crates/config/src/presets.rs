@@ -27,6 +27,12 @@ macro_rules! presets {
 presets!(
     "tbm",
     "tbm-small",
+    "client-tlc",
+    "client-tlc-small",
+    "enterprise-tlc",
+    "enterprise-tlc-small",
+    "qlc",
+    "qlc-small",
     "modern-tlc",
     "modern-tlc-small",
     "gcmix-px",

@@ -278,7 +278,7 @@ fn choices() {
             "[ftl]\nwrite_buffer.fifo.order = \"chanel\"\n",
             "[ftl]\nwrite_buffer.fifo.order = 1\n",
             "[ftl]\ngc_schedule.threshold.free_block = 2\n",
-            "[ftl]\nreclaim_unit = \"twin\"\n",
+            "[ftl]\nreclaim_unit = \"twins\"\n",
             "[ftl]\nallocation = \"F\"\nbinding = \"static\"\n",
             "[ftl]\nbinding = \"dynamic\"\n",
             "[workload]\ngenerator = \"unifrom\"\nvolume = \"1x\"\n",

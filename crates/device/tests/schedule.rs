@@ -314,7 +314,7 @@ fn pacing_goes_with_twin_blocks_and_a_buffer() {
         config.run.checks = Checks::Fast;
         config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
         let mut mixed = generator("uniform", page, 0.5, config.device.user_capacity);
-        mixed.interval = Duration::from_us(1_000);
+        mixed.interval = Duration::from_us(600);
         config.workload.source = Source::Generator(mixed);
         config.workload.end = End { requests: Some(20_000), ..End::default() };
         let [at_once, paced] = ["threshold", "paced"].map(|schedule| under(&config, schedule, &[]));

@@ -47,6 +47,7 @@ seam!(
     "reclaim_unit",
     [
         plain("block"),
+        Choice { name: "twin", doc: "In pairs.", params: &[fraction("neighbours", 0.1, 1.0)] },
         Choice {
             name: "superblock",
             doc: "In step.",
@@ -91,6 +92,11 @@ seam!(
                 Param::word("pace", &["initiator", "own", "kind"], "How fast."),
                 Param::word("preempt", &["on", "off"], "Whether it can be suspended."),
             ],
+        },
+        Choice {
+            name: "paced",
+            doc: "In step with the host.",
+            params: &[whole("free_blocks", 2, 1, 65_536), whole("low", 2, 1, 65_536)],
         },
         Choice {
             name: "background",
@@ -189,11 +195,27 @@ seam!(
                 Param::word("order", &["channel", "global"], "Whose turn it is."),
                 Param::word("release", &["programmed", "transferred"], "When its room is free."),
                 Param::word("flush", &["full", "free"], "When pages leave."),
+                Param::word("power_loss", &["volatile", "protected"], "Whether it is saved."),
             ],
         },
     ]
 );
-seam!(SCHEDULER, "scheduler", [plain("fifo"), plain("paq")]);
+seam!(
+    SCHEDULER,
+    "scheduler",
+    [
+        plain("fifo"),
+        Choice {
+            name: "paq",
+            doc: "Reads first.",
+            params: &[Param {
+                name: "max_wait",
+                kind: ParamKind::Time { default: Duration(0), min: Duration(0), max: Duration(3_600_000_000_000) },
+                doc: "For how long.",
+            }],
+        },
+    ]
+);
 
 static GENERATORS: &[Choice] = &[
     plain("uniform"),

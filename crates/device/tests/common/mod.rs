@@ -257,7 +257,9 @@ fn meet_conditions(config: &mut Config) {
             seam = match () {
                 () if is_protected => "paired_page",
                 () if tiny.ftl.get("migration").name != "off-chip" => "migration",
-                () => "read_disturb",
+                () if tiny.ftl.get("read_disturb").name != "ignore" => "read_disturb",
+                // Not with this mapping.
+                () => "gc_schedule",
             };
         }
         let default = device::seams().into_iter().find(|s| s.key == seam).expect("a seam").choices[0].name;

@@ -103,6 +103,22 @@ fn a_page_waits_for_what_its_die_does() {
     check(&die(12), &mixed, &[&[("service", PROGRAM)], &read]);
 }
 
+/// A program is suspended for a read, which waits until the array has stopped; the write waits for both, and the resume is
+/// part of its command.
+#[test]
+fn a_read_waits_until_a_program_is_suspended() {
+    let (latency, resume) = (20_000, 7_000);
+    let mut config = die(12);
+    let on = base::suspend::PROGRAM.iter().find(|choice| choice.name == "reads").expect("a choice");
+    config.device.program_suspend = base::Selection::default_of(on);
+    for (name, ns) in [("latency", latency), ("resume", resume), ("interval", 1000)] {
+        config.device.program_suspend.set(name, base::ParamValue::Time(Duration(ns)));
+    }
+    let rows = [(0, "Write", 12 * 8192, 8192), (500_000, "Read", 0, 8192)];
+    let write = [("suspend", latency), ("host_read", READ), ("service", PROGRAM + resume)];
+    check(&config, &rows, &[&[("suspend", latency), ("service", READ)], &write]);
+}
+
 #[test]
 fn of_several_pages_the_last_one_counts() {
     let last = [("host_read", 2 * READ), ("service", READ)];

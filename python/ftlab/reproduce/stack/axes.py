@@ -37,6 +37,7 @@ BASE: Settings = {
     "ftl.paired_page": "lsb-backup",
     "ftl.separation": "none",
     "ftl.write_buffer.lru.size": "16MiB",
+    "ftl.scheduler.paq.max_wait": "0ns",
 }
 """A drive that keeps its data without any of the five: blocks are refreshed before their read limit, lower pages are
 backed up, pages are moved through the controller, and a collection begins when blocks run short."""
