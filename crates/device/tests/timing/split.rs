@@ -68,6 +68,22 @@ fn die(pages: u64) -> Config {
     filled(&plain(1, 1, 1, 1, 16, 12), pages)
 }
 
+/// The first read suspends the program; the second one, which may not, waits for the rest of it.
+#[test]
+fn a_suspended_program_is_waited_for_again_when_it_goes_on() {
+    let mut config = die(12);
+    let mut suspend = base::Selection::default_of(&base::suspend::PROGRAM[1]);
+    suspend.set("most", 1.into());
+    config.device.program_suspend = suspend;
+    let (latency, resume) = (20_000, 5_000);
+    let ends = PROGRAM + latency + READ + resume;
+    let rows = [(0, "Write", 40 * 8192, 8192), (200_000, "Read", 0, 8192), (500_000, "Read", 8192, 8192)];
+    let first: &[_] = &[("suspend", latency), ("service", READ)];
+    let write: &[_] = &[("service", PROGRAM + resume), ("suspend", latency), ("host_read", READ)];
+    let second: &[_] = &[("host_program", ends - 500_000), ("service", READ)];
+    check(&config, &rows, &[first, write, second]);
+}
+
 #[test]
 fn a_request_that_meets_no_other_is_service() {
     check(&die(12), &[(0, "Read", 0, 8192)], &[&[("service", READ)]]);
