@@ -39,8 +39,9 @@ fn static_allocations_agree_exactly() {
         choose(&mut config.ftl, "write_buffer", "none", &[]);
         execute(&mut config, Executor::Count);
         config.run.checks = Checks::Fast;
-        if config.ftl.get("mapping").name == "dftl" {
-            // Reads change what is cached, and when they come is a matter of time: writes of whole pages and trims.
+        if config.ftl.get("mapping").name == "dftl" || config.ftl.get("read_disturb").name != "ignore" {
+            // Reads change what is cached, and what has to be refreshed, and when they come is a matter of time: writes of
+            // whole pages and trims.
             let trace = whole_pages(seed, &config);
             config.workload.source = trace.source();
             config.workload.end = End { rounds: Some(2), ..End::default() };
