@@ -131,7 +131,7 @@ class Result:
             if name in OPTIONAL_TABLES and not file.exists():
                 continue
             try:
-                # A file that is open: names such as `s3:x` or `d=4` mean something to Arrow. No thread of its own, which might
+                # A file that is open: names such as `s3:x` or `d=4` mean something to Arrow. No threads, which might
                 # still want something of Python when that ends.
                 with file.open("rb") as table:
                     tables[name] = _from_arrow(pq.ParquetFile(table).read(use_threads=False))
