@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fnmatch
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -436,7 +437,18 @@ def test_claims_of_figure_3_follow_from_a_hand_made_buffer() -> None:
     assert found["f3-turns"].measured == 2 and found["f3-turns"].verdict == "reproduced"
 
 
-@pytest.mark.parametrize("only", STUDY.experiments)
+LONG = pytest.mark.skipif(
+    "FTLAB_LONG" not in os.environ, reason="takes most of a minute; FTLAB_LONG=1 runs it"
+)
+
+
+@pytest.mark.parametrize(
+    "only",
+    [
+        pytest.param(only, marks=LONG if only in {"fig8", "fig9", "fig10", "readings"} else ())
+        for only in STUDY.experiments
+    ],
+)
 def test_a_whole_reproduction_on_a_tiny_device(
     only: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
