@@ -449,7 +449,7 @@ mod tests {
         for page in 0..4 {
             nand.program(1, page).unwrap();
             for of in 0..4 {
-                let is_whole = of / 2 < (page + 1) / 2;
+                let is_whole = of / 2 < page.div_ceil(2);
                 assert_eq!(nand.is_whole(1, of), is_whole, "page {of} after {page}");
                 let refused = Violation::PartOfWordline { block: 1, page: of };
                 assert_eq!(nand.check_whole(1, of), if is_whole { Ok(()) } else { Err(refused) });
