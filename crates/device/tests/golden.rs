@@ -213,6 +213,7 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
         ("fast broken=fill", [("broken", "fill".into()), ("start", "always".into())]),
         ("fast broken=waste", [("broken", "waste".into()), ("start", "always".into())]),
         ("fast broken=fill start=if-spare", [("broken", "fill".into()), ("start", "if-spare".into())]),
+        ("fast broken=fill start=bounded", [("broken", "fill".into()), ("start", "bounded".into())]),
         ("fast gather=victim", [("broken", "merge".into()), ("gather", "victim".into())]),
     ] {
         let mut config = reference(executor);
