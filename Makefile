@@ -79,11 +79,19 @@ python-lints: setup
 rust-tests: rust-lints
 	cargo test --workspace --quiet --no-run
 
-# One processor links the engine for minutes: the other one builds what tests Rust.
+# The tests of Rust and of Python run side by side, for either of them leaves processors idle at times. What a line
+# prints is kept together, so it is shown when the line is done.
 .PHONY: test
 test: .venv/.locked ## everything that must pass
-	@$(MAKE) --no-print-directory -j2 check rust-tests
+	@$(MAKE) --no-print-directory -j2 --output-sync=line tested-rust tested-python
+
+.PHONY: tested-rust
+tested-rust: rust-tests
+	@echo "The tests of Rust are built; what they print is shown when all have run."
 	cargo test --workspace --quiet
+
+.PHONY: tested-python
+tested-python: python-lints
 	$(BIN)/pytest --numprocesses=auto
 	$(BIN)/ftlab compare $(DEMO) --trace $(DEMO_TRACE) --set workload.requests=20000
 
