@@ -168,10 +168,14 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
         return Ok(());
     }
     let free = config.ftl.get("gc_schedule").integer("free_blocks");
+    let besides = ftl::besides_in_words(&gang::geometry(config), &device::policies(config));
     if largest == 0 {
         return Err(Refusal {
             key: "ftl.gc_schedule",
-            message: format!("{free} blocks held free leave none of the {} of a plane", config.device.blocks_per_plane),
+            message: format!(
+                "{free} blocks held free{besides} leave none of the {} of a plane",
+                config.device.blocks_per_plane
+            ),
             help: "hold fewer blocks free, or give a plane more blocks".into(),
         });
     }
@@ -185,9 +189,8 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
             size(capacity)
         ),
         help: format!(
-            "with {free} blocks held free{} in each plane of {}, `user_capacity` can be at most {}, which is \
+            "with {free} blocks held free{besides} in each plane of {}, `user_capacity` can be at most {}, which is \
              `over_provisioning` = {:.6} (spare ÷ user); near that limit write amplification is enormous",
-            ftl::besides_in_words(&gang::geometry(config), &device::policies(config)),
             config.device.blocks_per_plane,
             size(largest),
             (smallest * 1e6).ceil() / 1e6

@@ -83,6 +83,7 @@ pub fn besides_in_words(geometry: &Geometry, policies: &Policies<'_>) -> String 
     } else if policies.has_map() {
         dftl::in_words(geometry, policies)
     } else {
-        migration::in_words(geometry, policies) + &disturb::in_words(geometry, policies)
+        let held = paired::in_words(geometry, policies);
+        held + &migration::in_words(geometry, policies) + &disturb::in_words(geometry, policies)
     }
 }

@@ -577,6 +577,68 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
     }
 }
 
+/// A merged buffer is held until the wordlines of its copies are complete, and copies go to as many active blocks as there are
+/// quotas or regions: each of them may be opened while none of the victims can be erased yet.
+#[test]
+fn victims_are_held_for_every_active_block_of_copies() {
+    for victim in seam("victim").choices {
+        for kinds in ["quotas", "regions", "both"] {
+            for seed in 0..3 {
+                let run = || hold_victims(kinds, victim, seed);
+                if catch_unwind(AssertUnwindSafe(run)).is_err() {
+                    panic!("broken: {kinds}, {}, seed {seed}", victim.name);
+                }
+            }
+        }
+    }
+}
+
+fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
+    let of = |key: &str, name: &str| selection(seam(key).find(name).expect("a choice"));
+    let (has_quotas, has_regions) = (kinds != "regions", kinds != "quotas");
+    let blocks = if kinds == "both" { 72 } else { 36 };
+    let geometry = Geometry::new(Dimensions { blocks_per_plane: blocks, pages_per_block: 4, ..Dimensions::ONE_PAGE });
+    let mut random = Chance::new(seed, "qualities");
+    let qualities = [Quality::BEST, Quality::MEDIAN, Quality::WORST];
+    let wear = has_quotas.then(|| {
+        Arc::new(Wear {
+            pe_cycles: 0,
+            table: CopybackTable { bands: vec![1_000_000], best: vec![4], median: vec![3], worst: vec![2] },
+            qualities: (0..blocks).map(|_| qualities[random.below_u32(3) as usize]).collect(),
+        })
+    });
+    let mut paired_page = of("paired_page", "slc-buffer");
+    paired_page.set("blocks", 1.into());
+    let mut gc_schedule = selection(&seam("gc_schedule").choices[0]);
+    gc_schedule.set("free_blocks", 2.into());
+    let mut separation = of("separation", if has_regions { "dac" } else { "none" });
+    if has_regions {
+        separation.set("regions", 2.into());
+    }
+    let policies = Policies {
+        mapping: &of("mapping", "page"),
+        allocation: &of("allocation", "CWDP"),
+        block_allocation: &of("block_allocation", "first-fit"),
+        victim: &selection(victim),
+        reclaim_unit: &of("reclaim_unit", "block"),
+        gc_schedule: &gc_schedule,
+        separation: &separation,
+        paired_page: &paired_page,
+        migration: &of("migration", if has_quotas { "rcpb" } else { "off-chip" }),
+        read_disturb: &selection(&seam("read_disturb").choices[0]),
+        wear_leveling: &of("wear_leveling", "none"),
+        cell: Cell::Mlc,
+        program_order: ProgramOrder::Shadow,
+        wear: wear.clone(),
+        reads: None,
+        block_write: Duration::ZERO,
+    };
+    let pages = ftl::largest_user_pages(&geometry, &policies);
+    let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, seed, true).expect("memory"));
+    bench.wear = wear;
+    bench.drive(seed, 600);
+}
+
 /// Filled to the last page that is accepted and overwritten at random, with caches from the smallest one up to one that
 /// holds the map.
 #[test]

@@ -203,6 +203,7 @@ pub fn random_config(seed: u64) -> Config {
     }
     random_capacity(r, &mut config);
     random_buffer(seed, &mut config);
+    random_suspends(seed, &mut config.device);
     config.host.queue_depth = *pick(r, &[1, 2, 7, 32]);
     let footprint = config.device.user_capacity;
     let size = *pick(r, &[512, 4096, 8192, 12_288, 40_960]);
@@ -342,6 +343,27 @@ fn random_reads(seed: u64, config: &mut Config) {
         return;
     }
     choose(&mut config.ftl, "read_disturb", scheme, &params);
+}
+
+/// In half of the cases programs, erases, or both are suspended for reads.
+fn random_suspends(seed: u64, device: &mut Device) {
+    let mut random = Chance::new(seed, "suspends");
+    let r = &mut random;
+    let mut draw = |choices: &'static [base::Choice]| {
+        let mut choice = Selection::default_of(&choices[r.below(2) as usize]);
+        if choice.name == "reads" {
+            for name in ["latency", "resume", "interval"] {
+                let time = if r.below(4) == 0 { 0 } else { r.below(100_000) };
+                choice.set(name, ParamValue::Time(Duration(time)));
+            }
+            choice.set("most", (1 + r.below_u32(10)).into());
+        }
+        choice
+    };
+    let both = [draw(base::suspend::PROGRAM), draw(base::suspend::ERASE)];
+    if r.below(2) == 0 {
+        [device.program_suspend, device.erase_suspend] = both;
+    }
 }
 
 fn random_timing(r: &mut Chance, device: &mut Device) {

@@ -13,6 +13,8 @@ pub(crate) struct Needs {
     pub(crate) reserve: u32,
     /// Units that never hold pages which count against the limit on valid pages.
     pub(crate) aside: u32,
+    /// Empty units whose erase is held back, for each stream of copies.
+    pub(crate) held: u32,
     /// Slots of each unit of data that hold something else.
     pub(crate) without_data: u32,
     /// Free units that the pages of one victim may open, besides one for each stream of data.
@@ -31,6 +33,7 @@ impl Needs {
         axis: Axis::ONE,
         reserve: 0,
         aside: 0,
+        held: 0,
         without_data: 0,
         opens: 0,
         for_refresh: 0,
@@ -44,6 +47,7 @@ impl Needs {
             axis: Axis::ONE,
             reserve: sum.reserve + needs.reserve,
             aside: sum.aside + needs.aside,
+            held: sum.held + needs.held,
             without_data: sum.without_data + needs.without_data,
             opens: sum.opens + needs.opens,
             for_refresh: sum.for_refresh + needs.for_refresh,
@@ -74,8 +78,8 @@ impl Budget {
     /// The budget for so many held free by choice.
     ///
     /// When collection starts, `reserve` units are free and the host's frontier is full. The frontiers of the other
-    /// streams may be open. Some units may be set aside. All other units are closed, and one of them has to have an
-    /// invalid page.
+    /// streams may be open. Some units may be set aside, or held. All other units are closed, and one of them has to have
+    /// an invalid page.
     pub(crate) fn new(
         geometry: &Geometry,
         free_blocks: u32,
@@ -84,10 +88,11 @@ impl Budget {
         has_map: bool,
     ) -> Budget {
         let reserve = free_blocks + needs.reserve;
-        let data = Streams::product(axes) as i64;
+        let data = i64::from(streams_in_use(axes));
         let of_victim = streams_of_victim(axes);
         let others = data - 1 + i64::from(has_map);
-        let closed = i64::from(geometry.units_per_domain()) - i64::from(reserve) - others - i64::from(needs.aside);
+        let aside = i64::from(needs.aside + needs.held * streams_of_copies(axes));
+        let closed = i64::from(geometry.units_per_domain()) - i64::from(reserve) - others - aside;
         let slots = geometry.unit_slots().saturating_sub(needs.without_data);
         Budget {
             reserve,
@@ -103,4 +108,18 @@ impl Budget {
 /// to one class.
 pub(crate) fn streams_of_victim(axes: [Axis; AXES]) -> usize {
     Streams::product(axes.map(|axis| if axis.by_victim || axis.first_alone { Axis::ONE } else { axis }))
+}
+
+/// Streams to which pages may be copied, whatever the victim: all but those that take host pages alone.
+pub(crate) fn streams_of_copies(axes: [Axis; AXES]) -> u32 {
+    Streams::product(axes.map(|axis| if axis.lsb_only.is_some() { Axis::ONE } else { axis })) as u32
+}
+
+/// Streams of data that can have an active block. Where host pages have streams of their own, no victim decides on these.
+fn streams_in_use(axes: [Axis; AXES]) -> u32 {
+    if axes.iter().all(|axis| axis.lsb_only.is_none()) {
+        return Streams::product(axes) as u32;
+    }
+    let of_host = axes.map(|axis| if axis.lsb_only.is_some() { Axis::ONE } else { axis });
+    streams_of_copies(axes) + streams_of_victim(of_host) as u32
 }

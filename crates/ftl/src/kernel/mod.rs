@@ -24,7 +24,7 @@ use crate::victim::{AnyVictim, Shape, UnitRecord, UnitState, chance_by_domain};
 use crate::{Bytes, OutOfMemory, Policies};
 
 pub(crate) use blocks::Scan;
-pub(crate) use budget::{Budget, Needs, streams_of_victim};
+pub(crate) use budget::{Budget, Needs, streams_of_copies, streams_of_victim};
 pub(crate) use gc::Job;
 pub use gc::Why;
 use place::PackedFrontier;

@@ -525,10 +525,17 @@ impl Plan {
         let mut needs = Needs::sum(&[separation, paired, dftl, migration, disturb]);
         let of_pairs = if policies.has_map() && needs.beside { dftl::RESERVE_BESIDE } else { 0 };
         needs.reserve += of_pairs;
+        let mut of_victim = crate::kernel::streams_of_victim(axes) as u32 + needs.opens;
+        let of_copies = crate::kernel::streams_of_copies(axes);
+        if needs.held > 0 && of_copies > 1 {
+            // A held victim gives its room back when copies go on in its stream. Before that, victims whose pages go to other
+            // streams may open a unit in each of them.
+            of_victim = of_victim.max(of_copies + needs.opens);
+            needs.reserve += of_victim.saturating_sub(policies.free_blocks() + needs.reserve);
+        }
         // After a unit was refreshed, a victim can be emptied.
         let of_refresh = disturb::opens(policies, geometry, axes);
         if of_refresh > 0 {
-            let of_victim = crate::kernel::streams_of_victim(axes) as u32 + needs.opens;
             // Pages of a map are updated for those that a refresh moves, too, and for those that went under host pages before.
             needs.for_refresh = of_victim + of_refresh + dftl.opens + of_pairs;
             needs.reserve += needs.for_refresh.saturating_sub(policies.free_blocks() + needs.reserve);
@@ -573,6 +580,12 @@ impl Plan {
     /// Units that a domain holds free while collection keeps up.
     pub(crate) fn reserve(&self) -> u32 {
         self.free_blocks + self.needs.reserve
+    }
+
+    /// Units that a domain keeps for victims that are held, where their pages go to several streams.
+    pub(crate) fn for_held(&self) -> u32 {
+        let of_copies = crate::kernel::streams_of_copies(self.axes);
+        if of_copies == 1 || self.needs.held == 0 { 0 } else { self.needs.held * of_copies + self.needs.reserve }
     }
 
     /// Streams that a domain would have.

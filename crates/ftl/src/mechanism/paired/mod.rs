@@ -35,7 +35,7 @@ use crate::scan::{Rescue, Scanned};
 use crate::victim::UnitState;
 use crate::{Figures, Policies};
 use lowers::{Cover, Lowers};
-pub(crate) use refusals::check;
+pub(crate) use refusals::{check, in_words};
 pub(crate) use saved::bytes_of_state;
 
 const LOW: Param = Param {
@@ -249,7 +249,8 @@ impl Mechanism for Paired {
         match scheme {
             Scheme::SlcBuffer => Needs {
                 axis: Axis { classes: 2, lsb_only: Some(0), ..Axis::ONE },
-                aside: policies.paired_page.integer("blocks") + wordlines.most_open(),
+                aside: policies.paired_page.integer("blocks"),
+                held: wordlines.most_open(),
                 ..needs
             },
             _ => Needs { aside: 1, beside: scheme == Scheme::Mixing, ..needs },

@@ -1,8 +1,9 @@
 //! Which protections of paired pages a device can have.
 
-use base::Cell;
+use base::{Cell, Geometry};
 
 use super::keeps_track;
+use crate::Policies;
 use crate::mechanism::Plan;
 use crate::refusals::{Refusal, Setup};
 
@@ -81,4 +82,12 @@ fn check_mixing(setup: &Setup<'_>, scheme: &str) -> Result<(), Refusal> {
         );
     }
     Ok(())
+}
+
+/// What merged buffers take of a domain besides user data and free blocks, where their pages go to several active blocks.
+pub(crate) fn in_words(geometry: &Geometry, policies: &Policies<'_>) -> String {
+    match Plan::new(policies, geometry).for_held() {
+        0 => String::new(),
+        blocks => format!(" and {blocks} for buffers that are held until the wordlines of their pages are complete"),
+    }
 }
