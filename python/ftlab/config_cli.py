@@ -18,14 +18,16 @@ from ftlab._core import ConfigError, Error
 from ftlab.configs import Source, config_argument, named
 from ftlab.simulation import Job
 from ftlab.spec import shown_as
-from ftlab.usage import Parser, nearest, one_of, plain, pointed
+from ftlab.usage import Parser, add_command, nearest, one_of, plain, pointed
 
 SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
 
 
 def add_parsers(commands: Any) -> None:
     """Adds the commands to the command line's grammar."""
-    explain = _add(commands, "explain", "say what a key or a choice of the configuration means", _explain)
+    explain = add_command(
+        commands, "explain", "say what a key or a choice of the configuration means", _explain
+    )
     explain.add_argument(
         "key", type=plain, metavar="KEY", nargs="?",
         help="a key (ftl.victim), its last part (victim), a choice (ftl.victim.rga); without it, every key in a line",
@@ -36,11 +38,11 @@ def add_parsers(commands: Any) -> None:
         description="Check, show and compare configurations; nothing is run.",
     )  # fmt: skip
     actions = config.add_subparsers(metavar="ACTION", required=True, title="actions")
-    check = _add(actions, "check", "say whether configurations can be used", _check)
+    check = add_command(actions, "check", "say whether configurations can be used", _check)
     check.add_argument("configs", metavar="CONFIG", nargs="+", help="TOML files or names of presets")
-    show = _add(actions, "show", "print a configuration with every default filled in", _show)
+    show = add_command(actions, "show", "print a configuration with every default filled in", _show)
     show.add_argument("config", metavar="CONFIG", help="a TOML file or the name of a preset")
-    diff = _add(actions, "diff", "print where two configurations differ, defaults filled in", _diff)
+    diff = add_command(actions, "diff", "print where two configurations differ, defaults filled in", _diff)
     diff.add_argument("first", metavar="A", help="a TOML file or the name of a preset")
     diff.add_argument("second", metavar="B", help="another one")
     for action in (check, show, diff):
@@ -50,19 +52,11 @@ def add_parsers(commands: Any) -> None:
         )  # fmt: skip
     for action in (show, diff):
         action.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    _add(actions, "schema", "print the JSON schema of a configuration, for editors", _schema)
-    completion = _add(
+    add_command(actions, "schema", "print the JSON schema of a configuration, for editors", _schema)
+    completion = add_command(
         commands, "completion", "print a script that completes commands, options and keys", _completion
     )
     completion.add_argument("shell", metavar="SHELL", choices=tuple(SHELLS), help=", ".join(SHELLS))
-
-
-def _add(commands: Any, name: str, help_line: str, command: Callable[[argparse.Namespace], None]) -> Parser:
-    added: Parser = commands.add_parser(
-        name, help=help_line, description=f"{help_line[0].upper()}{help_line[1:]}.", allow_abbrev=False
-    )
-    added.set_defaults(command=command)
-    return added
 
 
 @cache
