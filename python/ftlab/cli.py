@@ -38,7 +38,7 @@ from ftlab.live import Live
 from ftlab.output import OutputError
 from ftlab.reproduce import cli as reproduce
 from ftlab.simulation import compare, nanoseconds, run
-from ftlab.usage import Parser, check_jobs, nearest, one_of, plain, pointed
+from ftlab.usage import Parser, add_command, check_jobs, nearest, one_of, plain, pointed
 
 
 def main(argv: Sequence[str]) -> int:
@@ -122,14 +122,6 @@ def parser() -> Parser:
     return top
 
 
-def _add(commands: Any, name: str, help_line: str, command: Callable[[argparse.Namespace], None]) -> Parser:
-    added: Parser = commands.add_parser(
-        name, help=help_line, description=f"{help_line[0].upper()}{help_line[1:]}.", allow_abbrev=False
-    )
-    added.set_defaults(command=command)
-    return added
-
-
 def _add_common(command: Parser) -> None:
     command.add_argument(
         "--set", type=plain, action="append", default=[], metavar="KEY=VALUE", dest="sets",
@@ -151,7 +143,7 @@ def _add_common(command: Parser) -> None:
 
 
 def _add_run(commands: Any) -> None:
-    command = _add(commands, "run", "run one simulation", _run)
+    command = add_command(commands, "run", "run one simulation", _run)
     command.add_argument("config", metavar="CONFIG", help="a TOML file or the name of a preset")
     _add_common(command)
     command.add_argument(
@@ -169,7 +161,7 @@ def _add_run(commands: Any) -> None:
 
 
 def _add_compare(commands: Any) -> None:
-    command = _add(
+    command = add_command(
         commands, "compare", "run the same workload over several configurations, side by side", _compare
     )
     command.add_argument("configs", metavar="CONFIG", nargs="+", help="TOML files or names of presets")
@@ -190,9 +182,9 @@ def _add_trace(commands: Any) -> None:
         "trace", help="what a trace holds", description="What a trace holds.", allow_abbrev=False
     )
     actions = command.add_subparsers(metavar="ACTION", required=True, title="actions")
-    info = _add(actions, "info", "read a whole trace and show what it holds", _trace_info)
-    head = _add(actions, "head", "show the first requests of a trace", _trace_head)
-    convert = _add(actions, "convert", "write a trace in another format", _trace_convert)
+    info = add_command(actions, "info", "read a whole trace and show what it holds", _trace_info)
+    head = add_command(actions, "head", "show the first requests of a trace", _trace_head)
+    convert = add_command(actions, "convert", "write a trace in another format", _trace_convert)
     for action in (info, head, convert):
         action.add_argument(
             "file",
@@ -215,7 +207,7 @@ def _add_trace(commands: Any) -> None:
 
 
 def _add_presets(commands: Any) -> None:
-    command = _add(commands, "presets", "list the built-in configurations, or print one", _presets)
+    command = add_command(commands, "presets", "list the built-in configurations, or print one", _presets)
     command.add_argument("name", type=plain, metavar="NAME", nargs="?", help="the preset to print as TOML")
     command.add_argument("--json", action="store_true", help="one JSON object on stdout")
 

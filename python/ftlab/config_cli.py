@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 import shutil
@@ -13,17 +14,20 @@ from functools import cache
 from typing import Any
 
 from ftlab import _core, output, text
+from ftlab._core import ConfigError, Error
 from ftlab.configs import Source, config_argument, named
 from ftlab.simulation import Job
 from ftlab.spec import shown_as
-from ftlab.usage import Parser, nearest, plain, pointed
+from ftlab.usage import Parser, add_command, nearest, one_of, plain, pointed
 
 SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
 
 
 def add_parsers(commands: Any) -> None:
     """Adds the commands to the command line's grammar."""
-    explain = _add(commands, "explain", "say what a key or a choice of the configuration means", _explain)
+    explain = add_command(
+        commands, "explain", "say what a key or a choice of the configuration means", _explain
+    )
     explain.add_argument(
         "key", type=plain, metavar="KEY", nargs="?",
         help="a key (ftl.victim), its last part (victim), a choice (ftl.victim.rga); without it, every key in a line",
@@ -34,11 +38,11 @@ def add_parsers(commands: Any) -> None:
         description="Check, show and compare configurations; nothing is run.",
     )  # fmt: skip
     actions = config.add_subparsers(metavar="ACTION", required=True, title="actions")
-    check = _add(actions, "check", "say whether configurations can be used", _check)
+    check = add_command(actions, "check", "say whether configurations can be used", _check)
     check.add_argument("configs", metavar="CONFIG", nargs="+", help="TOML files or names of presets")
-    show = _add(actions, "show", "print a configuration with every default filled in", _show)
+    show = add_command(actions, "show", "print a configuration with every default filled in", _show)
     show.add_argument("config", metavar="CONFIG", help="a TOML file or the name of a preset")
-    diff = _add(actions, "diff", "print where two configurations differ, defaults filled in", _diff)
+    diff = add_command(actions, "diff", "print where two configurations differ, defaults filled in", _diff)
     diff.add_argument("first", metavar="A", help="a TOML file or the name of a preset")
     diff.add_argument("second", metavar="B", help="another one")
     for action in (check, show, diff):
@@ -48,19 +52,11 @@ def add_parsers(commands: Any) -> None:
         )  # fmt: skip
     for action in (show, diff):
         action.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    _add(actions, "schema", "print the JSON schema of a configuration, for editors", _schema)
-    completion = _add(
+    add_command(actions, "schema", "print the JSON schema of a configuration, for editors", _schema)
+    completion = add_command(
         commands, "completion", "print a script that completes commands, options and keys", _completion
     )
     completion.add_argument("shell", metavar="SHELL", choices=tuple(SHELLS), help=", ".join(SHELLS))
-
-
-def _add(commands: Any, name: str, help_line: str, command: Callable[[argparse.Namespace], None]) -> Parser:
-    added: Parser = commands.add_parser(
-        name, help=help_line, description=f"{help_line[0].upper()}{help_line[1:]}.", allow_abbrev=False
-    )
-    added.set_defaults(command=command)
-    return added
 
 
 @cache
@@ -117,13 +113,22 @@ def _key_of(word: str) -> tuple[str, str]:
     for cut in range(len(parts) - 1, 0, -1):
         if (full := named(".".join(parts[:cut]), keys)) in keys:
             return str(full), ".".join(parts[cut:])
+    choices = [key for key, entry in keys.items() if word in (choice["name"] for choice in entry["choices"])]
+    if len(choices) == 1:
+        return choices[0], word
+    if choices:
+        raise pointed(Parser.argv, _place(word), f"`{word}` is a choice of several keys",
+                      one_of(f"{key}.{word}" for key in choices))  # fmt: skip
     raise _unknown(word, [*keys, *(key.rpartition(".")[2] for key in keys)])
 
 
 def _unknown(word: str, names: list[str]) -> Exception:
-    at = Parser.argv.index(word) if word in Parser.argv else None
-    return pointed(Parser.argv, at, f"`{word}` is no key of a configuration",
+    return pointed(Parser.argv, _place(word), f"`{word}` is no key of a configuration",
                    "expected a key such as `ftl.victim`; `ftlab explain` lists all", nearest(word, names))  # fmt: skip
+
+
+def _place(word: str) -> int | None:
+    return Parser.argv.index(word) if word in Parser.argv else None
 
 
 def _width() -> int:
@@ -170,12 +175,19 @@ def _parameters(choice: Mapping[str, Any]) -> str:
 
 
 def _check(options: argparse.Namespace) -> None:
+    errors = []
     for config in options.configs:
-        resolved = _resolved(config, options.sets)
+        try:
+            resolved = _resolved(config, options.sets)
+        except Error as error:
+            errors.append(str(error))
+            continue
         spare = text.percent(resolved["device"]["over_provisioning"])
         sys.stdout.write(
             f"{config}: fine; {text.capacity(resolved)} for the user, over-provisioning {spare}\n"
         )
+    if errors:
+        raise ConfigError("\n\n".join(errors))
 
 
 def _show(options: argparse.Namespace) -> None:
@@ -199,9 +211,19 @@ def _diff(options: argparse.Namespace) -> None:
             output.json_text({"configs": [options.first, options.second], "differences": differences})
         )
     elif rows:
-        sys.stdout.write(text.columns([["", options.first, options.second], *rows]) + "\n")
+        sys.stdout.write(_side_by_side([["", options.first, options.second], *rows]) + "\n")
     else:
         sys.stdout.write("no difference\n")
+
+
+def _side_by_side(rows: list[list[str]]) -> str:
+    """A column of keys and two of values; long values go on below."""
+    room = max(16, (_width() - max(len(key) for key, *_ in rows) - 4) // 2)
+    lines = []
+    for key, *values in rows:
+        cells = [textwrap.wrap(value, room, break_on_hyphens=False) or [""] for value in values]
+        lines += [list(line) for line in itertools.zip_longest([key], *cells, fillvalue="")]
+    return text.columns(lines)
 
 
 def _resolved(config: str, sets: list[str]) -> dict[str, Any]:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 from ftlab import _core, escape, text
 from ftlab._core import ConfigError, InputError
+from ftlab.quantities import in_bytes
 from ftlab.usage import Parser, plain, pointed
 
 
@@ -63,6 +67,9 @@ NUMBERS = (
            "8 bits wide: 1200 MT/s move 1.2 GB/s"),
 )  # fmt: skip
 """What is asked for, with the values of a current TLC drive."""
+
+DECIMAL = re.compile(r"(\d+(?:\.\d+)?) *([kMGTP])B")
+"""A size in units of a thousand."""
 
 MULTIPLANE = 'multiplane = "pac"'
 
@@ -156,7 +163,16 @@ def _init(options: argparse.Namespace) -> None:
 
 
 def written(given: Mapping[str, str], trace: str | None = None) -> str:
-    """The configuration as text, with the numbers by key that are given."""
+    """The configuration as text, with the numbers by key that are given.
+
+    Raises:
+        ConfigError: the over-provisioning is a number that was meant as per cent.
+    """
+    given = {**{number.key: number.default for number in NUMBERS}, **given}
+    _check_spare(given["device.over_provisioning"])
+    said = given["device.user_capacity"]
+    given["device.user_capacity"] = _whole_pages(said, given["device.page_size"])
+    rounded = given["device.user_capacity"] != said
     lines = [
         "# A configuration of ftlab. `ftlab config check FILE` says whether it can be used, `ftlab run FILE` runs it."
     ]
@@ -166,19 +182,51 @@ def written(given: Mapping[str, str], trace: str | None = None) -> str:
         if above != section:
             lines += ["", f"[{above}]"]
             section = above
-        value = number.toml(given.get(number.key, number.default))
-        lines.append(f"{f'{last} = {value}':<39} # {number.comment}")
+        comment = number.comment
+        if rounded and last == "user_capacity":
+            comment = f"{said}, in whole pages: {comment}"
+        lines.append(f"{f'{last} = {number.toml(given[number.key])}':<39} # {comment}")
         if last == "cell":
             lines.append(
                 f'{MULTIPLANE:<39} # planes work at once on pages of equal offsets; "off", "any", "bac"'
             )
     page = NUMBERS[[n.key for n in NUMBERS].index("device.page_size")]
     load = (
-        GENERATOR.format(page=page.toml(given.get(page.key, page.default)))
+        GENERATOR.format(page=page.toml(given[page.key]))
         if trace is None
         else TRACE.format(trace=json.dumps(trace, ensure_ascii=False))
     )
     return "\n".join([*lines, "", FTL, load, RUN])
+
+
+def _check_spare(said: str) -> None:
+    """Refuses a spare of more than the user capacity, unless it says that it is one."""
+    try:
+        spare = float(said)
+    except ValueError:
+        # A percentage, or what the configuration refuses.
+        return
+    if 1 < spare < math.inf:
+        raise ConfigError(
+            f"error: an over-provisioning of `{said}` means {100 * spare:g} %; expected `{said}%`, or "
+            f"`{100 * spare:g}%` if there is to be that much"
+        )
+
+
+def _whole_pages(capacity: str, page: str) -> str:
+    """A capacity in a datasheet's units of a thousand as so many whole pages; any other as it is."""
+    found = DECIMAL.fullmatch(capacity.strip())
+    try:
+        page_bytes = in_bytes(page)
+    except ValueError:
+        return capacity
+    if found is None or page_bytes < 1:
+        return capacity
+    wanted = int(Decimal(found[1]) * 1000 ** (1 + "kMGTP".index(found[2])))
+    whole = wanted // page_bytes * page_bytes
+    if whole == wanted:
+        return capacity
+    return f"{whole}B" if whole % 1024 else f"{whole // 1024}KiB"
 
 
 def check(toml: str) -> dict[str, Any]:

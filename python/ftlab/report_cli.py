@@ -10,6 +10,7 @@ from typing import Any
 
 from ftlab import escape
 from ftlab._core import InputError
+from ftlab.usage import add_command
 
 EXAMPLE = """\
 for example:
@@ -26,10 +27,9 @@ DEFAULT = "report.html"
 
 def add_parser(commands: Any) -> None:
     """Adds the command to the command line's grammar."""
-    command = commands.add_parser(
-        "report", help="make one HTML page from results", allow_abbrev=False,
+    command = add_command(
+        commands, "report", "make one HTML page from results", main, example=EXAMPLE,
         description="Make one self-contained HTML page from runs, comparisons, sweeps and reproductions.",
-        epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     command.add_argument(
         "results", metavar="DIR", nargs="+",
@@ -39,7 +39,6 @@ def add_parser(commands: Any) -> None:
         "--out", metavar="FILE",
         help=f"the page to write, in place of an earlier one (default: {DEFAULT}, which is not overwritten)",
     )  # fmt: skip
-    command.set_defaults(command=main)
 
 
 def main(options: argparse.Namespace) -> None:

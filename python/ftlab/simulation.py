@@ -9,7 +9,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
@@ -194,8 +194,8 @@ class Job:
     """Settings on top."""
     trace: str | None
     """A trace in place of the configuration's workload source."""
-    varied: tuple[str, ...] = ()
-    """Keys among `sets` that the comparison varies."""
+    written: Mapping[str, str] = field(default_factory=dict)
+    """How the user wrote settings, by key, where it was not `--set KEY=`."""
     table: given.Given | None = None
     """What the trace is where it is no file."""
 
@@ -236,13 +236,13 @@ class Job:
 
     @contextmanager
     def _naming_options(self) -> Iterator[None]:
-        """The engine knows settings only; a user who wrote `--vary` is to find it in the message."""
+        """The engine knows settings only; a user who wrote `--vary` or a file is to find that in the message."""
         try:
             yield
         except ConfigError as error:
             message = str(error)
-            for key in self.varied:
-                message = message.replace(f"--set {key}=", f"--vary {key}=")
+            for key, written in self.written.items():
+                message = message.replace(f"--set {key}=", written)
             raise ConfigError(message) from None
 
     def run(self, progress: Callable[[Progress], object] | None) -> Result:
@@ -327,7 +327,8 @@ def plan(
         for words, extra in variants:
             parts = [] if len(found) == 1 and words else [called or source.name]
             label = " ".join([*parts, *words])
-            jobs.append(Job(label, source, base + extra, name, tuple(vary or ()), table))
+            written = {key: f"--vary {key}=" for key in vary or ()}
+            jobs.append(Job(label, source, base + extra, name, written, table))
     return _told_apart(jobs)
 
 

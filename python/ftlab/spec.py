@@ -154,7 +154,8 @@ class _Reader:
             if taken[label] > 1:
                 label = f"{label} ({taken[label]})"
             shown = {name: level.shown for name, level in zip(factors, levels, strict=True)}
-            job = Job(label, Source.of(config), set_list(sets), trace)
+            written = {key: f"{self.name}: {key} = " for key in sets}
+            job = Job(label, Source.of(config), set_list(sets), trace, written)
             yield Planned(index, label, job, {**columns, **shown})
 
     def _check(

@@ -14,7 +14,7 @@ from ftlab import output, text
 from ftlab._core import RunError
 from ftlab.runner import Tell
 from ftlab.sweeps import Sweep, sweep
-from ftlab.usage import Parser, check_jobs, plain, pointed
+from ftlab.usage import Parser, add_command, check_jobs, plain, pointed
 
 EXAMPLE = """\
 a specification, for example:
@@ -45,10 +45,9 @@ COLUMNS = (("WAF", "waf"), ("IOPS", "host_iops"), ("mean latency", "host_latency
 
 def add_parser(commands: Any) -> None:
     """Adds the command to the command line's grammar."""
-    command = commands.add_parser(
-        "sweep", help="run many configurations, into one table", allow_abbrev=False,
+    command = add_command(
+        commands, "sweep", "run many configurations, into one table", main, example=EXAMPLE,
         description="Run every configuration of a specification that is not kept yet, into one table.",
-        epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     command.add_argument("spec", metavar="SPEC", help="a TOML file that says what to sweep over")
     command.add_argument(
@@ -71,7 +70,6 @@ def add_parser(commands: Any) -> None:
         help="a Dask scheduler whose workers do the runs, tcp://HOST:PORT",
     )
     command.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
-    command.set_defaults(command=main)
 
 
 def main(options: argparse.Namespace) -> None:

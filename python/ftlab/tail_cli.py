@@ -9,7 +9,7 @@ from typing import Any
 from ftlab import output, tail
 from ftlab.latency_parts import AT
 from ftlab.result import Result
-from ftlab.usage import Parser, nearest, one_of, plain, pointed
+from ftlab.usage import Parser, add_command, nearest, one_of, plain, pointed
 
 EXAMPLE = """\
 for example:
@@ -20,10 +20,9 @@ for example:
 
 def add_parser(commands: Any) -> None:
     """Adds the command to the command line's grammar."""
-    command = commands.add_parser(
-        "explain-tail", help="say what slow requests of a run waited for", allow_abbrev=False,
+    command = add_command(
+        commands, "explain-tail", "say what slow requests of a run waited for", main, example=EXAMPLE,
         description="Say what the requests around a percentile of a run waited for.",
-        epilog=EXAMPLE, formatter_class=argparse.RawDescriptionHelpFormatter,
     )  # fmt: skip
     command.add_argument(
         "directory", metavar="DIR", help="what `ftlab run --out DIR` wrote, with `run.latency_parts = true`"
@@ -41,7 +40,6 @@ def add_parser(commands: Any) -> None:
     )
     kinds.add_argument("--writes", dest="kind", action="store_const", const="write", help="of writes")
     command.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    command.set_defaults(command=main)
 
 
 def main(options: argparse.Namespace) -> None:

@@ -123,10 +123,11 @@ def run_summary(result: Result, name: str) -> str:
 def device_line(config: dict[str, Any]) -> str:
     """The device in one line."""
     d = config["device"]
+    counts = {"channel": d["channels"], "chip": d["chips_per_channel"], "die": d["dies_per_chip"],
+              "plane": d["planes_per_die"]}  # fmt: skip
+    parts = " x ".join(f"{number} {part}{'s' * (number != 1)}" for part, number in counts.items())
     return (
-        f"{d['channels']} channels x {d['chips_per_channel']} chips x {d['dies_per_chip']} dies x "
-        f"{d['planes_per_die']} planes, {d['blocks_per_plane']} blocks x {d['pages_per_block']} pages x "
-        f"{quantity(d['page_size'])}"
+        f"{parts}, {d['blocks_per_plane']} blocks x {d['pages_per_block']} pages x {quantity(d['page_size'])}"
     )
 
 
@@ -379,9 +380,15 @@ def _time_use(result: Result) -> str:
     )
 
 
+def aged_s(summary: Mapping[str, Any]) -> float:
+    """Seconds that preconditioning took; making the device alone is none."""
+    is_aged = summary["precondition"]["kind"] != "none"
+    return (summary["run"].get("precondition_wall_s") or 0.0) if is_aged else 0.0
+
+
 def _cost(result: Result) -> str:
     run = result.summary["run"]
-    aged = run.get("precondition_wall_s") or 0.0
+    aged = aged_s(result.summary)
     parts = [f"took {figure(run['wall_s'] + aged)} s"]
     if aged >= 0.0005:
         parts.append(f"{figure(aged)} s of it to precondition")

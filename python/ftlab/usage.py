@@ -7,8 +7,8 @@ import difflib
 import os
 import re
 import shlex
-from collections.abc import Iterable, Sequence
-from typing import NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NoReturn
 
 from ftlab import escape
 from ftlab._core import ConfigError
@@ -89,6 +89,34 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Raises what argparse found in the words of this module."""
         raise _translated(self, message)
+
+
+def add_command(
+    commands: Any,
+    name: str,
+    line: str,
+    command: Callable[[argparse.Namespace], None],
+    *,
+    description: str = "",
+    example: str = "",
+) -> Parser:
+    """Adds a command to the command line's grammar.
+
+    Args:
+        commands: the commands that it joins.
+        name: its name.
+        line: what it does, for a list of commands.
+        command: what runs it.
+        description: what it does, for its own help, where that says more.
+        example: text behind its help, line by line as it is.
+    """
+    added: Parser = commands.add_parser(
+        name, help=line, description=description or f"{line[0].upper()}{line[1:]}.", epilog=example,
+        formatter_class=argparse.RawDescriptionHelpFormatter if example else argparse.HelpFormatter,
+        allow_abbrev=False,
+    )  # fmt: skip
+    added.set_defaults(command=command)
+    return added
 
 
 def _translated(parser: Parser, message: str) -> UsageError:

@@ -24,7 +24,7 @@ def test_run_prints_a_summary(ftlab: Ftlab, tiny: Path) -> None:
     assert done.stderr == "", "no progress without a terminal"
     for word in (
         "tiny\n",
-        "2 channels",
+        "2 channels x 1 chip x ",
         "4 KiB",
         "IOPS",
         "p99.99",
@@ -235,6 +235,8 @@ def test_what_a_run_took_includes_its_ageing(ftlab: Ftlab, tiny: Path) -> None:
     took = ftlab("run", tiny, *few).stdout.rpartition("took")[2]
     assert "s of it to precondition" in took
     assert float(took.split()[0]) > 0.01
+    fresh = ("--set", "workload.requests=1", "--set", "run.precondition=none")
+    assert "to precondition" not in ftlab("run", tiny, *fresh).stdout
 
 
 def test_a_varied_key_is_called_by_its_option(ftlab: Ftlab, tiny: Path) -> None:

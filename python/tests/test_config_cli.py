@@ -14,6 +14,7 @@ from conftest import Ftlab
 
 import ftlab as package
 from ftlab import config_cli, init
+from ftlab.quantities import in_bytes
 
 
 def test_explain_finds_keys_choices_and_parameters(ftlab: Ftlab) -> None:
@@ -23,6 +24,7 @@ def test_explain_finds_keys_choices_and_parameters(ftlab: Ftlab) -> None:
     parameters = " ".join(ftlab("explain", "victim.rga").stdout.split())
     assert "Takes a whole number from 1 to 65536; default 10." in parameters
     assert ftlab("explain", "op").stdout.startswith("device.over_provisioning\n")
+    assert ftlab("explain", "rga").stdout == ftlab("explain", "ftl.victim.rga").stdout
     everything = ftlab("explain").stdout
     assert max(map(len, everything.splitlines())) <= 80
     assert all(key["key"] in everything for key in json.loads(ftlab("explain", "--json").stdout)["keys"])
@@ -41,10 +43,22 @@ def test_explain_of_what_is_none(word: str, hint: str, ftlab: Ftlab) -> None:
     assert f"`{word}` is no key of a configuration" in error and hint in error
 
 
+def test_explain_of_a_choice_of_several_keys_names_them(ftlab: Ftlab) -> None:
+    error = ftlab("explain", "fifo", code=2).stderr
+    assert "`fifo` is a choice of several keys" in error
+    assert "`ftl.victim.fifo`" in error and "`ftl.write_buffer.fifo`" in error
+
+
 def test_check_says_whether_a_configuration_can_be_used(ftlab: Ftlab, tiny: Path) -> None:
     assert "64 MiB for the user, over-provisioning 25.0 %" in ftlab("config", "check", tiny, "tbm").stdout
     error = ftlab("config", "check", tiny, "--set", "ftl.victim=gredy", code=2).stderr
     assert "did you mean `greedy`?" in error
+
+
+def test_check_goes_on_behind_a_configuration_that_cannot_be_used(ftlab: Ftlab, tiny: Path) -> None:
+    checked = ftlab("config", "check", "none.toml", tiny, "nowhere.toml", code=2)
+    assert "64 MiB for the user" in checked.stdout
+    assert "none.toml" in checked.stderr and "nowhere.toml" in checked.stderr
 
 
 def test_what_show_prints_is_the_same_configuration(ftlab: Ftlab, tiny: Path) -> None:
@@ -56,8 +70,11 @@ def test_what_show_prints_is_the_same_configuration(ftlab: Ftlab, tiny: Path) ->
 def test_diff_tells_what_differs_and_nothing_else(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
     other = tmp_path / "other.toml"
     other.write_text(tiny.read_text(encoding="utf-8") + "\n[ftl]\nvictim.rga.d = 4\n", encoding="utf-8")
-    (_, row) = ftlab("config", "diff", tiny, other).stdout.splitlines()
+    *_, row = ftlab("config", "diff", tiny, other).stdout.splitlines()
     assert row.split() == ["ftl.victim", "greedy", "rga(d=4)"]
+    lines = ftlab("config", "diff", "tbm", "client-tlc").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "power_loss=volatile" in "".join(line[40:].strip() for line in lines)
     found = json.loads(ftlab("config", "diff", tiny, other, "--json").stdout)["differences"]
     assert found == {"ftl.victim": ["greedy", {"rga": {"d": 4}}]}
     assert ftlab("config", "diff", tiny, tiny).stdout == "no difference\n"
@@ -165,6 +182,7 @@ def test_init_refuses_what_no_device_has_and_leaves_no_file(ftlab: Ftlab, tmp_pa
         (("--planes", "40"), "found 40; expected a whole number from 1 to 16"),
         (("--t-read", "50"), "no unit; expected one of `ns`, `us`, `ms`, `s`"),
         (("--capacity", "1GiB"), "fewer `--channels`"),
+        (("--op", "7"), "`7` means 700 %; expected `7%`"),
         ((), "no numbers, and no terminal to ask for them"),
     ):
         assert said in ftlab("init", "x.toml", *words, code=2).stderr
@@ -172,10 +190,18 @@ def test_init_refuses_what_no_device_has_and_leaves_no_file(ftlab: Ftlab, tmp_pa
     assert not list(tmp_path.glob("**/*ftlab-init*")) and not (tmp_path / "x.toml").exists()
 
 
+def test_a_capacity_of_a_datasheet_is_rounded_to_pages() -> None:
+    for said, pages in (("1TB", 61035156), ("0.5 TB", 30517578)):
+        toml = init.written({"device.user_capacity": said})
+        assert in_bytes(package.resolve(toml)["device"]["user_capacity"]) == pages * 16384
+        assert f"# {said}, in whole pages" in toml
+    assert "whole pages" not in init.written({"device.user_capacity": "960GB"})
+
+
 def test_init_asks_again_for_what_cannot_be_used() -> None:
-    answers = iter(["1", "1", "", "40", "2", "", "", "", "x", "8GiB", "", "", "", "", ""])
+    answers = iter(["1", "1", "", "40", "2", "", "", "", "x", "8GiB", "12", "12%", "", "", "", ""])
     given = init.ask(lambda _: next(answers))
-    assert given["device.planes_per_die"] == "2" and "device.over_provisioning" not in given
+    assert given["device.planes_per_die"] == "2" and given["device.over_provisioning"] == "12%"
     assert package.resolve(init.written(given))["device"]["channels"] == 1
 
 

@@ -242,6 +242,14 @@ def test_all_kinds_on_one_page(tmp_path: Path, sweep: Path) -> None:
     assert kept in content
 
 
+def test_sentences_have_code_and_keep_numbers_with_their_units() -> None:
+    shown = markup.prose("buffer (`fifo`, 2 MiB): 108 ms against 87 %, 5 seconds, 3 blocks & `<b>`")
+    assert shown == (
+        "buffer (<code>fifo</code>, 2\u00a0MiB): 108\u00a0ms against 87\u00a0%, 5 seconds, 3 blocks &amp; "
+        "<code>&lt;b&gt;</code>"
+    )
+
+
 def test_names_do_not_break_the_page(tmp_path: Path) -> None:
     results = {EVIL: samples.result(), f"{EVIL}2": samples.result(waf=3.0)}
     for result in results.values():

@@ -191,6 +191,7 @@ def test_a_failed_run_is_a_row_with_its_error(spec: dict[str, Any], ftlab: Ftlab
     assert made.statuses == {"ok": 2, "failed": 2}
     assert made.table.column("waf").null_count == 2
     assert "did you mean `greedy`?" in made.errors["op=0.25 gredy"]
+    assert '--> the specification: ftl.victim = "gredy"' in made.errors["op=0.25 gredy"]
     spec["grid"]["victim"] = ["gredy", "greddy"]
     with pytest.raises(ConfigError, match="did you mean `greedy`"):
         package.sweep(spec, out=tmp_path / "none")
@@ -200,6 +201,7 @@ def test_a_failed_run_is_a_row_with_its_error(spec: dict[str, Any], ftlab: Ftlab
     )
     done = ftlab("sweep", file, "--out", tmp_path / "cli", code=1)
     assert "1 of 2 runs failed; the first is `gredy`" in done.stderr
+    assert f'--> {file}: ftl.victim = "gredy"' in done.stderr and "--set" not in done.stderr
     assert "2 runs: 1 ok, 1 failed" in done.stdout
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ftlab import text
@@ -74,10 +74,16 @@ def of_result(result: Result) -> list[Card]:
         _card(s, "utilisation.channel.idle", "Channels idle", text.percent),
         _card(s, "host.simulated_s", "Simulated time", lambda v: f"{text.figure(v, 4)} s"),
         _card(s, "run.wall_s", "Took", lambda v: f"{text.figure(v)} s",
-              f"and {text.figure(s['run'].get('precondition_wall_s') or 0.0)} s to precondition; "
-              f"{text.count(s['run']['peak_rss_mb'])} MB" if s["run"].get("peak_rss_mb") else ""),
+              "; ".join(_cost(s))),
     ]  # fmt: skip
     return [card for card in cards if card is not None]
+
+
+def _cost(summary: Mapping[str, Any]) -> Iterator[str]:
+    if aged := text.aged_s(summary):
+        yield f"and {text.figure(aged)} s to precondition"
+    if peak := summary["run"].get("peak_rss_mb"):
+        yield f"{text.count(peak)} MB"
 
 
 def _iops(value: float) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterable
 from typing import Any, TypeAlias, Union
 
@@ -47,6 +48,13 @@ def joined(children: Child) -> Html:
     if isinstance(children, str):
         return Html(html.escape(escape.terminal(children, keep="\n"), quote=False))
     return Html("".join(map(joined, children)))
+
+
+def prose(text: str) -> Html:
+    """A sentence: what stands between backticks as code, and no number parted from its unit."""
+    tied = re.sub(r"(?<=\d) (?=(?:%|[nµm]?s|[kMGTP]i?B|IOPS)(?!\w))", "\u00a0", text)
+    parts = re.split(r"`([^`]*)`", tied)
+    return joined([tag("code", part) if i % 2 else part for i, part in enumerate(parts)])
 
 
 def data(value: Any) -> Html:

@@ -8,7 +8,7 @@ from ftlab import reasons
 from ftlab.comparison import Comparison
 from ftlab.figures import Figures
 from ftlab.reports import cards, sections
-from ftlab.reports.markup import Child, tag
+from ftlab.reports.markup import Child, prose, tag
 from ftlab.reports.page import asset
 from ftlab.result import Result
 from ftlab.sweeps import Sweep
@@ -17,7 +17,7 @@ from ftlab.sweeps import Sweep
 def of_result(result: Result) -> str:
     """A run."""
     lead = f"{reasons.alone(Figures.of(result))}."
-    return _framed(tag("p", lead), cards.html(cards.of_result(result)))
+    return _framed(tag("p", prose(lead)), cards.html(cards.of_result(result)))
 
 
 def of_comparison(comparison: Comparison) -> str:

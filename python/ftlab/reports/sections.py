@@ -14,7 +14,7 @@ from ftlab.plot import Results
 from ftlab.reports import cards, pictures, settings, sweeping
 from ftlab.reports.charts import Chart, legend, look, swatches, table
 from ftlab.reports.markdown import rendered
-from ftlab.reports.markup import Child, Html, joined, tag
+from ftlab.reports.markup import Child, Html, joined, prose, tag
 from ftlab.reports.sources import Reproduction, Run, Runs, Source, Swept
 from ftlab.reproduce.claims import number
 from ftlab.result import Result
@@ -50,7 +50,9 @@ def body(source: Source) -> Html:
 def _run(result: Result, origin: Mapping[str, Any], level: int) -> Iterator[Child]:
     yield tag(
         "p",
-        f"{reasons.alone(Figures.of(result))}.".capitalize().replace("Waf", "WAF").replace(" gc ", " GC "),
+        prose(
+            f"{reasons.alone(Figures.of(result))}.".capitalize().replace("Waf", "WAF").replace(" gc ", " GC ")
+        ),
         class_="lead",
     )
     yield _about(result)
@@ -98,7 +100,7 @@ def _workload(config: Mapping[str, Any]) -> str:
 
 def _warnings(result: Result) -> Iterator[Html]:
     if found := text.notes(result):
-        yield tag("ul", [tag("li", note) for note in found], class_="notes")
+        yield tag("ul", [tag("li", prose(note)) for note in found], class_="notes")
 
 
 def _heading(level: int, words: str) -> Html:
@@ -285,8 +287,10 @@ def _runs(source: Runs) -> Iterator[Child]:
 
 def why(comparison: Comparison) -> Html:
     """The reason for each run, and what keeps them from being comparable."""
-    reasons_ = [tag("li", tag("strong", label), ": ", words) for label, words in comparison.reasons.items()]
-    notes = [tag("li", f"Note: {note}") for note in comparison.notes]
+    reasons_ = [
+        tag("li", tag("strong", label), ": ", prose(words)) for label, words in comparison.reasons.items()
+    ]
+    notes = [tag("li", prose(f"Note: {note}")) for note in comparison.notes]
     return joined(
         [tag("ul", reasons_, class_="reasons"), tag("ul", notes, class_="notes") if notes else None]
     )

@@ -14,7 +14,7 @@ from ftlab import output
 from ftlab.reproduce import claims, everything, gcf, gcmix, ipr, rcftl, stack, tbm
 from ftlab.reproduce.experiment import Tell
 from ftlab.reproduce.study import Outcome, Study
-from ftlab.usage import Parser, check_jobs, nearest, one_of, pointed
+from ftlab.usage import Parser, add_command, check_jobs, nearest, one_of, pointed
 
 PAPERS = {
     paper.name: paper for paper in (tbm.STUDY, gcmix.STUDY, gcf.STUDY, rcftl.STUDY, ipr.STUDY, stack.STUDY)
@@ -26,11 +26,9 @@ SCALES = tuple(dict.fromkeys(scale for paper in PAPERS.values() for scale in pap
 
 def add_parser(commands: Any) -> None:
     """Adds the command to the command line's grammar."""
-    command = commands.add_parser(
-        "reproduce", help="run a paper's experiments and judge its claims",
-        description="Run a paper's experiments and judge its claims.", allow_abbrev=False,
-        epilog=claim_ids(), formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
+    command = add_command(
+        commands, "reproduce", "run a paper's experiments and judge its claims", main, example=claim_ids()
+    )
     command.add_argument(
         "paper", metavar="PAPER", choices=(*PAPERS, everything.NAME),
         help=f"one of {', '.join(PAPERS)}; {everything.NAME}: each of them, and one table of all claims",
@@ -60,7 +58,6 @@ def add_parser(commands: Any) -> None:
         "--jobs", type=int, metavar="N", help="runs at once (default: as many as processors)"
     )
     command.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
-    command.set_defaults(command=main)
 
 
 def claim_ids() -> str:
