@@ -296,6 +296,11 @@ impl Flash {
         obey(self.nand.read(spot.unit.number(), spot.slot.number()));
     }
 
+    /// A read of a page, where pages store nothing, does not take place.
+    pub(crate) fn take_back_read(&mut self, ppn: Ppn) {
+        self.nand.take_back_read(self.block_of(ppn));
+    }
+
     /// Programs a page where pages store nothing and units are blocks.
     #[inline(always)]
     pub(crate) fn program_spot(&mut self, spot: Spot) {

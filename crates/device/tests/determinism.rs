@@ -3,10 +3,12 @@
 
 mod common;
 
+use base::{Cell, Multiplane};
 use common::*;
 use config::Config;
 use config::model::*;
 use device::{Options, Outcome, TimelineSpec};
+use engine::Chance;
 use metrics::deterministic;
 use serde_json::Value;
 
@@ -174,4 +176,54 @@ fn a_policys_chance_is_its_own() {
     choose(&mut config.ftl, "victim", "random", &[]);
     let random = outcome(&config);
     assert_eq!(format!("{:?}", greedy.tables), format!("{:?}", random.tables), "latencies request by request");
+}
+
+/// Plain devices on which many things happen at one instant: all times are multiples of one transfer.
+fn in_time_with_transfers(seed: u64) -> Config {
+    let mut random = Chance::new(seed, "in time");
+    let r = &mut random;
+    let (channels, dies, planes) = (*pick(r, &[1, 2]), *pick(r, &[1, 2, 3]), *pick(r, &[1, 2, 4]));
+    let mut config = plain(channels, 1, dies, planes, 16, 12);
+    config.device.multiplane = *pick(r, &[Multiplane::Off, Multiplane::Any, Multiplane::Pac]);
+    let transfers = |count: &u64| base::Duration::from_us(50 * count);
+    let timing = &mut config.device.timing;
+    (timing.channel_rate, timing.erase) = (163_840_000, transfers(&12));
+    (timing.read, timing.program) = match r.below(3) {
+        0 => (vec![transfers(&1)], vec![transfers(&4)]),
+        1 => (vec![transfers(&2)], vec![transfers(&3)]),
+        _ => {
+            config.device.cell = Cell::Tlc;
+            ([1, 2, 3].iter().map(transfers).collect(), [4, 6, 9].iter().map(transfers).collect())
+        }
+    };
+    let scheduler = *pick(r, &names("scheduler", &[]));
+    choose(&mut config.ftl, "scheduler", scheduler, &[]);
+    let allocation = *pick(r, &["CWDP", "PDWC", "CWDP", "F"]);
+    choose(&mut config.ftl, "allocation", allocation, &[]);
+    choose(&mut config.ftl, "victim", *pick(r, &["greedy", "fifo", "rga"]), &[]);
+    config.host.queue_depth = *pick(r, &[1, 2, 4, 16, 64]);
+    config.host.replay = *pick(r, &[Replay::Closed, Replay::Open, Replay::Batch]);
+    let size = 8192 * (1 + r.below(2));
+    let mut generator = generator("uniform", size, *pick(r, &[0.0, 0.3, 0.7]), config.device.user_capacity);
+    if config.host.replay == Replay::Open {
+        generator.interval = base::Duration::from_us(50 * (1 + r.below(40)));
+    }
+    config.workload.source = Source::Generator(generator);
+    config.workload.end = End { requests: Some(3000), ..End::default() };
+    config.run.checks = Checks::Fast;
+    config.run.payload = Payload::None;
+    config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
+    config.run.seed = seed;
+    config
+}
+
+/// The executor is compiled for plain devices too, and does less there: it comes to the same in the same order.
+#[test]
+fn plain_devices_are_run_as_all_others() {
+    for seed in 0..120 {
+        let config = in_time_with_transfers(seed);
+        let mut options = Options { asks_all: true, ..Options::default() };
+        let in_general = device::simulate(&config, &mut options).expect("a run");
+        assert_eq!(fingerprint(&outcome(&config)), fingerprint(&in_general), "seed {seed}: {config:#?}");
+    }
 }

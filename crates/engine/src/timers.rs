@@ -113,6 +113,22 @@ impl Line {
         self.keys[place(self.end)] = NEVER;
     }
 
+    /// The same where all have places; those behind it move up.
+    fn drop_from_ring(&mut self, is_dropped: impl Fn(u64) -> bool) {
+        let mut at = self.first;
+        while at != self.end && !is_dropped(self.keys[place(at)]) {
+            at = at.wrapping_add(1);
+        }
+        if at == self.end {
+            return;
+        }
+        while at != self.end {
+            self.keys[place(at)] = self.keys[place(at.wrapping_add(1))];
+            at = at.wrapping_add(1);
+        }
+        self.end = self.end.wrapping_sub(1);
+    }
+
     fn events(&self) -> impl Iterator<Item = u64> {
         let of_ring =
             (0..self.end.wrapping_sub(self.first)).map(|number| self.keys[place(self.first.wrapping_add(number))]);
@@ -121,6 +137,9 @@ impl Line {
 
     /// Drops an event, if it is there.
     fn drop(&mut self, is_dropped: impl Fn(u64) -> bool) {
+        if self.more.is_empty() {
+            return self.drop_from_ring(is_dropped);
+        }
         let kept: Vec<u64> = self.events().filter(|&key| !is_dropped(key)).collect();
         *self = Line::EMPTY;
         kept.into_iter().for_each(|key| self.join(key));

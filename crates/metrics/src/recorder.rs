@@ -54,6 +54,8 @@ pub struct Recorder {
     channels: Vec<BusyTime<7>>,
     /// By die; classes are kinds of operation.
     dies: Vec<BusyTime<3>>,
+    /// By die: when the read begins that was booked last ([`Recorder::book_read`]).
+    booked: Vec<Instant>,
     buffer: Option<Occupancy>,
     /// Latencies by what they went to, where that is asked for.
     pub split: Option<Box<SplitLatencies>>,
@@ -68,11 +70,12 @@ pub struct Recorder {
 }
 
 impl Recorder {
+    const BYTES_OF_DIE: u64 = (size_of::<BusyTime<3>>() + size_of::<Instant>()) as u64;
+
     /// Bytes of a recorder, with the figures of a write buffer.
     pub fn bytes(shape: &Shape) -> u64 {
         let channels = u64::from(shape.channels);
-        let resources =
-            channels * size_of::<BusyTime<7>>() as u64 + u64::from(shape.dies) * size_of::<BusyTime<3>>() as u64;
+        let resources = channels * size_of::<BusyTime<7>>() as u64 + u64::from(shape.dies) * Recorder::BYTES_OF_DIE;
         resources + Occupancy::bytes(channels) + 3_000_000
     }
 
@@ -85,6 +88,7 @@ impl Recorder {
             latencies: std::array::from_fn(|_| Latency::new()),
             channels: vec![BusyTime::IDLE; shape.channels as usize],
             dies: vec![BusyTime::IDLE; shape.dies as usize],
+            booked: vec![Instant::ZERO; shape.dies as usize],
             buffer: None,
             split: None,
             start: Instant::ZERO,
@@ -104,6 +108,7 @@ impl Recorder {
         self.latencies.iter_mut().for_each(Latency::clear);
         self.channels.fill(BusyTime::IDLE);
         self.dies.fill(BusyTime::IDLE);
+        self.booked.fill(Instant::ZERO);
         self.start = now;
         self.end = now;
         self.time_due = Instant(now.0 + FIRST_STEP_NS);
@@ -148,6 +153,22 @@ impl Recorder {
     #[inline(always)]
     pub fn die_busy(&mut self, die: Die, kind: OpKind, from: Instant, to: Instant) {
         self.dies[die.index()].add(kind as usize, from.max(self.start), to);
+    }
+
+    /// A die will read a page of a collection from `from` to `to`, without a gap behind what it does now. Rows that close until
+    /// then do not count the read.
+    #[inline(always)]
+    pub fn book_read(&mut self, die: Die, from: Instant, to: Instant) {
+        self.counters.command(Cause::Gc, OpKind::Read, 1);
+        self.die_busy(die, OpKind::Read, from, to);
+        self.booked[die.index()] = from;
+    }
+
+    /// The read that a die was to begin later does not take place.
+    pub fn take_back_read(&mut self, die: Die) {
+        self.counters.ops[Cause::Gc as usize][OpKind::Read as usize] -= 1;
+        let from = std::mem::replace(&mut self.booked[die.index()], Instant::ZERO);
+        self.dies[die.index()].cut(OpKind::Read as usize, from.max(self.start));
     }
 
     /// The measurement ends `now`: work of a die, of that kind, that was booked to start later does not count.
@@ -218,6 +239,7 @@ impl Recorder {
     /// Ends the measurement at `now`, when nothing that should count is in flight any more.
     pub fn finish(&mut self, now: Instant) {
         self.tick(now);
+        self.booked.fill(Instant::ZERO);
         self.end = self.end.max(now);
         let sample = self.sample(now);
         self.by_time.finish(now, sample, true);
@@ -254,8 +276,11 @@ impl Recorder {
     }
 
     fn sample(&self, at: Instant) -> Sample {
+        let mut counters = self.counters;
+        let to_come = self.booked.iter().filter(|&&from| from >= at && from > Instant::ZERO).count();
+        counters.ops[Cause::Gc as usize][OpKind::Read as usize] -= to_come as u64;
         Sample {
-            counters: self.counters,
+            counters,
             read_ns: self.latency(RequestKind::Read).sum_ns(),
             write_ns: self.latency(RequestKind::Write).sum_ns(),
             channel_ns: self.channels.iter().map(|resource| u128::from(resource.busy_until(at))).sum(),
@@ -442,6 +467,23 @@ mod tests {
         recorder.counters.gc_invocations += 2;
         recorder.finish(at(2 * MS));
         recorder
+    }
+
+    /// A program to 20 with a read booked behind it, and a row that closes at 10, 20 and 30.
+    #[test]
+    fn a_booked_read_counts_from_its_beginning() {
+        let reads = |recorder: &Recorder, at| recorder.sample(Instant(at)).counters.of(Cause::Gc, OpKind::Read);
+        let mut recorder = Recorder::new(shape(true));
+        recorder.die_busy(Die::new(1), OpKind::Program, Instant(0), Instant(20));
+        recorder.book_read(Die::new(1), Instant(20), Instant(30));
+        assert_eq!([10, 20, 21, 30].map(|at| reads(&recorder, at)), [0, 0, 1, 1]);
+        assert_eq!([10, 20, 25].map(|at| recorder.sample(Instant(at)).die_ns), [10, 20, 25]);
+        recorder.take_back_read(Die::new(1));
+        assert_eq!([10, 30].map(|at| reads(&recorder, at)), [0, 0]);
+        assert_eq!([10, 20, 25].map(|at| recorder.sample(Instant(at)).die_ns), [10, 20, 20]);
+        recorder.book_read(Die::new(1), Instant(20), Instant(30));
+        recorder.finish(Instant(20));
+        assert_eq!(reads(&recorder, 20), 1, "what began when the last request ended is counted");
     }
 
     #[test]

@@ -148,6 +148,11 @@ impl Nand {
         Ok(())
     }
 
+    /// A read of an ordinary block that was counted does not take place.
+    pub fn take_back_read(&mut self, block: u32) {
+        self.blocks[block as usize].reads -= 1;
+    }
+
     /// Programs a page.
     ///
     /// # Errors

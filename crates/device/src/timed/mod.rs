@@ -124,7 +124,10 @@ impl Setup<'_, '_> {
         let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
         let geometry = device.ftl.geometry();
         let has_copybacks = wear::is_in_force(config);
-        let timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
+        let mut timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
+        if plan.is_plain() && !plan.is_dynamic() && plan.is_whole() {
+            timing.book_reads();
+        }
         let decides_early = if plan.is_dynamic() { plan.is_whole() } else { buffer.is_none() };
         let hears_of_buffer = device.ftl.demands().fill;
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
@@ -151,6 +154,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn run(&mut self) -> Result<(), RunError> {
         loop {
             self.report()?;
+            self.context.queues.end_events();
             if let Some(at) = self.host.admit(&mut self.context, self.workload, self.watch)? {
                 self.passage.set_arrival(at);
             }
@@ -263,6 +267,9 @@ impl<P: Plan> Timed<'_, '_, P> {
         if !self.context.draining {
             self.context.draining = true;
             for die in self.context.device.ftl.geometry().all_dies() {
+                if self.passage.reads_later(self.context.now, die) {
+                    self.take_back_read(die);
+                }
                 let kind = self.passage.command(die).kind();
                 self.context.device.recorder.die_cancelled(die, kind, self.context.now);
             }
@@ -322,6 +329,12 @@ impl<P: Plan> Timed<'_, '_, P> {
             if !self.context.plan.is_plain() && self.context.suspensions.are_on() {
                 self.read_beside(die);
             }
+            if self.context.plan.is_plain()
+                && !self.context.plan.is_dynamic()
+                && self.passage.may_read_no_more(self.context.now, die)
+            {
+                self.reconsider(die);
+            }
             return;
         }
         if !self.context.plan.is_plain() && self.context.wordlines.are_on() && self.fill_wordline(die) {
@@ -340,11 +353,41 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
                 return match kind {
                     OpKind::Read => passage.start(context, die, Load::page(OpKind::Read)),
-                    _ => passage.start(context, die, Load::page(OpKind::Program)),
+                    _ => {
+                        let next = if passage.books_reads() { commands.next_read(context, die, domain) } else { None };
+                        passage.start(context, die, Load::program(next.map(|next| next.at)));
+                        if let Some(next) = next
+                            && passage.reads_later(context.now, die)
+                        {
+                            commands.book_read(context, passage.next_command(die), domain, next);
+                        }
+                    }
                 };
             }
         }
         self.carry_out(die, action);
+    }
+
+    /// A request came to a die that has booked a read. If it comes before that, the read does not take place.
+    #[cold]
+    #[inline(never)]
+    fn reconsider(&mut self, die: Die) {
+        let Carried::Domain(domain) = self.passage.command(die).item(0).carried else { return };
+        if !self.commands.goes_on(&self.context, die, domain) {
+            self.take_back_read(die);
+        }
+    }
+
+    /// The read that a die has booked does not take place.
+    fn take_back_read(&mut self, die: Die) {
+        let Timed { context, commands, passage, .. } = self;
+        let (page, is_done) = passage.take_back_read(context, die);
+        if let Carried::Domain(domain) = page.carried {
+            commands.take_back_read(domain);
+        }
+        if is_done {
+            context.queues.wake_as_programmed(die, |other| passage.command(other).kind() == OpKind::Read);
+        }
     }
 
     /// Has a die, if its operation is suspended, read beside it or go on with it; or has it be suspended, if reads wait that

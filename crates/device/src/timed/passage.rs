@@ -87,9 +87,12 @@ struct DieRecord {
     sent: u8,
     /// Whether a timer runs that says how long it has been idle.
     times_idle: bool,
-    command: Command,
     /// Its channel.
     channel: u32,
+    /// When the read begins, or began, that was booked behind a program, and the line of its timer.
+    booked: Instant,
+    booked_line: Line,
+    command: Command,
 }
 
 /// What a command asks of channel and array.
@@ -98,19 +101,26 @@ pub(super) struct Load {
     kind: OpKind,
     cause: Cause,
     count: usize,
+    /// The page that the die reads next for its collection, if nothing comes in between.
+    next: Option<Ppn>,
 }
 
 impl Load {
     /// A page of a collection.
     pub(super) fn page(kind: OpKind) -> Load {
-        Load { kind, cause: Cause::Gc, count: 1 }
+        Load { kind, cause: Cause::Gc, count: 1, next: None }
+    }
+
+    /// The program of a page of a collection, which reads that page next.
+    pub(super) fn program(next: Option<Ppn>) -> Load {
+        Load { next, ..Load::page(OpKind::Program) }
     }
 }
 
 impl Command {
     #[inline(always)]
     pub(super) fn load(&self) -> Load {
-        Load { kind: self.kind(), cause: self.cause(), count: self.len() }
+        Load { kind: self.kind(), cause: self.cause(), count: self.len(), next: None }
     }
 }
 
@@ -184,8 +194,10 @@ impl Passage {
             phase: Phase::Idle,
             sent: 0,
             times_idle: false,
-            command: Command::NONE,
             channel: ftl.geometry().channel_of_die(die),
+            booked: Instant::ZERO,
+            booked_line: Line::CORRECTION,
+            command: Command::NONE,
         };
         let ways = Ways {
             timers: Timers::new(timing.lines(), channels + dies + 3),
@@ -311,7 +323,7 @@ impl Passage {
             self.idle.remove(die);
         }
         let record = &mut self.dies[die.index()];
-        let Load { kind, cause, count } = load;
+        let Load { kind, cause, count, .. } = load;
         if !context.plan.is_plain() && context.wordlines.are_on() && kind == OpKind::Program {
             count_wordlines(context, &record.command);
         } else if !context.plan.is_plain() && record.command.is_mixed() {
@@ -428,6 +440,48 @@ impl Passage {
     }
 }
 
+// Reads that are booked behind programs of collections.
+impl Passage {
+    /// Whether reads are booked: a die that moves a page of a collection knows what it does next, unless something comes in
+    /// between.
+    #[inline(always)]
+    pub(super) fn books_reads(&self) -> bool {
+        self.ways.timing.books_reads()
+    }
+
+    /// Whether a die has a booked read to begin later.
+    #[inline(always)]
+    pub(super) fn reads_later(&self, now: Instant, die: Die) -> bool {
+        self.dies[die.index()].booked > now
+    }
+
+    /// Whether a die has a booked read to begin later, or now when it chooses.
+    pub(super) fn may_read_no_more(&self, now: Instant, die: Die) -> bool {
+        let DieRecord { phase, booked, .. } = self.dies[die.index()];
+        phase == Phase::Array && booked >= now && booked > Instant::ZERO
+    }
+
+    /// Something comes between the program of a die and the read that was booked behind it. Returns the page that it was to
+    /// read, and whether the program is done now.
+    pub(super) fn take_back_read(&mut self, context: &mut Context<'_, impl Plan>, die: Die) -> (Item, bool) {
+        let rank = self.ways.rank_of_array(die);
+        let record = &mut self.dies[die.index()];
+        let until = std::mem::replace(&mut record.booked, Instant::ZERO);
+        let page = record.command.item(0);
+        record.command.begin(OpKind::Program, Cause::Gc);
+        self.ways.timers.stop(record.booked_line.0, rank);
+        let is_done = until == context.now;
+        if is_done {
+            record.phase = Phase::Idle;
+        } else {
+            self.ways.timers.set(self.ways.timing.line_of_program().0, until, rank);
+        }
+        context.device.recorder.take_back_read(die);
+        context.device.flash.take_back_read(page.ppn);
+        (page, is_done)
+    }
+}
+
 /// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a
 /// command.
 #[cold]
@@ -508,7 +562,7 @@ impl Ways {
         record: &mut DieRecord,
         load: Load,
     ) {
-        let (phase, Load { kind, cause, count }) = (record.phase, load);
+        let (phase, Load { kind, cause, count, .. }) = (record.phase, load);
         let is_plain = context.plan.is_plain();
         let (delay, pages) = match (phase, kind) {
             (Phase::Command, OpKind::Program) if has_data_in(context.plan, record, load) => {
@@ -589,7 +643,7 @@ impl Ways {
         context: &mut Context<'_, impl Plan>,
         die: Die,
         record: &mut DieRecord,
-        Load { kind, count, .. }: Load,
+        Load { kind, count, next, .. }: Load,
         from: Instant,
     ) {
         record.phase = Phase::Array;
@@ -607,6 +661,16 @@ impl Ways {
             delay_of(command.lead())
         };
         let until = from + delay.time;
+        if context.plan.is_plain()
+            && let Some(next) = next
+        {
+            let read = self.timing.booked_read(|| flash.page_offset(command.lead()), || flash.page_offset(next));
+            (record.booked, record.booked_line) = (until, read.line);
+            self.timers.set(read.line.0, until + read.time, self.rank_of_array(die));
+            context.device.recorder.die_busy(die, kind, from, until);
+            context.device.recorder.book_read(die, until, until + read.time);
+            return;
+        }
         self.timers.set(delay.line.0, until, self.rank_of_array(die));
         if !context.draining {
             context.device.recorder.die_busy(die, kind, from, until);

@@ -277,6 +277,8 @@ pub(super) struct Queues {
     dies: Vec<OfDie>,
     /// Dies that may have something to do.
     woken: Vec<Die>,
+    /// How many of them events woke; requests that came then woke those behind.
+    woken_by_events: usize,
     ages: u64,
 }
 
@@ -315,6 +317,7 @@ impl Queues {
             urgencies: vec![Urgency::NOTHING; geometry.domains() as usize],
             dies: geometry.all_dies().map(none).collect(),
             woken: Vec::with_capacity(geometry.dies() as usize),
+            woken_by_events: 0,
             ages: 0,
         };
         for domain in geometry.all_domains().filter(|&domain| ftl.is_busy(domain)) {
@@ -525,6 +528,20 @@ impl Queues {
         if !self.are_shared {
             self.wake(self.geometry.die_of_domain(queue.domain()));
         }
+    }
+
+    /// What wakes dies from now on is requests that come.
+    pub(super) fn end_events(&mut self) {
+        self.woken_by_events = self.woken.len();
+    }
+
+    /// Wakes a die as the end of its program would have: after dies that transfers woke, which have read, and otherwise in the
+    /// order of dies. They choose in the opposite order.
+    pub(super) fn wake_as_programmed(&mut self, die: Die, has_read: impl Fn(Die) -> bool) {
+        let events = &self.woken[..self.woken_by_events.min(self.woken.len())];
+        let at = events.iter().position(|&other| !has_read(other) && other > die).unwrap_or(events.len());
+        self.woken.insert(at, die);
+        self.dies[die.index()].is_woken = true;
     }
 
     pub(super) fn wake_all(&mut self) {

@@ -18,6 +18,8 @@ impl Line {
     pub(super) const ARRIVAL: Line = Line(0);
     /// The oldest page under correction.
     pub(super) const CORRECTION: Line = Line(1);
+    /// Reads that are booked behind programs, where they all take as long: there nothing is corrected.
+    const BOOKED: Line = Line::CORRECTION;
     /// A channel that somebody came to wait for.
     pub(super) const CHANNEL: Line = Line(2);
 }
@@ -75,6 +77,9 @@ pub(super) struct Timing {
     /// By page type.
     program: [Delay; MAX_BITS],
     erase: Delay,
+    /// By page types of the program and of the read behind it: the time of the read, in a line of its own. Empty where no reads
+    /// are booked.
+    booked: Vec<[Delay; MAX_BITS]>,
     /// The cycles of a command without data, by its pages less one; empty if they take no time.
     command: Vec<Delay>,
     /// The cycles and the data of a program, by its pages less one.
@@ -139,6 +144,7 @@ impl Timing {
             program,
             copy,
             erase: lines.delay(timing.erase),
+            booked: Vec::new(),
             command: lines.by_pages(planes, command),
             data_in: lines.by_pages(planes * pages_of_a_plane(device), command + transfer),
             copy_command: if has_copybacks { lines.by_pages(planes, command * 2) } else { Vec::new() },
@@ -157,6 +163,45 @@ impl Timing {
             },
             lines: lines.count(),
         }
+    }
+
+    /// Has reads of collections be booked behind their programs, unless something takes no time at all: what happens at one
+    /// instant has an order.
+    pub(super) fn book_reads(&mut self) {
+        let times = [&self.read[..], &self.program[..], &[self.erase, self.data_out], &self.data_in];
+        if times.into_iter().flatten().any(|delay| delay.time == Duration::ZERO) {
+            return;
+        }
+        let one = [self.read[0]; MAX_BITS];
+        if self.types.is_empty() {
+            self.booked = vec![one.map(|delay| Delay { line: Line::BOOKED, ..delay })];
+            return;
+        }
+        for _ in 0..MAX_BITS {
+            let from = self.lines;
+            self.booked.push(std::array::from_fn(|read| Delay { line: Line(from + read as u32), ..self.read[read] }));
+            self.lines += MAX_BITS as u32;
+        }
+    }
+
+    /// Whether reads are booked.
+    #[inline]
+    pub(super) fn books_reads(&self) -> bool {
+        !self.booked.is_empty()
+    }
+
+    /// The read of a page that follows on the program of a page, by their offsets in their blocks.
+    #[inline(always)]
+    pub(super) fn booked_read(&self, program: impl FnOnce() -> u32, read: impl FnOnce() -> u32) -> Delay {
+        if self.types.is_empty() {
+            return self.booked[0][0];
+        }
+        self.booked[self.page_type(program())][self.page_type(read())]
+    }
+
+    /// Where a program waits for its end whose booked read does not take place.
+    pub(super) fn line_of_program(&self) -> Line {
+        self.program[0].line
     }
 
     /// Lines of timers.

@@ -6,6 +6,7 @@ use ftl::Spot;
 
 use super::Commands;
 use crate::device::{Device, count_move};
+use crate::timed::choice::Candidate;
 use crate::timed::collections::InHand;
 use crate::timed::command::{Carried, Command};
 use crate::timed::context::Context;
@@ -36,6 +37,45 @@ impl Commands {
                 Some(OpKind::Read)
             }
         }
+    }
+
+    /// The page that the collection of a die reads behind its program, if nothing comes in between.
+    #[inline(always)]
+    pub(in crate::timed) fn next_read(
+        &self,
+        context: &mut Context<'_, impl Plan>,
+        die: Die,
+        domain: Domain,
+    ) -> Option<Spot> {
+        if context.plan.is_dynamic() || context.draining || context.queues.reads(die).first().is_some() {
+            return None;
+        }
+        context.device.ftl.plain().next_page(domain)
+    }
+
+    /// Books that read.
+    #[inline(always)]
+    pub(in crate::timed) fn book_read(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        command: &mut Command,
+        domain: Domain,
+        from: Spot,
+    ) {
+        command.begin(OpKind::Read, Cause::Gc);
+        read_page(context.device, command, domain, from, self.collections.in_hand(domain));
+    }
+
+    /// Whether the read that was booked for a collection is still what its die does next.
+    pub(in crate::timed) fn goes_on(&self, context: &Context<'_, impl Plan>, die: Die, domain: Domain) -> bool {
+        let (urgency, first) = context.queues.least(die);
+        context.queues.reads(die).first().is_none()
+            && urgency.candidate(first) == Some(Some(Candidate::Collect(domain)))
+    }
+
+    /// The read that was booked for a collection does not take place.
+    pub(in crate::timed) fn take_back_read(&mut self, domain: Domain) {
+        self.collections.in_hand(domain).end();
     }
 
     /// Whether other collections of the die may share a command.
