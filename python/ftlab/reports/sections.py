@@ -286,6 +286,7 @@ def _runs(source: Runs) -> Iterator[Child]:
 def why(comparison: Comparison) -> Html:
     """The reason for each run, and what keeps them from being comparable."""
     reasons_ = [tag("li", tag("strong", label), ": ", words) for label, words in comparison.reasons.items()]
+    reasons_ += [tag("li", f"Lowest p99.9 of {kind}: {told}") for kind, told in comparison.lowest.items()]
     notes = [tag("li", f"Note: {note}") for note in comparison.notes]
     return joined(
         [tag("ul", reasons_, class_="reasons"), tag("ul", notes, class_="notes") if notes else None]
