@@ -280,6 +280,8 @@ def _compare(options: argparse.Namespace) -> None:
         width = shutil.get_terminal_size((110, 24)).columns
         sys.stdout.write(comparison.table(width))
         sys.stdout.write("\nwhy\n" + text.listed(comparison.reasons, width))
+        if lowest := comparison.lowest:
+            sys.stdout.write("\nlowest p99.9\n" + text.listed(lowest, width))
         for note in comparison.notes:
             sys.stdout.write(f"note: {note}\n")
     _tell_files(options, unwritten)

@@ -75,6 +75,16 @@ class Figures:
     """In which order commands go, by its name."""
     max_wait: str | None
     """How long reads go before other work; `None`: there is no bound."""
+    suspended: tuple[str, ...]
+    """Kinds of operations that the chips suspend for reads: `programs`, `erases`."""
+    suspends: dict[str, int]
+    """By kind, how often they did."""
+    suspend_share: float | None
+    """Die time in which an operation was being suspended or resumed ÷ all die time."""
+    programming: str
+    """Whether pages are programmed one by one or a wordline at a time, by its name."""
+    wordline_pages: int
+    """Pages of a wordline."""
     reads_interrupt_gc: bool
     """Whether reads are served between two steps of a collection that the host waits for."""
     buffer: str
@@ -135,6 +145,11 @@ class Figures:
             preempted=gc["preempted"],
             scheduler=_chosen(ftl.get("scheduler", "")),
             max_wait=_bound(ftl.get("scheduler", "")),
+            suspended=_suspended(s["config"]["device"]),
+            suspends={kind: flash["suspends"][kind] or 0 for kind in ("programs", "erases")},
+            suspend_share=_suspend_share(s),
+            programming=_chosen(s["config"]["device"].get("programming", "page")),
+            wordline_pages=BITS[s["config"]["device"]["cell"]],
             reads_interrupt_gc=_parameter(ftl.get("scheduler", ""), "gc") != "non-preemptible",
             buffer=_chosen(ftl.get("write_buffer", "none")),
             buffer_size=_parameter(ftl.get("write_buffer", "none"), "size"),
@@ -165,6 +180,26 @@ def _bound(scheduler: str | dict[str, Any]) -> str | None:
     return None if bound in (None, "0ns") else bound
 
 
+BITS = {"slc": 1, "mlc": 2, "tlc": 3, "qlc": 4}
+"""Pages of a wordline, by cell."""
+
+
+def _suspended(device: dict[str, Any]) -> tuple[str, ...]:
+    kinds = {"programs": "program_suspend", "erases": "erase_suspend"}
+    return tuple(kind for kind, key in kinds.items() if _chosen(device.get(key, "off")) != "off")
+
+
+def _suspend_share(summary: dict[str, Any]) -> float | None:
+    overhead, simulated = summary["flash"]["suspends"]["overhead_s"], summary["host"]["simulated_s"]
+    return overhead / _dies(summary) / simulated if overhead is not None and simulated else None
+
+
+def _dies(summary: dict[str, Any]) -> int:
+    device = summary["config"]["device"]
+    dies: int = device["channels"] * device["chips_per_channel"] * device["dies_per_chip"]
+    return dies
+
+
 def _programs_per_page(summary: dict[str, Any]) -> float | None:
     written = summary["host"]["bytes_written"]
     page = in_bytes(summary["config"]["device"]["page_size"])
@@ -190,9 +225,7 @@ def _program_us(result: Result) -> float | None:
     pages, share = summary["flash"]["page_programs"], summary["utilisation"]["die"]["program"]
     if share is None or not pages:
         return None
-    device = summary["config"]["device"]
-    dies = device["channels"] * device["chips_per_channel"] * device["dies_per_chip"]
-    time_us: float = share * dies * summary["host"]["simulated_s"] * 1e6 / pages
+    time_us: float = share * _dies(summary) * summary["host"]["simulated_s"] * 1e6 / pages
     return time_us
 
 

@@ -41,6 +41,39 @@ def reasons(figures: Mapping[str, Figures]) -> dict[str, str]:
     return lines
 
 
+NEAR = 0.05
+"""Tails that differ by less than this fraction are as good as each other."""
+
+
+def lowest(figures: Mapping[str, Figures]) -> dict[str, str]:
+    """For reads and for writes: the run with the lowest p99.9, and what that costs in WAF."""
+    told = {}
+    for kind in ("read", "write"):
+        tails = {label: getattr(run, f"{kind}_us").p999 for label, run in figures.items()}
+        known = {label: tail for label, tail in tails.items() if tail is not None}
+        if len(known) > 1 and max(known.values()) > min(known.values()):
+            told[f"{kind}s"] = _lowest(known, {label: figures[label].waf for label in known})
+    return told
+
+
+def _lowest(tails: Mapping[str, float], wafs: Mapping[str, float | None]) -> str:
+    best = min(tails, key=tails.__getitem__)
+    text = f"{duration(tails[best])} with {best}{_at_waf(wafs[best])}"
+    near = [label for label, tail in tails.items() if label != best and tail <= tails[best] * (1 + NEAR)]
+    if near:
+        also = ", ".join(f"{label} ({duration(tails[label])}{_at_waf(wafs[label])})" for label in near)
+        text += f"; within {100 * NEAR:.0f} % of that: {also}"
+    written = {label: waf for label, waf in wafs.items() if waf is not None}
+    thrift = min(written, key=written.__getitem__, default=best)
+    if thrift != best and thrift not in near and written[thrift] < (wafs[best] or 0.0) * (1 - SAME):
+        text += f". The lowest WAF, {written[thrift]:.2f}, has {thrift}, with a p99.9 of {duration(tails[thrift])}"
+    return f"{text}."
+
+
+def _at_waf(waf: float | None) -> str:
+    return "" if waf is None else f", at a WAF of {waf:.2f}"
+
+
 def alone(run: Figures) -> str:
     """A run by itself: what its time went to."""
     if run.waf is None:
@@ -115,6 +148,7 @@ def _causes(run: Figures, base: Figures) -> list[Cause]:
     causes = [
         _gc(run, base), _planes(run, base), _dies(run, base), _schedule(run, base), _preemption(run, base),
         _buffer(run, base), _flushes(run, base), _order(run, base), _bound(run, base), _interrupts(run, base),
+        _suspends(run, base), _programming(run, base),
     ]  # fmt: skip
     return [cause for cause in causes if cause is not None]
 
@@ -249,12 +283,52 @@ def _interrupts(run: Figures, base: Figures) -> Cause | None:
     return Cause(True, 0.5, f"reads wait until a collection of their die is over, not for a step of it{took}")
 
 
+def _suspends(run: Figures, base: Figures) -> Cause | None:
+    """Programs and erases that reads interrupt, or wait for."""
+    kinds = [kind for kind in ("programs", "erases") if (kind in run.suspended) != (kind in base.suspended)]
+    mine, theirs = run.read_us.mean, base.read_us.mean
+    if not kinds or not mine or not theirs:
+        return None
+    does = run if kinds[0] in run.suspended else base
+    if not sum(does.suspends[kind] for kind in kinds):
+        return None
+    often = " and ".join(f"{count(does.suspends[kind])} {kind}" for kind in kinds)
+    cost = "" if does.suspend_share is None else f", which took {_share(does.suspend_share)} of die time"
+    told = (
+        f"reads no longer wait for {' and '.join(kinds)} ({often} were suspended for them{cost})"
+        if does is run
+        else f"reads wait until {' and '.join(kinds)} are over ({often} were suspended for them there)"
+    )
+    took = f": a read took {duration(mine)} against {duration(theirs)} on average"
+    return Cause(mine > theirs, 1 + abs(mine - theirs) / max(mine, theirs), told + took)
+
+
+def _programming(run: Figures, base: Figures) -> Cause | None:
+    """Whole wordlines in one program operation, or page by page."""
+    mine, theirs = run.program_us, base.program_us
+    if run.programming == base.programming or mine is None or not theirs or abs(mine / theirs - 1) < POINTS:
+        return None
+    how = {
+        "one-shot": f"the {run.wordline_pages} pages of a wordline are programmed at once, not one by one",
+        "page": f"pages are programmed one by one, not the {base.wordline_pages} of a wordline at once",
+    }
+    took = f"a programmed page took {duration(mine)} of die time against {duration(theirs)}"
+    return Cause(
+        mine > theirs,
+        abs(mine / theirs - 1),
+        f"{how.get(run.programming, 'pages are programmed otherwise')}: {took}",
+    )
+
+
 def _planes(run: Figures, base: Figures) -> Cause | None:
     mine, theirs = run.program_us, base.program_us
-    if mine is None or not theirs or abs(mine / theirs - 1) < POINTS:
+    if mine is None or not theirs or abs(mine / theirs - 1) < POINTS or run.programming != base.programming:
         return None
     text = f"a programmed page took {duration(mine)} of die time against {duration(theirs)}"
-    if run.array == base.array:
+    more_suspends = (run.suspend_share or 0.0) - (base.suspend_share or 0.0)
+    if run.suspended != base.suspended and more_suspends * (mine - theirs) > 0:
+        text += f", {'with' if mine > theirs else 'without'} the time of suspends and resumes"
+    elif run.array == base.array:
         # With equal chips, what changes the mean is how many planes work at once.
         text += f", as {'fewer' if mine > theirs else 'more'} planes of a die were programmed at once"
     return Cause(mine > theirs, abs(mine / theirs - 1), text)

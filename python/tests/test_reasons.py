@@ -8,6 +8,7 @@ import samples
 from ftlab import Comparison, compare, run
 from ftlab.load import overload
 from ftlab.reasons import _causes as causes
+from ftlab.text import duration
 
 
 def reasons(**runs: dict[str, float]) -> dict[str, str]:
@@ -174,6 +175,77 @@ def test_the_price_of_a_lower_latency_is_its_waf() -> None:
     why = Comparison(runs).reasons["b"]
     assert why.startswith("67 % lower mean latency than a: requests waited for 244 whole collections per GB")
     assert "; at a price: WAF is 9.00 against 2.00" in why
+
+
+def test_programs_and_erases_that_reads_suspend() -> None:
+    """On a device that programs and erases all the time: in both directions, with the figures that show it."""
+    sets = {
+        **SMALL,
+        "workload.read_fraction": 0.5,
+        "workload.volume": "0.5x",
+        "run.precondition": {"random": "0.5x"},
+    }
+    off = {"device.program_suspend": "off", "device.erase_suspend": "off"}
+    on = {"device.program_suspend": "reads", "device.erase_suspend": "reads"}
+    runs = {name: run("tbm-small", sets={**sets, **chips}) for name, chips in (("off", off), ("on", on))}
+    found = runs["on"].summary["flash"]["suspends"]
+    programs, erases = found["programs"], found["erases"]
+    assert programs > 100 and erases > 0
+    why = Comparison(runs).reasons["on"]
+    often = f"({programs:,} programs and {erases:,} erases were suspended for them"
+    assert f"reads no longer wait for programs and erases {often}" in why
+    means = [runs[name].summary["host"]["read_latency_us"]["mean"] for name in ("on", "off")]
+    assert f": a read took {duration(means[0])} against {duration(means[1])} on average" in why
+    assert ". p99.9 of reads" in why
+    back = Comparison({name: runs[name] for name in ("on", "off")}).reasons["off"]
+    assert f"reads wait until programs and erases are over ({programs:,} programs" in back
+    # What suspends add to the array's time is not a matter of planes.
+    assert "planes of a die" not in why and "planes of a die" not in back
+    # Of erases alone.
+    one = {
+        name: run("tbm-small", sets={**sets, **chips})
+        for name, chips in (("on", on), ("programs", {**on, "device.erase_suspend": "off"}))
+    }
+    assert "reads wait until erases are over (" in Comparison(one).reasons["programs"]
+
+
+def test_suspends_that_did_nothing_are_no_reason() -> None:
+    runs = {"off": samples.result(iops=10_000), "on": samples.result(iops=9_000)}
+    runs["on"].summary["config"]["device"]["program_suspend"] = {"reads": {"most": 8}}
+    assert "suspended" not in Comparison(runs).reasons["on"]
+
+
+def test_wordlines_that_are_programmed_at_once() -> None:
+    sets = {**SMALL, "device.timing.program": "700us", "ftl.allocation": "F2", "workload.volume": "0.3x",
+            "workload.generator": "sequential", "host.queue_depth": 256}  # fmt: skip
+    comparison = compare("tbm-small", vary={"device.programming": ["page", "one-shot"]}, sets=sets)
+    page, shot = (figures.program_us for figures in comparison.figures.values())
+    assert page is not None and shot is not None and shot < 0.5 * page
+    why = comparison.reasons["one-shot"]
+    assert (
+        "the 3 pages of a wordline are programmed at once, not one by one: a programmed page took "
+        f"{duration(shot)} of die time against {duration(page)}" in why
+    )
+    assert "planes of a die" not in why
+    back = Comparison(dict(reversed(comparison.results.items()))).reasons["page"]
+    assert "pages are programmed one by one, not the 3 of a wordline at once" in back
+
+
+def test_the_lowest_tail_is_named_with_its_waf() -> None:
+    runs = {"a": samples.result(waf=2.0, iops=8_000), "b": samples.result(waf=3.0, iops=10_000),
+            "c": samples.result(waf=3.5, iops=9_900), "d": samples.result(waf=2.5, iops=5_000)}  # fmt: skip
+    comparison = Comparison(runs)
+    tail = [duration(figures.read_us.p999) for figures in comparison.figures.values() if figures.read_us.p999]
+    assert comparison.lowest["reads"] == (
+        f"{tail[1]} with b, at a WAF of 3.00; within 5 % of that: c ({tail[2]}, at a WAF of 3.50). "
+        f"The lowest WAF, 2.00, has a, with a p99.9 of {tail[0]}."
+    )
+    assert comparison.to_json()["lowest_p999"] == comparison.lowest
+    assert "- Lowest p99.9 of writes: " in comparison.markdown()
+    assert Comparison({"a": samples.result(), "b": samples.result()}).lowest == {}
+    thrifty = Comparison({"a": samples.result(waf=2.0), "b": samples.result(waf=3.0, iops=5_000)}).lowest
+    assert thrifty["reads"].endswith("with a, at a WAF of 2.00.")
+    assert Comparison({"a": samples.result(timed=False), "b": samples.result(timed=False)}).lowest == {}
 
 
 def test_what_else_a_scheduler_and_a_buffer_may_say() -> None:

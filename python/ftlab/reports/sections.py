@@ -290,6 +290,9 @@ def why(comparison: Comparison) -> Html:
     reasons_ = [
         tag("li", tag("strong", label), ": ", prose(words)) for label, words in comparison.reasons.items()
     ]
+    reasons_ += [
+        tag("li", prose(f"Lowest p99.9 of {kind}: {told}")) for kind, told in comparison.lowest.items()
+    ]
     notes = [tag("li", prose(f"Note: {note}")) for note in comparison.notes]
     return joined(
         [tag("ul", reasons_, class_="reasons"), tag("ul", notes, class_="notes") if notes else None]
