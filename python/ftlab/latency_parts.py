@@ -28,10 +28,11 @@ PARTS = {
         "own command", "its own command: cycles, array, transfer", ("device.timing",)
     ),
     "host_read": Part(
-        "host reads", "its die read for other requests", ("ftl.allocation", "device.timing.read")
+        "host reads", "its die read for other requests", ("ftl.allocation", "device.timing.read", "device.cache_read")
     ),
     "host_program": Part(
-        "host programs", "its die programmed for other requests", ("ftl.scheduler", "device.program_suspend")
+        "host programs", "its die programmed for other requests",
+        ("ftl.scheduler", "device.program_suspend", "device.cache_program"),
     ),
     "gc": Part("GC", "its die moved pages for garbage collection", GC_KEYS),
     "gc_wait": Part("GC waits", "its die had no command, and its collection waited", GC_KEYS),

@@ -107,6 +107,7 @@ def _summary(waf: float, iops: float, timed: bool, program_us: float) -> dict[st
             },
             "multiplane": {"read_fraction": 0.1, "program_fraction": 0.3, "erase_fraction": 0.0},
             "suspends": {"programs": 0, "erases": 0, "overhead_s": 0.0},
+            "cache_mode": {"reads": 0, "programs": 0},
         },
         "waf": waf,
         "gc": {

@@ -6,12 +6,13 @@ use crate::units::Duration;
 /// Longer than any chip takes.
 const LONGEST: Duration = Duration::from_us(1_000_000);
 
-/// What can be chosen for programs. The numbers are our assumption: data sheets of today's chips are not public.
+/// What can be chosen for programs.
 pub static PROGRAM: &[Choice] = &[
     OFF,
     Choice {
         name: "reads",
-        doc: "A program is suspended for reads of the host, those of read-modify-writes included; not for those of GC.",
+        doc: "A program is suspended for reads of the host, those of read-modify-writes included; not for those of GC. The default \
+              times and number are our assumption: data sheets of today's chips are not public.",
         params: &[latency(20), resume(5), interval(50), most(8)],
     },
 ];
@@ -21,7 +22,8 @@ pub static ERASE: &[Choice] = &[
     OFF,
     Choice {
         name: "reads",
-        doc: "An erase is suspended for reads of the host, those of read-modify-writes included; not for those of GC.",
+        doc: "An erase is suspended for reads of the host, those of read-modify-writes included; not for those of GC. The default \
+              times and number are our assumption: data sheets of today's chips are not public.",
         params: &[latency(60), resume(20), interval(250), most(16)],
     },
 ];

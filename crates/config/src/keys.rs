@@ -236,6 +236,20 @@ const BEFORE_FTL: &[Key] = &[
     ),
     key(
         "device",
+        "cache_read",
+        Kind::Choice(base::cache::READ),
+        "\"off\"",
+        "Whether a die reads the next page while data of the last one leave it (executor `timed`).",
+    ),
+    key(
+        "device",
+        "cache_program",
+        Kind::Choice(base::cache::PROGRAM),
+        "\"off\"",
+        "Whether a die takes the data of the next program while it programs (executor `timed`).",
+    ),
+    key(
+        "device",
         "program_suspend",
         Kind::Choice(base::suspend::PROGRAM),
         "\"off\"",

@@ -62,6 +62,10 @@ pub struct Device {
     pub multiplane: Multiplane,
     /// How the pages of a wordline are programmed, from [`base::programming::PROGRAMMING`].
     pub programming: Selection,
+    /// Whether there are cache reads, from [`base::cache::READ`].
+    pub cache_read: Selection,
+    /// Whether there are cache programs, from [`base::cache::PROGRAM`].
+    pub cache_program: Selection,
     /// Whether programs are suspended, from [`base::suspend::PROGRAM`].
     pub program_suspend: Selection,
     /// Whether erases are, from [`base::suspend::ERASE`].

@@ -105,6 +105,8 @@ fn device(device: &Device) -> Vec<(&'static str, Value)> {
         ("program_order", json!(device.program_order.word())),
         ("multiplane", json!(device.multiplane.word())),
         ("programming", selection(&device.programming)),
+        ("cache_read", selection(&device.cache_read)),
+        ("cache_program", selection(&device.cache_program)),
         ("program_suspend", selection(&device.program_suspend)),
         ("erase_suspend", selection(&device.erase_suspend)),
         ("user_capacity", json!(print_size(device.user_capacity))),

@@ -51,6 +51,8 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
     let program_order = reader.word("device.program_order");
     let multiplane = reader.word("device.multiplane");
     let programming = reader.choice("device.programming", "way of programming");
+    let cache_read = reader.choice("device.cache_read", "cache read");
+    let cache_program = reader.choice("device.cache_program", "cache program");
     let program_suspend = reader.choice("device.program_suspend", "suspend of programs");
     let erase_suspend = reader.choice("device.erase_suspend", "suspend of erases");
     let counts = [channels, chips_per_channel, dies_per_chip, planes_per_die, pages_per_block, blocks_per_plane];
@@ -71,6 +73,8 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
         program_order: program_order?,
         multiplane: multiplane?,
         programming: programming?,
+        cache_read: cache_read?,
+        cache_program: cache_program?,
         program_suspend: program_suspend?,
         erase_suspend: erase_suspend?,
         user_capacity,

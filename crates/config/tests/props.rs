@@ -125,6 +125,7 @@ prop_compose! {
         (programming, program_suspend, erase_suspend) in (
             selection(base::programming::PROGRAMMING), selection(base::suspend::PROGRAM), selection(base::suspend::ERASE),
         ),
+        (cache_read, cache_program) in (selection(base::cache::READ), selection(base::cache::PROGRAM)),
     ) -> Device {
         let pages_per_block = shape.5 * cell.bits();
         let blocks = u64::from(shape.0) * u64::from(shape.1) * u64::from(shape.2) * u64::from(shape.3 * shape.4);
@@ -142,6 +143,8 @@ prop_compose! {
             program_order,
             multiplane,
             programming,
+            cache_read,
+            cache_program,
             program_suspend,
             erase_suspend,
             user_capacity: user_pages * u64::from(page_size),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, ReadLimits, Slot, Unit, Wear};
 use ftl::Spot;
-use nand::{Nand, Shape, Violation};
+use nand::{Cached, Nand, Shape, Violation};
 
 /// The array and its addressing.
 #[derive(Clone)]
@@ -497,6 +497,18 @@ impl Flash {
             *place = self.address(ppn);
         }
         self.nand.check_while_suspended((suspended, &halves[..of.len()]), kind, &places[..ppns.len()])
+    }
+}
+
+// Cache mode.
+impl Flash {
+    /// Has the array confirm that a die takes a command for these pages in cache mode, behind one that is not done.
+    pub(crate) fn check_cached(&self, running: Cached, next: Cached, ppns: &[Ppn]) {
+        let mut places = [(0, 0); ftl::MAX_LANES];
+        for (place, &ppn) in places.iter_mut().zip(ppns) {
+            *place = self.address(ppn);
+        }
+        obey(self.nand.check_cached(running, next, &places[..ppns.len()]));
     }
 }
 

@@ -4,6 +4,8 @@
 //! hand-written tables. Bandwidths are allowed 1 % for the beginning and the end of a run, when not every
 //! resource is busy; latencies are allowed nothing.
 
+#[path = "timing/caches.rs"]
+mod caches;
 mod common;
 #[path = "timing/one_shot.rs"]
 mod one_shot;
@@ -587,6 +589,7 @@ fn no_resource_does_two_things_at_once() {
     for seed in 0..40 {
         let mut config = random_config(seed + 4_000_000);
         suspends::random(seed, &mut config.device);
+        caches::random(seed, &mut config.device);
         config.run.executor = Executor::Timed;
         let path = temporary("json");
         let window = base::Instant::ZERO..base::Instant::NEVER;

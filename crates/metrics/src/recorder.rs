@@ -37,6 +37,15 @@ pub struct Suspends {
     pub overhead_ns: u64,
 }
 
+/// Commands that a die took in cache mode, before the one before was done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheMode {
+    /// Reads of the array while data of another one left the die.
+    pub reads: u64,
+    /// Programs whose data came while the array programmed another one.
+    pub programs: u64,
+}
+
 /// Collects counters, latencies, busy times and the series of one run.
 ///
 /// Call [`Recorder::reset`] where preconditioning ends and [`Recorder::finish`] where the run ends; the
@@ -47,6 +56,7 @@ pub struct Recorder {
     /// and blocks as the FTL sees them.
     pub counters: Counters,
     suspends: Suspends,
+    cache_mode: CacheMode,
     shape: Shape,
     /// By request kind.
     latencies: [Latency; 4],
@@ -84,6 +94,7 @@ impl Recorder {
         Recorder {
             counters: Counters::default(),
             suspends: Suspends::default(),
+            cache_mode: CacheMode::default(),
             shape,
             latencies: std::array::from_fn(|_| Latency::new()),
             channels: vec![BusyTime::IDLE; shape.channels as usize],
@@ -105,6 +116,7 @@ impl Recorder {
     pub fn reset(&mut self, now: Instant) {
         self.counters = Counters::default();
         self.suspends = Suspends::default();
+        self.cache_mode = CacheMode::default();
         self.latencies.iter_mut().for_each(Latency::clear);
         self.channels.fill(BusyTime::IDLE);
         self.dies.fill(BusyTime::IDLE);
@@ -198,6 +210,22 @@ impl Recorder {
         let parts = u64::from(self.shape.in_step.channels);
         let all = Suspends { programs: programs * parts, erases: erases * parts, overhead_ns: overhead_ns * parts };
         self.shape.timed.then_some(all)
+    }
+
+    /// A die takes a read or a program in cache mode.
+    pub fn die_cached(&mut self, kind: OpKind) {
+        match kind {
+            OpKind::Read => self.cache_mode.reads += 1,
+            _ => self.cache_mode.programs += 1,
+        }
+    }
+
+    /// Commands that dies took in cache mode; `None` where operations take no time. Channels in step do the same, each with its
+    /// dies.
+    pub fn cache_mode(&self) -> Option<CacheMode> {
+        let CacheMode { reads, programs } = self.cache_mode;
+        let parts = u64::from(self.shape.in_step.channels);
+        self.shape.timed.then_some(CacheMode { reads: reads * parts, programs: programs * parts })
     }
 
     /// There is a write buffer of so many pages, empty now; `channels` is the number of channels, or 0 where

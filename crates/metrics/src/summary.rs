@@ -7,7 +7,7 @@ use base::{Cause, OpKind, RequestKind};
 use serde_json::{Map, Value, json};
 
 use crate::counters::{Counters, ratio};
-use crate::recorder::{Recorder, Suspends};
+use crate::recorder::{CacheMode, Recorder, Suspends};
 use crate::usage::Usage;
 use crate::wear::Wear;
 
@@ -40,7 +40,7 @@ pub fn summary(report: &Report<'_>) -> Value {
         "seed": report.seed,
         "config": report.config,
         "host": host(recorder),
-        "flash": flash(counters, recorder.suspends()),
+        "flash": flash(counters, recorder.suspends(), recorder.cache_mode()),
         "waf": counters.waf(),
         "gc": gc(counters),
         "utilisation": { "channel": channel(recorder), "die": die(recorder) },
@@ -97,7 +97,7 @@ fn host(recorder: &Recorder) -> Value {
 }
 
 /// `suspends.overhead_s`: array time in which neither the operation went on nor reads were taken.
-fn flash(c: &Counters, suspends: Option<Suspends>) -> Value {
+fn flash(c: &Counters, suspends: Option<Suspends>, cache_mode: Option<CacheMode>) -> Value {
     let by_cause: Map<String, Value> = Cause::ALL
         .iter()
         .map(|&cause| {
@@ -126,6 +126,10 @@ fn flash(c: &Counters, suspends: Option<Suspends>) -> Value {
             "programs": suspends.map(|all| all.programs),
             "erases": suspends.map(|all| all.erases),
             "overhead_s": suspends.map(|all| all.overhead_ns as f64 / 1e9),
+        },
+        "cache_mode": {
+            "reads": cache_mode.map(|all| all.reads),
+            "programs": cache_mode.map(|all| all.programs),
         },
     })
 }
@@ -255,11 +259,15 @@ mod tests {
                 ("/host/write_latency_us", LATENCY),
                 ("/host/trim_latency_us", LATENCY),
                 ("/host/flush_latency_us", LATENCY),
-                ("/flash", "page_reads page_programs block_erases copybacks reprograms by_cause multiplane suspends"),
+                (
+                    "/flash",
+                    "page_reads page_programs block_erases copybacks reprograms by_cause multiplane suspends cache_mode",
+                ),
                 ("/flash/by_cause", "host gc mapping refresh backup wear rmw"),
                 ("/flash/by_cause/backup", "reads programs erases copybacks"),
                 ("/flash/multiplane", "read_fraction program_fraction erase_fraction"),
                 ("/flash/suspends", "programs erases overhead_s"),
+                ("/flash/cache_mode", "reads programs"),
                 ("/gc", "invocations foreground forward preempted moved_pages moved_per_victim"),
                 ("/utilisation", "channel die"),
                 ("/utilisation/channel", "host gc idle transfer"),

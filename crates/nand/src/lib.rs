@@ -10,6 +10,7 @@ use base::{Cell, ECC_LIMIT, FastDiv, Multiplane, OpKind, PageLayout, ProgramOrde
 
 mod bits;
 mod block;
+mod cache;
 pub mod cells;
 mod disturb;
 mod errors;
@@ -23,6 +24,7 @@ use crate::disturb::Disturb;
 use crate::errors::Errors;
 
 pub use crate::block::Block;
+pub use crate::cache::Cached;
 pub use crate::disturb::{Cycles, Disturbed};
 pub use crate::errors::Uncorrectable;
 pub use crate::saved::Saved;

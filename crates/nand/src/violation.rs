@@ -121,6 +121,21 @@ pub enum Violation {
         /// A block of it.
         of: u32,
     },
+    /// A command that a die does not take in cache mode.
+    #[error(
+        "{kind:?} of page {page} of block {block} in cache mode behind a {running:?}: only a read behind a read or a program \
+             behind a program, and no copyback"
+    )]
+    InCacheMode {
+        /// Kind of operation.
+        kind: OpKind,
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+        /// Kind of the operation before it.
+        running: OpKind,
+    },
     /// A multi-plane command on a chip that has none.
     #[error("multi-plane {kind:?} on chips without multi-plane commands")]
     MultiplaneOff {

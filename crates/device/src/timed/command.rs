@@ -1,6 +1,7 @@
 //! A flash command: what a die is told to do, and for whom.
 
 use base::{Cause, Die, Domain, Geometry, OpKind, Ppn};
+use nand::Cached;
 
 use super::queues::TransactionId;
 
@@ -144,6 +145,11 @@ impl Command {
     #[inline]
     pub(super) fn sources(&self) -> &[Ppn] {
         &self.sources[..if self.is_copyback { usize::from(self.count) } else { 0 }]
+    }
+
+    /// What it is for cache mode.
+    pub(super) fn cached(&self) -> Cached {
+        Cached { kind: self.kind, copies: self.is_copyback }
     }
 
     /// How many pages.

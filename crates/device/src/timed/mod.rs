@@ -9,6 +9,7 @@
 //! [`Timed`] sees all of them. What a free die does next is chosen in `choice`, from plain views.
 
 mod buffer;
+mod cache;
 mod choice;
 mod collections;
 mod command;
@@ -36,7 +37,8 @@ use workload::Workload;
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::{RunError, Watch, uncorrectable, wear};
-use command::{Carried, Item};
+use cache::Caches;
+use command::{Carried, Command, Item};
 use commands::{Action, Commands, note_bystanders};
 use context::Context;
 use host::Host;
@@ -68,6 +70,7 @@ pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u
     let of_die = Passage::BYTES_OF_DIE
         + Queues::BYTES_OF_DIE
         + Suspensions::bytes_of_die(&config.device)
+        + Caches::bytes_of_die(&config.device)
         + Wordlines::bytes_of_die(&config.device)
         + splits(Waits::BYTES_OF_DIE);
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
@@ -133,6 +136,7 @@ impl Setup<'_, '_> {
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
         let queues = Queues::new(&device.ftl, plan.is_plain());
         let suspensions = Suspensions::new(&config.device, geometry.dies());
+        let caches = Caches::new(&config.device, geometry.dies(), timing.lead.time);
         let wordlines = Wordlines::new(&config.device, geometry.dies());
         let waits = config.run.splits_latencies().then(|| {
             let window = manner.timeline.as_ref().map(Timeline::window);
@@ -141,7 +145,7 @@ impl Setup<'_, '_> {
         });
         let now = Instant::ZERO;
         let context = Context { device, queues, suspensions, wordlines, waits, now, draining: false, plan };
-        let passage = Passage::new(&context, timing, decides_early, manner.timeline);
+        let passage = Passage::new(&context, timing, caches, decides_early, manner.timeline);
         let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
         let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
         timed.run()?;
@@ -234,6 +238,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                     self.page_arrived(corrected);
                 }
                 Event::WordlineDue => self.wordline_due(),
+                Event::MayFollow(die) => self.passage.may_follow_now(&mut self.context, die),
             }
         }
         has_arrived
@@ -335,6 +340,9 @@ impl<P: Plan> Timed<'_, '_, P> {
             {
                 self.reconsider(die);
             }
+            if !self.context.plan.is_plain() && self.passage.caches_are_on() {
+                self.follow(die);
+            }
             return;
         }
         if !self.context.plan.is_plain() && self.context.wordlines.are_on() && self.fill_wordline(die) {
@@ -408,31 +416,59 @@ impl<P: Plan> Timed<'_, '_, P> {
         }
     }
 
+    /// Has a die take what it would do next in cache mode, if it can now; and sends out the data of its read, if they wait for
+    /// that.
+    #[inline(never)]
+    fn follow(&mut self, die: Die) {
+        let Timed { context, host, commands, passage, .. } = self;
+        if let Some(kind) = passage.may_follow(context, die) {
+            let action = commands.next(context, host, die);
+            if commands.follows(context, host, action, kind)
+                && commands.build(context, host, passage.next_follower(die), die, action)
+                && (!context.wordlines.are_on() || self.gather(die, true))
+            {
+                self.start_follower(die);
+            }
+        }
+        self.passage.send_data(&mut self.context, die);
+    }
+
+    /// Starts the command that was built to follow on that of a die. Until it takes the place of that its pages wait for the die.
+    fn start_follower(&mut self, die: Die) {
+        let Timed { context, passage, .. } = self;
+        passage.follow(context, die);
+        let command = passage.follower(die);
+        note_bystanders(context, command);
+        for item in command.items() {
+            if let Carried::Transaction(page) = item.carried {
+                context.note(|waits, now| waits.wait_for_die(now, page, die, false));
+            }
+        }
+    }
+
     /// Starts the command that was built for a die.
     #[inline(always)]
     fn start(&mut self, die: Die) {
         let Timed { context, passage, .. } = self;
         passage.start(context, die, passage.command(die).load());
-        let command = passage.command(die);
-        if !context.plan.is_plain() && context.device.parts.are_several() && command.is_of_host() {
-            note_bystanders(context, command);
-        }
+        note_bystanders(context, passage.command(die));
     }
 
     /// The same, unless its pages wait for the rest of their wordlines: then the die chooses again.
     #[inline(always)]
     fn start_or_gather(&mut self, die: Die) {
         let plan = self.context.plan;
-        if plan.is_plain() || !self.context.wordlines.are_on() || self.gather(die) {
+        if plan.is_plain() || !self.context.wordlines.are_on() || self.gather(die, false) {
             self.start(die);
         }
     }
 
-    /// Has pages of a program wait for the rest of their wordlines. Returns whether there is anything left to start.
+    /// Has pages of a program wait for the rest of their wordlines, of what a die does next or of what follows on that
+    /// (`follows`). Returns whether there is anything left to start.
     #[inline(never)]
-    fn gather(&mut self, die: Die) -> bool {
+    fn gather(&mut self, die: Die, follows: bool) -> bool {
         let Timed { context, passage, .. } = self;
-        let command = passage.next_command(die);
+        let command = if follows { passage.next_follower(die) } else { passage.next_command(die) };
         if command.kind() != OpKind::Program {
             return true;
         }
@@ -526,24 +562,17 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn transfer_done(&mut self, channel: u32) {
         match self.passage.transfer_done(&mut self.context, channel) {
             Transferred::Nothing => {}
-            Transferred::DataIn(die) => self.data_in(die),
+            Transferred::DataIn(die) => data_in(&mut self.context, &mut self.host, self.passage.command(die)),
+            Transferred::DataOfFollower(die) => data_in(&mut self.context, &mut self.host, self.passage.follower(die)),
             Transferred::DataOut { die, is_last, corrected } => {
                 if is_last {
                     self.context.queues.wake(die);
+                    if !self.context.plan.is_plain() && self.passage.caches_are_on() {
+                        self.note_choice(die);
+                    }
                 }
                 if let Some(carried) = corrected {
                     self.page_arrived(carried);
-                }
-            }
-        }
-    }
-
-    /// The data of a program for the host are in the chip.
-    fn data_in(&mut self, die: Die) {
-        if self.host.releases_early() {
-            for item in self.passage.command(die).items() {
-                if let Carried::Transaction(write) = item.carried {
-                    self.host.write_transferred(&mut self.context, write);
                 }
             }
         }
@@ -564,6 +593,9 @@ impl<P: Plan> Timed<'_, '_, P> {
             ArrayDone::Command => {
                 self.context.queues.wake(die);
                 self.command_done(die);
+                if !self.context.plan.is_plain() && self.passage.go_on(&mut self.context, die) {
+                    self.note_choice(die);
+                }
             }
             ArrayDone::WasIdle => {
                 if self.commands.begin_forward(&mut self.context, &self.host, die) {
@@ -603,6 +635,17 @@ impl<P: Plan> Timed<'_, '_, P> {
         }
         if is_erase && context.plan.is_dynamic() && context.queues.takes_writes(die) {
             passage.offer(die);
+        }
+    }
+}
+
+/// The data of a program for the host are in the chip.
+fn data_in(context: &mut Context<'_, impl Plan>, host: &mut Host, command: &Command) {
+    if host.releases_early() {
+        for item in command.items() {
+            if let Carried::Transaction(write) = item.carried {
+                host.write_transferred(context, write);
+            }
         }
     }
 }

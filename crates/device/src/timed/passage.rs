@@ -9,6 +9,7 @@ use base::{Cause, Die, Duration, Geometry, Instant, OpKind, Ppn, Queue};
 use engine::Timers;
 use metrics::{LatencyPart, Timeline, Track};
 
+use super::cache::{Caches, Stage};
 use super::command::{Carried, Command, Item};
 use super::context::Context;
 use super::idle::IdleDies;
@@ -30,6 +31,8 @@ pub(super) enum Event {
     Corrected,
     /// Wordlines are to be filled up.
     WordlineDue,
+    /// A die programs, and the data of its next program may set out.
+    MayFollow(Die),
 }
 
 /// What the end of a transfer means.
@@ -39,6 +42,8 @@ pub(super) enum Transferred {
     Nothing,
     /// The data of a program for the host are in the registers of this die.
     DataIn(Die),
+    /// The same of the program that follows on its command.
+    DataOfFollower(Die),
     /// A page has left a die: the last of its command, or not; and what it was, if it is correct already.
     DataOut { die: Die, is_last: bool, corrected: Option<Carried> },
 }
@@ -67,6 +72,8 @@ enum Phase {
     Command,
     /// The array works.
     Array,
+    /// The data of a read are in the cache register, and the next read may be sent for before they go out.
+    Register,
     /// The data of a read: needs the channel, page by page.
     DataOut,
     /// The array stops its operation, to take reads.
@@ -171,6 +178,8 @@ struct Ways {
     decides_early: bool,
     /// When the controller's DRAM has moved all that it was given.
     dram_free: Instant,
+    /// The commands that follow on those of the dies.
+    caches: Caches,
     timeline: Option<Timeline>,
 }
 
@@ -185,6 +194,7 @@ impl Passage {
     pub(super) fn new(
         context: &Context<'_, impl Plan>,
         timing: Timing,
+        caches: Caches,
         decides_early: bool,
         timeline: Option<Timeline>,
     ) -> Passage {
@@ -200,8 +210,9 @@ impl Passage {
             command: Command::NONE,
         };
         let ways = Ways {
-            timers: Timers::new(timing.lines(), channels + dies + 3),
+            timers: Timers::new(timing.lines(), channels + dies + 3 + if caches.are_on() { dies } else { 0 }),
             timing,
+            caches,
             channels: vec![Channel::default(); channels as usize],
             dies_from: channels,
             decides_early,
@@ -276,7 +287,8 @@ impl Passage {
             rank if rank < channels + dies => Event::ArrayDone(Die::new(rank - channels)),
             rank if rank == channels + dies => Event::Arrival,
             rank if rank == channels + dies + 1 => Event::Corrected,
-            _ => Event::WordlineDue,
+            rank if rank == channels + dies + 2 => Event::WordlineDue,
+            rank => Event::MayFollow(Die::new(rank - (channels + dies + 3))),
         })
     }
 
@@ -323,22 +335,10 @@ impl Passage {
             self.idle.remove(die);
         }
         let record = &mut self.dies[die.index()];
-        let Load { kind, cause, count, .. } = load;
-        if !context.plan.is_plain() && context.wordlines.are_on() && kind == OpKind::Program {
-            count_wordlines(context, &record.command);
-        } else if !context.plan.is_plain() && record.command.is_mixed() {
-            (0..count).for_each(|at| context.device.recorder.counters.part(record.command.cause_of(at), kind));
-        } else {
-            context.device.recorder.counters.command(cause, kind, count as u64);
-        }
-        if count > 1 && (context.plan.is_plain() || !context.wordlines.are_on() || kind != OpKind::Program) {
-            context.device.flash.check_shared(kind, &record.command.ppns()[..count]);
-        }
+        let Load { kind, cause, .. } = load;
+        count(context, &record.command, load);
         if !context.plan.is_plain() {
             context.suspensions.check(&context.device.flash, die, &record.command);
-            if context.wordlines.are_on() && kind != OpKind::Erase {
-                context.device.flash.check_whole(&record.command.ppns()[..count]);
-            }
             self.ways.end_idle_time(die, record);
             count_copyback(context, &record.command);
         }
@@ -362,6 +362,9 @@ impl Passage {
             self.release(context, number);
             return Transferred::Nothing;
         };
+        if !context.plan.is_plain() && self.ways.caches.stage(die) == Stage::Transfers {
+            return self.follower_transferred(context, number, die);
+        }
         let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         if phase == Phase::Command {
             let is_mixed = !context.plan.is_plain() && command.is_mixed();
@@ -384,6 +387,8 @@ impl Passage {
         if is_last {
             if !context.plan.is_plain() && context.suspensions.is_suspended(die) {
                 record.phase = Phase::Suspended;
+            } else if !context.plan.is_plain() && self.ways.caches.stage(die) != Stage::None {
+                self.ways.promote(context, die, record);
             } else {
                 record.phase = Phase::Idle;
                 if context.plan.is_dynamic() && context.queues.takes_writes(die) {
@@ -408,7 +413,14 @@ impl Passage {
         let command = if context.plan.is_plain() { None } else { channel.commands.pop_front() };
         if let Some(die) = command.or_else(|| channel.waiting.pop_front()) {
             let record = &mut self.dies[die.index()];
-            self.ways.grant(context, number, die, record, record.command.load());
+            // Data of a read wait for the channel as its next command does, which has none.
+            let is_follower = !context.plan.is_plain()
+                && self.ways.caches.stage(die) == Stage::Waits
+                && (command.is_some() || record.phase == Phase::Array);
+            match is_follower {
+                true => self.ways.grant_to_follower(context, number, die),
+                false => self.ways.grant(context, number, die, record, record.command.load()),
+            }
         }
     }
 
@@ -420,6 +432,10 @@ impl Passage {
             record.times_idle = false;
             return ArrayDone::WasIdle;
         }
+        if !context.plan.is_plain() && self.ways.caches.stage(die) == Stage::Array && record.phase != Phase::Array {
+            self.ways.caches.set_stage(die, Stage::Ready);
+            return ArrayDone::DataNext;
+        }
         if !context.plan.is_plain()
             && context.suspensions.are_on()
             && let Some(done) = self.ways.suspendable_done(context, die, record)
@@ -428,9 +444,21 @@ impl Passage {
         }
         let load = record.command.load();
         if load.kind == OpKind::Read {
+            if !context.plan.is_plain()
+                && self.ways.caches.concern(OpKind::Read)
+                && !context.suspensions.is_suspended(die)
+            {
+                record.phase = Phase::Register;
+                context.queues.wake(die);
+                return ArrayDone::DataNext;
+            }
             record.phase = Phase::DataOut;
             self.ways.ask_channel(context, die, record, Load { kind: OpKind::Read, ..load });
             return ArrayDone::DataNext;
+        }
+        if !context.plan.is_plain() && self.ways.caches.stage(die) != Stage::None {
+            // The command that followed on it is next, when those above have heard of this one.
+            return ArrayDone::Command;
         }
         record.phase = Phase::Idle;
         if context.plan.is_dynamic() && context.queues.takes_writes(die) {
@@ -479,6 +507,24 @@ impl Passage {
         context.device.recorder.take_back_read(die);
         context.device.flash.take_back_read(page.ppn);
         (page, is_done)
+    }
+}
+
+/// Counts a command, which is that `load`, and has the array confirm that its pages may share one.
+#[inline(always)]
+fn count(context: &mut Context<'_, impl Plan>, command: &Command, Load { kind, cause, count, .. }: Load) {
+    if !context.plan.is_plain() && context.wordlines.are_on() && kind == OpKind::Program {
+        count_wordlines(context, command);
+    } else if !context.plan.is_plain() && command.is_mixed() {
+        (0..count).for_each(|at| context.device.recorder.counters.part(command.cause_of(at), kind));
+    } else {
+        context.device.recorder.counters.command(cause, kind, count as u64);
+    }
+    if count > 1 && (context.plan.is_plain() || !context.wordlines.are_on() || kind != OpKind::Program) {
+        context.device.flash.check_shared(kind, &command.ppns()[..count]);
+    }
+    if !context.plan.is_plain() && context.wordlines.are_on() && kind != OpKind::Erase {
+        context.device.flash.check_whole(&command.ppns()[..count]);
     }
 }
 
@@ -590,7 +636,7 @@ impl Ways {
             context.device.recorder.channel_busy(number, cause, now, until);
         }
         if !is_plain && self.timeline.is_some() {
-            self.record_transfer(number, record, pages, now, until);
+            self.record_transfer(number, (&record.command, record.sent), pages, now, until);
         }
         if is_decided {
             self.start_array(context, die, record, load, until);
@@ -598,11 +644,17 @@ impl Ways {
     }
 
     #[cold]
-    fn record_transfer(&mut self, number: u32, record: &DieRecord, pages: u64, from: Instant, until: Instant) {
+    fn record_transfer(
+        &mut self,
+        number: u32,
+        (command, sent): (&Command, u8),
+        pages: u64,
+        from: Instant,
+        until: Instant,
+    ) {
         if let Some(timeline) = &mut self.timeline
             && timeline.wants(from, until)
         {
-            let DieRecord { sent, ref command, .. } = *record;
             let name = match (pages, command.kind()) {
                 (0, _) => "command",
                 (_, OpKind::Read) => "data out",
@@ -636,6 +688,19 @@ impl Ways {
         delays.max_by_key(|delay| delay.time).expect("pages of a command")
     }
 
+    /// How long an array takes for a command, which is that `load` and no copyback.
+    #[inline(always)]
+    fn delay_of_array(&self, flash: &Flash, command: &Command, Load { kind, count, .. }: Load) -> Delay {
+        let delay_of = |ppn| self.timing.array(kind, || flash.page_offset(ppn));
+        if count > 1 && flash.planes_are_independent() {
+            // The array is done when the slowest page is.
+            let delays = command.items().iter().map(|item| delay_of(item.ppn));
+            return delays.max_by_key(|delay| delay.time).expect("pages of a command");
+        }
+        // Pages of one command share their offset, hence their type.
+        delay_of(command.lead())
+    }
+
     /// The array of a die starts at `from`, which is now or the end of the transfer that begins now.
     #[inline(always)]
     fn start_array(
@@ -643,26 +708,20 @@ impl Ways {
         context: &mut Context<'_, impl Plan>,
         die: Die,
         record: &mut DieRecord,
-        Load { kind, count, next, .. }: Load,
+        load: Load,
         from: Instant,
     ) {
+        let kind = load.kind;
         record.phase = Phase::Array;
-        let command = &record.command;
-        let flash = &context.device.flash;
-        let delay_of = |ppn| self.timing.array(kind, || flash.page_offset(ppn));
+        let (command, flash) = (&record.command, &context.device.flash);
         let delay: Delay = if !context.plan.is_plain() && !command.sources().is_empty() {
             self.delay_of_copyback(flash, command)
-        } else if count > 1 && flash.planes_are_independent() {
-            // The array is done when the slowest page is.
-            let delays = command.items().iter().map(|item| delay_of(item.ppn));
-            delays.max_by_key(|delay| delay.time).expect("pages of a command")
         } else {
-            // Pages of one command share their offset, hence their type.
-            delay_of(command.lead())
+            self.delay_of_array(flash, command, load)
         };
         let until = from + delay.time;
         if context.plan.is_plain()
-            && let Some(next) = next
+            && let Some(next) = load.next
         {
             let read = self.timing.booked_read(|| flash.page_offset(command.lead()), || flash.page_offset(next));
             (record.booked, record.booked_line) = (until, read.line);
@@ -671,15 +730,22 @@ impl Ways {
             context.device.recorder.book_read(die, until, until + read.time);
             return;
         }
-        self.timers.set(delay.line.0, until, self.rank_of_array(die));
+        let (line, until) = match context.plan.is_plain() {
+            true => (delay.line, until),
+            false => self.add_busy(die, delay.line, until),
+        };
+        self.timers.set(line.0, until, self.rank_of_array(die));
         if !context.draining {
             context.device.recorder.die_busy(die, kind, from, until);
         }
         if context.plan.is_plain() {
             return;
         }
+        if kind == OpKind::Program && self.caches.may_follow(&record.command) {
+            self.expect_follower(die, from, until);
+        }
         if context.suspensions.concern(&record.command) {
-            context.suspensions.begin(die, &record.command, (from, until), delay.line);
+            context.suspensions.begin(die, &record.command, (from, until), line);
             if context.queues.reads(die).first().is_some() {
                 context.queues.wake(die);
             }
@@ -737,9 +803,11 @@ impl Passage {
         self.dies[die.index()].phase == Phase::Suspended
     }
 
-    /// Whether a die's array works on an operation that may be suspended.
+    /// Whether a die's array works on an operation that may be suspended. With another program in the cache register it is not: a
+    /// read needs that for its own data.
     pub(super) fn may_be_suspended(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
-        self.dies[die.index()].phase == Phase::Array && context.suspensions.runs(die)
+        let is_alone = self.ways.caches.stage(die) == Stage::None;
+        self.dies[die.index()].phase == Phase::Array && context.suspensions.runs(die) && is_alone
     }
 
     /// Reads wait for a die whose array works on an operation that may be suspended: it is, now or as soon as the chip takes
@@ -793,6 +861,9 @@ impl Ways {
         }
         let geometry = context.device.ftl.geometry();
         self.record_array(geometry, die, &record.command, suspension::names(kind)[1], now, now + resume);
+        if kind == OpKind::Program && self.caches.may_follow(&record.command) {
+            self.expect_follower(die, now + resume, until);
+        }
     }
 
     /// The timer of an array ended where operations are suspended. `None`: a command came to its end, as it does elsewhere.
@@ -817,6 +888,202 @@ impl Ways {
         let name = name_of(&record.command);
         self.record_array(context.device.ftl.geometry(), die, &record.command, name, from, context.now);
         None
+    }
+}
+
+// Commands that follow in cache mode.
+impl Passage {
+    /// Whether there is any cache mode.
+    #[inline]
+    pub(super) fn caches_are_on(&self) -> bool {
+        self.ways.caches.are_on()
+    }
+
+    /// The kind of command that may follow on that of a die now, if any: the data of a program may set out, or those of a read are
+    /// on their way. Where something is suspended the page register has what is left of it.
+    ///
+    /// What the FTL hears of only at its end goes on alone: until then the domain has the same operation before it.
+    pub(super) fn may_follow(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<OpKind> {
+        let DieRecord { phase, ref command, .. } = self.dies[die.index()];
+        let kind = command.kind();
+        let Ways { caches, .. } = &self.ways;
+        let is_time = match (phase, kind) {
+            (Phase::Array, OpKind::Program) => caches.may_follow(command) && caches.is_open(die, context.now),
+            (Phase::Register | Phase::DataOut, OpKind::Read) => caches.may_follow(command),
+            _ => false,
+        };
+        let may = is_time
+            && caches.stage(die) == Stage::None
+            && !context.suspensions.is_suspended(die)
+            && !tells_at_end(command);
+        may.then_some(kind)
+    }
+
+    /// Where the command is built that follows on that of a die.
+    pub(super) fn next_follower(&mut self, die: Die) -> &mut Command {
+        self.ways.caches.command_mut(die)
+    }
+
+    /// The command that follows on that of a die.
+    pub(super) fn follower(&self, die: Die) -> &Command {
+        self.ways.caches.command(die)
+    }
+
+    /// Counts the command that was built to follow on that of a die, and starts it.
+    pub(super) fn follow(&mut self, context: &mut Context<'_, impl Plan>, die: Die) {
+        let command = *self.ways.caches.command(die);
+        let running = self.dies[die.index()].command.cached();
+        context.device.flash.check_cached(running, command.cached(), &command.ppns()[..command.len()]);
+        count(context, &command, command.load());
+        if !context.draining {
+            context.device.recorder.die_cached(command.kind());
+        }
+        if command.has_data_in() || self.ways.timing.has_command_cycles() {
+            self.ways.ask_channel_for_follower(context, die, self.dies[die.index()].channel);
+        } else {
+            self.ways.read_next(context, die);
+        }
+    }
+
+    /// The data of a read go out, if they wait for the next read to be sent for.
+    pub(super) fn send_data(&mut self, context: &mut Context<'_, impl Plan>, die: Die) {
+        let record = &mut self.dies[die.index()];
+        if record.phase == Phase::Register {
+            record.phase = Phase::DataOut;
+            self.ways.ask_channel(context, die, record, record.command.load());
+        }
+    }
+
+    /// The timer ended after which a program may follow on that of a die.
+    pub(super) fn may_follow_now(&mut self, context: &mut Context<'_, impl Plan>, die: Die) {
+        match self.ways.caches.timer_ended(die, context.now) {
+            Some(at) => self.ways.timers.set(self.ways.timing.lead.line.0, at, self.ways.rank_of_follower(die)),
+            None => context.queues.wake(die),
+        }
+    }
+
+    /// A program of a die is done: what followed on it takes its place. Returns whether there is something.
+    pub(super) fn go_on(&mut self, context: &mut Context<'_, impl Plan>, die: Die) -> bool {
+        let has_follower = self.ways.caches.stage(die) != Stage::None;
+        if has_follower {
+            self.ways.promote(context, die, &mut self.dies[die.index()]);
+        }
+        has_follower
+    }
+
+    /// What followed on a die's command has its data, or its cycles have passed.
+    fn follower_transferred(&mut self, context: &mut Context<'_, impl Plan>, number: u32, die: Die) -> Transferred {
+        let command = self.ways.caches.command(die);
+        let is_data = command.has_data_in() && (command.is_of_host() || command.is_mixed());
+        if command.kind() == OpKind::Program {
+            self.ways.caches.set_stage(die, Stage::Ready);
+        } else {
+            self.ways.read_next(context, die);
+        }
+        self.release(context, number);
+        if is_data { Transferred::DataOfFollower(die) } else { Transferred::Nothing }
+    }
+}
+
+/// Whether the FTL hears of a command only when it is done.
+fn tells_at_end(command: &Command) -> bool {
+    let is_of_domain = |item: &Item| matches!(item.carried, Carried::Domain(_));
+    command.kind() == OpKind::Program
+        && (command.cause() == Cause::Mapping || command.is_mixed())
+        && command.items().iter().any(is_of_domain)
+}
+
+impl Ways {
+    #[inline]
+    fn rank_of_follower(&self, die: Die) -> u32 {
+        // Behind those of dies and of three other timers.
+        self.dies_from + self.caches.dies() + 3 + die.number()
+    }
+
+    /// A die programs from `from` to `until`: the next program is chosen when its data would come in time.
+    fn expect_follower(&mut self, die: Die, from: Instant, until: Instant) {
+        if let Some(at) = self.caches.program_runs(die, (from, until)) {
+            self.timers.set(self.timing.lead.line.0, at, self.rank_of_follower(die));
+        }
+    }
+
+    /// The array takes a while longer for a program that followed on another one.
+    fn add_busy(&mut self, die: Die, line: Line, until: Instant) -> (Line, Instant) {
+        match self.caches.take_busy(die) {
+            Duration::ZERO => (line, until),
+            busy => (self.timing.lead.line, until + busy),
+        }
+    }
+
+    fn ask_channel_for_follower(&mut self, context: &mut Context<'_, impl Plan>, die: Die, number: u32) {
+        let channel = &mut self.channels[number as usize];
+        if context.now >= channel.until && !channel.is_awaited {
+            return self.grant_to_follower(context, number, die);
+        }
+        let has_data = self.caches.command(die).has_data_in();
+        let line = if has_data { &mut channel.waiting } else { &mut channel.commands };
+        line.push_back(die);
+        self.caches.set_stage(die, Stage::Waits);
+        if !channel.is_awaited {
+            channel.is_awaited = true;
+            self.timers.set(Line::CHANNEL.0, channel.until, number);
+        }
+    }
+
+    /// Gives a channel to the command that follows on that of a die. Its end is an event: when the array will be free is not
+    /// certain.
+    fn grant_to_follower(&mut self, context: &mut Context<'_, impl Plan>, number: u32, die: Die) {
+        self.caches.set_stage(die, Stage::Transfers);
+        let command = *self.caches.command(die);
+        let (delay, pages) = match command.has_data_in() {
+            true => (self.timing.data_in(command.len()), command.len() as u64),
+            false => (self.timing.command(command.len()), 0),
+        };
+        let now = context.now;
+        let until = (now + delay.time).max(self.through_dram(now, pages));
+        let channel = &mut self.channels[number as usize];
+        (channel.until, channel.holder, channel.is_awaited) = (until, Some(die), true);
+        self.timers.set(delay.line.0, until, number);
+        if !context.draining {
+            context.device.recorder.channel_busy(number, command.cause(), now, until);
+        }
+        self.record_transfer(number, (&command, 0), pages, now, until);
+    }
+
+    /// The array reads for the command that follows on that of a die. Before it does, the register is copied.
+    fn read_next(&mut self, context: &mut Context<'_, impl Plan>, die: Die) {
+        let command = *self.caches.command(die);
+        self.caches.set_stage(die, Stage::Array);
+        let delay = self.delay_of_array(&context.device.flash, &command, command.load());
+        let (from, busy) = (context.now, self.caches.busy(OpKind::Read));
+        let until = from + busy + delay.time;
+        let line = if busy == Duration::ZERO { delay.line } else { self.timing.lead.line };
+        self.timers.set(line.0, until, self.rank_of_array(die));
+        if !context.draining {
+            context.device.recorder.die_busy(die, OpKind::Read, from, until);
+        }
+        self.record_array(context.device.ftl.geometry(), die, &command, name_of(&command), from, until);
+    }
+
+    /// A die's command is done, and the one that followed on it takes its place.
+    fn promote(&mut self, context: &mut Context<'_, impl Plan>, die: Die, record: &mut DieRecord) {
+        let (command, stage) = self.caches.take(die);
+        (record.command, record.sent) = (*command, 0);
+        let (kind, cause) = (record.command.kind(), record.command.cause());
+        let what = if stage == Stage::Waits { LatencyPart::Channel } else { LatencyPart::of_command(kind, cause) };
+        context.note(|waits, now| waits.die_does(now, die, what));
+        match (stage, kind) {
+            (Stage::Waits | Stage::Transfers, _) => record.phase = Phase::Command,
+            (Stage::Ready, OpKind::Program) => {
+                self.start_array(context, die, record, record.command.load(), context.now);
+            }
+            (Stage::Ready, _) => {
+                record.phase = Phase::Register;
+                context.queues.wake(die);
+            }
+            (Stage::Array, _) => record.phase = Phase::Array,
+            (Stage::None, _) => unreachable!("nothing follows"),
+        }
     }
 }
 

@@ -85,6 +85,7 @@ pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool, has_t
         && !device.parts.are_several()
         && !takes_time
         && !super::suspension::is_configured(&config.device)
+        && !super::cache::is_configured(&config.device)
         && !super::wordlines::is_configured(&config.device)
         && !has_buffer
         && !has_timeline

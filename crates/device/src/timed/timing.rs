@@ -100,6 +100,9 @@ pub(super) struct Timing {
     pub(super) idle: Line,
     /// Where suspends, and the ends of what was suspended, wait. These times are irregular.
     pub(super) suspension: Line,
+    /// The cycles and the data of the largest program, as they pass through channel or DRAM: how long before the end of a program
+    /// the next one is chosen in cache mode. Where that is waited for.
+    pub(super) lead: Delay,
     /// Where wordlines wait until they are filled up.
     pub(super) wordline: Line,
     lines: u32,
@@ -123,6 +126,7 @@ impl Timing {
         };
         let transfer = at_rate(in_step.planes, timing.channel_rate);
         let command = timing.command_overhead * u64::from(in_step.planes);
+        let dram = timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate));
         let planes = geometry.planes_per_die;
         let mut lines = Lines(Vec::new());
         let mut by_type =
@@ -149,12 +153,16 @@ impl Timing {
             data_in: lines.by_pages(planes * pages_of_a_plane(device), command + transfer),
             copy_command: if has_copybacks { lines.by_pages(planes, command * 2) } else { Vec::new() },
             data_out: lines.delay(transfer),
-            dram: timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
+            dram,
             ecc: timing.ecc_latency,
             ecc_page: timing.ecc_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
             wordline: match wordlines::is_configured(device) {
                 true => lines.delay(device.programming.time("pad_after")).line,
                 false => lines.delay(timing.erase).line,
+            },
+            lead: match super::cache::is_configured(device) {
+                true => lines.delay((command + transfer).max(dram) * u64::from(planes * pages_of_a_plane(device))),
+                false => lines.delay(timing.erase),
             },
             suspension: lines.delay(shortest_latency(device).unwrap_or(timing.erase)).line,
             idle: match schedule.kind {

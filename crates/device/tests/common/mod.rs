@@ -92,6 +92,8 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             program_order: ProgramOrder::Consecutive,
             multiplane: Multiplane::Pac,
             programming: Selection::default_of(&base::programming::PROGRAMMING[0]),
+            cache_read: Selection::default_of(&base::cache::READ[0]),
+            cache_program: Selection::default_of(&base::cache::PROGRAM[0]),
             program_suspend: Selection::default_of(&base::suspend::PROGRAM[0]),
             erase_suspend: Selection::default_of(&base::suspend::ERASE[0]),
             user_capacity,
@@ -191,6 +193,7 @@ pub fn random_config(seed: u64) -> Config {
     }
     random_reads(seed, &mut config);
     random_steps(seed, &mut config.ftl);
+    random_caches(seed, &mut config.device);
     // Twin blocks have conditions; where the device or the allocation does not meet them, plain blocks.
     let twins_fit = planes > 1 && config.device.multiplane != Multiplane::Off;
     if config.ftl.get("reclaim_unit").name == "twin" && !twins_fit {
@@ -288,6 +291,19 @@ fn random_map_in_flash(seed: u64, config: &mut Config) {
         let free_blocks = config.ftl.get("gc_schedule").value("free_blocks");
         choose(&mut config.ftl, "gc_schedule", "threshold", &[("free_blocks", free_blocks)]);
     }
+}
+
+/// Cache reads and cache programs, each in one case of three.
+fn random_caches(seed: u64, device: &mut Device) {
+    let mut random = Chance::new(seed, "caches");
+    let mut draw = |choices: &'static [base::Choice]| {
+        let mut choice = Selection::default_of(&choices[usize::from(random.below(3) == 0)]);
+        if choice.name == "on" && random.below(2) == 0 {
+            choice.set("busy", ParamValue::Time(Duration(0)));
+        }
+        choice
+    };
+    (device.cache_read, device.cache_program) = (draw(base::cache::READ), draw(base::cache::PROGRAM));
 }
 
 /// Blocks of any age and quality. Where nothing limits copybacks, blocks do not mind them.

@@ -119,6 +119,24 @@ fn a_read_waits_until_a_program_is_suspended() {
     check(&config, &rows, &[&[("suspend", latency), ("service", READ)], &write]);
 }
 
+/// What follows in cache mode waits for what is before it; its own service begins when that is done.
+#[test]
+fn in_cache_mode_a_page_waits_for_the_one_before() {
+    let mut config = die(12);
+    for (choice, of) in
+        [(&mut config.device.cache_read, base::cache::READ), (&mut config.device.cache_program, base::cache::PROGRAM)]
+    {
+        *choice = base::Selection::default_of(&of[1]);
+        choice.set("busy", base::ParamValue::Time(Duration(3_000)));
+    }
+    let writes = [(0, "Write", 40 * 8192, 8192), (0, "Write", 41 * 8192, 8192)];
+    let second = [("host_program", PROGRAM), ("service", PROGRAM - BUS + 3_000)];
+    check(&config, &writes, &[&[("service", PROGRAM)], &second]);
+    let reads = [(0, "Read", 0, 8192), (0, "Read", 8192, 8192)];
+    let second = [("host_read", READ), ("service", 2 * ARRAY + 3_000 + BUS - READ)];
+    check(&config, &reads, &[&[("service", READ)], &second]);
+}
+
 #[test]
 fn of_several_pages_the_last_one_counts() {
     let last = [("host_read", 2 * READ), ("service", READ)];

@@ -158,8 +158,15 @@ fn program_placed(context: &mut Context<'_, impl Plan>, placed: Placed, data: im
 }
 
 /// Of the superpages of a command of the host, which was counted, the host is concerned with some parts only.
-#[inline(never)]
+#[inline(always)]
 pub(super) fn note_bystanders(context: &mut Context<'_, impl Plan>, command: &Command) {
+    if !context.plan.is_plain() && context.device.parts.are_several() && command.is_of_host() {
+        note_parts(context, command);
+    }
+}
+
+#[inline(never)]
+fn note_parts(context: &mut Context<'_, impl Plan>, command: &Command) {
     let touched_by = |carried| match carried {
         Carried::Transaction(transaction) => context.queues.get(transaction).share.touched,
         Carried::Domain(_) => unreachable!("the host asked for it"),

@@ -1,10 +1,12 @@
 //! What a die could do next. Here things change: trims are carried out, old versions are sent for, pages leave the write
 //! buffer, domains are prepared. What is found is shown to the choice, which changes nothing.
 
-use base::{Die, Domain, Lpn, Ppn, Queue};
+use base::{Die, Domain, Lpn, OpKind, Ppn, Queue};
+use ftl::Op;
 
 use super::{Action, Commands};
 use crate::timed::choice::{Candidate, Choice, Found, Next, View, Waiting};
+use crate::timed::collections::NextStep;
 use crate::timed::context::Context;
 use crate::timed::host::{Host, fetch_old};
 use crate::timed::plan::Plan;
@@ -65,6 +67,43 @@ impl Commands {
                 Action::ProgramShared { queue, domain, found }
             }
             (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,
+        }
+    }
+
+    /// Whether what a die does next is a command of that kind, so that it can follow in cache mode. A page whose cells are programmed
+    /// anew is read by the array first, so it cannot.
+    pub(in crate::timed) fn follows(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        action: Action,
+        kind: OpKind,
+    ) -> bool {
+        match (kind, action) {
+            (OpKind::Read, Action::Read(..)) | (OpKind::Program, Action::Program(_)) => true,
+            (OpKind::Program, Action::ProgramShared { domain, found, .. }) => {
+                // Otherwise the domain has something else to do first.
+                let lpn = context.queues.get(found.1).lpn;
+                let is_prepared = context.device.ftl.prepare(domain, lpn);
+                if !is_prepared {
+                    self.schedule.note_collections(context, host, domain);
+                }
+                is_prepared
+            }
+            (_, Action::Collect(domain)) => {
+                self.schedule.phase_of(context, &mut self.collections, domain);
+                let next = self.collections.next_step(&mut context.device.ftl, domain);
+                self.schedule.note_neighbours(context);
+                self.schedule.note_foreground(context, host, domain);
+                match next {
+                    Some((NextStep::Read(_), _)) => kind == OpKind::Read,
+                    Some((NextStep::Program, _)) => {
+                        kind == OpKind::Program && self.collections.step(domain).op != Op::Reprogram
+                    }
+                    _ => false,
+                }
+            }
+            _ => false,
         }
     }
 
