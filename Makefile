@@ -126,7 +126,7 @@ wheel-portable: .venv/.locked ## a wheel for every Linux since 2014 (manylinux20
 
 .PHONY: wheel-check
 wheel-check: ## the wheel of dist in a fresh environment without a Rust toolchain
-	scripts/check-wheel "$$(ls -t dist/*.whl | head -n 1)"
+	scripts/check-wheel "$$(ls -t dist/*.whl 2>/dev/null | head -n 1)"
 
 .PHONY: lock
 lock: ## requirements.lock from requirements.in (needs uv)

@@ -56,19 +56,22 @@ NAMES = ("\x1b[31m$x^2", "a|b", "_hidden", "<b>&", "$\\frac{1$", "\udcff", "a\nb
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_comparison_under_any_name(name: str, tmp_path: Path) -> None:
+def test_a_comparison_under_any_name(name: str) -> None:
     compared = Comparison({name: samples.result(), "plain": samples.result(seed=2)})
     page = compared.markdown()
     rows = [line.replace(r"\|", "") for line in page.splitlines() if line.startswith("|")]
     assert {row.count("|") for row in rows} == {4}
     for text in (page, compared.table(), compared.table(30)):
         assert all(letter.isprintable() or letter == "\n" for letter in text)
-    figures = plot.figures(compared.results)
+
+
+def test_plots_of_runs_under_any_name(tmp_path: Path) -> None:
+    figures = plot.figures({name: samples.result() for name in NAMES})
     plot.save(figures, tmp_path)
     for file in tmp_path.glob("*.svg"):
         ElementTree.parse(file)
     legend = figures["latency"].legends[0]
-    assert len(legend.get_texts()) == 2, "a label that begins with `_` has its entry too"
+    assert len(legend.get_texts()) == len(NAMES), "a label that begins with `_` has its entry too"
 
 
 UTF8 = {"LC_ALL": "C.UTF-8"}

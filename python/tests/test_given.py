@@ -86,7 +86,7 @@ def test_a_parquet_file_may_stand_in_a_configuration_and_in_a_comparison(
     ftlab("config", "check", tiny)
     told = words(ftlab("run", tiny, "--set", "workload.rounds=3").stdout)
     assert "columns time=ts_us:us, op=op, offset=lba:sector, size=bytes, by their names" in told
-    compared = ftlab("compare", tiny, "--vary", "ftl.victim=greedy,fifo", "--out", "o", "--json")
+    compared = ftlab("compare", tiny, "--vary", "ftl.victim=greedy,fifo", "--json")
     runs = json.loads(compared.stdout)["runs"]
     assert [run["summary"]["workload"]["format"] for run in runs] == ["parquet", "parquet"]
     assert runs[0]["summary"]["config"]["workload"]["trace"] == str(parquet)
@@ -170,7 +170,7 @@ def test_standard_input_is_a_trace(tiny: Path, trace: Path, parquet: Path, tmp_p
         summary["config"]["workload"]["trace"] == "standard input" and summary["workload"]["format"] == "msr"
     )
     compared = piped(tmp_path, TRACE.encode(), "compare", tiny, "--trace", "-", "--vary", "ftl.victim=greedy,fifo",
-                     "--out", "o", "--json")  # fmt: skip
+                     "--out", "o", "--no-plots", "--json")  # fmt: skip
     assert len(json.loads(compared.stdout)["runs"]) == 2
     assert b"standard input: msr" in piped(tmp_path, TRACE.encode(), "trace", "info", "-").stdout
     assert b"parquet" in piped(tmp_path, parquet.read_bytes(), "trace", "info", "-").stdout
