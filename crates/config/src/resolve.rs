@@ -179,8 +179,10 @@ fn user_capacity(reader: &mut Reader<'_>, raw: Option<u64>, page_size: Option<u6
     whole_pages(reader, capacity, page_size)?;
     if capacity >= raw {
         let title = format!("a user capacity of {} leaves no spare space", print_size(capacity));
+        let enough = enough_blocks(reader, raw, capacity, ratio)
+            .map_or(String::new(), |blocks| format!(", `blocks_per_plane = {blocks}` or more"));
         let label = format!(
-            "the raw capacity is {}; expected a smaller `user_capacity`, or `over_provisioning` in its place",
+            "the raw capacity is {}; expected a smaller `user_capacity`{enough}, or `over_provisioning` in its place",
             print_size(raw)
         );
         let mut paths = vec!["device.user_capacity"];
@@ -199,6 +201,13 @@ fn user_capacity(reader: &mut Reader<'_>, raw: Option<u64>, page_size: Option<u6
         }
     }
     Some((capacity, spare))
+}
+
+/// Blocks per plane with which `capacity` leaves the spare `ratio`, where there can be as many.
+fn enough_blocks(reader: &mut Reader<'_>, raw: u64, capacity: u64, ratio: Option<f64>) -> Option<u32> {
+    let blocks = f64::from(reader.count32(BLOCKS)?);
+    let wanted = (blocks * capacity as f64 * (1.0 + ratio?) / raw as f64).ceil();
+    (wanted <= BLOCKS_PER_PLANE_MAX as f64).then_some(wanted as u32)
 }
 
 /// A capacity that follows from `over_provisioning` ends where a superpage does, if channels or planes are in step.

@@ -52,7 +52,10 @@ pub enum TraceError {
         path: String,
     },
     /// The file's beginning is in no format known here.
-    #[error("{path}: not a trace in a known format: it begins with `{excerpt}`; expected one of {known}")]
+    #[error(
+        "{path}: not a trace in a known format: it begins with `{excerpt}`; expected one of {known}\n\
+         hint: of any other table, `--columns time=1:us,op=2,offset=3,size=4` (`workload.trace_columns`) says which column is what"
+    )]
     UnknownFormat {
         /// The file.
         path: String,
