@@ -301,6 +301,11 @@ impl Flash {
         self.nand.take_back_read(self.block_of(ppn));
     }
 
+    /// The last program of a block, where pages store nothing, does not take place.
+    pub(crate) fn take_back_program(&mut self, ppn: Ppn) {
+        self.nand.take_back_program(self.block_of(ppn));
+    }
+
     /// Programs a page where pages store nothing and units are blocks.
     #[inline(always)]
     pub(crate) fn program_spot(&mut self, spot: Spot) {

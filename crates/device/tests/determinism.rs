@@ -220,7 +220,7 @@ fn in_time_with_transfers(seed: u64) -> Config {
 /// The executor is compiled for plain devices too, and does less there: it comes to the same in the same order.
 #[test]
 fn plain_devices_are_run_as_all_others() {
-    for seed in 0..120 {
+    for seed in 0..64 {
         let config = in_time_with_transfers(seed);
         let mut options = Options { asks_all: true, ..Options::default() };
         let in_general = device::simulate(&config, &mut options).expect("a run");

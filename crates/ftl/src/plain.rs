@@ -54,6 +54,18 @@ impl PlainPages {
         let frontier = kernel.fill_slot(domain, Stream::FIRST, lpn).0;
         Some(Spot { at: kernel.geometry().ppn(frontier.unit, frontier.slot), unit: frontier.unit, slot: frontier.slot })
     }
+
+    /// Whether the next page of a domain goes into the unit that is open, and does not fill it.
+    #[inline(always)]
+    pub fn stays_in_unit(&self, domain: Domain) -> bool {
+        let kernel = &self.0.kernel;
+        kernel.frontier(domain, Stream::FIRST).is_some_and(|frontier| kernel.geometry().slots_left(frontier.slot) > 1)
+    }
+
+    /// Takes the last move of a domain's collection back, which stayed in a unit.
+    pub fn take_back_move(&mut self, domain: Domain, from: Ppn, to: Ppn) {
+        self.0.kernel.move_back(domain, from, to);
+    }
 }
 
 impl Ftl {

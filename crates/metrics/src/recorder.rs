@@ -66,6 +66,8 @@ pub struct Recorder {
     dies: Vec<BusyTime<3>>,
     /// By die: when the read begins that was booked last ([`Recorder::book_read`]).
     booked: Vec<Instant>,
+    /// The same of programs ([`Recorder::book_program`]).
+    booked_programs: Vec<Instant>,
     buffer: Option<Occupancy>,
     /// Latencies by what they went to, where that is asked for.
     pub split: Option<Box<SplitLatencies>>,
@@ -80,7 +82,7 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    const BYTES_OF_DIE: u64 = (size_of::<BusyTime<3>>() + size_of::<Instant>()) as u64;
+    const BYTES_OF_DIE: u64 = (size_of::<BusyTime<3>>() + 2 * size_of::<Instant>()) as u64;
 
     /// Bytes of a recorder, with the figures of a write buffer.
     pub fn bytes(shape: &Shape) -> u64 {
@@ -100,6 +102,7 @@ impl Recorder {
             channels: vec![BusyTime::IDLE; shape.channels as usize],
             dies: vec![BusyTime::IDLE; shape.dies as usize],
             booked: vec![Instant::ZERO; shape.dies as usize],
+            booked_programs: vec![Instant::ZERO; shape.dies as usize],
             buffer: None,
             split: None,
             start: Instant::ZERO,
@@ -121,6 +124,7 @@ impl Recorder {
         self.channels.fill(BusyTime::IDLE);
         self.dies.fill(BusyTime::IDLE);
         self.booked.fill(Instant::ZERO);
+        self.booked_programs.fill(Instant::ZERO);
         self.start = now;
         self.end = now;
         self.time_due = Instant(now.0 + FIRST_STEP_NS);
@@ -174,6 +178,26 @@ impl Recorder {
         self.counters.command(Cause::Gc, OpKind::Read, 1);
         self.die_busy(die, OpKind::Read, from, to);
         self.booked[die.index()] = from;
+    }
+
+    /// A page of a collection leaves a die now and goes back, to be programmed: the channel is taken until `sent`, the second
+    /// half of it from `from` on, and the array from then to `to`. Rows that close until `from` do not count the program.
+    #[inline(always)]
+    pub fn book_program(&mut self, die: Die, channel: u32, now: Instant, from: Instant, sent: Instant, to: Instant) {
+        self.counters.command(Cause::Gc, OpKind::Program, 1);
+        self.counters.gc_moved_pages += 1;
+        self.channel_busy(channel, Cause::Gc, now, sent);
+        self.die_busy(die, OpKind::Program, sent, to);
+        self.booked_programs[die.index()] = from;
+    }
+
+    /// The program that a die was to begin later does not take place, nor does a read behind it, which was taken back.
+    pub fn take_back_program(&mut self, die: Die, channel: u32, sent: Instant) {
+        self.counters.ops[Cause::Gc as usize][OpKind::Program as usize] -= 1;
+        self.counters.gc_moved_pages -= 1;
+        let from = std::mem::replace(&mut self.booked_programs[die.index()], Instant::ZERO);
+        self.channels[channel as usize].cut(Cause::Gc as usize, from.max(self.start));
+        self.dies[die.index()].cut(OpKind::Program as usize, sent.max(self.start));
     }
 
     /// The read that a die was to begin later does not take place.
@@ -268,6 +292,7 @@ impl Recorder {
     pub fn finish(&mut self, now: Instant) {
         self.tick(now);
         self.booked.fill(Instant::ZERO);
+        self.booked_programs.fill(Instant::ZERO);
         self.end = self.end.max(now);
         let sample = self.sample(now);
         self.by_time.finish(now, sample, true);
@@ -305,8 +330,12 @@ impl Recorder {
 
     fn sample(&self, at: Instant) -> Sample {
         let mut counters = self.counters;
-        let to_come = self.booked.iter().filter(|&&from| from >= at && from > Instant::ZERO).count();
-        counters.ops[Cause::Gc as usize][OpKind::Read as usize] -= to_come as u64;
+        let to_come =
+            |booked: &[Instant]| booked.iter().filter(|&&from| from >= at && from > Instant::ZERO).count() as u64;
+        let (reads, programs) = (to_come(&self.booked), to_come(&self.booked_programs));
+        counters.ops[Cause::Gc as usize][OpKind::Read as usize] -= reads;
+        counters.ops[Cause::Gc as usize][OpKind::Program as usize] -= programs;
+        counters.gc_moved_pages -= programs;
         Sample {
             counters,
             read_ns: self.latency(RequestKind::Read).sum_ns(),
@@ -509,6 +538,19 @@ mod tests {
         recorder.take_back_read(Die::new(1));
         assert_eq!([10, 30].map(|at| reads(&recorder, at)), [0, 0]);
         assert_eq!([10, 20, 25].map(|at| recorder.sample(Instant(at)).die_ns), [10, 20, 20]);
+        // A page that leaves until 22, goes back until 24, and is programmed until 40.
+        let programs = |recorder: &Recorder, at| {
+            let Counters { gc_moved_pages, ops, .. } = recorder.sample(Instant(at)).counters;
+            (gc_moved_pages, ops[Cause::Gc as usize][OpKind::Program as usize])
+        };
+        recorder.book_program(Die::new(1), 0, Instant(20), Instant(22), Instant(24), Instant(40));
+        assert_eq!([22, 23].map(|at| programs(&recorder, at)), [(0, 0), (1, 1)]);
+        let busy =
+            |recorder: &Recorder, at| recorder.sample(Instant(at)).die_ns + recorder.sample(Instant(at)).channel_ns;
+        assert_eq!([21, 24, 30].map(|at| busy(&recorder, at)), [21, 24, 30]);
+        recorder.take_back_program(Die::new(1), 0, Instant(24));
+        assert_eq!(programs(&recorder, 23), (0, 0));
+        assert_eq!([21, 24, 30].map(|at| busy(&recorder, at)), [21, 22, 22], "the page leaves all the same");
         recorder.book_read(Die::new(1), Instant(20), Instant(30));
         recorder.finish(Instant(20));
         assert_eq!(reads(&recorder, 20), 1, "what began when the last request ended is counted");

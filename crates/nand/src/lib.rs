@@ -155,6 +155,11 @@ impl Nand {
         self.blocks[block as usize].reads -= 1;
     }
 
+    /// The last program of an ordinary block does not take place.
+    pub fn take_back_program(&mut self, block: u32) {
+        self.blocks[block as usize].next_page -= 1;
+    }
+
     /// Programs a page.
     ///
     /// # Errors

@@ -228,6 +228,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[inline(always)]
     fn happen(&mut self) -> bool {
         let mut has_arrived = false;
+        self.context.queues.begin_events();
         while let Some(event) = self.passage.take_event() {
             match event {
                 Event::TransferDone(channel) => self.transfer_done(channel),
@@ -273,7 +274,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             self.context.draining = true;
             for die in self.context.device.ftl.geometry().all_dies() {
                 if self.passage.reads_later(self.context.now, die) {
-                    self.take_back_read(die);
+                    self.take_back(die, self.passage.moves_later(self.context.now, die));
                 }
                 let kind = self.passage.command(die).kind();
                 self.context.device.recorder.die_cancelled(die, kind, self.context.now);
@@ -348,6 +349,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         if !self.context.plan.is_plain() && self.context.wordlines.are_on() && self.fill_wordline(die) {
             return;
         }
+        self.ask_who_booked(die);
         let Timed { context, host, commands, passage, .. } = self;
         let action = commands.next(context, host, die);
         if context.plan.is_plain()
@@ -382,20 +384,57 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn reconsider(&mut self, die: Die) {
         let Carried::Domain(domain) = self.passage.command(die).item(0).carried else { return };
         if !self.commands.goes_on(&self.context, die, domain) {
-            self.take_back_read(die);
+            self.take_back(die, self.passage.may_program_no_more(self.context.now, die));
         }
     }
 
-    /// The read that a die has booked does not take place.
-    fn take_back_read(&mut self, die: Die) {
+    /// A die is about to use its channel. If another has booked a program behind what the channel carries, that is asked for in
+    /// turn.
+    #[inline(always)]
+    fn ask_who_booked(&mut self, die: Die) {
+        if self.context.plan.is_plain()
+            && !self.context.plan.is_dynamic()
+            && let Some(other) = self.passage.who_booked(self.context.now, die)
+        {
+            self.take_back(other, true);
+            self.passage.skip_bookings(other);
+        }
+    }
+
+    /// The read that a die has booked does not take place; nor does the program before it, if that is booked too.
+    #[cold]
+    #[inline(never)]
+    fn take_back(&mut self, die: Die, program: bool) {
         let Timed { context, commands, passage, .. } = self;
         let (page, is_done) = passage.take_back_read(context, die);
-        if let Carried::Domain(domain) = page.carried {
-            commands.take_back_read(domain);
+        let Carried::Domain(domain) = page.carried else { return };
+        commands.take_back_read(domain);
+        let has_read = |passage: &Passage, die| passage.command(die).kind() == OpKind::Read;
+        if program {
+            let (moved, is_sent) = passage.take_back_program(context, die);
+            commands.take_back_move(context, passage.next_command(die), domain, moved);
+            if is_sent {
+                context.queues.wake_as_sent(die, |die| has_read(passage, die), |die| passage.channel_of(die));
+            }
+        } else if is_done {
+            context.queues.wake_as_programmed(die, |die| has_read(passage, die));
         }
-        if is_done {
-            context.queues.wake_as_programmed(die, |other| passage.command(other).kind() == OpKind::Read);
+    }
+
+    /// The array of a die has read a page of a collection. If it can be sent at once, its program is booked, and the read of the
+    /// next page.
+    #[inline(always)]
+    fn move_on(&mut self, die: Die) -> bool {
+        let Timed { context, commands, passage, .. } = self;
+        if !passage.books_reads() {
+            return false;
         }
+        let Some((domain, from)) = passage.sends_page(context.now, die) else { return false };
+        let Some((to, next)) = commands.move_read_page(context, die, domain, from) else { return false };
+        passage.book_program(context, die, [from, to], next.at);
+        commands.take_back_read(domain);
+        commands.book_read(context, passage.next_command(die), domain, next);
+        true
     }
 
     /// Has a die, if its operation is suspended, read beside it or go on with it; or has it be suspended, if reads wait that
@@ -587,6 +626,10 @@ impl<P: Plan> Timed<'_, '_, P> {
     }
 
     fn array_done(&mut self, die: Die) {
+        self.ask_who_booked(die);
+        if self.context.plan.is_plain() && !self.context.plan.is_dynamic() && self.move_on(die) {
+            return;
+        }
         match self.passage.array_done(&mut self.context, die) {
             ArrayDone::DataNext => {}
             ArrayDone::MaySuspend | ArrayDone::Suspended => self.context.queues.wake(die),

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use base::{Cause, Die, Duration, Geometry, Instant, OpKind, Ppn, Queue};
+use base::{Cause, Die, Domain, Duration, Geometry, Instant, OpKind, Ppn, Queue};
 
 use engine::Timers;
 use metrics::{LatencyPart, Timeline, Track};
@@ -99,6 +99,12 @@ struct DieRecord {
     /// When the read begins, or began, that was booked behind a program, and the line of its timer.
     booked: Instant,
     booked_line: Line,
+    /// When the transfer of the program begins, or began, that was booked behind the read of a page; and where that page was and
+    /// where it is programmed.
+    moves: Instant,
+    moved: [Ppn; 2],
+    /// So many pages are sent before a program is booked again.
+    skips: u8,
     command: Command,
 }
 
@@ -131,6 +137,9 @@ impl Command {
     }
 }
 
+/// Pages that a die moves without booking after a booking was taken back for another die.
+const SKIPPED_BOOKINGS: u8 = 31;
+
 /// A channel: until when it carries something, and who waits for it in order of asking.
 #[derive(Clone, Default)]
 struct Channel {
@@ -140,6 +149,9 @@ struct Channel {
     is_awaited: bool,
     /// The die that goes on when the transfer ends, unless that is decided already.
     holder: Option<Die>,
+    /// The die whose program was booked last, and when its transfer begins.
+    booked: Option<Die>,
+    booked_from: Instant,
     /// Dies that wait to be sent a command without data. They go first: a command is short, and until it has
     /// it the die's array stands still.
     commands: VecDeque<Die>,
@@ -207,6 +219,9 @@ impl Passage {
             channel: ftl.geometry().channel_of_die(die),
             booked: Instant::ZERO,
             booked_line: Line::CORRECTION,
+            moves: Instant::ZERO,
+            moved: [Ppn(0); 2],
+            skips: 0,
             command: Command::NONE,
         };
         let ways = Ways {
@@ -487,6 +502,99 @@ impl Passage {
     pub(super) fn may_read_no_more(&self, now: Instant, die: Die) -> bool {
         let DieRecord { phase, booked, .. } = self.dies[die.index()];
         phase == Phase::Array && booked >= now && booked > Instant::ZERO
+    }
+
+    /// The domain and the page that a die has read for a collection, if it can send it now.
+    #[inline(always)]
+    pub(super) fn sends_page(&mut self, now: Instant, die: Die) -> Option<(Domain, Ppn)> {
+        let DieRecord { channel, ref command, ref mut skips, .. } = self.dies[die.index()];
+        if *skips > 0 {
+            *skips -= 1;
+            return None;
+        }
+        let channel = &self.ways.channels[channel as usize];
+        let is_page = (command.kind(), command.cause(), command.len()) == (OpKind::Read, Cause::Gc, 1);
+        match command.item(0) {
+            Item { ppn, carried: Carried::Domain(domain) }
+                if is_page && now >= channel.until && !channel.is_awaited =>
+            {
+                Some((domain, ppn))
+            }
+            _ => None,
+        }
+    }
+
+    /// A die sends the page that it has read, and programs it, and reads the next one behind that.
+    #[inline(always)]
+    pub(super) fn book_program(&mut self, context: &mut Context<'_, impl Plan>, die: Die, moved: [Ppn; 2], next: Ppn) {
+        let rank = self.ways.rank_of_array(die);
+        let record = &mut self.dies[die.index()];
+        let Ways { timing, timers, channels, .. } = &mut self.ways;
+        let (flash, now) = (&context.device.flash, context.now);
+        let from = now + timing.data_out().time;
+        let sent = from + timing.data_in(1).time;
+        let to = sent + timing.array(OpKind::Program, || flash.page_offset(moved[1])).time;
+        let read = timing.booked_read(|| flash.page_offset(moved[1]), || flash.page_offset(next));
+        let number = record.channel;
+        let channel = &mut channels[number as usize];
+        (channel.until, channel.booked, channel.booked_from) = (sent, Some(die), from);
+        record.phase = Phase::Array;
+        (record.moves, record.moved, record.booked, record.booked_line) = (from, moved, to, read.line);
+        timers.set(read.line.0, to + read.time, rank);
+        context.device.recorder.book_program(die, number, now, from, sent, to);
+        context.device.recorder.book_read(die, to, to + read.time);
+    }
+
+    /// Another die came before the program that a die has booked. Collections take as long for each page, so their dies meet
+    /// again at the next one.
+    pub(super) fn skip_bookings(&mut self, die: Die) {
+        self.dies[die.index()].skips = SKIPPED_BOOKINGS;
+    }
+
+    /// The die that has booked a program on the channel of another, whose transfer begins later, or now when it chooses.
+    #[inline(always)]
+    pub(super) fn who_booked(&self, now: Instant, die: Die) -> Option<Die> {
+        let channel = &self.ways.channels[self.dies[die.index()].channel as usize];
+        if channel.booked_from >= now { channel.booked } else { None }
+    }
+
+    /// Whether a die has booked a program whose transfer begins later.
+    pub(super) fn moves_later(&self, now: Instant, die: Die) -> bool {
+        self.dies[die.index()].moves > now
+    }
+
+    /// Whether a die has booked a program whose transfer begins later, or now when it chooses.
+    pub(super) fn may_program_no_more(&self, now: Instant, die: Die) -> bool {
+        self.dies[die.index()].moves >= now && self.who_booked(now, die) == Some(die)
+    }
+
+    /// Something comes between the read of a page and its program, which were booked, after the read that was booked behind was
+    /// taken back: the die sends the page, and chooses then. Returns where it was and was to be, and whether it is sent now.
+    pub(super) fn take_back_program(&mut self, context: &mut Context<'_, impl Plan>, die: Die) -> ([Ppn; 2], bool) {
+        let rank = self.ways.rank_of_array(die);
+        let record = &mut self.dies[die.index()];
+        let Ways { timing, timers, channels, .. } = &mut self.ways;
+        let channel = &mut channels[record.channel as usize];
+        let sent = std::mem::replace(&mut channel.until, record.moves);
+        timers.stop(timing.line_of_program().0, rank);
+        record.moves = Instant::ZERO;
+        (channel.booked, channel.booked_from) = (None, Instant::ZERO);
+        let is_sent = channel.until == context.now;
+        if is_sent {
+            (record.phase, record.sent) = (Phase::Idle, 1);
+        } else {
+            (record.phase, record.sent) = (Phase::DataOut, 0);
+            (channel.holder, channel.is_awaited) = (Some(die), true);
+            timers.set(timing.data_out().line.0, channel.until, record.channel);
+        }
+        context.device.recorder.take_back_program(die, record.channel, sent);
+        context.device.flash.take_back_program(record.moved[1]);
+        (record.moved, is_sent)
+    }
+
+    /// The channel of a die.
+    pub(super) fn channel_of(&self, die: Die) -> u32 {
+        self.dies[die.index()].channel
     }
 
     /// Something comes between the program of a die and the read that was booked behind it. Returns the page that it was to

@@ -538,10 +538,31 @@ impl Queues {
     /// Wakes a die as the end of its program would have: after dies that transfers woke, which have read, and otherwise in the
     /// order of dies. They choose in the opposite order.
     pub(super) fn wake_as_programmed(&mut self, die: Die, has_read: impl Fn(Die) -> bool) {
+        self.wake_before(die, |other| !has_read(other) && other > die);
+    }
+
+    /// The same as the end of its transfer would have: in the order of channels, before dies that arrays woke.
+    pub(super) fn wake_as_sent(&mut self, die: Die, has_read: impl Fn(Die) -> bool, channel: impl Fn(Die) -> u32) {
+        self.wake_before(die, |other| !has_read(other) || channel(other) > channel(die));
+    }
+
+    /// Puts a die before the first of those that events woke for which that holds.
+    fn wake_before(&mut self, die: Die, is_later: impl Fn(Die) -> bool) {
+        if self.dies[die.index()].is_woken {
+            // By a request, behind all these.
+            self.woken.retain(|&other| other != die);
+        }
         let events = &self.woken[..self.woken_by_events.min(self.woken.len())];
-        let at = events.iter().position(|&other| !has_read(other) && other > die).unwrap_or(events.len());
+        let at = events.iter().position(|&other| is_later(other)).unwrap_or(events.len());
         self.woken.insert(at, die);
+        self.woken_by_events = self.woken_by_events.saturating_add(1);
         self.dies[die.index()].is_woken = true;
+    }
+
+    /// What wakes dies from now on is events.
+    #[inline(always)]
+    pub(super) fn begin_events(&mut self) {
+        self.woken_by_events = usize::MAX;
     }
 
     pub(super) fn wake_all(&mut self) {

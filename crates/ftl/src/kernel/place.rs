@@ -2,7 +2,7 @@
 
 use base::{Domain, Lpn, Ppn, Slot, Unit};
 
-use super::{Density, Kernel, PREFETCH_DISTANCE, Stream};
+use super::{Density, Kernel, NONE, PREFETCH_DISTANCE, Stream};
 use crate::pool::FreePool;
 use crate::victim::{UnitState, VictimPolicy};
 
@@ -165,6 +165,18 @@ impl Kernel {
         self.reverse.prefetch(self.geometry.ppn(unit, coming).index());
         self.units[unit.index()].valid += 1;
         (Frontier { unit, slot }, self.advance(domain, stream, unit, slot))
+    }
+
+    /// The last page that was placed in a domain goes back to the unit that is collected.
+    pub(crate) fn move_back(&mut self, domain: Domain, from: Ppn, to: Ppn) {
+        let lpn = self.lpn_at(to).expect("a page was placed there");
+        let ((of, cursor), (unit, slot)) = (self.geometry.unit_and_slot(from), self.geometry.unit_and_slot(to));
+        self.bind(lpn, from);
+        self.reverse[to.index()] = NONE;
+        self.units[of.index()].valid += 1;
+        self.units[unit.index()].valid -= 1;
+        self.packed_frontier_mut(domain, Stream::FIRST).slot = slot;
+        self.job_mut(domain).expect("its collection").cursor = cursor;
     }
 
     /// Uses up a slot of a frontier for a page that holds nothing.

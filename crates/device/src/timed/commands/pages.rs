@@ -66,7 +66,49 @@ impl Commands {
         read_page(context.device, command, domain, from, self.collections.in_hand(domain));
     }
 
+    /// Moves the page that the collection of a die has read to where it is programmed next, if the die does that as soon as the
+    /// page is sent and nothing comes in between; and finds the page that it reads behind that. Returns the place and that page.
+    #[inline(always)]
+    pub(in crate::timed) fn move_read_page(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        die: Die,
+        domain: Domain,
+        from: Ppn,
+    ) -> Option<(Ppn, Spot)> {
+        if context.draining || self.may_join(context, die) || !self.goes_on(context, die, domain) {
+            return None;
+        }
+        let Device { ftl, flash, .. } = &mut *context.device;
+        let pages = ftl.plain();
+        if !pages.stays_in_unit(domain) {
+            return None;
+        }
+        let to = pages.move_page(domain, from)?;
+        let Some(next) = pages.next_page(domain) else {
+            pages.take_back_move(domain, from, to.at);
+            return None;
+        };
+        flash.program_spot(to);
+        Some((to.at, next))
+    }
+
+    /// The page that was read for a collection is not moved yet.
+    pub(in crate::timed) fn take_back_move(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        command: &mut Command,
+        domain: Domain,
+        [from, to]: [Ppn; 2],
+    ) {
+        context.device.ftl.plain().take_back_move(domain, from, to);
+        command.begin(OpKind::Read, Cause::Gc);
+        command.add(from, Carried::Domain(domain));
+        self.collections.in_hand(domain).take(from);
+    }
+
     /// Whether the read that was booked for a collection is still what its die does next.
+    #[inline(always)]
     pub(in crate::timed) fn goes_on(&self, context: &Context<'_, impl Plan>, die: Die, domain: Domain) -> bool {
         let (urgency, first) = context.queues.least(die);
         context.queues.reads(die).first().is_none()
