@@ -1,4 +1,4 @@
-//! Programs and erases of the array that are suspended for reads: what can be chosen, and the limits that follow.
+//! Programs and erases of the array that are suspended for reads, erases for programs too: what can be chosen, and the limits that follow.
 
 use crate::choice::{Choice, Param, ParamKind, Selection};
 use crate::units::Duration;
@@ -25,6 +25,13 @@ pub static ERASE: &[Choice] = &[
         doc: "An erase is suspended for reads of the host, those of read-modify-writes included; not for those of GC. The default \
               times and number are our assumption: data sheets of today's chips are not public.",
         params: &[latency(60), resume(20), interval(250), most(16)],
+    },
+    Choice {
+        name: "reads-and-writes",
+        doc: "An erase is suspended for pages of the host that are to be programmed too, of domains with queues of their own that are \
+              not being collected. A program never is: while one is suspended a chip takes no other. The default times and \
+              numbers are our assumption.",
+        params: &[latency(60), resume(20), interval(250), most(16), PROGRAMS],
     },
 ];
 
@@ -56,6 +63,12 @@ const fn most(default: u32) -> Param {
     Param { name: "most", kind, doc: "Suspends of one operation at most." }
 }
 
+const PROGRAMS: Param = Param {
+    name: "programs",
+    kind: ParamKind::Integer { default: 1, min: 1, max: 65_535 },
+    doc: "Programs that go before the erase at most, each time that it is suspended.",
+};
+
 /// What the chips allow of operations that are suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuspendLimits {
@@ -67,16 +80,19 @@ pub struct SuspendLimits {
     pub interval: Duration,
     /// Suspends of one operation at most.
     pub most: u32,
+    /// Programs of the host at most, of each suspend.
+    pub programs: u32,
 }
 
 impl SuspendLimits {
     /// Those of a choice; `None`: nothing is suspended.
     pub fn new(selection: &Selection) -> Option<SuspendLimits> {
-        (selection.name == "reads").then(|| SuspendLimits {
+        (selection.name != "off").then(|| SuspendLimits {
             latency: selection.time("latency"),
             resume: selection.time("resume"),
             interval: selection.time("interval"),
             most: selection.integer("most"),
+            programs: if selection.name == "reads-and-writes" { selection.integer("programs") } else { 0 },
         })
     }
 }

@@ -255,7 +255,13 @@ const BEFORE_FTL: &[Key] = &[
         "\"off\"",
         "Whether a program is suspended where reads of the host wait for its die (executor `timed`).",
     ),
-    key("device", "erase_suspend", Kind::Choice(base::suspend::ERASE), "\"off\"", "The same of an erase."),
+    key(
+        "device",
+        "erase_suspend",
+        Kind::Choice(base::suspend::ERASE),
+        "\"off\"",
+        "The same of an erase; for writes of the host too, if that is chosen.",
+    ),
     key(
         "device",
         "user_capacity",

@@ -22,7 +22,7 @@ mod plan;
 mod queues;
 mod requests;
 mod schedule;
-mod suspension;
+pub(crate) mod suspension;
 mod timing;
 mod waits;
 pub(crate) mod wordlines;
@@ -333,7 +333,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn choose(&mut self, die: Die) {
         if !self.passage.is_idle(die) {
             if !self.context.plan.is_plain() && self.context.suspensions.are_on() {
-                self.read_beside(die);
+                self.work_beside(die);
             }
             if self.context.plan.is_plain()
                 && !self.context.plan.is_dynamic()
@@ -437,20 +437,27 @@ impl<P: Plan> Timed<'_, '_, P> {
         true
     }
 
-    /// Has a die, if its operation is suspended, read beside it or go on with it; or has it be suspended, if reads wait that
-    /// could be done then.
+    /// Has a die, if its operation is suspended, read or program beside it or go on with it; or has it be suspended, if reads or
+    /// writes wait that could be done then.
     #[inline(never)]
-    fn read_beside(&mut self, die: Die) {
-        let Timed { context, commands, passage, .. } = self;
-        if passage.takes_reads_beside(die) {
+    fn work_beside(&mut self, die: Die) {
+        let Timed { context, host, commands, passage, .. } = self;
+        if passage.takes_work_beside(die) {
             if let Some(found) = commands.find_read_beside(context, die) {
                 commands.read_found(context, passage.next_command(die), die, found);
                 self.start(die);
+            } else if let Some(domain) = commands.find_write_beside(context, host, die) {
+                context.suspensions.note_program(die);
+                commands.build(context, host, passage.next_command(die), die, Action::Program(domain));
+                self.start_or_gather(die);
             } else {
                 passage.resume(context, die);
             }
             self.note_choice(die);
-        } else if passage.may_be_suspended(context, die) && commands.find_read_beside(context, die).is_some() {
+        } else if passage.may_be_suspended(context, die)
+            && (commands.find_read_beside(context, die).is_some()
+                || commands.find_write_beside(context, host, die).is_some())
+        {
             passage.suspend(context, die);
         }
     }

@@ -471,6 +471,10 @@ impl Passage {
             self.ways.ask_channel(context, die, record, Load { kind: OpKind::Read, ..load });
             return ArrayDone::DataNext;
         }
+        if !context.plan.is_plain() && context.suspensions.is_suspended(die) {
+            record.phase = Phase::Suspended;
+            return ArrayDone::Command;
+        }
         if !context.plan.is_plain() && self.ways.caches.stage(die) != Stage::None {
             // The command that followed on it is next, when those above have heard of this one.
             return ArrayDone::Command;
@@ -852,9 +856,9 @@ impl Ways {
         if kind == OpKind::Program && self.caches.may_follow(&record.command) {
             self.expect_follower(die, from, until);
         }
-        if context.suspensions.concern(&record.command) {
+        if context.suspensions.concern(die, &record.command) {
             context.suspensions.begin(die, &record.command, (from, until), line);
-            if context.queues.reads(die).first().is_some() {
+            if context.queues.reads(die).first().is_some() || context.suspensions.let_writes_by(die) {
                 context.queues.wake(die);
             }
         } else if self.timeline.is_some() {
@@ -907,7 +911,7 @@ fn name_of(command: &Command) -> &'static str {
 // Suspended programs and erases.
 impl Passage {
     /// Whether a die's operation is suspended, and the die does nothing.
-    pub(super) fn takes_reads_beside(&self, die: Die) -> bool {
+    pub(super) fn takes_work_beside(&self, die: Die) -> bool {
         self.dies[die.index()].phase == Phase::Suspended
     }
 
@@ -969,6 +973,9 @@ impl Ways {
         }
         let geometry = context.device.ftl.geometry();
         self.record_array(geometry, die, &record.command, suspension::names(kind)[1], now, now + resume);
+        if context.suspensions.let_writes_by(die) {
+            context.queues.wake(die);
+        }
         if kind == OpKind::Program && self.caches.may_follow(&record.command) {
             self.expect_follower(die, now + resume, until);
         }

@@ -1,12 +1,13 @@
-//! Programs and erases that are suspended for reads: which operation of a die may be, when, and what is left of it.
+//! Programs and erases that are suspended for reads, or erases for writes: which operation of a die may be, when, and what is left of it.
 //!
 //! Here is what an array knows of its operation; the way there and back, with its timers, is in `passage`.
 
-use base::{Die, Duration, Instant, OpKind, Ppn, SuspendLimits};
-use config::model;
+use base::{Die, Domain, Duration, Instant, OpKind, Ppn, SuspendLimits};
+use config::{Config, model};
 
-use super::command::Command;
+use super::command::{Carried, Command};
 use super::timing::Line;
+use crate::Refusal;
 use crate::flash::Flash;
 
 /// Where the program or erase of a die is.
@@ -36,6 +37,8 @@ struct Operation {
     line: Line,
     /// What is left of it while it is suspended.
     rest: Duration,
+    /// Programs that went before it since it was suspended.
+    programs: u32,
     command: Command,
 }
 
@@ -72,6 +75,7 @@ impl Suspensions {
             until: Instant::ZERO,
             line: Line::ARRIVAL,
             rest: Duration::ZERO,
+            programs: 0,
             command: Command::NONE,
         };
         let limits = [None, SuspendLimits::new(&device.program_suspend), SuspendLimits::new(&device.erase_suspend)];
@@ -89,16 +93,38 @@ impl Suspensions {
         self.limits[self.operations[die.index()].command.kind() as usize].expect("it may be suspended")
     }
 
-    /// Whether a command may be suspended. A copyback is not: the page that it read lies in the register that reads need.
+    /// Whether the next command of a die may be suspended. A copyback is not: the page that it read lies in the register that reads
+    /// need. Nor is a program beside what is suspended itself.
     #[inline]
-    pub(super) fn concern(&self, command: &Command) -> bool {
-        self.limits[command.kind() as usize].is_some() && command.sources().is_empty()
+    pub(super) fn concern(&self, die: Die, command: &Command) -> bool {
+        self.limits[command.kind() as usize].is_some() && command.sources().is_empty() && !self.is_suspended(die)
+    }
+
+    /// Whether pages of the host may be programmed before what a die's array works on or has suspended: an erase, which does not
+    /// wait for too many already.
+    pub(super) fn let_writes_by(&self, die: Die) -> bool {
+        self.operations.get(die.index()).is_some_and(|it| {
+            let limits = self.limits[it.command.kind() as usize];
+            let has_let = if it.state == State::Suspended { it.programs } else { 0 };
+            it.state != State::None && limits.is_some_and(|limits| has_let < limits.programs)
+        })
+    }
+
+    /// A program goes before what is suspended.
+    pub(super) fn note_program(&mut self, die: Die) {
+        self.operations[die.index()].programs += 1;
+    }
+
+    /// Whether what a die's array works on or has suspended is for that domain.
+    pub(super) fn is_for(&self, die: Die, domain: Domain) -> bool {
+        let items = self.operations[die.index()].command.items();
+        items.iter().any(|item| matches!(item.carried, Carried::Domain(of) if of == domain))
     }
 
     /// The array of a die begins with a command that may be suspended.
     pub(super) fn begin(&mut self, die: Die, command: &Command, (from, until): (Instant, Instant), line: Line) {
-        let (state, suspends, rest) = (State::Runs, 0, Duration::ZERO);
-        self.operations[die.index()] = Operation { state, suspends, from, until, line, rest, command: *command };
+        let (state, rest, command) = (State::Runs, Duration::ZERO, *command);
+        self.operations[die.index()] = Operation { state, suspends: 0, from, until, line, rest, programs: 0, command };
     }
 
     /// Whether a die's array works on an operation that may be suspended.
@@ -152,6 +178,7 @@ impl Suspensions {
         assert!(operation.state == State::Runs && operation.until > now, "nothing to suspend");
         (operation.state, operation.rest) = (State::Suspended, operation.until - now);
         operation.suspends += 1;
+        operation.programs = 0;
         (operation.line, operation.from, latency)
     }
 
@@ -199,6 +226,43 @@ impl Suspensions {
 /// Whether a device suspends anything.
 pub(super) fn is_configured(device: &model::Device) -> bool {
     [&device.program_suspend, &device.erase_suspend].iter().any(|choice| SuspendLimits::new(choice).is_some())
+}
+
+/// Refuses erases that are suspended for writes where no write would ever wait for one.
+///
+/// # Errors
+/// The first reason.
+pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
+    let device = &config.device;
+    if SuspendLimits::new(&device.erase_suspend).is_none_or(|limits| limits.programs == 0) {
+        return Ok(());
+    }
+    let refuse = |message: String, help: &str| {
+        let message = format!("`reads-and-writes` {message}");
+        Err(Refusal { key: "device.erase_suspend", message, help: help.into() })
+    };
+    let allocation = config.ftl.get("allocation").name;
+    if ftl::allocation::is_dynamic(allocation) {
+        return refuse(
+            format!(
+                "is for writes that wait for one die, and with `ftl.allocation` `{allocation}` a page goes to any die that is free"
+            ),
+            "use a static allocation such as `CWDP`, or `reads`",
+        );
+    }
+    if super::wordlines::is_configured(device) {
+        return refuse(
+            "is not modelled for wordlines that are programmed in one shot: their pages wait in the controller".into(),
+            "set `device.programming = \"page\"`, or use `reads`",
+        );
+    }
+    if config.device.planes_per_die == 1 || config.ftl.get("reclaim_unit").name != "block" {
+        return refuse(
+            "is for writes to the other planes of a die, and here all that a die has is collected together".into(),
+            "use `reads`, or dies of several planes with `ftl.reclaim_unit = \"block\"`",
+        );
+    }
+    Ok(())
 }
 
 /// The name of a suspend of that kind in a timeline, and of its resume.

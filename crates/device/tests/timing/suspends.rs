@@ -10,11 +10,15 @@ const RESUME: u64 = 7_001;
 const INTERVAL: u64 = 50_021;
 
 fn reads(choices: &'static [base::Choice], most: u32) -> Selection {
-    let mut reads = Selection::default_of(choices.iter().find(|choice| choice.name == "reads").expect("a choice"));
+    limited(choices, "reads", most)
+}
+
+fn limited(choices: &'static [base::Choice], name: &str, most: u32) -> Selection {
+    let mut choice = Selection::default_of(choices.iter().find(|choice| choice.name == name).expect("a choice"));
     let times = [("latency", LATENCY), ("resume", RESUME), ("interval", INTERVAL)];
-    times.into_iter().for_each(|(name, ns)| reads.set(name, ParamValue::Time(Duration(ns))));
-    reads.set("most", most.into());
-    reads
+    times.into_iter().for_each(|(name, ns)| choice.set(name, ParamValue::Time(Duration(ns))));
+    choice.set("most", most.into());
+    choice
 }
 
 /// A die with its first `pages` pages written, of which programs and erases are suspended up to `most` times.
@@ -164,6 +168,90 @@ fn a_read_that_comes_during_an_erase_suspends_it() {
     assert_eq!(suspends(&summary), (0.0, 1.0, (LATENCY + RESUME) as f64));
 }
 
+/// Two planes; the victim of plane 0 is erased from `begins` on, and writes to plane 1 come meanwhile. Gives the summary of the trace
+/// that `rows` adds to.
+fn erased_beside(suspend: Selection, rows: &[(u64, &'static str, u64)]) -> (Value, u64, Times) {
+    let mut config = cells(Cell::Slc, ProgramOrder::Consecutive, 2);
+    config.device.erase_suspend = suspend;
+    let times = Times::of(&config);
+    let writes = |writes: u64| (0..writes).map(|i| (i * APART, "Write", 0, PAGE)).collect::<Vec<_>>();
+    let first = (1..400).find(|&count| figure(&replay(&config, &writes(count)), "flash.block_erases") > 0.0);
+    let first = first.expect("a collection");
+    let begins = (first - 1) * APART + times.bus + PROGRAM;
+    let mut all = writes(first);
+    all.extend(rows.iter().map(|&(at, kind, page)| ((begins + at) / 100 * 100, kind, page * PAGE, PAGE)));
+    (replay(&config, &all), begins, times)
+}
+
+#[test]
+fn a_write_to_another_plane_suspends_an_erase() {
+    let at = 1_000_000;
+    for (name, is_suspended) in [("reads", false), ("reads-and-writes", true)] {
+        let suspend = limited(base::suspend::ERASE, name, 1);
+        let (summary, begins, times) = erased_beside(suspend, &[(at, "Write", 1)]);
+        let at = (begins + at) / 100 * 100;
+        let wait = if is_suspended { LATENCY } else { begins + ERASE - at };
+        assert_eq!(ns(&summary, "host.write_latency_us.max"), wait + times.program(1, PROGRAM), "{name}");
+        assert_eq!(suspends(&summary).1, f64::from(u8::from(is_suspended)));
+    }
+}
+
+/// One program each time, and after the next interval another one; reads that wait go first. A write to the plane whose victim is
+/// erased waits for the end.
+#[test]
+fn an_erase_lets_so_many_writes_by() {
+    let at = 1_000_000;
+    let rows = [(at, "Write", 1), (at, "Write", 3), (at, "Read", 0), (at + 100, "Write", 0)];
+    let read = |times: Times| times.read(1, READ);
+    for (programs, most) in [(1, 2), (2, 1)] {
+        let mut suspend = limited(base::suspend::ERASE, "reads-and-writes", most);
+        suspend.set("programs", programs.into());
+        let (summary, begins, times) = erased_beside(suspend, &rows);
+        let program = times.program(1, PROGRAM);
+        let overhead = u64::from(most) * (LATENCY + RESUME);
+        let ends = begins + ERASE + overhead + read(times) + 2 * program;
+        let last = ends + program - (begins + at + 100) / 100 * 100;
+        assert_eq!(ns(&summary, "host.write_latency_us.max"), last, "{programs} programs, {most} suspends");
+        assert_eq!(suspends(&summary), (0.0, f64::from(most), overhead as f64));
+        assert_eq!(read_latency(&summary), LATENCY + read(times), "{programs} programs, {most} suspends");
+    }
+}
+
+#[test]
+fn erases_are_not_suspended_for_writes_that_wait_for_no_die() {
+    let base = cells(Cell::Slc, ProgramOrder::Consecutive, 2);
+    let refused = |change: &dyn Fn(&mut Config)| {
+        let mut config = base.clone();
+        config.device.erase_suspend = Selection::default_of(&base::suspend::ERASE[2]);
+        change(&mut config);
+        device::check(&config).err().map(|refusal| refusal.to_string())
+    };
+    assert_eq!(refused(&|_| {}), None);
+    for (word, change) in [
+        (
+            "any die that is free",
+            &(|config: &mut Config| choose(&mut config.ftl, "allocation", "F", &[])) as &dyn Fn(&mut Config),
+        ),
+        ("collected together", &|config| choose(&mut config.ftl, "reclaim_unit", "twin", &[])),
+        ("collected together", &|config| {
+            *config = Config {
+                device: Device {
+                    erase_suspend: config.device.erase_suspend.clone(),
+                    ..cells(Cell::Slc, ProgramOrder::Consecutive, 1).device
+                },
+                ..config.clone()
+            }
+        }),
+        ("one shot", &|config| {
+            (config.device.cell, config.device.program_order) = (Cell::Mlc, ProgramOrder::Consecutive);
+            config.device.programming = Selection::default_of(&base::programming::PROGRAMMING[1]);
+        }),
+    ] {
+        let found = refused(change).expect("a refusal");
+        assert!(found.contains("device.erase_suspend") && found.contains(word), "{found}");
+    }
+}
+
 /// GC that reads do not interrupt is not interrupted this way either.
 #[test]
 fn a_collection_that_holds_reads_is_not_suspended() {
@@ -206,8 +294,8 @@ pub fn random(seed: u64, device: &mut Device) {
 /// `no_resource_does_two_things_at_once` sees to.
 #[test]
 fn suspends_change_when_things_are_done_and_nothing_else() {
-    let mut total = 0.0;
-    for seed in 0..12 {
+    let (mut total, mut for_writes) = (0.0, 0);
+    for seed in 0..16 {
         let mut config = random_config(seed + 7_700_000);
         config.run.executor = Executor::Timed;
         config.workload.source = match config.workload.source {
@@ -215,7 +303,18 @@ fn suspends_change_when_things_are_done_and_nothing_else() {
             other => other,
         };
         let mut with = config.clone();
+        // Latencies in parts have to add up.
+        with.run.per_request = seed % 3 == 0;
         random(seed, &mut with.device);
+        if seed % 2 == 0 {
+            let before = with.device.erase_suspend.clone();
+            with.device.erase_suspend = limited(base::suspend::ERASE, "reads-and-writes", 4);
+            if device::check(&with).is_ok() {
+                for_writes += 1;
+            } else {
+                with.device.erase_suspend = before;
+            }
+        }
         // Pages carry stamps: each read is checked, and at the end all data are.
         let summary = run(&with);
         for path in ["host.reads", "host.writes", "host.trims", "host.bytes_written"] {
@@ -223,5 +322,5 @@ fn suspends_change_when_things_are_done_and_nothing_else() {
         }
         total += suspends(&summary).0 + suspends(&summary).1;
     }
-    assert!(total > 200.0, "{total} suspends");
+    assert!(total > 200.0 && for_writes > 1, "{total} suspends, {for_writes} devices with suspends for writes");
 }

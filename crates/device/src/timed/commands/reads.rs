@@ -19,8 +19,7 @@ impl Commands {
     pub(in crate::timed) fn find_read_beside(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<FoundRead> {
         let Device { ftl, flash, .. } = &*context.device;
         let geometry = ftl.geometry();
-        let is_in_gc = |domain| ftl.why(domain).is_some_and(ftl::Why::is_foreground_gc);
-        if self.gc_holds_reads && geometry.domains_of_die(die).any(is_in_gc) {
+        if self.holds_die(context, die) {
             return None;
         }
         let mut previous = None;

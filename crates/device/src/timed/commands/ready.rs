@@ -70,6 +70,38 @@ impl Commands {
         }
     }
 
+    /// The domain of a die with the oldest write that can be programmed while the die's erase is suspended, or could: not of the domain
+    /// whose victim is erased, nor of one that is collected. A page of a dynamic allocation goes to another die.
+    pub(in crate::timed) fn find_write_beside(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &mut Host,
+        die: Die,
+    ) -> Option<Domain> {
+        if context.plan.is_dynamic() || !context.suspensions.let_writes_by(die) || self.holds_die(context, die) {
+            return None;
+        }
+        let mut oldest: Option<(u64, Domain)> = None;
+        for domain in context.device.ftl.geometry().domains_of_die(die) {
+            if context.suspensions.is_for(die, domain) || context.device.ftl.is_busy(domain) {
+                continue;
+            }
+            if let Some(View::Writes { age, .. }) = self.view_of(context, host, die, domain, None)
+                && oldest.is_none_or(|(first, _)| age < first)
+            {
+                oldest = Some((age, domain));
+            }
+        }
+        oldest.map(|(_, domain)| domain)
+    }
+
+    /// Whether a foreground GC of a die lets nothing by.
+    pub(super) fn holds_die(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
+        let ftl = &context.device.ftl;
+        let is_in_gc = |domain| ftl.why(domain).is_some_and(ftl::Why::is_foreground_gc);
+        self.gc_holds_reads && ftl.geometry().domains_of_die(die).any(is_in_gc)
+    }
+
     /// Whether what a die does next is a command of that kind, so that it can follow in cache mode. A page whose cells are programmed
     /// anew is read by the array first, so it cannot.
     pub(in crate::timed) fn follows(
