@@ -14,6 +14,7 @@ pub mod cells;
 mod disturb;
 mod errors;
 mod faults;
+mod passes;
 mod saved;
 mod suspend;
 mod violation;
@@ -21,6 +22,7 @@ mod violation;
 use crate::bits::Bits;
 use crate::disturb::Disturb;
 use crate::errors::Errors;
+use crate::passes::Passes;
 
 pub use crate::block::Block;
 pub use crate::disturb::{Cycles, Disturbed};
@@ -76,6 +78,8 @@ pub struct Nand {
     errors: Option<Box<Errors>>,
     /// What reads do to pages, likewise.
     disturb: Option<Box<Disturb>>,
+    /// By block, where wordlines are programmed in two passes.
+    passes: Vec<Passes>,
 }
 
 impl Nand {
@@ -98,6 +102,7 @@ impl Nand {
             spares: vec![0; stored],
             errors: None,
             disturb: None,
+            passes: Vec::new(),
         }
     }
 
@@ -171,6 +176,9 @@ impl Nand {
     /// [`Violation`] when the block does not exist or is bad.
     #[inline]
     pub fn erase(&mut self, block: u32) -> Result<(), Violation> {
+        if let Some(passes) = self.passes.get_mut(block as usize) {
+            *passes = Passes::NONE;
+        }
         match self.blocks.get_mut(block as usize) {
             None => Err(Violation::NoSuchPage { block, page: 0 }),
             Some(state) if state.is_ordinary() => {

@@ -9,7 +9,7 @@ use base::{Cause, Die, Duration, Geometry, Instant, OpKind, Ppn, Queue};
 use engine::Timers;
 use metrics::{LatencyPart, Timeline, Track};
 
-use super::command::{Carried, Command, Item};
+use super::command::{Carried, Command, Item, Pass};
 use super::context::Context;
 use super::idle::IdleDies;
 use super::plan::Plan;
@@ -325,7 +325,7 @@ impl Passage {
         if !context.plan.is_plain() {
             context.suspensions.check(&context.device.flash, die, &record.command);
             if context.wordlines.are_on() && kind != OpKind::Erase {
-                context.device.flash.check_whole(&record.command.ppns()[..count]);
+                check_wordlines(context, &record.command);
             }
             self.ways.end_idle_time(die, record);
             count_copyback(context, &record.command);
@@ -428,8 +428,20 @@ impl Passage {
     }
 }
 
+/// Has the array confirm that the pages of a command can be read, or programmed with all of their wordlines.
+#[cold]
+fn check_wordlines(context: &Context<'_, impl Plan>, command: &Command) {
+    let (flash, ppns) = (&context.device.flash, command.ppns());
+    let ppns = &ppns[..command.len()];
+    if context.wordlines.are_twice() && command.kind() == OpKind::Read {
+        flash.check_final(ppns);
+    } else {
+        flash.check_whole(ppns);
+    }
+}
+
 /// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a
-/// command.
+/// command. Pages that are programmed in two passes count with the second one.
 #[cold]
 fn count_wordlines(context: &mut Context<'_, impl Plan>, command: &Command) {
     let device = &mut *context.device;
@@ -437,6 +449,15 @@ fn count_wordlines(context: &mut Context<'_, impl Plan>, command: &Command) {
         command.items().iter().map(|item| item.ppn).filter(|&ppn| device.flash.is_last_of_wordline(ppn)).collect();
     assert_eq!(last.len(), command.wordlines(), "wordlines are whole");
     device.flash.check_shared(OpKind::Program, &last);
+    match command.pass() {
+        Pass::Only => {}
+        Pass::First => {
+            last.iter().for_each(|&ppn| device.flash.first_pass(ppn));
+            device.recorder.counters.first_passes += last.len() as u64;
+            return;
+        }
+        Pass::Second => last.iter().for_each(|&ppn| device.flash.second_pass(ppn)),
+    }
     for at in 0..command.len() {
         let counters = &mut device.recorder.counters;
         match last.len() {
@@ -598,6 +619,8 @@ impl Ways {
         let delay_of = |ppn| self.timing.array(kind, || flash.page_offset(ppn));
         let delay: Delay = if !context.plan.is_plain() && !command.sources().is_empty() {
             self.delay_of_copyback(flash, command)
+        } else if !context.plan.is_plain() && context.wordlines.are_twice() && kind == OpKind::Program {
+            self.timing.pass(command.pass() == Pass::First)
         } else if count > 1 && flash.planes_are_independent() {
             // The array is done when the slowest page is.
             let delays = command.items().iter().map(|item| delay_of(item.ppn));
