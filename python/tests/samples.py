@@ -96,6 +96,7 @@ def _summary(waf: float, iops: float, timed: bool, program_us: float) -> dict[st
             "block_erases": (host_pages + gc_pages) // 128,
             "copybacks": 0,
             "reprograms": 0,
+            "first_passes": 0,
             "by_cause": {
                 cause: {
                     "reads": {"host": 50_000, "gc": gc_pages}.get(cause, 0),

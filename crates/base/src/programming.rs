@@ -9,14 +9,34 @@ pub static PROGRAMMING: &[Choice] = &[
     Choice {
         name: "one-shot",
         doc: "All pages of a wordline at once, with one program time; until the last one is there, the others wait in the controller.",
-        params: &[Param {
-            name: "pad_after",
-            kind: ParamKind::Time {
-                default: Duration::from_us(1_000),
-                min: Duration(1),
-                max: Duration::from_us(1_000_000_000),
+        params: &[pad_after(
+            1_000,
+            "A wordline with a page that the host waits for is filled up with dummy pages after so long.",
+        )],
+    },
+    Choice {
+        name: "two-pass",
+        doc: "All pages of a wordline at once, twice: coarsely, and finely once the next wordline has had its coarse pass. Until then \
+              the controller has their data, which are sent twice.",
+        params: &[
+            Param {
+                name: "first",
+                kind: ParamKind::Number { default: 0.4, min: 0.01, max: 0.99 },
+                doc: "Share of the program time of a wordline that its first pass takes (our assumption).",
             },
-            doc: "A wordline with a page that the host waits for is filled up with dummy pages after so long.",
-        }],
+            pad_after(
+                20_000,
+                "A wordline with a page that the host waits for, and the next one, are filled up with dummy pages after so long.",
+            ),
+        ],
     },
 ];
+
+const fn pad_after(default_us: u64, doc: &'static str) -> Param {
+    let kind = ParamKind::Time {
+        default: Duration::from_us(default_us),
+        min: Duration(1),
+        max: Duration::from_us(1_000_000_000),
+    };
+    Param { name: "pad_after", kind, doc }
+}

@@ -450,11 +450,16 @@ impl Flash {
     }
 }
 
-// Wordlines that are programmed in one shot.
+// Wordlines that are programmed as a whole.
 impl Flash {
     /// The block of a page.
     pub(crate) fn block_of(&self, ppn: Ppn) -> u32 {
         self.address(ppn).0
+    }
+
+    /// How often the block of a page was erased.
+    pub(crate) fn erases_of(&self, ppn: Ppn) -> u32 {
+        self.nand.blocks()[self.address(ppn).0 as usize].erases
     }
 
     /// Whether all pages of a page's wordline are placed.
@@ -468,6 +473,66 @@ impl Flash {
     pub(crate) fn is_last_of_wordline(&self, ppn: Ppn) -> bool {
         let page = self.page_offset(ppn);
         self.nand.last_of_wordline(page) == page
+    }
+
+    /// Whether all pages of the wordline behind a page's are placed as well, if there is one.
+    pub(crate) fn is_next_whole(&self, ppn: Ppn) -> bool {
+        let (block, page) = self.address(ppn);
+        let next = self.nand.last_of_wordline(page) + 1;
+        next == self.geometry.pages_per_block || self.nand.is_whole(block, next)
+    }
+
+    /// The last page of the wordline of a page.
+    pub(crate) fn last_of_wordline(&self, page: u32) -> u32 {
+        self.nand.last_of_wordline(page)
+    }
+
+    /// The last page of the wordline before that of a last page, and its block.
+    pub(crate) fn last_of_wordline_before(&self, ppn: Ppn) -> Option<(u32, u32)> {
+        let (block, page) = self.address(ppn);
+        let bits = self.nand.last_of_wordline(0) + 1;
+        page.checked_sub(bits).map(|before| (block, before))
+    }
+
+    /// Whether a page is the last one of its block.
+    pub(crate) fn is_last_of_block(&self, ppn: Ppn) -> bool {
+        self.page_offset(ppn) + 1 == self.geometry.pages_per_block
+    }
+
+    /// Wordlines are programmed in two passes from now on.
+    pub(crate) fn begin_passes(&mut self) {
+        self.nand.begin_passes();
+    }
+
+    /// Whether a page's wordline has had its second pass, or has it now.
+    #[inline]
+    pub(crate) fn is_final(&self, ppn: Ppn) -> bool {
+        self.is_final_at(self.address(ppn))
+    }
+
+    /// The same of a page of a block.
+    #[inline]
+    pub(crate) fn is_final_at(&self, (block, page): (u32, u32)) -> bool {
+        self.nand.is_final(block, page)
+    }
+
+    /// Programs the wordline of a page coarsely, where there are two passes.
+    pub(crate) fn first_pass(&mut self, ppn: Ppn) {
+        let (block, page) = self.address(ppn);
+        obey(self.nand.first_pass(block, page));
+    }
+
+    /// Programs the wordline of a page finely, likewise.
+    pub(crate) fn second_pass(&mut self, ppn: Ppn) {
+        let (block, page) = self.address(ppn);
+        obey(self.nand.second_pass(block, page));
+    }
+
+    /// Has the array confirm that pages can be read, likewise.
+    pub(crate) fn check_final(&self, ppns: &[Ppn]) {
+        for (block, page) in ppns.iter().map(|&ppn| self.address(ppn)) {
+            obey(self.nand.check_final(block, page));
+        }
     }
 
     /// Has the array confirm that the wordlines of pages are complete.

@@ -34,6 +34,11 @@ fn config(protection: &str, cell: &str, order: &str, separation: &str) -> Config
     sets.push(format!("ftl.gc_schedule.threshold.free_blocks={free}"));
     sets.push(format!("ftl.{separation}"));
     sets.extend(format!("ftl.{protection}").lines().map(str::to_string));
+    if separation.contains("dac") && protection.contains("slc") && (cell, order) == ("tlc", "shadow") {
+        // In this order five pages of each active block wait for their wordlines, and as many merged buffers with them.
+        let blocks = if protection.contains("twin") { 60 } else { 36 };
+        sets.extend([format!("device.blocks_per_plane={blocks}"), "device.over_provisioning=4.0".into()]);
+    }
     let base = config::Base::Preset("gcmix-px".into());
     device::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config
 }

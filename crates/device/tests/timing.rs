@@ -13,6 +13,8 @@ mod one_shot;
 mod split;
 #[path = "timing/suspends.rs"]
 mod suspends;
+#[path = "timing/two_pass.rs"]
+mod two_pass;
 
 use base::{Cell, Duration, Multiplane, ProgramOrder};
 use common::*;

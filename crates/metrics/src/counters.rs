@@ -37,6 +37,8 @@ pub struct Counters {
     pub copybacks: [u64; 7],
     /// Pages programmed a second time without an erase.
     pub reprograms: u64,
+    /// Wordlines programmed coarsely, the first of two passes.
+    pub first_passes: u64,
     /// Of `ops`, those that were part of a multi-plane command of two or more planes.
     pub multi_ops: [[u64; 3]; 7],
     /// Flash pages of superpages that a command for the host did not concern: programmed although the host wrote
@@ -119,6 +121,7 @@ impl Counters {
             multi_bystanders: [[0; 3]; 7],
             copybacks: self.copybacks.map(|pages| pages * parts),
             reprograms: self.reprograms * parts,
+            first_passes: self.first_passes * parts,
             gc_moved_pages: self.gc_moved_pages * parts,
             wear_moves: self.wear_moves * parts,
             ..*self
@@ -241,6 +244,7 @@ impl Counters {
             ops: by_kind(&self.ops, &other.ops),
             copybacks: by_cause(&self.copybacks, &other.copybacks),
             reprograms: f(self.reprograms, other.reprograms),
+            first_passes: f(self.first_passes, other.first_passes),
             multi_ops: by_kind(&self.multi_ops, &other.multi_ops),
             bystanders: by_kind(&self.bystanders, &other.bystanders),
             multi_bystanders: by_kind(&self.multi_bystanders, &other.multi_bystanders),

@@ -116,6 +116,7 @@ fn flash(c: &Counters, suspends: Option<Suspends>, cache_mode: Option<CacheMode>
         "block_erases": c.block_erases(),
         "copybacks": c.copybacks.iter().sum::<u64>(),
         "reprograms": c.reprograms,
+        "first_passes": c.first_passes,
         "by_cause": by_cause,
         "multiplane": {
             "read_fraction": c.multiplane_fraction(OpKind::Read),
@@ -261,7 +262,7 @@ mod tests {
                 ("/host/flush_latency_us", LATENCY),
                 (
                     "/flash",
-                    "page_reads page_programs block_erases copybacks reprograms by_cause multiplane suspends cache_mode",
+                    "page_reads page_programs block_erases copybacks reprograms first_passes by_cause multiplane suspends cache_mode",
                 ),
                 ("/flash/by_cause", "host gc mapping refresh backup wear rmw"),
                 ("/flash/by_cause/backup", "reads programs erases copybacks"),

@@ -15,6 +15,7 @@ pub mod cells;
 mod disturb;
 mod errors;
 mod faults;
+mod passes;
 mod saved;
 mod suspend;
 mod violation;
@@ -22,6 +23,7 @@ mod violation;
 use crate::bits::Bits;
 use crate::disturb::Disturb;
 use crate::errors::Errors;
+use crate::passes::Passes;
 
 pub use crate::block::Block;
 pub use crate::cache::Cached;
@@ -78,6 +80,8 @@ pub struct Nand {
     errors: Option<Box<Errors>>,
     /// What reads do to pages, likewise.
     disturb: Option<Box<Disturb>>,
+    /// By block, where wordlines are programmed in two passes.
+    passes: Vec<Passes>,
 }
 
 impl Nand {
@@ -100,6 +104,7 @@ impl Nand {
             spares: vec![0; stored],
             errors: None,
             disturb: None,
+            passes: Vec::new(),
         }
     }
 
@@ -183,6 +188,9 @@ impl Nand {
     /// [`Violation`] when the block does not exist or is bad.
     #[inline]
     pub fn erase(&mut self, block: u32) -> Result<(), Violation> {
+        if let Some(passes) = self.passes.get_mut(block as usize) {
+            *passes = Passes::NONE;
+        }
         match self.blocks.get_mut(block as usize) {
             None => Err(Violation::NoSuchPage { block, page: 0 }),
             Some(state) if state.is_ordinary() => {

@@ -96,6 +96,7 @@ impl Nand {
             spares: Vec::new(),
             errors: None,
             disturb: None,
+            passes: Vec::new(),
         };
         restored.check(&set(&saved.reprogrammed).ok_or("reprogrammed pages out of order")?)?;
         restored.check_errors(&saved.errors, self.errors.is_some())?;

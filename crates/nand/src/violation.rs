@@ -107,6 +107,30 @@ pub enum Violation {
         /// Page offset.
         page: u32,
     },
+    /// A wordline before its turn: pages of the one before it, or its own, have passes to come.
+    #[error("first pass of wordline {wordline} of block {block} out of order")]
+    FirstPass {
+        /// Block.
+        block: u32,
+        /// Wordline.
+        wordline: u32,
+    },
+    /// A wordline before its turn: the next one has its first pass before.
+    #[error("second pass of wordline {wordline} of block {block} out of order")]
+    SecondPass {
+        /// Block.
+        block: u32,
+        /// Wordline.
+        wordline: u32,
+    },
+    /// A page of a wordline that is programmed in two passes, before the second one.
+    #[error("read of page {page} of block {block}, whose wordline has not had its second pass")]
+    BetweenPasses {
+        /// Block.
+        block: u32,
+        /// Page offset.
+        page: u32,
+    },
     /// A command that a die does not take while an operation is suspended.
     #[error("{kind:?} of page {page} of block {block} while the {suspended:?} of block {of} is suspended")]
     WhileSuspended {

@@ -17,6 +17,17 @@ pub(super) enum Carried {
     Domain(Domain),
 }
 
+/// Which pass over its wordlines a program is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pass {
+    /// The only one.
+    Only,
+    /// The coarse one: the pages are in the controller until the second one.
+    First,
+    /// The fine one.
+    Second,
+}
+
 /// One page (or block) of a command.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Item {
@@ -36,6 +47,8 @@ pub(super) struct Command {
     is_mixed: bool,
     /// Of a program of whole wordlines, how many; means nothing elsewhere.
     wordlines: u8,
+    /// Likewise.
+    pass: Pass,
     /// In the places of the items.
     causes: [Cause; MAX_PLANES],
     items: [Item; MAX_PLANES],
@@ -51,6 +64,7 @@ impl Command {
         is_copyback: false,
         is_mixed: false,
         wordlines: 0,
+        pass: Pass::Only,
         causes: [Cause::Host; MAX_PLANES],
         items: [Item { ppn: Ppn(0), carried: Carried::Domain(Domain::new(0)) }; MAX_PLANES],
         sources: [Ppn(0); MAX_PLANES],
@@ -79,7 +93,22 @@ impl Command {
     /// Begins with a new program of whole wordlines, which has none yet.
     pub(super) fn begin_wordlines(&mut self) {
         self.begin(OpKind::Program, self.cause);
-        self.wordlines = 0;
+        (self.wordlines, self.pass) = (0, Pass::Only);
+    }
+
+    /// Says which pass over its wordlines it is.
+    pub(super) fn set_pass(&mut self, pass: Pass) {
+        self.pass = pass;
+    }
+
+    /// Whether it is the first of two passes.
+    pub(super) fn is_first_pass(&self) -> bool {
+        self.kind == OpKind::Program && self.pass == Pass::First
+    }
+
+    /// Which pass over whole wordlines it is.
+    pub(super) fn pass(&self) -> Pass {
+        self.pass
     }
 
     /// Adds a page of a wordline.

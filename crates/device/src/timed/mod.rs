@@ -138,6 +138,9 @@ impl Setup<'_, '_> {
         let suspensions = Suspensions::new(&config.device, geometry.dies());
         let caches = Caches::new(&config.device, geometry.dies(), timing.lead.time);
         let wordlines = Wordlines::new(&config.device, geometry.dies());
+        if wordlines.are_twice() {
+            device.flash.begin_passes();
+        }
         let waits = config.run.splits_latencies().then(|| {
             let window = manner.timeline.as_ref().map(Timeline::window);
             device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.per_request)));
@@ -346,7 +349,10 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             return;
         }
-        if !self.context.plan.is_plain() && self.context.wordlines.are_on() && self.fill_wordline(die) {
+        if !self.context.plan.is_plain()
+            && self.context.wordlines.are_on()
+            && (self.program_again(die) || self.fill_wordline(die))
+        {
             return;
         }
         self.ask_who_booked(die);
@@ -529,6 +535,18 @@ impl<P: Plan> Timed<'_, '_, P> {
         is_whole
     }
 
+    /// Has a die, if the second pass of wordlines is due, program them. Returns whether it does.
+    #[inline(never)]
+    fn program_again(&mut self, die: Die) -> bool {
+        let Timed { context, passage, .. } = self;
+        let is_due = context.wordlines.begin_second_pass(&context.device.flash, die, passage.next_command(die));
+        if is_due {
+            self.start(die);
+            self.note_choice(die);
+        }
+        is_due
+    }
+
     /// Has a die, if the host has waited for a wordline for too long, fill it up and program it. Returns whether it does.
     #[inline(never)]
     fn fill_wordline(&mut self, die: Die) -> bool {
@@ -659,6 +677,15 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn command_done(&mut self, die: Die) {
         let Timed { context, host, commands, passage, .. } = self;
         let command = passage.command(die);
+        if !context.plan.is_plain() && command.is_first_pass() {
+            // Its pages wait for the second one.
+            for item in command.items() {
+                if let Carried::Transaction(page) = item.carried {
+                    context.note(|waits, now| waits.wait_for_die(now, page, die, false));
+                }
+            }
+            return;
+        }
         let is_erase = command.kind() == OpKind::Erase;
         match (command.kind(), command.cause()) {
             (OpKind::Erase, _) => {
@@ -691,7 +718,8 @@ impl<P: Plan> Timed<'_, '_, P> {
 
 /// The data of a program for the host are in the chip.
 fn data_in(context: &mut Context<'_, impl Plan>, host: &mut Host, command: &Command) {
-    if host.releases_early() {
+    // Data that are sent a second time leave the write buffer then.
+    if host.releases_early() && !command.is_first_pass() {
         for item in command.items() {
             if let Carried::Transaction(write) = item.carried {
                 host.write_transferred(context, write);

@@ -10,7 +10,7 @@ use engine::Timers;
 use metrics::{LatencyPart, Timeline, Track};
 
 use super::cache::{Caches, Stage};
-use super::command::{Carried, Command, Item};
+use super::command::{Carried, Command, Item, Pass};
 use super::context::Context;
 use super::idle::IdleDies;
 use super::plan::Plan;
@@ -636,12 +636,24 @@ fn count(context: &mut Context<'_, impl Plan>, command: &Command, Load { kind, c
         context.device.flash.check_shared(kind, &command.ppns()[..count]);
     }
     if !context.plan.is_plain() && context.wordlines.are_on() && kind != OpKind::Erase {
-        context.device.flash.check_whole(&command.ppns()[..count]);
+        check_wordlines(context, command);
+    }
+}
+
+/// Has the array confirm that the pages of a command can be read, or programmed with all of their wordlines.
+#[cold]
+fn check_wordlines(context: &Context<'_, impl Plan>, command: &Command) {
+    let (flash, ppns) = (&context.device.flash, command.ppns());
+    let ppns = &ppns[..command.len()];
+    if context.wordlines.are_twice() && command.kind() == OpKind::Read {
+        flash.check_final(ppns);
+    } else {
+        flash.check_whole(ppns);
     }
 }
 
 /// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a
-/// command.
+/// command. Pages that are programmed in two passes count with the second one.
 #[cold]
 fn count_wordlines(context: &mut Context<'_, impl Plan>, command: &Command) {
     let device = &mut *context.device;
@@ -649,6 +661,15 @@ fn count_wordlines(context: &mut Context<'_, impl Plan>, command: &Command) {
         command.items().iter().map(|item| item.ppn).filter(|&ppn| device.flash.is_last_of_wordline(ppn)).collect();
     assert_eq!(last.len(), command.wordlines(), "wordlines are whole");
     device.flash.check_shared(OpKind::Program, &last);
+    match command.pass() {
+        Pass::Only => {}
+        Pass::First => {
+            last.iter().for_each(|&ppn| device.flash.first_pass(ppn));
+            device.recorder.counters.first_passes += last.len() as u64;
+            return;
+        }
+        Pass::Second => last.iter().for_each(|&ppn| device.flash.second_pass(ppn)),
+    }
     for at in 0..command.len() {
         let counters = &mut device.recorder.counters;
         match last.len() {
@@ -828,6 +849,8 @@ impl Ways {
         let (command, flash) = (&record.command, &context.device.flash);
         let delay: Delay = if !context.plan.is_plain() && !command.sources().is_empty() {
             self.delay_of_copyback(flash, command)
+        } else if !context.plan.is_plain() && context.wordlines.are_twice() && kind == OpKind::Program {
+            self.timing.pass(command.pass() == Pass::First)
         } else {
             self.delay_of_array(flash, command, load)
         };

@@ -252,7 +252,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
     }
     if super::wordlines::is_configured(device) {
         return refuse(
-            "is not modelled for wordlines that are programmed in one shot: their pages wait in the controller".into(),
+            "is not modelled for wordlines that are programmed as a whole: their pages wait in the controller".into(),
             "set `device.programming = \"page\"`, or use `reads`",
         );
     }

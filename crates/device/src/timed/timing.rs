@@ -76,6 +76,8 @@ pub(super) struct Timing {
     read: [Delay; MAX_BITS],
     /// By page type.
     program: [Delay; MAX_BITS],
+    /// By pass over a wordline, where there are two.
+    passes: [Delay; 2],
     erase: Delay,
     /// By page types of the program and of the read behind it: the time of the read, in a line of its own. Empty where no reads
     /// are booked.
@@ -147,6 +149,10 @@ impl Timing {
             read,
             program,
             copy,
+            passes: match wordlines::is_twice(device) {
+                true => wordlines::times_of_passes(device).map(|time| lines.delay(time)),
+                false => [program[0]; 2],
+            },
             erase: lines.delay(timing.erase),
             booked: Vec::new(),
             command: lines.by_pages(planes, command),
@@ -256,6 +262,11 @@ impl Timing {
             OpKind::Erase => return self.erase,
         };
         if self.types.is_empty() { delays[0] } else { delays[self.page_type(page_offset())] }
+    }
+
+    /// What the array does in a pass over a wordline, the first or the second of two.
+    pub(super) fn pass(&self, is_first: bool) -> Delay {
+        self.passes[usize::from(!is_first)]
     }
 
     /// What the array does to copy a page between such offsets of two blocks.

@@ -1,14 +1,15 @@
-//! Wordlines that are programmed in one shot: which pages wait in the controller until the last page of theirs is there.
+//! Wordlines that are programmed as a whole: which pages wait in the controller until the last page of theirs is there.
 //!
 //! The FTL places page after page, as ever. A page that does not complete its wordline waits here, and the one that does takes
-//! the others along in its command.
+//! the others along in its command. Where wordlines are programmed in two passes, all of them wait on until the second one, which is
+//! the first thing that the die does when it is due.
 
 use std::collections::VecDeque;
 
 use base::{Cause, Die, Duration, Instant, Ppn};
 use config::model;
 
-use super::command::{Carried, Command, Item};
+use super::command::{Carried, Command, Item, Pass};
 use crate::Refusal;
 use crate::flash::Flash;
 
@@ -30,6 +31,8 @@ struct Due {
     die: Die,
     /// The page of the host that came first.
     page: Ppn,
+    /// How often its block was erased: what comes behind an erase is another wordline.
+    erases: u32,
 }
 
 /// The incomplete wordlines of all dies.
@@ -37,6 +40,12 @@ pub(super) struct Wordlines {
     pad_after: Duration,
     /// By die; empty where every page is programmed by itself.
     waiting: Vec<Vec<Waiting>>,
+    /// Whether wordlines are programmed in two passes.
+    twice: bool,
+    /// By die, pages of wordlines that have had their first pass, or have it now.
+    between: Vec<Vec<Waiting>>,
+    /// By die, wordlines whose second pass is due, those of a command together, each by its block and last page.
+    again: Vec<VecDeque<Vec<(u32, u32)>>>,
     /// In the order of time.
     due: VecDeque<Due>,
     /// Wordlines that are to be filled up, by a page of theirs.
@@ -46,31 +55,47 @@ pub(super) struct Wordlines {
 impl Wordlines {
     /// Bytes for each die.
     pub(super) fn bytes_of_die(device: &model::Device) -> usize {
-        // Pages of a wordline on every plane wait, and one of each has a time.
-        let pages = MAX_PAGES as usize * (size_of::<Waiting>() + size_of::<Due>());
-        if is_configured(device) { size_of::<Vec<Waiting>>() + 2 * pages } else { 0 }
+        // Pages of a wordline on every plane wait, and one of each has a time. With two passes there are two wordlines more.
+        let waiting = if is_twice(device) { 3 } else { 1 } * size_of::<Waiting>();
+        let pages = MAX_PAGES as usize * (waiting + size_of::<Due>());
+        if is_configured(device) { 3 * size_of::<Vec<Waiting>>() + 2 * pages } else { 0 }
     }
 
     pub(super) fn new(device: &model::Device, dies: u32) -> Wordlines {
-        let is_on = is_configured(device);
+        let (is_on, twice) = (is_configured(device), is_twice(device));
+        let of_passes = if twice { dies as usize } else { 0 };
         Wordlines {
             pad_after: if is_on { device.programming.time("pad_after") } else { Duration::ZERO },
             waiting: vec![Vec::new(); if is_on { dies as usize } else { 0 }],
+            twice,
+            between: vec![Vec::new(); of_passes],
+            again: vec![VecDeque::new(); of_passes],
             due: VecDeque::new(),
             overdue: Vec::new(),
         }
     }
 
-    /// Whether wordlines are programmed in one shot.
+    /// Whether wordlines are programmed as a whole.
     #[inline]
     pub(super) fn are_on(&self) -> bool {
         !self.waiting.is_empty()
     }
 
-    /// Whether a page waits for the rest of its wordline, so that the array does not have it.
+    /// Whether they are in two passes.
+    #[inline]
+    pub(super) fn are_twice(&self) -> bool {
+        self.twice
+    }
+
+    /// Whether a page waits for the rest of its wordline or for its second pass, so that the array does not have it.
     #[inline]
     pub(super) fn hold(&self, flash: &Flash, ppn: Ppn) -> bool {
-        self.are_on() && !flash.is_whole(ppn)
+        self.are_on() && if self.twice { !flash.is_final(ppn) } else { !flash.is_whole(ppn) }
+    }
+
+    /// Whether nothing has to be filled up any more.
+    fn is_settled(&self, flash: &Flash, due: &Due) -> bool {
+        flash.erases_of(due.page) != due.erases || is_settled(self.twice, flash, due.page)
     }
 
     /// Takes the pages of a program that do not complete their wordline out of its command, and adds those that wait for one that
@@ -90,8 +115,9 @@ impl Wordlines {
             let (block, cause) = (flash.block_of(item.ppn), new.cause_at(at));
             let is_of_host = |item: &Item| matches!(item.carried, Carried::Transaction(_));
             let is_first = !waiting.iter().any(|other| other.block == block && is_of_host(&other.item));
-            if is_of_host(&item) && is_first && !flash.is_whole(item.ppn) {
-                self.due.push_back(Due { at: now + self.pad_after, die, page: item.ppn });
+            if is_of_host(&item) && is_first && !is_settled(self.twice, flash, item.ppn) {
+                let erases = flash.erases_of(item.ppn);
+                self.due.push_back(Due { at: now + self.pad_after, die, page: item.ppn, erases });
             }
             waiting.push(Waiting { item, cause, block });
         }
@@ -106,7 +132,47 @@ impl Wordlines {
             });
             command.end_wordline();
         }
+        if self.twice && command.len() > 0 {
+            self.begin_first_pass(flash, die, command);
+        }
         (command.len() > 0, if was_due { None } else { self.next_due() })
+    }
+
+    /// The wordlines of a command have their first pass. Then the second one of those before them is due, and of their own where
+    /// none comes behind.
+    fn begin_first_pass(&mut self, flash: &Flash, die: Die, command: &mut Command) {
+        command.set_pass(Pass::First);
+        let (mut before, mut own) = (Vec::new(), Vec::new());
+        for (at, &item) in command.items().iter().enumerate() {
+            let (block, page) = (flash.block_of(item.ppn), flash.page_offset(item.ppn));
+            self.between[die.index()].push(Waiting { item, cause: command.cause_at(at), block });
+            if flash.last_of_wordline(page) != page {
+                continue;
+            }
+            before.extend(flash.last_of_wordline_before(item.ppn).filter(|last| !flash.is_final_at(*last)));
+            if flash.is_last_of_block(item.ppn) {
+                own.push((block, page));
+            }
+        }
+        self.again[die.index()].extend([before, own].into_iter().filter(|wordlines| !wordlines.is_empty()));
+    }
+
+    /// Builds the second pass of wordlines, if one is due on a die. Returns whether it is.
+    pub(super) fn begin_second_pass(&mut self, flash: &Flash, die: Die, command: &mut Command) -> bool {
+        let Some(wordlines) = self.again.get_mut(die.index()).and_then(VecDeque::pop_front) else { return false };
+        command.begin_wordlines();
+        command.set_pass(Pass::Second);
+        for wordline in wordlines {
+            self.between[die.index()].retain(|&Waiting { item, cause, block }| {
+                let is_of_it = (block, flash.last_of_wordline(flash.page_offset(item.ppn))) == wordline;
+                if is_of_it {
+                    command.add_for(item, cause);
+                }
+                !is_of_it
+            });
+            command.end_wordline();
+        }
+        true
     }
 
     /// When the next wordline is due.
@@ -118,10 +184,10 @@ impl Wordlines {
     pub(super) fn take_due(&mut self, flash: &Flash, now: Instant) -> (Vec<Die>, Option<Instant>) {
         let mut dies = Vec::new();
         while let Some(&due) = self.due.front()
-            && (due.at <= now || flash.is_whole(due.page))
+            && (due.at <= now || self.is_settled(flash, &due))
         {
             self.due.pop_front();
-            if !flash.is_whole(due.page) {
+            if !self.is_settled(flash, &due) {
                 self.overdue.push(due);
                 dies.push(due.die);
             }
@@ -129,19 +195,38 @@ impl Wordlines {
         (dies, self.next_due())
     }
 
-    /// A page of a die whose wordline is to be filled up.
+    /// A page of a die whose wordline is to be filled up, or the next one.
     pub(super) fn overdue(&mut self, flash: &Flash, die: Die) -> Option<Ppn> {
-        self.overdue.retain(|due| !flash.is_whole(due.page));
+        let mut overdue = std::mem::take(&mut self.overdue);
+        overdue.retain(|due| !self.is_settled(flash, due));
+        self.overdue = overdue;
         self.overdue.iter().find(|due| due.die == die).map(|due| due.page)
     }
 }
 
-/// Whether wordlines are programmed in one shot.
-pub(super) fn is_configured(device: &model::Device) -> bool {
-    device.programming.name == "one-shot"
+/// Whether a page's wordline is programmed, or about to be, with all its passes.
+fn is_settled(twice: bool, flash: &Flash, ppn: Ppn) -> bool {
+    flash.is_whole(ppn) && (!twice || flash.is_next_whole(ppn))
 }
 
-/// Refuses what one-shot programming cannot be combined with.
+/// Whether wordlines are programmed as a whole.
+pub(super) fn is_configured(device: &model::Device) -> bool {
+    device.programming.name != "page"
+}
+
+/// Whether they are in two passes.
+pub(super) fn is_twice(device: &model::Device) -> bool {
+    device.programming.name == "two-pass"
+}
+
+/// How long the passes of a wordline take.
+pub(super) fn times_of_passes(device: &model::Device) -> [Duration; 2] {
+    let whole = device.timing.program[0];
+    let first = Duration((whole.ns() as f64 * device.programming.number("first")).round() as u64);
+    [first, Duration(whole.ns() - first.ns())]
+}
+
+/// Refuses what the programming of whole wordlines cannot be combined with.
 ///
 /// # Errors
 /// The first reason.
@@ -151,7 +236,7 @@ pub(crate) fn check(config: &config::Config) -> Result<(), Refusal> {
         return Ok(());
     }
     let refuse = |message: String, help: &str| {
-        let message = format!("`one-shot` {message}");
+        let message = format!("`{}` {message}", device.programming.name);
         Err(Refusal { key: "device.programming", message, help: help.into() })
     };
     let (bits, planes) = (device.cell.bits(), device.planes_per_die);
@@ -180,6 +265,12 @@ pub(crate) fn check(config: &config::Config) -> Result<(), Refusal> {
                 planes * bits
             ),
             "use fewer planes or bits per cell",
+        );
+    }
+    if is_twice(device) && base::cache::busy(&device.cache_program).is_some() {
+        return refuse(
+            "sends the data of a wordline again for its second pass, and which of them cache registers hold is not modelled".into(),
+            "set `device.cache_program = \"off\"`, or use `one-shot`",
         );
     }
     let others = [

@@ -114,10 +114,14 @@ fn dies_that_program_wordlines_are_bound_by_their_channel() {
 }
 
 /// A random device that programs wordlines, nearly full.
-fn random(seed: u64) -> Config {
+pub(super) fn random(seed: u64) -> Config {
     let mut config = random_config(seed);
     let device = &mut config.device;
     (device.program_order, device.programming) = (ProgramOrder::Consecutive, one_shot());
+    if seed % 3 == 0 {
+        // Blocks are filled, collected and erased before it is over.
+        device.programming.set("pad_after", ParamValue::Time(Duration(300_000_000)));
+    }
     device.cell = [Cell::Mlc, Cell::Tlc][seed as usize % 2];
     let bits = device.cell.bits();
     device.pages_per_block = bits * (2 + seed as u32 % 5);

@@ -530,8 +530,9 @@ impl Plan {
         if needs.held > 0 && of_copies > 1 {
             // A held victim gives its room back when copies go on in its stream. Before that, victims whose pages go to other
             // streams may open a unit in each of them.
-            of_victim = of_victim.max(of_copies + needs.opens);
-            needs.reserve += of_victim.saturating_sub(policies.free_blocks() + needs.reserve);
+            let of_all = of_copies + needs.opens;
+            of_victim = of_victim.max(of_all);
+            needs.reserve += of_all.saturating_sub(policies.free_blocks() + needs.reserve);
         }
         // After a unit was refreshed, a victim can be emptied.
         let of_refresh = disturb::opens(policies, geometry, axes);

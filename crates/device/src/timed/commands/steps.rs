@@ -289,16 +289,21 @@ fn add_dummy(context: &mut Context<'_, impl Plan>, command: &mut Command, domain
     placed.is_some()
 }
 
-/// Fills the wordline of a page up with dummy pages. They are programmed because the host's page is, as what is not written of a
-/// page that is.
+/// Fills the wordline up that the block of a page has come to, with dummy pages. They are programmed because the host's page is, as
+/// what is not written of a page that is.
 pub(in crate::timed) fn fill_wordline(context: &mut Context<'_, impl Plan>, command: &mut Command, page: Ppn) {
     let geometry = *context.device.ftl.geometry();
     let unit = geometry.unit_of(page);
     let domain = geometry.domain_of_unit(unit);
     command.begin(OpKind::Program, Cause::Rmw);
-    while !context.device.flash.is_whole(page) {
-        let placed = context.device.ftl.place(domain, Put::Filler(unit), ANYWHERE);
-        add_program(context, command, domain, placed.expect("an active block"), Content::EMPTY);
+    loop {
+        let placed = context.device.ftl.place(domain, Put::Filler(unit), ANYWHERE).expect("an active block");
+        add_program(context, command, domain, placed, Content::EMPTY);
+        let flash = &context.device.flash;
+        let is_last_lane = geometry.lane_of_slot(geometry.unit_and_slot(placed.at).1) == geometry.unit_width - 1;
+        if flash.is_last_of_wordline(placed.at) && (is_last_lane || flash.block_of(placed.at) == flash.block_of(page)) {
+            return;
+        }
     }
 }
 
