@@ -11,6 +11,7 @@ pub mod ids;
 pub mod programming;
 pub mod request;
 pub mod suspend;
+pub mod transfer;
 pub mod units;
 pub mod wear;
 

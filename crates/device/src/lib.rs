@@ -156,6 +156,7 @@ pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result
 /// writes.
 pub fn check(config: &Config) -> Result<(), Refusal> {
     timed::wordlines::check(config)?;
+    timed::link::check(config)?;
     check_twin(config)?;
     gang::check(config)?;
     check_ftl(config)?;

@@ -5,6 +5,8 @@
 //! resource is busy; latencies are allowed nothing.
 
 mod common;
+#[path = "timing/link.rs"]
+mod link;
 #[path = "timing/one_shot.rs"]
 mod one_shot;
 #[path = "timing/split.rs"]

@@ -14,7 +14,7 @@ use super::context::Context;
 use super::idle::IdleDies;
 use super::plan::Plan;
 use super::suspension::{self, When};
-use super::timing::{Delay, Line, Timing};
+use super::timing::{Delay, Line, PartTimes, Timing};
 use crate::flash::Flash;
 
 /// What can happen.
@@ -30,6 +30,10 @@ pub(super) enum Event {
     Corrected,
     /// Wordlines are to be filled up.
     WordlineDue,
+    /// A request has passed the host's link.
+    LinkIn,
+    /// Data have passed it the other way.
+    LinkOut,
 }
 
 /// What the end of a transfer means.
@@ -188,7 +192,7 @@ impl Passage {
             channel: ftl.geometry().channel_of_die(die),
         };
         let ways = Ways {
-            timers: Timers::new(timing.lines(), channels + dies + 3),
+            timers: Timers::new(timing.lines(), channels + dies + 5),
             timing,
             channels: vec![Channel::default(); channels as usize],
             dies_from: channels,
@@ -264,7 +268,9 @@ impl Passage {
             rank if rank < channels + dies => Event::ArrayDone(Die::new(rank - channels)),
             rank if rank == channels + dies => Event::Arrival,
             rank if rank == channels + dies + 1 => Event::Corrected,
-            _ => Event::WordlineDue,
+            rank if rank == channels + dies + 2 => Event::WordlineDue,
+            rank if rank == channels + dies + 3 => Event::LinkIn,
+            _ => Event::LinkOut,
         })
     }
 
@@ -287,6 +293,15 @@ impl Passage {
     /// Wordlines are to be filled up then.
     pub(super) fn set_wordline(&mut self, at: Instant) {
         self.ways.timers.set(self.ways.timing.wordline.0, at, self.ranks_of_parts() + 2);
+    }
+
+    /// Something will have passed the host's link then, one way or the other. These times are irregular, and few.
+    pub(super) fn set_link(&mut self, due: [Option<Instant>; 2]) {
+        for (at, rank) in due.into_iter().zip(self.ranks_of_parts() + 3..) {
+            if let Some(at) = at {
+                self.ways.timers.set(Line::CORRECTION.0, at, rank);
+            }
+        }
     }
 
     /// Whether it is being timed how long a die is idle.
@@ -385,7 +400,7 @@ impl Passage {
         if let Carried::Transaction(read) = carried {
             context.note(|waits, now| waits.correction_begins(now, read));
         }
-        let corrected = if context.plan.is_plain() { Some(carried) } else { self.correct(context.now, carried) };
+        let corrected = if context.plan.is_plain() { Some(carried) } else { self.correct(context, carried) };
         Transferred::DataOut { die, is_last, corrected }
     }
 
@@ -518,11 +533,13 @@ impl Ways {
             (Phase::Command, _) if !is_plain => (self.timing.command(count), 0),
             _ => (self.timing.data_out(), 1),
         };
+        let part = if is_plain || phase != Phase::DataOut { None } else { self.part(context, record) };
+        let delay = part.map_or(delay, |part| part.out);
         context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         let now = context.now;
         let mut until = now + delay.time;
         if !is_plain {
-            until = until.max(self.through_dram(now, pages));
+            until = until.max(self.through_dram(now, part.map_or(self.timing.dram * pages, |part| part.dram)));
         }
         let is_decided = phase == Phase::Command && self.decides_early;
         let channel = &mut self.channels[number as usize];
@@ -560,12 +577,18 @@ impl Ways {
         }
     }
 
-    /// When the controller's DRAM, which all channels share, has moved that many pages more.
-    fn through_dram(&mut self, now: Instant, pages: u64) -> Instant {
-        if self.timing.dram == Duration::ZERO || pages == 0 {
+    /// What is sent of the page of a read that leaves its die next; `None`: all of it.
+    fn part(&self, context: &Context<'_, impl Plan>, record: &DieRecord) -> Option<PartTimes> {
+        let carried = record.command.item(usize::from(record.sent)).carried;
+        self.timing.part(codewords(context, carried)?)
+    }
+
+    /// When the controller's DRAM, which all channels share, has moved what takes it so long besides.
+    fn through_dram(&mut self, now: Instant, takes: Duration) -> Instant {
+        if takes == Duration::ZERO {
             return now;
         }
-        self.dram_free = self.dram_free.max(now) + self.timing.dram * pages;
+        self.dram_free = self.dram_free.max(now) + takes;
         self.dram_free
     }
 }
@@ -756,16 +779,27 @@ impl Ways {
     }
 }
 
+/// The codewords that a read has sent, where that is not its whole page.
+#[inline]
+fn codewords(context: &Context<'_, impl Plan>, carried: Carried) -> Option<usize> {
+    let wanted = context.wanted.as_ref()?;
+    match carried {
+        Carried::Transaction(read) => wanted.codewords(read),
+        Carried::Domain(_) => None,
+    }
+}
+
 // Error correction.
 impl Passage {
     /// Data have left a die. Returns them if they are correct at once.
-    fn correct(&mut self, now: Instant, carried: Carried) -> Option<Carried> {
-        let timing = &self.ways.timing;
+    fn correct(&mut self, context: &Context<'_, impl Plan>, carried: Carried) -> Option<Carried> {
+        let (now, timing) = (context.now, &self.ways.timing);
         if timing.ecc == Duration::ZERO && timing.ecc_page == Duration::ZERO {
             return Some(carried);
         }
         // One page after the other, for the host and for collections.
-        self.ecc_free = self.ecc_free.max(now) + timing.ecc_page;
+        let part = codewords(context, carried).and_then(|codewords| timing.part(codewords));
+        self.ecc_free = self.ecc_free.max(now) + part.map_or(timing.ecc_page, |part| part.ecc);
         let ready = self.ecc_free + timing.ecc;
         if self.correcting.is_empty() {
             self.set_correction(ready);
