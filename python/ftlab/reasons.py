@@ -41,6 +41,9 @@ def reasons(figures: Mapping[str, Figures]) -> dict[str, str]:
     return lines
 
 
+MINOR = 0.05
+"""A cause with less than this part of the effect of the first one is not told beside it."""
+
 NEAR = 0.05
 """Tails that differ by less than this fraction are as good as each other."""
 
@@ -65,7 +68,9 @@ def _lowest(tails: Mapping[str, float], wafs: Mapping[str, float | None]) -> str
         text += f"; within {100 * NEAR:.0f} % of that: {also}"
     written = {label: waf for label, waf in wafs.items() if waf is not None}
     thrift = min(written, key=written.__getitem__, default=best)
-    if thrift != best and thrift not in near and written[thrift] < (wafs[best] or 0.0) * (1 - SAME):
+    if thrift == best and len(written) > 1:
+        text += "; that WAF is the lowest too"
+    elif thrift not in near and written[thrift] < (wafs[best] or 0.0) * (1 - SAME):
         text += f". The lowest WAF, {written[thrift]:.2f}, has {thrift}, with a p99.9 of {duration(tails[thrift])}"
     return f"{text}."
 
@@ -105,7 +110,8 @@ def _against(run: Figures, base: Figures, reference: str) -> str:
     if not because:
         text = f"{change}, {_unexplained(run, base)}: {_tail(run, base)}"
     else:
-        text = f"{change}: " + "; ".join(cause.text for cause in because[:2])
+        second = [cause for cause in because[1:2] if not 0 < cause.effect < MINOR * because[0].effect]
+        text = f"{change}: " + "; ".join(cause.text for cause in (because[0], *second))
     bought = not slower and any(cause.buys for cause in because)
     price = [cause.text for cause in despite if cause.is_price and bought]
     if price:
@@ -164,7 +170,11 @@ def _gc(run: Figures, base: Figures) -> Cause | None:
         held = f"a victim held {_share(valid, digits)} valid pages against {_share(other, digits)}"
         # Without time the difference in WAF is what is being explained.
         parts = [*parts, f"as {held}"] if run.iops is not None else [held]
-    if run.gc_share is not None and base.gc_share is not None:
+    if (
+        run.gc_share is not None
+        and base.gc_share is not None
+        and _share(run.gc_share) != _share(base.gc_share)
+    ):
         parts.append(f"and GC took {_share(run.gc_share)} of die time against {_share(base.gc_share)}")
     return Cause(run.waf > base.waf, abs(run.waf / base.waf - 1), ", ".join(parts), is_price=True)
 
@@ -299,6 +309,10 @@ def _suspends(run: Figures, base: Figures) -> Cause | None:
         if does is run
         else f"reads wait until {' and '.join(kinds)} are over ({often} were suspended for them there)"
     )
+    policies = ("gc_schedule", "scheduler", "max_wait", "buffer", "buffer_size")
+    if any(getattr(run, policy) != getattr(base, policy) for policy in policies):
+        # Then reads do not wait longer or shorter for this alone.
+        return Cause(does is base, 0.5, told)
     took = f": a read took {duration(mine)} against {duration(theirs)} on average"
     return Cause(mine > theirs, 1 + abs(mine - theirs) / max(mine, theirs), told + took)
 

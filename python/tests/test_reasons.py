@@ -209,6 +209,30 @@ def test_programs_and_erases_that_reads_suspend() -> None:
     assert "reads wait until erases are over (" in Comparison(one).reasons["programs"]
 
 
+def test_of_two_changes_suspends_do_not_claim_the_effect_of_the_other() -> None:
+    runs = {"a": samples.result(), "b": samples.result()}
+    chips = ({"reads": {"most": 8}}, "off")
+    for (label, schedule), suspend, mean in zip(
+        (("a", "paced"), ("b", "threshold")), chips, (90.0, 6_000.0), strict=True
+    ):
+        summary = runs[label].summary
+        summary["config"]["ftl"]["gc_schedule"] = schedule
+        summary["config"]["device"]["program_suspend"] = suspend
+        summary["config"]["host"]["replay"] = "open"
+        summary["host"]["latency_us"]["mean"] = summary["host"]["read_latency_us"]["mean"] = mean
+    runs["a"].summary["flash"]["suspends"]["programs"] = 4_000
+    why = Comparison(runs).reasons["b"]
+    assert "reads wait until programs are over (4,000 programs were suspended for them there)." in why
+    assert "a read took" not in why
+
+
+def test_a_cause_that_hardly_counts_is_not_told_beside_one_that_does() -> None:
+    why = reasons(
+        a={"iops": 10_000, "program_us": 100, "waf": 3.0}, b={"iops": 4_000, "program_us": 200, "waf": 3.04}
+    )
+    assert "a programmed page took 200 µs" in why["b"] and "WAF" not in why["b"]
+
+
 def test_suspends_that_did_nothing_are_no_reason() -> None:
     runs = {"off": samples.result(iops=10_000), "on": samples.result(iops=9_000)}
     runs["on"].summary["config"]["device"]["program_suspend"] = {"reads": {"most": 8}}
@@ -244,7 +268,7 @@ def test_the_lowest_tail_is_named_with_its_waf() -> None:
     assert "- Lowest p99.9 of writes: " in comparison.markdown()
     assert Comparison({"a": samples.result(), "b": samples.result()}).lowest == {}
     thrifty = Comparison({"a": samples.result(waf=2.0), "b": samples.result(waf=3.0, iops=5_000)}).lowest
-    assert thrifty["reads"].endswith("with a, at a WAF of 2.00.")
+    assert thrifty["reads"].endswith("with a, at a WAF of 2.00; that WAF is the lowest too.")
     assert Comparison({"a": samples.result(timed=False), "b": samples.result(timed=False)}).lowest == {}
 
 

@@ -12,6 +12,7 @@ pub mod ids;
 pub mod programming;
 pub mod request;
 pub mod suspend;
+pub mod transfer;
 pub mod units;
 pub mod wear;
 

@@ -264,6 +264,13 @@ const BEFORE_FTL: &[Key] = &[
     ),
     key(
         "device",
+        "read_transfer",
+        Kind::Choice(base::transfer::READ_TRANSFER),
+        "\"page\"",
+        "How much of a page a read of the host sends over the channel (executor `timed`).",
+    ),
+    key(
+        "device",
         "user_capacity",
         Kind::Size { min: 512, max: u64::MAX, multiple: 1 },
         "",
@@ -407,6 +414,14 @@ const AFTER_FTL: &[Key] = &[
          before it was accepted, by the write buffer or, without one, by flash.",
     ),
     key("host", "queue_depth", count(1, 65_536), "32", "Requests in the device at once."),
+    key(
+        "host",
+        "link",
+        Kind::Bandwidth { min: 1_000, max: 10_000_000_000_000 },
+        "\"off\"",
+        "Bandwidth of the link between host and device, in each direction by itself (executor `timed`): data of writes pass it \
+         before the device has them, data of reads after it read them. `off`: no limit.",
+    ),
     key(
         "host",
         "time_scale",

@@ -70,6 +70,8 @@ pub struct Device {
     pub program_suspend: Selection,
     /// Whether erases are, from [`base::suspend::ERASE`].
     pub erase_suspend: Selection,
+    /// How much of a page a read sends, from [`base::transfer::READ_TRANSFER`].
+    pub read_transfer: Selection,
     /// Bytes that the host may address; a multiple of the page size.
     pub user_capacity: u64,
     /// Spare ÷ user capacity (not spare ÷ raw capacity).
@@ -177,6 +179,8 @@ pub struct Host {
     pub replay: Replay,
     /// Requests in the device at once.
     pub queue_depth: u32,
+    /// Bytes per second of the link to the host, in each direction; `None`: not a limit.
+    pub link: Option<u64>,
     /// Arrival times are multiplied by this (open loop): below 1 is faster.
     pub time_scale: f64,
 }

@@ -73,6 +73,7 @@ fn sections(config: &Config) -> Vec<Section> {
             keys: vec![
                 ("replay", json!(host.replay.word())),
                 ("queue_depth", json!(host.queue_depth)),
+                ("link", json!(print_bandwidth(host.link))),
                 ("time_scale", json!(host.time_scale)),
             ],
         },
@@ -109,6 +110,7 @@ fn device(device: &Device) -> Vec<(&'static str, Value)> {
         ("cache_program", selection(&device.cache_program)),
         ("program_suspend", selection(&device.program_suspend)),
         ("erase_suspend", selection(&device.erase_suspend)),
+        ("read_transfer", selection(&device.read_transfer)),
         ("user_capacity", json!(print_size(device.user_capacity))),
         ("over_provisioning", json!(device.over_provisioning)),
     ]

@@ -55,6 +55,7 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
     let cache_program = reader.choice("device.cache_program", "cache program");
     let program_suspend = reader.choice("device.program_suspend", "suspend of programs");
     let erase_suspend = reader.choice("device.erase_suspend", "suspend of erases");
+    let read_transfer = reader.choice("device.read_transfer", "transfer of reads");
     let counts = [channels, chips_per_channel, dies_per_chip, planes_per_die, pages_per_block, blocks_per_plane];
     let raw = raw_capacity(reader, counts, page_size);
     let capacity = user_capacity(reader, raw, page_size);
@@ -77,6 +78,7 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
         cache_program: cache_program?,
         program_suspend: program_suspend?,
         erase_suspend: erase_suspend?,
+        read_transfer: read_transfer?,
         user_capacity,
         over_provisioning,
         wear: wear?,
@@ -476,7 +478,8 @@ fn host(reader: &mut Reader<'_>) -> Option<Host> {
         let label = "a closed loop ignores arrival times; expected `host.replay = \"open\"`, or no `time_scale`";
         reader.clash(&["host.time_scale", "host.replay"], "`host.time_scale` has no effect in a closed loop", label);
     }
-    Some(Host { replay: replay?, queue_depth: queue_depth?, time_scale: time_scale? })
+    let link = reader.bandwidth("host.link");
+    Some(Host { replay: replay?, queue_depth: queue_depth?, link: link?, time_scale: time_scale? })
 }
 
 /// `sizes`: user capacity and page size; `None` after a problem with them.

@@ -65,7 +65,7 @@ fn times(bits: u32) -> impl Strategy<Value = Vec<Duration>> {
     proptest::collection::vec((1..3_600_000_000_000u64).prop_map(Duration), bits as usize)
 }
 
-fn bandwidth() -> impl Strategy<Value = Option<u64>> {
+fn bandwidth() -> impl Strategy<Value = Option<u64>> + Clone {
     proptest::option::of(1_000u64..10_000_000_000_000)
 }
 
@@ -122,8 +122,9 @@ prop_compose! {
         channel_rate in 1_000u64..100_000_000_000,
         bandwidths in (bandwidth(), bandwidth()),
         wear in wear(),
-        (programming, program_suspend, erase_suspend) in (
+        (programming, program_suspend, erase_suspend, read_transfer) in (
             selection(base::programming::PROGRAMMING), selection(base::suspend::PROGRAM), selection(base::suspend::ERASE),
+            selection(base::transfer::READ_TRANSFER),
         ),
         (cache_read, cache_program) in (selection(base::cache::READ), selection(base::cache::PROGRAM)),
     ) -> Device {
@@ -147,6 +148,7 @@ prop_compose! {
             cache_program,
             program_suspend,
             erase_suspend,
+            read_transfer,
             user_capacity: user_pages * u64::from(page_size),
             over_provisioning: ((pages - user_pages) * u64::from(page_size)) as f64
                 / (user_pages * u64::from(page_size)) as f64,
@@ -306,9 +308,10 @@ fn run() -> impl Strategy<Value = Run> {
 
 fn any_config() -> impl Strategy<Value = Config> {
     let replay = select(&[Replay::Open, Replay::Closed, Replay::Batch][..]);
-    let host = (replay, 1u32..65_536, 1e-6f64..1e6).prop_map(|(replay, queue_depth, scale)| Host {
+    let host = (replay, 1u32..65_536, bandwidth(), 1e-6f64..1e6).prop_map(|(replay, queue_depth, link, scale)| Host {
         replay,
         queue_depth,
+        link,
         time_scale: if replay == Replay::Open { scale } else { 1.0 },
     });
     device().prop_flat_map(move |device| {

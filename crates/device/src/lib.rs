@@ -157,6 +157,7 @@ pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result
 pub fn check(config: &Config) -> Result<(), Refusal> {
     timed::wordlines::check(config)?;
     timed::suspension::check(config)?;
+    timed::link::check(config)?;
     check_twin(config)?;
     gang::check(config)?;
     check_ftl(config)?;

@@ -237,7 +237,7 @@ fn a_calm_host_lets_background_collections_restore_quotas() {
         );
         let Source::Generator(generator) = &mut config.workload.source else { unreachable!() };
         (generator.interval, generator.poisson) = (Duration::from_us(8000), true);
-        config.host = Host { replay: Replay::Open, queue_depth: 16, time_scale: 1.0 };
+        config.host = Host { replay: Replay::Open, queue_depth: 16, link: None, time_scale: 1.0 };
         run(&config)
     };
     let [greedy, selecting] = [false, true].map(of);

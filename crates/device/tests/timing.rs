@@ -7,6 +7,8 @@
 #[path = "timing/caches.rs"]
 mod caches;
 mod common;
+#[path = "timing/link.rs"]
+mod link;
 #[path = "timing/one_shot.rs"]
 mod one_shot;
 #[path = "timing/split.rs"]

@@ -43,6 +43,8 @@ pub enum LatencyPart {
     Suspend,
     /// The host waited for a place in the device (`host.queue_depth`).
     Admission,
+    /// Data waited for the host's link, or passed it (`host.link`).
+    Link,
     /// A write waited for room in the write buffer or, with FUA, its page for its turn to leave.
     Buffer,
     /// The page's map entry was read from flash.
@@ -57,7 +59,7 @@ pub enum LatencyPart {
 
 impl LatencyPart {
     /// Every part, in the order of the report.
-    pub const ALL: [LatencyPart; 18] = [
+    pub const ALL: [LatencyPart; 19] = [
         LatencyPart::Queue,
         LatencyPart::GcWait,
         LatencyPart::HostRead,
@@ -71,6 +73,7 @@ impl LatencyPart {
         LatencyPart::Channel,
         LatencyPart::Suspend,
         LatencyPart::Admission,
+        LatencyPart::Link,
         LatencyPart::Buffer,
         LatencyPart::Map,
         LatencyPart::OldVersion,
@@ -117,6 +120,7 @@ const COLUMNS: [(&str, &str, &str); LatencyPart::ALL.len()] = [
     ("channel", "channel_us", "channel_ns"),
     ("suspend", "suspend_us", "suspend_ns"),
     ("admission", "admission_us", "admission_ns"),
+    ("link", "link_us", "link_ns"),
     ("buffer", "buffer_us", "buffer_ns"),
     ("map", "map_us", "map_ns"),
     ("old_version", "old_version_us", "old_version_ns"),

@@ -38,7 +38,7 @@ impl Drop for Scratch {
 }
 
 fn host(time_scale: f64) -> Host {
-    Host { replay: Replay::Open, queue_depth: 32, time_scale }
+    Host { replay: Replay::Open, queue_depth: 32, link: None, time_scale }
 }
 
 /// Everything a workload has, in batches of `batch`.

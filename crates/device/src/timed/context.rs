@@ -4,6 +4,7 @@ use base::{Die, Instant, Lpn, Queue, RequestKind};
 use engine::memory::in_words;
 use metrics::SplitLatencies;
 
+use super::link::Wanted;
 use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId};
 use super::suspension::Suspensions;
@@ -22,6 +23,8 @@ pub(super) struct Context<'a, P> {
     pub(super) waits: Option<Box<Waits>>,
     /// Wordlines that are programmed in one shot, and are not complete.
     pub(super) wordlines: Wordlines,
+    /// What reads want of their pages, where that makes a difference.
+    pub(super) wanted: Option<Box<Wanted>>,
     pub(super) now: Instant,
     /// The host is done; what remains is collections that were under way, and what is buffered.
     pub(super) draining: bool,
@@ -45,6 +48,11 @@ impl<P: Plan> Context<'_, P> {
     pub(super) fn insert(&mut self, transaction: Transaction) -> TransactionId {
         let page = self.queues.insert(transaction);
         self.note(|waits, now| waits.page_comes(now, page));
+        if !self.plan.is_plain()
+            && let Some(wanted) = &mut self.wanted
+        {
+            wanted.page_comes(page);
+        }
         page
     }
 

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 
 use base::{Cause, Die, Domain, Instant, Lpn, Ppn, Queue, Request, RequestKind};
-use config::model::Replay;
+use config::model::{self, Replay};
 use ftl::Coming;
 use workload::Workload;
 
 use super::buffer::WriteBuffer;
 use super::context::Context;
+use super::link::{Coming as OnTheWay, Going, Link};
 use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
 use super::requests::{Active, Requests};
@@ -27,19 +28,23 @@ pub(super) struct Host {
     requests: Requests,
     /// Apart from the rest: without one, its place would only keep hot fields from each other.
     buffer: Option<Box<WriteBuffer>>,
+    /// What data pass between host and device, if that takes time.
+    link: Option<Box<Link>>,
 }
 
 impl Host {
     /// Bytes for each request that the device takes in.
     pub(super) const BYTES_OF_REQUEST: u64 = (Requests::BYTES_OF_REQUEST + WriteBuffer::BYTES_OF_REQUEST) as u64;
 
-    pub(super) fn new(replay: Replay, queue_depth: u32, buffer: Option<Buffer>) -> Host {
+    pub(super) fn new(config: &model::Host, buffer: Option<Buffer>) -> Host {
+        let queue_depth = config.queue_depth;
         Host {
-            replay,
+            replay: config.replay,
             incoming: VecDeque::with_capacity(BATCH),
             drawn: Vec::with_capacity(BATCH),
             requests: Requests::new(queue_depth, buffer.is_some()),
             buffer: buffer.map(|buffer| Box::new(WriteBuffer::new(buffer, queue_depth))),
+            link: config.link.map(|rate| Box::new(Link::new(rate))),
         }
     }
 
@@ -100,12 +105,13 @@ impl Host {
             // A dynamic allocation has no queue that a trim could wait its turn in, so it waits outside for
             // older writes of its pages.
             let waits_outside = context.device.ftl.allocation().dynamic().is_some() && self.buffer.is_none();
-            if request.kind == RequestKind::Trim && waits_outside && self.requests.writes_overlap(span) {
+            let has_to_wait = || self.is_receiving() || self.requests.writes_overlap(span);
+            if request.kind == RequestKind::Trim && waits_outside && has_to_wait() {
                 return Ok(None);
             }
-            context.make_room(span.len())?;
+            context.make_room(span.len() + self.link.as_ref().map_or(0, |link| link.pages_coming()))?;
             self.incoming.pop_front();
-            self.enter(context, &request, span);
+            self.enter(context, request, span);
             watch.report(work_of(&request), context.now, &context.device.recorder.counters, || workload.progress())?;
         }
         Ok(None)
@@ -115,10 +121,19 @@ impl Host {
     /// write before is accepted, by the write buffer or, without one, by flash.
     #[inline]
     fn may_send(&self) -> bool {
+        let batch_waits = self.replay == Replay::Batch && self.is_receiving();
         match &self.buffer {
-            None => self.replay != Replay::Batch || !self.requests.has_writes(),
-            Some(buffer) => !buffer.is_paused() && (self.replay != Replay::Batch || !buffer.has_waiting_requests()),
+            None => self.replay != Replay::Batch || !self.requests.has_writes() && !batch_waits,
+            Some(buffer) => {
+                let waits = self.replay == Replay::Batch && (buffer.has_waiting_requests() || batch_waits);
+                !buffer.is_paused() && !waits
+            }
         }
+    }
+
+    /// Whether requests are on their way to the device.
+    fn is_receiving(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.is_receiving())
     }
 
     /// Draws the next requests and asks for their map entries.
@@ -138,10 +153,23 @@ impl Host {
         Ok(())
     }
 
-    fn enter(&mut self, context: &mut Context<'_, impl Plan>, request: &Request, span: Span) {
+    fn enter(&mut self, context: &mut Context<'_, impl Plan>, request: Request, span: Span) {
         let arrived = if self.replay == Replay::Open { request.at } else { context.now };
-        let id = self.requests.admit(request, span, arrived);
+        let id = self.requests.admit(&request, span, arrived);
         context.note(|waits, now| waits.request_comes(now, id, request.offset));
+        if !context.plan.is_plain()
+            && let Some(link) = &mut self.link
+            && request.kind != RequestKind::Read
+        {
+            link.receive(context.now, OnTheWay { id, request, span });
+            return self.come_in(context);
+        }
+        self.take_in(context, id, &request, span);
+    }
+
+    /// What the device does with a request that it has, with its data.
+    #[inline(always)]
+    fn take_in(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId, request: &Request, span: Span) {
         if let Some(buffer) = &mut self.buffer {
             buffer.note(id, request);
             if request.kind != RequestKind::Read {
@@ -160,6 +188,7 @@ impl Host {
 
     fn enter_read(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span, offset: u64) {
         let Active { bytes, .. } = *self.requests.get(request);
+        let mut rest = bytes;
         for (lpn, partial) in span.pages() {
             let array = match &mut self.buffer {
                 None => {
@@ -184,7 +213,20 @@ impl Host {
             self.requests.wait_for(request, 1);
             let (age, share) = (context.queues.next_age(), Share { touched, old: 0 });
             let read = context.insert(Transaction::new(age, lpn, floor, Work::Read(request), share));
+            if !context.plan.is_plain()
+                && let Some(wanted) = &mut context.wanted
+            {
+                wanted.note(read, context.device.parts.range(lpn, offset, bytes));
+                rest -= wanted.bytes(read);
+            }
             context.push_read(die, read);
+        }
+        if !context.plan.is_plain()
+            && let Some(link) = &mut self.link
+            && rest > 0
+        {
+            self.requests.wait_for(request, 1);
+            link.send(context.now, rest, Going::Rest(request));
         }
     }
 
@@ -306,6 +348,12 @@ impl Host {
     /// The data of a read are in the controller, corrected.
     pub(super) fn read_done(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) {
         let Transaction { work, lpn, .. } = *context.queues.get(read);
+        if !context.plan.is_plain()
+            && let (Work::Read(_), Some(link), Some(wanted)) = (work, &mut self.link, &context.wanted)
+        {
+            link.send(context.now, wanted.bytes(read), Going::Page(read));
+            return context.note(|waits, now| waits.leaves(now, read));
+        }
         context.queues.release(read);
         match work {
             Work::Read(request) => {
@@ -361,6 +409,43 @@ impl Host {
                 self.requests.part_done(context, request);
             }
             _ => unreachable!("this is no write"),
+        }
+    }
+}
+
+// The link.
+impl Host {
+    /// When something will have passed the link, in either direction; `None`: there is none.
+    #[inline]
+    pub(super) fn link_due(&mut self) -> Option<[Option<Instant>; 2]> {
+        self.link.as_mut().map(|link| link.due())
+    }
+
+    /// Takes in the requests that have passed the link.
+    pub(super) fn come_in(&mut self, context: &mut Context<'_, impl Plan>) {
+        while let Some(coming) = self.link.as_mut().and_then(|link| link.came(context.now)) {
+            let OnTheWay { id, request, span } = coming;
+            context.note(|waits, now| waits.request_has_passed(now, id));
+            self.take_in(context, id, &request, span);
+        }
+    }
+
+    /// The host has the data that have passed the link.
+    pub(super) fn go_out(&mut self, context: &mut Context<'_, impl Plan>) {
+        while let Some(gone) = self.link.as_mut().and_then(|link| link.went(context.now)) {
+            let request = match gone {
+                Going::Rest(request) => {
+                    context.note(|waits, now| waits.rest_is_done(now, request));
+                    request
+                }
+                Going::Page(read) => {
+                    let Work::Read(request) = context.queues.get(read).work else { unreachable!("only reads go out") };
+                    context.queues.release(read);
+                    context.note(|waits, now| waits.page_is_done(now, read, request));
+                    request
+                }
+            };
+            self.requests.part_done(context, request);
         }
     }
 }

@@ -17,6 +17,7 @@ mod commands;
 mod context;
 mod host;
 mod idle;
+pub(crate) mod link;
 mod passage;
 mod plan;
 mod queues;
@@ -42,6 +43,7 @@ use command::{Carried, Command, Item};
 use commands::{Action, Commands, note_bystanders};
 use context::Context;
 use host::Host;
+use link::{Link, Wanted};
 use passage::{ArrayDone, Event, Load, Passage, Transferred};
 use plan::{Any, Plain, Plan};
 use queues::Queues;
@@ -76,8 +78,12 @@ pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
     let channels = u64::from(geometry.channels) * Passage::BYTES_OF_CHANNEL as u64;
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels;
-    let of_request = Host::BYTES_OF_REQUEST + splits(Waits::BYTES_OF_REQUEST) as u64;
-    let of_pages = Queues::bytes(pages) + pages * splits(Waits::BYTES_OF_PAGE) as u64;
+    let if_linked = |bytes| if config.host.link.is_some() { bytes } else { 0 };
+    let if_wanted = |bytes| if link::is_configured(config) { bytes } else { 0 };
+    let of_request = splits(Waits::BYTES_OF_REQUEST) + if_linked(Link::BYTES_OF_REQUEST);
+    let of_page = splits(Waits::BYTES_OF_PAGE) + if_linked(Link::BYTES_OF_PAGE) + if_wanted(Wanted::BYTES_OF_PAGE);
+    let of_request = Host::BYTES_OF_REQUEST + of_request as u64;
+    let of_pages = Queues::bytes(pages) + pages * of_page as u64;
     (of_device, u64::from(config.host.queue_depth) * (of_request + of_pages))
 }
 
@@ -146,10 +152,12 @@ impl Setup<'_, '_> {
             device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.per_request)));
             Box::new(Waits::new(geometry, device.ftl.allocation(), config.host.queue_depth, buffer.is_some()))
         });
+        let wanted = link::is_configured(config)
+            .then(|| Box::new(Wanted::new(base::transfer::codeword(&config.device.read_transfer))));
         let now = Instant::ZERO;
-        let context = Context { device, queues, suspensions, wordlines, waits, now, draining: false, plan };
+        let context = Context { device, queues, suspensions, wordlines, wanted, waits, now, draining: false, plan };
         let passage = Passage::new(&context, timing, caches, decides_early, manner.timeline);
-        let host = Host::new(config.host.replay, config.host.queue_depth, buffer);
+        let host = Host::new(&config.host, buffer);
         let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
         timed.run()?;
         Ok(timed.passage.into_timeline())
@@ -198,6 +206,11 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
             }
             has_admitted = false;
+            if !self.context.plan.is_plain()
+                && let Some(due) = self.host.link_due()
+            {
+                self.passage.set_link(due);
+            }
             let Some(now) = self.passage.next_instant() else { return Ok(false) };
             self.context.now = now;
             self.check_time()?;
@@ -243,6 +256,12 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
                 Event::WordlineDue => self.wordline_due(),
                 Event::MayFollow(die) => self.passage.may_follow_now(&mut self.context, die),
+                Event::LinkIn => {
+                    self.host.come_in(&mut self.context);
+                    // There may be room for more, or a turn.
+                    has_arrived = true;
+                }
+                Event::LinkOut => self.host.go_out(&mut self.context),
             }
         }
         has_arrived

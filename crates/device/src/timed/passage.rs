@@ -15,7 +15,7 @@ use super::context::Context;
 use super::idle::IdleDies;
 use super::plan::Plan;
 use super::suspension::{self, When};
-use super::timing::{Delay, Line, Timing};
+use super::timing::{Delay, Line, PartTimes, Timing};
 use crate::flash::Flash;
 
 /// What can happen.
@@ -33,6 +33,10 @@ pub(super) enum Event {
     WordlineDue,
     /// A die programs, and the data of its next program may set out.
     MayFollow(Die),
+    /// A request has passed the host's link.
+    LinkIn,
+    /// Data have passed it the other way.
+    LinkOut,
 }
 
 /// What the end of a transfer means.
@@ -225,7 +229,7 @@ impl Passage {
             command: Command::NONE,
         };
         let ways = Ways {
-            timers: Timers::new(timing.lines(), channels + dies + 3 + if caches.are_on() { dies } else { 0 }),
+            timers: Timers::new(timing.lines(), channels + dies + 5 + if caches.are_on() { dies } else { 0 }),
             timing,
             caches,
             channels: vec![Channel::default(); channels as usize],
@@ -303,7 +307,9 @@ impl Passage {
             rank if rank == channels + dies => Event::Arrival,
             rank if rank == channels + dies + 1 => Event::Corrected,
             rank if rank == channels + dies + 2 => Event::WordlineDue,
-            rank => Event::MayFollow(Die::new(rank - (channels + dies + 3))),
+            rank if rank == channels + dies + 3 => Event::LinkIn,
+            rank if rank == channels + dies + 4 => Event::LinkOut,
+            rank => Event::MayFollow(Die::new(rank - (channels + dies + 5))),
         })
     }
 
@@ -326,6 +332,15 @@ impl Passage {
     /// Wordlines are to be filled up then.
     pub(super) fn set_wordline(&mut self, at: Instant) {
         self.ways.timers.set(self.ways.timing.wordline.0, at, self.ranks_of_parts() + 2);
+    }
+
+    /// Something will have passed the host's link then, one way or the other. These times are irregular, and few.
+    pub(super) fn set_link(&mut self, due: [Option<Instant>; 2]) {
+        for (at, rank) in due.into_iter().zip(self.ranks_of_parts() + 3..) {
+            if let Some(at) = at {
+                self.ways.timers.set(Line::CORRECTION.0, at, rank);
+            }
+        }
     }
 
     /// Whether it is being timed how long a die is idle.
@@ -417,7 +432,7 @@ impl Passage {
         if let Carried::Transaction(read) = carried {
             context.note(|waits, now| waits.correction_begins(now, read));
         }
-        let corrected = if context.plan.is_plain() { Some(carried) } else { self.correct(context.now, carried) };
+        let corrected = if context.plan.is_plain() { Some(carried) } else { self.correct(context, carried) };
         Transferred::DataOut { die, is_last, corrected }
     }
 
@@ -751,11 +766,13 @@ impl Ways {
             (Phase::Command, _) if !is_plain => (self.timing.command(count), 0),
             _ => (self.timing.data_out(), 1),
         };
+        let part = if is_plain || phase != Phase::DataOut { None } else { self.part(context, record) };
+        let delay = part.map_or(delay, |part| part.out);
         context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         let now = context.now;
         let mut until = now + delay.time;
         if !is_plain {
-            until = until.max(self.through_dram(now, pages));
+            until = until.max(self.through_dram(now, part.map_or(self.timing.dram * pages, |part| part.dram)));
         }
         let is_decided = phase == Phase::Command && self.decides_early;
         let channel = &mut self.channels[number as usize];
@@ -799,12 +816,18 @@ impl Ways {
         }
     }
 
-    /// When the controller's DRAM, which all channels share, has moved that many pages more.
-    fn through_dram(&mut self, now: Instant, pages: u64) -> Instant {
-        if self.timing.dram == Duration::ZERO || pages == 0 {
+    /// What is sent of the page of a read that leaves its die next; `None`: all of it.
+    fn part(&self, context: &Context<'_, impl Plan>, record: &DieRecord) -> Option<PartTimes> {
+        let carried = record.command.item(usize::from(record.sent)).carried;
+        self.timing.part(codewords(context, carried)?)
+    }
+
+    /// When the controller's DRAM, which all channels share, has moved what takes it so long besides.
+    fn through_dram(&mut self, now: Instant, takes: Duration) -> Instant {
+        if takes == Duration::ZERO {
             return now;
         }
-        self.dram_free = self.dram_free.max(now) + self.timing.dram * pages;
+        self.dram_free = self.dram_free.max(now) + takes;
         self.dram_free
     }
 }
@@ -1134,8 +1157,8 @@ fn tells_at_end(command: &Command) -> bool {
 impl Ways {
     #[inline]
     fn rank_of_follower(&self, die: Die) -> u32 {
-        // Behind those of dies and of three other timers.
-        self.dies_from + self.caches.dies() + 3 + die.number()
+        // Behind those of dies and of five other timers.
+        self.dies_from + self.caches.dies() + 5 + die.number()
     }
 
     /// A die programs from `from` to `until`: the next program is chosen when its data would come in time.
@@ -1178,7 +1201,7 @@ impl Ways {
             false => (self.timing.command(command.len()), 0),
         };
         let now = context.now;
-        let until = (now + delay.time).max(self.through_dram(now, pages));
+        let until = (now + delay.time).max(self.through_dram(now, self.timing.dram * pages));
         let channel = &mut self.channels[number as usize];
         (channel.until, channel.holder, channel.is_awaited) = (until, Some(die), true);
         self.timers.set(delay.line.0, until, number);
@@ -1225,16 +1248,27 @@ impl Ways {
     }
 }
 
+/// The codewords that a read has sent, where that is not its whole page.
+#[inline]
+fn codewords(context: &Context<'_, impl Plan>, carried: Carried) -> Option<usize> {
+    let wanted = context.wanted.as_ref()?;
+    match carried {
+        Carried::Transaction(read) => wanted.codewords(read),
+        Carried::Domain(_) => None,
+    }
+}
+
 // Error correction.
 impl Passage {
     /// Data have left a die. Returns them if they are correct at once.
-    fn correct(&mut self, now: Instant, carried: Carried) -> Option<Carried> {
-        let timing = &self.ways.timing;
+    fn correct(&mut self, context: &Context<'_, impl Plan>, carried: Carried) -> Option<Carried> {
+        let (now, timing) = (context.now, &self.ways.timing);
         if timing.ecc == Duration::ZERO && timing.ecc_page == Duration::ZERO {
             return Some(carried);
         }
         // One page after the other, for the host and for collections.
-        self.ecc_free = self.ecc_free.max(now) + timing.ecc_page;
+        let part = codewords(context, carried).and_then(|codewords| timing.part(codewords));
+        self.ecc_free = self.ecc_free.max(now) + part.map_or(timing.ecc_page, |part| part.ecc);
         let ready = self.ecc_free + timing.ecc;
         if self.correcting.is_empty() {
             self.set_correction(ready);

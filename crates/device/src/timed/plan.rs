@@ -14,7 +14,7 @@ use ftl::schedule::Schedule;
 pub(super) trait Plan: Copy {
     /// Whether there is nothing but plain page mapping, foreground GC, and the times of channels and arrays: no mechanism, no
     /// write buffer, no superpages, nothing that pages store, no cycles of commands without data, no DRAM, no error
-    /// correction, no timeline, no split of latencies, and nothing that is kept of single pages.
+    /// correction, no timeline, no split of latencies, no host link, no transfers in part, and nothing that is kept of single pages.
     fn is_plain(self) -> bool;
 
     /// Whether a dynamic allocation hands pages to dies that are free.
@@ -87,6 +87,7 @@ pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool, has_t
         && !super::suspension::is_configured(&config.device)
         && !super::cache::is_configured(&config.device)
         && !super::wordlines::is_configured(&config.device)
+        && !super::link::is_configured(config)
         && !has_buffer
         && !has_timeline
         && !config.run.splits_latencies()

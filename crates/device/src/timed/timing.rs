@@ -1,5 +1,6 @@
 //! How long things take, and in which line of timers each wait is.
 
+use base::transfer::codeword;
 use base::{Duration, Geometry, InStep, OpKind, PageLayout, SuspendLimits};
 use config::model;
 use ftl::schedule::{Kind, Schedule};
@@ -65,6 +66,16 @@ impl Lines {
     }
 }
 
+/// What codewords of a page take that are sent without the rest.
+#[derive(Clone, Copy)]
+pub(super) struct PartTimes {
+    pub(super) out: Delay,
+    /// Of the controller's DRAM.
+    pub(super) dram: Duration,
+    /// Of its error correction.
+    pub(super) ecc: Duration,
+}
+
 /// Numbers of pages whose commands have lines of their own.
 const LINES_OF_COMMANDS: u32 = 4;
 
@@ -92,6 +103,8 @@ pub(super) struct Timing {
     copy: [[Delay; MAX_BITS]; MAX_BITS],
     /// A page of a read.
     data_out: Delay,
+    /// Codewords of one, by their number less one; empty where reads send whole pages.
+    parts: Vec<PartTimes>,
     /// Time that a page takes of the controller's DRAM.
     pub(super) dram: Duration,
     /// Time that the correction of a page takes.
@@ -122,10 +135,7 @@ impl Timing {
         has_copybacks: bool,
     ) -> Timing {
         let timing = &device.timing;
-        let at_rate = |pages: u32, rate: u64| {
-            let bytes = u128::from(device.page_size) * u128::from(pages);
-            Duration((bytes * 1_000_000_000).div_ceil(u128::from(rate)) as u64)
-        };
+        let at_rate = |pages: u32, rate| passing(u64::from(device.page_size) * u64::from(pages), rate);
         let transfer = at_rate(in_step.planes, timing.channel_rate);
         let command = timing.command_overhead * u64::from(in_step.planes);
         let dram = timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate));
@@ -143,6 +153,8 @@ impl Timing {
             false => program,
         });
         let is_uniform = [&timing.read, &timing.program].iter().all(|times| times.iter().all(|time| *time == times[0]));
+        let data_out = lines.delay(transfer);
+        let parts = codeword(&device.read_transfer).map_or(Vec::new(), |size| parts(device, size, data_out.line));
         let types = (0..device.pages_per_block).map(|page| layout.page_type(page).0);
         Timing {
             types: if is_uniform { Vec::new() } else { types.collect() },
@@ -158,7 +170,8 @@ impl Timing {
             command: lines.by_pages(planes, command),
             data_in: lines.by_pages(planes * pages_of_a_plane(device), command + transfer),
             copy_command: if has_copybacks { lines.by_pages(planes, command * 2) } else { Vec::new() },
-            data_out: lines.delay(transfer),
+            data_out,
+            parts,
             dram,
             ecc: timing.ecc_latency,
             ecc_page: timing.ecc_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
@@ -253,6 +266,12 @@ impl Timing {
         self.data_out
     }
 
+    /// So many codewords of one, sent without the rest.
+    #[inline]
+    pub(super) fn part(&self, codewords: usize) -> Option<PartTimes> {
+        self.parts.get(codewords - 1).copied()
+    }
+
     /// What the array does with a page of that offset in its block.
     #[inline(always)]
     pub(super) fn array(&self, kind: OpKind, page_offset: impl FnOnce() -> u32) -> Delay {
@@ -279,6 +298,23 @@ impl Timing {
     fn page_type(&self, page_offset: u32) -> usize {
         usize::from(self.types[page_offset as usize]) % MAX_BITS
     }
+}
+
+/// The time in which so many bytes pass at a rate in bytes per second.
+pub(super) fn passing(bytes: u64, rate: u64) -> Duration {
+    Duration((u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(rate)) as u64)
+}
+
+/// By codewords of a page that are sent without the rest, less one. They share the line of whole pages, which need not be in
+/// order.
+fn parts(device: &model::Device, codeword: u64, line: Line) -> Vec<PartTimes> {
+    let timing = &device.timing;
+    let of_bytes = |bytes| {
+        let limited = |rate: Option<u64>| rate.map_or(Duration::ZERO, |rate| passing(bytes, rate));
+        let out = Delay { time: passing(bytes, timing.channel_rate), line };
+        PartTimes { out, dram: limited(timing.dram_bandwidth), ecc: limited(timing.ecc_bandwidth) }
+    };
+    (1..=u64::from(device.page_size) / codeword).map(|count| of_bytes(count * codeword)).collect()
 }
 
 /// How soon a suspended array takes reads, at the earliest; `None`: nothing is suspended.

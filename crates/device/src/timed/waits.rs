@@ -91,6 +91,8 @@ impl Page {
 struct Entered {
     at: Instant,
     offset: u64,
+    /// How long its data were on the host's link before the device had them.
+    link_ns: u64,
     /// Of its page that was done last, as far as pages are done.
     last: LatencyParts,
     die: Option<Die>,
@@ -124,7 +126,7 @@ impl Waits {
     /// All dies idle, and no request in the device.
     pub(super) fn new(geometry: &Geometry, allocation: &Allocation, queue_depth: u32, has_buffer: bool) -> Waits {
         let dies = geometry.dies() as usize;
-        let none = Entered { at: Instant::ZERO, offset: 0, last: LatencyParts::NONE, die: None };
+        let none = Entered { at: Instant::ZERO, offset: 0, link_ns: 0, last: LatencyParts::NONE, die: None };
         let mut waits = Waits {
             now: vec![LatencyPart::Queue; dies],
             dies: vec![Doing::nothing(1); dies],
@@ -197,6 +199,11 @@ impl Waits {
     /// A page that was read has left its die, and is corrected.
     pub(super) fn correction_begins(&mut self, now: Instant, page: TransactionId) {
         self.wait(now, page, For::Part(LatencyPart::Correction));
+    }
+
+    /// What was read of a page is on its way to the host, or waits for the link.
+    pub(super) fn leaves(&mut self, now: Instant, page: TransactionId) {
+        self.wait(now, page, For::Part(LatencyPart::Link));
     }
 
     /// A write waits for the read of its old version, which comes into the device.
@@ -286,7 +293,21 @@ fn counts_as(part: LatencyPart, own: Option<LatencyPart>, lacks_entry: bool) -> 
 impl Waits {
     /// A request comes into the device.
     pub(super) fn request_comes(&mut self, now: Instant, request: RequestId, offset: u64) {
-        self.requests[request.0 as usize] = Entered { at: now, offset, last: LatencyParts::NONE, die: None };
+        self.requests[request.0 as usize] =
+            Entered { at: now, offset, link_ns: 0, last: LatencyParts::NONE, die: None };
+    }
+
+    /// The data of a request have passed the host's link: the device has them.
+    pub(super) fn request_has_passed(&mut self, now: Instant, request: RequestId) {
+        let request = &mut self.requests[request.0 as usize];
+        request.link_ns = (now - request.at).ns();
+    }
+
+    /// What a read asked for that the device had without flash has passed the host's link. It waited for nothing else.
+    pub(super) fn rest_is_done(&mut self, now: Instant, request: RequestId) {
+        let request = &mut self.requests[request.0 as usize];
+        (request.last, request.die) = (LatencyParts::NONE, None);
+        request.last.add(LatencyPart::Link, (now - request.at).ns());
     }
 
     /// A read or write is complete: with the split of its page that was done last.
@@ -301,9 +322,10 @@ impl Waits {
         arrived: Instant,
         size: u64,
     ) -> Completed {
-        let Entered { at, offset, last, die } = self.requests[request.0 as usize];
+        let Entered { at, offset, link_ns, last, die } = self.requests[request.0 as usize];
         let mut parts = last;
         parts.add(LatencyPart::Admission, (at - arrived).ns());
+        parts.add(LatencyPart::Link, link_ns);
         let rest = (now - arrived).ns() - parts.sum();
         assert!(rest == 0 || self.has_buffer && kind == RequestKind::Write, "{rest} ns of nothing");
         parts.add(LatencyPart::Buffer, rest);

@@ -96,6 +96,7 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             cache_program: Selection::default_of(&base::cache::PROGRAM[0]),
             program_suspend: Selection::default_of(&base::suspend::PROGRAM[0]),
             erase_suspend: Selection::default_of(&base::suspend::ERASE[0]),
+            read_transfer: Selection::default_of(&base::transfer::READ_TRANSFER[0]),
             user_capacity,
             over_provisioning: 1.0 / 3.0,
             wear: Wear {
@@ -124,7 +125,7 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             },
         },
         ftl: default_ftl(),
-        host: Host { replay: Replay::Closed, queue_depth: 1, time_scale: 1.0 },
+        host: Host { replay: Replay::Closed, queue_depth: 1, link: None, time_scale: 1.0 },
         workload: Workload {
             source: Source::Generator(generator("uniform", u64::from(page_size), 0.0, user_capacity)),
             end: End { requests: Some(1000), ..End::default() },

@@ -14,10 +14,10 @@ use super::filled;
 use crate::common::*;
 
 /// The array of a read, a page on the bus, a program, and an erase: see [`plain`].
-const ARRAY: u64 = 75_000;
-const BUS: u64 = 40_960;
-const READ: u64 = ARRAY + BUS;
-const PROGRAM: u64 = BUS + 1_600_000;
+pub(super) const ARRAY: u64 = 75_000;
+pub(super) const BUS: u64 = 40_960;
+pub(super) const READ: u64 = ARRAY + BUS;
+pub(super) const PROGRAM: u64 = BUS + 1_600_000;
 const ERASE: u64 = 5_000_000;
 
 /// The parts of a request that took time, by name.
@@ -58,13 +58,13 @@ fn replayed(config: &Config, depth: u32, rows: &[(u64, &str, u64, u64)]) -> Vec<
 }
 
 #[track_caller]
-fn check(config: &Config, rows: &[(u64, &str, u64, u64)], expected: &[&[(&'static str, u64)]]) {
+pub(super) fn check(config: &Config, rows: &[(u64, &str, u64, u64)], expected: &[&[(&'static str, u64)]]) {
     let expected: Vec<Parts> = expected.iter().map(|parts| parts.iter().copied().collect()).collect();
     assert_eq!(replayed(config, 64, rows), expected);
 }
 
 /// A die with blocks of 12 pages, of which some are written.
-fn die(pages: u64) -> Config {
+pub(super) fn die(pages: u64) -> Config {
     filled(&plain(1, 1, 1, 1, 16, 12), pages)
 }
 
@@ -281,6 +281,12 @@ fn parts_add_up_on_any_device() {
             config.workload.source = Source::Trace { path: path.display().to_string() };
             config.workload.end = End { rounds: Some(1), ..End::default() };
             config.host.replay = [Replay::Open, Replay::Closed, Replay::Batch][seed as usize / 2 % 3];
+        }
+        config.host.link = [None, Some(150_000_001), Some(3_500_000_000)][seed as usize % 3];
+        if seed % 5 < 3 && config.in_step().parts() == 1 {
+            let mut sectors = base::Selection::default_of(&base::transfer::READ_TRANSFER[1]);
+            sectors.set("codeword", base::ParamValue::Size(512));
+            config.device.read_transfer = sectors;
         }
         seen.extend(attempt(&config, &format!("case {seed}")));
         let _ = std::fs::remove_file(&path);
