@@ -200,7 +200,8 @@ fn in_time_with_transfers(seed: u64) -> Config {
     choose(&mut config.ftl, "scheduler", scheduler, &[]);
     let allocation = *pick(r, &["CWDP", "PDWC", "CWDP", "F"]);
     choose(&mut config.ftl, "allocation", allocation, &[]);
-    choose(&mut config.ftl, "victim", *pick(r, &["greedy", "fifo", "rga"]), &[]);
+    let victim = *pick(r, &["greedy", "fifo", "rga"]);
+    choose(&mut config.ftl, "victim", victim, &[]);
     config.host.queue_depth = *pick(r, &[1, 2, 4, 16, 64]);
     config.host.replay = *pick(r, &[Replay::Closed, Replay::Open, Replay::Batch]);
     let size = 8192 * (1 + r.below(2));
