@@ -118,7 +118,7 @@ pub(super) fn random(seed: u64) -> Config {
     let mut config = random_config(seed);
     let device = &mut config.device;
     (device.program_order, device.programming) = (ProgramOrder::Consecutive, one_shot());
-    if seed % 3 == 0 {
+    if seed.is_multiple_of(3) {
         // Blocks are filled, collected and erased before it is over.
         device.programming.set("pad_after", ParamValue::Time(Duration(300_000_000)));
     }
