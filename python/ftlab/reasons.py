@@ -61,16 +61,16 @@ def lowest(figures: Mapping[str, Figures]) -> dict[str, str]:
 
 def _lowest(tails: Mapping[str, float], wafs: Mapping[str, float | None]) -> str:
     best = min(tails, key=tails.__getitem__)
+    written = {label: waf for label, waf in wafs.items() if waf is not None}
+    thrift = min(written, key=written.__getitem__, default=best)
     text = f"{duration(tails[best])} with {best}{_at_waf(wafs[best])}"
+    if thrift == best and len(written) > 1:
+        text += ", the lowest too"
     near = [label for label, tail in tails.items() if label != best and tail <= tails[best] * (1 + NEAR)]
     if near:
         also = ", ".join(f"{label} ({duration(tails[label])}{_at_waf(wafs[label])})" for label in near)
         text += f"; within {100 * NEAR:.0f} % of that: {also}"
-    written = {label: waf for label, waf in wafs.items() if waf is not None}
-    thrift = min(written, key=written.__getitem__, default=best)
-    if thrift == best and len(written) > 1:
-        text += "; that WAF is the lowest too"
-    elif thrift not in near and written[thrift] < (wafs[best] or 0.0) * (1 - SAME):
+    if thrift != best and thrift not in near and written[thrift] < (wafs[best] or 0.0) * (1 - SAME):
         text += f". The lowest WAF, {written[thrift]:.2f}, has {thrift}, with a p99.9 of {duration(tails[thrift])}"
     return f"{text}."
 

@@ -268,7 +268,7 @@ def test_the_lowest_tail_is_named_with_its_waf() -> None:
     assert "- Lowest p99.9 of writes: " in comparison.markdown()
     assert Comparison({"a": samples.result(), "b": samples.result()}).lowest == {}
     thrifty = Comparison({"a": samples.result(waf=2.0), "b": samples.result(waf=3.0, iops=5_000)}).lowest
-    assert thrifty["reads"].endswith("with a, at a WAF of 2.00; that WAF is the lowest too.")
+    assert thrifty["reads"].endswith("with a, at a WAF of 2.00, the lowest too.")
     assert Comparison({"a": samples.result(timed=False), "b": samples.result(timed=False)}).lowest == {}
 
 
