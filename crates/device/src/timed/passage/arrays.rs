@@ -1,0 +1,132 @@
+//! Arrays: what a die does until when.
+
+use base::{Die, Geometry, Instant, OpKind};
+use metrics::Track;
+
+use super::{DieRecord, Load, Phase, Ways};
+use crate::flash::Flash;
+use crate::timed::command::{Command, Item, Pass};
+use crate::timed::context::Context;
+use crate::timed::plan::Plan;
+use crate::timed::timing::Delay;
+
+impl Ways {
+    /// How long an array takes for a copyback: until its slowest page is copied.
+    #[cold]
+    #[inline(never)]
+    fn delay_of_copyback(&self, flash: &Flash, command: &Command) -> Delay {
+        let pages = command.sources().iter().zip(command.items());
+        let delays =
+            pages.map(|(&from, to)| self.timing.array_of_copyback(flash.page_offset(from), flash.page_offset(to.ppn)));
+        delays.max_by_key(|delay| delay.time).expect("pages of a command")
+    }
+
+    /// How long an array takes for a command, which is that `load` and no copyback.
+    #[inline(always)]
+    pub(super) fn delay_of_array(&self, flash: &Flash, command: &Command, Load { kind, count, .. }: Load) -> Delay {
+        let delay_of = |ppn| self.timing.array(kind, || flash.page_offset(ppn));
+        if count > 1 && flash.planes_are_independent() {
+            // The array is done when the slowest page is.
+            let delays = command.items().iter().map(|item| delay_of(item.ppn));
+            return delays.max_by_key(|delay| delay.time).expect("pages of a command");
+        }
+        // Pages of one command share their offset, hence their type.
+        delay_of(command.lead())
+    }
+
+    /// The array of a die starts at `from`, which is now or the end of the transfer that begins now.
+    #[inline(always)]
+    pub(super) fn start_array(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        die: Die,
+        record: &mut DieRecord,
+        load: Load,
+        from: Instant,
+    ) {
+        let kind = load.kind;
+        record.phase = Phase::Array;
+        let (command, flash) = (&record.command, &context.device.flash);
+        let delay: Delay = if !context.plan.is_plain() && !command.sources().is_empty() {
+            self.delay_of_copyback(flash, command)
+        } else if !context.plan.is_plain() && context.wordlines.are_twice() && kind == OpKind::Program {
+            self.timing.pass(command.pass() == Pass::First)
+        } else {
+            self.delay_of_array(flash, command, load)
+        };
+        let until = from + delay.time;
+        if context.plan.is_plain()
+            && let Some(next) = load.next
+        {
+            let read = self.timing.booked_read(|| flash.page_offset(command.lead()), || flash.page_offset(next));
+            (record.booked, record.booked_line) = (until, read.line);
+            self.timers.set(read.line.0, until + read.time, self.rank_of_array(die));
+            context.device.recorder.die_busy(die, kind, from, until);
+            context.device.recorder.book_read(die, until, until + read.time);
+            return;
+        }
+        let (line, until) = match context.plan.is_plain() {
+            true => (delay.line, until),
+            false => self.add_busy(die, delay.line, until),
+        };
+        self.timers.set(line.0, until, self.rank_of_array(die));
+        if !context.draining {
+            context.device.recorder.die_busy(die, kind, from, until);
+        }
+        if context.plan.is_plain() {
+            return;
+        }
+        if kind == OpKind::Program && self.caches.may_follow(&record.command) {
+            self.expect_follower(die, from, until);
+        }
+        if context.suspensions.concern(die, &record.command) {
+            context.suspensions.begin(die, &record.command, (from, until), line);
+            if context.queues.reads(die).first().is_some() || context.suspensions.let_writes_by(die) {
+                context.queues.wake(die);
+            }
+        } else if self.timeline.is_some() {
+            let name = name_of(&record.command);
+            self.record_array(context.device.ftl.geometry(), die, &record.command, name, from, until);
+        }
+    }
+
+    #[cold]
+    pub(super) fn record_array(
+        &mut self,
+        geometry: &Geometry,
+        die: Die,
+        command: &Command,
+        name: &'static str,
+        from: Instant,
+        until: Instant,
+    ) {
+        if let Some(timeline) = &mut self.timeline
+            && from < until
+            && timeline.wants(from, until)
+        {
+            let (cause, pages) = (command.cause(), command.len() as u64);
+            timeline.span(Track::Die(die), name, cause, from, until, &[("pages", pages)]);
+            let plane_of = |item: &Item| geometry.place(item.ppn).plane;
+            for (at, item) in command.items().iter().enumerate() {
+                let plane = plane_of(item);
+                if command.items()[..at].iter().any(|other| plane_of(other) == plane) {
+                    // Of a wordline that is programmed in one shot, the first page stands for all.
+                    continue;
+                }
+                let ppn = u64::from(item.ppn.0);
+                let cause = if command.is_mixed() { command.cause_of(at) } else { cause };
+                timeline.span(Track::Plane(plane), name, cause, from, until, &[("ppn", ppn)]);
+            }
+        }
+    }
+}
+
+/// What an array does, in a timeline.
+pub(super) fn name_of(command: &Command) -> &'static str {
+    match command.kind() {
+        OpKind::Read => "read",
+        OpKind::Program if !command.sources().is_empty() => "copyback",
+        OpKind::Program => "program",
+        OpKind::Erase => "erase",
+    }
+}

@@ -1,0 +1,148 @@
+//! Channels: who holds one until when, and who waits for it.
+
+use base::{Die, Duration, Instant, OpKind};
+use metrics::{LatencyPart, Track};
+
+use super::{DieRecord, Load, Phase, Ways, has_data_in};
+use crate::timed::command::{Carried, Command};
+use crate::timed::context::Context;
+use crate::timed::plan::Plan;
+use crate::timed::timing::{Line, PartTimes};
+
+impl Ways {
+    #[inline]
+    pub(super) fn rank_of_array(&self, die: Die) -> u32 {
+        self.dies_from + die.number()
+    }
+
+    /// A die takes a command: it is idle no more.
+    #[inline]
+    pub(super) fn end_idle_time(&mut self, die: Die, record: &mut DieRecord) {
+        if record.times_idle {
+            record.times_idle = false;
+            self.timers.stop(self.timing.idle.0, self.rank_of_array(die));
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn ask_channel(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        die: Die,
+        record: &mut DieRecord,
+        load: Load,
+    ) {
+        let number = record.channel;
+        let channel = &mut self.channels[number as usize];
+        if context.now < channel.until || channel.is_awaited {
+            let is_bare = !context.plan.is_plain() && record.phase == Phase::Command && !record.command.has_data_in();
+            let line = if is_bare { &mut channel.commands } else { &mut channel.waiting };
+            line.push_back(die);
+            context.note(|waits, now| waits.die_does(now, die, LatencyPart::Channel));
+            if !channel.is_awaited {
+                channel.is_awaited = true;
+                self.timers.set(Line::CHANNEL.0, channel.until, number);
+            }
+        } else {
+            self.grant(context, number, die, record, load);
+        }
+    }
+
+    /// Gives a channel to a die for its next transfer.
+    ///
+    /// What follows on the transfer of a command is known now: its array starts. So its end is an event only for those
+    /// who wait for the channel.
+    #[inline(always)]
+    pub(super) fn grant(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        number: u32,
+        die: Die,
+        record: &mut DieRecord,
+        load: Load,
+    ) {
+        let (phase, Load { kind, cause, count, .. }) = (record.phase, load);
+        let is_plain = context.plan.is_plain();
+        let (delay, pages) = match (phase, kind) {
+            (Phase::Command, OpKind::Program) if has_data_in(context.plan, record, load) => {
+                (self.timing.data_in(count), count as u64)
+            }
+            (Phase::Command, OpKind::Program) => (self.timing.copy_command(count), 0),
+            (Phase::Command, _) if !is_plain => (self.timing.command(count), 0),
+            _ => (self.timing.data_out(), 1),
+        };
+        let part = if is_plain || phase != Phase::DataOut { None } else { self.part(context, record) };
+        let delay = part.map_or(delay, |part| part.out);
+        context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
+        let now = context.now;
+        let mut until = now + delay.time;
+        if !is_plain {
+            until = until.max(self.through_dram(now, part.map_or(self.timing.dram * pages, |part| part.dram)));
+        }
+        let is_decided = phase == Phase::Command && self.decides_early;
+        let channel = &mut self.channels[number as usize];
+        channel.until = until;
+        channel.holder = (!is_decided).then_some(die);
+        channel.is_awaited = !is_decided || channel.is_waited_for();
+        if channel.is_awaited {
+            self.timers.set(delay.line.0, until, number);
+        }
+        if !context.draining {
+            context.device.recorder.channel_busy(number, cause, now, until);
+        }
+        if !is_plain && self.timeline.is_some() {
+            self.record_transfer(number, (&record.command, record.sent), pages, now, until);
+        }
+        if is_decided {
+            self.start_array(context, die, record, load, until);
+        }
+    }
+
+    #[cold]
+    pub(super) fn record_transfer(
+        &mut self,
+        number: u32,
+        (command, sent): (&Command, u8),
+        pages: u64,
+        from: Instant,
+        until: Instant,
+    ) {
+        if let Some(timeline) = &mut self.timeline
+            && timeline.wants(from, until)
+        {
+            let name = match (pages, command.kind()) {
+                (0, _) => "command",
+                (_, OpKind::Read) => "data out",
+                _ => "data in",
+            };
+            let ppn = u64::from(command.item(usize::from(sent)).ppn.0);
+            let figures = [("ppn", ppn), ("pages", pages)];
+            timeline.span(Track::Channel(number), name, command.cause(), from, until, &figures);
+        }
+    }
+
+    /// What is sent of the page of a read that leaves its die next; `None`: all of it.
+    fn part(&self, context: &Context<'_, impl Plan>, record: &DieRecord) -> Option<PartTimes> {
+        let carried = record.command.item(usize::from(record.sent)).carried;
+        self.timing.part(codewords(context, carried)?)
+    }
+
+    /// When the controller's DRAM, which all channels share, has moved what takes it so long besides.
+    pub(super) fn through_dram(&mut self, now: Instant, takes: Duration) -> Instant {
+        if takes == Duration::ZERO {
+            return now;
+        }
+        self.dram_free = self.dram_free.max(now) + takes;
+        self.dram_free
+    }
+}
+
+/// The codewords that a read has sent, where that is not its whole page.
+#[inline]
+pub(super) fn codewords(context: &Context<'_, impl Plan>, carried: Carried) -> Option<usize> {
+    let wanted = context.wanted.as_ref()?;
+    match carried {
+        Carried::Transaction(read) => wanted.codewords(read),
+        Carried::Domain(_) => None,
+    }
+}

@@ -1,0 +1,605 @@
+//! A command's way through channel and array: who occupies what until when.
+//!
+//! It knows addresses and times. For whom a page is, it hands back to those above, as it was given.
+
+mod arrays;
+mod booking;
+mod channels;
+mod following;
+mod suspends;
+
+use std::collections::VecDeque;
+
+use base::{Cause, Die, Duration, Instant, OpKind, Ppn, Queue};
+use engine::Timers;
+use metrics::{LatencyPart, Timeline};
+
+use super::cache::{Caches, Stage};
+use super::command::{Carried, Command, Pass};
+use super::context::Context;
+use super::idle::IdleDies;
+use super::plan::Plan;
+use super::timing::{Line, Timing};
+use channels::codewords;
+
+/// What can happen.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    /// A channel finished a transfer.
+    TransferDone(u32),
+    /// A die's array finished its operation, or a die was idle for as long as was asked for.
+    ArrayDone(Die),
+    /// The next request of an open loop arrives.
+    Arrival,
+    /// The oldest page under correction is correct.
+    Corrected,
+    /// Wordlines are to be filled up.
+    WordlineDue,
+    /// A die programs, and the data of its next program may set out.
+    MayFollow(Die),
+    /// A request has passed the host's link.
+    LinkIn,
+    /// Data have passed it the other way.
+    LinkOut,
+}
+
+/// What the end of a transfer means.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Transferred {
+    /// Nothing: only dies waited for it.
+    Nothing,
+    /// The data of a program for the host are in the registers of this die.
+    DataIn(Die),
+    /// The same of the program that follows on its command.
+    DataOfFollower(Die),
+    /// A page has left a die: the last of its command, or not; and what it was, if it is correct already.
+    DataOut { die: Die, is_last: bool, corrected: Option<Carried> },
+}
+
+/// What the end of a timer of an array means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ArrayDone {
+    /// The die was idle for the time that was asked for.
+    WasIdle,
+    /// The data of a read are next.
+    DataNext,
+    /// The command is done.
+    Command,
+    /// It has come so far that it may be suspended.
+    MaySuspend,
+    /// The array takes reads: its operation is suspended.
+    Suspended,
+}
+
+/// Where a die's command is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// No command.
+    Idle,
+    /// Command and address cycles, and the data of a program: needs the channel.
+    Command,
+    /// The array works.
+    Array,
+    /// The data of a read are in the cache register, and the next read may be sent for before they go out.
+    Register,
+    /// The data of a read: needs the channel, page by page.
+    DataOut,
+    /// The array stops its operation, to take reads.
+    Suspending,
+    /// Its operation is suspended, and the array takes reads.
+    Suspended,
+}
+
+/// A die and the command it carries out.
+///
+/// Laid out so that a command of a page or two touches one cache line: with all dies at work, theirs and
+/// those of the collections are most of what the processor's first cache has to hold.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct DieRecord {
+    phase: Phase,
+    /// Pages of a read that have left the die.
+    sent: u8,
+    /// Whether a timer runs that says how long it has been idle.
+    times_idle: bool,
+    /// Its channel.
+    channel: u32,
+    /// When the read begins, or began, that was booked behind a program, and the line of its timer.
+    booked: Instant,
+    booked_line: Line,
+    /// When the transfer of the program begins, or began, that was booked behind the read of a page; and where that page was and
+    /// where it is programmed.
+    moves: Instant,
+    moved: [Ppn; 2],
+    /// So many pages are sent before a program is booked again.
+    skips: u8,
+    command: Command,
+}
+
+/// What a command asks of channel and array.
+#[derive(Clone, Copy)]
+pub(super) struct Load {
+    kind: OpKind,
+    cause: Cause,
+    count: usize,
+    /// The page that the die reads next for its collection, if nothing comes in between.
+    next: Option<Ppn>,
+}
+
+impl Load {
+    /// A page of a collection.
+    pub(super) fn page(kind: OpKind) -> Load {
+        Load { kind, cause: Cause::Gc, count: 1, next: None }
+    }
+
+    /// The program of a page of a collection, which reads that page next.
+    pub(super) fn program(next: Option<Ppn>) -> Load {
+        Load { next, ..Load::page(OpKind::Program) }
+    }
+}
+
+impl Command {
+    #[inline(always)]
+    pub(super) fn load(&self) -> Load {
+        Load { kind: self.kind(), cause: self.cause(), count: self.len(), next: None }
+    }
+}
+
+/// A channel: until when it carries something, and who waits for it in order of asking.
+#[derive(Clone, Default)]
+struct Channel {
+    /// When its last transfer ends.
+    until: Instant,
+    /// Whether the end of the transfer is an event.
+    is_awaited: bool,
+    /// The die that goes on when the transfer ends, unless that is decided already.
+    holder: Option<Die>,
+    /// The die whose program was booked last, and when its transfer begins.
+    booked: Option<Die>,
+    booked_from: Instant,
+    /// Dies that wait to be sent a command without data. They go first: a command is short, and until it has
+    /// it the die's array stands still.
+    commands: VecDeque<Die>,
+    waiting: VecDeque<Die>,
+}
+
+impl Channel {
+    /// Whether dies wait for it.
+    fn is_waited_for(&self) -> bool {
+        !self.waiting.is_empty() || !self.commands.is_empty()
+    }
+}
+
+/// Dies with their commands, and what they share.
+pub(super) struct Passage {
+    dies: Vec<DieRecord>,
+    idle: IdleDies,
+    ways: Ways,
+    /// Pages under correction, in the order in which they will be correct.
+    correcting: VecDeque<(Instant, Carried)>,
+    /// When the controller's error correction has corrected all that it was given.
+    ecc_free: Instant,
+}
+
+/// Channels, the controller's DRAM, and the times of all that is under way. It is given the record of the die that it works
+/// for.
+struct Ways {
+    timing: Timing,
+    timers: Timers,
+    channels: Vec<Channel>,
+    /// Ranks of timers before those of dies.
+    dies_from: u32,
+    /// Whether what follows on the transfer of a command is decided when it begins. A write buffer may want to know when
+    /// it ends; and a dynamic allocation offers writes to idle dies at every event, in turn, which makes a difference where a
+    /// write that is not ready is refused.
+    decides_early: bool,
+    /// When the controller's DRAM has moved all that it was given.
+    dram_free: Instant,
+    /// The commands that follow on those of the dies.
+    caches: Caches,
+    timeline: Option<Timeline>,
+}
+
+impl Passage {
+    /// Bytes for each die.
+    pub(super) const BYTES_OF_DIE: usize = size_of::<DieRecord>() + Timers::BYTES_OF_RANK;
+
+    /// Bytes for each channel.
+    pub(super) const BYTES_OF_CHANNEL: usize = size_of::<Channel>();
+
+    /// Nothing is under way.
+    pub(super) fn new(
+        context: &Context<'_, impl Plan>,
+        timing: Timing,
+        caches: Caches,
+        decides_early: bool,
+        timeline: Option<Timeline>,
+    ) -> Passage {
+        let ftl = &context.device.ftl;
+        let (channels, dies) = (ftl.geometry().channels, ftl.geometry().dies());
+        let idle = |die| DieRecord {
+            phase: Phase::Idle,
+            sent: 0,
+            times_idle: false,
+            channel: ftl.geometry().channel_of_die(die),
+            booked: Instant::ZERO,
+            booked_line: Line::CORRECTION,
+            moves: Instant::ZERO,
+            moved: [Ppn(0); 2],
+            skips: 0,
+            command: Command::NONE,
+        };
+        let ways = Ways {
+            timers: Timers::new(timing.lines(), channels + dies + 5 + if caches.are_on() { dies } else { 0 }),
+            timing,
+            caches,
+            channels: vec![Channel::default(); channels as usize],
+            dies_from: channels,
+            decides_early,
+            dram_free: Instant::ZERO,
+            timeline,
+        };
+        Passage {
+            dies: ftl.geometry().all_dies().map(idle).collect(),
+            idle: IdleDies::new(ftl.allocation(), dies),
+            ways,
+            correcting: VecDeque::new(),
+            ecc_free: Instant::ZERO,
+        }
+    }
+
+    /// What was recorded.
+    pub(super) fn into_timeline(self) -> Option<Timeline> {
+        self.ways.timeline
+    }
+
+    /// Whether a die has no command.
+    #[inline]
+    pub(super) fn is_idle(&self, die: Die) -> bool {
+        self.dies[die.index()].phase == Phase::Idle
+    }
+
+    /// Whether a shared queue has idle dies that may take a page.
+    #[inline]
+    pub(super) fn has_idle_dies(&self, queue: Queue) -> bool {
+        self.idle.of(queue).iter().any(|&bits| bits != 0)
+    }
+
+    /// An idle die may take a page again: one of its domains has ended its collection.
+    pub(super) fn offer(&mut self, die: Die) {
+        self.idle.insert(die);
+    }
+
+    /// The idle dies of a shared queue.
+    #[inline]
+    pub(super) fn idle_dies(&self, queue: Queue) -> &[u64] {
+        self.idle.of(queue)
+    }
+
+    /// The command of a die, or its last one.
+    #[inline]
+    pub(super) fn command(&self, die: Die) -> &Command {
+        &self.dies[die.index()].command
+    }
+
+    /// Where the next command of an idle die is built.
+    #[inline]
+    pub(super) fn next_command(&mut self, die: Die) -> &mut Command {
+        &mut self.dies[die.index()].command
+    }
+}
+
+// Timers.
+impl Passage {
+    /// The instant at which something happens next.
+    #[inline]
+    pub(super) fn next_instant(&mut self) -> Option<Instant> {
+        self.ways.timers.advance()
+    }
+
+    /// Something that happens at this instant. At one instant transfers end first, in the order of channels, then arrays.
+    #[inline]
+    pub(super) fn take_event(&mut self) -> Option<Event> {
+        let rank = self.ways.timers.take()?;
+        let (channels, dies) = (self.ways.dies_from, self.dies.len() as u32);
+        Some(match rank {
+            rank if rank < channels => Event::TransferDone(rank),
+            rank if rank < channels + dies => Event::ArrayDone(Die::new(rank - channels)),
+            rank if rank == channels + dies => Event::Arrival,
+            rank if rank == channels + dies + 1 => Event::Corrected,
+            rank if rank == channels + dies + 2 => Event::WordlineDue,
+            rank if rank == channels + dies + 3 => Event::LinkIn,
+            rank if rank == channels + dies + 4 => Event::LinkOut,
+            rank => Event::MayFollow(Die::new(rank - (channels + dies + 5))),
+        })
+    }
+
+    /// The rank of timers behind those of dies.
+    fn ranks_of_parts(&self) -> u32 {
+        self.ways.dies_from + self.dies.len() as u32
+    }
+
+    /// The next request arrives then. It may be said again.
+    pub(super) fn set_arrival(&mut self, at: Instant) {
+        if self.ways.timers.is_empty(Line::ARRIVAL.0) {
+            self.ways.timers.set(Line::ARRIVAL.0, at, self.ranks_of_parts());
+        }
+    }
+
+    fn set_correction(&mut self, at: Instant) {
+        self.ways.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 1);
+    }
+
+    /// Wordlines are to be filled up then.
+    pub(super) fn set_wordline(&mut self, at: Instant) {
+        self.ways.timers.set(self.ways.timing.wordline.0, at, self.ranks_of_parts() + 2);
+    }
+
+    /// Something will have passed the host's link then, one way or the other. These times are irregular, and few.
+    pub(super) fn set_link(&mut self, due: [Option<Instant>; 2]) {
+        for (at, rank) in due.into_iter().zip(self.ranks_of_parts() + 3..) {
+            if let Some(at) = at {
+                self.ways.timers.set(Line::CORRECTION.0, at, rank);
+            }
+        }
+    }
+
+    /// Whether it is being timed how long a die is idle.
+    #[inline]
+    pub(super) fn times_idle(&self, die: Die) -> bool {
+        self.dies[die.index()].times_idle
+    }
+
+    /// Says when a die has been idle for that long.
+    pub(super) fn time_idle(&mut self, now: Instant, die: Die, idle: Duration) {
+        self.dies[die.index()].times_idle = true;
+        self.ways.timers.set(self.ways.timing.idle.0, now + idle, self.ways.rank_of_array(die));
+    }
+}
+
+// Commands.
+impl Passage {
+    /// Counts the command that was built for a die, which is that `load`, and starts it.
+    #[inline(always)]
+    pub(super) fn start(&mut self, context: &mut Context<'_, impl Plan>, die: Die, load: Load) {
+        if context.plan.is_dynamic() {
+            self.idle.remove(die);
+        }
+        let record = &mut self.dies[die.index()];
+        let Load { kind, cause, .. } = load;
+        count(context, &record.command, load);
+        if !context.plan.is_plain() {
+            context.suspensions.check(&context.device.flash, die, &record.command);
+            self.ways.end_idle_time(die, record);
+            count_copyback(context, &record.command);
+        }
+        record.sent = 0;
+        context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
+        let has_cycles = !context.plan.is_plain() && self.ways.timing.has_command_cycles();
+        if has_data_in(context.plan, record, load) || has_cycles {
+            record.phase = Phase::Command;
+            self.ways.ask_channel(context, die, record, load);
+        } else {
+            self.ways.start_array(context, die, record, load, context.now);
+        }
+    }
+
+    /// A channel finished a transfer.
+    #[inline(always)]
+    pub(super) fn transfer_done(&mut self, context: &mut Context<'_, impl Plan>, number: u32) -> Transferred {
+        let channel = &mut self.ways.channels[number as usize];
+        channel.is_awaited = false;
+        let Some(die) = channel.holder.take() else {
+            self.release(context, number);
+            return Transferred::Nothing;
+        };
+        if !context.plan.is_plain() && self.ways.caches.stage(die) == Stage::Transfers {
+            return self.follower_transferred(context, number, die);
+        }
+        let DieRecord { phase, ref command, .. } = self.dies[die.index()];
+        if phase == Phase::Command {
+            let is_mixed = !context.plan.is_plain() && command.is_mixed();
+            let is_data = command.has_data_in() && (command.is_of_host() || is_mixed);
+            self.release(context, number);
+            let record = &mut self.dies[die.index()];
+            self.ways.start_array(context, die, record, record.command.load(), context.now);
+            return if is_data { Transferred::DataIn(die) } else { Transferred::Nothing };
+        }
+        self.page_left(context, number, die)
+    }
+
+    /// A page of a read has left its die.
+    #[inline(always)]
+    fn page_left(&mut self, context: &mut Context<'_, impl Plan>, number: u32, die: Die) -> Transferred {
+        let record = &mut self.dies[die.index()];
+        let carried = record.command.item(usize::from(record.sent)).carried;
+        record.sent += 1;
+        let is_last = usize::from(record.sent) == record.command.len();
+        if is_last {
+            if !context.plan.is_plain() && context.suspensions.is_suspended(die) {
+                record.phase = Phase::Suspended;
+            } else if !context.plan.is_plain() && self.ways.caches.stage(die) != Stage::None {
+                self.ways.promote(context, die, record);
+            } else {
+                record.phase = Phase::Idle;
+                if context.plan.is_dynamic() && context.queues.takes_writes(die) {
+                    self.idle.insert(die);
+                }
+            }
+            self.release(context, number);
+        } else {
+            self.ways.grant(context, number, die, record, record.command.load());
+        }
+        if let Carried::Transaction(read) = carried {
+            context.note(|waits, now| waits.correction_begins(now, read));
+        }
+        let corrected = if context.plan.is_plain() { Some(carried) } else { self.correct(context, carried) };
+        Transferred::DataOut { die, is_last, corrected }
+    }
+
+    /// Gives a channel whose transfer ended to the die that has waited longest.
+    #[inline(always)]
+    fn release(&mut self, context: &mut Context<'_, impl Plan>, number: u32) {
+        let channel = &mut self.ways.channels[number as usize];
+        let command = if context.plan.is_plain() { None } else { channel.commands.pop_front() };
+        if let Some(die) = command.or_else(|| channel.waiting.pop_front()) {
+            let record = &mut self.dies[die.index()];
+            // Data of a read wait for the channel as its next command does, which has none.
+            let is_follower = !context.plan.is_plain()
+                && self.ways.caches.stage(die) == Stage::Waits
+                && (command.is_some() || record.phase == Phase::Array);
+            match is_follower {
+                true => self.ways.grant_to_follower(context, number, die),
+                false => self.ways.grant(context, number, die, record, record.command.load()),
+            }
+        }
+    }
+
+    /// The timer of a die's array ended.
+    #[inline(always)]
+    pub(super) fn array_done(&mut self, context: &mut Context<'_, impl Plan>, die: Die) -> ArrayDone {
+        let record = &mut self.dies[die.index()];
+        if !context.plan.is_plain() && record.phase == Phase::Idle {
+            record.times_idle = false;
+            return ArrayDone::WasIdle;
+        }
+        if !context.plan.is_plain() && self.ways.caches.stage(die) == Stage::Array && record.phase != Phase::Array {
+            self.ways.caches.set_stage(die, Stage::Ready);
+            return ArrayDone::DataNext;
+        }
+        if !context.plan.is_plain()
+            && context.suspensions.are_on()
+            && let Some(done) = self.ways.suspendable_done(context, die, record)
+        {
+            return done;
+        }
+        let load = record.command.load();
+        if load.kind == OpKind::Read {
+            if !context.plan.is_plain()
+                && self.ways.caches.concern(OpKind::Read)
+                && !context.suspensions.is_suspended(die)
+            {
+                record.phase = Phase::Register;
+                context.queues.wake(die);
+                return ArrayDone::DataNext;
+            }
+            record.phase = Phase::DataOut;
+            self.ways.ask_channel(context, die, record, Load { kind: OpKind::Read, ..load });
+            return ArrayDone::DataNext;
+        }
+        if !context.plan.is_plain() && context.suspensions.is_suspended(die) {
+            record.phase = Phase::Suspended;
+            return ArrayDone::Command;
+        }
+        if !context.plan.is_plain() && self.ways.caches.stage(die) != Stage::None {
+            // The command that followed on it is next, when those above have heard of this one.
+            return ArrayDone::Command;
+        }
+        record.phase = Phase::Idle;
+        if context.plan.is_dynamic() && context.queues.takes_writes(die) {
+            self.idle.insert(die);
+        }
+        ArrayDone::Command
+    }
+}
+
+/// Counts a command, which is that `load`, and has the array confirm that its pages may share one.
+#[inline(always)]
+fn count(context: &mut Context<'_, impl Plan>, command: &Command, Load { kind, cause, count, .. }: Load) {
+    if !context.plan.is_plain() && context.wordlines.are_on() && kind == OpKind::Program {
+        count_wordlines(context, command);
+    } else if !context.plan.is_plain() && command.is_mixed() {
+        (0..count).for_each(|at| context.device.recorder.counters.part(command.cause_of(at), kind));
+    } else {
+        context.device.recorder.counters.command(cause, kind, count as u64);
+    }
+    if count > 1 && (context.plan.is_plain() || !context.wordlines.are_on() || kind != OpKind::Program) {
+        context.device.flash.check_shared(kind, &command.ppns()[..count]);
+    }
+    if !context.plan.is_plain() && context.wordlines.are_on() && kind != OpKind::Erase {
+        check_wordlines(context, command);
+    }
+}
+
+/// Has the array confirm that the pages of a command can be read, or programmed with all of their wordlines.
+#[cold]
+fn check_wordlines(context: &Context<'_, impl Plan>, command: &Command) {
+    let (flash, ppns) = (&context.device.flash, command.ppns());
+    let ppns = &ppns[..command.len()];
+    if context.wordlines.are_twice() && command.kind() == OpKind::Read {
+        flash.check_final(ppns);
+    } else {
+        flash.check_whole(ppns);
+    }
+}
+
+/// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a
+/// command. Pages that are programmed in two passes count with the second one.
+#[cold]
+fn count_wordlines(context: &mut Context<'_, impl Plan>, command: &Command) {
+    let device = &mut *context.device;
+    let last: Vec<Ppn> =
+        command.items().iter().map(|item| item.ppn).filter(|&ppn| device.flash.is_last_of_wordline(ppn)).collect();
+    assert_eq!(last.len(), command.wordlines(), "wordlines are whole");
+    device.flash.check_shared(OpKind::Program, &last);
+    match command.pass() {
+        Pass::Only => {}
+        Pass::First => {
+            last.iter().for_each(|&ppn| device.flash.first_pass(ppn));
+            device.recorder.counters.first_passes += last.len() as u64;
+            return;
+        }
+        Pass::Second => last.iter().for_each(|&ppn| device.flash.second_pass(ppn)),
+    }
+    for at in 0..command.len() {
+        let counters = &mut device.recorder.counters;
+        match last.len() {
+            1 => counters.count(command.cause_at(at), OpKind::Program, 1),
+            _ => counters.part(command.cause_at(at), OpKind::Program),
+        }
+    }
+}
+
+/// Whether data are sent with a command.
+#[inline(always)]
+fn has_data_in(plan: impl Plan, record: &DieRecord, load: Load) -> bool {
+    if plan.is_plain() { load.kind == OpKind::Program } else { record.command.has_data_in() }
+}
+
+/// A command that copies pages is counted as what it is, and its sources have to fit too.
+#[inline]
+fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
+    if !command.sources().is_empty() {
+        context.device.flash.check_shared(OpKind::Read, command.sources());
+        context.device.recorder.counters.copyback_command(command.cause(), command.len() as u64);
+    }
+}
+
+// Error correction.
+impl Passage {
+    /// Data have left a die. Returns them if they are correct at once.
+    fn correct(&mut self, context: &Context<'_, impl Plan>, carried: Carried) -> Option<Carried> {
+        let (now, timing) = (context.now, &self.ways.timing);
+        if timing.ecc == Duration::ZERO && timing.ecc_page == Duration::ZERO {
+            return Some(carried);
+        }
+        // One page after the other, for the host and for collections.
+        let part = codewords(context, carried).and_then(|codewords| timing.part(codewords));
+        self.ecc_free = self.ecc_free.max(now) + part.map_or(timing.ecc_page, |part| part.ecc);
+        let ready = self.ecc_free + timing.ecc;
+        if self.correcting.is_empty() {
+            self.set_correction(ready);
+        }
+        self.correcting.push_back((ready, carried));
+        None
+    }
+
+    /// The oldest page under correction is correct.
+    pub(super) fn corrected(&mut self) -> Carried {
+        let (_, carried) = self.correcting.pop_front().expect("a page under correction");
+        if let Some(&(ready, _)) = self.correcting.front() {
+            self.set_correction(ready);
+        }
+        carried
+    }
+}
