@@ -425,7 +425,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
     let name = choices.map(|choice| choice.name).join(", ") + ", " + reclaim_unit.name;
     let keeps_track = ftl::paired::keeps_track(choices[5].name);
     let blocks = match (choices[3].name, choices[5].name) {
-        ("dac", "slc-buffer") => 14,
+        ("dac", "slc-buffer") => 20,
         ("dac", _) => 10,
         _ if keeps_track => 10,
         _ => 6,
@@ -689,7 +689,8 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
         channels,
         dies_per_chip: dies,
         planes_per_die: 2,
-        blocks_per_plane: 16,
+        // Merged buffers are held for every region.
+        blocks_per_plane: if (choices[3].name, choices[5].name) == ("dac", "slc-buffer") { 20 } else { 16 },
         pages_per_block: 4,
         page_size,
         unit_width,
