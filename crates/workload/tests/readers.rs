@@ -442,7 +442,7 @@ fn what_is_no_trace_is_refused() {
     ] {
         let error = refused(name, &content, &default);
         assert!(error.starts_with("FILE: not a trace in a known format: it begins with `"), "{name}: {error}");
-        assert!(error.contains("`msr`") && error.len() < 600, "{name}: {error}");
+        assert!(error.contains("`msr`") && error.len() < 800, "{name}: {error}");
         assert!(error.contains("hint: of any other table, `--columns"), "{name}: {error}");
     }
 }

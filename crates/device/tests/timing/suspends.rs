@@ -242,7 +242,7 @@ fn erases_are_not_suspended_for_writes_that_wait_for_no_die() {
                 ..config.clone()
             }
         }),
-        ("one shot", &|config| {
+        ("programmed as a whole", &|config| {
             (config.device.cell, config.device.program_order) = (Cell::Mlc, ProgramOrder::Consecutive);
             config.device.programming = Selection::default_of(&base::programming::PROGRAMMING[1]);
         }),

@@ -127,6 +127,7 @@ fn random_devices_that_program_in_two_passes_lose_nothing() {
     for seed in seeds() {
         let mut config = one_shot::random(seed + 9_900_000);
         config.device.programming = two_pass();
+        config.device.cache_program = Selection::default_of(&base::cache::PROGRAM[0]);
         let pad_after = [300_000, PAD_AFTER, 300_000_000][seed as usize % 3];
         config.device.programming.set("pad_after", ParamValue::Time(Duration(pad_after)));
         config.run.latency_parts = seed % 2 == 0;
