@@ -260,7 +260,8 @@ impl Commands {
         match self.schedule.standing(context, host, &mut self.collections, domain) {
             Standing::Goes => Some(true),
             Standing::Waits => None,
-            Standing::Suspended => Some(false),
+            // What protects its pages may still be to be done.
+            Standing::Suspended => Some(context.device.ftl.is_busy(domain)),
         }
     }
 
