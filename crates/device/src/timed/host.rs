@@ -230,6 +230,7 @@ impl Host {
         }
     }
 
+    #[inline(always)]
     fn enter_write(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span, offset: u64) {
         let Active { bytes, .. } = *self.requests.get(request);
         self.requests.begin_write(request, span.len());

@@ -74,7 +74,7 @@ impl Kernel {
     }
 
     /// The first valid slot of a unit from a slot on, if there is one.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_valid(&self, unit: Unit, from: Slot) -> Option<Slot> {
         let first = self.geometry.ppn(unit, Slot::FIRST).index();
         let slot = self.geometry.slots_from(from).find(|&slot| self.reverse[first + slot.index()] != NONE)?;

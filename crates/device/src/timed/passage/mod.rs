@@ -298,7 +298,7 @@ impl Passage {
     }
 
     /// Something that happens at this instant. At one instant transfers end first, in the order of channels, then arrays.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take_event(&mut self) -> Option<Event> {
         let rank = self.ways.timers.take()?;
         let (channels, dies) = (self.ways.dies_from, self.dies.len() as u32);
