@@ -321,6 +321,7 @@ struct Ends {
 const EMPTY: Ends = Ends { oldest: NONE, youngest: NONE };
 
 /// What the buffer has to know of the device.
+#[derive(Clone)]
 struct Shape {
     /// Queues of the allocation.
     queues: u32,
@@ -331,6 +332,7 @@ struct Shape {
 }
 
 /// The buffer.
+#[derive(Clone)]
 pub(crate) struct Buffer {
     capacity: u32,
     /// Pages that take room: waiting, handed over, and being programmed.

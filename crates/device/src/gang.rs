@@ -132,10 +132,8 @@ mod tests {
             "device.user_capacity=\"2MiB\"",
             "ftl.allocation=\"CWDP\"",
             over,
-        ]
-        .map(str::to_string);
-        let base = config::Base::Preset("tbm-small".into());
-        crate::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config
+        ];
+        crate::preset("tbm-small", &sets)
     }
 
     #[test]

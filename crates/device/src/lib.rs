@@ -149,6 +149,13 @@ pub fn load(base: &config::Base, sets: &[String], trace: Option<&str>) -> Result
     }
 }
 
+/// A preset with changes, for the tests of this crate.
+#[cfg(test)]
+pub(crate) fn preset(name: &str, sets: &[&str]) -> Config {
+    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
+    load(&config::Base::Preset(name.into()), &sets, None).map_err(|problems| problems.to_string()).unwrap().config
+}
+
 /// Refuses what no device can do, as soon as the configuration is read.
 ///
 /// # Errors

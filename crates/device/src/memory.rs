@@ -253,9 +253,7 @@ mod tests {
     use super::*;
 
     fn config(sets: &[&str]) -> Config {
-        let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-        let base = config::Base::Preset("tbm".into());
-        crate::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config
+        crate::preset("tbm", sets)
     }
 
     fn refusal(config: &Config, bytes: u64) -> Refusal {

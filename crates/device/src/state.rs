@@ -507,10 +507,8 @@ mod tests {
             "device.wear.read_limit=\"cell\"",
             "ftl.allocation=\"CWDP\"",
             "run.payload=\"stamp\"",
-        ]
-        .map(str::to_string);
-        let base = config::Base::Preset("tbm-small".into());
-        crate::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config
+        ];
+        crate::preset("tbm-small", &sets)
     }
 
     /// An aged device with lost pages, reprogrammed ones, and something in every spare area.

@@ -6,26 +6,18 @@
 //! as its last durable version or as one that the host sent after it, never as another page's, as an older
 //! one, or as nothing. The device then goes on, and is held to the same promise.
 
-use base::{Instant, Lpn, Request, RequestKind};
+use base::{Domain, Instant, Lpn, Request, RequestKind};
 use config::Config;
 use engine::Chance;
 use files::Interrupt;
+use ftl::schedule::{Kind, Schedule};
 use serde_json::{Value, json};
 
 use crate::buffer::{self, Buffer};
 use crate::count;
 use crate::device::Device;
 use crate::flash::{Fault, Stamp};
-use crate::{RunError, Watch, hybrid, precondition};
-
-/// Host writes of a life after the fill, in user capacities.
-const WRITES: f64 = 2.5;
-
-/// Host writes after the fault was survived, in user capacities.
-const AFTERWARDS: f64 = 1.0;
-
-/// Reads between two writes, where a block takes only so many.
-const READS: u32 = 12;
+use crate::{RunError, Watch, hybrid, policy, precondition, uncorrectable};
 
 /// A number of operations that no life reaches.
 const NEVER: u64 = u64::MAX;
@@ -71,7 +63,7 @@ pub struct Loss {
 }
 
 /// What came of a series of lives.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
     /// Lives with a fault.
     pub runs: u64,
@@ -83,6 +75,41 @@ pub struct Tally {
     pub rescued: u64,
     /// Restarts.
     pub restarts: u64,
+    /// Lives in which a page took more than it can: more reads of its block than the limit, or more errors than the ECC corrects.
+    pub past_limits: u64,
+    /// What happened in the first of them.
+    pub first_past: Option<String>,
+    /// Operations of the lives without a fault.
+    pub operations: u64,
+    /// Operations for which devices went on after their faults.
+    pub afterwards: u64,
+    /// By seed, what was done in a life without a fault: `counters`, and what mechanisms say of themselves in `policy`.
+    pub done: Vec<Value>,
+}
+
+/// How many lives there are, how long they are, and where faults are put.
+#[derive(Clone, Copy, Debug)]
+pub struct Lives {
+    /// So many lives.
+    pub seeds: u64,
+    /// Faults are so many operations apart, failures so many programs.
+    pub stride: u64,
+    /// Host writes after the fill, in user capacities.
+    pub writes: f64,
+    /// Reads between two writes, where a block takes only so many.
+    pub reads: u32,
+    /// Host writes after the fault was survived, in user capacities.
+    pub afterwards: f64,
+    /// Whether each fault is reached from the beginning of its life, not from a copy of the device shortly before it. What comes
+    /// of it is the same, and takes far longer.
+    pub from_the_beginning: bool,
+}
+
+impl Lives {
+    /// Lives of the usual length.
+    pub fn new(seeds: u64, stride: u64) -> Lives {
+        Lives { seeds, stride, writes: 2.5, reads: 12, afterwards: 1.0, from_the_beginning: false }
+    }
 }
 
 impl Tally {
@@ -153,22 +180,30 @@ fn scan_seconds(device: &Device, config: &Config) -> f64 {
 }
 
 /// One life.
+#[derive(Clone)]
 struct Life<'a> {
     config: &'a Config,
+    lives: &'a Lives,
     device: Device,
     buffer: Option<Box<Buffer>>,
     random: Chance,
     /// By LPN: the last durable version.
     promised: Vec<u32>,
-    is_filled: bool,
+    /// Pages of the fill, which comes first, that are left, and writes after it.
+    fill_left: u32,
+    writes_left: u64,
+    /// Reads before the next write.
+    reads_left: u32,
+    /// Requests that were sent.
+    sent: usize,
     rescued: u64,
     restarts: u64,
 }
 
-/// Puts a fault at every operation of a number of lives, `stride` apart.
+/// Puts a fault at every operation of a number of lives of the usual length, `stride` apart.
 ///
 /// # Errors
-/// When the configuration cannot be used (it has to have stamped pages), memory runs out, or somebody wants to stop.
+/// As [`try_lives`].
 pub fn try_everywhere(
     config: &Config,
     trouble: Trouble,
@@ -176,6 +211,24 @@ pub fn try_everywhere(
     stride: u64,
     interrupt: &Interrupt,
 ) -> Result<Tally, RunError> {
+    try_lives(config, trouble, &Lives::new(seeds, stride), interrupt)
+}
+
+/// Puts faults at operations of lives: programs fail, or the power goes off before and during any operation.
+///
+/// # Errors
+/// When the configuration cannot be used (it has to have stamped pages), memory runs out, or somebody wants to stop.
+pub fn try_lives(config: &Config, trouble: Trouble, lives: &Lives, interrupt: &Interrupt) -> Result<Tally, RunError> {
+    check(config)?;
+    let mut tally = Tally::default();
+    for seed in 0..lives.seeds {
+        try_life(config, trouble, (lives, seed), interrupt, &mut tally)?;
+    }
+    Ok(tally)
+}
+
+/// Refuses what has no lives with faults.
+fn check(config: &Config) -> Result<(), RunError> {
     if config.run.payload != config::model::Payload::Stamp {
         return Err(RunError::Input(
             "faults need `run.payload = \"stamp\"`: there is nothing to lose otherwise".into(),
@@ -189,57 +242,113 @@ pub fn try_everywhere(
                 .into(),
         ));
     }
-    let mut tally = Tally::default();
-    for seed in 0..seeds {
-        let mut whole = Life::new(config, seed)?;
-        whole.device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
-        whole.live(WRITES);
-        let operations = whole.device.flash.operations();
-        // Different lives begin at different operations, so that together they cover all.
-        for at in (seed % stride..operations).step_by(stride as usize) {
-            for during in [false, true] {
-                if trouble == Trouble::ProgramFailure && !during {
-                    continue;
-                }
-                interrupt.check().map_err(|_| RunError::Stopped)?;
-                tally.runs += 1;
-                let mut life = Life::new(config, seed)?;
-                let loss = life.suffer(trouble, at, during)?;
-                tally.rescued += life.rescued;
-                tally.restarts += life.restarts;
-                if let Some(loss) = loss {
-                    tally.losing += 1;
-                    tally.first.get_or_insert(Loss { seed, at, during, ..loss });
-                }
+    Ok(())
+}
+
+/// Puts faults at operations of one life: of each request in which one is to come, there are copies of the device just before it.
+fn try_life(
+    config: &Config,
+    trouble: Trouble,
+    (lives, seed): (&Lives, u64),
+    interrupt: &Interrupt,
+    tally: &mut Tally,
+) -> Result<(), RunError> {
+    let mut whole = Life::new(config, lives, seed)?;
+    // By request.
+    let mut begun = vec![0];
+    while whole.live_on() {
+        begun.push(whole.begun(trouble));
+    }
+    tally.operations += whole.device.flash.operations();
+    tally.done.push(whole.done());
+    let faults = whole.begun(trouble);
+    // Policies of the user's own cannot be copied.
+    let copies = !lives.from_the_beginning && config.ftl.get("victim").own.is_none();
+    let mut next = Life::new(config, lives, seed)?;
+    // Different lives begin at different operations, so that together they cover all.
+    for at in (seed % lives.stride..faults).step_by(lives.stride as usize) {
+        let before = begun.partition_point(|&begun| begun <= at) - 1;
+        for during in [false, true] {
+            if trouble == Trouble::ProgramFailure && !during {
+                continue;
             }
+            interrupt.check().map_err(|_| RunError::Stopped)?;
+            let mut life = if copies {
+                next.live_until(before);
+                next.clone()
+            } else {
+                let mut life = Life::new(config, lives, seed)?;
+                life.live_until(before);
+                life
+            };
+            let loss = life.suffer(trouble, at - begun[before], during)?;
+            tally.count(&life, (at, during), loss.map(|loss| Loss { seed, at, during, ..loss }));
         }
     }
-    Ok(tally)
+    Ok(())
+}
+
+impl Tally {
+    /// Counts a life with a fault.
+    fn count(&mut self, life: &Life<'_>, (at, during): (u64, bool), loss: Option<Loss>) {
+        self.runs += 1;
+        self.rescued += life.rescued;
+        self.restarts += life.restarts;
+        self.afterwards += life.device.flash.operations();
+        if let Some(loss) = loss {
+            self.losing += 1;
+            self.first.get_or_insert(loss);
+        }
+        if let Err(error) = uncorrectable::check_data(&life.device) {
+            self.past_limits += 1;
+            let when = if during { "during" } else { "before" };
+            self.first_past.get_or_insert_with(|| format!("with the fault {when} operation {at}: {error}"));
+        }
+    }
 }
 
 impl Life<'_> {
-    fn new(config: &Config, seed: u64) -> Result<Life<'_>, RunError> {
+    fn new<'a>(config: &'a Config, lives: &'a Lives, seed: u64) -> Result<Life<'a>, RunError> {
         let mut device = Device::new(config, false).map_err(|error| RunError::Failed(error.to_string()))?;
+        device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
+        let pages = device.ftl.user_pages();
         Ok(Life {
             buffer: buffer::build(config, &mut device)?.map(Box::new),
             config,
+            lives,
             random: Chance::new(seed, "life"),
-            promised: vec![0; device.ftl.user_pages() as usize],
+            promised: vec![0; pages as usize],
             device,
-            is_filled: false,
+            fill_left: pages,
+            writes_left: in_pages(lives.writes, pages),
+            reads_left: 0,
+            sent: 0,
             rescued: 0,
             restarts: 0,
         })
     }
 
-    /// Lives with a fault; returns the first broken promise.
+    /// Operations in whose place the trouble could have come.
+    fn begun(&self, trouble: Trouble) -> u64 {
+        match trouble {
+            Trouble::ProgramFailure => self.device.flash.programs(),
+            Trouble::PowerCut | Trouble::SecondCut => self.device.flash.operations(),
+        }
+    }
+
+    fn done(&self) -> Value {
+        json!({ "counters": self.device.recorder.counters, "policy": policy::figures(&self.device) })
+    }
+
+    /// Has the next request end in a fault, so many operations on, and lives on; returns the first broken promise.
     fn suffer(&mut self, trouble: Trouble, at: u64, during: bool) -> Result<Option<Loss>, RunError> {
         let fault = match trouble {
             Trouble::ProgramFailure => Fault::ProgramFailure { at },
             Trouble::PowerCut | Trouble::SecondCut => Fault::PowerCut { at, during },
         };
         self.device.flash.arm(fault);
-        self.live(WRITES);
+        self.live_on();
+        assert!(!self.device.flash.is_armed(), "the fault comes in the request that it was put in");
         if self.device.flash.is_off() {
             self.device.flash.power_on();
             let second = match trouble {
@@ -254,8 +363,8 @@ impl Life<'_> {
                 self.device.flash.power_on();
                 self.restart()?;
             }
-            self.device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
         }
+        self.device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
         if let Some(loss) = self.broken_promise() {
             return Ok(Some(loss));
         }
@@ -263,7 +372,9 @@ impl Life<'_> {
         if self.restarts > 0 {
             self.begin_anew()?;
         }
-        self.live(AFTERWARDS);
+        (self.fill_left, self.reads_left) = (0, 0);
+        self.writes_left = in_pages(self.lives.afterwards, self.device.ftl.user_pages());
+        while self.live_on() {}
         self.device.check_state();
         Ok(self.broken_promise())
     }
@@ -275,44 +386,70 @@ impl Life<'_> {
         Ok(())
     }
 
-    /// Writes every page once if that was not done yet, then some at random, most of them to a few pages; with a
-    /// write buffer some writes carry FUA, and now and then comes a FLUSH. Where blocks take only so many reads, pages are
-    /// read in between, a few of them most of the time.
-    fn live(&mut self, capacities: f64) {
+    /// Sends the next request, if one is left: every page is written once, then some at random, most of them to a few pages; with
+    /// a write buffer some writes carry FUA, and now and then comes a FLUSH. Where blocks take only so many reads, pages are read in
+    /// between, a few of them most of the time. Where collections begin ahead of need, some of them go on for a while after a write.
+    fn live_on(&mut self) -> bool {
         let pages = self.device.ftl.user_pages();
-        if !std::mem::replace(&mut self.is_filled, true) {
-            for lpn in 0..pages {
-                self.send(RequestKind::Write, lpn, false);
-            }
-        }
-        for _ in 0..(f64::from(pages) * capacities) as u64 {
-            let lpn = match self.random.below(4) {
-                0 => self.random.below_u32(pages),
-                1 => self.random.below_u32(pages.div_ceil(8)),
-                _ => self.random.below_u32(pages.div_ceil(3)),
-            };
-            match self.random.below(12) {
-                0 if self.buffer.is_some() => self.send(RequestKind::Flush, 0, false),
-                chance => self.send(RequestKind::Write, lpn, chance == 1),
-            }
-            if self.config.device.wear.read_limit.is_some() {
-                self.read(pages);
-            }
-        }
-    }
-
-    fn read(&mut self, pages: u32) {
-        for _ in 0..READS {
+        if self.fill_left > 0 {
+            self.fill_left -= 1;
+            self.send(RequestKind::Write, pages - 1 - self.fill_left, false);
+        } else if self.reads_left > 0 {
+            self.reads_left -= 1;
             let few = if self.random.below(3) == 0 { pages } else { pages.div_ceil(6) };
             let lpn = pages - 1 - self.random.below_u32(few);
             self.send(RequestKind::Read, lpn, false);
+        } else if self.writes_left > 0 {
+            self.writes_left -= 1;
+            self.write_at_random(pages);
+            self.collect_ahead();
+            self.reads_left = if self.config.device.wear.read_limit.is_some() { self.lives.reads } else { 0 };
+        } else {
+            return false;
+        }
+        self.sent += 1;
+        true
+    }
+
+    /// Lives until so many requests were sent.
+    fn live_until(&mut self, requests: usize) {
+        while self.sent < requests && self.live_on() {}
+    }
+
+    fn write_at_random(&mut self, pages: u32) {
+        let lpn = match self.random.below(4) {
+            0 => self.random.below_u32(pages),
+            1 => self.random.below_u32(pages.div_ceil(8)),
+            _ => self.random.below_u32(pages.div_ceil(3)),
+        };
+        match self.random.below(12) {
+            0 if self.buffer.is_some() => self.send(RequestKind::Flush, 0, false),
+            chance => self.send(RequestKind::Write, lpn, chance == 1),
+        }
+    }
+
+    /// No time passes here in which somebody could be idle, so chance says when a collection begins ahead of need, and when it is
+    /// suspended for the host.
+    fn collect_ahead(&mut self) {
+        let schedule = Schedule::new(self.config.ftl.get("gc_schedule"));
+        if schedule.is_threshold()
+            || schedule.paced().is_some()
+            || self.device.flash.is_off()
+            || self.random.below(3) > 0
+        {
+            return;
+        }
+        let geometry = *self.device.ftl.geometry();
+        let domain = Domain::new(self.random.below_u32(geometry.domains()));
+        let operations = if schedule.preempts { self.random.below_u32(geometry.unit_slots()) } else { u32::MAX };
+        // What fills another collection's time may leave its erases for later.
+        let defers = matches!(schedule.kind, Kind::CycleFilling(_)) && self.random.below(2) == 0;
+        if self.device.ftl.spare_units(domain) <= schedule.spare_units {
+            self.device.collect_ahead_now(domain, operations, defers);
         }
     }
 
     fn send(&mut self, kind: RequestKind, lpn: u32, fua: bool) {
-        if self.device.flash.is_off() {
-            return;
-        }
         let size = if kind == RequestKind::Flush { 0 } else { self.device.page_size };
         let request = Request { at: Instant::ZERO, offset: u64::from(lpn) * size, size, kind, fua };
         count::carry_out(&mut self.device, self.buffer.as_deref_mut(), &request);
@@ -359,4 +496,9 @@ impl Life<'_> {
         }
         Ok(())
     }
+}
+
+/// So many user capacities in pages.
+fn in_pages(capacities: f64, pages: u32) -> u64 {
+    (f64::from(pages) * capacities) as u64
 }

@@ -8,10 +8,7 @@ use config::model::*;
 use serde_json::Value;
 
 fn precondition(sets: &[&str]) -> Value {
-    let sets: Vec<String> = sets.iter().map(|set| (*set).to_owned()).collect();
-    let loaded = device::load(&config::Base::Preset("tbm-small".into()), &sets, None).expect("a config");
-    let outcome = device::simulate(&loaded.config, &mut device::Options::default()).expect("a run");
-    outcome.summary["precondition"].clone()
+    run(&preset("tbm-small", sets))["precondition"].clone()
 }
 
 /// Of a device with more spare than user space, the first windows fill erased blocks: their WAF is 1 and says nothing.

@@ -3,7 +3,7 @@
 
 mod common;
 
-use base::{Cell, Multiplane};
+use base::{Cell, Multiplane, Selection};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -216,6 +216,48 @@ fn in_time_with_transfers(seed: u64) -> Config {
     config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
     config.run.seed = seed;
     config
+}
+
+/// Devices with any mechanisms, schedules and write buffers, and nothing else that takes time than data on channels and arrays, in
+/// multiples of one transfer.
+fn bare(seed: u64) -> Config {
+    let mut config = random_config(seed);
+    let mut random = Chance::new(seed, "bare");
+    let transfers = |count: u64| base::Duration::from_us(50 * count);
+    let device = &mut config.device;
+    device.cache_read = Selection::default_of(&base::cache::READ[0]);
+    device.cache_program = Selection::default_of(&base::cache::PROGRAM[0]);
+    device.program_suspend = Selection::default_of(&base::suspend::PROGRAM[0]);
+    device.erase_suspend = Selection::default_of(&base::suspend::ERASE[0]);
+    device.programming = Selection::default_of(&base::programming::PROGRAMMING[0]);
+    let timing = &mut device.timing;
+    (timing.command_overhead, timing.dram_bandwidth) = (base::Duration::ZERO, None);
+    (timing.ecc_latency, timing.ecc_bandwidth) = (base::Duration::ZERO, None);
+    if random.below(2) == 0 {
+        (timing.channel_rate, timing.erase) = (u64::from(device.page_size) * 20_000, transfers(12));
+        let types = timing.read.len() as u64;
+        timing.read = (0..types).map(|number| transfers(1 + number)).collect();
+        timing.program = (0..timing.program.len() as u64).map(|number| transfers(4 + 2 * number)).collect();
+    }
+    (config.run.executor, config.run.payload) = (Executor::Timed, Payload::None);
+    (config.run.latency_parts, config.run.per_request) = (false, false);
+    config
+}
+
+/// The executor does less on bare devices too, whatever their mechanisms.
+#[test]
+fn bare_devices_are_run_as_all_others() {
+    let compared = on_all_processors(&(0..150).collect::<Vec<u64>>(), |&seed| {
+        let config = bare(seed);
+        if device::check(&config).is_err() {
+            return false;
+        }
+        let mut options = Options { asks_all: true, ..Options::default() };
+        let in_general = device::simulate(&config, &mut options).expect("a run");
+        assert_eq!(fingerprint(&outcome(&config)), fingerprint(&in_general), "seed {seed}: {config:#?}");
+        true
+    });
+    assert!(compared.iter().filter(|&&compared| compared).count() > 110, "devices that fit");
 }
 
 /// The executor is compiled for plain devices too, and does less there: it comes to the same in the same order.

@@ -269,6 +269,34 @@ fn a_miss_takes_its_time() {
     assert!((found - (READ_US + PROGRAM_US)).abs() < 0.01, "{found}");
 }
 
+/// A page waits in the buffer, so the collection ahead of need is suspended for it. The domain still has a block to refresh, and with the
+/// map in flash nothing is written to a domain that has something to do. If nobody asked the domain for that work once its collection is
+/// suspended, the device would stand still with the request in it.
+#[test]
+fn a_domain_refreshes_its_blocks_after_its_collection_was_suspended() {
+    for seed in 1..=3 {
+        let mut config = plain(2, 1, 1, 2, 24, 16);
+        config.device.page_size = 512;
+        config.device.user_capacity = 4 * 12 * 16 * 512;
+        config.device.wear.read_limit = Some([120, 360]);
+        cache(&mut config, 4, 48);
+        choose(&mut config.ftl, "gc_schedule", "forwarding", &[]);
+        choose(&mut config.ftl, "read_disturb", "redftl", &[]);
+        choose(&mut config.ftl, "write_buffer", "fifo", &[("size", ParamValue::Size(512))]);
+        config.workload.source = Source::Generator(generator("uniform", 4 * 512, 0.5, config.device.user_capacity));
+        config.workload.end = End { requests: Some(3000), ..End::default() };
+        config.run.precondition = Precondition::Sequential { volume: config.device.user_capacity };
+        config.run.seed = seed;
+        let summary = run(&config);
+        let preempted = figure(&summary, "gc.preempted");
+        let refreshed = figure(&summary, "flash.by_cause.refresh.erases");
+        assert!(
+            preempted > 10.0 && refreshed > 10.0,
+            "{preempted} collections suspended, {refreshed} blocks refreshed"
+        );
+    }
+}
+
 /// A trim of pages whose entries are not cached writes each of their translation pages once.
 #[test]
 fn a_trim_updates_each_translation_page_once() {

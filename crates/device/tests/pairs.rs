@@ -297,13 +297,16 @@ impl Pair {
             return restart_from_state(config, self.has(Mechanism::PowerCut));
         }
         // Lives with reads have more operations, and more yet where each may read a page of the map first.
-        let stride = match (self.chosen("read_disturb"), self.mapping) {
+        let stride: u64 = match (self.chosen("read_disturb"), self.mapping) {
             (None, _) => 131,
             (Some(_), "dftl") => 9001,
             (Some(_), _) => 2503,
         };
-        let tallies =
-            troubles.iter().map(|&trouble| survival::try_everywhere(config, trouble, 1, stride, &Interrupt::default()));
+        // And few programs among them.
+        let stride = |trouble| if trouble == Trouble::ProgramFailure { stride.div_ceil(32) } else { stride };
+        let tallies = troubles
+            .iter()
+            .map(|&trouble| survival::try_everywhere(config, trouble, 1, stride(trouble), &Interrupt::default()));
         let tallies = tallies.collect::<Result<Vec<_>, RunError>>()?;
         assert!(tallies.iter().all(|tally| tally.runs > 5), "{tallies:?}");
         let loss = tallies.iter().find_map(|tally| tally.first.clone());

@@ -1,5 +1,8 @@
 //! A partition that does not begin at a page boundary: every request of a page touches two.
 
+mod common;
+
+use common::*;
 use serde_json::Value;
 
 /// Sequential writes of whole pages over a full device, behind an offset.
@@ -14,10 +17,8 @@ fn summary(offset: &str, executor: &str) -> Value {
         "host.queue_depth=1",
         &format!("workload.address_offset={offset}"),
         &format!("run.executor={executor}"),
-    ]
-    .map(String::from);
-    let loaded = device::load(&config::Base::Preset("tbm-small".into()), &sets, None).expect("a config");
-    device::simulate(&loaded.config, &mut device::Options::default()).expect("a run").summary
+    ];
+    run(&preset("tbm-small", &sets))
 }
 
 #[test]

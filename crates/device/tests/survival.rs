@@ -1,7 +1,10 @@
 //! Does acknowledged data survive power cuts and program failures at every operation?
 
+mod common;
+
 use std::panic::catch_unwind;
 
+use common::preset;
 use config::Config;
 use device::survival::{Tally, Trouble, try_everywhere};
 use files::Interrupt;
@@ -39,8 +42,7 @@ fn config(protection: &str, cell: &str, order: &str, separation: &str) -> Config
         let blocks = if protection.contains("twin") { 60 } else { 36 };
         sets.extend([format!("device.blocks_per_plane={blocks}"), "device.over_provisioning=4.0".into()]);
     }
-    let base = config::Base::Preset("gcmix-px".into());
-    device::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config
+    preset("gcmix-px", &sets)
 }
 
 const NONE: &str = "separation=\"none\"";
@@ -55,6 +57,8 @@ fn outcome(protection: &str, cell: &str, order: &str, separation: &str, trouble:
 fn sample(protection: &str, cell: &str, order: &str, separation: &str, trouble: Trouble, few: (u64, u64)) -> Tally {
     let lives = std::env::var("FTLAB_LIVES").ok().and_then(|lives| lives.parse().ok());
     let (seeds, stride) = lives.map_or(few, |lives| (lives, 1));
+    // There are fewer programs than operations.
+    let stride = if trouble == Trouble::ProgramFailure { stride.div_ceil(4) } else { stride };
     let tally =
         try_everywhere(&config(protection, cell, order, separation), trouble, seeds, stride, &Interrupt::default())
             .unwrap();

@@ -74,21 +74,27 @@ impl<M: Mechanisms> Page<M> {
     /// Goes through the agenda of a domain: begins and ends what is due, until there is an operation to carry out. Its
     /// pages are put into `group`.
     pub(crate) fn decide(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
-        'agenda: loop {
-            group.clear();
-            for (line, _) in AGENDA {
-                match self.line(line, domain, group) {
+        // Line by line, so that each is known when this is compiled.
+        macro_rules! ask {
+            ($agenda:lifetime: $($at:literal)*) => {
+                const { assert!([$($at),*].len() == AGENDA.len()) };
+                $(match self.line(const { AGENDA[$at].0 }, domain, group) {
                     Said::Nothing => {}
                     Said::Step(step) => return Some(step),
-                    Said::FromTheTop => continue 'agenda,
-                }
-            }
+                    Said::FromTheTop => continue $agenda,
+                })*
+            };
+        }
+        'agenda: loop {
+            group.clear();
+            ask!('agenda: 0 1 2 3 4 5 6 7 8);
             self.waiting[domain.index()] = None;
             self.mechanisms.settled(domain);
             return None;
         }
     }
 
+    #[inline(always)]
     fn line(&mut self, line: Line, domain: Domain, group: &mut Group) -> Said {
         match line {
             Line::Erase => self.erase_kept(domain, group),

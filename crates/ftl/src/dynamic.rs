@@ -44,25 +44,35 @@ impl<M: Mechanisms> Page<M> {
     /// bit per die of the queue, in the order of [`crate::allocation::Dynamic::dies`]: on a busy device few
     /// are set, and this is asked after every event.
     pub(crate) fn next_die_of(&mut self, queue: Queue, idle: &[u64]) -> Option<Die> {
-        let dies = self.allocation.dynamic()?.dies(queue);
-        let start = self.round_robin.next_die[queue.index()] as usize;
-        let (first, below_start) = (start / 64, (1u64 << (start % 64)) - 1);
+        let start = self.round_robin.next_die[queue.index()];
+        if let &[bits] = idle {
+            return self.first_that_accepts(queue, 0, bits.rotate_right(start), start);
+        }
+        let (first, below_start) = (start as usize / 64, (1u64 << (start % 64)) - 1);
         // The word with the start comes first, from the start on, and last, up to the start.
-        for step in 0..=idle.len() {
+        (0..=idle.len()).find_map(|step| {
             let word = if first + step >= idle.len() { first + step - idle.len() } else { first + step };
-            let mut bits = match step {
+            let bits = match step {
                 0 => idle[word] & !below_start,
                 last if last == idle.len() => idle[word] & below_start,
                 _ => idle[word],
             };
-            while bits != 0 {
-                let turn = word * 64 + bits.trailing_zeros() as usize;
-                bits &= bits - 1;
-                let die = dies[turn];
-                if self.kernel.geometry().domains_of_die(die).any(|domain| self.accepts(domain)) {
-                    self.round_robin.next_die[queue.index()] = if turn + 1 == dies.len() { 0 } else { turn as u32 + 1 };
-                    return Some(die);
-                }
+            self.first_that_accepts(queue, word, bits, 0)
+        })
+    }
+
+    /// The first die of a word of bits, which begins with that of turn `start`, that has a domain that accepts pages. The next turn is
+    /// that of the one behind it.
+    #[inline]
+    fn first_that_accepts(&mut self, queue: Queue, word: usize, mut bits: u64, start: u32) -> Option<Die> {
+        let dies = self.allocation.dynamic()?.dies(queue);
+        while bits != 0 {
+            let turn = word * 64 + ((bits.trailing_zeros() + start) % 64) as usize;
+            bits &= bits - 1;
+            let die = dies[turn];
+            if self.kernel.geometry().domains_of_die(die).any(|domain| self.accepts(domain)) {
+                self.round_robin.next_die[queue.index()] = if turn + 1 == dies.len() { 0 } else { turn as u32 + 1 };
+                return Some(die);
             }
         }
         None

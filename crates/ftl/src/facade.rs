@@ -27,7 +27,9 @@ pub static SEAM: Seam = Seam {
     ],
 };
 
-/// The flash translation layer, under any mapping.
+/// The flash translation layer, under any mapping. A copy goes on as the original would; with a victim policy of the user's own
+/// there is none.
+#[derive(Clone)]
 pub struct Ftl {
     /// Shape and allocation are asked for several times per event: without a branch.
     geometry: Geometry,
@@ -35,6 +37,7 @@ pub struct Ftl {
     mapping: Mapping,
 }
 
+#[derive(Clone)]
 #[allow(clippy::large_enum_variant)] // There is one of it.
 enum Mapping {
     /// Page mapping without any mechanism.
@@ -300,13 +303,13 @@ impl Ftl {
     pub fn prefetch(&self, coming: Coming) {
         match coming {
             Coming::Lookup(lpn) => {
-                delegate!(&self.mapping, page ftl => ftl.kernel.prefetch_map(lpn), fast ftl => ftl.prefetch_map(lpn));
+                delegate!(&self.mapping, page ftl => ftl.prefetch_map(lpn), fast ftl => ftl.prefetch_map(lpn));
             }
             Coming::Overwrite(lpn) => {
                 delegate!(&self.mapping, page ftl => ftl.kernel.prefetch_old(lpn), fast ftl => ftl.prefetch_old(lpn));
             }
             Coming::Copy(from) => {
-                delegate!(&self.mapping, page ftl => ftl.kernel.prefetch_copy(from), fast _ => {});
+                delegate!(&self.mapping, page ftl => ftl.prefetch_copy(from), fast _ => {});
             }
         }
     }
@@ -541,6 +544,13 @@ impl Ftl {
     /// units above the reserve; the host has just written so many pages to the domain. Hybrid mapping has none.
     pub fn begin_paced(&mut self, domain: Domain, low: u32, written: u32, last: Option<Going>) -> Option<Going> {
         delegate!(&mut self.mapping, page ftl => ftl.begin_paced(domain, low, written, last), fast _ => None)
+    }
+
+    /// Carries out a collection ahead of need at once, and suspends it after so many operations, as soon as that can be done. Where
+    /// it defers erases, it leaves that of an emptied unit for later and goes on with the next one. Hybrid mapping has none
+    /// without time. Returns whether it was suspended.
+    pub fn collect_ahead(&mut self, domain: Domain, operations: u32, defers: bool, array: &mut impl Array) -> bool {
+        delegate!(&mut self.mapping, page ftl => ftl.collect_ahead(domain, operations, defers, array), fast _ => false)
     }
 
     /// Suspends a collection ahead of need, so that the domain takes host pages, if that can be done now. Returns whether

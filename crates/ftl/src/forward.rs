@@ -8,9 +8,10 @@
 
 use base::{Domain, Slot, Unit};
 
+use crate::group::Group;
 use crate::kernel::{Stream, Why};
 use crate::mechanism::Mechanisms;
-use crate::ops::Going;
+use crate::ops::{Array, Going};
 use crate::page::Page;
 use crate::victim::UnitState;
 
@@ -130,6 +131,40 @@ impl<M: Mechanisms> Page<M> {
     fn give_back(&mut self, domain: Domain, job: &crate::kernel::Job) {
         self.kernel.give_back(domain, job);
         self.mechanisms.filled(&mut self.kernel, domain, job.unit);
+    }
+
+    /// Carries out a collection ahead of need without time; see [`crate::Ftl::collect_ahead`].
+    pub(crate) fn collect_ahead(
+        &mut self,
+        domain: Domain,
+        operations: u32,
+        defers: bool,
+        array: &mut impl Array,
+    ) -> bool {
+        if M::IS_PLAIN {
+            self.collect(domain, array);
+            return false;
+        }
+        let is_suspended = self.carry_out_ahead(domain, operations, defers, array);
+        self.carry_out_woken(array);
+        is_suspended
+    }
+
+    fn carry_out_ahead(&mut self, domain: Domain, operations: u32, defers: bool, array: &mut impl Array) -> bool {
+        let (mut group, mut done) = (Group::EMPTY, 0);
+        loop {
+            if done >= operations && self.may_suspend(domain) {
+                self.suspend(domain);
+                return true;
+            }
+            if defers && self.is_suspendable(domain) {
+                self.defer_erase(domain);
+            }
+            if !self.carry_out_next(domain, &mut group, array) {
+                return false;
+            }
+            done += 1;
+        }
     }
 
     /// Whether an empty unit waits for its erase.

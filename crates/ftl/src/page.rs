@@ -28,6 +28,7 @@ impl Decided {
 }
 
 /// Page mapping with the mechanisms `M`.
+#[derive(Clone)]
 pub(crate) struct Page<M> {
     pub(crate) kernel: Kernel,
     pub(crate) mechanisms: M,
@@ -651,8 +652,31 @@ impl<M: Mechanisms> Page<M> {
             return;
         }
         self.carry_out(domain, array);
+        self.carry_out_woken(array);
+    }
+
+    /// Carries out what domains have to do because of another one.
+    pub(crate) fn carry_out_woken(&mut self, array: &mut impl Array) {
         while let Some(woken) = self.kernel.take_woken() {
             self.carry_out(woken, array);
+        }
+    }
+
+    /// Asks for what a coming write or read of a page looks up.
+    #[inline]
+    pub(crate) fn prefetch_map(&self, lpn: Lpn) {
+        self.kernel.prefetch_map(lpn);
+        self.mechanisms.prefetch(lpn);
+    }
+
+    /// Asks for what moving a page will change.
+    #[inline]
+    pub(crate) fn prefetch_copy(&self, from: Ppn) {
+        self.kernel.prefetch_copy(from);
+        if !M::IS_PLAIN
+            && let Some(lpn) = self.kernel.lpn_at(from)
+        {
+            self.mechanisms.prefetch(lpn);
         }
     }
 
@@ -661,11 +685,11 @@ impl<M: Mechanisms> Page<M> {
         let geometry = self.kernel.geometry();
         let (first, end) = (geometry.ppn(job.unit, job.cursor).0, geometry.ppn(job.unit, geometry.end_slot()).0);
         for coming in first..(first + PREFETCH_DISTANCE).min(end) {
-            self.kernel.prefetch_copy(Ppn(coming));
+            self.prefetch_copy(Ppn(coming));
         }
         for from in first..end {
             if from + PREFETCH_DISTANCE < end {
-                self.kernel.prefetch_copy(Ppn(from + PREFETCH_DISTANCE));
+                self.prefetch_copy(Ppn(from + PREFETCH_DISTANCE));
             }
             let from = Ppn(from);
             let stream = self.stream_of_copy(domain, from);
@@ -692,49 +716,54 @@ impl<M: Mechanisms> Page<M> {
     fn carry_out(&mut self, domain: Domain, array: &mut impl Array) {
         let mut steps = 0u64;
         let mut group = Group::EMPTY;
-        loop {
-            let Some(Step { op, cause }) = self.take_in_hand(domain, &mut group) else { return };
+        while self.carry_out_next(domain, &mut group, array) {
             steps += 1;
             debug_assert!(steps < 1_000_000, "room is made in so many steps");
-            match op {
-                Op::Move(how) => self.move_group(domain, cause, how, &group, array),
-                Op::Combine | Op::Reprogram => {
-                    group.pages().iter().for_each(|&page| self.page_read(page));
-                    let placed = self.combine(domain, cause, group.pages());
-                    if !array.combined(cause, &group, placed) {
-                        self.repair(placed.at, None, array);
-                    }
-                    if op == Op::Combine {
-                        self.finish(domain, Done::Committed);
-                    }
-                }
-                Op::Pad => {
-                    self.fill_up(domain, cause, array);
-                    if !self.is_busy(domain) {
-                        // As with time, where nobody asks a domain that has nothing to do.
-                        return;
-                    }
-                }
-                Op::Read => {
-                    self.page_read(group.pages()[0]);
-                    array.read(cause, group.pages()[0]);
-                    self.finish(domain, Done::Read);
-                }
-                Op::Erase(unit) => {
-                    array.erased(self.erasure(domain, unit));
-                    self.erased(domain, unit);
-                }
-            }
         }
     }
 
-    /// Moves the pages of a group, and fills up behind them.
+    /// Does the next operation. Returns whether there may be another one.
+    #[inline(always)]
+    pub(crate) fn carry_out_next(&mut self, domain: Domain, group: &mut Group, array: &mut impl Array) -> bool {
+        let Some(Step { op, cause }) = self.take_in_hand(domain, group) else { return false };
+        match op {
+            Op::Move(how) => self.move_group(domain, cause, how, group, array),
+            Op::Combine | Op::Reprogram => {
+                group.pages().iter().for_each(|&page| self.page_read(page));
+                let placed = self.combine(domain, cause, group.pages());
+                if !array.combined(cause, group, placed) {
+                    self.repair(placed.at, None, array);
+                }
+                if op == Op::Combine {
+                    self.finish(domain, Done::Committed);
+                }
+            }
+            Op::Pad => {
+                self.fill_up(domain, cause, array);
+                // As with time, where nobody asks a domain that has nothing to do.
+                return self.is_busy(domain);
+            }
+            Op::Read => {
+                self.page_read(group.pages()[0]);
+                array.read(cause, group.pages()[0]);
+                self.finish(domain, Done::Read);
+            }
+            Op::Erase(unit) => {
+                array.erased(self.erasure(domain, unit));
+                self.erased(domain, unit);
+            }
+        }
+        true
+    }
+
+    /// Moves the pages of a group, and fills up behind them. What stands behind a page whose program failed is decided anew: the next
+    /// page goes to another active block, which may stand elsewhere.
     fn move_group(&mut self, domain: Domain, cause: Cause, how: How, group: &Group, array: &mut impl Array) {
         for &from in group.pages() {
             self.page_read(from);
             let placed = self.copy(domain, from, how).expect("nothing changes in between");
             if !array.moved(cause, how, from, placed) {
-                self.repair(placed.at, Some(from), array);
+                return self.repair(placed.at, Some(from), array);
             }
         }
         for _ in 0..group.pads {

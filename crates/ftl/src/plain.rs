@@ -20,6 +20,7 @@ pub struct Spot {
 }
 
 /// Page mapping without mechanisms.
+#[derive(Clone)]
 pub struct PlainPages(pub(crate) Page<Plain>);
 
 impl PlainPages {
@@ -62,8 +63,8 @@ impl PlainPages {
         kernel.frontier(domain, Stream::FIRST).is_some_and(|frontier| kernel.geometry().slots_left(frontier.slot) > 1)
     }
 
-    /// Takes the last move of a domain's collection back, which stayed in a unit.
-    pub fn take_back_move(&mut self, domain: Domain, from: Ppn, to: Ppn) {
+    /// Cancels the last move of a domain's collection, which stayed in a unit.
+    pub fn cancel_move(&mut self, domain: Domain, from: Ppn, to: Ppn) {
         self.0.kernel.move_back(domain, from, to);
     }
 }

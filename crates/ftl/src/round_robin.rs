@@ -5,6 +5,7 @@ use base::Geometry;
 use crate::allocation::Allocation;
 
 /// Where the round robins stand.
+#[derive(Clone)]
 pub(crate) struct RoundRobin {
     /// By queue: the die whose turn is next.
     pub(crate) next_die: Vec<u32>,

@@ -191,8 +191,8 @@ impl Recorder {
         self.booked_programs[die.index()] = from;
     }
 
-    /// The program that a die was to begin later does not take place, nor does a read behind it, which was taken back.
-    pub fn take_back_program(&mut self, die: Die, channel: u32, sent: Instant) {
+    /// The program that a die was to begin later does not take place, nor does a read behind it, which was cancelled.
+    pub fn cancel_program(&mut self, die: Die, channel: u32, sent: Instant) {
         self.counters.ops[Cause::Gc as usize][OpKind::Program as usize] -= 1;
         self.counters.gc_moved_pages -= 1;
         let from = std::mem::replace(&mut self.booked_programs[die.index()], Instant::ZERO);
@@ -201,7 +201,7 @@ impl Recorder {
     }
 
     /// The read that a die was to begin later does not take place.
-    pub fn take_back_read(&mut self, die: Die) {
+    pub fn cancel_read(&mut self, die: Die) {
         self.counters.ops[Cause::Gc as usize][OpKind::Read as usize] -= 1;
         let from = std::mem::replace(&mut self.booked[die.index()], Instant::ZERO);
         self.dies[die.index()].cut(OpKind::Read as usize, from.max(self.start));
@@ -210,6 +210,11 @@ impl Recorder {
     /// The measurement ends `now`: work of a die, of that kind, that was booked to start later does not count.
     pub fn die_cancelled(&mut self, die: Die, kind: OpKind, now: Instant) {
         self.dies[die.index()].cancel_after(kind as usize, now);
+    }
+
+    /// A transfer that was to take a channel from `from` to `to`, which is after now, does not take place, nor do those behind it.
+    pub fn channel_cancelled(&mut self, channel: u32, cause: Cause, from: Instant, to: Instant) {
+        self.channels[channel as usize].cancel(cause as usize, from, to);
     }
 
     /// What a die does, of that kind and reported before, is suspended `now`; the array takes reads from `ready` on.
@@ -535,7 +540,7 @@ mod tests {
         recorder.book_read(Die::new(1), Instant(20), Instant(30));
         assert_eq!([10, 20, 21, 30].map(|at| reads(&recorder, at)), [0, 0, 1, 1]);
         assert_eq!([10, 20, 25].map(|at| recorder.sample(Instant(at)).die_ns), [10, 20, 25]);
-        recorder.take_back_read(Die::new(1));
+        recorder.cancel_read(Die::new(1));
         assert_eq!([10, 30].map(|at| reads(&recorder, at)), [0, 0]);
         assert_eq!([10, 20, 25].map(|at| recorder.sample(Instant(at)).die_ns), [10, 20, 20]);
         // A page that leaves until 22, goes back until 24, and is programmed until 40.
@@ -548,7 +553,7 @@ mod tests {
         let busy =
             |recorder: &Recorder, at| recorder.sample(Instant(at)).die_ns + recorder.sample(Instant(at)).channel_ns;
         assert_eq!([21, 24, 30].map(|at| busy(&recorder, at)), [21, 24, 30]);
-        recorder.take_back_program(Die::new(1), 0, Instant(24));
+        recorder.cancel_program(Die::new(1), 0, Instant(24));
         assert_eq!(programs(&recorder, 23), (0, 0));
         assert_eq!([21, 24, 30].map(|at| busy(&recorder, at)), [21, 22, 22], "the page leaves all the same");
         recorder.book_read(Die::new(1), Instant(20), Instant(30));

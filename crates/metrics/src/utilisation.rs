@@ -38,6 +38,13 @@ impl<const N: usize> BusyTime<N> {
         }
     }
 
+    /// Takes back work of a class that was booked to follow without a gap on what is done now. What is behind it is taken back too, in
+    /// any order.
+    pub(crate) fn cancel(&mut self, class: usize, from: Instant, to: Instant) {
+        self.busy[class] -= to.0 - from.0;
+        self.to = self.to.min(from.0);
+    }
+
     /// Takes back of what was booked last, of that class, what lies behind `now`; it has begun.
     pub(crate) fn cut(&mut self, class: usize, now: Instant) {
         self.busy[class] -= self.ahead_of(now);

@@ -33,25 +33,14 @@ impl Nand {
 
 #[cfg(test)]
 mod tests {
-    use base::{Cell, Multiplane, OpKind, ProgramOrder};
+    use base::{OpKind, ProgramOrder};
 
     use super::Cached;
-    use crate::{Nand, Shape};
+    use crate::tests::tlc_die;
 
     #[test]
     fn only_equal_operations_with_data_follow_in_cache_mode() {
-        let nand = Nand::new(
-            Shape {
-                planes: 2,
-                planes_per_die: 2,
-                blocks_per_plane: 4,
-                pages_per_block: 12,
-                multiplane: Multiplane::Pac,
-                cell: Cell::Tlc,
-                program_order: ProgramOrder::Consecutive,
-            },
-            false,
-        );
+        let nand = tlc_die(ProgramOrder::Consecutive);
         let kinds = [OpKind::Read, OpKind::Program, OpKind::Erase];
         let all = kinds.map(|kind| [false, true].map(|copies| Cached { kind, copies })).concat();
         let mut taken = Vec::new();

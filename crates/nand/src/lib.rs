@@ -156,12 +156,12 @@ impl Nand {
     }
 
     /// A read of an ordinary block that was counted does not take place.
-    pub fn take_back_read(&mut self, block: u32) {
+    pub fn cancel_read(&mut self, block: u32) {
         self.blocks[block as usize].reads -= 1;
     }
 
     /// The last program of an ordinary block does not take place.
-    pub fn take_back_program(&mut self, block: u32) {
+    pub fn cancel_program(&mut self, block: u32) {
         self.blocks[block as usize].next_page -= 1;
     }
 
@@ -488,6 +488,15 @@ mod tests {
         let shape =
             Shape { planes, planes_per_die, blocks_per_plane, pages_per_block, multiplane, cell, program_order };
         Nand::new(shape, true)
+    }
+
+    /// One die of two planes of 4 blocks of 4 TLC wordlines, whose pages store nothing.
+    pub(crate) fn tlc_die(program_order: ProgramOrder) -> Nand {
+        let (planes, planes_per_die, blocks_per_plane, pages_per_block) = (2, 2, 4, 12);
+        let (multiplane, cell) = (Multiplane::Pac, Cell::Tlc);
+        let shape =
+            Shape { planes, planes_per_die, blocks_per_plane, pages_per_block, multiplane, cell, program_order };
+        Nand::new(shape, false)
     }
 
     #[test]

@@ -33,24 +33,13 @@ impl Nand {
 
 #[cfg(test)]
 mod tests {
-    use base::{Cell, Multiplane, OpKind, ProgramOrder};
+    use base::{OpKind, ProgramOrder};
 
-    use crate::{Nand, Shape};
+    use crate::tests::tlc_die;
 
     #[test]
     fn a_suspended_operation_bars_what_it_has_half_done() {
-        let nand = Nand::new(
-            Shape {
-                planes: 2,
-                planes_per_die: 2,
-                blocks_per_plane: 4,
-                pages_per_block: 12,
-                multiplane: Multiplane::Pac,
-                cell: Cell::Tlc,
-                program_order: ProgramOrder::Shadow,
-            },
-            false,
-        );
+        let nand = tlc_die(ProgramOrder::Shadow);
         let takes = |suspended, kind, place| {
             let places = [(1, 4), (5, 4)];
             nand.check_while_suspended((suspended, &places), kind, &[(0, 0), place]).is_ok()

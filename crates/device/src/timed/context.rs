@@ -36,7 +36,7 @@ impl<P: Plan> Context<'_, P> {
     /// Notes something, where latencies are split.
     #[inline(always)]
     pub(super) fn note(&mut self, note: impl FnOnce(&mut Waits, Instant)) {
-        if !self.plan.is_plain()
+        if !self.plan.is_bare()
             && let Some(waits) = &mut self.waits
         {
             note(waits, self.now);
@@ -48,7 +48,7 @@ impl<P: Plan> Context<'_, P> {
     pub(super) fn insert(&mut self, transaction: Transaction) -> TransactionId {
         let page = self.queues.insert(transaction);
         self.note(|waits, now| waits.page_comes(now, page));
-        if !self.plan.is_plain()
+        if !self.plan.is_bare()
             && let Some(wanted) = &mut self.wanted
         {
             wanted.page_comes(page);
@@ -60,7 +60,7 @@ impl<P: Plan> Context<'_, P> {
     #[inline(always)]
     pub(super) fn push_read(&mut self, die: Die, read: TransactionId) {
         self.queues.push_read(die, read);
-        if !self.plan.is_plain() && self.waits.is_some() {
+        if !self.plan.is_bare() && self.waits.is_some() {
             let Transaction { lpn, translated, .. } = *self.queues.get(read);
             let lacks_entry = !translated && self.lacks_entry(lpn);
             self.note(|waits, now| waits.wait_for_die(now, read, die, lacks_entry));
@@ -72,7 +72,7 @@ impl<P: Plan> Context<'_, P> {
     pub(super) fn push_write(&mut self, queue: Queue, write: TransactionId) {
         self.queues.push_write(queue, write);
         // Otherwise it waits for its old version.
-        if !self.plan.is_plain() && !self.queues.get(write).waiting {
+        if !self.plan.is_bare() && !self.queues.get(write).waiting {
             self.write_waits(queue, write);
         }
     }
@@ -99,7 +99,7 @@ impl<P: Plan> Context<'_, P> {
     #[inline(always)]
     pub(super) fn complete(&mut self, request: RequestId, kind: RequestKind, arrived: Instant, bytes: u64) {
         self.device.recorder.completed(kind, arrived, self.now, bytes);
-        if !self.plan.is_plain()
+        if !self.plan.is_bare()
             && let (Some(waits), Some(split)) = (&self.waits, &mut self.device.recorder.split)
             && matches!(kind, RequestKind::Read | RequestKind::Write)
         {
@@ -114,7 +114,7 @@ impl<P: Plan> Context<'_, P> {
     #[inline(always)]
     pub(super) fn make_room(&mut self, pages: u32) -> Result<(), RunError> {
         self.queues.make_room(pages)?;
-        if !self.plan.is_plain()
+        if !self.plan.is_bare()
             && let Some(rows) = self.device.recorder.split.as_ref().and_then(|split| split.rows_to_come())
         {
             return check_room(rows);

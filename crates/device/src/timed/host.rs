@@ -157,7 +157,7 @@ impl Host {
         let arrived = if self.replay == Replay::Open { request.at } else { context.now };
         let id = self.requests.admit(&request, span, arrived);
         context.note(|waits, now| waits.request_comes(now, id, request.offset));
-        if !context.plan.is_plain()
+        if !context.plan.is_bare()
             && let Some(link) = &mut self.link
             && request.kind != RequestKind::Read
         {
@@ -198,7 +198,7 @@ impl Host {
                 Some(buffer) => buffer.read(context, &self.requests, request, lpn),
             };
             let Some((floor, touched)) = array else { continue };
-            if !context.plan.is_plain()
+            if !context.plan.is_bare()
                 && context.wordlines.are_on()
                 && let Some(ppn) = context.device.ftl.lookup(lpn)
                 && context.wordlines.hold(&context.device.flash, ppn)
@@ -213,7 +213,7 @@ impl Host {
             self.requests.wait_for(request, 1);
             let (age, share) = (context.queues.next_age(), Share { touched, old: 0 });
             let read = context.insert(Transaction::new(age, lpn, floor, Work::Read(request), share));
-            if !context.plan.is_plain()
+            if !context.plan.is_bare()
                 && let Some(wanted) = &mut context.wanted
             {
                 wanted.note(read, context.device.parts.range(lpn, offset, bytes));
@@ -221,7 +221,7 @@ impl Host {
             }
             context.push_read(die, read);
         }
-        if !context.plan.is_plain()
+        if !context.plan.is_bare()
             && let Some(link) = &mut self.link
             && rest > 0
         {
@@ -349,7 +349,7 @@ impl Host {
     /// The data of a read are in the controller, corrected.
     pub(super) fn read_done(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) {
         let Transaction { work, lpn, .. } = *context.queues.get(read);
-        if !context.plan.is_plain()
+        if !context.plan.is_bare()
             && let (Work::Read(_), Some(link), Some(wanted)) = (work, &mut self.link, &context.wanted)
         {
             link.send(context.now, wanted.bytes(read), Going::Page(read));

@@ -45,7 +45,7 @@ use context::Context;
 use host::Host;
 use link::{Link, Wanted};
 use passage::{ArrayDone, Event, Load, Passage, Transferred};
-use plan::{Any, Plain, Plan};
+use plan::{Any, Bare, Plain, Plan};
 use queues::Queues;
 use schedule::Idle;
 use suspension::Suspensions;
@@ -104,13 +104,18 @@ pub(crate) fn run(
     manner: Manner,
 ) -> Result<Option<Timeline>, RunError> {
     let buffer = crate::buffer::build(config, device)?;
-    let is_plain = plan::is_plain(device, config, buffer.is_some(), manner.timeline.is_some()) && !manner.asks_all;
+    let is_bare = plan::is_bare(device, config, manner.timeline.is_some()) && !manner.asks_all;
+    let is_plain = is_bare && plan::is_plain(device, config, buffer.is_some());
     let is_dynamic = device.ftl.allocation().dynamic().is_some();
     let is_whole = plan::writes_whole_pages(config);
     let setup = Setup { device, workload, config, watch, buffer, manner };
     match (is_plain, is_dynamic) {
         (true, false) => setup.run(Plain::<false> { is_whole }),
         (true, true) => setup.run(Plain::<true> { is_whole }),
+        (false, is_dynamic) if is_bare => {
+            let is_whole = is_whole && plan::never_waits(setup.device, config);
+            setup.run(Bare { is_dynamic, is_whole })
+        }
         (false, is_dynamic) => setup.run(Any { is_dynamic }),
     }
 }
@@ -137,7 +142,7 @@ impl Setup<'_, '_> {
         if plan.is_plain() && !plan.is_dynamic() && plan.is_whole() {
             timing.book_reads();
         }
-        let decides_early = if plan.is_dynamic() { plan.is_whole() } else { buffer.is_none() };
+        let decides_early = buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
         let hears_of_buffer = device.ftl.demands().fill;
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
         let queues = Queues::new(&device.ftl, plan.is_plain());
@@ -206,7 +211,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
             }
             has_admitted = false;
-            if !self.context.plan.is_plain()
+            if !self.context.plan.is_bare()
                 && let Some(due) = self.host.link_due()
             {
                 self.passage.set_link(due);
@@ -296,11 +301,10 @@ impl<P: Plan> Timed<'_, '_, P> {
             self.context.draining = true;
             for die in self.context.device.ftl.geometry().all_dies() {
                 if self.passage.reads_later(self.context.now, die) {
-                    self.take_back(die, self.passage.moves_later(self.context.now, die));
+                    self.cancel_booked(die, self.passage.moves_later(self.context.now, die));
                 }
-                let kind = self.passage.command(die).kind();
-                self.context.device.recorder.die_cancelled(die, kind, self.context.now);
             }
+            self.passage.end_measurement(&mut self.context);
         }
     }
 }
@@ -354,7 +358,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[inline(always)]
     fn choose(&mut self, die: Die) {
         if !self.passage.is_idle(die) {
-            if !self.context.plan.is_plain() && self.context.suspensions.are_on() {
+            if !self.context.plan.is_bare() && self.context.suspensions.are_on() {
                 self.work_beside(die);
             }
             if self.context.plan.is_plain()
@@ -363,12 +367,12 @@ impl<P: Plan> Timed<'_, '_, P> {
             {
                 self.reconsider(die);
             }
-            if !self.context.plan.is_plain() && self.passage.caches_are_on() {
+            if !self.context.plan.is_bare() && self.passage.caches_are_on() {
                 self.follow(die);
             }
             return;
         }
-        if !self.context.plan.is_plain()
+        if !self.context.plan.is_bare()
             && self.context.wordlines.are_on()
             && (self.program_again(die) || self.fill_wordline(die))
         {
@@ -384,7 +388,9 @@ impl<P: Plan> Timed<'_, '_, P> {
             if let Some(kind) = commands.move_page(context, command, domain) {
                 if commands.may_join(context, die) {
                     commands.join_pages(context, host, command, die, domain);
-                    return passage.start(context, die, passage.command(die).load());
+                    if command.len() > 1 {
+                        return passage.start(context, die, passage.command(die).load());
+                    }
                 }
                 return match kind {
                     OpKind::Read => passage.start(context, die, Load::page(OpKind::Read)),
@@ -409,7 +415,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn reconsider(&mut self, die: Die) {
         let Carried::Domain(domain) = self.passage.command(die).item(0).carried else { return };
         if !self.commands.goes_on(&self.context, die, domain) {
-            self.take_back(die, self.passage.may_program_no_more(self.context.now, die));
+            self.cancel_booked(die, self.passage.may_program_no_more(self.context.now, die));
         }
     }
 
@@ -421,7 +427,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             && !self.context.plan.is_dynamic()
             && let Some(other) = self.passage.who_booked(self.context.now, die)
         {
-            self.take_back(other, true);
+            self.cancel_booked(other, true);
             self.passage.skip_bookings(other);
         }
     }
@@ -429,15 +435,15 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// The read that a die has booked does not take place; nor does the program before it, if that is booked too.
     #[cold]
     #[inline(never)]
-    fn take_back(&mut self, die: Die, program: bool) {
+    fn cancel_booked(&mut self, die: Die, program: bool) {
         let Timed { context, commands, passage, .. } = self;
-        let (page, is_done) = passage.take_back_read(context, die);
+        let (page, is_done) = passage.cancel_read(context, die);
         let Carried::Domain(domain) = page.carried else { return };
-        commands.take_back_read(domain);
+        commands.forget_read(domain);
         let has_read = |passage: &Passage, die| passage.command(die).kind() == OpKind::Read;
         if program {
-            let (moved, is_sent) = passage.take_back_program(context, die);
-            commands.take_back_move(context, passage.next_command(die), domain, moved);
+            let (moved, is_sent) = passage.cancel_program(context, die);
+            commands.cancel_move(context, passage.next_command(die), domain, moved);
             if is_sent {
                 context.queues.wake_as_sent(die, |die| has_read(passage, die), |die| passage.channel_of(die));
             }
@@ -457,7 +463,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         let Some((domain, from)) = passage.sends_page(context.now, die) else { return false };
         let Some((to, next)) = commands.move_read_page(context, die, domain, from) else { return false };
         passage.book_program(context, die, [from, to], next.at);
-        commands.take_back_read(domain);
+        commands.forget_read(domain);
         commands.book_read(context, passage.next_command(die), domain, next);
         true
     }
@@ -529,7 +535,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[inline(always)]
     fn start_or_gather(&mut self, die: Die) {
         let plan = self.context.plan;
-        if plan.is_plain() || !self.context.wordlines.are_on() || self.gather(die, false) {
+        if plan.is_bare() || !self.context.wordlines.are_on() || self.gather(die, false) {
             self.start(die);
         }
     }
@@ -604,7 +610,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// Notes what a die does from now on, and for which pages.
     #[inline(always)]
     fn note_choice(&mut self, die: Die) {
-        if !self.context.plan.is_plain() && self.context.waits.is_some() {
+        if !self.context.plan.is_bare() && self.context.waits.is_some() {
             self.note_choice_in_waits(die);
         }
     }
@@ -650,7 +656,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             Transferred::DataOut { die, is_last, corrected } => {
                 if is_last {
                     self.context.queues.wake(die);
-                    if !self.context.plan.is_plain() && self.passage.caches_are_on() {
+                    if !self.context.plan.is_bare() && self.passage.caches_are_on() {
                         self.note_choice(die);
                     }
                 }
@@ -680,7 +686,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             ArrayDone::Command => {
                 self.context.queues.wake(die);
                 self.command_done(die);
-                if !self.context.plan.is_plain() && self.passage.go_on(&mut self.context, die) {
+                if !self.context.plan.is_bare() && self.passage.go_on(&mut self.context, die) {
                     self.note_choice(die);
                 }
             }
@@ -696,7 +702,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn command_done(&mut self, die: Die) {
         let Timed { context, host, commands, passage, .. } = self;
         let command = passage.command(die);
-        if !context.plan.is_plain() && command.is_first_pass() {
+        if !context.plan.is_bare() && command.is_first_pass() {
             // Its pages wait for the second one.
             for item in command.items() {
                 if let Carried::Transaction(page) = item.carried {

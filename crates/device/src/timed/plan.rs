@@ -12,15 +12,19 @@ use ftl::schedule::Schedule;
 
 /// What is in force.
 pub(super) trait Plan: Copy {
-    /// Whether there is nothing but plain page mapping, foreground GC, and the times of channels and arrays: no mechanism, no
-    /// write buffer, no superpages, nothing that pages store, no cycles of commands without data, no DRAM, no error
-    /// correction, no timeline, no split of latencies, no host link, no transfers in part, and nothing that is kept of single pages.
+    /// Whether a bare device has nothing but plain page mapping and foreground GC: no mechanism, no write buffer, nothing that pages
+    /// store, and nothing that is kept of single pages.
     fn is_plain(self) -> bool;
+
+    /// Whether commands take no time but that of data on channels and of arrays, one after the other, and nobody watches them: no
+    /// superpages, no cycles of commands without data, no DRAM, no error correction, no suspends, no cache modes, no wordlines that
+    /// are programmed as a whole, no host link, no transfers in part, no timeline, no split of latencies.
+    fn is_bare(self) -> bool;
 
     /// Whether a dynamic allocation hands pages to dies that are free.
     fn is_dynamic(self) -> bool;
 
-    /// Whether every write is of whole pages and there are no trims, so that the first of a queue can be programmed.
+    /// Whether every write is of whole pages that wait for nothing, and there are no trims, so that the first of a queue can be programmed.
     fn is_whole(self) -> bool;
 }
 
@@ -37,6 +41,11 @@ impl Plan for Any {
     }
 
     #[inline(always)]
+    fn is_bare(self) -> bool {
+        false
+    }
+
+    #[inline(always)]
     fn is_dynamic(self) -> bool {
         self.is_dynamic
     }
@@ -44,6 +53,35 @@ impl Plan for Any {
     #[inline(always)]
     fn is_whole(self) -> bool {
         false
+    }
+}
+
+/// Any mechanism, schedule and write buffer may be in force, on a bare device.
+#[derive(Clone, Copy)]
+pub(super) struct Bare {
+    pub(super) is_dynamic: bool,
+    pub(super) is_whole: bool,
+}
+
+impl Plan for Bare {
+    #[inline(always)]
+    fn is_plain(self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn is_bare(self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn is_dynamic(self) -> bool {
+        self.is_dynamic
+    }
+
+    #[inline(always)]
+    fn is_whole(self) -> bool {
+        self.is_whole
     }
 }
 
@@ -60,6 +98,11 @@ impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
     }
 
     #[inline(always)]
+    fn is_bare(self) -> bool {
+        true
+    }
+
+    #[inline(always)]
     fn is_dynamic(self) -> bool {
         IS_DYNAMIC
     }
@@ -70,27 +113,35 @@ impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
     }
 }
 
-/// Whether a device is run as a plain one; see [`Plan::is_plain`].
-pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool, has_timeline: bool) -> bool {
+/// Whether a device is run as a bare one; see [`Plan::is_bare`].
+pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> bool {
     let timing = &config.device.timing;
     let takes_time = timing.command_overhead.ns() > 0
         || timing.dram_bandwidth.is_some()
         || timing.ecc_latency.ns() > 0
         || timing.ecc_bandwidth.is_some();
-    let schedule = Schedule::new(config.ftl.get("gc_schedule"));
-    device.ftl.demands().is_plain
-        && schedule.is_threshold()
-        && scheduler::max_wait(config.ftl.get("scheduler")).is_none()
-        && device.flash.nand().is_plain()
-        && !device.parts.are_several()
+    !device.parts.are_several()
         && !takes_time
         && !super::suspension::is_configured(&config.device)
         && !super::cache::is_configured(&config.device)
         && !super::wordlines::is_configured(&config.device)
         && !super::link::is_configured(config)
-        && !has_buffer
         && !has_timeline
         && !config.run.splits_latencies()
+}
+
+/// Whether a bare device is run as a plain one; see [`Plan::is_plain`].
+pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool) -> bool {
+    device.ftl.demands().is_plain
+        && Schedule::new(config.ftl.get("gc_schedule")).is_threshold()
+        && scheduler::max_wait(config.ftl.get("scheduler")).is_none()
+        && device.flash.nand().is_plain()
+        && !has_buffer
+}
+
+/// Whether a write of a whole page waits for nothing but its turn: no map entry, and no collection ahead of need.
+pub(super) fn never_waits(device: &Device, config: &Config) -> bool {
+    !device.has_owners && Schedule::new(config.ftl.get("gc_schedule")).is_threshold()
 }
 
 /// Whether a workload writes whole pages and trims nothing, so that every write can be programmed when its turn comes.

@@ -195,8 +195,7 @@ impl Timing {
     /// Has reads of collections be booked behind their programs, unless something takes no time at all: what happens at one
     /// instant has an order.
     pub(super) fn book_reads(&mut self) {
-        let times = [&self.read[..], &self.program[..], &[self.erase, self.data_out], &self.data_in];
-        if times.into_iter().flatten().any(|delay| delay.time == Duration::ZERO) {
+        if !self.all_take_time() {
             return;
         }
         let one = [self.read[0]; MAX_BITS];
@@ -209,6 +208,12 @@ impl Timing {
             self.booked.push(std::array::from_fn(|read| Delay { line: Line(from + read as u32), ..self.read[read] }));
             self.lines += MAX_BITS as u32;
         }
+    }
+
+    /// Whether there is nothing that takes no time at all.
+    pub(super) fn all_take_time(&self) -> bool {
+        let times = [&self.read[..], &self.program[..], &[self.erase, self.data_out], &self.data_in];
+        times.into_iter().flatten().all(|delay| delay.time > Duration::ZERO)
     }
 
     /// Whether reads are booked.
@@ -264,6 +269,12 @@ impl Timing {
     #[inline]
     pub(super) fn data_out(&self) -> Delay {
         self.data_out
+    }
+
+    /// How long so many pages of a read take, or the cycles and the data of a program.
+    #[inline]
+    pub(super) fn transfer(&self, is_data_out: bool, pages: usize) -> Duration {
+        if is_data_out { self.data_out.time * pages as u64 } else { self.data_in(pages).time }
     }
 
     /// So many codewords of one, sent without the rest.

@@ -149,6 +149,13 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
     }
 }
 
+/// A preset with changes.
+pub fn preset(name: &str, sets: &[impl AsRef<str>]) -> Config {
+    let sets: Vec<String> = sets.iter().map(|set| set.as_ref().to_owned()).collect();
+    let base = config::Base::Preset(name.into());
+    device::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config
+}
+
 /// Blocks from which any page takes a thousand copybacks, so that none is lost where nothing limits them.
 pub fn forgiving() -> base::CopybackTable {
     base::CopybackTable { bands: vec![1_000_000], best: vec![1000], median: vec![1000], worst: vec![1000] }
@@ -365,22 +372,26 @@ fn random_reads(seed: u64, config: &mut Config) {
 /// In half of the cases programs, erases, or both are suspended for reads.
 fn random_suspends(seed: u64, device: &mut Device) {
     let mut random = Chance::new(seed, "suspends");
-    let r = &mut random;
+    let both = suspends(&mut random);
+    if random.below(2) == 0 {
+        [device.program_suspend, device.erase_suspend] = both;
+    }
+}
+
+/// Suspends of programs and of erases, for reads, or not.
+pub fn suspends(random: &mut Chance) -> [Selection; 2] {
     let mut draw = |choices: &'static [base::Choice]| {
-        let mut choice = Selection::default_of(&choices[r.below(2) as usize]);
+        let mut choice = Selection::default_of(&choices[random.below(2) as usize]);
         if choice.name == "reads" {
             for name in ["latency", "resume", "interval"] {
-                let time = if r.below(4) == 0 { 0 } else { r.below(100_000) };
+                let time = if random.below(4) == 0 { 0 } else { random.below(100_000) };
                 choice.set(name, ParamValue::Time(Duration(time)));
             }
-            choice.set("most", (1 + r.below_u32(10)).into());
+            choice.set("most", (1 + random.below_u32(10)).into());
         }
         choice
     };
-    let both = [draw(base::suspend::PROGRAM), draw(base::suspend::ERASE)];
-    if r.below(2) == 0 {
-        [device.program_suspend, device.erase_suspend] = both;
-    }
+    [draw(base::suspend::PROGRAM), draw(base::suspend::ERASE)]
 }
 
 fn random_timing(r: &mut Chance, device: &mut Device) {

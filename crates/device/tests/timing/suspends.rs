@@ -274,20 +274,7 @@ fn a_collection_that_holds_reads_is_not_suspended() {
 
 /// Programs, erases, or both are suspended, or neither.
 pub fn random(seed: u64, device: &mut Device) {
-    let mut random = engine::Chance::new(seed, "suspends");
-    let r = &mut random;
-    let mut draw = |choices: &'static [base::Choice]| {
-        let mut choice = Selection::default_of(&choices[r.below(2) as usize]);
-        if choice.name == "reads" {
-            for name in ["latency", "resume", "interval"] {
-                let time = if r.below(4) == 0 { 0 } else { r.below(100_000) };
-                choice.set(name, ParamValue::Time(Duration(time)));
-            }
-            choice.set("most", (1 + r.below_u32(10)).into());
-        }
-        choice
-    };
-    [device.program_suspend, device.erase_suspend] = [draw(base::suspend::PROGRAM), draw(base::suspend::ERASE)];
+    [device.program_suspend, device.erase_suspend] = common::suspends(&mut engine::Chance::new(seed, "suspends"));
 }
 
 /// Latencies of reads fall and nothing else of the data changes, whatever runs; no track does two things at once, which

@@ -27,6 +27,7 @@ pub(super) const F2: Choice = Choice {
 };
 
 /// F, D or F2.
+#[derive(Clone)]
 pub struct Dynamic {
     /// Dies by queue, in round-robin order.
     dies: Vec<Vec<Die>>,

@@ -15,6 +15,7 @@ pub use striped::Striped;
 pub use table::Table;
 
 /// Any registered plane allocation.
+#[derive(Clone)]
 pub enum Allocation {
     /// A static order.
     Striped(Striped),

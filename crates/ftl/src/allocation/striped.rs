@@ -3,6 +3,7 @@
 use base::{Domain, FastDiv, Geometry, Lpn};
 
 /// A static order, as a table of one stripe.
+#[derive(Clone)]
 pub struct Striped {
     stripe: FastDiv,
     domain_by_position: Vec<Domain>,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use base::{Domain, Lpn};
 
 /// The domains of logical pages.
+#[derive(Clone)]
 pub struct Table {
     domains: u32,
     by_lpn: Arc<Vec<Domain>>,

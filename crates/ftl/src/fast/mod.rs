@@ -263,6 +263,7 @@ impl DomainRecord {
 }
 
 /// The hybrid-mapped flash translation layer.
+#[derive(Clone)]
 pub struct Fast {
     geometry: Geometry,
     options: Options,

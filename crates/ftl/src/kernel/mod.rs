@@ -62,6 +62,7 @@ struct DomainRecord {
 }
 
 /// The state of page mapping.
+#[derive(Clone)]
 pub(crate) struct Kernel {
     geometry: Geometry,
     /// PPN by LPN. Logical pages of the host, and behind them those of a map in flash.

@@ -17,6 +17,7 @@ use crate::Bytes;
 use crate::kernel::{AXES, Axis, Budget, Stream, Streams, Wordlines};
 
 /// No mechanism.
+#[derive(Clone)]
 pub(crate) struct Plain;
 
 impl Mechanism for Plain {}
@@ -30,6 +31,7 @@ impl Mechanisms for Plain {
 }
 
 /// Any mechanisms.
+#[derive(Clone)]
 pub(crate) struct All {
     separation: Separation,
     dftl: Option<Box<Dftl>>,
@@ -373,6 +375,13 @@ impl Mechanisms for All {
             wear: WearLeveling::build(policies.wear_leveling, crate::kernel::shape_of(kernel.geometry())),
             disturb,
         })
+    }
+
+    #[inline]
+    fn prefetch(&self, lpn: Lpn) {
+        if let Some(dftl) = &self.dftl {
+            dftl.prefetch_entry(lpn);
+        }
     }
 
     #[inline]

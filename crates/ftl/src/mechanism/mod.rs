@@ -400,6 +400,9 @@ pub(crate) trait Mechanisms: Mechanism + Sized {
     /// The mechanisms that were chosen.
     fn build(kernel: &mut Kernel, policies: &Policies<'_>, allocation: &Allocation) -> Result<Self, OutOfMemory>;
 
+    /// A page is looked up, written or moved soon: asks the memory for what is kept of it.
+    fn prefetch(&self, _lpn: Lpn) {}
+
     /// The stream of a page that the host is about to write.
     fn host_stream(&self, _kernel: &Kernel, _lpn: Lpn, _is_mapped: bool) -> Stream {
         Stream::FIRST

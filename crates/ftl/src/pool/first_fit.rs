@@ -6,6 +6,7 @@ use super::FreePool;
 use crate::victim::Shape;
 
 /// See the module.
+#[derive(Clone)]
 pub struct FirstFit {
     units_per_domain: u32,
     words_per_domain: u32,

@@ -9,6 +9,7 @@ use super::FreePool;
 use crate::victim::Shape;
 
 /// See the module.
+#[derive(Clone)]
 pub struct LeastWorn {
     units_per_domain: u32,
     free: Vec<BinaryHeap<Reverse<(u32, Unit)>>>,

@@ -20,6 +20,7 @@ pub trait FreePool {
 }
 
 /// Any registered block allocation.
+#[derive(Clone)]
 pub enum AnyPool {
     /// See [`FirstFit`].
     FirstFit(FirstFit),

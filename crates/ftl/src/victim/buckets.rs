@@ -9,6 +9,7 @@ use base::{Domain, Unit};
 const NONE: u32 = u32::MAX;
 
 /// Lists of units.
+#[derive(Clone)]
 pub(super) struct Buckets {
     rows: u32,
     /// First unit of each list (domain × rows + row); its `previous` is the last one.

@@ -15,6 +15,7 @@ use super::ranks::Ranks;
 use super::{Shape, VictimPolicy, View};
 
 /// See the module.
+#[derive(Clone)]
 pub struct CostBenefit {
     by_valid: Rows,
     /// By unit: since when its age counts.
@@ -23,6 +24,7 @@ pub struct CostBenefit {
 }
 
 /// Closed units by valid count, the oldest first.
+#[derive(Clone)]
 enum Rows {
     Changed(Buckets),
     Filled(Ranks),

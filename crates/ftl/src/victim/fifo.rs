@@ -7,6 +7,7 @@ use super::buckets::Buckets;
 use super::{Shape, VictimPolicy, View};
 
 /// See the module.
+#[derive(Clone)]
 pub struct Fifo {
     in_order: Buckets,
 }

@@ -9,6 +9,7 @@ use super::buckets::Buckets;
 use super::{Shape, VictimPolicy, View};
 
 /// See the module.
+#[derive(Clone)]
 pub struct Greedy {
     by_valid: Buckets,
     /// No list of the domain below this one is in use.

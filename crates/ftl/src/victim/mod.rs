@@ -110,6 +110,7 @@ pub trait VictimPolicy {
 macro_rules! victims {
     ($($variant:ident),+ $(,)?) => {
         /// Any registered victim policy, as a closed set so that notes need no indirect call.
+        #[derive(Clone)]
         pub enum AnyVictim {
             $(#[doc = concat!("See [`", stringify!($variant), "`].")] $variant($variant),)+
             /// One of the user's own.

@@ -12,6 +12,13 @@ pub type Maker = Box<dyn Fn(Shape) -> Box<dyn VictimPolicy> + Send + Sync>;
 /// See the module.
 pub struct Own(Box<dyn VictimPolicy>);
 
+/// A copy of an FTL goes on as the original would, and nobody knows how to copy what a user's policy remembers.
+impl Clone for Own {
+    fn clone(&self) -> Own {
+        panic!("an FTL with a victim policy of the user's own is not copied");
+    }
+}
+
 /// Bytes of a unit, about: what is known of it, and its place among the closed ones.
 const BYTES_OF_UNIT: u64 = 256;
 

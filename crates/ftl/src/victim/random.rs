@@ -7,6 +7,7 @@ use super::rga::ClosedSets;
 use super::{Shape, VictimPolicy, View};
 
 /// See the module.
+#[derive(Clone)]
 pub struct Random {
     closed: ClosedSets,
     /// By domain, so that the order in which domains collect moves nobody's numbers.

@@ -11,6 +11,7 @@ use base::{Domain, Unit};
 const NONE: u32 = u32::MAX;
 
 /// Rows of units in the order of filling.
+#[derive(Clone)]
 pub(super) struct Ranks {
     rows: u32,
     units_per_domain: u32,

@@ -7,6 +7,7 @@ use engine::Chance;
 use super::{Shape, VictimPolicy, View};
 
 /// See the module.
+#[derive(Clone)]
 pub struct Rga {
     draws: u32,
     closed: ClosedSets,
@@ -58,6 +59,7 @@ impl VictimPolicy for Rga {
 }
 
 /// The closed units of each domain as a dense array, so that one can be drawn in constant time.
+#[derive(Clone)]
 pub(super) struct ClosedSets {
     units_per_domain: u32,
     members: Vec<Unit>,

@@ -17,6 +17,7 @@ use super::greedy::Greedy;
 use super::{Shape, VictimPolicy, View};
 
 /// See the module.
+#[derive(Clone)]
 pub struct StableGreedy {
     all: Greedy,
     settled: Greedy,

@@ -160,7 +160,7 @@ fn program_placed(context: &mut Context<'_, impl Plan>, placed: Placed, data: im
 /// Of the superpages of a command of the host, which was counted, the host is concerned with some parts only.
 #[inline(always)]
 pub(super) fn note_bystanders(context: &mut Context<'_, impl Plan>, command: &Command) {
-    if !context.plan.is_plain() && context.device.parts.are_several() && command.is_of_host() {
+    if !context.plan.is_bare() && context.device.parts.are_several() && command.is_of_host() {
         note_parts(context, command);
     }
 }

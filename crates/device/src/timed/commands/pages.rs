@@ -42,7 +42,7 @@ impl Commands {
     /// The page that the collection of a die reads behind its program, if nothing comes in between.
     #[inline(always)]
     pub(in crate::timed) fn next_read(
-        &self,
+        &mut self,
         context: &mut Context<'_, impl Plan>,
         die: Die,
         domain: Domain,
@@ -50,7 +50,8 @@ impl Commands {
         if context.plan.is_dynamic() || context.draining || context.queues.reads(die).first().is_some() {
             return None;
         }
-        context.device.ftl.plain().next_page(domain)
+        let next = context.device.ftl.plain().next_page(domain)?;
+        self.goes_alone(context, die, domain, OpKind::Read, next.at).then_some(next)
     }
 
     /// Books that read.
@@ -76,32 +77,39 @@ impl Commands {
         domain: Domain,
         from: Ppn,
     ) -> Option<(Ppn, Spot)> {
-        if context.draining || self.may_join(context, die) || !self.goes_on(context, die, domain) {
+        if context.draining || !self.goes_on(context, die, domain) {
             return None;
         }
-        let Device { ftl, flash, .. } = &mut *context.device;
-        let pages = ftl.plain();
+        let pages = context.device.ftl.plain();
         if !pages.stays_in_unit(domain) {
             return None;
         }
+        if self.may_join(context, die) {
+            let place = context.device.ftl.plain().next_place(domain);
+            if !self.fits_none(context, die, domain, OpKind::Program, place) {
+                return None;
+            }
+        }
+        let pages = context.device.ftl.plain();
         let to = pages.move_page(domain, from)?;
-        let Some(next) = pages.next_page(domain) else {
-            pages.take_back_move(domain, from, to.at);
+        let next = pages.next_page(domain);
+        let Some(next) = next.filter(|next| self.goes_alone(context, die, domain, OpKind::Read, next.at)) else {
+            context.device.ftl.plain().cancel_move(domain, from, to.at);
             return None;
         };
-        flash.program_spot(to);
+        context.device.flash.program_spot(to);
         Some((to.at, next))
     }
 
     /// The page that was read for a collection is not moved yet.
-    pub(in crate::timed) fn take_back_move(
+    pub(in crate::timed) fn cancel_move(
         &mut self,
         context: &mut Context<'_, impl Plan>,
         command: &mut Command,
         domain: Domain,
         [from, to]: [Ppn; 2],
     ) {
-        context.device.ftl.plain().take_back_move(domain, from, to);
+        context.device.ftl.plain().cancel_move(domain, from, to);
         command.begin(OpKind::Read, Cause::Gc);
         command.add(from, Carried::Domain(domain));
         self.collections.in_hand(domain).take(from);
@@ -115,8 +123,8 @@ impl Commands {
             && urgency.candidate(first) == Some(Some(Candidate::Collect(domain)))
     }
 
-    /// The read that was booked for a collection does not take place.
-    pub(in crate::timed) fn take_back_read(&mut self, domain: Domain) {
+    /// The page that a collection has read is moved, or its booked read does not take place: it has none in hand.
+    pub(in crate::timed) fn forget_read(&mut self, domain: Domain) {
         self.collections.in_hand(domain).end();
     }
 
@@ -124,6 +132,46 @@ impl Commands {
     #[inline(always)]
     pub(in crate::timed) fn may_join(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
         context.queues.collects_in_several(die) && self.scheduler.merges_collections()
+    }
+
+    /// Whether a page of a domain's collection that is read or programmed shares its command with no other collection of the die.
+    #[inline(always)]
+    fn goes_alone(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        die: Die,
+        domain: Domain,
+        kind: OpKind,
+        at: Ppn,
+    ) -> bool {
+        !self.may_join(context, die) || self.fits_none(context, die, domain, kind, at)
+    }
+
+    /// Whether no other collection of the die would do anything in [`Commands::join_pages`].
+    #[inline(never)]
+    fn fits_none(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        die: Die,
+        domain: Domain,
+        kind: OpKind,
+        at: Ppn,
+    ) -> bool {
+        let mut others = context.device.ftl.geometry().domains_of_die(die);
+        others.all(|other| {
+            if other == domain || !context.queues.collects(other) {
+                return true;
+            }
+            let Device { ftl, flash, .. } = &mut *context.device;
+            let fits = |page: Ppn| flash.may_share_command(at, page);
+            match self.collections.in_hand(other).page() {
+                Some((from, is_read)) => {
+                    let keeps = is_read && ftl.is_valid(from) && ftl.plain().stays_in_unit(other);
+                    keeps && (kind != OpKind::Program || !fits(ftl.plain().next_place(other)))
+                }
+                None => kind != OpKind::Read || ftl.plain().next_page(other).is_none_or(|page| !fits(page.at)),
+            }
+        })
     }
 
     /// Adds to the page of a collection equal steps of the die's other collections that fit its address.

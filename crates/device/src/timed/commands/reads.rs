@@ -92,8 +92,8 @@ impl Commands {
                     && self.scheduler.may_join(last_age, age)
                     && device.flash.may_share_command(lead, other)
                     && command.is_new_plane(&geometry, die, other)
-                    && (context.plan.is_plain() || !context.suspensions.bar(&device.flash, die, other))
-                    && (context.plan.is_plain() || !context.wordlines.hold(&device.flash, other))
+                    && (context.plan.is_bare() || !context.suspensions.bar(&device.flash, die, other))
+                    && (context.plan.is_bare() || !context.wordlines.hold(&device.flash, other))
             });
             match found {
                 Some(other) => {

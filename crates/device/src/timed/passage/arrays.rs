@@ -49,7 +49,7 @@ impl Ways {
         let (command, flash) = (&record.command, &context.device.flash);
         let delay: Delay = if !context.plan.is_plain() && !command.sources().is_empty() {
             self.delay_of_copyback(flash, command)
-        } else if !context.plan.is_plain() && context.wordlines.are_twice() && kind == OpKind::Program {
+        } else if !context.plan.is_bare() && context.wordlines.are_twice() && kind == OpKind::Program {
             self.timing.pass(command.pass() == Pass::First)
         } else {
             self.delay_of_array(flash, command, load)
@@ -65,7 +65,7 @@ impl Ways {
             context.device.recorder.book_read(die, until, until + read.time);
             return;
         }
-        let (line, until) = match context.plan.is_plain() {
+        let (line, until) = match context.plan.is_bare() {
             true => (delay.line, until),
             false => self.add_busy(die, delay.line, until),
         };
@@ -73,7 +73,7 @@ impl Ways {
         if !context.draining {
             context.device.recorder.die_busy(die, kind, from, until);
         }
-        if context.plan.is_plain() {
+        if context.plan.is_bare() {
             return;
         }
         if kind == OpKind::Program && self.caches.may_follow(&record.command) {

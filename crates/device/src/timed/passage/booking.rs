@@ -8,7 +8,7 @@ use crate::timed::command::{Carried, Item};
 use crate::timed::context::Context;
 use crate::timed::plan::Plan;
 
-/// Pages that a die moves without booking after a booking was taken back for another die.
+/// Pages that a die moves without booking after a booking was cancelled for another die.
 const SKIPPED_BOOKINGS: u8 = 31;
 
 impl Passage {
@@ -42,11 +42,7 @@ impl Passage {
         let channel = &self.ways.channels[channel as usize];
         let is_page = (command.kind(), command.cause(), command.len()) == (OpKind::Read, Cause::Gc, 1);
         match command.item(0) {
-            Item { ppn, carried: Carried::Domain(domain) }
-                if is_page && now >= channel.until && !channel.is_awaited =>
-            {
-                Some((domain, ppn))
-            }
+            Item { ppn, carried: Carried::Domain(domain) } if is_page && now >= channel.until => Some((domain, ppn)),
             _ => None,
         }
     }
@@ -71,7 +67,7 @@ impl Passage {
         let number = record.channel;
         let channel = &mut channels[number as usize];
         (channel.until, channel.booked, channel.booked_from) = (sent, Some(die), from);
-        record.phase = Phase::Array;
+        (record.phase, record.sends) = (Phase::Array, now);
         (record.moves, record.moved, record.booked, record.booked_line) = (from, moved, to, read.line);
         timers.set(read.line.0, to + read.time, rank);
         context.device.recorder.book_program(die, number, now, from, sent, to);
@@ -102,8 +98,8 @@ impl Passage {
     }
 
     /// Something comes between the read of a page and its program, which were booked, after the read that was booked behind was
-    /// taken back: the die sends the page, and chooses then. Returns where it was and was to be, and whether it is sent now.
-    pub(in crate::timed) fn take_back_program(
+    /// cancelled: the die sends the page, and chooses then. Returns where it was and was to be, and whether it is sent now.
+    pub(in crate::timed) fn cancel_program(
         &mut self,
         context: &mut Context<'_, impl Plan>,
         die: Die,
@@ -121,11 +117,11 @@ impl Passage {
             (record.phase, record.sent) = (Phase::Idle, 1);
         } else {
             (record.phase, record.sent) = (Phase::DataOut, 0);
-            (channel.holder, channel.is_awaited) = (Some(die), true);
+            channel.senders.push_back(die);
             timers.set(timing.data_out().line.0, channel.until, record.channel);
         }
-        context.device.recorder.take_back_program(die, record.channel, sent);
-        context.device.flash.take_back_program(record.moved[1]);
+        context.device.recorder.cancel_program(die, record.channel, sent);
+        context.device.flash.cancel_program(record.moved[1]);
         (record.moved, is_sent)
     }
 
@@ -136,7 +132,7 @@ impl Passage {
 
     /// Something comes between the program of a die and the read that was booked behind it. Returns the page that it was to
     /// read, and whether the program is done now.
-    pub(in crate::timed) fn take_back_read(&mut self, context: &mut Context<'_, impl Plan>, die: Die) -> (Item, bool) {
+    pub(in crate::timed) fn cancel_read(&mut self, context: &mut Context<'_, impl Plan>, die: Die) -> (Item, bool) {
         let rank = self.ways.rank_of_array(die);
         let record = &mut self.dies[die.index()];
         let until = std::mem::replace(&mut record.booked, Instant::ZERO);
@@ -149,8 +145,8 @@ impl Passage {
         } else {
             self.ways.timers.set(self.ways.timing.line_of_program().0, until, rank);
         }
-        context.device.recorder.take_back_read(die);
-        context.device.flash.take_back_read(page.ppn);
+        context.device.recorder.cancel_read(die);
+        context.device.flash.cancel_read(page.ppn);
         (page, is_done)
     }
 }

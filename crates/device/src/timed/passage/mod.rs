@@ -113,6 +113,8 @@ struct DieRecord {
     moved: [Ppn; 2],
     /// So many pages are sent before a program is booked again.
     skips: u8,
+    /// When the transfer of its command begins, or began, where channels are taken ahead.
+    sends: Instant,
     command: Command,
 }
 
@@ -161,6 +163,8 @@ struct Channel {
     /// it the die's array stands still.
     commands: VecDeque<Die>,
     waiting: VecDeque<Die>,
+    /// Dies that send the pages of a read, in this order, where channels are taken ahead.
+    senders: VecDeque<Die>,
 }
 
 impl Channel {
@@ -193,6 +197,9 @@ struct Ways {
     /// it ends; and a dynamic allocation offers writes to idle dies at every event, in turn, which makes a difference where a
     /// write that is not ready is refused.
     decides_early: bool,
+    /// Whether a die is given the channel when it asks, for the time behind all that were before it. Nothing goes before others there,
+    /// and nothing waits for the end of a command's transfer.
+    takes_ahead: bool,
     /// When the controller's DRAM has moved all that it was given.
     dram_free: Instant,
     /// The commands that follow on those of the dies.
@@ -227,10 +234,12 @@ impl Passage {
             moves: Instant::ZERO,
             moved: [Ppn(0); 2],
             skips: 0,
+            sends: Instant::ZERO,
             command: Command::NONE,
         };
         let ways = Ways {
             timers: Timers::new(timing.lines(), channels + dies + 5 + if caches.are_on() { dies } else { 0 }),
+            takes_ahead: context.plan.is_bare() && decides_early && timing.all_take_time(),
             timing,
             caches,
             channels: vec![Channel::default(); channels as usize],
@@ -368,14 +377,16 @@ impl Passage {
         let record = &mut self.dies[die.index()];
         let Load { kind, cause, .. } = load;
         count(context, &record.command, load);
-        if !context.plan.is_plain() {
+        if !context.plan.is_bare() {
             context.suspensions.check(&context.device.flash, die, &record.command);
+        }
+        if !context.plan.is_plain() {
             self.ways.end_idle_time(die, record);
             count_copyback(context, &record.command);
         }
         record.sent = 0;
         context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
-        let has_cycles = !context.plan.is_plain() && self.ways.timing.has_command_cycles();
+        let has_cycles = !context.plan.is_bare() && self.ways.timing.has_command_cycles();
         if has_data_in(context.plan, record, load) || has_cycles {
             record.phase = Phase::Command;
             self.ways.ask_channel(context, die, record, load);
@@ -388,12 +399,16 @@ impl Passage {
     #[inline(always)]
     pub(super) fn transfer_done(&mut self, context: &mut Context<'_, impl Plan>, number: u32) -> Transferred {
         let channel = &mut self.ways.channels[number as usize];
+        if context.plan.is_bare() && self.ways.takes_ahead {
+            let die = *channel.senders.front().expect("a die that sends");
+            return self.page_left(context, number, die);
+        }
         channel.is_awaited = false;
         let Some(die) = channel.holder.take() else {
             self.release(context, number);
             return Transferred::Nothing;
         };
-        if !context.plan.is_plain() && self.ways.caches.stage(die) == Stage::Transfers {
+        if !context.plan.is_bare() && self.ways.caches.stage(die) == Stage::Transfers {
             return self.follower_transferred(context, number, die);
         }
         let DieRecord { phase, ref command, .. } = self.dies[die.index()];
@@ -416,9 +431,9 @@ impl Passage {
         record.sent += 1;
         let is_last = usize::from(record.sent) == record.command.len();
         if is_last {
-            if !context.plan.is_plain() && context.suspensions.is_suspended(die) {
+            if !context.plan.is_bare() && context.suspensions.is_suspended(die) {
                 record.phase = Phase::Suspended;
-            } else if !context.plan.is_plain() && self.ways.caches.stage(die) != Stage::None {
+            } else if !context.plan.is_bare() && self.ways.caches.stage(die) != Stage::None {
                 self.ways.promote(context, die, record);
             } else {
                 record.phase = Phase::Idle;
@@ -426,14 +441,21 @@ impl Passage {
                     self.idle.insert(die);
                 }
             }
-            self.release(context, number);
+            if context.plan.is_bare() && self.ways.takes_ahead {
+                self.ways.channels[number as usize].senders.pop_front();
+            } else {
+                self.release(context, number);
+            }
+        } else if context.plan.is_bare() && self.ways.takes_ahead {
+            let delay = self.ways.timing.data_out();
+            self.ways.timers.set(delay.line.0, context.now + delay.time, number);
         } else {
             self.ways.grant(context, number, die, record, record.command.load());
         }
         if let Carried::Transaction(read) = carried {
             context.note(|waits, now| waits.correction_begins(now, read));
         }
-        let corrected = if context.plan.is_plain() { Some(carried) } else { self.correct(context, carried) };
+        let corrected = if context.plan.is_bare() { Some(carried) } else { self.correct(context, carried) };
         Transferred::DataOut { die, is_last, corrected }
     }
 
@@ -441,11 +463,11 @@ impl Passage {
     #[inline(always)]
     fn release(&mut self, context: &mut Context<'_, impl Plan>, number: u32) {
         let channel = &mut self.ways.channels[number as usize];
-        let command = if context.plan.is_plain() { None } else { channel.commands.pop_front() };
+        let command = if context.plan.is_bare() { None } else { channel.commands.pop_front() };
         if let Some(die) = command.or_else(|| channel.waiting.pop_front()) {
             let record = &mut self.dies[die.index()];
             // Data of a read wait for the channel as its next command does, which has none.
-            let is_follower = !context.plan.is_plain()
+            let is_follower = !context.plan.is_bare()
                 && self.ways.caches.stage(die) == Stage::Waits
                 && (command.is_some() || record.phase == Phase::Array);
             match is_follower {
@@ -463,11 +485,11 @@ impl Passage {
             record.times_idle = false;
             return ArrayDone::WasIdle;
         }
-        if !context.plan.is_plain() && self.ways.caches.stage(die) == Stage::Array && record.phase != Phase::Array {
+        if !context.plan.is_bare() && self.ways.caches.stage(die) == Stage::Array && record.phase != Phase::Array {
             self.ways.caches.set_stage(die, Stage::Ready);
             return ArrayDone::DataNext;
         }
-        if !context.plan.is_plain()
+        if !context.plan.is_bare()
             && context.suspensions.are_on()
             && let Some(done) = self.ways.suspendable_done(context, die, record)
         {
@@ -475,7 +497,7 @@ impl Passage {
         }
         let load = record.command.load();
         if load.kind == OpKind::Read {
-            if !context.plan.is_plain()
+            if !context.plan.is_bare()
                 && self.ways.caches.concern(OpKind::Read)
                 && !context.suspensions.is_suspended(die)
             {
@@ -487,11 +509,11 @@ impl Passage {
             self.ways.ask_channel(context, die, record, Load { kind: OpKind::Read, ..load });
             return ArrayDone::DataNext;
         }
-        if !context.plan.is_plain() && context.suspensions.is_suspended(die) {
+        if !context.plan.is_bare() && context.suspensions.is_suspended(die) {
             record.phase = Phase::Suspended;
             return ArrayDone::Command;
         }
-        if !context.plan.is_plain() && self.ways.caches.stage(die) != Stage::None {
+        if !context.plan.is_bare() && self.ways.caches.stage(die) != Stage::None {
             // The command that followed on it is next, when those above have heard of this one.
             return ArrayDone::Command;
         }
@@ -506,17 +528,17 @@ impl Passage {
 /// Counts a command, which is that `load`, and has the array confirm that its pages may share one.
 #[inline(always)]
 fn count(context: &mut Context<'_, impl Plan>, command: &Command, Load { kind, cause, count, .. }: Load) {
-    if !context.plan.is_plain() && context.wordlines.are_on() && kind == OpKind::Program {
+    if !context.plan.is_bare() && context.wordlines.are_on() && kind == OpKind::Program {
         count_wordlines(context, command);
     } else if !context.plan.is_plain() && command.is_mixed() {
         (0..count).for_each(|at| context.device.recorder.counters.part(command.cause_of(at), kind));
     } else {
         context.device.recorder.counters.command(cause, kind, count as u64);
     }
-    if count > 1 && (context.plan.is_plain() || !context.wordlines.are_on() || kind != OpKind::Program) {
+    if count > 1 && (context.plan.is_bare() || !context.wordlines.are_on() || kind != OpKind::Program) {
         context.device.flash.check_shared(kind, &command.ppns()[..count]);
     }
-    if !context.plan.is_plain() && context.wordlines.are_on() && kind != OpKind::Erase {
+    if !context.plan.is_bare() && context.wordlines.are_on() && kind != OpKind::Erase {
         check_wordlines(context, command);
     }
 }

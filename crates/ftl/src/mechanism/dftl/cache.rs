@@ -38,6 +38,7 @@ pub(super) struct Order {
 }
 
 /// The cached mapping tables of all domains, each with as many entries.
+#[derive(Clone)]
 pub(super) struct Cache {
     /// Entries of a domain.
     pub(super) capacity: u32,
@@ -76,6 +77,12 @@ impl Cache {
     #[inline]
     pub(super) fn slot(&self, lpn: u32) -> u32 {
         self.slots[lpn as usize]
+    }
+
+    /// Asks for the slot of an entry.
+    #[inline]
+    pub(super) fn prefetch(&self, lpn: u32) {
+        self.slots.prefetch(lpn as usize);
     }
 
     pub(super) fn entry(&self, slot: u32) -> &Entry {

@@ -88,6 +88,14 @@ impl Dftl {
 
 // What happens to pages.
 impl Dftl {
+    /// Asks for where the entry of a page is in the cache.
+    #[inline]
+    pub(crate) fn prefetch_entry(&self, lpn: Lpn) {
+        if !self.is_translation(lpn.0) {
+            self.cache.prefetch(lpn.0);
+        }
+    }
+
     /// A page was written: its entry, which is in the cache, is dirty.
     pub(super) fn entry_written(&mut self, kernel: &mut Kernel, lpn: Lpn) {
         let (slot, page) = (self.cache.slot(lpn.0), self.page_of(lpn));

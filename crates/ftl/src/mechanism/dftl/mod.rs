@@ -228,6 +228,7 @@ struct Done {
 }
 
 /// DFTL in force.
+#[derive(Clone)]
 pub(crate) struct Dftl {
     /// Logical pages of the host; translation pages follow them.
     user_pages: u32,

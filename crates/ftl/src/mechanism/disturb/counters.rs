@@ -17,6 +17,7 @@ pub(super) struct BlockReads {
 pub(super) const BYTES_OF_BLOCK: u64 = size_of::<BlockReads>() as u64;
 
 /// The reads of all blocks, by unit and lane.
+#[derive(Clone)]
 pub(super) struct Counters {
     width: u32,
     blocks: Vec<BlockReads>,
@@ -111,6 +112,7 @@ impl Counters {
 }
 
 /// The read counters of the pages of monitor units: two bytes each.
+#[derive(Clone)]
 pub(super) struct Monitors {
     slots: usize,
     /// By unit: its place, from 1 on; 0 for none.

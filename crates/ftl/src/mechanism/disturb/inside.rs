@@ -91,17 +91,11 @@ impl Inside {
         }
     }
 
-    /// Whether a slot is in a wordline that is complete.
-    fn is_complete(&self, kernel: &Kernel, slot: Slot) -> bool {
-        let mut tops = kernel.geometry().slots_from(slot).filter(|&top| kernel.wordlines().is_top(top));
-        tops.find(|&top| kernel.wordlines().share(slot, top)).is_some_and(|top| top < self.end)
-    }
-
     fn has_to_move(&self, kernel: &Kernel, slot: Slot) -> bool {
         match self.moves {
             Moves::All => true,
-            Moves::Tops => kernel.wordlines().is_top(slot) || !self.is_complete(kernel, slot),
-            Moves::Incomplete => !self.is_complete(kernel, slot),
+            Moves::Tops => kernel.wordlines().is_top(slot) || !is_complete(kernel, slot, self.end),
+            Moves::Incomplete => !is_complete(kernel, slot, self.end),
         }
     }
 
@@ -141,6 +135,12 @@ impl Inside {
     }
 }
 
+/// Whether a slot is in a wordline that is complete, where those before `end` are used.
+fn is_complete(kernel: &Kernel, slot: Slot, end: Slot) -> bool {
+    let mut tops = kernel.geometry().slots_from(slot).filter(|&top| kernel.wordlines().is_top(top));
+    tops.find(|&top| kernel.wordlines().share(slot, top)).is_some_and(|top| top < end)
+}
+
 /// A stream of read-hot pages whose active block has a wordline that is not complete.
 fn incomplete(kernel: &Kernel, domain: Domain) -> Option<Stream> {
     let mut streams = kernel.streams().all_of_data().filter(|&stream| kernel.streams().class(stream, AXIS) == HOT);
@@ -162,6 +162,13 @@ fn lowers(kernel: &Kernel, top: Slot) -> impl Iterator<Item = Slot> + '_ {
 }
 
 impl Disturb {
+    /// Whether something is valid in a wordline of a unit that is not complete: it has no guard levels.
+    pub(super) fn holds_incomplete(&self, kernel: &Kernel, unit: Unit) -> bool {
+        let end = self.states.of(unit).end;
+        let mut valid = end.all_before().filter(|&slot| kernel.is_valid(kernel.geometry().ppn(unit, slot)));
+        valid.any(|slot| !is_complete(kernel, slot, end))
+    }
+
     /// What a refresh in progress does next, if not what any collection does.
     pub(super) fn go_on(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Disturbed {
         let Some(Work::Inside(work)) = &mut self.domains[domain.index()].work else { return Disturbed::Nothing };

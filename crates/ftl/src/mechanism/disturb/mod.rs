@@ -108,6 +108,7 @@ struct Done {
 }
 
 /// Management of read disturb in force.
+#[derive(Clone)]
 pub(crate) struct Disturb {
     scheme: Scheme,
     options: Options,

@@ -45,6 +45,7 @@ pub(super) struct UnitFacts {
 pub(super) const BYTES_OF_UNIT: u64 = size_of::<UnitFacts>() as u64;
 
 /// What is known of all units.
+#[derive(Clone)]
 pub(super) struct States(Vec<UnitFacts>);
 
 impl States {
@@ -159,6 +160,11 @@ impl Disturb {
             };
             self.counters.erased(unit);
             return;
+        }
+        if self.states.of(unit).is_low && self.holds_incomplete(kernel, unit) {
+            // A page that had moved out counts again, for the power went off during a program that took its copy along.
+            let state = self.states.of_mut(unit);
+            (state.is_low, state.is_halfway) = (false, true);
         }
         let class = self.class_of(kernel, unit);
         if class == MONITOR {

@@ -8,7 +8,7 @@ use base::{Domain, Slot};
 use crate::kernel::{Kernel, Stream};
 
 /// Active blocks whose next page is for counts.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Metadata {
     /// By domain: a bit for each stream.
     due: Vec<u64>,

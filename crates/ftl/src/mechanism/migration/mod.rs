@@ -86,7 +86,7 @@ pub static SEAM: Seam = Seam {
 };
 
 /// How quotas are known.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 enum Quotas {
     /// Not at all: every page moves by copyback.
     None,
@@ -101,6 +101,7 @@ enum Quotas {
 }
 
 /// Moving pages by copyback.
+#[derive(Clone)]
 pub(crate) struct Migration {
     wear: Arc<Wear>,
     quotas: Quotas,

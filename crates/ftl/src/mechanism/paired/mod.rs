@@ -196,6 +196,7 @@ struct Guard {
 }
 
 /// A protection that keeps track of lower pages.
+#[derive(Clone)]
 pub(crate) struct Paired {
     scheme: Scheme,
     watermarks: Option<Watermarks>,

@@ -35,6 +35,7 @@ static CHOICES: &[Choice] = &[
 pub static SEAM: Seam = Seam { key: "separation", doc: "Which data share a frontier.", choices: CHOICES };
 
 /// Data separation in force.
+#[derive(Clone)]
 pub(crate) enum Separation {
     /// One frontier.
     Shared,
@@ -48,6 +49,7 @@ pub(crate) enum Separation {
 ///
 /// The region is kept by logical page, not by block. For plain DAC the two are the same, since a block then
 /// holds pages of one region; with GCMix a block mixes regions (GCMix section 4.3).
+#[derive(Clone)]
 pub(crate) struct Dac {
     /// The hottest region.
     top: u8,

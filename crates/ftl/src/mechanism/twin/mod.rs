@@ -17,6 +17,7 @@ use crate::kernel::{Job, Kernel, Stream};
 const PAD_MIN_INVALID_ROWS: u32 = 4;
 
 /// The parameters of the reclaim unit.
+#[derive(Clone)]
 pub(crate) struct Twin {
     /// Whether a collection ends with dummy pages up to the next page offset.
     pad: bool,

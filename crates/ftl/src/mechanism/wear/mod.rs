@@ -25,6 +25,7 @@ pub static SEAM: Seam =
     Seam { key: "wear_leveling", doc: "When cold data are moved to even out the wear.", choices: CHOICES };
 
 /// Wear leveling in force.
+#[derive(Clone)]
 pub(crate) enum WearLeveling {
     /// None.
     None,
@@ -36,6 +37,7 @@ pub(crate) enum WearLeveling {
 ///
 /// Finding the least erased closed unit means looking at all of them, so a domain is looked at once per
 /// 1/16 of its units erased: a constant cost per erase, and far more often than the counts can drift apart.
+#[derive(Clone)]
 pub(crate) struct Static {
     threshold: u32,
     period: u32,

@@ -1,41 +1,13 @@
-//! The parts that both executors share: the FTL, the array, the figures, and what tests know of the data.
+//! What tests know of the data, where pages carry stamps: which versions were sent, completed and programmed, what a read may return, and
+//! what a flush promises. And the checks of the whole state.
 
-use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn};
-use config::Config;
-use config::model::{Checks, Payload};
-use ftl::schedule::Schedule;
-use ftl::{Array, Erasure, Ftl, Group, Holds, How, MapPlace, OutOfMemory, Placed, Policies, Source, Told, Way};
-use metrics::{Locality, Recorder};
+use base::Lpn;
 
-use crate::flash::{Aid, Content, Flash, Programmed, Stamp};
-use crate::gang::geometry;
-use crate::pages::{Parts, Share, Span};
-use crate::wear;
-
-/// An SSD without a clock.
-pub(crate) struct Device {
-    pub(crate) ftl: Ftl,
-    pub(crate) flash: Flash,
-    pub(crate) recorder: Recorder,
-    pub(crate) oracle: Option<Oracle>,
-    /// Bytes of a page, which is a superpage where channels or planes are in step.
-    pub(crate) page_size: u64,
-    /// The flash pages of a page.
-    pub(crate) parts: Parts,
-    /// Whether map entries may have to be read from flash first.
-    pub(crate) map_in_flash: bool,
-    /// Whether pages lie on other planes than the owners of their map entries.
-    pub(crate) has_owners: bool,
-    /// Whether the FTL wants to hear of every page that is read, and has a say in it.
-    pub(crate) hears_of_reads: bool,
-    /// Samples of the workload's locality, where the FTL keeps regions.
-    pub(crate) locality: Option<Locality>,
-    full_checks: bool,
-    /// Where collections keep step with the host: so many units above the reserve they begin.
-    paced: Option<u32>,
-}
+use super::Device;
+use crate::flash::{Content, Stamp};
 
 /// What every logical page should hold, when pages carry stamps.
+#[derive(Clone)]
 pub(crate) struct Oracle {
     /// By LPN: the newest version that the host sent; 0 when it was never written or was trimmed.
     newest: Vec<u32>,
@@ -54,7 +26,7 @@ impl Oracle {
         user_pages * 4 * 4
     }
 
-    fn new(user_pages: u32) -> Oracle {
+    pub(super) fn new(user_pages: u32) -> Oracle {
         let none = vec![0; user_pages as usize];
         Oracle { newest: none.clone(), completed: none.clone(), programmed: none, versions: 0, promises: Vec::new() }
     }
@@ -86,240 +58,7 @@ impl Oracle {
     }
 }
 
-/// What figures need to know of the device.
-pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metrics::Shape {
-    metrics::Shape {
-        channels: geometry.channels,
-        dies: geometry.dies(),
-        timed,
-        capacity_bytes: config.device.user_capacity,
-        in_step: config.in_step(),
-    }
-}
-
 impl Device {
-    pub(crate) fn new(config: &Config, timed: bool) -> Result<Device, OutOfMemory> {
-        let geometry = geometry(config);
-        let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
-        let payload = config.run.payload == Payload::Stamp;
-        let ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
-        let shape = shape(config, &geometry, timed);
-        let mut flash = Flash::new(geometry, &config.device, payload, Aid::of(config.ftl.get("paired_page").name));
-        if let Some(wear) = wear::of(config) {
-            flash.keep_errors(wear);
-        }
-        if let Some(limits) = config.device.wear.read_limits() {
-            flash.keep_reads(limits);
-        }
-        Ok(Device {
-            map_in_flash: ftl.demands().map != MapPlace::Dram,
-            has_owners: ftl.demands().map == MapPlace::WithOwners,
-            hears_of_reads: ftl.demands().reads,
-            oracle: payload.then(|| Oracle::new(ftl.user_pages())),
-            ftl,
-            flash,
-            recorder: Recorder::new(shape),
-            page_size: u64::from(geometry.page_size),
-            parts: Parts::new(config.in_step().parts(), u64::from(config.device.page_size)),
-            locality: (config.ftl.get("separation").name == "dac").then(Locality::new),
-            full_checks: config.run.checks == Checks::Full,
-            paced: Schedule::new(config.ftl.get("gc_schedule")).paced(),
-        })
-    }
-
-    /// Writes a page without time, and does whatever collection it calls for.
-    #[inline]
-    pub(crate) fn write_now(&mut self, lpn: Lpn, share: Share) {
-        let version = self.admit_write(lpn);
-        self.program_now(lpn, version, share);
-        if self.oracle.is_some() {
-            self.write_completed(lpn, version);
-        }
-    }
-
-    /// Programs a version of a page without time, after the read of its old version if it is written in part.
-    #[inline]
-    pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, share: Share) {
-        if share.old > 0 {
-            self.use_entry(lpn);
-            self.note_host_read(lpn);
-        }
-        if share.old > 0
-            && let Some(old) = self.ftl.lookup(lpn)
-        {
-            self.flash.read(old);
-            self.tell_read(old);
-            self.recorder.counters.count(Cause::Rmw, OpKind::Read, 1);
-            self.note_bystanders(Cause::Rmw, OpKind::Read, share.old);
-        }
-        let domain = self.ftl.domain_without_time(lpn);
-        let mut rounds = 0;
-        while !self.ftl.prepare(domain, lpn) {
-            self.collect_now(domain);
-            rounds += 1;
-            debug_assert!(rounds < 100_000, "a domain takes a host page after so many collections");
-        }
-        let placed = self.ftl.write(domain, lpn);
-        let content = self.content_of(placed, self.expected(lpn, version));
-        if self.program_placed(placed, content) == Programmed::Failed {
-            let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, content);
-            let is_repaired = self.ftl.repair(placed.at, None, &mut array);
-            assert!(is_repaired, "faults are refused where they cannot be repaired");
-            self.update_elsewhere(domain);
-        }
-        self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
-        self.note_bystanders(Cause::Host, OpKind::Program, share.touched);
-        self.programmed(lpn, version);
-        if self.ftl.is_busy(domain) {
-            self.collect_now(domain);
-        }
-        if let Some(low) = self.paced {
-            self.keep_pace(domain, low);
-        }
-    }
-
-    /// Where collections keep step with the host, and no time passes, one begins at the same mark and goes to its end.
-    #[cold]
-    fn keep_pace(&mut self, domain: Domain, low: u32) {
-        while self.ftl.begin_paced(domain, low, 1, None).is_some() {
-            self.collect_now(domain);
-        }
-    }
-
-    /// After a repair: map entries of pages that were written anew may be other domains'.
-    #[cold]
-    fn update_elsewhere(&mut self, domain: Domain) {
-        let others = self.ftl.geometry().all_domains().filter(|&other| self.has_owners && other != domain);
-        for other in others.collect::<Vec<_>>() {
-            if self.ftl.is_busy(other) {
-                self.collect_now(other);
-            }
-        }
-    }
-
-    /// Of a page that was counted, only so many parts are of concern; without time.
-    #[inline]
-    fn note_bystanders(&mut self, cause: Cause, kind: OpKind, parts: u8) {
-        if self.parts.are_several() {
-            self.recorder.counters.bystand(cause, kind, u64::from(self.parts.count - parts), false);
-        }
-    }
-
-    /// Reads so many parts of a page without time.
-    #[inline]
-    pub(crate) fn read_now(&mut self, lpn: Lpn, parts: u8) {
-        self.read_array_now(lpn, self.read_floor(lpn), parts);
-    }
-
-    /// Reads so many parts of a page of the array without time, of no older version than `floor`.
-    #[inline]
-    pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32, parts: u8) {
-        self.use_entry(lpn);
-        self.note_host_read(lpn);
-        match self.ftl.lookup(lpn) {
-            None => self.recorder.counters.unmapped_reads += 1,
-            Some(ppn) => {
-                let content = self.flash.read(ppn);
-                self.check_read(lpn, floor, content);
-                self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
-                self.note_bystanders(Cause::Host, OpKind::Read, parts);
-                self.tell_read(ppn);
-            }
-        }
-    }
-
-    /// A page of the array was read: what that calls for is done at once.
-    #[inline]
-    fn tell_read(&mut self, ppn: Ppn) {
-        if self.hears_of_reads {
-            self.note_read(ppn);
-            while let Some(domain) = self.ftl.take_woken() {
-                self.collect_now(domain);
-            }
-        }
-    }
-
-    /// The host reads a page, or a part of one that it writes.
-    #[inline]
-    pub(crate) fn note_host_read(&mut self, lpn: Lpn) {
-        if self.map_in_flash || self.hears_of_reads {
-            self.ftl.tell(Told::HostRead(lpn));
-        }
-    }
-
-    /// A page of the array is read.
-    #[inline]
-    pub(crate) fn note_read(&mut self, ppn: Ppn) {
-        if self.hears_of_reads {
-            self.ftl.tell(Told::ArrayRead(ppn));
-        }
-    }
-
-    /// Uses the map entry of a page that is to be read, which may have to be fetched.
-    #[inline]
-    fn use_entry(&mut self, lpn: Lpn) {
-        if self.map_in_flash {
-            self.use_cached_entry(lpn);
-        }
-    }
-
-    /// The domain that owns the map entry of a page.
-    ///
-    /// # Panics
-    /// If the map is not in flash.
-    pub(crate) fn owner_of(&self, lpn: Lpn) -> Domain {
-        self.ftl.owner_of(lpn).expect("the map is in flash")
-    }
-
-    #[inline(never)]
-    fn use_cached_entry(&mut self, lpn: Lpn) {
-        while !self.ftl.prepare_read(lpn) {
-            let owner = self.owner_of(lpn);
-            self.collect_now(owner);
-        }
-    }
-
-    #[cold]
-    pub(crate) fn collect_now(&mut self, domain: Domain) {
-        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
-        self.ftl.collect(domain, &mut array);
-        loop {
-            // Neighbours that are collected along may have neighbours of their own.
-            let early: Vec<Domain> = self.ftl.take_early().collect();
-            if early.is_empty() {
-                break;
-            }
-            for neighbour in early {
-                self.ftl.collect(neighbour, &mut array);
-            }
-        }
-        if array.has_erased {
-            self.after_collection();
-        }
-    }
-
-    /// Forgets the pages of a span, and has the domains do what that calls for.
-    pub(crate) fn trim_now(&mut self, span: Span) {
-        for (lpn, _) in span.pages() {
-            self.trim(lpn);
-        }
-        if self.map_in_flash {
-            let domains = self.ftl.geometry().domains();
-            for first in span.first..span.end.min(span.first.saturating_add(domains)) {
-                let domain = self.owner_of(Lpn(first));
-                if self.ftl.is_busy(domain) {
-                    self.collect_now(domain);
-                }
-            }
-        }
-    }
-
-    /// Forgets a page.
-    pub(crate) fn trim(&mut self, lpn: Lpn) {
-        self.admit_trim(lpn);
-        self.ftl.trim(lpn);
-    }
-
     /// A trim of the page was sent, and will be carried out in its turn.
     pub(crate) fn admit_trim(&mut self, lpn: Lpn) {
         if let Some(oracle) = &mut self.oracle {
@@ -425,29 +164,6 @@ impl Device {
         Content { stamp, spare: 0 }
     }
 
-    /// What is programmed of a page that was placed, made of `data`.
-    #[inline(always)]
-    pub(crate) fn content_of(&self, placed: Placed, data: Content) -> Content {
-        if self.oracle.is_none() {
-            return Content::EMPTY;
-        }
-        content_of(placed, data)
-    }
-
-    /// Programs a page that was placed.
-    #[inline(always)]
-    pub(crate) fn program_placed(&mut self, placed: Placed, content: Content) -> Programmed {
-        program(&mut self.flash, placed, content)
-    }
-
-    /// Tells the FTL the time, which some policies look at.
-    #[inline]
-    pub(crate) fn tell_time(&mut self, now: Instant) {
-        if let (Some(omega), Some(locality)) = (self.ftl.tell(Told::Time(now)), &mut self.locality) {
-            locality.record(omega);
-        }
-    }
-
     /// The whole-state check, where the configuration asks for it.
     #[inline]
     pub(crate) fn after_collection(&self) {
@@ -509,182 +225,18 @@ impl Device {
     }
 }
 
-/// Carries out operations on the array at once.
-pub(crate) struct AtOnce<'a> {
-    flash: &'a mut Flash,
-    counters: &'a mut metrics::Counters,
-    /// What the controller holds of the page whose program failed.
-    held: Content,
-    /// Whether a unit was erased.
-    has_erased: bool,
-}
-
-impl<'a> AtOnce<'a> {
-    pub(crate) fn new(flash: &'a mut Flash, counters: &'a mut metrics::Counters, held: Content) -> AtOnce<'a> {
-        AtOnce { flash, counters, held, has_erased: false }
-    }
-
-    #[inline(always)]
-    fn program(&mut self, cause: Cause, placed: Placed, data: Content) -> bool {
-        self.counters.count(cause, OpKind::Program, 1);
-        if placed.way == Way::Again {
-            self.counters.reprograms += 1;
-        }
-        program(self.flash, placed, content_of(placed, data)) == Programmed::Done
-    }
-
-    #[inline]
-    fn read(&mut self, cause: Cause, from: Ppn) -> Content {
-        self.counters.count(cause, OpKind::Read, 1);
-        self.flash.read(from)
-    }
-
-    /// Reads what covers a page; nothing if its content is lost, or if it was erased too early, which only the
-    /// variant of GCMix without `hold` does.
-    fn read_whole(&mut self, cause: Cause, page: Ppn) -> Option<Content> {
-        if !self.flash.is_programmed(page) {
-            return None;
-        }
-        let content = self.read(cause, page);
-        (!self.flash.is_lost(page)).then_some(content)
-    }
-}
-
-impl Array for AtOnce<'_> {
-    #[inline(always)]
-    fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool {
-        count_move(self.counters, cause);
-        if how == How::Copyback {
-            self.counters.copyback(cause, 1);
-            return copy_back(self.flash, from, to) == Programmed::Done;
-        }
-        let content = self.read(cause, from);
-        self.program(cause, to, content)
-    }
-
-    fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool {
-        let content = pages.pages().iter().fold(Content::EMPTY, |parity, &page| parity ^ self.read(cause, page));
-        self.program(cause, to, content)
-    }
-
-    fn rewritten(&mut self, cause: Cause, source: Source, to: Placed) -> bool {
-        let content = match source {
-            Source::Controller => Some(self.held),
-            Source::PageBuffer(page) => self.flash.buffered(page),
-            Source::Page(page) => self.read_whole(cause, page),
-            Source::Parity(parity, other) => {
-                let parity = self.read_whole(cause, parity);
-                parity.zip(self.read_whole(cause, other)).map(|(parity, other)| parity ^ other)
-            }
-        };
-        let done = self.program(cause, to, content.unwrap_or(Content::EMPTY));
-        done && content.is_some()
-    }
-
-    fn read(&mut self, cause: Cause, from: Ppn) {
-        self.read(cause, from);
-    }
-
-    fn erased(&mut self, erasure: Erasure) {
-        let blocks = self.flash.erase(erasure.unit);
-        self.has_erased = true;
-        self.counters.count(erasure.cause, OpKind::Erase, blocks);
-        count_collection(self.counters, erasure);
-    }
-}
-
-/// What a page stores that was placed, made of `data`: what was read or, of the host's page, what it sent.
-#[inline(always)]
-fn content_of(placed: Placed, data: Content) -> Content {
-    match placed.holds {
-        Holds::Data(_) | Holds::Parity => data.tagged(placed.tag),
-        Holds::Map(lpn) => Content { stamp: Stamp { lpn, version: 0 }.pack(), spare: placed.tag },
-        Holds::Nothing => Content { spare: placed.tag, ..Content::EMPTY },
-    }
-}
-
-/// Programs a page that was placed, after it was said if its block uses LSB pages only.
-#[inline(always)] // Twice per page of a collection: a call would pass its arguments through memory.
-fn program(flash: &mut Flash, placed: Placed, content: Content) -> Programmed {
-    if placed.way == Way::Plain { flash.program(placed.at, content) } else { program_specially(flash, placed, content) }
-}
-
-#[inline(never)]
-fn program_specially(flash: &mut Flash, placed: Placed, content: Content) -> Programmed {
-    match placed.way {
-        Way::Plain => {}
-        Way::BeginsLsbOnly => flash.use_lsb_only(placed.at),
-        Way::Guard => return flash.program_guard(placed.at),
-        Way::Again => return flash.reprogram(placed.at),
-    }
-    flash.program(placed.at, content)
-}
-
-/// Copies a page to where it was placed, inside its plane.
-pub(crate) fn copy_back(flash: &mut Flash, from: Ppn, to: Placed) -> Programmed {
-    assert!(to.way == Way::Plain, "blocks of LSB pages take backups and host pages");
-    flash.copyback(from, to.at, to.tag)
-}
-
-/// Counts a valid page moved.
-#[inline]
-pub(crate) fn count_move(counters: &mut metrics::Counters, cause: Cause) {
-    if cause == Cause::Gc {
-        counters.gc_moved_pages += 1;
-    }
-}
-
-/// Counts a finished collection.
-pub(crate) fn count_collection(counters: &mut metrics::Counters, erasure: Erasure) {
-    match erasure.cause {
-        Cause::Gc if !erasure.ends => {}
-        Cause::Gc => {
-            counters.gc_invocations += 1;
-            counters.gc_forward += u64::from(erasure.forward);
-            counters.gc_foreground += u64::from(!erasure.forward);
-        }
-        Cause::Wear => counters.wear_moves += 1,
-        _ => {}
-    }
-}
-
-/// Time that a block's pages take one after the other.
-fn block_write(config: &Config) -> Duration {
-    let device = &config.device;
-    let transfer = u64::from(device.page_size) * 1_000_000_000 / device.timing.channel_rate;
-    let of_wordline: u64 = device.timing.program.iter().map(|time| time.ns() + transfer).sum();
-    Duration(of_wordline * u64::from(device.pages_per_block) / device.timing.program.len() as u64)
-}
-
-/// The FTL's policies under a configuration.
-pub(crate) fn policies(config: &Config) -> Policies<'_> {
-    Policies {
-        mapping: config.ftl.get("mapping"),
-        allocation: config.ftl.get("allocation"),
-        block_allocation: config.ftl.get("block_allocation"),
-        victim: config.ftl.get("victim"),
-        reclaim_unit: config.ftl.get("reclaim_unit"),
-        gc_schedule: config.ftl.get("gc_schedule"),
-        separation: config.ftl.get("separation"),
-        paired_page: config.ftl.get("paired_page"),
-        migration: config.ftl.get("migration"),
-        read_disturb: config.ftl.get("read_disturb"),
-        wear_leveling: config.ftl.get("wear_leveling"),
-        cell: config.device.cell,
-        program_order: config.device.program_order,
-        wear: wear::of(config),
-        reads: config.device.wear.read_limits(),
-        block_write: block_write(config),
-    }
-}
-
 /// Proof that the checks can fail: each test breaks one thing by hand, and a check has to say so.
 #[cfg(test)]
 mod canary {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
+    use config::Config;
+    use ftl::OutOfMemory;
+
     use super::*;
+    use crate::device::policies;
     use crate::flash::Fault;
+    use crate::pages::Share;
 
     /// A write of a plain page.
     const WHOLE: Share = Share { touched: 1, old: 0 };
@@ -701,10 +253,8 @@ mod canary {
             &format!("ftl.separation=\"{separation}\""),
             "run.checks=\"full\"",
             "run.payload=\"stamp\"",
-        ]
-        .map(str::to_string);
-        let base = config::Base::Preset("tbm-small".into());
-        let config = crate::load(&base, &sets, None).map_err(|problems| problems.to_string()).unwrap().config;
+        ];
+        let config = crate::preset("tbm-small", &sets);
         let mut device = Device::new(&config, false).unwrap();
         let mut random = engine::Chance::new(1, "canary");
         let pages = device.ftl.user_pages();
@@ -887,6 +437,7 @@ mod canary {
         assert_caught(|| device.check_state(), "which is not programmed");
         assert_caught(|| device.read_now(Lpn(7), 1), "the flash array refused a command of the FTL");
     }
+
     #[test]
     fn a_device_without_power_runs_on_and_changes_nothing() {
         for at in [0, 1, 50, 51, 52, 777] {

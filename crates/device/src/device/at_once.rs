@@ -1,0 +1,145 @@
+//! The operations of the FTL, carried out on the array at once: what each of them reads, programs and counts.
+
+use base::{Cause, OpKind, Ppn};
+use ftl::{Array, Erasure, Group, Holds, How, Placed, Source, Way};
+
+use crate::flash::{Content, Flash, Programmed, Stamp};
+
+/// Carries out operations on the array at once.
+pub(crate) struct AtOnce<'a> {
+    flash: &'a mut Flash,
+    pub(super) counters: &'a mut metrics::Counters,
+    /// What the controller holds of the page whose program failed.
+    held: Content,
+    /// Whether a unit was erased.
+    pub(super) has_erased: bool,
+}
+
+impl<'a> AtOnce<'a> {
+    pub(crate) fn new(flash: &'a mut Flash, counters: &'a mut metrics::Counters, held: Content) -> AtOnce<'a> {
+        AtOnce { flash, counters, held, has_erased: false }
+    }
+
+    #[inline(always)]
+    fn program(&mut self, cause: Cause, placed: Placed, data: Content) -> bool {
+        self.counters.count(cause, OpKind::Program, 1);
+        if placed.way == Way::Again {
+            self.counters.reprograms += 1;
+        }
+        program(self.flash, placed, content_of(placed, data)) == Programmed::Done
+    }
+
+    #[inline]
+    fn read(&mut self, cause: Cause, from: Ppn) -> Content {
+        self.counters.count(cause, OpKind::Read, 1);
+        self.flash.read(from)
+    }
+
+    /// Reads what covers a page; nothing if its content is lost, or if it was erased too early, which only the
+    /// variant of GCMix without `hold` does.
+    fn read_whole(&mut self, cause: Cause, page: Ppn) -> Option<Content> {
+        if !self.flash.is_programmed(page) {
+            return None;
+        }
+        let content = self.read(cause, page);
+        (!self.flash.is_lost(page)).then_some(content)
+    }
+}
+
+impl Array for AtOnce<'_> {
+    #[inline(always)]
+    fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool {
+        count_move(self.counters, cause);
+        if how == How::Copyback {
+            self.counters.copyback(cause, 1);
+            return copy_back(self.flash, from, to) == Programmed::Done;
+        }
+        let content = self.read(cause, from);
+        self.program(cause, to, content)
+    }
+
+    fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool {
+        let content = pages.pages().iter().fold(Content::EMPTY, |parity, &page| parity ^ self.read(cause, page));
+        self.program(cause, to, content)
+    }
+
+    fn rewritten(&mut self, cause: Cause, source: Source, to: Placed) -> bool {
+        let content = match source {
+            Source::Controller => Some(self.held),
+            Source::PageBuffer(page) => self.flash.buffered(page),
+            Source::Page(page) => self.read_whole(cause, page),
+            Source::Parity(parity, other) => {
+                let parity = self.read_whole(cause, parity);
+                parity.zip(self.read_whole(cause, other)).map(|(parity, other)| parity ^ other)
+            }
+        };
+        let done = self.program(cause, to, content.unwrap_or(Content::EMPTY));
+        done && content.is_some()
+    }
+
+    fn read(&mut self, cause: Cause, from: Ppn) {
+        self.read(cause, from);
+    }
+
+    fn erased(&mut self, erasure: Erasure) {
+        let blocks = self.flash.erase(erasure.unit);
+        self.has_erased = true;
+        self.counters.count(erasure.cause, OpKind::Erase, blocks);
+        count_collection(self.counters, erasure);
+    }
+}
+
+/// What a page stores that was placed, made of `data`: what was read or, of the host's page, what it sent.
+#[inline(always)]
+pub(super) fn content_of(placed: Placed, data: Content) -> Content {
+    match placed.holds {
+        Holds::Data(_) | Holds::Parity => data.tagged(placed.tag),
+        Holds::Map(lpn) => Content { stamp: Stamp { lpn, version: 0 }.pack(), spare: placed.tag },
+        Holds::Nothing => Content { spare: placed.tag, ..Content::EMPTY },
+    }
+}
+
+/// Programs a page that was placed, after it was said if its block uses LSB pages only.
+#[inline(always)] // Twice per page of a collection: a call would pass its arguments through memory.
+pub(super) fn program(flash: &mut Flash, placed: Placed, content: Content) -> Programmed {
+    if placed.way == Way::Plain { flash.program(placed.at, content) } else { program_specially(flash, placed, content) }
+}
+
+#[inline(never)]
+fn program_specially(flash: &mut Flash, placed: Placed, content: Content) -> Programmed {
+    match placed.way {
+        Way::Plain => {}
+        Way::BeginsLsbOnly => flash.use_lsb_only(placed.at),
+        Way::Guard => return flash.program_guard(placed.at),
+        Way::Again => return flash.reprogram(placed.at),
+    }
+    flash.program(placed.at, content)
+}
+
+/// Copies a page to where it was placed, inside its plane.
+pub(crate) fn copy_back(flash: &mut Flash, from: Ppn, to: Placed) -> Programmed {
+    assert!(to.way == Way::Plain, "blocks of LSB pages take backups and host pages");
+    flash.copyback(from, to.at, to.tag)
+}
+
+/// Counts a valid page moved.
+#[inline]
+pub(crate) fn count_move(counters: &mut metrics::Counters, cause: Cause) {
+    if cause == Cause::Gc {
+        counters.gc_moved_pages += 1;
+    }
+}
+
+/// Counts a finished collection.
+pub(crate) fn count_collection(counters: &mut metrics::Counters, erasure: Erasure) {
+    match erasure.cause {
+        Cause::Gc if !erasure.ends => {}
+        Cause::Gc => {
+            counters.gc_invocations += 1;
+            counters.gc_forward += u64::from(erasure.forward);
+            counters.gc_foreground += u64::from(!erasure.forward);
+        }
+        Cause::Wear => counters.wear_moves += 1,
+        _ => {}
+    }
+}

@@ -1,0 +1,345 @@
+//! The parts that both executors share: the FTL, the array, the figures, and what tests know of the data (`oracle.rs`). Here they work
+//! together without a clock; how an operation of the FTL is carried out at once is in `at_once.rs`.
+
+mod at_once;
+mod oracle;
+
+use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn};
+use config::Config;
+use config::model::{Checks, Payload};
+use ftl::schedule::Schedule;
+use ftl::{Ftl, MapPlace, OutOfMemory, Placed, Policies, Told};
+use metrics::{Locality, Recorder};
+
+use crate::flash::{Aid, Content, Flash, Programmed};
+use crate::gang::geometry;
+use crate::pages::{Parts, Share, Span};
+use crate::wear;
+
+pub(crate) use at_once::{AtOnce, copy_back, count_collection, count_move};
+pub(crate) use oracle::Oracle;
+
+/// An SSD without a clock.
+#[derive(Clone)]
+pub(crate) struct Device {
+    pub(crate) ftl: Ftl,
+    pub(crate) flash: Flash,
+    pub(crate) recorder: Recorder,
+    pub(crate) oracle: Option<Oracle>,
+    /// Bytes of a page, which is a superpage where channels or planes are in step.
+    pub(crate) page_size: u64,
+    /// The flash pages of a page.
+    pub(crate) parts: Parts,
+    /// Whether map entries may have to be read from flash first.
+    pub(crate) map_in_flash: bool,
+    /// Whether pages lie on other planes than the owners of their map entries.
+    pub(crate) has_owners: bool,
+    /// Whether the FTL wants to hear of every page that is read, and has a say in it.
+    pub(crate) hears_of_reads: bool,
+    /// Samples of the workload's locality, where the FTL keeps regions.
+    pub(crate) locality: Option<Locality>,
+    full_checks: bool,
+    /// Where collections keep step with the host: so many units above the reserve they begin.
+    paced: Option<u32>,
+}
+/// What figures need to know of the device.
+pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metrics::Shape {
+    metrics::Shape {
+        channels: geometry.channels,
+        dies: geometry.dies(),
+        timed,
+        capacity_bytes: config.device.user_capacity,
+        in_step: config.in_step(),
+    }
+}
+
+impl Device {
+    pub(crate) fn new(config: &Config, timed: bool) -> Result<Device, OutOfMemory> {
+        let geometry = geometry(config);
+        let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
+        let payload = config.run.payload == Payload::Stamp;
+        let ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
+        let shape = shape(config, &geometry, timed);
+        let mut flash = Flash::new(geometry, &config.device, payload, Aid::of(config.ftl.get("paired_page").name));
+        if let Some(wear) = wear::of(config) {
+            flash.keep_errors(wear);
+        }
+        if let Some(limits) = config.device.wear.read_limits() {
+            flash.keep_reads(limits);
+        }
+        Ok(Device {
+            map_in_flash: ftl.demands().map != MapPlace::Dram,
+            has_owners: ftl.demands().map == MapPlace::WithOwners,
+            hears_of_reads: ftl.demands().reads,
+            oracle: payload.then(|| Oracle::new(ftl.user_pages())),
+            ftl,
+            flash,
+            recorder: Recorder::new(shape),
+            page_size: u64::from(geometry.page_size),
+            parts: Parts::new(config.in_step().parts(), u64::from(config.device.page_size)),
+            locality: (config.ftl.get("separation").name == "dac").then(Locality::new),
+            full_checks: config.run.checks == Checks::Full,
+            paced: Schedule::new(config.ftl.get("gc_schedule")).paced(),
+        })
+    }
+
+    /// Writes a page without time, and does whatever collection it calls for.
+    #[inline]
+    pub(crate) fn write_now(&mut self, lpn: Lpn, share: Share) {
+        let version = self.admit_write(lpn);
+        self.program_now(lpn, version, share);
+        if self.oracle.is_some() {
+            self.write_completed(lpn, version);
+        }
+    }
+
+    /// Programs a version of a page without time, after the read of its old version if it is written in part.
+    #[inline]
+    pub(crate) fn program_now(&mut self, lpn: Lpn, version: u32, share: Share) {
+        if share.old > 0 {
+            self.use_entry(lpn);
+            self.note_host_read(lpn);
+        }
+        if share.old > 0
+            && let Some(old) = self.ftl.lookup(lpn)
+        {
+            self.flash.read(old);
+            self.tell_read(old);
+            self.recorder.counters.count(Cause::Rmw, OpKind::Read, 1);
+            self.note_bystanders(Cause::Rmw, OpKind::Read, share.old);
+        }
+        let domain = self.ftl.domain_without_time(lpn);
+        let mut rounds = 0;
+        while !self.ftl.prepare(domain, lpn) {
+            self.collect_now(domain);
+            rounds += 1;
+            debug_assert!(rounds < 100_000, "a domain takes a host page after so many collections");
+        }
+        let placed = self.ftl.write(domain, lpn);
+        let content = self.content_of(placed, self.expected(lpn, version));
+        if self.program_placed(placed, content) == Programmed::Failed {
+            let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, content);
+            let is_repaired = self.ftl.repair(placed.at, None, &mut array);
+            assert!(is_repaired, "faults are refused where they cannot be repaired");
+            self.update_elsewhere(domain);
+        }
+        self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
+        self.note_bystanders(Cause::Host, OpKind::Program, share.touched);
+        self.programmed(lpn, version);
+        if self.ftl.is_busy(domain) {
+            self.collect_now(domain);
+        }
+        if let Some(low) = self.paced {
+            self.keep_pace(domain, low);
+        }
+    }
+
+    /// Where collections keep step with the host, and no time passes, one begins at the same mark and goes to its end.
+    #[cold]
+    fn keep_pace(&mut self, domain: Domain, low: u32) {
+        while self.ftl.begin_paced(domain, low, 1, None).is_some() {
+            self.collect_now(domain);
+        }
+    }
+
+    /// After a repair: map entries of pages that were written anew may be other domains'.
+    #[cold]
+    fn update_elsewhere(&mut self, domain: Domain) {
+        let others = self.ftl.geometry().all_domains().filter(|&other| self.has_owners && other != domain);
+        for other in others.collect::<Vec<_>>() {
+            if self.ftl.is_busy(other) {
+                self.collect_now(other);
+            }
+        }
+    }
+
+    /// Of a page that was counted, only so many parts are of concern; without time.
+    #[inline]
+    fn note_bystanders(&mut self, cause: Cause, kind: OpKind, parts: u8) {
+        if self.parts.are_several() {
+            self.recorder.counters.bystand(cause, kind, u64::from(self.parts.count - parts), false);
+        }
+    }
+
+    /// Reads so many parts of a page without time.
+    #[inline]
+    pub(crate) fn read_now(&mut self, lpn: Lpn, parts: u8) {
+        self.read_array_now(lpn, self.read_floor(lpn), parts);
+    }
+
+    /// Reads so many parts of a page of the array without time, of no older version than `floor`.
+    #[inline]
+    pub(crate) fn read_array_now(&mut self, lpn: Lpn, floor: u32, parts: u8) {
+        self.use_entry(lpn);
+        self.note_host_read(lpn);
+        match self.ftl.lookup(lpn) {
+            None => self.recorder.counters.unmapped_reads += 1,
+            Some(ppn) => {
+                let content = self.flash.read(ppn);
+                self.check_read(lpn, floor, content);
+                self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
+                self.note_bystanders(Cause::Host, OpKind::Read, parts);
+                self.tell_read(ppn);
+            }
+        }
+    }
+
+    /// A page of the array was read: what that calls for is done at once.
+    #[inline]
+    fn tell_read(&mut self, ppn: Ppn) {
+        if self.hears_of_reads {
+            self.note_read(ppn);
+            while let Some(domain) = self.ftl.take_woken() {
+                self.collect_now(domain);
+            }
+        }
+    }
+
+    /// The host reads a page, or a part of one that it writes.
+    #[inline]
+    pub(crate) fn note_host_read(&mut self, lpn: Lpn) {
+        if self.map_in_flash || self.hears_of_reads {
+            self.ftl.tell(Told::HostRead(lpn));
+        }
+    }
+
+    /// A page of the array is read.
+    #[inline]
+    pub(crate) fn note_read(&mut self, ppn: Ppn) {
+        if self.hears_of_reads {
+            self.ftl.tell(Told::ArrayRead(ppn));
+        }
+    }
+
+    /// Uses the map entry of a page that is to be read, which may have to be fetched.
+    #[inline]
+    fn use_entry(&mut self, lpn: Lpn) {
+        if self.map_in_flash {
+            self.use_cached_entry(lpn);
+        }
+    }
+
+    /// The domain that owns the map entry of a page.
+    ///
+    /// # Panics
+    /// If the map is not in flash.
+    pub(crate) fn owner_of(&self, lpn: Lpn) -> Domain {
+        self.ftl.owner_of(lpn).expect("the map is in flash")
+    }
+
+    #[inline(never)]
+    fn use_cached_entry(&mut self, lpn: Lpn) {
+        while !self.ftl.prepare_read(lpn) {
+            let owner = self.owner_of(lpn);
+            self.collect_now(owner);
+        }
+    }
+
+    #[cold]
+    pub(crate) fn collect_now(&mut self, domain: Domain) {
+        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
+        self.ftl.collect(domain, &mut array);
+        loop {
+            // Neighbours that are collected along may have neighbours of their own.
+            let early: Vec<Domain> = self.ftl.take_early().collect();
+            if early.is_empty() {
+                break;
+            }
+            for neighbour in early {
+                self.ftl.collect(neighbour, &mut array);
+            }
+        }
+        if array.has_erased {
+            self.after_collection();
+        }
+    }
+
+    /// Collects a domain ahead of need without time, where a unit is worth it; see [`Ftl::collect_ahead`].
+    pub(crate) fn collect_ahead_now(&mut self, domain: Domain, operations: u32, defers: bool) {
+        if self.ftl.begin_forward(domain) {
+            let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
+            let is_suspended = self.ftl.collect_ahead(domain, operations, defers, &mut array);
+            array.counters.gc_preempted += u64::from(is_suspended);
+            if array.has_erased {
+                self.after_collection();
+            }
+            // Neighbours that are collected along.
+            let early: Vec<Domain> = self.ftl.take_early().collect();
+            early.into_iter().for_each(|neighbour| self.collect_now(neighbour));
+        }
+    }
+
+    /// Forgets the pages of a span, and has the domains do what that calls for.
+    pub(crate) fn trim_now(&mut self, span: Span) {
+        for (lpn, _) in span.pages() {
+            self.trim(lpn);
+        }
+        if self.map_in_flash {
+            let domains = self.ftl.geometry().domains();
+            for first in span.first..span.end.min(span.first.saturating_add(domains)) {
+                let domain = self.owner_of(Lpn(first));
+                if self.ftl.is_busy(domain) {
+                    self.collect_now(domain);
+                }
+            }
+        }
+    }
+
+    /// Forgets a page.
+    pub(crate) fn trim(&mut self, lpn: Lpn) {
+        self.admit_trim(lpn);
+        self.ftl.trim(lpn);
+    }
+    /// What is programmed of a page that was placed, made of `data`.
+    #[inline(always)]
+    pub(crate) fn content_of(&self, placed: Placed, data: Content) -> Content {
+        if self.oracle.is_none() {
+            return Content::EMPTY;
+        }
+        at_once::content_of(placed, data)
+    }
+
+    /// Programs a page that was placed.
+    #[inline(always)]
+    pub(crate) fn program_placed(&mut self, placed: Placed, content: Content) -> Programmed {
+        at_once::program(&mut self.flash, placed, content)
+    }
+
+    /// Tells the FTL the time, which some policies look at.
+    #[inline]
+    pub(crate) fn tell_time(&mut self, now: Instant) {
+        if let (Some(omega), Some(locality)) = (self.ftl.tell(Told::Time(now)), &mut self.locality) {
+            locality.record(omega);
+        }
+    }
+}
+
+/// Time that a block's pages take one after the other.
+fn block_write(config: &Config) -> Duration {
+    let device = &config.device;
+    let transfer = u64::from(device.page_size) * 1_000_000_000 / device.timing.channel_rate;
+    let of_wordline: u64 = device.timing.program.iter().map(|time| time.ns() + transfer).sum();
+    Duration(of_wordline * u64::from(device.pages_per_block) / device.timing.program.len() as u64)
+}
+
+/// The FTL's policies under a configuration.
+pub(crate) fn policies(config: &Config) -> Policies<'_> {
+    Policies {
+        mapping: config.ftl.get("mapping"),
+        allocation: config.ftl.get("allocation"),
+        block_allocation: config.ftl.get("block_allocation"),
+        victim: config.ftl.get("victim"),
+        reclaim_unit: config.ftl.get("reclaim_unit"),
+        gc_schedule: config.ftl.get("gc_schedule"),
+        separation: config.ftl.get("separation"),
+        paired_page: config.ftl.get("paired_page"),
+        migration: config.ftl.get("migration"),
+        read_disturb: config.ftl.get("read_disturb"),
+        wear_leveling: config.ftl.get("wear_leveling"),
+        cell: config.device.cell,
+        program_order: config.device.program_order,
+        wear: wear::of(config),
+        reads: config.device.wear.read_limits(),
+        block_write: block_write(config),
+    }
+}

@@ -1,0 +1,347 @@
+//! The array as the executors use it: commands by physical page number, with the payload.
+//!
+//! A command that the array refuses is a fault of the FTL, never of the user, so it ends the run. Here is what every command does to the
+//! array; what a die takes beside another command is in `overlap.rs`, wordlines that are programmed as a whole are in `wordlines.rs`, and
+//! faults of the flash itself in `faults.rs`.
+
+mod faults;
+mod overlap;
+mod wordlines;
+
+use std::sync::Arc;
+
+use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, ReadLimits, Unit, Wear};
+use ftl::Spot;
+use nand::{Nand, Shape, Violation};
+
+pub(crate) use faults::{Aid, Fault, Found};
+use faults::{Fate, Supply};
+
+/// The array and its addressing.
+#[derive(Clone)]
+pub(crate) struct Flash {
+    geometry: Geometry,
+    nand: Nand,
+    block_address_constraint: bool,
+    multiplane: bool,
+    planes_are_independent: bool,
+    supply: Supply,
+    /// Lower pages that the last failed program destroyed, where the controller keeps them.
+    page_buffer: Vec<((u32, u32), Content)>,
+}
+
+/// What a page stores: the payload and the spare area; all zero when payloads are off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Content {
+    /// A [`Stamp`], in place of the data.
+    pub(crate) stamp: u64,
+    /// What the FTL keeps beside the data.
+    pub(crate) spare: u128,
+}
+
+impl Content {
+    /// What is read where nothing was stored.
+    pub(crate) const EMPTY: Content = Content { stamp: 0, spare: 0 };
+
+    /// The content with the spare area of its new place: its identity stays.
+    #[inline]
+    pub(crate) fn tagged(self, tag: u128) -> Content {
+        Content { spare: self.spare & ftl::IDENTITY | tag, ..self }
+    }
+}
+
+/// The exclusive-or of two pages, which is how a parity page is made.
+impl std::ops::BitXor for Content {
+    type Output = Content;
+
+    fn bitxor(self, other: Content) -> Content {
+        Content { stamp: self.stamp ^ other.stamp, spare: self.spare ^ other.spare }
+    }
+}
+
+/// How a program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Programmed {
+    Done,
+    /// The page counts as programmed, and it and the lower pages of its wordline are lost.
+    Failed,
+}
+
+impl Programmed {
+    /// For callers under which no program failure is ever armed.
+    #[inline]
+    pub(crate) fn expect_done(self) {
+        if self == Programmed::Failed {
+            unreachable!("a program failed where no failure was armed");
+        }
+    }
+}
+
+/// What stands for a page's data: which logical page it is, and which of its versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    pub(crate) lpn: Lpn,
+    pub(crate) version: u32,
+}
+
+impl Stamp {
+    pub(crate) fn pack(self) -> u64 {
+        u64::from(self.lpn.0) << 32 | u64::from(self.version)
+    }
+
+    pub(crate) fn unpack(bits: u64) -> Stamp {
+        Stamp { lpn: Lpn((bits >> 32) as u32), version: bits as u32 }
+    }
+}
+
+/// What the array's rules need to know of the device.
+fn shape(geometry: &Geometry, device: &config::model::Device) -> Shape {
+    Shape {
+        planes: geometry.planes(),
+        planes_per_die: geometry.planes_per_die,
+        blocks_per_plane: geometry.blocks_per_plane,
+        pages_per_block: geometry.pages_per_block,
+        multiplane: device.multiplane,
+        cell: device.cell,
+        program_order: device.program_order,
+    }
+}
+
+impl Flash {
+    /// Bytes of an array.
+    pub(crate) fn bytes(geometry: &Geometry, device: &config::model::Device, payload: bool) -> u64 {
+        Nand::bytes(&shape(geometry, device), payload)
+    }
+
+    /// Keeps the errors of pages from now on.
+    pub(crate) fn keep_errors(&mut self, wear: Arc<Wear>) {
+        self.nand.keep_errors(wear);
+    }
+
+    /// Keeps how far reads disturb pages from now on.
+    pub(crate) fn keep_reads(&mut self, limits: ReadLimits) {
+        self.nand.keep_reads(limits);
+    }
+
+    /// A pristine array. Where there is a supercap, a program that the power is cut during is still completed.
+    pub(crate) fn new(geometry: Geometry, device: &config::model::Device, payload: bool, aid: Aid) -> Flash {
+        let multiplane = device.multiplane;
+        Flash {
+            geometry,
+            nand: Nand::new(shape(&geometry, device), payload),
+            block_address_constraint: multiplane == Multiplane::Bac,
+            multiplane: multiplane != Multiplane::Off,
+            planes_are_independent: multiplane == Multiplane::Any,
+            supply: Supply::new(aid),
+            page_buffer: Vec::new(),
+        }
+    }
+
+    pub(crate) fn nand(&self) -> &Nand {
+        &self.nand
+    }
+
+    pub(crate) fn nand_mut(&mut self) -> &mut Nand {
+        &mut self.nand
+    }
+
+    /// Global block number and page offset.
+    #[inline]
+    fn address(&self, ppn: Ppn) -> (u32, u32) {
+        if self.geometry.unit_width == 1 {
+            // Units are blocks and slots are pages, so two of the three divisions fall away.
+            let (unit, slot) = self.geometry.unit_and_slot(ppn);
+            (unit.number(), slot.number())
+        } else {
+            let place = self.geometry.place(ppn);
+            (place.block, place.page)
+        }
+    }
+
+    /// The page offset of a page in its block.
+    #[inline]
+    pub(crate) fn page_offset(&self, ppn: Ppn) -> u32 {
+        self.address(ppn).1
+    }
+
+    /// The block of a page.
+    pub(crate) fn block_of(&self, ppn: Ppn) -> u32 {
+        self.address(ppn).0
+    }
+
+    /// How often the block of a page was erased.
+    pub(crate) fn erases_of(&self, ppn: Ppn) -> u32 {
+        self.nand.blocks()[self.address(ppn).0 as usize].erases
+    }
+
+    /// Whether a page is the last one of its block.
+    pub(crate) fn is_last_of_block(&self, ppn: Ppn) -> bool {
+        self.page_offset(ppn) + 1 == self.geometry.pages_per_block
+    }
+
+    /// Reads a page. One that lost its content is empty, as all are when payloads are off.
+    #[inline(always)] // Once per page of a collection.
+    pub(crate) fn read(&mut self, ppn: Ppn) -> Content {
+        let (block, page) = self.address(ppn);
+        if self.nand.has_payload() {
+            return self.read_content(block, page);
+        }
+        obey(self.nand.read(block, page));
+        Content::EMPTY
+    }
+
+    /// Programs a page.
+    #[inline(always)] // As above.
+    pub(crate) fn program(&mut self, ppn: Ppn, content: Content) -> Programmed {
+        let (block, page) = self.address(ppn);
+        if self.nand.has_payload() {
+            return self.program_content(block, page, content);
+        }
+        obey(self.nand.program(block, page));
+        Programmed::Done
+    }
+
+    /// Reads a page where pages store nothing and units are blocks.
+    #[inline(always)]
+    pub(crate) fn read_spot(&mut self, spot: Spot) {
+        obey(self.nand.read(spot.unit.number(), spot.slot.number()));
+    }
+
+    /// A read of a page, where pages store nothing, does not take place.
+    pub(crate) fn cancel_read(&mut self, ppn: Ppn) {
+        self.nand.cancel_read(self.block_of(ppn));
+    }
+
+    /// The last program of a block, where pages store nothing, does not take place.
+    pub(crate) fn cancel_program(&mut self, ppn: Ppn) {
+        self.nand.cancel_program(self.block_of(ppn));
+    }
+
+    /// Programs a page where pages store nothing and units are blocks.
+    #[inline(always)]
+    pub(crate) fn program_spot(&mut self, spot: Spot) {
+        obey(self.nand.program(spot.unit.number(), spot.slot.number()));
+    }
+
+    /// Copies a page inside its plane. The controller changes only what its spare area says of the place, which goes with the
+    /// command's address cycles.
+    #[inline(never)]
+    pub(crate) fn copyback(&mut self, from: Ppn, to: Ppn, tag: u128) -> Programmed {
+        let (from, to) = (self.address(from), self.address(to));
+        match self.fate_of_program() {
+            Fate::Completes => {
+                obey(self.nand.copyback(from, to));
+                if self.nand.has_payload() && !self.nand.is_lost(to.0, to.1) {
+                    let (stamp, spare) = (self.nand.stamp(to.0, to.1), self.nand.spare(to.0, to.1));
+                    let content = Content { stamp, spare }.tagged(tag);
+                    self.nand.store(to.0, to.1, content.stamp, content.spare);
+                }
+                Programmed::Done
+            }
+            Fate::Fails => self.fail_program(to.0, to.1),
+            Fate::IsIgnored => Programmed::Done,
+        }
+    }
+
+    /// Erases the blocks of a reclaim unit; returns how many they are.
+    pub(crate) fn erase(&mut self, unit: Unit) -> u64 {
+        let fate = if self.nand.has_payload() { self.supply.next(OpKind::Erase) } else { Fate::Completes };
+        for lane in 0..self.geometry.unit_width {
+            let block = self.geometry.block_of(unit, lane);
+            match fate {
+                Fate::Completes => obey(self.nand.erase(block)),
+                Fate::Fails => obey(self.nand.tear_erase(block)),
+                Fate::IsIgnored => {}
+            }
+        }
+        u64::from(self.geometry.unit_width)
+    }
+
+    #[inline(never)]
+    fn read_content(&mut self, block: u32, page: u32) -> Content {
+        if self.supply.next(OpKind::Read) != Fate::Completes {
+            return Content::EMPTY;
+        }
+        obey(self.nand.read(block, page));
+        Content { stamp: self.nand.stamp(block, page), spare: self.nand.spare(block, page) }
+    }
+
+    #[inline(never)]
+    fn program_content(&mut self, block: u32, page: u32, content: Content) -> Programmed {
+        match self.supply.next(OpKind::Program) {
+            Fate::Completes => {
+                obey(self.nand.program(block, page));
+                self.nand.store(block, page, content.stamp, content.spare);
+            }
+            Fate::Fails => return self.fail_program(block, page),
+            Fate::IsIgnored => {}
+        }
+        Programmed::Done
+    }
+
+    /// Whether a page was programmed since the last erase.
+    pub(crate) fn is_programmed(&self, ppn: Ppn) -> bool {
+        let (block, page) = self.address(ppn);
+        self.nand.is_programmed(block, page)
+    }
+
+    /// Has the erased block of a page use its LSB pages only, until its next erase.
+    pub(crate) fn use_lsb_only(&mut self, first: Ppn) {
+        if !self.is_off() {
+            let (block, _) = self.address(first);
+            obey(self.nand.use_lsb_only(block));
+        }
+    }
+}
+
+// Read disturb.
+impl Flash {
+    /// Reprograms an MSB page in place. Its content is lost however that ends; if it fails, the other pages of its wordline keep
+    /// theirs, and it may be reprogrammed again.
+    pub(crate) fn reprogram(&mut self, ppn: Ppn) -> Programmed {
+        let (block, page) = self.address(ppn);
+        match self.fate_of_program() {
+            Fate::Completes => obey(self.nand.reprogram(block, page)),
+            Fate::Fails => {
+                obey(self.nand.fail_reprogram(block, page));
+                return self.told_of_failure();
+            }
+            Fate::IsIgnored => {}
+        }
+        Programmed::Done
+    }
+
+    /// Programs an MSB page in its turn as a guard page: it holds nothing, not even a spare area. If it fails, the lower pages of
+    /// its wordline are lost.
+    pub(crate) fn program_guard(&mut self, ppn: Ppn) -> Programmed {
+        let (block, page) = self.address(ppn);
+        match self.fate_of_program() {
+            Fate::Completes => obey(self.nand.program_guard(block, page)),
+            Fate::Fails => {
+                self.fill_page_buffer(block, page);
+                obey(self.nand.fail_program_guard(block, page));
+                return self.told_of_failure();
+            }
+            Fate::IsIgnored => {}
+        }
+        Programmed::Done
+    }
+
+    /// Page reads of a block since its last erase, by its number in the device.
+    pub(crate) fn reads_of(&self, block: u32) -> u32 {
+        self.nand.blocks()[block as usize].reads
+    }
+}
+
+#[inline]
+fn obey(result: Result<(), Violation>) {
+    if let Err(violation) = result {
+        refuse(violation);
+    }
+}
+
+#[cold]
+fn refuse(violation: Violation) -> ! {
+    panic!("the flash array refused a command of the FTL: {violation}");
+}

@@ -1,0 +1,74 @@
+//! What a die takes beside another command: pages of its other planes in the same command, a command while one is suspended, and one
+//! behind another in cache mode.
+
+use base::{OpKind, Ppn, Unit};
+use nand::{Cached, Violation};
+
+use super::{Flash, obey};
+
+impl Flash {
+    /// Whether two pages may go into one multi-plane command, given that their planes are distinct.
+    #[inline]
+    pub(crate) fn may_share_command(&self, first: Ppn, second: Ppn) -> bool {
+        let (first_block, first_page) = self.address(first);
+        let (second_block, second_page) = self.address(second);
+        let fits = first_page == second_page || self.planes_are_independent;
+        self.multiplane && fits && self.same_block_offset(first_block, second_block)
+    }
+
+    /// Whether the pages of a multi-plane command may differ in their offset, hence in their type.
+    #[inline]
+    pub(crate) fn planes_are_independent(&self) -> bool {
+        self.planes_are_independent
+    }
+
+    /// Whether two blocks may go into one multi-plane erase, given that their planes are distinct.
+    pub(crate) fn may_share_erase(&self, first_unit: Unit, second_unit: Unit) -> bool {
+        let blocks = (self.geometry.block_of(first_unit, 0), self.geometry.block_of(second_unit, 0));
+        self.multiplane && self.same_block_offset(blocks.0, blocks.1)
+    }
+
+    #[inline]
+    fn same_block_offset(&self, first: u32, second: u32) -> bool {
+        let blocks = self.geometry.blocks_per_plane;
+        !self.block_address_constraint || first % blocks == second % blocks
+    }
+
+    /// Has the array confirm that pages may share a command; the scheduler made sure, and the array checks.
+    #[inline]
+    pub(crate) fn check_shared(&self, kind: OpKind, ppns: &[Ppn]) {
+        if ppns.len() > 1 {
+            obey(self.nand.check_multiplane(kind, &self.places(ppns)[..ppns.len()]));
+        }
+    }
+
+    /// The addresses of the pages of a command; behind them there is nothing.
+    #[inline]
+    fn places(&self, ppns: &[Ppn]) -> [(u32, u32); ftl::MAX_LANES] {
+        let mut places = [(0, 0); ftl::MAX_LANES];
+        for (place, &ppn) in places.iter_mut().zip(ppns) {
+            *place = self.address(ppn);
+        }
+        places
+    }
+
+    /// Whether a page can be read while an operation on `suspended`, of that kind, is suspended.
+    pub(crate) fn may_read_while_suspended(&self, kind: OpKind, suspended: &[Ppn], ppn: Ppn) -> bool {
+        self.while_suspended((kind, suspended), OpKind::Read, &[ppn]).is_ok()
+    }
+
+    /// Has the array confirm that a die takes a command while an operation is suspended.
+    pub(crate) fn check_while_suspended(&self, suspended: (OpKind, &[Ppn]), kind: OpKind, ppns: &[Ppn]) {
+        obey(self.while_suspended(suspended, kind, ppns));
+    }
+
+    fn while_suspended(&self, (suspended, of): (OpKind, &[Ppn]), kind: OpKind, ppns: &[Ppn]) -> Result<(), Violation> {
+        let (halves, places) = (self.places(of), self.places(ppns));
+        self.nand.check_while_suspended((suspended, &halves[..of.len()]), kind, &places[..ppns.len()])
+    }
+
+    /// Has the array confirm that a die takes a command for these pages in cache mode, behind one that is not done.
+    pub(crate) fn check_cached(&self, running: Cached, next: Cached, ppns: &[Ppn]) {
+        obey(self.nand.check_cached(running, next, &self.places(ppns)[..ppns.len()]));
+    }
+}
