@@ -85,6 +85,8 @@ class Figures:
     """Whether pages are programmed one by one or a wordline at a time, by its name."""
     wordline_pages: int
     """Pages of a wordline."""
+    filled: float
+    """Pages programmed to fill up wordlines that nobody completed ÷ pages programmed."""
     reads_interrupt_gc: bool
     """Whether reads are served between two steps of a collection that the host waits for."""
     buffer: str
@@ -150,6 +152,7 @@ class Figures:
             suspend_share=_suspend_share(s),
             programming=_chosen(s["config"]["device"].get("programming", "page")),
             wordline_pages=BITS[s["config"]["device"]["cell"]],
+            filled=_filled(s),
             reads_interrupt_gc=_parameter(ftl.get("scheduler", ""), "gc") != "non-preemptible",
             buffer=_chosen(ftl.get("write_buffer", "none")),
             buffer_size=_parameter(ftl.get("write_buffer", "none"), "size"),
@@ -205,6 +208,18 @@ def _programs_per_page(summary: dict[str, Any]) -> float | None:
     page = in_bytes(summary["config"]["device"]["page_size"])
     programs: int = summary["flash"]["by_cause"]["host"]["programs"]
     return programs * page / written if written else None
+
+
+def _filled(summary: dict[str, Any]) -> float:
+    flash = summary["flash"]
+    # Page by page nothing is filled up, and with superblocks `rmw` are the pages beside those of the host.
+    if (
+        _chosen(summary["config"]["device"].get("programming", "page")) == "page"
+        or not flash["page_programs"]
+    ):
+        return 0.0
+    share: float = flash["by_cause"]["rmw"]["programs"] / flash["page_programs"]
+    return share
 
 
 def _gc_share(result: Result) -> float | None:

@@ -154,7 +154,7 @@ def _causes(run: Figures, base: Figures) -> list[Cause]:
     causes = [
         _gc(run, base), _planes(run, base), _dies(run, base), _schedule(run, base), _preemption(run, base),
         _buffer(run, base), _flushes(run, base), _order(run, base), _bound(run, base), _interrupts(run, base),
-        _suspends(run, base), _programming(run, base),
+        _suspends(run, base), _programming(run, base), _passes(run, base), _filled(run, base),
     ]  # fmt: skip
     return [cause for cause in causes if cause is not None]
 
@@ -318,25 +318,61 @@ def _suspends(run: Figures, base: Figures) -> Cause | None:
 
 
 def _programming(run: Figures, base: Figures) -> Cause | None:
-    """Whole wordlines in one program operation, or page by page."""
+    """Whole wordlines at once, or page by page."""
     mine, theirs = run.program_us, base.program_us
-    if run.programming == base.programming or mine is None or not theirs or abs(mine / theirs - 1) < POINTS:
+    if not _one_by_one(run, base) or mine is None or not theirs or abs(mine / theirs - 1) < POINTS:
         return None
-    how = {
-        "one-shot": f"the {run.wordline_pages} pages of a wordline are programmed at once, not one by one",
-        "page": f"pages are programmed one by one, not the {base.wordline_pages} of a wordline at once",
-    }
-    took = f"a programmed page took {duration(mine)} of die time against {duration(theirs)}"
-    return Cause(
-        mine > theirs,
-        abs(mine / theirs - 1),
-        f"{how.get(run.programming, 'pages are programmed otherwise')}: {took}",
+    how = (
+        f"pages are programmed one by one, not the {base.wordline_pages} of a wordline at once"
+        if run.programming == "page"
+        else f"the {run.wordline_pages} pages of a wordline are programmed at once, not one by one"
     )
+    took = f"a programmed page took {duration(mine)} of die time against {duration(theirs)}"
+    return Cause(mine > theirs, abs(mine / theirs - 1), f"{how}: {took}")
+
+
+def _one_by_one(run: Figures, base: Figures) -> bool:
+    """Whether one of the two programs page by page, and the other whole wordlines."""
+    return (run.programming == "page") != (base.programming == "page")
+
+
+def _passes(run: Figures, base: Figures) -> Cause | None:
+    """A second pass for which data are sent again, and until which they are in the controller."""
+    twice = run.programming == "two-pass"
+    mine, theirs = run.channel_idle, base.channel_idle
+    if twice == (base.programming == "two-pass") or mine is None or theirs is None:
+        return None
+    if run.program_us is None or base.program_us is None:
+        return None
+    busy = f"channels were busy {_share(1 - mine)} of the time against {_share(1 - theirs)}"
+    text = (
+        f"data are sent twice, once for each pass ({busy}), and a write is done after the second one, which waits "
+        "for the next wordline"
+        if twice
+        else f"data are sent once, not for two passes ({busy}), and a write waits for no second pass"
+    )
+    if run.read_us.mean is not None and base.read_us.mean is not None:
+        text += f"; the controller {'answers' if twice else 'no longer answers'} reads between the passes"
+    return Cause(twice, 1 - (mine if twice else theirs), text)
+
+
+def _filled(run: Figures, base: Figures) -> Cause | None:
+    """Wordlines that writes wait for until they are filled up."""
+    if abs(run.filled - base.filled) < POINTS or not run.waf or not base.waf:
+        return None
+    if run.filled > base.filled:
+        waited = "until their wordlines were filled up"
+    else:
+        waited = f"for {'fewer wordlines' if run.filled else 'no wordline'} to be filled up"
+    dummies = f"{_share(run.filled)} of the programmed pages were dummies against {_share(base.filled)}"
+    text = f"writes waited {waited}: {dummies}"
+    # Of a difference in WAF this is the reason.
+    return Cause(run.filled > base.filled, 1 + abs(run.waf / base.waf - 1), text)
 
 
 def _planes(run: Figures, base: Figures) -> Cause | None:
     mine, theirs = run.program_us, base.program_us
-    if mine is None or not theirs or abs(mine / theirs - 1) < POINTS or run.programming != base.programming:
+    if mine is None or not theirs or abs(mine / theirs - 1) < POINTS or _one_by_one(run, base):
         return None
     text = f"a programmed page took {duration(mine)} of die time against {duration(theirs)}"
     more_suspends = (run.suspend_share or 0.0) - (base.suspend_share or 0.0)
@@ -355,7 +391,8 @@ def _dies(run: Figures, base: Figures) -> Cause | None:
     text = f"dies were idle {_share(mine)} of the time against {_share(theirs)}"
     if mine > theirs:
         # In a closed loop the queue is never empty.
-        text += ", while requests waited for other dies"
+        waited = run.channel_idle is not None and run.channel_idle < NEAR
+        text += f", while requests waited for {'channels' if waited else 'other dies'}"
     if (
         run.die_imbalance is not None
         and base.die_imbalance is not None

@@ -255,6 +255,59 @@ def test_wordlines_that_are_programmed_at_once() -> None:
     assert "pages are programmed one by one, not the 3 of a wordline at once" in back
 
 
+def test_wordlines_that_are_programmed_in_two_passes() -> None:
+    sets = {**SMALL, "device.timing.program": "700us", "ftl.allocation": "F2", "workload.volume": "0.05x",
+            "workload.generator": "uniform", "run.precondition": {"sequential": "1x"}}  # fmt: skip
+    busy = {**sets, "host.queue_depth": 32, "workload.read_fraction": 0.5, "ftl.write_buffer": "lru"}
+    comparison = compare(
+        "tbm-small", vary={"device.programming": ["page", "one-shot", "two-pass"]}, sets=busy
+    )
+    share = {
+        label: f"{100 * (1 - figures.channel_idle):.0f} %"
+        for label, figures in comparison.figures.items()
+        if figures.channel_idle is not None
+    }
+    sent = (
+        "data are sent twice, once for each pass (channels were busy {} of the time against {}), and a write is done "
+        "after the second one, which waits for the next wordline; the controller answers reads between the passes"
+    )
+    why = comparison.reasons["two-pass"]
+    assert why.startswith("11 % fewer IOPS than page: " + sent.format(share["two-pass"], share["page"]))
+    assert "although the 3 pages of a wordline are programmed at once, not one by one" in why
+    shot = {label: comparison.results[label] for label in ("one-shot", "two-pass")}
+    why = Comparison(shot).reasons["two-pass"]
+    assert sent.format(share["two-pass"], share["one-shot"]) in why and "one by one" not in why
+    back = Comparison(dict(reversed(shot.items()))).reasons["one-shot"]
+    assert f"data are sent once, not for two passes (channels were busy {share['one-shot']}" in back
+    assert (
+        "a write waits for no second pass; the controller no longer answers reads between the passes" in back
+    )
+
+
+def test_wordlines_that_writes_wait_for() -> None:
+    sets = {**SMALL, "device.timing.program": "700us", "ftl.allocation": "F2", "workload.volume": "0.05x",
+            "workload.generator": "uniform", "host.queue_depth": 1}  # fmt: skip
+    comparison = compare(
+        "tbm-small", vary={"device.programming": ["page", "one-shot", "two-pass"]}, sets=sets
+    )
+    shares = [f"{100 * figures.filled:.0f} %" for figures in comparison.figures.values()]
+    assert shares[:2] == ["0 %", "67 %"], "of a wordline of a TLC chip two pages"
+    for label, dummies in (("one-shot", shares[1]), ("two-pass", shares[2])):
+        told = f"until their wordlines were filled up: {dummies} of the programmed pages were dummies against 0 %"
+        assert f" page: writes waited {told}" in comparison.reasons[label]
+    back = Comparison(dict(reversed(comparison.results.items()))).reasons
+    assert f"writes waited for fewer wordlines to be filled up: {shares[1]}" in back["one-shot"]
+    assert "writes waited for no wordline to be filled up: 0 % " in back["page"]
+
+
+def test_where_channels_are_the_limit_nobody_waits_for_dies() -> None:
+    runs = {"a": samples.result(), "b": samples.result(iops=9_000)}
+    runs["b"].summary["utilisation"]["die"]["idle"] = 0.5
+    assert "while requests waited for other dies" in Comparison(runs).reasons["b"]
+    runs["b"].summary["utilisation"]["channel"]["idle"] = 0.01
+    assert "while requests waited for channels" in Comparison(runs).reasons["b"]
+
+
 def test_the_lowest_tail_is_named_with_its_waf() -> None:
     runs = {"a": samples.result(waf=2.0, iops=8_000), "b": samples.result(waf=3.0, iops=10_000),
             "c": samples.result(waf=3.5, iops=9_900), "d": samples.result(waf=2.5, iops=5_000)}  # fmt: skip

@@ -120,6 +120,11 @@ def test_every_experiment_has_claims_and_is_shown() -> None:
     assert all(experiment.tables and experiment.pictures for experiment in STUDY.experiments.values())
 
 
+def test_readings_that_were_chosen_in_view_of_results_are_counted_apart() -> None:
+    late = {statement.id for statement in STUDY.statements if statement.basis == "late"}
+    assert late == {*(f"omega-{z:.1f}" for z in (0, 0.2, 0.4, 0.6, 0.8, 1)), "omega-below"}
+
+
 def test_every_ftl_meets_every_exponent_at_the_papers_volume() -> None:
     points = STUDY.points(["fig8"], "quick")
     assert {(p.workload, p.ftl) for p in points} == {

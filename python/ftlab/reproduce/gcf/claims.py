@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.reproduce import claims as verdicts
-from ftlab.reproduce.claims import About, Claim, Statement, Values
+from ftlab.reproduce.claims import BASES, About, Basis, Claim, Statement, Values
 from ftlab.reproduce.gcf.axes import (
     BUFFERS_KIB,
     CHANNELS,
@@ -31,15 +32,6 @@ from ftlab.reproduce.gcf.axes import (
     table3_point,
 )
 from ftlab.reproduce.gcf.hosts import CROWDED, ONE_CHANNEL, SIX_WRITES
-
-Basis: TypeAlias = Literal["stated", "late", "construction"]
-"""What a claim's verdict rests on."""
-
-BASES: dict[Basis, str] = {
-    "stated": "readings stated before the runs",
-    "late": "a reading was chosen in view of the figure",
-    "construction": "holds by construction",
-}
 
 LATE = {
     "first pages always open log blocks in Figure 3": ("f3-*",),
@@ -85,7 +77,7 @@ def counted(claims: Iterable[Claim]) -> dict[Basis, Counter[str]]:
     """Verdicts by what claims rest on."""
     found: dict[Basis, Counter[str]] = {known: Counter() for known in BASES}
     for claim in claims:
-        found[basis(claim.id)][claim.verdict] += 1
+        found[claim.basis][claim.verdict] += 1
     return found
 
 
@@ -121,6 +113,10 @@ def _share(workload: str, schemes: Sequence[str], mapping: str, part: str) -> Va
 
 def statements() -> Iterator[Statement]:
     """All claims, in the order of the paper's figures."""
+    return (replace(statement, basis=basis(statement.id)) for statement in _by_figure())
+
+
+def _by_figure() -> Iterator[Statement]:
     yield from _figure2()
     yield from _figure3()
     for mapping in MAPPINGS:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ftlab import text
-from ftlab.reproduce.claims import Claim, measured
+from ftlab.reproduce.claims import BASES, Claim, measured
 from ftlab.reproduce.gcf import claims, lanes
 from ftlab.reproduce.gcf.axes import (
     BEGINS,
@@ -174,8 +174,7 @@ def both(evidence: Evidence) -> list[str]:
 
     head = ["claim", "paper", "where it is judged", "the other place", "rests on"]
     rows = [
-        [here.id, str(here.paper_value), cell(here), cell(there), claims.BASES[claims.basis(here.id)]]
-        for here, there in found
+        [here.id, str(here.paper_value), cell(here), cell(there), BASES[here.basis]] for here, there in found
     ]
     lines = text.markdown_table(
         "Both places of the partition: figures are judged on whole pages, Table 3 at sector 63", head, rows
@@ -184,7 +183,7 @@ def both(evidence: Evidence) -> list[str]:
     verdicts = ("reproduced", "direction", "not-reproduced")
     tally = [
         [words, *(" / ".join(str(column[known][verdict]) for column in counts) for verdict in verdicts)]
-        for known, words in claims.BASES.items()
+        for known, words in BASES.items()
     ]
     title = "How many claims hold: where they are judged / at the other place"
     return [*lines, "", *text.markdown_table(title, ["claims", *verdicts], tally)]
