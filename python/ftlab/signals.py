@@ -20,7 +20,7 @@ GRACE_S = 0.7
 """How long a command may take to end by itself."""
 
 RETRY_S = 0.01
-"""When to look again whether an import is over."""
+"""When to try again: an import may be over then, or a finalizer."""
 
 SHOW_CURSOR = b"\x1b[?25h\r\n"
 """For a terminal whose progress line hid it."""
@@ -60,6 +60,16 @@ def ending() -> Iterator[None]:
     def end_now(_: int, frame: FrameType | None) -> None:
         end(asked, frame)
 
+    def unraised(lost: sys.UnraisableHookArgs) -> None:
+        # Python prints and forgets what is raised in a finalizer, so that it is raised again a moment later.
+        nonlocal raised
+        if isinstance(lost.exc_value, Ended):
+            raised = False
+            signal.setitimer(signal.ITIMER_REAL, RETRY_S)
+        else:
+            before(lost)
+
+    before, sys.unraisablehook = sys.unraisablehook, unraised
     signal.signal(signal.SIGALRM, end_now)
     for number in ENDING:
         # What a shell or `nohup` made it ignore, it ignores.
@@ -71,6 +81,7 @@ def ending() -> Iterator[None]:
         yield
     finally:
         over.set()
+        sys.unraisablehook = before
         signal.set_wakeup_fd(-1)
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, signal.SIG_DFL)

@@ -227,6 +227,28 @@ def test_at_any_moment_there_is_no_traceback(tmp_path: Path, tiny: Path) -> None
             assert (code, stderr) == (130, "interrupted\n")
 
 
+FINALIZED = """
+import time
+from ftlab import __main__, cli
+class Late:
+    def __del__(self):
+        open("ready", "w").close()
+        time.sleep(0.3)
+def main(argv):
+    Late()
+    time.sleep(30)
+cli.main = main
+__main__.entry_point()
+"""
+
+
+def test_a_signal_during_a_finalizer_ends_what_comes_after(tmp_path: Path) -> None:
+    command = Command(tmp_path, python=("-c", FINALIZED))
+    command.wait_until((tmp_path / "ready").exists)
+    # Sooner than the last resort.
+    assert command.end(within=0.6) == (130, "", "interrupted\n")
+
+
 DEAF = """
 import ctypes, signal, sys
 from ftlab import __main__, cli
