@@ -120,6 +120,11 @@ def test_the_device_is_the_papers() -> None:
         assert quick["ftl"]["write_buffer"]["fifo"]["size"] == "32KiB", "the buffer does not shrink"
     schedule = resolved(Point("Random", "CF"), gcf.SCALES["quick"])["ftl"]["gc_schedule"]["cycle-filling"]
     assert (schedule["spare_blocks"], schedule["preempt"]) == (12, "on"), "but N_s counts blocks"
+    for scheme, name in (("GCF", "forwarding"), ("CF", "cycle-filling")):
+        run = resolved(Point("Random", scheme, planes=2), gcf.SCALES["paper"])
+        assert run["ftl"]["gc_schedule"][name]["spare_blocks"] == 100, (
+            "200 of a channel, half of them in each plane"
+        )
 
 
 def test_a_map_in_flash_has_greedy_victims_and_a_cache_of_the_devices_size() -> None:

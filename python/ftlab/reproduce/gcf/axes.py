@@ -67,7 +67,7 @@ PAGES_PER_BLOCK = 128
 PAGE = 4096
 
 SPARE_BLOCKS = 200
-"""N_s at full scale."""
+"""N_s at full scale: "the total number of spare blocks in each channel" (section 3.5); each plane has its part."""
 
 NO_LIMIT = 16_000_000
 """Of spare blocks, where N_s is to have no effect."""
@@ -339,7 +339,7 @@ def _written_gib(point: Point, workload: Workload | None, scale: Scale) -> float
 
 def _policies(point: Point, ratio: float, changed: Mapping[str, Any]) -> dict[str, Any]:
     """The policies of a point with all their parameters: one that is set replaces the preset's as a whole."""
-    spare = max(1, round(SPARE_BLOCKS * ratio))
+    spare = max(1, round(SPARE_BLOCKS * ratio / point.planes))
     chosen: dict[str, dict[str, Any]] = {}
     if point.mapping == "FAST":
         chosen["ftl.mapping.fast"] = {

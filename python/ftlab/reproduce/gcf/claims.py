@@ -42,6 +42,9 @@ LATE = {
     "step kept by the kind of operation under DFTL": (
         "f9-dftl-idle-desktop", "f9-dftl-gc-random", "f10-dftl-cf-*", "planes-dftl"
     ),
+    "N_s counts the spare blocks of a channel, not of a plane": (
+        "f10-dftl-cf-desktop", "f10-dftl-multimedia", "planes-dftl"
+    ),
     "sector 63 for Table 3": ("t3-*-random", "t3-real"),
     "crowded Desktop": ("t3-*-desktop",),
 }  # fmt: skip
