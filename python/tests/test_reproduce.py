@@ -63,14 +63,15 @@ def test_rules_judge_as_they_say(rule: claims.Rule, verdicts: dict[float, str]) 
 
 def test_claims_have_the_schema() -> None:
     claim = Claim("a", "b", "below 2", math.nan, "%", "not-run", "w", "generated", "n")
-    document = claims.document("tbm", "quick", [claim])
-    assert document["schema"] == "ftlab.claims/1"
+    document = claims.document("tbm", "quick", [claim], 2.5)
+    assert (document["schema"], document["cpu_s"]) == ("ftlab.claims/1", 2.5)
     assert list(document["claims"][0]) == [
         "id", "claim", "paper_value", "measured", "unit", "verdict", "workload", "workload_kind", "note",
         "basis",
     ]  # fmt: skip
     assert document["claims"][0]["measured"] is None
     json.dumps(document, allow_nan=False)
+    assert Claim.of_json(document["claims"][0]) == dataclasses.replace(claim, measured=None)
 
 
 def test_claims_are_counted_by_what_they_rest_on() -> None:
@@ -513,7 +514,7 @@ def test_a_whole_reproduction_on_a_tiny_device(
     (next(iter(runs)).parent / "series.parquet").unlink()
     assert cli.main(arguments) == 0
     again = capsys.readouterr()
-    assert json.loads(again.out) == document
+    assert json.loads(again.out)["claims"] == document["claims"]
     assert again.err.startswith("note: the kept run `") and "series.parquet is missing" in again.err
 
 
@@ -543,6 +544,42 @@ def test_all_papers_are_one_table(
         assert claim["verdict"] in line
         assert (f"tbm {claim['id']}" in said) is (claim["verdict"] not in ("reproduced", "not-run"))
         assert f"| {claim['id']}: {claim['claim']} |" in report
+
+
+def test_papers_that_were_reproduced_one_by_one_are_put_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def written(name: str, paper: str, scale: str = "paper") -> str:
+        claim = Claim(f"{paper}-1", "more is faster", 2, 2.1, "x", "reproduced", "w", "real", "", "late")
+        other = Claim(f"{paper}-2", "less is slower", None, None, "%", "not-run", "w", "generated", "")
+        document = claims.document(paper, scale, [claim, other], 90)
+        Path(name).write_text(json.dumps(document), encoding="utf-8")
+        return name
+
+    files = [written("a.json", "gcf"), written("b.json", "tbm")]
+    assert cli.main(["reproduce", "all", "--out", "out", "--json", "--claims", *files]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["schema"], document["scale"]) == ("ftlab.reproductions/1", "paper")
+    assert document["papers"] == [
+        json.loads(Path(name).read_text(encoding="utf-8")) for name in ("b.json", "a.json")
+    ]
+    assert json.loads(Path("out/all-paper.json").read_text(encoding="utf-8")) == document
+    report = Path("out/all-paper.md").read_text(encoding="utf-8")
+    assert "| GC forwarding | 1 | 0 | 0 | 0 | 1 |  | 1 of 1 | 2 |" in report
+
+    def refused(*arguments: str) -> str:
+        assert cli.main(["reproduce", *arguments]) == 2
+        return capsys.readouterr().err
+
+    assert "goes with `all`" in refused("tbm", "--claims", "a.json")
+    assert "are both of gcf" in refused("all", "--claims", "a.json", written("c.json", "gcf"))
+    two = refused("all", "--claims", "a.json", written("d.json", "ipr", "quick"))
+    assert "two scales: paper (a.json) and quick (d.json)" in two
+    Path("e.json").write_text('{"schema": "ftlab.claims/1", "paper": "gcf", "claims": [7]}', encoding="utf-8")
+    assert "e.json is damaged, or an older version wrote it" in refused("all", "--claims", "e.json")
+    assert "No such file" in refused("all", "--claims", "f.json")
 
 
 @pytest.mark.parametrize(

@@ -173,6 +173,18 @@ class Claim:
             "basis": self.basis,
         }
 
+    @classmethod
+    def of_json(cls, row: Mapping[str, Any]) -> Claim:
+        """The claim of a row.
+
+        Raises:
+            KeyError, TypeError, ValueError: it is none.
+        """
+        claim = cls(**row)
+        if claim.verdict not in VERDICTS or claim.basis not in BASES or claim.measured != claim.measured:
+            raise ValueError(f"{claim.id}: {claim.verdict}, {claim.basis}")
+        return claim
+
 
 class Finding(NamedTuple):
     """What a claim's measurement gives."""
@@ -293,9 +305,10 @@ def experiments_for(
     return tuple(found) or None
 
 
-def document(paper: str, scale: str, claims: Sequence[Claim]) -> dict[str, Any]:
-    """The object `ftlab.claims/1`."""
-    return {"schema": SCHEMA, "paper": paper, "scale": scale, "claims": [claim.to_json() for claim in claims]}
+def document(paper: str, scale: str, claims: Sequence[Claim], cpu_s: float) -> dict[str, Any]:
+    """The object `ftlab.claims/1`; `cpu_s` is the CPU time of all runs, also of those that were there already."""
+    rows = [claim.to_json() for claim in claims]
+    return {"schema": SCHEMA, "paper": paper, "scale": scale, "cpu_s": cpu_s, "claims": rows}
 
 
 def counts(claims: Iterable[Claim]) -> dict[Basis, Counter[Verdict]]:

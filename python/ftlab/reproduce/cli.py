@@ -6,7 +6,7 @@ import argparse
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,11 @@ def add_parser(commands: Any) -> None:
     command.add_argument(
         "--jobs", type=int, metavar="N", help="runs at once (default: as many as processors)"
     )
+    command.add_argument(
+        "--claims", nargs="+", metavar="FILE",
+        help=f"of {everything.NAME}: runs nothing, and puts the claims.json of papers together that were reproduced "
+             "one by one, perhaps on several machines",
+    )  # fmt: skip
     command.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
 
 
@@ -85,6 +90,10 @@ def main(options: argparse.Namespace) -> None:
     if options.paper == everything.NAME:
         reproduce_all(options, own)
         return
+    if options.claims is not None:
+        place = Parser.argv.index("--claims") if "--claims" in Parser.argv else None
+        why = "`--claims` puts papers together that are reproduced already"
+        raise pointed(Parser.argv, place, why, f"goes with `{everything.NAME}`")
     paper = PAPERS[options.paper]
     chosen = experiments_of(paper, options.only)
     out = Path(options.out or f"out/reproduce/{options.paper}-{options.scale}")
@@ -93,7 +102,9 @@ def main(options: argparse.Namespace) -> None:
         outcome = paper.reproduce(chosen, options.scale, out, own, tell, options.jobs)
     directory.write(options.scale, outcome)
     if options.json:
-        sys.stdout.write(output.json_text(claims.document(paper.name, options.scale, outcome.claims)))
+        sys.stdout.write(
+            output.json_text(claims.document(paper.name, options.scale, outcome.claims, outcome.cpu_s))
+        )
     else:
         width = shutil.get_terminal_size((110, 24)).columns
         sys.stdout.write(outcome.tables + "\n\n")
@@ -118,6 +129,11 @@ def reproduce_all(options: argparse.Namespace, own: Path | None) -> None:
         place = Parser.argv.index("--only") if "--only" in Parser.argv else None
         raise pointed(Parser.argv, place, "`--only` names an experiment of one paper", one_of(tuple(PAPERS)))
     root = Path(options.out or "out/reproduce")
+    if options.claims is not None:
+        titles = {name: paper.title for name, paper in PAPERS.items() if paper.statements}
+        scale, found = everything.taken_from([Path(file) for file in options.claims], titles)
+        say_all(everything.Report(root, scale), found, options.json)
+        return
     whole = everything.Report(root, options.scale)
     papers = {
         name: paper for name, paper in PAPERS.items() if paper.statements and options.scale in paper.scales
@@ -131,13 +147,18 @@ def reproduce_all(options: argparse.Namespace, own: Path | None) -> None:
             )
         directories[name].write(options.scale, outcome)
         found[name] = everything.Found(paper.title, outcome.claims, outcome.cpu_s)
+    say_all(whole, found, options.json)
+
+
+def say_all(whole: everything.Report, found: Mapping[str, everything.Found], as_json: bool) -> None:
+    """Writes and prints the table of all claims."""
     whole.write(found)
-    if options.json:
-        sys.stdout.write(output.json_text(everything.document(options.scale, found)))
+    if as_json:
+        sys.stdout.write(output.json_text(everything.document(whole.scale, found)))
     else:
         sys.stdout.write(everything.table(found, shutil.get_terminal_size((110, 24)).columns) + "\n")
-    names = f"all-{options.scale}.md, all-{options.scale}.json, and each paper's figures"
-    print(f"written to {root}: {names}", file=sys.stderr)
+    names = f"all-{whole.scale}.md and all-{whole.scale}.json"
+    print(f"written to {whole.path}: {names}", file=sys.stderr)
 
 
 def experiments_of(paper: Study, only: str | None) -> Sequence[str]:
@@ -170,7 +191,8 @@ class Report(output.OutputDirectory):
 
         with self._staged() as staging:
             (staging / "claims.json").write_text(
-                output.json_text(claims.document(self.paper.name, scale, outcome.claims)), encoding="utf-8"
+                output.json_text(claims.document(self.paper.name, scale, outcome.claims, outcome.cpu_s)),
+                encoding="utf-8",
             )
             (staging / "figures.json").write_text(output.json_text(outcome.figures), encoding="utf-8")
             (staging / "report.md").write_text(outcome.report, encoding="utf-8")

@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ftlab import output, text
+from ftlab import escape, output, text
+from ftlab._core import InputError
 from ftlab.reproduce import claims
 from ftlab.reproduce.claims import BASES, VERDICTS, Claim, Verdict
+from ftlab.result import read_object
 
 NAME = "all"
 """What the command calls it."""
@@ -30,10 +32,39 @@ class Found(NamedTuple):
 
 def document(scale: str, found: Mapping[str, Found]) -> dict[str, Any]:
     """The object `ftlab.reproductions/1`: a `ftlab.claims/1` for each paper."""
-    papers = [
-        {**claims.document(name, scale, paper.claims), "cpu_s": paper.cpu_s} for name, paper in found.items()
-    ]
+    papers = [claims.document(name, scale, paper.claims, paper.cpu_s) for name, paper in found.items()]
     return {"schema": SCHEMA, "scale": scale, "papers": papers}
+
+
+def taken_from(files: Sequence[Path], titles: Mapping[str, str]) -> tuple[str, dict[str, Found]]:
+    """The scale, and what was found of papers, from their `claims.json`; `titles` are those of all papers, in order.
+
+    Raises:
+        InputError: a file is none of a paper, two are of one paper, or they are of two scales.
+    """
+    found: dict[str, Found] = {}
+    places: dict[str, Path] = {}
+    scales: dict[str, Path] = {}
+    for file in files:
+        known = read_object(file, claims.SCHEMA, "list of claims", "ftlab reproduce --out")
+        shown = escape.terminal(str(file))
+        try:
+            name, scale = str(known["paper"]), str(known["scale"])
+            every = [Claim.of_json(row) for row in known["claims"]]
+            paper = Found(titles[name], every, float(known["cpu_s"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(
+                f"error: {shown} is damaged, or an older version wrote it: {escape.terminal(repr(error))}\n"
+                "hint: `ftlab reproduce` writes it anew from the runs that are kept"
+            ) from None
+        if name in found:
+            raise InputError(f"error: {shown} and {escape.terminal(str(places[name]))} are both of {name}")
+        scales[scale] = file
+        if len(scales) > 1:
+            sides = " and ".join(f"{scale} ({escape.terminal(str(of))})" for scale, of in scales.items())
+            raise InputError(f"error: the files are of two scales: {sides}; expected one")
+        found[name], places[name] = paper, file
+    return next(iter(scales)), {name: found[name] for name in titles if name in found}
 
 
 def table(found: Mapping[str, Found], width: int) -> str:
