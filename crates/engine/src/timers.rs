@@ -93,7 +93,11 @@ impl Line {
     /// Finds the place of an event that is earlier than the last one, or that has no place in the ring.
     #[inline(never)]
     fn insert(&mut self, key: u64) {
+        let is_last = key >= self.last;
         self.last = self.last.max(key);
+        if is_last && !self.more.is_empty() {
+            return self.more.push_back(key);
+        }
         if self.end.wrapping_sub(self.first) == PLACES as u32 - 1 {
             let before = place(self.end.wrapping_sub(1));
             if key > self.keys[before] {
