@@ -34,16 +34,22 @@ impl FlatArray {
     /// Asks the processor to load the word at `index`, which will be read or written soon.
     #[inline]
     pub fn prefetch(&self, index: usize) {
-        debug_assert!(index < self.length);
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch has no effect on memory, whatever the address.
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch(self.as_ptr().wrapping_add(index).cast::<i8>(), _MM_HINT_T0);
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = index;
+        prefetch(self, index);
     }
+}
+
+/// Asks the processor to load the item at `index`, which will be read or written soon.
+#[inline]
+pub fn prefetch<T>(items: &[T], index: usize) {
+    debug_assert!(index < items.len());
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch has no effect on memory, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch(items.as_ptr().wrapping_add(index).cast::<i8>(), _MM_HINT_T0);
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = index;
 }
 
 impl Deref for FlatArray {

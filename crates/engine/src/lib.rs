@@ -8,6 +8,6 @@ pub mod memory;
 pub mod random;
 pub mod timers;
 
-pub use flat::FlatArray;
+pub use flat::{FlatArray, prefetch};
 pub use random::Chance;
 pub use timers::Timers;

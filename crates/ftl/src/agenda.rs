@@ -264,6 +264,7 @@ impl<M: Mechanisms> Page<M> {
         if let Some(own) = self.kernel.job_mut(domain) {
             (own.cursor, own.lone_cursor) = (job.cursor, job.lone_cursor);
         }
+        self.prefetch_behind(group);
         let stream = self.stream_of_copy(domain, group.pages()[0]);
         group.stream = stream;
         if self.mechanisms.guards_pages() {
@@ -276,6 +277,16 @@ impl<M: Mechanisms> Page<M> {
         }
         let how = self.mechanisms.how(&self.kernel, domain, stream, group);
         Step::new(Op::Move(how), job.cause)
+    }
+
+    /// Asks for what moving the pages behind a group will change: their step may ask for it before any of them is read.
+    fn prefetch_behind(&self, group: &Group) {
+        let geometry = self.kernel.geometry();
+        let Some(&last) = group.pages().last() else { return };
+        let (unit, slot) = geometry.unit_and_slot(last);
+        for by in 1..=geometry.unit_width {
+            self.prefetch_copy(geometry.ppn(unit, geometry.slot_ahead(slot, by)));
+        }
     }
 
     /// Puts the pages of a victim that move next into a group.
@@ -307,6 +318,7 @@ impl<M: Mechanisms> Page<M> {
             Under::Victim => {
                 let Some(mut job) = self.kernel.pairing(domain).copied() else { return Said::Nothing };
                 self.pick(domain, &mut job, &|_| stream, group);
+                self.prefetch_behind(group);
                 group.stream = stream;
                 let cause = job.cause;
                 self.kernel.set_pairing(domain, Some(job));

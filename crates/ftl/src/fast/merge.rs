@@ -17,6 +17,9 @@ pub(super) fn placed(at: Ppn, holds: Holds) -> Placed {
 /// Programs fail only where the mapping can repair it, which is checked first.
 const NO_FAULTS: &str = "hybrid mapping is not exposed to faults";
 
+/// So many pages before its turn in a merge what is known of a page is asked for.
+const AHEAD: u32 = 2;
+
 /// Which merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum MergeKind {
@@ -173,6 +176,10 @@ impl Fast {
                 None => Op::Pad,
                 Some(from) => {
                     group.push(from);
+                    // Newest versions lie all over the log; whether they are valid still is asked for in the next steps.
+                    if merge.cursor + AHEAD < merge.end {
+                        self.prefetch_old(self.lpn(domain, merge.block, merge.cursor + AHEAD));
+                    }
                     Op::Move(How::OffChip)
                 }
             }

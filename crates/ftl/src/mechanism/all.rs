@@ -379,6 +379,7 @@ impl Mechanisms for All {
 
     #[inline]
     fn prefetch(&self, lpn: Lpn) {
+        self.separation.prefetch(lpn);
         if let Some(dftl) = &self.dftl {
             dftl.prefetch_entry(lpn);
         }

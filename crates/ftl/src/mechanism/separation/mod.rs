@@ -64,6 +64,16 @@ pub(crate) struct Dac {
 }
 
 impl Separation {
+    /// Asks for what is known of a page that will be placed soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, lpn: Lpn) {
+        if let Separation::Dac(dac) = self
+            && lpn.index() < dac.regions.len()
+        {
+            engine::prefetch(&dac.regions, lpn.index());
+        }
+    }
+
     /// Bytes that are kept by logical page.
     pub(crate) fn bytes(selection: &Selection, user_pages: u64) -> u64 {
         if selection.name == "dac" { user_pages } else { 0 }
