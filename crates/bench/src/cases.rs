@@ -13,6 +13,8 @@ pub(crate) enum Size {
     Small,
     /// 240 GiB for the user: 2048 blocks per plane.
     Full,
+    /// The same on 1,024 dies, 16 chips on each of 32 channels: 68 blocks per plane.
+    Wide,
 }
 
 impl Size {
@@ -20,6 +22,7 @@ impl Size {
         match self {
             Size::Small => "24g",
             Size::Full => "240g",
+            Size::Wide => "240g-1024-dies",
         }
     }
 
@@ -27,6 +30,7 @@ impl Size {
         match self {
             Size::Small => 205,
             Size::Full => 2048,
+            Size::Wide => 68,
         }
     }
 
@@ -34,13 +38,21 @@ impl Size {
     pub(crate) fn user_pages(self) -> u32 {
         match self {
             Size::Small => 24 << 17,
-            Size::Full => 240 << 17,
+            Size::Full | Size::Wide => 240 << 17,
         }
     }
 
-    /// Physical pages: 64 planes of blocks of 256 pages.
+    /// Planes; a die has two.
+    pub(crate) fn planes(self) -> u32 {
+        match self {
+            Size::Small | Size::Full => 64,
+            Size::Wide => 2048,
+        }
+    }
+
+    /// Physical pages, 256 in a block.
     pub(crate) fn physical_pages(self) -> u32 {
-        64 * self.blocks_per_plane() * 256
+        self.planes() * self.blocks_per_plane() * 256
     }
 }
 
@@ -148,6 +160,8 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
         cases.extend(Mechanism::ALL.map(|mechanism| Case::Mechanism(MechanismRun { mechanism, timed })));
     }
     if !quick {
+        let (choices, depth) = (Choices::Static, DEPTH);
+        cases.push(Case::Run(Run { timed: true, size: Size::Wide, mix: Mix::Write, choices, depth }));
         cases.push(Case::Precondition);
     }
     cases.extend(traces::Format::ALL.map(Case::Trace));

@@ -18,7 +18,7 @@ pub(crate) fn requests(run: &Run) -> u64 {
     let per_write = match (run.timed, run.size) {
         (true, _) => 1 << 20,
         (false, Size::Small) => 6 << 20,
-        (false, Size::Full) => 12 << 20,
+        (false, Size::Full | Size::Wide) => 12 << 20,
     };
     // Most flash operations come from writes, so the mixed workload is longer.
     if run.mix == Mix::Mixed { per_write * 2 } else { per_write }
@@ -30,6 +30,9 @@ fn device(size: Size, choices: Choices) -> Vec<String> {
         format!("device.blocks_per_plane={}", size.blocks_per_plane()),
         format!("device.user_capacity={}", u64::from(size.user_pages()) * 8192),
     ];
+    if size == Size::Wide {
+        sets.extend(["device.channels=32", "device.chips_per_channel=16"].map(String::from));
+    }
     if choices == Choices::Static {
         sets.extend(["ftl.binding=static", "ftl.allocation=CWDP", "ftl.victim=greedy"].map(String::from));
     }
