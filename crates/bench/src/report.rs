@@ -23,10 +23,11 @@ impl Target {
     }
 
     fn text(self) -> String {
-        match self {
-            Target::AtLeast(least) => format!("≥ {least}"),
-            Target::AtMost(most) => format!("≤ {most:.4}").trim_end_matches('0').trim_end_matches('.').to_owned(),
-        }
+        let (sign, bound) = match self {
+            Target::AtLeast(least) => ('≥', least),
+            Target::AtMost(most) => ('≤', most),
+        };
+        format!("{sign} {bound:.4}").trim_end_matches('0').trim_end_matches('.').to_owned()
     }
 }
 
@@ -526,5 +527,6 @@ mod tests {
         assert_eq!(Target::AtMost(20.0).text(), "≤ 20");
         assert_eq!(Target::AtMost(466.653184).text(), "≤ 466.6532");
         assert_eq!(Target::AtLeast(0.97).text(), "≥ 0.97");
+        assert_eq!(Target::AtLeast(0.8 * 12.0).text(), "≥ 9.6");
     }
 }
