@@ -436,7 +436,7 @@ fn the_reading_of_a_config_can_be_stopped() {
     let interrupt = files::Interrupt::new(move || begun.elapsed().as_millis() < 100);
     let stopped = Base::File(pipe.clone()).read(&interrupt).expect_err("nobody writes to the pipe");
     std::fs::remove_file(&pipe).unwrap();
-    assert!(begun.elapsed().as_millis() < 900, "{:?}", begun.elapsed());
+    assert!(begun.elapsed().as_millis() < 5_000, "{:?}", begun.elapsed());
     assert!(stopped.to_string().contains("stopped before the end"), "{stopped}");
 }
 

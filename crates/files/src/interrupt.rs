@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Time between two questions.
+/// Time between two questions, unless it is chosen.
 const ASK_EVERY: Duration = Duration::from_millis(50);
 
 /// Asks now and then whether to go on; by default nobody is asked.
@@ -17,6 +17,7 @@ pub struct Interrupt(Option<Arc<Asker>>);
 
 struct Asker {
     go_on: Box<dyn Fn() -> bool + Send + Sync>,
+    every: Duration,
     begun: Instant,
     /// When to ask next, in nanoseconds since `begun`.
     due_ns: AtomicU64,
@@ -30,8 +31,14 @@ struct Stopped;
 impl Interrupt {
     /// Asks `go_on`, at most twenty times a second.
     pub fn new(go_on: impl Fn() -> bool + Send + Sync + 'static) -> Interrupt {
+        Interrupt::every(ASK_EVERY, go_on)
+    }
+
+    /// Asks `go_on` with at least this time between two questions; with none, at every [`Interrupt::check`].
+    pub fn every(time: Duration, go_on: impl Fn() -> bool + Send + Sync + 'static) -> Interrupt {
         Interrupt(Some(Arc::new(Asker {
             go_on: Box::new(go_on),
+            every: time,
             begun: Instant::now(),
             due_ns: AtomicU64::new(0),
             stopped: AtomicBool::new(false),
@@ -68,7 +75,7 @@ impl Asker {
         if !go_on {
             self.stopped.store(true, Ordering::Relaxed);
         }
-        self.due_ns.store((self.begun.elapsed() + ASK_EVERY).as_nanos() as u64, Ordering::Relaxed);
+        self.due_ns.store((self.begun.elapsed() + self.every).as_nanos() as u64, Ordering::Relaxed);
         go_on
     }
 }
