@@ -36,6 +36,8 @@ pub(super) struct WriteBuffer {
     need: u32,
     /// It just became full: its flush begins before anything else is accepted.
     waits_for_room: bool,
+    /// Whether a page began to be programmed, or left room, since those who wait were looked at.
+    has_changed: bool,
     /// Writes with FUA, with the buffered pages that they wait for: page, request.
     urgent: Vec<(u32, RequestId)>,
 }
@@ -51,13 +53,26 @@ impl WriteBuffer {
             waiting: VecDeque::with_capacity(queue_depth as usize),
             need: 0,
             waits_for_room: false,
+            has_changed: false,
             urgent: Vec::new(),
         }
+    }
+
+    /// Whether those who wait, for room or for a page to be on its way, have to be looked at.
+    #[inline]
+    pub(super) fn has_changed(&self) -> bool {
+        self.has_changed
     }
 
     /// Pages that are not programmed.
     pub(super) fn unprogrammed(&self) -> u32 {
         self.buffer.unprogrammed()
+    }
+
+    /// Pages that still have room.
+    #[inline]
+    pub(super) fn room(&self) -> u32 {
+        self.buffer.room()
     }
 
     /// The part of it that is full.
@@ -118,6 +133,7 @@ impl WriteBuffer {
     /// Lets writes, trims and flushes that waited for their turn into the buffer, in order, as far as there is
     /// room. Reads do not wait behind them.
     pub(super) fn pump(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests) {
+        self.has_changed = false;
         while !self.waits_for_room
             && let Some(&request) = self.waiting.front()
             && self.go_on_with(context, requests, request)
@@ -335,6 +351,7 @@ impl WriteBuffer {
     /// A page that was handed over is being programmed.
     #[inline]
     pub(super) fn begin_program(&mut self, page: u32) {
+        self.has_changed = true;
         self.buffer.begin_program(page);
     }
 
@@ -345,11 +362,13 @@ impl WriteBuffer {
 
     /// The data of a page that is being programmed are in the chip.
     pub(super) fn page_transferred(&mut self, context: &mut Context<'_, impl Plan>, page: u32) {
+        self.has_changed = true;
         buffer::release(context.device, &mut self.buffer, page, context.now);
     }
 
     /// A page was programmed.
     pub(super) fn page_programmed(&mut self, context: &mut Context<'_, impl Plan>, requests: &mut Requests, page: u32) {
+        self.has_changed = true;
         let left = buffer::leave(context.device, &mut self.buffer, page, context.now);
         self.page_done(context, requests, page, left);
     }

@@ -69,14 +69,10 @@ impl Host {
         self.buffer.as_ref().map_or(0, |buffer| buffer.unprogrammed())
     }
 
-    /// The part of the write buffer that is full, if there is one.
-    pub(super) fn buffer_fill(&self) -> Option<f64> {
-        self.buffer.as_ref().map(|buffer| buffer.fill())
-    }
-
+    /// The write buffer, if there is one.
     #[inline]
-    pub(super) fn has_buffer(&self) -> bool {
-        self.buffer.is_some()
+    pub(super) fn buffer(&self) -> Option<&WriteBuffer> {
+        self.buffer.as_deref()
     }
 }
 

@@ -38,6 +38,7 @@ use workload::Workload;
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::{RunError, Watch, uncorrectable, wear};
+use buffer::WriteBuffer;
 use cache::Caches;
 use command::{Carried, Command, Item};
 use commands::{Action, Commands, note_bystanders};
@@ -63,6 +64,8 @@ struct Timed<'a, 'w, P> {
     passage: Passage,
     /// Whether the FTL asks how full the write buffer is.
     hears_of_buffer: bool,
+    /// How much room it was told of.
+    told_room: Option<u32>,
 }
 
 /// Bytes of the executor: what it has for each part of the device, and for requests of so many pages.
@@ -163,7 +166,7 @@ impl Setup<'_, '_> {
         let context = Context { device, queues, suspensions, wordlines, wanted, waits, now, draining: false, plan };
         let passage = Passage::new(&context, timing, caches, decides_early, manner.timeline);
         let host = Host::new(&config.host, buffer);
-        let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer };
+        let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer, told_room: None };
         timed.run()?;
         Ok(timed.passage.into_timeline())
     }
@@ -229,8 +232,8 @@ impl<P: Plan> Timed<'_, '_, P> {
                 self.context.device.recorder.tick(now);
             }
             let has_arrived = self.happen();
-            let has_buffer = !self.context.plan.is_plain() && self.host.has_buffer();
-            if has_arrived || self.host.completions() != completed || has_buffer {
+            let has_room = !self.context.plan.is_plain() && self.host.buffer().is_some_and(WriteBuffer::has_changed);
+            if has_arrived || self.host.completions() != completed || has_room {
                 return Ok(true);
             }
             self.report()?;
@@ -289,9 +292,11 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[inline]
     fn tell_fill(&mut self) {
         if self.hears_of_buffer
-            && let Some(fill) = self.host.buffer_fill()
+            && let Some(buffer) = self.host.buffer()
+            && self.told_room != Some(buffer.room())
         {
-            self.context.device.ftl.tell(Told::Fill(self.context.now, fill));
+            self.told_room = Some(buffer.room());
+            self.context.device.ftl.tell(Told::Fill(self.context.now, buffer.fill()));
         }
     }
 

@@ -439,6 +439,9 @@ impl Mechanisms for All {
 
     #[inline]
     fn tell(&mut self, kernel: &mut Kernel, now: Instant) -> Option<f64> {
+        if let Some(it) = &mut self.migration {
+            it.tell(kernel, now);
+        }
         let omega = self.separation.tell(now)?;
         kernel.note_locality(Some(omega));
         Some(omega)

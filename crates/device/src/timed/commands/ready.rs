@@ -385,7 +385,7 @@ impl Commands {
         if waiting.first_is_plain() {
             return waiting.first_age().zip(waiting.first_lpn());
         }
-        if waiting.first().is_none() && !host.has_buffer() {
+        if waiting.first().is_none() && host.buffer().is_none() {
             return None;
         }
         self.prepare_write(context, host, queue)
@@ -441,7 +441,8 @@ impl Commands {
         let mut count = 0;
         let mut previous = None;
         let mut at = waiting.first();
-        while let Some(write) = at.or_else(|| if host.has_buffer() { host.supply(context, queue) } else { None }) {
+        while let Some(write) = at.or_else(|| if host.buffer().is_some() { host.supply(context, queue) } else { None })
+        {
             let Transaction { lpn, waiting, .. } = *context.queues.get(write);
             // Most that are skipped wait; only the others are worth a search among the pages skipped.
             if !waiting && !skipped[..count].contains(&lpn) && is_ready(context, write) {

@@ -11,6 +11,7 @@ mod quota;
 mod refusals;
 mod selector;
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use base::{Choice, Domain, ECC_LIMIT, Geometry, Instant, Lpn, Param, ParamKind, Ppn, Seam, Slot, Unit, Wear};
@@ -97,7 +98,17 @@ enum Quotas {
         classes: Classes,
         /// By unit: filled before anything was known of it.
         unknown: Vec<bool>,
+        /// By domain: what was found of the unit that was asked about last.
+        found: Vec<Cell<Found>>,
     },
+}
+
+/// What a copyback leaves to the pages of a unit, which does not change between two of its erases unless all is forgotten.
+#[derive(Clone, Copy, Debug, Default)]
+struct Found {
+    unit: Option<Unit>,
+    erases: u32,
+    class: Option<usize>,
 }
 
 /// Moving pages by copyback.
@@ -108,6 +119,8 @@ pub(crate) struct Migration {
     /// Whether the quality of blocks is taken into account.
     is_aware: bool,
     selector: Option<Selector>,
+    /// Whether the selector was told how full the buffer is.
+    is_told: bool,
     /// Counts in flash, if they are kept there.
     metadata: Option<Metadata>,
     /// Pages moved by copyback, and through the controller.
@@ -173,12 +186,17 @@ impl Migration {
         let wear = policies.wear.clone().expect("the wear of blocks is known where pages move by copyback");
         let quotas = match (policies.migration.name, classes(policies)) {
             ("copyback", _) => Quotas::None,
-            (_, Some(classes)) => Quotas::ByBlock { classes, unknown: vec![false; kernel.geometry().units() as usize] },
+            (_, Some(classes)) => Quotas::ByBlock {
+                classes,
+                unknown: vec![false; kernel.geometry().units() as usize],
+                found: vec![Cell::default(); kernel.geometry().domains() as usize],
+            },
             (_, None) => Quotas::ByPage(vec![0; kernel.user_pages() as usize]),
         };
         let selector = selector(policies);
         let metadata = has_metadata(policies).then(|| Metadata::new(kernel.geometry().domains()));
-        Some(Migration { wear, quotas, is_aware: is_aware(policies), selector, metadata, moved: [0; 2] })
+        let is_aware = is_aware(policies);
+        Some(Migration { wear, quotas, is_aware, selector, is_told: false, metadata, moved: [0; 2] })
     }
 
     /// Whether it looks at the write buffer.
@@ -189,7 +207,20 @@ impl Migration {
     /// So much of the write buffer is full from now on.
     pub(crate) fn tell_fill(&mut self, kernel: &mut Kernel, now: Instant, fill: f64) {
         if let Some(selector) = &mut self.selector {
-            kernel.note_calm(!selector.tell(now, fill));
+            self.is_told = true;
+            selector.tell(now, fill);
+            kernel.note_calm(!selector.is_too_full());
+        }
+    }
+
+    /// Time goes on.
+    #[inline]
+    pub(crate) fn tell(&mut self, kernel: &mut Kernel, now: Instant) {
+        if self.is_told
+            && let Some(selector) = &mut self.selector
+        {
+            selector.pass(now);
+            kernel.note_calm(!selector.is_too_full());
         }
     }
 
@@ -214,7 +245,17 @@ impl Migration {
 
     /// The quota class that a copyback leaves to the pages of a unit; nothing if theirs does not allow one.
     fn class_left(&self, kernel: &Kernel, unit: Unit) -> Option<usize> {
-        let Quotas::ByBlock { classes, unknown } = &self.quotas else { return None };
+        let Quotas::ByBlock { found, .. } = &self.quotas else { return None };
+        let found = &found[kernel.geometry().domain_of_unit(unit).index()];
+        let erases = kernel.erases()[unit.index()];
+        if (found.get().unit, found.get().erases) != (Some(unit), erases) {
+            found.set(Found { unit: Some(unit), erases, class: self.find_class_left(kernel, unit) });
+        }
+        found.get().class
+    }
+
+    fn find_class_left(&self, kernel: &Kernel, unit: Unit) -> Option<usize> {
+        let Quotas::ByBlock { classes, unknown, .. } = &self.quotas else { return None };
         if unknown[unit.index()] {
             return None;
         }
@@ -261,7 +302,8 @@ impl Migration {
         match &mut self.quotas {
             Quotas::None => {}
             Quotas::ByPage(left) => left.fill(0),
-            Quotas::ByBlock { unknown, .. } => {
+            Quotas::ByBlock { unknown, found, .. } => {
+                found.iter_mut().for_each(|found| *found = Cell::default());
                 for (unit, unknown) in kernel.geometry().all_units().zip(unknown.iter_mut()) {
                     *unknown = kernel.state_of(unit) != UnitState::Free;
                 }
@@ -353,8 +395,11 @@ impl Mechanism for Migration {
         let spent = match page.origin {
             Origin::Copy(from, How::Copyback) => {
                 self.moved[0] += 1;
-                // What no quota is kept of may cost more than there is.
-                Some(self.cost(kernel, kernel.geometry().unit_of(from)).unwrap_or(0))
+                match &self.quotas {
+                    // What no quota is kept of may cost more than there is.
+                    Quotas::ByPage(_) => Some(self.cost(kernel, kernel.geometry().unit_of(from)).unwrap_or(0)),
+                    Quotas::None | Quotas::ByBlock { .. } => None,
+                }
             }
             Origin::Copy(_, How::OffChip) => {
                 self.moved[1] += 1;
@@ -379,6 +424,7 @@ impl Mechanism for Migration {
         self.forget(kernel);
         self.moved = [0; 2];
         self.selector = selector(policies);
+        self.is_told = false;
         if self.selector.is_some() {
             kernel.note_calm(false);
         }

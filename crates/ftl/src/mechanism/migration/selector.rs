@@ -17,6 +17,11 @@ pub(super) struct Selector {
     limit: u64,
     /// Fill × time of each part; which one is the current one is known from the time.
     sums: [u64; PARTS],
+    /// Of all parts.
+    sum: u64,
+    /// The current part, and where it ends.
+    place: usize,
+    end: u64,
     now: u64,
     fill: u64,
 }
@@ -24,41 +29,58 @@ pub(super) struct Selector {
 impl Selector {
     pub(super) fn new(window: Duration, limit: f64) -> Selector {
         let part = (window.ns() / PARTS as u64).max(1);
-        Selector { part, limit: (limit * FULL as f64) as u64, sums: [0; PARTS], now: 0, fill: 0 }
+        let limit = (limit * FULL as f64) as u64;
+        Selector { part, limit, sums: [0; PARTS], sum: 0, place: 0, end: part, now: 0, fill: 0 }
     }
 
-    /// So much is full from now on. Returns whether the buffer was too full in the mean over the window before.
-    pub(super) fn tell(&mut self, now: Instant, fill: f64) -> bool {
-        self.pass(now.ns());
+    /// So much is full from now on.
+    pub(super) fn tell(&mut self, now: Instant, fill: f64) {
+        self.pass(now);
         self.fill = (fill.clamp(0.0, 1.0) * FULL as f64) as u64;
-        let whole = self.part * (PARTS as u64 - 1) + self.now % self.part;
-        self.sums.iter().sum::<u64>() > self.limit * whole.max(1)
     }
 
-    /// Adds the fill of the time since the last call.
-    fn pass(&mut self, until: u64) {
-        if until.saturating_sub(self.now) > self.part * PARTS as u64 {
+    /// Whether the buffer was too full in the mean over the window that ends with the time of the last call.
+    #[inline]
+    pub(super) fn is_too_full(&self) -> bool {
+        let whole = self.part * PARTS as u64 - (self.end - self.now);
+        self.sum > self.limit * whole.max(1)
+    }
+
+    /// Time goes on.
+    #[inline]
+    pub(super) fn pass(&mut self, now: Instant) {
+        if now.ns() >= self.end {
+            self.begin_part(now.ns());
+        }
+        self.add(now.ns());
+    }
+
+    /// Adds the time until then, in the current part.
+    #[inline]
+    fn add(&mut self, until: u64) {
+        let more = self.fill * until.saturating_sub(self.now);
+        self.sums[self.place] += more;
+        self.sum += more;
+        self.now = self.now.max(until);
+    }
+
+    /// Goes on to the part in which that time is.
+    #[cold]
+    fn begin_part(&mut self, until: u64) {
+        if until - self.now > self.part * PARTS as u64 {
             // All of the window was like this.
             self.sums = [self.fill * self.part; PARTS];
-            self.sums[self.place(until)] = self.fill * (until % self.part);
-            self.now = until;
-            return;
+            self.sum = self.fill * self.part * PARTS as u64;
+            self.place = (until / self.part) as usize % PARTS;
+            (self.now, self.end) = (until / self.part * self.part, (until / self.part + 1) * self.part);
+            self.sum -= std::mem::take(&mut self.sums[self.place]);
         }
-        while self.now < until {
-            let end = (self.now / self.part + 1) * self.part;
-            let upto = end.min(until);
-            let place = self.place(self.now);
-            self.sums[place] += self.fill * (upto - self.now);
-            self.now = upto;
-            if upto == end {
-                let place = self.place(upto);
-                self.sums[place] = 0;
-            }
+        while self.end <= until {
+            self.add(self.end);
+            self.end += self.part;
+            self.place = (self.place + 1) % PARTS;
+            self.sum -= std::mem::take(&mut self.sums[self.place]);
         }
-    }
-
-    fn place(&self, at: u64) -> usize {
-        (at / self.part) as usize % PARTS
     }
 }
 
@@ -69,7 +91,13 @@ mod tests {
     /// A window of 1600 ns and the calls: time, and fill from then on. What each call says.
     fn told(calls: &[(u64, f64)]) -> Vec<bool> {
         let mut selector = Selector::new(Duration(1600), 0.5);
-        calls.iter().map(|&(at, fill)| selector.tell(Instant(at), fill)).collect()
+        calls
+            .iter()
+            .map(|&(at, fill)| {
+                selector.tell(Instant(at), fill);
+                selector.is_too_full()
+            })
+            .collect()
     }
 
     #[test]
