@@ -95,8 +95,8 @@ impl Nand {
     /// # Errors
     /// [`Violation`] naming the rule and the two addresses that break it.
     pub fn check_multiplane_copyback(&self, from: &[(u32, u32)], to: &[(u32, u32)]) -> Result<(), Violation> {
-        self.check_multiplane(base::OpKind::Read, from)?;
-        self.check_multiplane(base::OpKind::Program, to)
+        self.check_multiplane(base::OpKind::Read, from.iter().copied())?;
+        self.check_multiplane(base::OpKind::Program, to.iter().copied())
     }
 
     /// A page is read off the chip.

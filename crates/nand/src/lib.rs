@@ -245,9 +245,15 @@ impl Nand {
     ///
     /// # Errors
     /// [`Violation`] naming the rule and the two addresses that break it.
-    pub fn check_multiplane(&self, kind: OpKind, places: &[(u32, u32)]) -> Result<(), Violation> {
-        let Some((&(first_block, first_page), rest)) = places.split_first() else { return Ok(()) };
-        if rest.is_empty() {
+    pub fn check_multiplane(
+        &self,
+        kind: OpKind,
+        places: impl IntoIterator<Item = (u32, u32)>,
+    ) -> Result<(), Violation> {
+        let mut places = places.into_iter();
+        let Some((first_block, first_page)) = places.next() else { return Ok(()) };
+        let mut rest = places.peekable();
+        if rest.peek().is_none() {
             return Ok(());
         }
         if self.shape.multiplane == Multiplane::Off {
@@ -256,7 +262,7 @@ impl Nand {
         let (first_plane, first_offset) = self.by_plane.split(first_block);
         let (die, first) = self.by_die.split(first_plane);
         let mut seen = 1u64 << first;
-        for &(block, page) in rest {
+        for (block, page) in rest {
             let (plane, offset) = self.by_plane.split(block);
             let (own, place) = self.by_die.split(plane);
             let bit = 1u64 << place;
@@ -547,32 +553,32 @@ mod tests {
     fn multiplane_commands_keep_to_the_address_constraints() {
         let read = OpKind::Read;
         let off = nand(Multiplane::Off);
-        assert_eq!(off.check_multiplane(read, &[(0, 0), (3, 0)]), Err(Violation::MultiplaneOff { kind: read }));
-        off.check_multiplane(read, &[(0, 0)]).unwrap();
+        assert_eq!(off.check_multiplane(read, [(0, 0), (3, 0)]), Err(Violation::MultiplaneOff { kind: read }));
+        off.check_multiplane(read, [(0, 0)]).unwrap();
 
         let pac = nand(Multiplane::Pac);
-        pac.check_multiplane(read, &[(0, 2), (4, 2)]).unwrap();
+        pac.check_multiplane(read, [(0, 2), (4, 2)]).unwrap();
         let two = |first, second| Err(Violation::MultiplanePlanes { kind: read, first, second });
-        assert_eq!(pac.check_multiplane(read, &[(0, 2), (1, 2)]), two(0, 0));
-        assert_eq!(pac.check_multiplane(read, &[(3, 2), (6, 2)]), two(1, 2));
+        assert_eq!(pac.check_multiplane(read, [(0, 2), (1, 2)]), two(0, 0));
+        assert_eq!(pac.check_multiplane(read, [(3, 2), (6, 2)]), two(1, 2));
         assert_eq!(
-            pac.check_multiplane(read, &[(0, 2), (3, 1)]),
+            pac.check_multiplane(read, [(0, 2), (3, 1)]),
             Err(Violation::MultiplanePages { kind: read, first: 2, second: 1 })
         );
-        pac.check_multiplane(OpKind::Erase, &[(0, 0), (5, 0)]).unwrap();
+        pac.check_multiplane(OpKind::Erase, [(0, 0), (5, 0)]).unwrap();
 
         let bac = nand(Multiplane::Bac);
-        bac.check_multiplane(read, &[(1, 2), (4, 2)]).unwrap();
+        bac.check_multiplane(read, [(1, 2), (4, 2)]).unwrap();
         assert_eq!(
-            bac.check_multiplane(OpKind::Erase, &[(0, 0), (5, 0)]),
+            bac.check_multiplane(OpKind::Erase, [(0, 0), (5, 0)]),
             Err(Violation::MultiplaneBlocks { kind: OpKind::Erase, first: 0, second: 2 })
         );
 
         let any = nand(Multiplane::Any);
-        any.check_multiplane(read, &[(0, 2), (3, 1)]).unwrap();
-        any.check_multiplane(OpKind::Erase, &[(0, 0), (5, 0)]).unwrap();
-        assert_eq!(any.check_multiplane(read, &[(0, 2), (1, 1)]), two(0, 0));
-        assert_eq!(any.check_multiplane(read, &[(3, 2), (6, 1)]), two(1, 2));
+        any.check_multiplane(read, [(0, 2), (3, 1)]).unwrap();
+        any.check_multiplane(OpKind::Erase, [(0, 0), (5, 0)]).unwrap();
+        assert_eq!(any.check_multiplane(read, [(0, 2), (1, 1)]), two(0, 0));
+        assert_eq!(any.check_multiplane(read, [(3, 2), (6, 1)]), two(1, 2));
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub(crate) struct Device {
     pub(crate) has_owners: bool,
     /// Whether the FTL wants to hear of every page that is read, and has a say in it.
     pub(crate) hears_of_reads: bool,
+    /// Whether the FTL wants to know the time.
+    hears_of_time: bool,
     /// Samples of the workload's locality, where the FTL keeps regions.
     pub(crate) locality: Option<Locality>,
     full_checks: bool,
@@ -71,6 +73,7 @@ impl Device {
             map_in_flash: ftl.demands().map != MapPlace::Dram,
             has_owners: ftl.demands().map == MapPlace::WithOwners,
             hears_of_reads: ftl.demands().reads,
+            hears_of_time: ftl.demands().fill || config.ftl.get("separation").name == "dac",
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
             flash,
@@ -308,7 +311,9 @@ impl Device {
     /// Tells the FTL the time, which some policies look at.
     #[inline]
     pub(crate) fn tell_time(&mut self, now: Instant) {
-        if let (Some(omega), Some(locality)) = (self.ftl.tell(Told::Time(now)), &mut self.locality) {
+        if self.hears_of_time
+            && let (Some(omega), Some(locality)) = (self.ftl.tell(Told::Time(now)), &mut self.locality)
+        {
             locality.record(omega);
         }
     }

@@ -38,7 +38,7 @@ impl Flash {
     #[inline]
     pub(crate) fn check_shared(&self, kind: OpKind, ppns: &[Ppn]) {
         if ppns.len() > 1 {
-            obey(self.nand.check_multiplane(kind, &self.places(ppns)[..ppns.len()]));
+            obey(self.nand.check_multiplane(kind, ppns.iter().map(|&ppn| self.address(ppn))));
         }
     }
 
