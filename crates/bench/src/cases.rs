@@ -13,7 +13,7 @@ pub(crate) enum Size {
     Small,
     /// 240 GiB for the user: 2048 blocks per plane.
     Full,
-    /// The same on 1,024 dies, 16 chips on each of 32 channels: 68 blocks per plane.
+    /// The same on 1,024 dies, 16 chips on each of 32 channels: 66 blocks per plane, with which WAF is that of `Full`.
     Wide,
 }
 
@@ -30,7 +30,7 @@ impl Size {
         match self {
             Size::Small => 205,
             Size::Full => 2048,
-            Size::Wide => 68,
+            Size::Wide => 66,
         }
     }
 

@@ -61,6 +61,7 @@ impl Kernel {
         let ppn = self.map[lpn.index()];
         if ppn != NONE {
             self.reverse.prefetch(ppn as usize);
+            engine::prefetch(&self.units, self.geometry.unit_of(Ppn(ppn)).index());
         }
     }
 
