@@ -6,6 +6,7 @@ import dataclasses
 import io
 import json
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,31 @@ def test_made_traces_have_the_figures_of_the_table(wanted: workloads.Wanted, tmp
     assert (
         made.info["highest_offset_bytes"] <= math.ceil(wanted.model.space_gib / 500 * 2**30 / 65536) * 65536
     )
+
+
+def test_a_trace_is_looked_through_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+
+    def looked_through(path: Path, form: str | None = None) -> dict[str, object]:
+        read.append(path)
+        return whole(path, form)
+
+    whole = workloads.trace_info
+    monkeypatch.setattr(workloads, "trace_info", looked_through)
+
+    def get() -> workloads.Workload | None:
+        return Library(tmp_path, 1 / 2000, None, []).get(traces.WORKLOADS[0])
+
+    first = get()
+    assert first is not None and get() == first and len(read) == 1
+    # What was kept of it may be damaged, or the file another one by now.
+    (note,) = tmp_path.glob("*.json")
+    for damage in ("", "[]", "{"):
+        note.write_text(damage)
+        assert get() == first
+    os.utime(first.path, ns=(1, 1))
+    assert get() == first and len(read) == 5
+    assert sorted(path.suffix for path in tmp_path.iterdir()) == [".json", ".json", ".zst"]
 
 
 def test_a_made_trace_depends_on_model_scale_and_seed_alone(tmp_path: Path) -> None:

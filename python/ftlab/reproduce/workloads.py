@@ -10,6 +10,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -19,9 +20,10 @@ from numpy.typing import NDArray
 
 from ftlab import _core, text
 from ftlab._core import InputError
-from ftlab.output import scratch
+from ftlab.output import json_text, scratch
 from ftlab.reproduce.claims import Kind
 from ftlab.reproduce.synthesis import write_msr
+from ftlab.runner import engine_digest
 
 TOLERANCE = 0.02
 """How far a generated trace's figures may be from the table's."""
@@ -120,7 +122,7 @@ class Library:
             # What is replayed whole at every scale has to fit the smallest device.
             file = self._writes(file, wanted.format, pack=wanted.whole)
             wanted = replace(wanted, format=None)
-        info = trace_info(file, wanted.format)
+        info = self._info(file, wanted.format)
         # A paper's amounts are of the whole, and say more of a recorded trace than what a made one is made to have.
         known = wanted.amounts or wanted.table
         apart = deviations(info, known)
@@ -135,7 +137,7 @@ class Library:
         path = self._kept(wanted.name, {"file": _stamp(file), "ratio": ratio, "region": REGION})
         if not path.exists():
             excerpt(file, wanted.format, ratio, path)
-        info = trace_info(path)
+        info = self._info(path)
         apart = deviations(info, wanted.table) if not wanted.amounts else {}
         origin = f"excerpt of {name}, {text.count(info['requests'])} requests"
         return Workload(wanted.name, "real", path, info, apart, origin, wanted.is_paper)
@@ -144,7 +146,7 @@ class Library:
         path = self._kept(wanted.name, {"model": model.facts(), "ratio": self.ratio, "seed": SEED})
         if not path.exists():
             model.make(self.ratio, SEED, path)
-        info = trace_info(path)
+        info = self._info(path)
         made = Workload(
             wanted.name, "generated", path, info, deviations(info, wanted.table), "model", wanted.is_paper
         )
@@ -170,10 +172,27 @@ class Library:
             _core.trace_convert(file, path, "msr", format=form)
         return path
 
+    def _info(self, file: Path, form: str | None = None) -> dict[str, Any]:
+        """What a trace holds. It is kept too, since a long trace takes a minute to read."""
+        facts = {"file": [str(file.resolve()), *_stamp(file)], "format": form, "engine": engine_digest()}
+        note = self.directory / f"{file.name.split('.')[0]}-{_mark(facts)}.json"
+        with suppress(OSError, ValueError):
+            if isinstance(kept := json.loads(note.read_bytes()), dict):
+                return kept
+        info = trace_info(file, form)
+        with suppress(OSError), scratch(self.directory) as directory:
+            whole = directory / note.name
+            whole.write_text(json_text(info), encoding="utf-8")
+            whole.replace(note)
+        return info
+
     def _kept(self, name: str, facts: Mapping[str, Any]) -> Path:
         """A file's place: named by what it is made from, so that a change of a model makes a new file."""
-        mark = hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
-        return self.directory / f"{name}-{mark}.csv.zst"
+        return self.directory / f"{name}-{_mark(facts)}.csv.zst"
+
+
+def _mark(facts: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
 
 
 def files_in(place: Path) -> list[Path]:
