@@ -684,6 +684,7 @@ impl<M: Mechanisms> Page<M> {
     fn empty(&mut self, domain: Domain, job: Job, array: &mut impl Array) {
         let geometry = self.kernel.geometry();
         let (first, end) = (geometry.ppn(job.unit, job.cursor).0, geometry.ppn(job.unit, geometry.end_slot()).0);
+        self.kernel.prefetch_pages(Ppn(first)..Ppn(end));
         for coming in first..(first + PREFETCH_DISTANCE).min(end) {
             self.prefetch_copy(Ppn(coming));
         }

@@ -1,9 +1,14 @@
 //! The map and the reverse map.
 
+use std::ops::Range;
+
 use base::{Lpn, Ppn, Slot, Unit};
 
 use super::{Kernel, NONE, PREFETCH_DISTANCE};
 use crate::victim::{UnitState, VictimPolicy};
+
+/// Words of four bytes in what the processor loads at once.
+const WORDS_OF_LINE: usize = 16;
 
 impl Kernel {
     /// Logical pages of the host.
@@ -72,6 +77,12 @@ impl Kernel {
         if lpn != NONE {
             self.map.prefetch(lpn as usize);
         }
+    }
+
+    /// Asks for what pages hold that will be looked at soon, one after the other.
+    #[inline]
+    pub(crate) fn prefetch_pages(&self, pages: Range<Ppn>) {
+        (pages.start.index()..pages.end.index()).step_by(WORDS_OF_LINE).for_each(|page| self.reverse.prefetch(page));
     }
 
     /// The first valid slot of a unit from a slot on, if there is one.
