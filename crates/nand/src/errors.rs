@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base::{ECC_LIMIT, Wear};
 
-use crate::{Nand, Violation};
+use crate::Nand;
 
 /// A read of a page with more errors than ECC corrects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,15 +88,6 @@ impl Nand {
     #[inline]
     pub fn uncorrectable(&self) -> Option<Uncorrectable> {
         self.errors.as_ref()?.first
-    }
-
-    /// Checks that pages may be copied by one multi-plane command: (block, page) to (block, page).
-    ///
-    /// # Errors
-    /// [`Violation`] naming the rule and the two addresses that break it.
-    pub fn check_multiplane_copyback(&self, from: &[(u32, u32)], to: &[(u32, u32)]) -> Result<(), Violation> {
-        self.check_multiplane(base::OpKind::Read, from.iter().copied())?;
-        self.check_multiplane(base::OpKind::Program, to.iter().copied())
     }
 
     /// A page is read off the chip.
@@ -270,16 +261,5 @@ mod tests {
         refused(nand(0), &|saved| saved.errors[1] = 1, "errors of a page that is not programmed");
         let rots = |saved: &mut crate::Saved| saved.errors[4] = ECC_LIMIT + 1;
         refused(Nand::new(without.shape, true), &rots, "errors that cannot be corrected, and that are not kept here");
-    }
-
-    #[test]
-    fn a_copyback_of_several_planes_has_one_offset_on_either_side() {
-        let nand = nand(0);
-        assert_eq!(nand.check_multiplane_copyback(&[(0, 1), (4, 1)], &[(1, 3), (6, 3)]), Ok(()));
-        let kind = base::OpKind::Read;
-        let of_sources = Violation::MultiplanePages { kind, first: 1, second: 2 };
-        assert_eq!(nand.check_multiplane_copyback(&[(0, 1), (4, 2)], &[(1, 3), (6, 3)]), Err(of_sources));
-        let of_targets = Violation::MultiplanePages { kind: base::OpKind::Program, first: 3, second: 2 };
-        assert_eq!(nand.check_multiplane_copyback(&[(0, 1), (4, 1)], &[(1, 3), (6, 2)]), Err(of_targets));
     }
 }
