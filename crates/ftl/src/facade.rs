@@ -274,7 +274,7 @@ impl Ftl {
     pub fn demands(&self) -> Demands {
         let Mapping::Page(ftl) = &self.mapping else {
             let is_plain = matches!(self.mapping, Mapping::Plain(_));
-            return Demands { map: MapPlace::Dram, fill: false, reads: false, is_plain };
+            return Demands { map: MapPlace::Dram, fill: false, time: false, reads: false, is_plain };
         };
         let map = if ftl.mechanisms.has_owners() {
             MapPlace::WithOwners
@@ -283,7 +283,13 @@ impl Ftl {
         } else {
             MapPlace::Dram
         };
-        Demands { map, fill: ftl.mechanisms.hears_of_buffer(), reads: ftl.mechanisms.hears_of_reads(), is_plain: false }
+        Demands {
+            map,
+            fill: ftl.mechanisms.hears_of_buffer(),
+            time: ftl.mechanisms.hears_of_time(),
+            reads: ftl.mechanisms.hears_of_reads(),
+            is_plain: false,
+        }
     }
 
     /// Where a logical page is, if it was ever written (and not trimmed since).

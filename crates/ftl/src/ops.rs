@@ -120,6 +120,8 @@ pub struct Demands {
     pub map: MapPlace,
     /// Whether a mechanism wants to hear how full the write buffer is.
     pub fill: bool,
+    /// Whether a mechanism wants to know the time.
+    pub time: bool,
     /// Whether a mechanism wants to hear of every page that is read, and has a say in it.
     pub reads: bool,
     /// Whether page mapping has no mechanism: what a domain does next follows from its victim alone.

@@ -35,8 +35,8 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     command.add_argument(
         "--scale", metavar="SCALE", choices=SCALES, default="quick",
-        help="quick (the default: a smaller device of the same shape and less data) or paper (full size; of tbm or "
-             "gcf an hour on two cores)",
+        help="quick (the default: a smaller device of the same shape and less data) or paper (full size; of tbm, "
+             "gcf or rcftl an hour on two cores)",
     )  # fmt: skip
     command.add_argument(
         "--only", metavar="ID",

@@ -6,7 +6,6 @@ table), `real` (recorded on a real system, but an excerpt or not the paper's own
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +22,7 @@ from ftlab._core import InputError
 from ftlab.output import json_text, scratch
 from ftlab.reproduce.claims import Kind
 from ftlab.reproduce.synthesis import write_msr
-from ftlab.runner import engine_digest
+from ftlab.runner import digest_of, engine_digest
 
 TOLERANCE = 0.02
 """How far a generated trace's figures may be from the table's."""
@@ -175,7 +174,7 @@ class Library:
     def _info(self, file: Path, form: str | None = None) -> dict[str, Any]:
         """What a trace holds. It is kept too, since a long trace takes a minute to read."""
         facts = {"file": [str(file.resolve()), *_stamp(file)], "format": form, "engine": engine_digest()}
-        note = self.directory / f"{file.name.split('.')[0]}-{_mark(facts)}.json"
+        note = self.directory / f"{file.name.split('.')[0]}-{digest_of(facts)[:12]}.json"
         with suppress(OSError, ValueError):
             if isinstance(kept := json.loads(note.read_bytes()), dict):
                 return kept
@@ -188,11 +187,7 @@ class Library:
 
     def _kept(self, name: str, facts: Mapping[str, Any]) -> Path:
         """A file's place: named by what it is made from, so that a change of a model makes a new file."""
-        return self.directory / f"{name}-{_mark(facts)}.csv.zst"
-
-
-def _mark(facts: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:12]
+        return self.directory / f"{name}-{digest_of(facts)[:12]}.csv.zst"
 
 
 def files_in(place: Path) -> list[Path]:

@@ -73,7 +73,7 @@ impl Device {
             map_in_flash: ftl.demands().map != MapPlace::Dram,
             has_owners: ftl.demands().map == MapPlace::WithOwners,
             hears_of_reads: ftl.demands().reads,
-            hears_of_time: ftl.demands().fill || config.ftl.get("separation").name == "dac",
+            hears_of_time: ftl.demands().time,
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
             flash,

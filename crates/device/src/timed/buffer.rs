@@ -69,7 +69,7 @@ impl WriteBuffer {
         self.buffer.unprogrammed()
     }
 
-    /// Pages that still have room.
+    /// Pages that there is still room for.
     #[inline]
     pub(super) fn room(&self) -> u32 {
         self.buffer.room()

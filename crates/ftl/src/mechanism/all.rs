@@ -447,6 +447,10 @@ impl Mechanisms for All {
         Some(omega)
     }
 
+    fn hears_of_time(&self) -> bool {
+        self.separation.samples_locality() || self.hears_of_buffer()
+    }
+
     #[inline]
     fn hears_of_buffer(&self) -> bool {
         self.migration.as_ref().is_some_and(|it| it.selects())

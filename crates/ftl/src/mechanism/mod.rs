@@ -452,6 +452,11 @@ pub(crate) trait Mechanisms: Mechanism + Sized {
         None
     }
 
+    /// Whether anybody wants to know the time.
+    fn hears_of_time(&self) -> bool {
+        false
+    }
+
     /// Whether anybody wants to hear how full the write buffer is.
     fn hears_of_buffer(&self) -> bool {
         false

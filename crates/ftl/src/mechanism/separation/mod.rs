@@ -104,6 +104,11 @@ impl Separation {
         }
     }
 
+    /// Whether the workload's locality is sampled: regions are kept.
+    pub(crate) fn samples_locality(&self) -> bool {
+        matches!(self, Separation::Dac(_))
+    }
+
     /// The workload's locality ω (GCMix, equations 1 to 4), every simulated second, if regions are kept and pages were
     /// overwritten.
     #[inline]
