@@ -1,0 +1,340 @@
+//! An FTL that is driven by hand, and what an array and a host know beside it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use base::{Cause, Cell, Domain, Lpn, PageLayout, Ppn, ProgramOrder, Slot, Unit, Wear};
+use engine::Chance;
+use ftl::{ANYWHERE, Done, Finished, Ftl, Group, Holds, How, Op, Phase, Placed, Put, Step};
+
+/// An FTL and, beside it, what an array and a host know.
+pub struct Bench {
+    pub ftl: Ftl,
+    pub layout: PageLayout,
+    /// By block: the next page that may be programmed.
+    pub next_page: Vec<u32>,
+    /// By physical page that was programmed: what it holds, a logical page and its version.
+    pub stored: BTreeMap<u32, (u32, u32)>,
+    /// By logical page: the newest version.
+    pub newest: BTreeMap<u32, u32>,
+    pub versions: u32,
+    /// Units of which only LSB pages are used.
+    pub lsb_only: BTreeSet<Unit>,
+    pub collections: u32,
+    /// Collections ahead of need: begun, suspended, and how often they were to go on with pages to copy.
+    pub begun: u32,
+    pub suspended: u32,
+    pub deferred: u32,
+    /// What copybacks cost, where pages move by them.
+    pub wear: Option<Arc<Wear>>,
+    /// By block.
+    pub erases: Vec<u32>,
+    /// By physical page that was copied back: its error.
+    pub errors: BTreeMap<u32, u32>,
+    /// The highest error of a page that was read off the chip, and pages that were copied back.
+    pub highest: u32,
+    pub copied: u32,
+}
+
+impl Bench {
+    pub fn new(ftl: Ftl) -> Bench {
+        let blocks = ftl.geometry().blocks() as usize;
+        Bench {
+            ftl,
+            layout: PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, 4),
+            next_page: vec![0; blocks],
+            stored: BTreeMap::new(),
+            newest: BTreeMap::new(),
+            versions: 0,
+            lsb_only: BTreeSet::new(),
+            collections: 0,
+            begun: 0,
+            suspended: 0,
+            deferred: 0,
+            wear: None,
+            erases: vec![0; blocks],
+            errors: BTreeMap::new(),
+            highest: 0,
+            copied: 0,
+        }
+    }
+
+    pub fn program(&mut self, placed: Placed, content: (u32, u32)) {
+        let ppn = placed.at;
+        let place = self.ftl.geometry().place(ppn);
+        let unit = self.ftl.geometry().unit_of(ppn);
+        if placed.way == ftl::Way::BeginsLsbOnly {
+            self.lsb_only.insert(unit);
+        }
+        let next = &mut self.next_page[place.block as usize];
+        if self.lsb_only.contains(&unit) {
+            let is_lsb = self.layout.page_type(place.page).0 == 0;
+            assert!(is_lsb && place.page >= *next, "block {} uses its LSB pages in order", place.block);
+            *next = place.page;
+        }
+        assert_eq!(place.page, *next, "block {} is programmed in order", place.block);
+        *next += 1;
+        self.stored.insert(ppn.0, content);
+    }
+
+    pub fn write(&mut self, lpn: u32) {
+        let domain = self.ftl.domain_without_time(Lpn(lpn));
+        let mut rounds = 0;
+        while !self.ftl.prepare(domain, Lpn(lpn)) {
+            self.collect(domain);
+            rounds += 1;
+            assert!(rounds < 10_000, "a domain takes a host page in the end");
+        }
+        let mut announced = None;
+        let refused = self.ftl.write_if(domain, Lpn(lpn), |at| announced.replace(at).is_some());
+        assert_eq!(refused, None, "nothing is placed where it does not suit");
+        self.versions += 1;
+        let placed = self.ftl.write(domain, Lpn(lpn));
+        assert_eq!(Some(placed.at), announced, "a page goes where it was announced");
+        assert_eq!(placed.holds, Holds::Data(Lpn(lpn)));
+        assert_eq!(self.ftl.geometry().domain_of_unit(self.ftl.geometry().unit_of(placed.at)), domain);
+        self.program(placed, (lpn, self.versions));
+        self.newest.insert(lpn, self.versions);
+        self.check();
+        self.collect(domain);
+    }
+
+    pub fn trim(&mut self, lpn: u32) {
+        assert_eq!(self.ftl.trim(Lpn(lpn)), self.newest.remove(&lpn).is_some());
+        self.check();
+    }
+
+    pub fn read(&mut self, lpn: u32) {
+        let mut rounds = 0;
+        while !self.ftl.prepare_read(Lpn(lpn)) {
+            self.collect(self.ftl.owner_of(Lpn(lpn)).expect("an entry that is not at hand"));
+            rounds += 1;
+            assert!(rounds < 10_000, "a domain gets an entry in the end");
+        }
+        self.ftl.tell(ftl::Told::HostRead(Lpn(lpn)));
+        if let Some(ppn) = self.ftl.lookup(Lpn(lpn)) {
+            self.note_read(ppn);
+        }
+        let found = self.ftl.lookup(Lpn(lpn)).map(|ppn| self.stored[&ppn.0]);
+        assert_eq!(found, self.newest.get(&lpn).map(|&version| (lpn, version)), "LPN {lpn}");
+    }
+
+    /// Moves a page that was read; or trims it in between, so that there is nothing left to move.
+    pub fn copy(&mut self, domain: Domain, how: How, from: Ppn, trimmed: bool) {
+        let content = self.stored[&from.0];
+        if trimmed && content.0 < self.ftl.user_pages() {
+            self.trim(content.0);
+            assert_eq!(self.ftl.place(domain, Put::Copy(from, how), ANYWHERE), None, "there is nothing left to move");
+            return;
+        }
+        let placed = self.place(domain, Put::Copy(from, how));
+        assert_eq!(placed.holds, Holds::Data(Lpn(content.0)));
+        match how {
+            How::OffChip => self.note_read(from),
+            How::Copyback => self.copy_back(from, placed.at),
+        }
+        self.program(placed, content);
+    }
+
+    /// A page is read off the chip.
+    pub fn note_read(&mut self, ppn: Ppn) {
+        self.highest = self.highest.max(self.errors.get(&ppn.0).copied().unwrap_or(0));
+    }
+
+    /// Errors go along, and what the source's block costs is added.
+    pub fn copy_back(&mut self, from: Ppn, to: Ppn) {
+        let (source, target) = (self.ftl.geometry().place(from), self.ftl.geometry().place(to));
+        assert_eq!(source.plane, target.plane, "a copyback stays in its plane");
+        let wear = self.wear.as_ref().expect("copybacks only where they were chosen");
+        let cost = wear.cost(source.block, self.erases[source.block as usize]);
+        let error = self.errors.get(&from.0).copied().unwrap_or(0).saturating_add(cost);
+        self.errors.insert(to.0, error);
+        self.copied += 1;
+    }
+
+    /// Carries out the collections of a domain, and of those that began along with it.
+    pub fn collect(&mut self, domain: Domain) {
+        let mut waiting = vec![domain];
+        while let Some(domain) = waiting.pop().or_else(|| self.ftl.take_woken()) {
+            waiting.extend(self.ftl.take_early());
+            self.collect_one(domain);
+        }
+    }
+
+    /// Carries out a domain's collections step by step, as an executor with time does; now and then a page
+    /// is trimmed between its read and its program.
+    pub fn collect_one(&mut self, domain: Domain) {
+        let mut steps = 0;
+        let mut group = Group::EMPTY;
+        while let Some(step) = self.next_step(domain, &mut group) {
+            steps += 1;
+            assert!(steps < 100_000, "a collection ends");
+            if steps % 13 == 0 {
+                // A read comes in between; its turn is after what the domain does.
+                let _known = self.ftl.prepare_read(Lpn(steps % self.ftl.user_pages()));
+            }
+            self.carry_out(domain, step, &group, steps % 97 == 0);
+        }
+    }
+
+    /// What a domain does next; asking twice gives the same.
+    pub fn next_step(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
+        self.ftl.advance(domain);
+        let step = self.ftl.op(domain, group);
+        let mut again = Group::EMPTY;
+        assert_eq!((self.ftl.op(domain, &mut again), again), (step, *group), "asking changes nothing");
+        step
+    }
+
+    pub fn carry_out(&mut self, domain: Domain, Step { op, cause }: Step, group: &Group, trimmed: bool) {
+        match op {
+            Op::Move(how) => {
+                assert!(how == How::OffChip || group.pads == 0, "dummy pages have to be sent");
+                let trimmed = trimmed && how == How::OffChip;
+                for &from in group.pages() {
+                    self.copy(domain, how, from, trimmed);
+                }
+                for _ in 0..group.pads {
+                    self.fill(domain);
+                }
+            }
+            Op::Combine => self.combine(domain, cause, group),
+            Op::Pad => self.fill(domain),
+            Op::Reprogram => panic!("reads disturb nothing here"),
+            Op::Read => {
+                let [page] = group.pages() else { panic!("one translation page is fetched") };
+                assert!(self.stored[&page.0].0 >= self.ftl.user_pages(), "a translation page is fetched");
+                assert!(matches!(self.ftl.finish(domain, Done::Read), Finished::Entry(_)));
+            }
+            Op::Erase(unit) => {
+                let geometry = *self.ftl.geometry();
+                for slot in geometry.slots_from(Slot::FIRST) {
+                    self.stored.remove(&geometry.ppn(unit, slot).0);
+                    self.errors.remove(&geometry.ppn(unit, slot).0);
+                    self.next_page[geometry.block_of(unit, geometry.lane_of_slot(slot)) as usize] = 0;
+                }
+                for lane in 0..geometry.unit_width {
+                    self.erases[geometry.block_of(unit, lane) as usize] += 1;
+                }
+                self.lsb_only.remove(&unit);
+                assert!(matches!(self.ftl.finish(domain, Done::Erased(unit)), Finished::Erased(_)));
+                self.collections += 1;
+            }
+        }
+        self.check();
+    }
+
+    /// A backup, or the next version of a translation page.
+    pub fn combine(&mut self, domain: Domain, cause: Cause, group: &Group) {
+        let placed = self.place(domain, Put::Combined(cause, group));
+        match placed.holds {
+            Holds::Parity => {
+                self.program(placed, (u32::MAX, 0));
+                assert!(self.lsb_only.contains(&self.ftl.geometry().unit_of(placed.at)));
+            }
+            Holds::Map(lpn) => {
+                assert!(lpn.0 >= self.ftl.user_pages());
+                if let [old] = group.pages() {
+                    assert_eq!(self.stored[&old.0].0, lpn.0, "the version before is read");
+                }
+                self.program(placed, (lpn.0, 0));
+                self.check();
+                self.ftl.finish(domain, Done::Committed);
+            }
+            holds => panic!("{holds:?} is not made of other pages"),
+        }
+    }
+
+    pub fn is_forward(&self, domain: Domain) -> bool {
+        self.ftl.why(domain).is_some_and(|why| !why.is_foreground())
+    }
+
+    /// Some steps of a collection ahead of need, which then is suspended where it may be. In between it passes empty
+    /// units over, and erases them later.
+    pub fn go_ahead(&mut self, random: &mut Chance) {
+        let domain = Domain::new(random.below_u32(self.ftl.geometry().domains()));
+        self.begun += u32::from(self.ftl.begin_forward(domain));
+        let mut group = Group::EMPTY;
+        for _ in 0..random.below(12) {
+            if !self.is_forward(domain) {
+                break;
+            }
+            match random.below(4) {
+                0 if self.ftl.rests(domain).is_some() => {
+                    self.deferred += u32::from(self.ftl.go_on_with(domain, Phase::Copy))
+                }
+                1 if self.ftl.rests(domain).is_some() => {
+                    let has_emptied = self.ftl.rests(domain) == Some(Phase::Erase);
+                    assert_eq!(self.ftl.go_on_with(domain, Phase::Erase), has_emptied);
+                }
+                _ => {}
+            }
+            self.check();
+            let Some(step) = self.next_step(domain, &mut group) else { break };
+            self.carry_out(domain, step, &group, random.below(40) == 0);
+        }
+        while self.ftl.is_busy(domain) {
+            if self.is_forward(domain) && self.ftl.suspend(domain) {
+                self.suspended += 1;
+                assert!(!self.is_forward(domain));
+                self.check();
+            } else if let Some(step) = self.next_step(domain, &mut group) {
+                self.carry_out(domain, step, &group, false);
+            }
+        }
+        self.check_data();
+    }
+
+    /// Places a page after a first call, which finds its place unsuitable and changes nothing.
+    pub fn place(&mut self, domain: Domain, put: Put<'_>) -> Placed {
+        let mut announced = None;
+        assert_eq!(self.ftl.place(domain, put, Some(|at| announced.replace(at).is_some())), None);
+        let placed = self.ftl.place(domain, put, ANYWHERE).expect("there is something to place");
+        assert_eq!(Some(placed.at), announced, "a page goes where it was announced");
+        placed
+    }
+
+    pub fn fill(&mut self, domain: Domain) {
+        let placed = self.place(domain, Put::Dummy);
+        assert_eq!(placed.holds, Holds::Nothing);
+        self.program(placed, (u32::MAX, 0));
+    }
+
+    pub fn check(&self) {
+        if let Err(problem) = self.ftl.check(&|_| true) {
+            panic!("{problem}");
+        }
+    }
+
+    /// Every logical page is where its newest version is, and nothing else is mapped.
+    pub fn check_data(&self) {
+        for lpn in 0..self.ftl.user_pages() {
+            let found = self.ftl.lookup(Lpn(lpn)).map(|ppn| self.stored[&ppn.0]);
+            assert_eq!(found, self.newest.get(&lpn).map(|&version| (lpn, version)), "LPN {lpn}");
+        }
+    }
+
+    /// A fill, random overwrites, a hot spot, trims, and a sequential pass.
+    pub fn drive(&mut self, seed: u64, writes: u32) {
+        let mut random = Chance::new(seed, "conformance");
+        let pages = self.ftl.user_pages();
+        (0..pages).for_each(|lpn| self.write(lpn));
+        self.check_data();
+        for number in 0..writes {
+            match random.below(12) {
+                0 => {
+                    let lpn = random.below_u32(pages);
+                    self.trim(lpn);
+                    if let Some(owner) = self.ftl.owner_of(Lpn(lpn)) {
+                        self.collect(owner);
+                    }
+                }
+                1 => self.read(random.below_u32(pages)),
+                2..=5 => self.write(random.below_u32(pages)),
+                6..=10 => self.write(random.below_u32(pages.div_ceil(8))),
+                _ => self.write(number % pages),
+            }
+        }
+        self.check_data();
+    }
+}
