@@ -3,7 +3,7 @@
 //! It is as fast as memory allows. Requests are drawn in batches, and while one is served the map entries
 //! of those behind it are already on their way from memory.
 
-use base::{Instant, Request, RequestKind};
+use base::{Instant, Lpn, Request, RequestKind};
 use config::Config;
 use ftl::Coming;
 use workload::Workload;
@@ -60,22 +60,27 @@ pub(crate) fn carry_out(device: &mut Device, buffer: Option<&mut Buffer>, reques
     }
 }
 
-/// Asks for the map entries of a batch, then for what its writes will make invalid.
+/// Asks for the map entries of a batch, then for what its writes will make invalid and for the blocks that it reads.
 #[inline]
 fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request]) {
-    for request in batch {
-        if request.size > 0 {
-            device.ftl.prefetch(Coming::Lookup(base::Lpn((request.offset / device.page_size) as u32)));
-        }
+    let first = |request: &Request| Lpn((request.offset / device.page_size) as u32);
+    let with_pages = || batch.iter().filter(|request| request.size > 0);
+    for request in with_pages() {
+        device.ftl.prefetch(Coming::Lookup(first(request)));
     }
     if let Some(buffer) = buffer {
-        for request in batch.iter().filter(|request| request.size > 0) {
-            buffer.prefetch(base::Lpn((request.offset / device.page_size) as u32));
-        }
+        with_pages().for_each(|request| buffer.prefetch(first(request)));
     }
-    for request in batch {
-        if request.kind == RequestKind::Write {
-            device.ftl.prefetch(Coming::Overwrite(base::Lpn((request.offset / device.page_size) as u32)));
+    for request in with_pages() {
+        match request.kind {
+            RequestKind::Write => device.ftl.prefetch(Coming::Overwrite(first(request))),
+            RequestKind::Read => {
+                if let Some(ppn) = device.ftl.lookup(first(request)) {
+                    device.flash.prefetch(ppn);
+                    device.ftl.prefetch(Coming::Read(ppn));
+                }
+            }
+            RequestKind::Trim | RequestKind::Flush => {}
         }
     }
 }
@@ -89,11 +94,7 @@ fn serve(device: &mut Device, request: &Request) {
                 device.write_now(lpn, device.parts.share(lpn, partial, request.offset, request.size));
             }
         }
-        RequestKind::Read => {
-            for (lpn, partial) in span.pages() {
-                device.read_now(lpn, device.parts.share(lpn, partial, request.offset, request.size).touched);
-            }
-        }
+        RequestKind::Read => device.read_span_now(span, request),
         RequestKind::Trim => {
             device.trim_now(span.whole());
         }

@@ -97,6 +97,34 @@ fn random_devices_are_never_read_past_a_limit() {
     assert_eq!(ran.len(), 5, "every scheme: {ran:?}");
 }
 
+/// Pages that store nothing are read several at once where they follow each other; those with stamps one by one. Small limits come
+/// due in the middle of a request.
+#[test]
+fn pages_that_are_read_together_count_one_by_one() {
+    for scheme in ["ignore", "refresh", "redftl", "read-leveling", "hot-low-density", "ipr"] {
+        let mut moved = 0;
+        for (pages, pattern) in (2..12).zip(["zipf", "uniform"].into_iter().cycle()) {
+            let mut config = reads(48, 24, [150, 1500], scheme, pattern, 20_000);
+            if scheme == "ignore" {
+                config.device.wear.read_limit = None;
+            }
+            if let Source::Generator(generator) = &mut config.workload.source {
+                (generator.read_fraction, generator.request_size) = (0.97, pages * u64::from(config.device.page_size));
+            }
+            let [together, one_by_one] = [Payload::None, Payload::Stamp].map(|payload| {
+                config.run.payload = payload;
+                let mut summary = run(&config);
+                let parts = summary.as_object_mut().expect("an object");
+                parts.retain(|name, _| !["config", "run", "memory"].contains(&name.as_str()));
+                summary
+            });
+            assert_eq!(together, one_by_one, "{pages} pages: {}", described(&config));
+            moved += together["flash"]["by_cause"]["refresh"]["reads"].as_u64().expect("a count");
+        }
+        assert_eq!(moved > 1000, scheme != "ignore", "{scheme}: limits come due, {moved} pages moved");
+    }
+}
+
 /// What a case is, in a line.
 fn described(config: &Config) -> String {
     let choices =

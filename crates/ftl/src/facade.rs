@@ -298,6 +298,14 @@ impl Ftl {
         delegate!(&self.mapping, page ftl => ftl.kernel.lookup(lpn), fast ftl => ftl.lookup(lpn))
     }
 
+    /// The host reads a page and those behind it, of `most` logical pages, that follow it in its block, as many as call for nothing.
+    /// Returns where the first one is, and how many are read; `None` if it was never written. Only where map entries are in DRAM
+    /// and units are blocks; hybrid mapping reads none.
+    #[inline]
+    pub fn read_run(&mut self, first: Lpn, most: u32) -> Option<(Ppn, u32)> {
+        delegate!(&mut self.mapping, page ftl => ftl.read_run(first, most), fast _ => None)
+    }
+
     /// Whether a physical page holds current data.
     #[inline]
     pub fn is_valid(&self, ppn: Ppn) -> bool {
@@ -313,6 +321,9 @@ impl Ftl {
             }
             Coming::Overwrite(lpn) => {
                 delegate!(&self.mapping, page ftl => ftl.kernel.prefetch_old(lpn), fast ftl => ftl.prefetch_old(lpn));
+            }
+            Coming::Read(at) => {
+                delegate!(&self.mapping, page ftl => ftl.prefetch_read(at), fast _ => {});
             }
             Coming::Copy(from) => {
                 delegate!(&self.mapping, page ftl => ftl.prefetch_copy(from), fast _ => {});

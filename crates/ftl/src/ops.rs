@@ -160,6 +160,8 @@ pub enum Coming {
     Lookup(Lpn),
     /// A page will be written. Best said some time after [`Coming::Lookup`].
     Overwrite(Lpn),
+    /// A page of the array will be read.
+    Read(Ppn),
     /// A page will be moved from there.
     Copy(Ppn),
 }

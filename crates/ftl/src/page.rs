@@ -641,6 +641,13 @@ impl<M: Mechanisms> Page<M> {
         }
     }
 
+    /// See [`Ftl::read_run`](crate::Ftl::read_run).
+    #[inline]
+    pub(crate) fn read_run(&mut self, first: Lpn, most: u32) -> Option<(Ppn, u32)> {
+        let (at, pages) = self.kernel.lookup_run(first, most)?;
+        Some((at, if M::IS_PLAIN { pages } else { self.mechanisms.host_reads(&self.kernel, at, pages) }))
+    }
+
     /// Carries out whatever collections a domain needs, at once.
     pub(crate) fn collect(&mut self, domain: Domain, array: &mut impl Array) {
         if M::IS_PLAIN || !self.on_demand && self.kernel.geometry().unit_width == 1 {
@@ -667,6 +674,14 @@ impl<M: Mechanisms> Page<M> {
     pub(crate) fn prefetch_map(&self, lpn: Lpn) {
         self.kernel.prefetch_map(lpn);
         self.mechanisms.prefetch(lpn);
+    }
+
+    /// Asks for what a coming read of a page counts.
+    #[inline]
+    pub(crate) fn prefetch_read(&self, at: Ppn) {
+        if !M::IS_PLAIN {
+            self.mechanisms.prefetch_read(&self.kernel, at);
+        }
     }
 
     /// Asks for what moving a page will change.

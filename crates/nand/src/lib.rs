@@ -132,7 +132,24 @@ impl Nand {
         Ok(())
     }
 
-    /// The same, of a block that is not an ordinary one, or of a page that is not programmed. Blocks that were read little and the
+    /// Reads pages of a block, one after the other from `first` on.
+    ///
+    /// # Errors
+    /// As [`Nand::read`]; the pages before the one that is refused were read.
+    #[inline]
+    pub fn read_run(&mut self, block: u32, first: u32, pages: u32) -> Result<(), Violation> {
+        let end = first + pages;
+        if let Some(state) = self.blocks.get_mut(block as usize)
+            && end <= u32::from(state.next_page)
+            && (state.is_ordinary() || state.is_just_watched() && state.reads + pages <= self.unwatched[0])
+        {
+            state.reads += pages;
+            return Ok(());
+        }
+        (first..end).try_for_each(|page| self.read(block, page))
+    }
+
+    /// [`Nand::read`] of a block that is not an ordinary one, or of a page that is not programmed. Blocks that were read little and the
     /// lower pages of low-density blocks come first: they are what is read most where there are any.
     #[cold]
     #[inline(never)]

@@ -4,7 +4,7 @@
 mod at_once;
 mod oracle;
 
-use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn};
+use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn, Request};
 use config::Config;
 use config::model::{Checks, Payload};
 use ftl::schedule::Schedule;
@@ -38,6 +38,8 @@ pub(crate) struct Device {
     pub(crate) hears_of_reads: bool,
     /// Whether the FTL wants to know the time.
     hears_of_time: bool,
+    /// Whether pages that follow each other can be read together: they store nothing, and their map entries are in DRAM.
+    reads_runs: bool,
     /// Samples of the workload's locality, where the FTL keeps regions.
     pub(crate) locality: Option<Locality>,
     full_checks: bool,
@@ -74,6 +76,10 @@ impl Device {
             has_owners: ftl.demands().map == MapPlace::WithOwners,
             hears_of_reads: ftl.demands().reads,
             hears_of_time: ftl.demands().time,
+            reads_runs: !payload
+                && ftl.demands().map == MapPlace::Dram
+                && geometry.unit_width == 1
+                && config.in_step().parts() == 1,
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
             flash,
@@ -183,6 +189,33 @@ impl Device {
                 self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
                 self.note_bystanders(Cause::Host, OpKind::Read, parts);
                 self.tell_read(ppn);
+            }
+        }
+    }
+
+    /// Reads the pages of a request of the array without time.
+    #[inline]
+    pub(crate) fn read_span_now(&mut self, span: Span, request: &Request) {
+        if self.reads_runs {
+            return self.read_runs_now(span);
+        }
+        for (lpn, partial) in span.pages() {
+            self.read_now(lpn, self.parts.share(lpn, partial, request.offset, request.size).touched);
+        }
+    }
+
+    /// The same, with pages that follow each other in a block read together, until one of them calls for something.
+    #[inline]
+    fn read_runs_now(&mut self, span: Span) {
+        let mut next = span.first;
+        while next < span.end {
+            if let Some((first, pages @ 1..)) = self.ftl.read_run(Lpn(next), span.end - next) {
+                self.flash.read_run(first, pages);
+                self.recorder.counters.count(Cause::Host, OpKind::Read, u64::from(pages));
+                next += pages;
+            } else {
+                self.read_now(Lpn(next), self.parts.whole().touched);
+                next += 1;
             }
         }
     }

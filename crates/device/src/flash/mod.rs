@@ -159,6 +159,12 @@ impl Flash {
         }
     }
 
+    /// Asks for the state of the block of a page that will be read soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, ppn: Ppn) {
+        engine::prefetch(self.nand.blocks(), self.address(ppn).0 as usize);
+    }
+
     /// The page offset of a page in its block.
     #[inline]
     pub(crate) fn page_offset(&self, ppn: Ppn) -> u32 {
@@ -206,6 +212,13 @@ impl Flash {
     #[inline(always)]
     pub(crate) fn read_spot(&mut self, spot: Spot) {
         obey(self.nand.read(spot.unit.number(), spot.slot.number()));
+    }
+
+    /// Reads pages of a block from one on, where pages store nothing and units are blocks.
+    #[inline]
+    pub(crate) fn read_run(&mut self, first: Ppn, pages: u32) {
+        let (block, page) = self.address(first);
+        obey(self.nand.read_run(block, page, pages));
     }
 
     /// A read of a page, where pages store nothing, does not take place.

@@ -386,6 +386,13 @@ impl Mechanisms for All {
     }
 
     #[inline]
+    fn prefetch_read(&self, kernel: &Kernel, at: Ppn) {
+        if let Some(disturb) = &self.disturb {
+            disturb.prefetch(kernel, at);
+        }
+    }
+
+    #[inline]
     fn host_stream(&self, kernel: &Kernel, lpn: Lpn, is_mapped: bool) -> Stream {
         let paired = self.paired.as_ref().map_or(0, |it| it.host_class(lpn, is_mapped));
         kernel.streams().at([self.separation.host_class(lpn, is_mapped), paired, 0, 0])
@@ -422,6 +429,11 @@ impl Mechanisms for All {
         if let Some(it) = &mut self.disturb {
             it.page_read(kernel, at);
         }
+    }
+
+    #[inline]
+    fn host_reads(&mut self, kernel: &Kernel, first: Ppn, pages: u32) -> u32 {
+        self.disturb.as_mut().map_or(pages, |it| it.host_reads(kernel, first, pages))
     }
 
     #[inline]

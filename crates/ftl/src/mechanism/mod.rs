@@ -403,6 +403,9 @@ pub(crate) trait Mechanisms: Mechanism + Sized {
     /// A page is looked up, written or moved soon: asks the memory for what is kept of it.
     fn prefetch(&self, _lpn: Lpn) {}
 
+    /// A page of the array is read soon: asks for what is kept of it.
+    fn prefetch_read(&self, _kernel: &Kernel, _at: Ppn) {}
+
     /// The stream of a page that the host is about to write.
     fn host_stream(&self, _kernel: &Kernel, _lpn: Lpn, _is_mapped: bool) -> Stream {
         Stream::FIRST
@@ -430,6 +433,11 @@ pub(crate) trait Mechanisms: Mechanism + Sized {
 
     /// A page of the array is read, whatever for.
     fn page_read(&mut self, _kernel: &mut Kernel, _at: Ppn) {}
+
+    /// The host reads so many pages of a block from one on, as many as call for nothing: returns how many.
+    fn host_reads(&mut self, _kernel: &Kernel, _first: Ppn, pages: u32) -> u32 {
+        pages
+    }
 
     /// Whether a page of the array may be read for the host now, or has to move first.
     fn may_read(&self, _kernel: &Kernel, _at: Ppn) -> bool {

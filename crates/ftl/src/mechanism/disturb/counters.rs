@@ -36,6 +36,12 @@ impl Counters {
         unit.index() * self.width as usize + lane as usize
     }
 
+    /// A block is read soon.
+    #[inline]
+    pub(super) fn prefetch(&self, unit: Unit, lane: u32) {
+        engine::prefetch(&self.blocks, self.index(unit, lane));
+    }
+
     /// Counts a read. Returns whether the block is to be looked at.
     #[inline]
     pub(super) fn count(&mut self, unit: Unit, lane: u32) -> bool {
@@ -43,6 +49,15 @@ impl Counters {
         let block = &mut self.blocks[index];
         block.reads += 1;
         block.reads >= block.look_at
+    }
+
+    /// Counts reads of a unit that is a block, as long as it need not be looked at. Returns how many.
+    #[inline]
+    pub(super) fn count_most(&mut self, unit: Unit, reads: u32) -> u32 {
+        let block = &mut self.blocks[unit.index()];
+        let reads = reads.min(block.look_at.saturating_sub(block.reads + 1));
+        block.reads += reads;
+        reads
     }
 
     /// Whether nothing is to be looked at about a block.
@@ -154,14 +169,23 @@ impl Monitors {
         &mut self.counts[(place as usize - 1) * self.slots..][..self.slots]
     }
 
-    /// A page is read.
+    /// A page of a unit is read soon.
     #[inline]
-    pub(super) fn count(&mut self, unit: Unit, slot: Slot) {
+    pub(super) fn prefetch(&self, unit: Unit) {
+        if unit.index() < self.places.len() {
+            engine::prefetch(&self.places, unit.index());
+        }
+    }
+
+    /// So many pages of a unit are read, from one on.
+    #[inline]
+    pub(super) fn count(&mut self, unit: Unit, first: Slot, pages: u32) {
         if let Some(&place) = self.places.get(unit.index())
             && place != 0
         {
-            let count = &mut self.counts[(place as usize - 1) * self.slots + slot.index()];
-            *count = count.saturating_add(1);
+            let first = (place as usize - 1) * self.slots + first.index();
+            let counts = &mut self.counts[first..first + pages as usize];
+            counts.iter_mut().for_each(|count| *count = count.saturating_add(1));
         }
     }
 

@@ -329,15 +329,33 @@ impl Disturb {
 
 // What is asked besides.
 impl Disturb {
+    /// A page of the array is read soon.
+    #[inline]
+    pub(crate) fn prefetch(&self, kernel: &Kernel, at: Ppn) {
+        let (unit, slot) = kernel.geometry().unit_and_slot(at);
+        self.monitors.prefetch(unit);
+        self.counters.prefetch(unit, kernel.geometry().lane_of_slot(slot));
+    }
+
     /// A page of the array is read.
     #[inline]
     pub(crate) fn page_read(&mut self, kernel: &mut Kernel, at: Ppn) {
         let (unit, slot) = kernel.geometry().unit_and_slot(at);
         let lane = kernel.geometry().lane_of_slot(slot);
-        self.monitors.count(unit, slot);
+        self.monitors.count(unit, slot, 1);
         if self.counters.count(unit, lane) {
             self.look_at(kernel, unit);
         }
+    }
+
+    /// The host reads pages of a block that is a unit, until the block is to be looked at. Returns how many.
+    #[inline]
+    pub(crate) fn host_reads(&mut self, kernel: &Kernel, first: Ppn, pages: u32) -> u32 {
+        let (unit, slot) = kernel.geometry().unit_and_slot(first);
+        let pages = self.counters.count_most(unit, pages);
+        self.monitors.count(unit, slot, pages);
+        self.clock += u64::from(pages);
+        pages
     }
 
     /// Whether a page may be read for the host before it moves.
