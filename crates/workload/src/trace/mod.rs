@@ -14,6 +14,7 @@ mod fiu;
 mod iolog;
 mod msr;
 mod oracle;
+mod packed;
 mod parser;
 mod reader;
 mod rounds;

@@ -1,38 +1,41 @@
-//! A trace that is replayed in rounds. What fits in a little memory is read from its file once: at some 100 ns a
-//! request, decompressing and parsing would take a third of the time of a run that goes round often.
+//! A trace that is replayed in rounds. What fits in some memory is read from its file once: at some 100 ns a
+//! request and more, decompressing and parsing would take a third to a half of the time of a run that goes round often.
 
+use super::packed::{Packed, Reader};
 use super::parser::{Counts, Record};
 use super::reader::Trace;
 use crate::error::TraceError;
 
-/// Requests that are kept at most, 40 MiB of them; a longer trace is read again every round.
-const KEPT_MAX: usize = 1 << 20;
+/// Bytes of requests that are kept at most, some 16 million of them; a longer trace is read again every round.
+const KEPT_MAX: usize = 256 << 20;
 
 /// A trace, round after round.
 pub(crate) struct Rounds {
     trace: Trace,
     kept: Kept,
+    /// Bytes that may be kept.
+    most: usize,
 }
 
 enum Kept {
     /// Nothing: the trace is too long, cannot be read twice, or goes round only once.
     None,
     /// The first round so far, which has all been given out as well.
-    First(Vec<Record>),
-    /// A whole round, and how much of this one was given out.
-    Whole(Vec<Record>, usize),
+    First(Packed),
+    /// A whole round.
+    Whole(Reader),
 }
 
 impl Rounds {
-    /// Bytes that are kept at most; a list that grows is there twice for a moment.
+    /// Bytes that are kept at most.
     pub fn bytes(again: bool) -> u64 {
-        if again { (2 * KEPT_MAX * size_of::<Record>()) as u64 } else { 0 }
+        if again { KEPT_MAX as u64 } else { 0 }
     }
 
     /// A trace at its beginning; `again`: whether more than one round may follow.
     pub fn new(trace: Trace, again: bool) -> Rounds {
-        let kept = if again && trace.can_rewind() { Kept::First(Vec::new()) } else { Kept::None };
-        Rounds { trace, kept }
+        let kept = if again && trace.can_rewind() { Kept::First(Packed::default()) } else { Kept::None };
+        Rounds { trace, kept, most: KEPT_MAX }
     }
 
     /// Appends up to `max` requests of this round; none at its end.
@@ -40,20 +43,16 @@ impl Rounds {
     /// # Errors
     /// Those of [`Trace::fill`].
     pub fn fill(&mut self, out: &mut Vec<Record>, max: usize) -> Result<(), TraceError> {
-        if let Kept::Whole(records, next) = &mut self.kept {
-            let end = records.len().min(*next + max);
-            out.extend_from_slice(&records[*next..end]);
-            *next = end;
+        if let Kept::Whole(reader) = &mut self.kept {
+            reader.fill(out, max);
             return Ok(());
         }
         let before = out.len();
         self.trace.fill(out, max)?;
-        if let Kept::First(records) = &mut self.kept {
-            if records.len() + out.len() - before > KEPT_MAX {
-                self.kept = Kept::None;
-            } else {
-                records.extend_from_slice(&out[before..]);
-            }
+        if let Kept::First(packed) = &mut self.kept
+            && !packed.extend(&out[before..], self.most)
+        {
+            self.kept = Kept::None;
         }
         Ok(())
     }
@@ -64,7 +63,8 @@ impl Rounds {
     /// When the file has to be opened again and cannot be.
     pub fn rewind(&mut self) -> Result<(), TraceError> {
         match std::mem::replace(&mut self.kept, Kept::None) {
-            Kept::First(records) | Kept::Whole(records, _) => self.kept = Kept::Whole(records, 0),
+            Kept::First(packed) => self.kept = Kept::Whole(Reader::new(packed)),
+            Kept::Whole(reader) => self.kept = Kept::Whole(reader.rewind()),
             Kept::None => self.trace.rewind()?,
         }
         Ok(())
@@ -83,7 +83,7 @@ impl Rounds {
     /// How much of this round was given out, 0..1; `None` where nothing tells.
     pub fn position(&self) -> Option<f64> {
         match &self.kept {
-            Kept::Whole(records, next) => Some(*next as f64 / records.len().max(1) as f64),
+            Kept::Whole(reader) => Some(reader.position()),
             Kept::First(_) | Kept::None => self.trace.position(),
         }
     }
@@ -145,8 +145,9 @@ mod tests {
 
     #[test]
     fn what_is_too_long_or_goes_round_once_is_not_kept() {
-        let scratch = Scratch::new("long", KEPT_MAX + 1);
+        let scratch = Scratch::new("long", 200_000);
         let mut rounds = scratch.rounds(true);
+        rounds.most = 1 << 20;
         let first = round(&mut rounds, 4096);
         assert!(matches!(rounds.kept, Kept::None));
         rounds.rewind().unwrap();
