@@ -225,6 +225,10 @@ pub struct Going {
 pub trait Array {
     /// A valid page is moved. Returns whether the program succeeded, as the next two do.
     fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool;
+    /// Whether valid pages of a unit may be told several at once.
+    fn moves_runs(&self, unit: Unit) -> bool;
+    /// So many valid pages of such a unit, the last of them this one, are moved to pages that follow each other, in the same order.
+    fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn);
     /// A page is made of the pages of a group, or of none.
     fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool;
     /// After a failed program, a page is to be read and programmed anew. Returns whether its data were still

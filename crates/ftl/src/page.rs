@@ -700,6 +700,14 @@ impl<M: Mechanisms> Page<M> {
         let geometry = self.kernel.geometry();
         let (first, end) = (geometry.ppn(job.unit, job.cursor).0, geometry.ppn(job.unit, geometry.end_slot()).0);
         self.kernel.prefetch_pages(Ppn(first)..Ppn(end));
+        if M::IS_PLAIN && array.moves_runs(job.unit) {
+            let mut from = job.cursor;
+            while let Some(run) = self.kernel.move_run(domain, Stream::FIRST, job.unit, from) {
+                array.moved_run(job.cause, run.pages, run.last, run.to);
+                from = run.next;
+            }
+            return;
+        }
         for coming in first..(first + PREFETCH_DISTANCE).min(end) {
             self.prefetch_copy(Ppn(coming));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use base::{Cause, Cell, Dimensions, Domain, Geometry, Lpn, Multiplane, Ppn, ProgramOrder, Selection};
+use base::{Cause, Cell, Dimensions, Domain, Geometry, Lpn, Multiplane, Ppn, ProgramOrder, Selection, Unit};
 use engine::Chance;
 use ftl::allocation::{self, Allocation};
 use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, Merges, Options, Start, most_log_blocks};
@@ -67,6 +67,14 @@ impl ftl::Array for Array {
         let stamp = self.read(from);
         self.program(to.at, stamp);
         true
+    }
+
+    fn moves_runs(&self, _: Unit) -> bool {
+        false
+    }
+
+    fn moved_run(&mut self, _: Cause, _: u32, _: Ppn, _: Ppn) {
+        panic!("pages hold stamps: they are moved one by one");
     }
 
     fn combined(&mut self, _: Cause, pages: &Group, to: Placed) -> bool {

@@ -149,6 +149,24 @@ impl Nand {
         (first..end).try_for_each(|page| self.read(block, page))
     }
 
+    /// Reads so many pages of an ordinary block, none of them behind `last`.
+    ///
+    /// # Errors
+    /// [`Violation`] when `last` is not programmed or does not exist.
+    #[inline]
+    pub fn read_some(&mut self, block: u32, pages: u32, last: u32) -> Result<(), Violation> {
+        debug_assert!(self.is_ordinary(block));
+        self.read(block, last)?;
+        self.blocks[block as usize].reads += pages - 1;
+        Ok(())
+    }
+
+    /// Whether nothing is special about a block, nor about what is read and programmed in it.
+    #[inline]
+    pub fn is_ordinary(&self, block: u32) -> bool {
+        self.blocks[block as usize].is_ordinary()
+    }
+
     /// [`Nand::read`] of a block that is not an ordinary one, or of a page that is not programmed. Blocks that were read little and the
     /// lower pages of low-density blocks come first: they are what is read most where there are any.
     #[cold]
@@ -197,6 +215,23 @@ impl Nand {
         }
         state.next_page += 1;
         Ok(())
+    }
+
+    /// Programs pages of a block, one after the other from `first` on.
+    ///
+    /// # Errors
+    /// As [`Nand::program`]; the pages before the one that is refused were programmed.
+    #[inline]
+    pub fn program_run(&mut self, block: u32, first: u32, pages: u32) -> Result<(), Violation> {
+        if let Some(state) = self.blocks.get_mut(block as usize)
+            && first == u32::from(state.next_page)
+            && first + pages <= self.shape.pages_per_block
+            && state.is_ordinary()
+        {
+            state.next_page += pages as u16;
+            return Ok(());
+        }
+        (first..first + pages).try_for_each(|page| self.program(block, page))
     }
 
     /// Erases a block, which ends whatever mode it was in.

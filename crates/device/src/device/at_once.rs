@@ -1,6 +1,6 @@
 //! The operations of the FTL, carried out on the array at once: what each of them reads, programs and counts.
 
-use base::{Cause, OpKind, Ppn};
+use base::{Cause, OpKind, Ppn, Unit};
 use ftl::{Array, Erasure, Group, Holds, How, Placed, Source, Way};
 
 use crate::flash::{Content, Flash, Programmed, Stamp};
@@ -49,13 +49,26 @@ impl<'a> AtOnce<'a> {
 impl Array for AtOnce<'_> {
     #[inline(always)]
     fn moved(&mut self, cause: Cause, how: How, from: Ppn, to: Placed) -> bool {
-        count_move(self.counters, cause);
+        count_moves(self.counters, cause, 1);
         if how == How::Copyback {
             self.counters.copyback(cause, 1);
             return copy_back(self.flash, from, to) == Programmed::Done;
         }
         let content = self.read(cause, from);
         self.program(cause, to, content)
+    }
+
+    #[inline]
+    fn moves_runs(&self, unit: Unit) -> bool {
+        self.flash.moves_runs(unit)
+    }
+
+    #[inline]
+    fn moved_run(&mut self, cause: Cause, pages: u32, last: Ppn, to: Ppn) {
+        count_moves(self.counters, cause, pages);
+        self.counters.count(cause, OpKind::Read, u64::from(pages));
+        self.counters.count(cause, OpKind::Program, u64::from(pages));
+        self.flash.move_run(pages, last, to);
     }
 
     fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool {
@@ -122,11 +135,11 @@ pub(crate) fn copy_back(flash: &mut Flash, from: Ppn, to: Placed) -> Programmed 
     flash.copyback(from, to.at, to.tag)
 }
 
-/// Counts a valid page moved.
+/// Counts valid pages moved.
 #[inline]
-pub(crate) fn count_move(counters: &mut metrics::Counters, cause: Cause) {
+pub(crate) fn count_moves(counters: &mut metrics::Counters, cause: Cause, pages: u32) {
     if cause == Cause::Gc {
-        counters.gc_moved_pages += 1;
+        counters.gc_moved_pages += u64::from(pages);
     }
 }
 

@@ -16,7 +16,7 @@ use crate::gang::geometry;
 use crate::pages::{Parts, Share, Span};
 use crate::wear;
 
-pub(crate) use at_once::{AtOnce, copy_back, count_collection, count_move};
+pub(crate) use at_once::{AtOnce, copy_back, count_collection, count_moves};
 pub(crate) use oracle::Oracle;
 
 /// An SSD without a clock.

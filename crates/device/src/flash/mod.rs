@@ -221,6 +221,20 @@ impl Flash {
         obey(self.nand.read_run(block, page, pages));
     }
 
+    /// Whether pages of a unit can be moved several at once: it is an ordinary block, and pages store nothing.
+    #[inline]
+    pub(crate) fn moves_runs(&self, unit: Unit) -> bool {
+        self.geometry.unit_width == 1 && !self.nand.has_payload() && self.nand.is_ordinary(unit.number())
+    }
+
+    /// Moves so many pages of such a unit, none of them behind `last`, to the pages from one on.
+    #[inline]
+    pub(crate) fn move_run(&mut self, pages: u32, last: Ppn, to: Ppn) {
+        let ((block, last), (target, first)) = (self.address(last), self.address(to));
+        obey(self.nand.read_some(block, pages, last));
+        obey(self.nand.program_run(target, first, pages));
+    }
+
     /// A read of a page, where pages store nothing, does not take place.
     pub(crate) fn cancel_read(&mut self, ppn: Ppn) {
         self.nand.cancel_read(self.block_of(ppn));

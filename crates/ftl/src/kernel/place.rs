@@ -31,6 +31,21 @@ impl PackedFrontier {
     }
 }
 
+/// Pages that moved from one unit to another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run {
+    pub(crate) pages: u32,
+    /// Where the last of them was.
+    pub(crate) last: Ppn,
+    /// Where the first of them is.
+    pub(crate) to: Ppn,
+    /// The slot of the old unit up to which they moved.
+    pub(crate) next: Slot,
+}
+
+/// How many pages ahead of the one that moves map entries are asked for.
+const AHEAD: usize = PREFETCH_DISTANCE as usize;
+
 /// Where a page was placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
@@ -165,6 +180,37 @@ impl Kernel {
         self.reverse.prefetch(self.geometry.ppn(unit, coming).index());
         self.units[unit.index()].valid += 1;
         (Frontier { unit, slot }, self.advance(domain, stream, unit, slot))
+    }
+
+    /// Moves valid pages of a unit in work, from a slot on and in order, to where the next pages of a stream go, as many as its active
+    /// block takes. `None` if no valid page is left.
+    pub(crate) fn move_run(&mut self, domain: Domain, stream: Stream, unit: Unit, from: Slot) -> Option<Run> {
+        let first = self.geometry.ppn(unit, Slot::FIRST).index();
+        let end = first + self.geometry.unit_slots() as usize;
+        let mut at = (first + from.index()..end).find(|&at| self.reverse[at] != NONE)?;
+        let Frontier { unit: target, slot } = self.open_frontier(domain, stream);
+        let to = self.geometry.ppn(target, slot);
+        let (mut next, full) = (to.0, to.0 + self.geometry.slots_left(slot));
+        let mut last = at;
+        for coming in at..(at + AHEAD).min(end) {
+            self.prefetch_copy(Ppn(coming as u32));
+        }
+        while at < end && next < full {
+            if at + AHEAD < end {
+                self.prefetch_copy(Ppn((at + AHEAD) as u32));
+            }
+            let lpn = std::mem::replace(&mut self.reverse[at], NONE);
+            if lpn != NONE {
+                self.bind(Lpn(lpn), Ppn(next));
+                (next, last) = (next + 1, at);
+            }
+            at += 1;
+        }
+        let pages = next - to.0;
+        self.units[unit.index()].valid -= pages as u16;
+        self.units[target.index()].valid += pages as u16;
+        self.advance(domain, stream, target, Slot::new(slot.number() + pages - 1));
+        Some(Run { pages, last: Ppn(last as u32), to, next: Slot::new((at - first) as u32) })
     }
 
     /// The last page that was placed in a domain goes back to the unit that is collected.

@@ -5,7 +5,7 @@ use base::{Cause, Die, Domain, OpKind, Ppn};
 use ftl::Spot;
 
 use super::Commands;
-use crate::device::{Device, count_move};
+use crate::device::{Device, count_moves};
 use crate::timed::choice::Candidate;
 use crate::timed::collections::InHand;
 use crate::timed::command::{Carried, Command};
@@ -233,7 +233,7 @@ fn program_page(
 ) -> bool {
     let Device { ftl, flash, recorder, .. } = device;
     let Some(to) = ftl.plain().move_page(domain, from) else { return false };
-    count_move(&mut recorder.counters, Cause::Gc);
+    count_moves(&mut recorder.counters, Cause::Gc, 1);
     flash.program_spot(to);
     command.add(to.at, Carried::Domain(domain));
     in_hand.end();

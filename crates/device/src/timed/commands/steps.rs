@@ -4,7 +4,7 @@ use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
 use ftl::{ANYWHERE, Coming, Done, Finished, How, Op, Placed, Put, Step, Way};
 
 use super::{Commands, program_placed};
-use crate::device::{Device, copy_back, count_collection, count_move};
+use crate::device::{Device, copy_back, count_collection, count_moves};
 use crate::flash::Content;
 use crate::timed::collections::NextStep;
 use crate::timed::command::{Carried, Command};
@@ -217,7 +217,7 @@ impl Commands {
         let group = self.collections.group(domain);
         for (at, &from) in group.pages().iter().enumerate() {
             let Some(placed) = place(context.device, domain, Put::Copy(from, how), suits) else { return false };
-            count_move(&mut context.device.recorder.counters, self.collections.step(domain).cause);
+            count_moves(&mut context.device.recorder.counters, self.collections.step(domain).cause, 1);
             match how {
                 How::OffChip => add_program(context, command, domain, placed, self.collections.content(domain, at)),
                 How::Copyback => {
