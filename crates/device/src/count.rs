@@ -3,7 +3,7 @@
 //! It is as fast as memory allows. Requests are drawn in batches, and while one is served the map entries
 //! of those behind it are already on their way from memory.
 
-use base::{Instant, Lpn, Request, RequestKind};
+use base::{Instant, Request, RequestKind};
 use config::Config;
 use ftl::Coming;
 use workload::Workload;
@@ -63,7 +63,7 @@ pub(crate) fn carry_out(device: &mut Device, buffer: Option<&mut Buffer>, reques
 /// Asks for the map entries of a batch, then for what its writes will make invalid and for the blocks that it reads.
 #[inline]
 fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request]) {
-    let first = |request: &Request| Lpn((request.offset / device.page_size) as u32);
+    let first = |request: &Request| device.page_size.page_of(request.offset);
     let with_pages = || batch.iter().filter(|request| request.size > 0);
     for request in with_pages() {
         device.ftl.prefetch(Coming::Lookup(first(request)));

@@ -4,6 +4,40 @@ use std::ops::Range;
 
 use base::{Lpn, Request};
 
+/// The size of a page. It is a power of two nearly always, and then an address is divided by shifting it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PageSize {
+    bytes: u64,
+    shift: Option<u32>,
+}
+
+impl PageSize {
+    /// Pages of so many bytes.
+    pub(crate) fn new(bytes: u64) -> PageSize {
+        PageSize { bytes, shift: bytes.is_power_of_two().then(|| bytes.trailing_zeros()) }
+    }
+
+    /// Bytes of a page.
+    pub(crate) fn bytes(self) -> u64 {
+        self.bytes
+    }
+
+    /// The page of an address.
+    #[inline]
+    pub(crate) fn page_of(self, address: u64) -> Lpn {
+        Lpn(self.split(address).0)
+    }
+
+    /// The page of an address, and whether the address is behind its beginning.
+    #[inline]
+    fn split(self, address: u64) -> (u32, bool) {
+        match self.shift {
+            Some(shift) => ((address >> shift) as u32, address & (self.bytes - 1) != 0),
+            None => ((address / self.bytes) as u32, !address.is_multiple_of(self.bytes)),
+        }
+    }
+}
+
 /// The pages that a request touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -20,17 +54,13 @@ pub(crate) struct Span {
 impl Span {
     /// The pages of a request's range, all of them inside the device.
     #[inline]
-    pub(crate) fn of(request: &Request, page_size: u64) -> Span {
+    pub(crate) fn of(request: &Request, page_size: PageSize) -> Span {
         if request.size == 0 {
             return Span { first: 0, end: 0, first_partial: false, last_partial: false };
         }
-        let end_byte = request.offset + request.size;
-        Span {
-            first: (request.offset / page_size) as u32,
-            end: end_byte.div_ceil(page_size) as u32,
-            first_partial: !request.offset.is_multiple_of(page_size),
-            last_partial: !end_byte.is_multiple_of(page_size),
-        }
+        let (first, first_partial) = page_size.split(request.offset);
+        let (last, last_partial) = page_size.split(request.offset + request.size);
+        Span { first, end: last + u32::from(last_partial), first_partial, last_partial }
     }
 
     /// Whole pages.
@@ -155,12 +185,25 @@ mod tests {
     use super::*;
     use base::{Instant, RequestKind};
 
+    fn span_of(offset: u64, size: u64, page: u64) -> Span {
+        let request = Request { at: Instant::ZERO, offset, size, kind: RequestKind::Write, fua: false };
+        Span::of(&request, PageSize::new(page))
+    }
+
     fn span(offset: u64, size: u64) -> Span {
-        Span::of(&Request { at: Instant::ZERO, offset, size, kind: RequestKind::Write, fua: false }, 4096)
+        span_of(offset, size, 4096)
     }
 
     fn pages(offset: u64, size: u64) -> Vec<(u32, bool)> {
         span(offset, size).pages().map(|(lpn, partial)| (lpn.0, partial)).collect()
+    }
+
+    #[test]
+    fn pages_of_any_size_split_alike() {
+        for (offset, size) in [(0, 1), (0, 8), (3, 5), (3, 6), (7, 1), (8, 8), (8, 17), (15, 2)] {
+            // Three times as large, so that the size of a page is not a power of two.
+            assert_eq!(span_of(3 * offset, 3 * size, 24), span_of(offset, size, 8), "{size} at {offset}");
+        }
     }
 
     #[test]

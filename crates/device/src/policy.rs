@@ -12,7 +12,7 @@ pub(crate) fn figures(device: &Device) -> Map<String, Value> {
     if let Some(buffer) = device.recorder.buffer() {
         let mut figure = buffer.to_json(&device.recorder.counters);
         // Its pages are the FTL's: superpages where channels or planes are in step.
-        figure["page_bytes"] = json!(device.page_size);
+        figure["page_bytes"] = json!(device.page_size.bytes());
         policy.insert("write_buffer".into(), figure);
     }
     let mut put = |seam: &str, name: &str, value: Value| {

@@ -29,12 +29,12 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
     let report = match &config.run.precondition {
         Precondition::None => json!({ "kind": "none" }),
         Precondition::Sequential { volume } => {
-            let pages = volume / device.page_size;
+            let pages = volume / device.page_size.bytes();
             write_pages(device, pages, watch, pages, |page| Lpn((page % user_pages) as u32))?;
-            json!({ "kind": "sequential", "written_bytes": pages * device.page_size })
+            json!({ "kind": "sequential", "written_bytes": pages * device.page_size.bytes() })
         }
         Precondition::Random { volume } => {
-            let pages = volume / device.page_size;
+            let pages = volume / device.page_size.bytes();
             let mut random = Chance::new(config.run.seed, "precondition");
             let all = user_pages + pages;
             write_pages(device, user_pages, watch, all, |page| Lpn(page as u32))?;
@@ -42,17 +42,17 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
             write_pages(device, pages, watch, all, |_| Lpn(random.below(user_pages) as u32))?;
             json!({
                 "kind": "random",
-                "written_bytes": all * device.page_size,
+                "written_bytes": all * device.page_size.bytes(),
                 "waf": device.recorder.totals().waf(),
             })
         }
         Precondition::Worn { volume } => {
-            let pages = volume / device.page_size;
+            let pages = volume / device.page_size.bytes();
             let mut random = Chance::new(config.run.seed, "precondition");
             write_pages(device, pages, watch, pages, |_| Lpn(random.below(user_pages) as u32))?;
             let waf = device.recorder.totals().waf();
             trim_all(device, watch)?;
-            json!({ "kind": "worn", "written_bytes": pages * device.page_size, "waf": waf })
+            json!({ "kind": "worn", "written_bytes": pages * device.page_size.bytes(), "waf": waf })
         }
         Precondition::Steady => settle(device, config, watch)?,
         Precondition::State { path } => {
@@ -76,7 +76,7 @@ fn settle(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -> Result
     write_pages(device, user_pages, watch, 0, |page| Lpn(page as u32))?;
     let (capacity, seed) = (config.device.user_capacity, config.run.seed);
     // A generator's own writes lead to its own steady state.
-    let mut writes = Workload::aging_for(&config.workload, capacity, device.page_size, seed)?;
+    let mut writes = Workload::aging_for(&config.workload, capacity, device.page_size.bytes(), seed)?;
     let (mut windows, mut collecting) = (0u64, 0);
     // The WAF of the last window in which blocks were erased. Before the first erase it is 1, however much is written.
     let mut last: Option<f64> = None;
@@ -99,7 +99,7 @@ fn settle(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -> Result
         "settled": settled,
         "waf": last,
         "windows": windows,
-        "written_bytes": (windows + 1) * user_pages * device.page_size,
+        "written_bytes": (windows + 1) * user_pages * device.page_size.bytes(),
     }))
 }
 
@@ -125,9 +125,9 @@ fn write_pages(
         for lpn in &batch[..count] {
             device.write_now(*lpn, device.parts.whole());
         }
-        device.recorder.counters.bytes_written += count as u64 * device.page_size;
+        device.recorder.counters.bytes_written += count as u64 * device.page_size.bytes();
         done += count as u64;
-        let written = device.recorder.counters.bytes_written / device.page_size;
+        let written = device.recorder.counters.bytes_written / device.page_size.bytes();
         let fraction = (of_total > 0).then(|| (written as f64 / of_total as f64).min(1.0));
         watch.report(count as u64, Instant::ZERO, &device.recorder.counters, || fraction)?;
     }
@@ -158,10 +158,10 @@ fn write_requests(
         batch.clear();
         writes.fill(&mut batch, BATCH)?;
         for request in &batch {
-            device.ftl.prefetch(Coming::Lookup(Lpn((request.offset / device.page_size) as u32)));
+            device.ftl.prefetch(Coming::Lookup(device.page_size.page_of(request.offset)));
         }
         for request in &batch {
-            device.ftl.prefetch(Coming::Overwrite(Lpn((request.offset / device.page_size) as u32)));
+            device.ftl.prefetch(Coming::Overwrite(device.page_size.page_of(request.offset)));
         }
         for request in &batch {
             let span = Span::of(request, device.page_size);

@@ -450,7 +450,7 @@ impl Life<'_> {
     }
 
     fn send(&mut self, kind: RequestKind, lpn: u32, fua: bool) {
-        let size = if kind == RequestKind::Flush { 0 } else { self.device.page_size };
+        let size = if kind == RequestKind::Flush { 0 } else { self.device.page_size.bytes() };
         let request = Request { at: Instant::ZERO, offset: u64::from(lpn) * size, size, kind, fua };
         count::carry_out(&mut self.device, self.buffer.as_deref_mut(), &request);
         if self.device.flash.is_off() {

@@ -13,7 +13,7 @@ use metrics::{Locality, Recorder};
 
 use crate::flash::{Aid, Content, Flash, Programmed};
 use crate::gang::geometry;
-use crate::pages::{Parts, Share, Span};
+use crate::pages::{PageSize, Parts, Share, Span};
 use crate::wear;
 
 pub(crate) use at_once::{AtOnce, copy_back, count_collection, count_moves};
@@ -27,7 +27,7 @@ pub(crate) struct Device {
     pub(crate) recorder: Recorder,
     pub(crate) oracle: Option<Oracle>,
     /// Bytes of a page, which is a superpage where channels or planes are in step.
-    pub(crate) page_size: u64,
+    pub(crate) page_size: PageSize,
     /// The flash pages of a page.
     pub(crate) parts: Parts,
     /// Whether map entries may have to be read from flash first.
@@ -84,7 +84,7 @@ impl Device {
             ftl,
             flash,
             recorder: Recorder::new(shape),
-            page_size: u64::from(geometry.page_size),
+            page_size: PageSize::new(geometry.page_size.into()),
             parts: Parts::new(config.in_step().parts(), u64::from(config.device.page_size)),
             locality: (config.ftl.get("separation").name == "dac").then(Locality::new),
             full_checks: config.run.checks == Checks::Full,

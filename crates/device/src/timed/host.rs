@@ -138,7 +138,7 @@ impl Host {
         workload.fill(&mut self.drawn, BATCH)?;
         for request in &self.drawn {
             if request.size > 0 {
-                let lpn = Lpn((request.offset / context.device.page_size) as u32);
+                let lpn = context.device.page_size.page_of(request.offset);
                 context.device.ftl.prefetch(Coming::Lookup(lpn));
                 if let Some(buffer) = &self.buffer {
                     buffer.prefetch(lpn);

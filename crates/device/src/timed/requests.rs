@@ -44,12 +44,11 @@ impl Requests {
 
     /// Places for so many requests.
     pub(super) fn new(queue_depth: u32, is_buffered: bool) -> Requests {
-        let flush = Request { at: Instant::ZERO, offset: 0, size: 0, kind: RequestKind::Flush, fua: false };
         let none = Active {
             kind: RequestKind::Flush,
             arrived: Instant::ZERO,
             bytes: 0,
-            span: Span::of(&flush, 512),
+            span: Span::of_pages(0..0),
             order: 0,
             remaining: 0,
         };
