@@ -69,6 +69,19 @@ pub(super) struct Packed {
 }
 
 impl Packed {
+    /// How many there are.
+    pub(super) fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// All of them, unpacked.
+    pub(super) fn unpacked(self) -> Vec<Record> {
+        let requests = self.requests as usize;
+        let mut records = Vec::with_capacity(requests);
+        Reader::new(self).fill(&mut records, requests);
+        records
+    }
+
     /// Appends requests as long as all of them take at most so many bytes; returns whether there was room for these.
     pub(super) fn extend(&mut self, records: &[Record], most: usize) -> bool {
         records.iter().all(|record| {

@@ -9,6 +9,10 @@ use crate::error::TraceError;
 /// Bytes of requests that are kept at most, some 16 million of them; a longer trace is read again every round.
 const KEPT_MAX: usize = 256 << 20;
 
+/// Requests up to which a trace is unpacked after its first round, 40 MiB of them: unpacking one takes some 300 instructions
+/// more than copying it.
+const UNPACKED_MAX: u64 = 1 << 20;
+
 /// A trace, round after round.
 pub(crate) struct Rounds {
     trace: Trace,
@@ -22,8 +26,10 @@ enum Kept {
     None,
     /// The first round so far, which has all been given out as well.
     First(Packed),
-    /// A whole round.
-    Whole(Reader),
+    /// A whole round, packed.
+    Packed(Reader),
+    /// A whole round, and how much of this one was given out.
+    Unpacked(Vec<Record>, usize),
 }
 
 impl Rounds {
@@ -43,9 +49,18 @@ impl Rounds {
     /// # Errors
     /// Those of [`Trace::fill`].
     pub fn fill(&mut self, out: &mut Vec<Record>, max: usize) -> Result<(), TraceError> {
-        if let Kept::Whole(reader) = &mut self.kept {
-            reader.fill(out, max);
-            return Ok(());
+        match &mut self.kept {
+            Kept::Packed(reader) => {
+                reader.fill(out, max);
+                return Ok(());
+            }
+            Kept::Unpacked(records, next) => {
+                let end = records.len().min(*next + max);
+                out.extend_from_slice(&records[*next..end]);
+                *next = end;
+                return Ok(());
+            }
+            Kept::First(_) | Kept::None => {}
         }
         let before = out.len();
         self.trace.fill(out, max)?;
@@ -63,8 +78,12 @@ impl Rounds {
     /// When the file has to be opened again and cannot be.
     pub fn rewind(&mut self) -> Result<(), TraceError> {
         match std::mem::replace(&mut self.kept, Kept::None) {
-            Kept::First(packed) => self.kept = Kept::Whole(Reader::new(packed)),
-            Kept::Whole(reader) => self.kept = Kept::Whole(reader.rewind()),
+            Kept::First(packed) if packed.requests() <= UNPACKED_MAX => {
+                self.kept = Kept::Unpacked(packed.unpacked(), 0)
+            }
+            Kept::First(packed) => self.kept = Kept::Packed(Reader::new(packed)),
+            Kept::Packed(reader) => self.kept = Kept::Packed(reader.rewind()),
+            Kept::Unpacked(records, _) => self.kept = Kept::Unpacked(records, 0),
             Kept::None => self.trace.rewind()?,
         }
         Ok(())
@@ -83,7 +102,8 @@ impl Rounds {
     /// How much of this round was given out, 0..1; `None` where nothing tells.
     pub fn position(&self) -> Option<f64> {
         match &self.kept {
-            Kept::Whole(reader) => Some(reader.position()),
+            Kept::Packed(reader) => Some(reader.position()),
+            Kept::Unpacked(records, next) => Some(*next as f64 / records.len().max(1) as f64),
             Kept::First(_) | Kept::None => self.trace.position(),
         }
     }
@@ -140,6 +160,20 @@ mod tests {
             assert_eq!(rounds.position(), Some(0.0));
             assert_eq!(round(&mut rounds, batch), first);
             assert_eq!((rounds.position(), rounds.counts().lines), (Some(1.0), 5000));
+        }
+    }
+
+    #[test]
+    fn a_long_round_stays_packed_and_a_short_one_does_not() {
+        for (requests, packed) in [(UNPACKED_MAX, false), (UNPACKED_MAX + 1, true)] {
+            let scratch = Scratch::new(&format!("form-{requests}"), requests as usize);
+            let mut rounds = scratch.rounds(true);
+            let first = round(&mut rounds, 4096);
+            for _ in 0..2 {
+                rounds.rewind().unwrap();
+                assert_eq!(matches!(rounds.kept, Kept::Packed(_)), packed, "{requests} requests");
+                assert!(round(&mut rounds, 5000) == first);
+            }
         }
     }
 
