@@ -278,6 +278,15 @@ impl Mechanism for All {
     }
 
     fn under(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream) -> Under {
+        let Some(paired) = &mut self.paired else { return Under::Nothing };
+        // Blocks that are emptied under host pages are erased without a collection, so nobody asked what is due behind it.
+        if paired.is_to_choose(kernel, domain, stream)
+            && self.may_begin(kernel, domain, Why::Level)
+            && let Some((unit, why)) = self.due(kernel, domain)
+        {
+            kernel.begin(domain, unit, why);
+            return Under::Collection;
+        }
         self.paired.as_mut().map_or(Under::Nothing, |it| it.under(kernel, domain, stream))
     }
 

@@ -27,6 +27,15 @@ pub(super) fn can_empty_any_victim(kernel: &Kernel, domain: Domain) -> bool {
 }
 
 impl Paired {
+    /// Whether a victim is to be chosen now, for what goes under the next host page of a stream.
+    pub(in crate::mechanism) fn is_to_choose(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream) -> bool {
+        if self.scheme != Scheme::Mixing || kernel.pairing(domain).is_some() || kernel.job(domain).is_some() {
+            return false;
+        }
+        let slot = kernel.open_frontier(domain, stream).slot;
+        !kernel.wordlines().is_top(slot) && self.update_mixing(kernel, domain)
+    }
+
     /// What goes under the next host page of a stream.
     pub(super) fn page_under(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream) -> Under {
         if self.scheme != Scheme::Mixing {
@@ -65,8 +74,16 @@ impl Paired {
         }
         loop {
             if kernel.pairing(domain).is_none() {
+                let clock = kernel.clock(domain);
+                let none_gains_at = &mut self.guards[domain.index()].none_gains_at;
+                if *none_gains_at == Some(clock) {
+                    return false;
+                }
                 // A victim without an invalid page takes the slots that it gives: the host's page would never get one.
-                let Some(unit) = kernel.choose(domain).filter(|&unit| kernel.gain_of(unit) > 0) else { return false };
+                let Some(unit) = kernel.choose(domain).filter(|&unit| kernel.gain_of(unit) > 0) else {
+                    *none_gains_at = Some(clock);
+                    return false;
+                };
                 if kernel.holds_map(unit) {
                     kernel.begin(domain, unit, Why::Room);
                     return false;

@@ -185,6 +185,9 @@ struct Guard {
     /// The backup unit and its next slot, where backups are made.
     backup: Option<Frontier>,
     is_mixing: bool,
+    /// The plane's logical time at which no victim was found that gains room, if any. The host page that was asked for may be asked for
+    /// again before it is placed, which must not draw another victim.
+    none_gains_at: Option<u64>,
     /// Empty units whose erase is held back.
     held: Vec<Unit>,
     /// Whether a held unit is to be erased before the next host page.
@@ -370,7 +373,7 @@ impl Mechanism for Paired {
     /// Forgets figures, not what is on flash.
     fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
         (self.paired_pages, self.host_pages) = (0, 0);
-        self.guards.iter_mut().for_each(|guard| guard.is_mixing = false);
+        self.guards.iter_mut().for_each(|guard| (guard.is_mixing, guard.none_gains_at) = (false, None));
     }
 
     fn end(&mut self, kernel: &mut Kernel, domain: Domain, _: &mut Group) -> End {
