@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from ftlab import cli
+from ftlab.reproduce.experiment import Tell
 from ftlab.reproduce.stack import STUDY
 from ftlab.reproduce.stack import axes as stack
-from ftlab.reproduce.stack.axes import MEMBERS, PAIRS, SCALES, SUBSETS, ZIPF, Evidence, Point, is_clear
-from ftlab.reproduce.stack.tables import advice, interplays
+from ftlab.reproduce.stack.axes import (
+    HALF,
+    MEMBERS,
+    PAIRS,
+    SCALES,
+    SUBSETS,
+    ZIPF,
+    Case,
+    Evidence,
+    Point,
+    is_clear,
+)
+from ftlab.reproduce.stack.tables import advice, change, interplays
+from ftlab.reproduce.study import Experiment, Work
 
 TINY = stack.Scale(
     1 / 256,
@@ -23,16 +38,27 @@ TINY = stack.Scale(
 )
 """192 MiB, of which half for the user."""
 
+CASE = Case(ZIPF)
+
+EVEN = np.full(200, 2.0)
+PLACES = {
+    **{name: np.zeros(200, np.uint64) for name in ("channel", "chip", "die")},
+    "plane": np.repeat([0, 1], 100),
+}
+"""200 blocks in two planes."""
+
+LATENCIES = ("latency_us", "read_latency_us", "write_latency_us")
+
 
 def evidence(figures: dict[tuple[str, ...], list[float]]) -> Evidence:
     """Made of IOPS and latencies, by members and repeat."""
 
     def result(iops: float) -> Any:
-        latency = {"p999": 1e6 / iops}
-        host = {"iops": iops, "read_latency_us": latency, "write_latency_us": latency, "bytes_written": 2**40}
+        latency = {"mean": 1e5 / iops, "p999": 1e6 / iops}
+        host = {"iops": iops, **dict.fromkeys(LATENCIES, latency), "bytes_written": 2**40}
         wear = {"erases": {"mean": 4.0}, "effective_erases": {"mean": 8.0}}
         summary = {"host": host, "waf": 2.0, "flash": {"block_erases": 400}, "wear": wear}
-        return SimpleNamespace(summary=summary, wear={"erases": np.array([2.0] * 99 + [202.0])})
+        return SimpleNamespace(summary=summary, wear={"erases": EVEN, **PLACES})
 
     return Evidence(
         {
@@ -45,7 +71,9 @@ def evidence(figures: dict[tuple[str, ...], list[float]]) -> Evidence:
 
 
 def test_every_subset_is_a_device_that_can_be_run() -> None:
-    assert len(SUBSETS) == 17
+    # Nothing, six alone, 14 of the 15 pairs, and all five with either way of collecting ahead.
+    assert len(SUBSETS) == 1 + 6 + 14 + 2
+    assert not {("GCF", "CF"), tuple(MEMBERS)} & set(SUBSETS)
     for scale in SCALES.values():
         for members in SUBSETS:
             run = STUDY.run(Point(ZIPF, members, 1), None, scale)
@@ -56,11 +84,11 @@ def test_every_subset_is_a_device_that_can_be_run() -> None:
 def test_gains_are_factors_and_what_a_pair_has_beyond_its_members_is_what_is_left() -> None:
     first, second = PAIRS[0]
     made = evidence({(): [100, 200], (first,): [150, 300], (second,): [120, 240], PAIRS[0]: [90, 180]})
-    assert made.gains(ZIPF, (first,), "iops") == pytest.approx([1.5, 1.5])
+    assert made.gains(CASE, (first,), "iops") == pytest.approx([1.5, 1.5])
     # A latency is better where it is lower.
-    assert made.gains(ZIPF, (first,), "read_p999_us") == pytest.approx([1.5, 1.5])
-    assert made.interplay(ZIPF, PAIRS[0], "iops") == pytest.approx([0.5, 0.5])
-    assert is_clear(made.interplay(ZIPF, PAIRS[0], "iops"))
+    assert made.gains(CASE, (first,), "read_p999_us") == pytest.approx([1.5, 1.5])
+    assert made.interplay(CASE, PAIRS[0], "iops") == pytest.approx([0.5, 0.5])
+    assert is_clear(made.interplay(CASE, PAIRS[0], "iops"))
 
 
 @pytest.mark.parametrize(
@@ -72,12 +100,24 @@ def test_what_is_clear(factors: list[float], clear: bool) -> None:
     assert is_clear(np.array(factors)) is clear
 
 
-def test_lives_are_those_of_the_most_worn_blocks() -> None:
+@pytest.mark.parametrize(
+    ("erases", "first", "percent"),
+    [
+        # 400 erases, each worth two P/E cycles, of 200 blocks: each wears by 4 in a run.
+        (EVEN, 3000 / 4, 3000 / 4),
+        # One that wears by 4.04 in place of 4 stays ahead of the others; one in a hundred is the second of 200.
+        (np.array([2.0] * 199 + [2.02]), 3000 / (800 / 400.02 * 2.02), 3000 / (800 / 400.02 * 2.0)),
+        # By more than 50 of 3,000 none leads for long, and all of its plane wear as their mean does.
+        (np.array([2.0] * 199 + [202.0]), 2950 / (800 / 600 * 4), 3050 / (800 / 600 * 4)),
+    ],
+)
+def test_lives_are_those_of_the_most_worn_blocks(
+    erases: NDArray[np.float64], first: float, percent: float
+) -> None:
     made = evidence({(): [100.0]})
-    # 400 erases, each worth two P/E cycles; the one block has 202 of 400 parts of the wear.
-    worn = 400 * 2 * 202 / 400
-    assert made.figure(Point(ZIPF, (), 0), "life_first_tib") == pytest.approx(stack.CYCLES / worn)
-    assert made.figure(Point(ZIPF, (), 0), "life_percent_tib") == pytest.approx(stack.CYCLES / worn)
+    made.results[Point(ZIPF, (), 0)].wear["erases"] = erases
+    assert made.figure(Point(ZIPF, (), 0), "life_first_tib") == pytest.approx(first)
+    assert made.figure(Point(ZIPF, (), 0), "life_percent_tib") == pytest.approx(percent)
 
 
 def test_words_name_what_helps_and_who_fights() -> None:
@@ -85,10 +125,43 @@ def test_words_name_what_helps_and_who_fights() -> None:
     figures[("TBM",)] = [150.0, 154.0]
     figures["TBM", "GCMix"] = [110.0, 111.0]
     (words,) = advice(evidence(figures))
-    assert "IOPS: TBM, better by +50.5 ± 0.5 %" in words
-    (fight,) = [line for line in words.splitlines() if "in each other's way" in line]
-    assert "TBM + GCMix (IOPS -27.3 ± " in fight
+    assert "IOPS: TBM, better: +50.5 ± 0.5 %" in words
+    fight, *_ = [line for line in words.splitlines() if "in each other's way" in line]
+    assert fight.startswith("  in each other's way, IOPS: TBM + rCPB -33.5 ± ")
+    assert "TBM + GCMix -27.3 ± " in fight
     assert "| TBM + GCMix | **-2" in "\n".join(interplays(evidence(figures)))
+
+
+def test_half_load_is_half_of_what_the_base_serves(tmp_path: Path) -> None:
+    made = evidence({(): [100.0, 250.0]})
+    for seed, interval in enumerate(("20000000ns", "8000000ns")):
+        point = Point(ZIPF, ("TBM",), seed, HALF)
+        assert STUDY.waits_for(point) == [Point(ZIPF, (), seed)]
+        after = STUDY.sets_after(point, made)
+        assert after == {"host.replay": "open", "workload.interval": interval, "workload.poisson": True}
+        run = STUDY.run(point, None, TINY, after)
+        run.job().resolve()
+        assert "closed" not in run.sets.values()
+    # Twelve seconds for ten requests become twenty: at 0.5 a second.
+    trace = SimpleNamespace(info={"inter_arrival_ms_mean": 1200.0})
+    paced = Evidence(made.results, {ZIPF: trace})  # type: ignore[dict-item]
+    made_of_trace = STUDY.sets_after(Point(ZIPF, ("TBM",), 0, HALF), paced)
+    assert made_of_trace == {"host.replay": "open", "host.time_scale": pytest.approx(0.02 / 1.2)}
+    # The base with a full queue, which was waited for, is no case of its own.
+    assert made.cases() == []
+    few = Experiment("", [Point(ZIPF, (member,), 1, HALF) for member in ("TBM", "CF")])
+    study = replace(STUDY, experiments={"few": few}, scales={"tiny": TINY})
+    found = study.gather(["few"], Work(study, "tiny", tmp_path, Tell(), None), None)
+    assert isinstance(found, Evidence)
+    assert found.cases() == [Case(ZIPF, HALF)]
+    (full,) = found.values(CASE, (), "iops")
+    for member in ("TBM", "CF"):
+        assert found.values(Case(ZIPF, HALF), (member,), "iops") == pytest.approx([full / 2], rel=0.05)
+
+
+def test_what_is_many_times_better_is_said_so() -> None:
+    assert change(np.array([1.5, 1.7])) == "+60.0 ± 10.0 %"
+    assert change(np.array([24.0, 26.0])) == "25.0 ± 1.0 times"
 
 
 def test_the_study_on_a_tiny_device(
@@ -101,9 +174,9 @@ def test_the_study_on_a_tiny_device(
     assert "Zipf (generated):" in said and "IOPS: " in said
     assert Path("out/together.png").stat().st_size > 10_000
     report = Path("out/report.md").read_text(encoding="utf-8")
-    assert all(f"| {name} |" in report for name in (*MEMBERS, "all five", "TBM + rCPB"))
+    assert all(f"| {name} |" in report for name in (*MEMBERS, "all five, GCF", "all five, CF", "TBM + rCPB"))
     rows = json.loads(Path("out/figures.json").read_text(encoding="utf-8"))["runs"]
-    assert len(rows) == len(SUBSETS) * len(stack.SEEDS)
+    assert len(rows) == len(SUBSETS) * len(stack.SEEDS) * len(stack.LOADS)
     signs = {"TBM": "multiplane", "GCMix": "paired"}
     base = [row for row in rows if not row["members"]]
     for member, sign in signs.items():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ftlab.reproduce.stack import drawing, tables
 from ftlab.reproduce.stack.axes import (
+    LOADS,
     PLACES,
     SCALES,
     SEEDS,
@@ -11,7 +12,9 @@ from ftlab.reproduce.stack.axes import (
     WORKLOADS,
     Evidence,
     Point,
+    at_load,
     sets,
+    waits_for,
     wanted,
     weight,
 )
@@ -19,8 +22,8 @@ from ftlab.reproduce.study import Experiment, Study, grid
 
 EXPERIMENTS = {
     name.lower(): Experiment(
-        f"each alone, each pair and all five on {name}",
-        grid(Point, workload=[name], members=SUBSETS, seed=SEEDS),
+        f"each alone, each pair and all five on {name}, with a full queue and at half load",
+        grid(Point, workload=[name], members=SUBSETS, seed=SEEDS, load=LOADS),
     )
     for name in WORKLOADS
 }
@@ -33,6 +36,8 @@ STUDY = Study(
     statements=(),
     preset=lambda _: "modern-tlc-small",
     sets=sets,
+    waits_for=waits_for,
+    sets_after=at_load,
     weight=weight,
     traces=wanted,
     places=PLACES,

@@ -20,6 +20,7 @@ from ftlab.reproduce.workloads import Wanted, Workload
 MEMBERS: Mapping[str, Settings] = {
     "TBM": {"ftl.reclaim_unit": "twin"},
     "rCPB": {"ftl.migration": "rcpb"},
+    "GCF": {"ftl.gc_schedule": "forwarding"},
     "CF": {"ftl.gc_schedule": "cycle-filling"},
     "IPR": {
         "ftl.read_disturb.ipr.low_density": 0.1, "ftl.read_disturb.ipr.monitor": 0.1, "ftl.read_disturb.ipr.pool": 0.2,
@@ -27,6 +28,9 @@ MEMBERS: Mapping[str, Settings] = {
     "GCMix": {"ftl.paired_page": "gcmix"},
 }  # fmt: skip
 """What is switched on, and the choice that it takes the place of: see `BASE`."""
+
+APART = 50
+"""Erases by which the most and the least worn block of a plane may differ: then wear leveling moves cold data."""
 
 BASE: Settings = {
     "ftl.allocation": "F2",
@@ -36,6 +40,7 @@ BASE: Settings = {
     "ftl.read_disturb": "refresh",
     "ftl.paired_page": "lsb-backup",
     "ftl.separation": "none",
+    "ftl.wear_leveling.static.threshold": APART,
     "ftl.write_buffer.lru.size": "16MiB",
     "ftl.scheduler.paq.max_wait": "0ns",
 }
@@ -61,17 +66,29 @@ CYCLES = 3000
 Members = tuple[str, ...]
 
 
-def name_of(members: Members) -> str:
-    """For people."""
-    if len(members) == len(MEMBERS):
-        return "all five"
-    return " + ".join(members) or "none"
+def _exclude(one: str, other: str) -> bool:
+    """Whether two are choices of the same thing."""
+    return not MEMBERS[one].keys().isdisjoint(MEMBERS[other])
 
 
 ALONE: Sequence[Members] = tuple((name,) for name in MEMBERS)
-PAIRS: Sequence[Members] = tuple(itertools.combinations(MEMBERS, 2))
-EVERY: Members = tuple(MEMBERS)
-SUBSETS: Sequence[Members] = ((), *ALONE, *PAIRS, EVERY)
+PAIRS: Sequence[Members] = tuple(pair for pair in itertools.combinations(MEMBERS, 2) if not _exclude(*pair))
+AHEAD = ("GCF", "CF")
+"""The two ways of collecting ahead of need that the paper on GC forwarding has; one of them can be in force."""
+EVERY: Sequence[Members] = tuple(
+    tuple(name for name in MEMBERS if name == ahead or name not in AHEAD) for ahead in AHEAD
+)
+"""All five papers together, with either."""
+SUBSETS: Sequence[Members] = ((), *ALONE, *PAIRS, *EVERY)
+
+
+def name_of(members: Members) -> str:
+    """For people."""
+    if members in EVERY:
+        (ahead,) = (name for name in members if name in AHEAD)
+        return f"all five, {ahead}"
+    return " + ".join(members) or "none"
+
 
 CAPTURED = ("oltp", "ntrx", "varmail", "fileserver")
 ZIPF = "Zipf"
@@ -80,10 +97,29 @@ ZIPF_READS = 0.97
 WORKLOADS = (*CAPTURED, ZIPF)
 SEEDS = (1, 2, 3)
 
+FULL = ""
+"""The queue is full at all times."""
+HALF = "half load"
+"""Requests arrive in an open loop, half as many as the base serves with a full queue. Bursts and gaps stay."""
+LOADS: Mapping[str, float] = {FULL: 1.0, HALF: 0.5}
+"""Arrivals, of what the base serves at most."""
+
 
 def wanted(_: study.Scale) -> Sequence[Wanted]:
     """The captured traces, whole at every scale."""
     return [Wanted(name, rf"{name}(-220k)?\.csv", {}, is_paper=False, whole=True) for name in CAPTURED]
+
+
+class Case(NamedTuple):
+    """Under what configurations are compared."""
+
+    workload: str
+    load: str = FULL
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.workload}, {self.load}" if self.load else self.workload
 
 
 class Point(NamedTuple):
@@ -92,11 +128,40 @@ class Point(NamedTuple):
     workload: str
     members: Members
     seed: int
+    load: str = FULL
+
+    @property
+    def case(self) -> Case:
+        """What its results may be compared under."""
+        return Case(self.workload, self.load)
 
     @property
     def label(self) -> str:
         """For people."""
-        return f"{self.workload}, {name_of(self.members)}, seed {self.seed}"
+        return f"{self.case.label}, {name_of(self.members)}, seed {self.seed}"
+
+
+def base_of(point: Point) -> Point:
+    """The base with a full queue, whose IOPS are what loads are parts of."""
+    return point._replace(members=(), load=FULL)
+
+
+def waits_for(point: Point) -> Sequence[Point]:
+    """The runs that tell how much is half load."""
+    return [] if point.load == FULL else [base_of(point)]
+
+
+def at_load(point: Point, evidence: Evidence) -> Settings:
+    """The pace at which so much of what the base serves arrives, whatever is in force."""
+    if point.load == FULL:
+        return {}
+    gap = 1 / (LOADS[point.load] * evidence.figure(base_of(point), "iops"))
+    if (workload := evidence.workloads.get(point.workload)) is None:
+        return {"host.replay": "open", "workload.interval": f"{1e9 * gap:.0f}ns", "workload.poisson": True}
+    return {
+        "host.replay": "open",
+        "host.time_scale": gap / (float(workload.info["inter_arrival_ms_mean"]) / 1e3),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +251,7 @@ class Gauge:
 
 GAUGES: Mapping[str, Gauge] = {
     "iops": Gauge("IOPS", "", True),
+    "mean_us": Gauge("mean latency", "us", False),
     "read_p999_us": Gauge("p99.9 read latency", "us", False),
     "write_p999_us": Gauge("p99.9 write latency", "us", False),
     "waf": Gauge("WAF", "", False),
@@ -194,17 +260,35 @@ GAUGES: Mapping[str, Gauge] = {
     "life_percent_tib": Gauge("written until 1 % of the blocks are worn out", "TiB", True),
 }
 
+COMPARED = ("read_p999_us", "write_p999_us", "waf", "life_first_tib", "life_percent_tib")
+
+
+def compared(load: str) -> Sequence[str]:
+    """What configurations are compared by. IOPS say nothing where requests arrive at a pace of their own."""
+    return ("iops" if load == FULL else "mean_us", *COMPARED)
+
 
 def _lives(result: Any) -> dict[str, float]:
-    """Host bytes, in TiB, until the first block and until one in a hundred has used up its P/E cycles."""
+    """Host bytes, in TiB, until the first block and until one in a hundred has used up its P/E cycles.
+
+    A run is far too short for wear leveling, which begins when blocks of a plane are `APART` erases apart. So a block
+    wears as it did in the run, but never more than that away from the mean of its plane. What wear leveling costs by
+    itself is left out: it moves a block at most once in so many erases.
+    """
     summary = result.summary
     own = result.wear.get("effective_erases", result.wear["erases"])
     worn = erases_of_blocks(summary, np.asarray(own, float))
+    places = np.stack([result.wear[name] for name in ("channel", "chip", "die", "plane")])
+    _, plane = np.unique(places, axis=1, return_inverse=True)
+    plane = plane.ravel()
+    means = (np.bincount(plane, worn) / np.bincount(plane))[plane]
+    with np.errstate(divide="ignore"):
+        runs = np.clip(CYCLES / worn, (CYCLES - APART) / means, (CYCLES + APART) / means)
     tib = float(summary["host"]["bytes_written"]) / 2**40
-    first, percent = float(worn.max()), float(np.quantile(worn, 0.99, method="higher"))
+    first, percent = float(runs.min()), float(np.quantile(runs, 0.01, method="lower"))
     return {
-        "life_first_tib": tib * CYCLES / first if first else math.nan,
-        "life_percent_tib": tib * CYCLES / percent if percent else math.nan,
+        "life_first_tib": tib * first if math.isfinite(first) else math.nan,
+        "life_percent_tib": tib * percent if math.isfinite(percent) else math.nan,
     }
 
 
@@ -213,6 +297,7 @@ class Evidence(study.Evidence[Point]):
 
     FIGURES: ClassVar[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
         "iops": lambda s: s["host"]["iops"],
+        "mean_us": lambda s: s["host"]["latency_us"]["mean"],
         "read_p999_us": lambda s: s["host"]["read_latency_us"]["p999"],
         "write_p999_us": lambda s: s["host"]["write_latency_us"]["p999"],
         "waf": lambda s: s["waf"],
@@ -238,29 +323,35 @@ class Evidence(study.Evidence[Point]):
         }
         return {**super().row(point), "members": list(point.members), **lives}
 
-    def names(self) -> list[str]:
-        """The workloads that there are runs of."""
-        known = {point.workload for point in self.results}
-        return [name for name in WORKLOADS if name in known]
+    def cases(self) -> list[Case]:
+        """What there are runs under, beside those of the base that others waited for."""
+        known = {point.case for point in self.results if point.members}
+        return [case for name in WORKLOADS for load in LOADS if (case := Case(name, load)) in known]
 
-    def seeds(self, workload: str) -> list[int]:
-        """The repeats of a workload."""
-        return sorted({point.seed for point in self.results if point.workload == workload})
+    def titled(self, case: Case) -> str:
+        """A case with its workload's kind, for people."""
+        return self.named(case.workload) + (case.load and f", {case.load}")
 
-    def values(self, workload: str, members: Members, gauge: str) -> NDArray[np.float64]:
+    def seeds(self, case: Case) -> list[int]:
+        """The repeats of a case."""
+        return sorted({point.seed for point in self.results if point.case == case})
+
+    def values(self, case: Case, members: Members, gauge: str) -> NDArray[np.float64]:
         """A figure of each repeat."""
-        return np.array([self.figure(Point(workload, members, seed), gauge) for seed in self.seeds(workload)])
+        return np.array(
+            [self.figure(Point(case.workload, members, seed, case.load), gauge) for seed in self.seeds(case)]
+        )
 
-    def gains(self, workload: str, members: Members, gauge: str) -> NDArray[np.float64]:
+    def gains(self, case: Case, members: Members, gauge: str) -> NDArray[np.float64]:
         """By which factor a figure is better than without any of the five, for each repeat."""
-        mine, base = self.values(workload, members, gauge), self.values(workload, (), gauge)
+        mine, base = self.values(case, members, gauge), self.values(case, (), gauge)
         with np.errstate(divide="ignore", invalid="ignore"):
             return mine / base if GAUGES[gauge].is_better_high else base / mine
 
-    def interplay(self, workload: str, pair: Members, gauge: str) -> NDArray[np.float64]:
+    def interplay(self, case: Case, pair: Members, gauge: str) -> NDArray[np.float64]:
         """The gain of a pair ÷ the product of its members' gains, for each repeat: above 1 they help each other."""
-        alone = math.prod(self.gains(workload, (member,), gauge) for member in pair)
-        return np.asarray(self.gains(workload, pair, gauge) / alone)
+        alone = math.prod(self.gains(case, (member,), gauge) for member in pair)
+        return np.asarray(self.gains(case, pair, gauge) / alone)
 
     def words(self) -> list[str]:
         """What to switch on."""

@@ -5,55 +5,71 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ftlab.reproduce.panels import sheet
-from ftlab.reproduce.stack.axes import EVERY, GAUGES, MEMBERS, Evidence, is_clear
-from ftlab.reproduce.stack.tables import change
+from ftlab.reproduce.stack.axes import (
+    ALONE,
+    EVERY,
+    GAUGES,
+    MEMBERS,
+    PAIRS,
+    Case,
+    Evidence,
+    compared,
+    is_clear,
+    name_of,
+)
+from ftlab.reproduce.stack.tables import MANY, change
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.patches import Rectangle
 
-SHOWN = ("iops", "read_p999_us", "life_percent_tib")
+SHOWN = ("read_p999_us", "life_percent_tib")
+"""Behind the first figure that is compared."""
 
 LIMIT = 60.0
 """Per cent at which colours end."""
 
 
 def together(evidence: Evidence) -> Figure | None:
-    """For each workload and figure: on the diagonal what each brings alone, above it what a pair brings, below it
+    """For each case and figure: on the diagonal what each brings alone, above it what a pair brings, below it
     what the pair brings beyond its members.
     """
-    names = evidence.names()
-    if not names:
+    cases = evidence.cases()
+    if not cases:
         return None
-    figure, panels = sheet(4.2 * len(SHOWN) + 0.6, 3.7 * len(names) + 0.7, len(names), len(SHOWN))
-    for row, name in zip(panels, names, strict=True):
-        for panel, gauge in zip(row, SHOWN, strict=True):
-            _matrix(panel, evidence, name, gauge)
+    columns = 1 + len(SHOWN)
+    figure, panels = sheet(4.8 * columns + 0.6, 4.1 * len(cases) + 0.7, len(cases), columns)
+    for row, case in zip(panels, cases, strict=True):
+        for panel, gauge in zip(row, (compared(case.load)[0], *SHOWN), strict=True):
+            _matrix(panel, evidence, case, gauge)
     figure.suptitle(
-        "Better by, in %: alone (diagonal, framed), as a pair (above it), "
+        "Better by, in % (or as so many times: ×): alone (diagonal, framed), as a pair (above it), "
         "and what the pair has beyond its members (below, in italics; bold where clear)",
         fontsize=10,
     )
     return figure
 
 
-def _matrix(panel: Axes, evidence: Evidence, name: str, gauge: str) -> None:
+def _matrix(panel: Axes, evidence: Evidence, case: Case, gauge: str) -> None:
     members = list(MEMBERS)
     values = np.full((len(members), len(members)), np.nan)
     for i, first in enumerate(members):
         for j, second in enumerate(members):
             pair = (first,) if i == j else tuple(m for m in members if m in (first, second))
+            if pair not in (*ALONE, *PAIRS):
+                continue
             below = i > j
-            factors = evidence.interplay(name, pair, gauge) if below else evidence.gains(name, pair, gauge)
+            factors = evidence.interplay(case, pair, gauge) if below else evidence.gains(case, pair, gauge)
             if not np.all(np.isfinite(factors)):
                 continue
             values[i, j] = 100 * (float(factors.mean()) - 1)
             strong = abs(values[i, j]) > 0.6 * LIMIT
             panel.text(
-                j, i, f"{values[i, j]:+.0f}", ha="center", va="center", fontsize=9,
+                j, i, short(factors), ha="center", va="center", fontsize=9,
                 color="white" if strong else "black", style="italic" if below else "normal",
                 weight="bold" if is_clear(factors) else "normal",
             )  # fmt: skip
@@ -63,8 +79,14 @@ def _matrix(panel: Axes, evidence: Evidence, name: str, gauge: str) -> None:
     panel.set_yticks(range(len(members)), members, fontsize=8)
     panel.tick_params(length=0)
     panel.spines[:].set_visible(False)
-    whole = change(evidence.gains(name, EVERY, gauge))
-    panel.set_title(f"{name}: {GAUGES[gauge].words}\nall five {whole}", fontsize=9, loc="left")
+    whole = "; ".join(f"{name_of(every)} {change(evidence.gains(case, every, gauge))}" for every in EVERY)
+    panel.set_title(f"{case.label}: {GAUGES[gauge].words}\n{whole}", fontsize=9, loc="left")
+
+
+def short(factors: NDArray[np.float64]) -> str:
+    """A factor in a cell: in per cent, or as so many times."""
+    mean = float(factors.mean())
+    return f"{mean:.0f}×" if mean > MANY else f"{100 * (mean - 1):+.0f}"
 
 
 def _frame(at: int) -> Rectangle:

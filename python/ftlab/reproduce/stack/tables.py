@@ -10,52 +10,59 @@ from numpy.typing import NDArray
 from ftlab import text
 from ftlab.reproduce.stack.axes import (
     ALONE,
+    APART,
     CYCLES,
     EVERY,
     GAUGES,
     MEMBERS,
     PAIRS,
     SUBSETS,
+    Case,
     Evidence,
     Members,
+    compared,
     is_clear,
     name_of,
     spread,
 )
 
-COMPARED = ("iops", "read_p999_us", "write_p999_us", "waf", "life_first_tib", "life_percent_tib")
-"""What advice is about."""
-
-COMPARED_WORDS = [GAUGES[gauge].words for gauge in COMPARED]
-
-
 MEANS = (
     "A gain is a factor by which a figure is better than with none of the five: IOPS and lives with it ÷ without it,",
-    "latencies and WAF without it ÷ with it; +100 % is twice as good.",
+    "latencies and WAF without it ÷ with it; +100 % is twice as good. The queue is full; at half load requests arrive",
+    "in an open loop, half as many as the base serves with a full queue, with the bursts and gaps of the workload.",
 )
 
 
+MANY = 3.0
+"""A factor above which nobody reads per cent."""
+
+
 def change(factors: NDArray[np.float64]) -> str:
-    """A factor as a change in per cent, with half the range of the repeats."""
+    """A factor as a change in per cent, or as so many times, with half the range of the repeats."""
     if not np.all(np.isfinite(factors)):
         return text.ABSENT
+    if float(factors.mean()) > MANY:
+        around = f" ± {spread(factors):.1f}" if factors.size > 1 else ""
+        return f"{factors.mean():.1f}{around} times"
     mean = 100 * (float(factors.mean()) - 1)
     around = f" ± {100 * spread(factors):.1f}" if factors.size > 1 else ""
     return f"{mean:+.1f}{around} %"
 
 
 def everything(evidence: Evidence) -> list[str]:
-    """Every figure of every configuration, by workload."""
+    """Every figure of every configuration, by case."""
     heads = [f"{gauge.words}{gauge.unit and ', '}{gauge.unit}" for gauge in GAUGES.values()]
     return [
-        *_by_workload(
+        *_by_case(
             evidence,
             "figures, means of the repeats",
-            ["in force", *heads],
+            "in force",
+            lambda _: heads,
             SUBSETS,
-            lambda name, members: [_mean(evidence.values(name, members, gauge)) for gauge in GAUGES],
+            lambda case, members: [_mean(evidence.values(case, members, gauge)) for gauge in GAUGES],
         ),
-        f"Lives are extrapolated from the wear of the run to {CYCLES} P/E cycles of a block.",
+        f"Lives are extrapolated from the wear of the run to {CYCLES} P/E cycles of a block, as if wear leveling kept",
+        f"blocks within {APART} erases of the mean of their plane and cost nothing.",
     ]
 
 
@@ -64,12 +71,15 @@ def gains(evidence: Evidence) -> list[str]:
     return [
         *MEANS,
         "",
-        *_by_workload(
+        *_by_case(
             evidence,
             "better by, with half the range of the repeats",
-            ["switched on", *COMPARED_WORDS],
-            (*ALONE, EVERY),
-            lambda name, members: [change(evidence.gains(name, members, gauge)) for gauge in COMPARED],
+            "switched on",
+            _compared_words,
+            (*ALONE, *EVERY),
+            lambda case, members: [
+                change(evidence.gains(case, members, gauge)) for gauge in compared(case.load)
+            ],
         ),
     ]
 
@@ -77,29 +87,38 @@ def gains(evidence: Evidence) -> list[str]:
 def interplays(evidence: Evidence) -> list[str]:
     """What pairs bring beyond their members."""
     return [
-        *_by_workload(
+        *_by_case(
             evidence,
             "the gain of a pair ÷ the product of its members' gains",
-            ["pair", *COMPARED_WORDS],
+            "pair",
+            _compared_words,
             PAIRS,
-            lambda name, pair: [_marked(evidence.interplay(name, pair, gauge)) for gauge in COMPARED],
+            lambda case, pair: [
+                _marked(evidence.interplay(case, pair, gauge)) for gauge in compared(case.load)
+            ],
         ),
         "Bold: on the same side in every repeat, by more than 2 % and more than half the range of the repeats.",
     ]
 
 
-def _by_workload(
+def _compared_words(case: Case) -> list[str]:
+    return [GAUGES[gauge].words for gauge in compared(case.load)]
+
+
+def _by_case(
     evidence: Evidence,
     title: str,
-    head: Sequence[str],
+    first: str,
+    heads: Callable[[Case], Sequence[str]],
     subsets: Sequence[Members],
-    cells: Callable[[str, Members], list[str]],
+    cells: Callable[[Case, Members], list[str]],
 ) -> list[str]:
-    """A table for each workload, with a row for each of some configurations."""
+    """A table for each case, with a row for each of some configurations."""
     lines: list[str] = []
-    for name in evidence.names():
-        rows = [[name_of(members), *cells(name, members)] for members in subsets]
-        lines += [*text.markdown_table(f"{evidence.named(name)}: {title}", head, rows), ""]
+    for case in evidence.cases():
+        rows = [[name_of(members), *cells(case, members)] for members in subsets]
+        head = [first, *heads(case)]
+        lines += [*text.markdown_table(f"{evidence.titled(case)}: {title}", head, rows), ""]
     return lines
 
 
@@ -112,9 +131,9 @@ def _marked(factors: NDArray[np.float64]) -> str:
     return f"**{words}**" if np.all(np.isfinite(factors)) and is_clear(factors) else words
 
 
-def best(evidence: Evidence, name: str, gauge: str) -> Members:
+def best(evidence: Evidence, case: Case, gauge: str) -> Members:
     """The configuration with the greatest gain, of those that were run."""
-    return max(SUBSETS, key=lambda members: _or_none(evidence.gains(name, members, gauge)))
+    return max(SUBSETS, key=lambda members: _or_none(evidence.gains(case, members, gauge)))
 
 
 def _or_none(factors: NDArray[np.float64]) -> float:
@@ -123,62 +142,72 @@ def _or_none(factors: NDArray[np.float64]) -> float:
 
 def advice(evidence: Evidence) -> list[str]:
     """What to switch on for which workload, with the margin, and where two fight."""
-    return [_of_workload(evidence, name) for name in evidence.names()]
+    return [_of_workload(evidence, case) for case in evidence.cases()]
 
 
-def _of_workload(evidence: Evidence, name: str) -> str:
-    lines = [f"{evidence.named(name)}:"]
-    for gauge in ("iops", "read_p999_us", "write_p999_us", "life_percent_tib"):
-        members = best(evidence, name, gauge)
-        factors = evidence.gains(name, members, gauge)
+def _of_workload(evidence: Evidence, case: Case) -> str:
+    lines = [f"{evidence.titled(case)}:"]
+    for gauge in (compared(case.load)[0], "read_p999_us", "write_p999_us", "life_percent_tib"):
+        members = best(evidence, case, gauge)
+        factors = evidence.gains(case, members, gauge)
         words = GAUGES[gauge].words
         if not members or not is_clear(factors):
             lines.append(f"  {words}: nothing that was tried is clearly better than none")
             continue
         harm = [
-            f"{GAUGES[other].words} {change(evidence.gains(name, members, other))}"
-            for other in COMPARED
+            f"{GAUGES[other].words} {change(evidence.gains(case, members, other))}"
+            for other in compared(case.load)
             if other != gauge
-            and is_clear(of := evidence.gains(name, members, other))
+            and is_clear(of := evidence.gains(case, members, other))
             and float(of.mean()) < 1
         ]
         price = f"; worse: {', '.join(harm)}" if harm else ""
-        lines.append(f"  {words}: {name_of(members)}, better by {change(factors)}{price}")
-    lines += [f"  {line}" for line in fights(evidence, name)]
+        lines.append(f"  {words}: {name_of(members)}, better: {change(factors)}{price}")
+    lines += [f"  {line}" for line in fights(evidence, case)]
     return "\n".join(lines)
 
 
-def fights(evidence: Evidence, name: str) -> Sequence[str]:
-    """Pairs that give clearly less, or more, than their members."""
+def fights(evidence: Evidence, case: Case) -> Sequence[str]:
+    """Pairs that give clearly less, or more, than their members: by 5 % and more, the strongest first."""
     found = []
-    for sign, verb in ((-1, "in each other's way"), (1, "more than the sum")):
-        pairs = [
-            f"{name_of(pair)} ({GAUGES[gauge].words} {change(factors)})"
-            for pair in PAIRS
-            for gauge in ("iops", "read_p999_us", "life_percent_tib")
-            if np.all(np.isfinite(factors := evidence.interplay(name, pair, gauge)))
-            and is_clear(factors)
-            and (float(factors.mean()) - 1) * sign > 0
-        ]
-        if pairs:
-            found.append(f"{verb}: {', '.join(pairs)}")
+    for sign, verb in ((-1, "in each other's way"), (1, "more than both together")):
+        for gauge in (compared(case.load)[0], "read_p999_us", "life_percent_tib"):
+            of_pairs = {pair: evidence.interplay(case, pair, gauge) for pair in PAIRS}
+            clear = {
+                pair: factors
+                for pair, factors in of_pairs.items()
+                if np.all(np.isfinite(factors))
+                and is_clear(factors, 0.05)
+                and (float(factors.mean()) - 1) * sign > 0
+            }
+            strongest = sorted(clear, key=lambda pair: -sign * float(clear[pair].mean()))
+            if strongest:
+                words = ", ".join(f"{name_of(pair)} {change(clear[pair])}" for pair in strongest)
+                found.append(f"{verb}, {GAUGES[gauge].words}: {words}")
     return found
 
 
 def at_work(evidence: Evidence) -> list[str]:
     """What each mechanism did where all are in force."""
     signs = {
-        "multiplane": "TBM",
-        "copybacks": "rCPB",
-        "forward": "CF",
-        "reprograms": "IPR",
-        "paired": "GCMix",
+        "TBM": "multiplane",
+        "rCPB": "copybacks",
+        "GCF": "forward",
+        "CF": "forward",
+        "IPR": "reprograms",
+        "GCMix": "paired",
     }
+    shown = (*dict.fromkeys(signs.values()), "refreshes")
+    assert signs.keys() == MEMBERS.keys()
     rows = [
-        [evidence.named(name), *(_mean(evidence.values(name, EVERY, sign)) for sign in (*signs, "refreshes"))]
-        for name in evidence.names()
+        [
+            evidence.titled(case),
+            name_of(every),
+            *(_mean(evidence.values(case, every, sign)) for sign in shown),
+        ]
+        for case in evidence.cases()
+        for every in EVERY
     ]
-    head = ["all five on", "programs of several planes", "copybacks", "collections ahead of need",
+    head = ["all five on", "with", "programs of several planes", "copybacks", "collections ahead of need",
             "wordlines reprogrammed", "pages under host pages", "refreshes"]  # fmt: skip
-    assert set(signs.values()) == set(MEMBERS)
     return text.markdown_table("What each did with all in force", head, rows)
