@@ -14,6 +14,7 @@ from ftlab.reproduce.stack.axes import (
     GAUGES,
     MEMBERS,
     PAIRS,
+    THREE,
     Case,
     Evidence,
     compared,
@@ -79,7 +80,9 @@ def _matrix(panel: Axes, evidence: Evidence, case: Case, gauge: str) -> None:
     panel.set_yticks(range(len(members)), members, fontsize=8)
     panel.tick_params(length=0)
     panel.spines[:].set_visible(False)
-    whole = "; ".join(f"{name_of(every)} {change(evidence.gains(case, every, gauge))}" for every in EVERY)
+    whole = "\n".join(
+        f"{name_of(every)} {change(evidence.gains(case, every, gauge))}" for every in (THREE, *EVERY)
+    )
     panel.set_title(f"{case.label}: {GAUGES[gauge].words}\n{whole}", fontsize=9, loc="left")
 
 

@@ -17,6 +17,7 @@ from ftlab.reproduce.stack.axes import (
     MEMBERS,
     PAIRS,
     SUBSETS,
+    THREE,
     Case,
     Evidence,
     Members,
@@ -76,7 +77,7 @@ def gains(evidence: Evidence) -> list[str]:
             "better by, with half the range of the repeats",
             "switched on",
             _compared_words,
-            (*ALONE, *EVERY),
+            (*ALONE, THREE, *EVERY),
             lambda case, members: [
                 change(evidence.gains(case, members, gauge)) for gauge in compared(case.load)
             ],
