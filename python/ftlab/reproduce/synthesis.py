@@ -30,6 +30,9 @@ EPOCH_100NS = 128_166_372_000_000_000
 
 Integers = NDArray[np.int64]
 
+PART = 1 << 22
+"""Requests that are made text at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class TraceModel:
@@ -163,7 +166,8 @@ def write_msr(
     path: Path, times: Integers, writes: NDArray[np.bool_], offsets: Integers, sizes: Integers
 ) -> None:
     """Writes requests as `timestamp,host,disk,type,offset,size,response`, packed with zstd."""
-    write_msr_parts(path, [(times, writes, offsets, sizes)])
+    parts = (slice(at, at + PART) for at in range(0, times.size, PART))
+    write_msr_parts(path, ((times[part], writes[part], offsets[part], sizes[part]) for part in parts))
 
 
 def write_msr_parts(

@@ -95,12 +95,15 @@ def costs(evidence: Evidence) -> Iterator[list[str]]:
      "together, reads wait", "alone, reads wait"],
 )  # fmt: skip
 def losses(evidence: Evidence) -> Iterator[list[str]]:
-    for name in workloads_of(evidence, (*LOSING, *LONGER_NAMES.values())):
+    names = (*LOSING, *LONGER_NAMES.values())
+    run = {name for setting in ("", TO_THE_LETTER) for name in workloads_of(evidence, names, setting)}
+    for name in (name for name in names if name in run):
         together = Point(name, "D", tbm=False)
+        base = together if together in evidence.results else Point(name, "D", tbm=False, setting=TO_THE_LETTER)
         alone = Point(name, "D", tbm=True, setting=SINGLE)
         yield [
             evidence.named(name),
-            f"{evidence.at(together).gc_cost:.4f}",
+            f"{evidence.at(base).gc_cost:.4f}",
             _gain(evidence, name, "D"),
             f"{evidence.gain('iops', together, alone):+.1f} %" if alone in evidence.results else text.ABSENT,
             _gain(evidence, name, "D", setting=READS_WAIT),
