@@ -467,6 +467,13 @@ impl Geometry {
         self.width.split(slot.number()).1
     }
 
+    /// Whether pages are of one unit and at one page offset: then they lie on planes of one die, and on distinct ones if they are not
+    /// the same page.
+    #[inline]
+    pub fn are_in_a_row(&self, first: Ppn, second: Ppn) -> bool {
+        self.width.quotient(first.0) == self.width.quotient(second.0)
+    }
+
     /// Where a page is.
     #[inline]
     pub fn place(&self, ppn: Ppn) -> Place {
@@ -526,6 +533,11 @@ mod tests {
                 assert_eq!(geometry.block_of(unit, geometry.lane_of_slot(slot)), place.block);
                 assert_eq!(geometry.page_of_slot(slot), place.page);
                 assert_eq!(geometry.die_of(Ppn(ppn)), Die::new(place.plane / 2));
+                for other in 0..geometry.pages() as u32 {
+                    let (of_other, other_slot) = geometry.unit_and_slot(Ppn(other));
+                    let is_in_a_row = of_other == unit && geometry.page_of_slot(other_slot) == place.page;
+                    assert_eq!(geometry.are_in_a_row(Ppn(ppn), Ppn(other)), is_in_a_row);
+                }
                 assert!(seen.insert((place.block, place.page)));
             }
             assert_eq!(seen.len() as u64, geometry.pages());

@@ -274,7 +274,14 @@ impl Ftl {
     pub fn demands(&self) -> Demands {
         let Mapping::Page(ftl) = &self.mapping else {
             let is_plain = matches!(self.mapping, Mapping::Plain(_));
-            return Demands { map: MapPlace::Dram, fill: false, time: false, reads: false, is_plain };
+            return Demands {
+                map: MapPlace::Dram,
+                fill: false,
+                time: false,
+                reads: false,
+                only_collects: is_plain,
+                is_plain,
+            };
         };
         let map = if ftl.mechanisms.has_owners() {
             MapPlace::WithOwners
@@ -288,6 +295,7 @@ impl Ftl {
             fill: ftl.mechanisms.hears_of_buffer(),
             time: ftl.mechanisms.hears_of_time(),
             reads: ftl.mechanisms.hears_of_reads(),
+            only_collects: !ftl.on_demand,
             is_plain: false,
         }
     }

@@ -124,6 +124,8 @@ pub struct Demands {
     pub time: bool,
     /// Whether a mechanism wants to hear of every page that is read, and has a say in it.
     pub reads: bool,
+    /// Whether domains collect and do nothing besides: none is busy but with a collection.
+    pub only_collects: bool,
     /// Whether page mapping has no mechanism: what a domain does next follows from its victim alone.
     pub is_plain: bool,
 }

@@ -304,17 +304,13 @@ impl Nand {
     ) -> Result<(), Violation> {
         let mut places = places.into_iter();
         let Some((first_block, first_page)) = places.next() else { return Ok(()) };
-        let mut rest = places.peekable();
-        if rest.peek().is_none() {
-            return Ok(());
-        }
-        if self.shape.multiplane == Multiplane::Off {
-            return Err(Violation::MultiplaneOff { kind });
-        }
         let (first_plane, first_offset) = self.by_plane.split(first_block);
         let (die, first) = self.by_die.split(first_plane);
         let mut seen = 1u64 << first;
-        for (block, page) in rest {
+        for (block, page) in places {
+            if self.shape.multiplane == Multiplane::Off {
+                return Err(Violation::MultiplaneOff { kind });
+            }
             let (plane, offset) = self.by_plane.split(block);
             let (own, place) = self.by_die.split(plane);
             let bit = 1u64 << place;

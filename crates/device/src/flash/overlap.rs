@@ -10,6 +10,9 @@ impl Flash {
     /// Whether two pages may go into one multi-plane command, given that their planes are distinct.
     #[inline]
     pub(crate) fn may_share_command(&self, first: Ppn, second: Ppn) -> bool {
+        if self.geometry.unit_width > 1 && self.geometry.are_in_a_row(first, second) {
+            return self.multiplane;
+        }
         let (first_block, first_page) = self.address(first);
         let (second_block, second_page) = self.address(second);
         let fits = first_page == second_page || self.planes_are_independent;
@@ -37,8 +40,18 @@ impl Flash {
     /// Has the array confirm that pages may share a command; the scheduler made sure, and the array checks.
     #[inline]
     pub(crate) fn check_shared(&self, kind: OpKind, ppns: &[Ppn]) {
-        if ppns.len() > 1 {
-            obey(self.nand.check_multiplane(kind, ppns.iter().map(|&ppn| self.address(ppn))));
+        if let &[first, _, ..] = ppns {
+            let (block, page) = self.address(first);
+            // Those of a row lie so many planes further on.
+            let address = |ppn: Ppn| {
+                if self.geometry.unit_width > 1 && self.geometry.are_in_a_row(first, ppn) {
+                    let planes = ppn.0.wrapping_sub(first.0);
+                    (block.wrapping_add(planes.wrapping_mul(self.geometry.blocks_per_plane)), page)
+                } else {
+                    self.address(ppn)
+                }
+            };
+            obey(self.nand.check_multiplane(kind, ppns.iter().map(|&ppn| address(ppn))));
         }
     }
 

@@ -32,11 +32,21 @@ pub(super) enum View {
     Shares { queue: Queue, domain: Domain, age: u64, found: Found },
 }
 
+/// The beginning of a collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Begun {
+    /// Which one it is of the device's.
+    pub(super) number: u64,
+    /// Whether writes wait for its end, if there are any.
+    pub(super) is_awaited: bool,
+}
+
 /// How much a domain's own work presses, where nothing decides about it but its collection and the first write of its queue:
 /// the least goes first. It is kept up to date, so that a die compares where it would ask.
 ///
 /// One word: the age of the first write and, in the lowest bit, whether it waits for the end of a collection; behind all ages
-/// collections that nothing waits for, in the order of beginning.
+/// collections that nothing waits for, in the order of beginning, and then those that writes do not wait for, which a die has where
+/// its planes are one domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Urgency(u64);
 
@@ -47,14 +57,17 @@ impl Urgency {
     const UNKNOWN: Urgency = Urgency(0);
     /// Behind all ages.
     const NOT_AWAITED: u64 = 1 << 63;
+    /// Of a collection that writes do not wait for.
+    const PASSED: u64 = 1 << 62;
 
-    /// Of a domain with a collection of that number, or none, and a first write of that age, which asks for nothing but its
+    /// Of a domain with a collection that began so, or none, and a first write of that age, which asks for nothing but its
     /// turn if it `is_plain`.
     #[inline]
-    pub(super) fn new(begun: Option<u64>, age: Option<u64>, is_plain: bool) -> Urgency {
+    pub(super) fn new(begun: Option<Begun>, age: Option<u64>, is_plain: bool) -> Urgency {
         match (begun, age) {
-            (Some(_), Some(age)) => Urgency(age << 1 | 1),
-            (Some(begun), None) => Urgency(Urgency::NOT_AWAITED | begun << 1 | 1),
+            (Some(Begun { is_awaited: true, .. }), Some(age)) => Urgency(age << 1 | 1),
+            (Some(Begun { number, is_awaited: true }), None) => Urgency(Urgency::NOT_AWAITED | number << 1 | 1),
+            (Some(Begun { number, .. }), _) => Urgency(Urgency::NOT_AWAITED | Urgency::PASSED | number << 1 | 1),
             (None, None) => Urgency::NOTHING,
             (None, Some(age)) if is_plain => Urgency(age << 1),
             (None, Some(_)) => Urgency::UNKNOWN,
@@ -71,6 +84,12 @@ impl Urgency {
             Urgency(key) if key & 1 == 1 => Some(Some(Candidate::Collect(domain))),
             Urgency(_) => Some(Some(Candidate::Program(domain))),
         }
+    }
+
+    /// Whether it is that of a collection which writes do not wait for.
+    #[inline]
+    fn is_passed(self) -> bool {
+        self != Urgency::NOTHING && self.0 >= Urgency::NOT_AWAITED | Urgency::PASSED
     }
 
     /// The age of what goes first.
@@ -143,9 +162,8 @@ impl Choice {
     ) -> Option<Choice> {
         let Choice { best, .. } = Choice::of_least(least)?;
         let best = match (best, write) {
-            (Some((_, begun, collection)), write) => {
-                Some((write.map_or(NOT_URGENT, |(age, _)| age), begun, collection))
-            }
+            (Some((_, begun, collection)), Some((age, _))) if !least.0.is_passed() => Some((age, begun, collection)),
+            (Some((_, begun, collection)), _) => Some((NOT_URGENT, begun, collection)),
             (None, Some((age, write))) => domain().map(|domain| {
                 let found = (None, write);
                 (age, u64::MAX, Candidate::ProgramShared { queue, domain, found })
@@ -288,6 +306,29 @@ mod tests {
         (keys[at], Domain::new(at as u32))
     }
 
+    fn awaited(number: u64) -> Begun {
+        Begun { number, is_awaited: true }
+    }
+
+    /// A collection that began along with one next door is not urgent for the writes that its domain could take, and goes before none
+    /// that another die takes.
+    #[test]
+    fn writes_do_not_press_a_collection_along() {
+        let passed = Some(Begun { number: 3, is_awaited: false });
+        let views = [collects(0, 3, Waiting::Nothing)];
+        let (queue, write) = (Queue::new(0), Some((5, TransactionId::of_number(1))));
+        let own = Choice::of_least((Urgency::new(passed, Some(5), true), Domain::new(0)));
+        let shared = Choice::of_sharing((Urgency::new(passed, None, true), Domain::new(0)), (queue, write), || None);
+        for scheduler in [Scheduler::Fifo, Scheduler::Paq] {
+            for read in [None, Some(4), Some(9)] {
+                let expected = choice(scheduler, false, &views).next(scheduler, read);
+                for chosen in [own, shared] {
+                    assert_eq!(chosen.expect("plain").next(scheduler, read), expected, "{scheduler:?} {read:?}");
+                }
+            }
+        }
+    }
+
     /// Against the views, for two domains in every state that keys tell apart.
     #[test]
     fn keys_choose_as_views_do() {
@@ -297,7 +338,7 @@ mod tests {
             if first.1.is_some() && first.1 == second.1 {
                 continue; // Ages are numbers of arrival.
             }
-            let keys = [first, second].map(|(begun, age)| Urgency::new(begun, age, true));
+            let keys = [first, second].map(|(begun, age)| Urgency::new(begun.map(awaited), age, true));
             let both = [first, second];
             let own = both.iter().zip(0..).filter_map(|(&(begun, age), domain)| match begun {
                 Some(begun) => Some(collects(domain, begun, waiting(age))),
@@ -318,7 +359,7 @@ mod tests {
             let shared = age.and_then(|age| Some(shares(free?, age)));
             let views: Vec<View> = own.chain(shared).collect();
             let write = (Queue::new(0), age.map(|age| (age, TransactionId::of_number(1))));
-            let keys = begun.map(|begun| Urgency::new(begun, None, true));
+            let keys = begun.map(|begun| Urgency::new(begun.map(awaited), None, true));
             let chosen = Choice::of_sharing(least(keys), write, || free.map(Domain::new)).expect("plain");
             for (scheduler, read) in [(Scheduler::Fifo, None), (Scheduler::Fifo, Some(4)), (Scheduler::Fifo, Some(9))] {
                 let expected = choice(scheduler, false, &views).next(scheduler, read);
@@ -329,7 +370,7 @@ mod tests {
 
     #[test]
     fn a_write_that_is_not_plain_is_looked_at() {
-        let keys = [Urgency::new(Some(1), Some(2), false), Urgency::new(None, Some(9), false)];
+        let keys = [Urgency::new(Some(awaited(1)), Some(2), false), Urgency::new(None, Some(9), false)];
         assert!(Choice::of_least(least(keys)).is_none());
         assert!(Choice::of_least((keys[0], Domain::new(0))).is_some(), "it is not its turn");
     }

@@ -218,6 +218,12 @@ impl Command {
     /// Whether a page is on the die, on a plane that the command does not use yet.
     #[inline]
     pub(super) fn is_new_plane(&self, geometry: &Geometry, die: Die, ppn: Ppn) -> bool {
+        if let &[Item { ppn: first, .. }] = self.items()
+            && first != ppn
+            && geometry.are_in_a_row(first, ppn)
+        {
+            return true;
+        }
         let plane = geometry.place(ppn).plane;
         plane / geometry.planes_per_die == die.number()
             && self.items().iter().all(|item| geometry.place(item.ppn).plane != plane)

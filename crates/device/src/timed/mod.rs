@@ -148,7 +148,8 @@ impl Setup<'_, '_> {
         let decides_early = buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
         let hears_of_buffer = device.ftl.demands().fill;
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
-        let queues = Queues::new(&device.ftl, plan.is_plain());
+        let are_compared = plan.is_plain() || plan.is_bare() && plan::only_collect(device, config, buffer.is_some());
+        let queues = Queues::new(&device.ftl, are_compared);
         let suspensions = Suspensions::new(&config.device, geometry.dies());
         let caches = Caches::new(&config.device, geometry.dies(), timing.lead.time);
         let wordlines = Wordlines::new(&config.device, geometry.dies());

@@ -8,6 +8,7 @@ use config::model::Source;
 
 use crate::device::Device;
 use crate::scheduler;
+use ftl::MapPlace;
 use ftl::schedule::Schedule;
 
 /// What is in force.
@@ -136,6 +137,18 @@ pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool) -> bo
         && Schedule::new(config.ftl.get("gc_schedule")).is_threshold()
         && scheduler::max_wait(config.ftl.get("scheduler")).is_none()
         && device.flash.nand().is_plain()
+        && !has_buffer
+}
+
+/// Whether domains of a bare device have nothing but writes and collections to do, as those of a plain one, so that it is kept how much
+/// their work presses.
+pub(super) fn only_collect(device: &Device, config: &Config, has_buffer: bool) -> bool {
+    let demands = device.ftl.demands();
+    demands.only_collects
+        && demands.map == MapPlace::Dram
+        && !demands.reads
+        && Schedule::new(config.ftl.get("gc_schedule")).is_threshold()
+        && scheduler::max_wait(config.ftl.get("scheduler")).is_none()
         && !has_buffer
 }
 

@@ -5,9 +5,9 @@ use std::num::NonZeroU32;
 
 use base::{Die, Domain, Geometry, Lpn, Queue};
 use engine::memory::in_words;
-use ftl::Ftl;
+use ftl::{Ftl, Why};
 
-use super::choice::Urgency;
+use super::choice::{Begun, Urgency};
 use crate::RunError;
 use crate::pages::Share;
 
@@ -272,7 +272,7 @@ pub(super) struct Queues {
     writes: Vec<List>,
     /// By domain: the number of its collection, and how much its work presses. Where queues are shared, that of collections
     /// only.
-    collections: Vec<Option<u64>>,
+    collections: Vec<Option<Begun>>,
     urgencies: Vec<Urgency>,
     dies: Vec<OfDie>,
     /// Dies that may have something to do.
@@ -290,7 +290,7 @@ impl Queues {
     pub(super) const BYTES_OF_QUEUE: usize = size_of::<List>();
 
     /// Bytes for each domain.
-    pub(super) const BYTES_OF_DOMAIN: usize = size_of::<Urgency>() + size_of::<Option<u64>>();
+    pub(super) const BYTES_OF_DOMAIN: usize = size_of::<Urgency>() + size_of::<Option<Begun>>();
 
     /// Bytes of so many transactions.
     pub(super) fn bytes(transactions: u64) -> u64 {
@@ -321,7 +321,8 @@ impl Queues {
             ages: 0,
         };
         for domain in geometry.all_domains().filter(|&domain| ftl.is_busy(domain)) {
-            queues.note_collection(domain, Some(0));
+            let is_awaited = ftl.why(domain).is_none_or(Why::is_foreground);
+            queues.note_collection(domain, Some(Begun { number: 0, is_awaited }));
         }
         queues
     }
@@ -448,9 +449,9 @@ impl Queues {
         (urgency, domain)
     }
 
-    /// A domain has a collection of that number, or none.
+    /// A domain has a collection that began so, or none.
     #[inline]
-    pub(super) fn note_collection(&mut self, domain: Domain, begun: Option<u64>) {
+    pub(super) fn note_collection(&mut self, domain: Domain, begun: Option<Begun>) {
         let before = self.collections[domain.index()];
         if self.are_compared && before != begun {
             self.collections[domain.index()] = begun;
@@ -483,6 +484,12 @@ impl Queues {
                 (of_die.urgency, of_die.domain) = (urgency, Domain::new(domain));
             }
         }
+    }
+
+    /// Whether it is kept how much the work of domains presses.
+    #[inline]
+    pub(super) fn are_compared(&self) -> bool {
+        self.are_compared
     }
 
     /// Whether a domain has a collection; for where it is kept how much its work presses.

@@ -6,8 +6,9 @@
 
 use base::{Die, Domain, Duration, Queue};
 use ftl::schedule::{Kind, Pace, Schedule};
-use ftl::{Going, Phase};
+use ftl::{Going, Phase, Why};
 
+use super::choice::Begun;
 use super::collections::Collections;
 use super::context::Context;
 use super::host::Host;
@@ -139,7 +140,8 @@ impl GcSchedule {
     fn note_collection(&mut self, context: &mut Context<'_, impl Plan>, domain: Domain) {
         self.begun += 1;
         self.last_begun[domain.index()] = self.begun;
-        context.queues.note_collection(domain, Some(self.begun));
+        let is_awaited = context.plan.is_plain() || context.device.ftl.why(domain).is_none_or(Why::is_foreground);
+        context.queues.note_collection(domain, Some(Begun { number: self.begun, is_awaited }));
     }
 
     /// A die has nothing to do.
@@ -312,11 +314,12 @@ impl GcSchedule {
         domain: Domain,
     ) -> Option<Phase> {
         let initiator = self.initiator?;
-        let rests = if collections.is_between_groups(domain) { context.device.ftl.rests(domain) } else { None };
+        let rests =
+            if collections.is_between_groups(domain) { context.device.ftl.rests(domain)? } else { return None };
         if domain != initiator && !is_forward(context, domain) {
             return None;
         }
-        if rests? == Phase::Copy {
+        if rests == Phase::Copy {
             return Some(Phase::Copy);
         }
         if domain == initiator {

@@ -29,7 +29,8 @@ impl Commands {
     /// What a free die does next.
     #[inline(always)]
     pub(in crate::timed) fn next(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, die: Die) -> Action {
-        if context.plan.is_plain() && context.queues.reads(die).first().is_none() {
+        let are_compared = context.plan.is_plain() || context.queues.are_compared();
+        if are_compared && context.queues.reads(die).first().is_none() {
             let (urgency, domain) = context.queues.least(die);
             match urgency.candidate(domain) {
                 Some(Some(Candidate::Collect(domain))) if !context.plan.is_dynamic() || context.plan.is_whole() => {
@@ -164,7 +165,7 @@ impl Commands {
     /// The most urgent program or collection step of a die, where that is known without a look at its domains.
     #[inline(always)]
     fn least(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<Choice> {
-        if !context.plan.is_plain() {
+        if !context.plan.is_plain() && !context.queues.are_compared() {
             return None;
         }
         let least = context.queues.least(die);

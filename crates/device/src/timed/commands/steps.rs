@@ -58,7 +58,7 @@ impl Commands {
             }
             NextStep::Erase(unit) => add_erase(context, command, domain, unit),
         }
-        if self.scheduler.merges_collections() {
+        if self.scheduler.merges_collections() && context.device.ftl.geometry().domains_per_die() > 1 {
             self.join_steps(context, host, command, die, domain);
         }
         true
