@@ -99,7 +99,9 @@ def losses(evidence: Evidence) -> Iterator[list[str]]:
     run = {name for setting in ("", TO_THE_LETTER) for name in workloads_of(evidence, names, setting)}
     for name in (name for name in names if name in run):
         together = Point(name, "D", tbm=False)
-        base = together if together in evidence.results else Point(name, "D", tbm=False, setting=TO_THE_LETTER)
+        base = (
+            together if together in evidence.results else Point(name, "D", tbm=False, setting=TO_THE_LETTER)
+        )
         alone = Point(name, "D", tbm=True, setting=SINGLE)
         yield [
             evidence.named(name),
