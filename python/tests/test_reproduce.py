@@ -305,15 +305,12 @@ def test_every_workload_is_run_in_every_way(scale: str) -> None:
         assert missing == {point for point in every if point.bac and (point.tbm or point.allocation != "D")}
 
 
-def test_every_claim_but_those_of_longer_traces_is_judged_at_full_size() -> None:
+def test_every_claim_is_judged_at_full_size() -> None:
     points = STUDY.points(STUDY.experiments, "paper")
     results = dict.fromkeys(points, by_hand(100, 1000, 1, 1, 1))
     found = judged(results, *STUDY.experiments)
-    assert {id for id, claim in found.items() if claim.verdict == "not-run"} == {
-        "b-loss-prn-1",
-        "b-loss-fin1",
-    }
-    assert len(points) < 100, "hours, not days"
+    assert not [id for id, claim in found.items() if claim.verdict == "not-run"]
+    assert len(points) < 110, "hours, not days"
 
 
 def test_settings_reach_the_engine(trace: Path) -> None:
