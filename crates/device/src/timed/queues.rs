@@ -270,7 +270,7 @@ pub(super) struct Queues {
     pool: Pool,
     /// By queue of the allocation.
     writes: Vec<List>,
-    /// By domain: the number of its collection, and how much its work presses. Where queues are shared, that of collections
+    /// By domain: the beginning of its collection, and how much its work presses. Where queues are shared, that of collections
     /// only.
     collections: Vec<Option<Begun>>,
     urgencies: Vec<Urgency>,
