@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +20,7 @@ from ftlab.reproduce.claims import Claim, Kind, Statement
 from ftlab.reproduce.experiment import Grid, Run, Tell
 from ftlab.reproduce.workloads import Library, Wanted, Workload
 from ftlab.result import Result
+from ftlab.runner import in_threads
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -280,11 +282,7 @@ class Study:
         points = self.points(experiments, work.scale)
         traces = [wanted for wanted in self.traces(scale) if wanted.name in {p.workload for p in points}]
         library = Library(work.out / "traces", scale.ratio, own, self.places)
-        ready: dict[str, Workload] = {}
-        for wanted in traces:
-            work.tell.note(f"preparing {wanted.name}")
-            if (workload := library.get(wanted)) is not None:
-                ready[wanted.name] = workload
+        ready = _ready(library, traces, work)
         absent = {wanted.name for wanted in traces} - set(ready)
         points = [point for point in points if point.workload not in absent]
         kept = Grid(work.out / "runs")
@@ -348,6 +346,19 @@ class Study:
             pictures |= self.experiments[name].pictures
         made = {name: draw(evidence) for name, draw in pictures.items()}
         return {name: figure for name, figure in made.items() if figure is not None}
+
+
+def _ready(library: Library, traces: Sequence[Wanted], work: Work) -> dict[str, Workload]:
+    """Makes traces ready, side by side as runs are; the longest to make first."""
+
+    def one(wanted: Wanted, _: Callable[[], None]) -> Workload | None:
+        work.tell.note(f"preparing {wanted.name}")
+        return library.get(wanted)
+
+    order = sorted(traces, key=lambda wanted: -getattr(wanted.model, "requests", 0))
+    made = in_threads(one, order, work.jobs or os.cpu_count() or 1) if order else []
+    found = {wanted.name: workload for wanted, workload in zip(order, made, strict=True)}
+    return {wanted.name: workload for wanted in traces if (workload := found[wanted.name]) is not None}
 
 
 def _table_of(evidence: Evidence[Any]) -> list[str]:

@@ -100,19 +100,23 @@ def request_sizes(rng: np.random.Generator, count: int, mean: float, lattice: in
     The rounding moves the mean, so the scale is found by bisection over the same random numbers.
     """
     draws = np.exp(spread * rng.standard_normal(count))
+    ranked = np.sort(draws)
+    # A size is one step of the lattice, and another for each of these that it is above.
+    steps = np.arange(1, LARGEST // lattice, dtype=np.float64) * lattice
 
-    def sizes(scale: float) -> Integers:
-        steps = np.ceil(np.clip(draws * scale, 1, LARGEST) / lattice)
-        return np.asarray(steps, np.int64) * lattice
+    def total(scale: float) -> int:
+        above = count - np.searchsorted(ranked, steps / scale, side="right")
+        return (count + int(above.sum())) * lattice
 
     low, high = 1.0, float(LARGEST)
     for _ in range(50):
         middle = (low * high) ** 0.5
-        if count and sizes(middle).mean() < mean:
+        if count and total(middle) / count < mean:
             low = middle
         else:
             high = middle
-    return sizes(low)
+    sizes = np.ceil(np.clip(draws * low, 1, LARGEST) / lattice)
+    return np.asarray(sizes, np.int64) * lattice
 
 
 def places(

@@ -358,14 +358,14 @@ impl Host {
                 self.requests.part_done(context, request);
             }
             Work::ReadOld(write) => {
-                context.queues.get_mut(write).waiting = false;
+                let queue = context.device.ftl.allocation().queue_of(lpn);
+                context.queues.note_old_version(queue, write);
                 context.note(|waits, now| waits.old_version_came(now, read, write));
                 if let Some(buffer) = &mut self.buffer
                     && let Work::WriteBuffered(page) = context.queues.get(write).work
                 {
                     buffer.page_completed(page);
                 }
-                let queue = context.device.ftl.allocation().queue_of(lpn);
                 context.write_waits(queue, write);
                 context.queues.wake_queue(queue);
             }

@@ -352,6 +352,11 @@ impl<P: Plan> Timed<'_, '_, P> {
             while self.passage.has_idle_dies(queue) && self.host.has_writes(&self.context.queues, queue) {
                 let next = self.context.device.ftl.next_die_of(queue, self.passage.idle_dies(queue));
                 let Some(die) = next else { break };
+                let queues = &self.context.queues;
+                if self.context.plan.is_plain() && queues.writes(queue).all_wait() && !queues.is_woken(die) {
+                    // It has nothing else to do either.
+                    break;
+                }
                 self.choose(die);
                 if self.passage.is_idle(die) {
                     break;

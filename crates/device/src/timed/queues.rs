@@ -71,7 +71,7 @@ pub(super) struct Transaction {
     pub(super) work: Work,
     /// A write that covers part of its page, whose old version has not been asked for.
     pub(super) partial: bool,
-    /// A write that waits for its old version.
+    /// A write that waits for its old version; see [`Queues::note_old_version`].
     pub(super) waiting: bool,
     /// A read whose map entry was used already, on the die of the entry.
     pub(super) translated: bool,
@@ -182,10 +182,12 @@ pub(super) struct List {
     lpn: Lpn,
     /// The first asks for nothing but its turn: see [`List::first_is_plain`].
     plain: bool,
+    /// All were looked at, and each waits for its old version or behind a write of its page.
+    all_wait: bool,
 }
 
 impl List {
-    const EMPTY: List = List { head: None, tail: None, age: 0, lpn: Lpn(0), plain: false };
+    const EMPTY: List = List { head: None, tail: None, age: 0, lpn: Lpn(0), plain: false, all_wait: false };
 
     /// The age of the first.
     #[inline]
@@ -204,6 +206,13 @@ impl List {
     #[inline]
     pub(super) fn first_is_plain(&self) -> bool {
         self.head.is_some() && self.plain
+    }
+
+    /// Whether it is empty, or holds writes that were all looked at and wait for their old versions: until one comes, or the list
+    /// changes, another look finds nothing.
+    #[inline]
+    pub(super) fn all_wait(&self) -> bool {
+        self.head.is_none() || self.all_wait
     }
 
     /// Makes `slot` the first.
@@ -225,6 +234,7 @@ impl List {
     #[inline]
     fn push(&mut self, pool: &mut Pool, slot: TransactionId) {
         pool.get_mut(slot).next = None;
+        self.all_wait = false;
         match self.tail {
             Some(tail) => pool.get_mut(tail).next = Some(slot),
             None => self.lead(pool, Some(slot)),
@@ -236,6 +246,7 @@ impl List {
     #[inline]
     fn remove(&mut self, pool: &mut Pool, previous: Option<TransactionId>, slot: TransactionId) {
         let next = pool.get(slot).next;
+        self.all_wait = false;
         match previous {
             None => self.lead(pool, next),
             Some(previous) => pool.get_mut(previous).next = next,
@@ -433,6 +444,19 @@ impl Queues {
         }
     }
 
+    /// All writes of a queue were looked at, and each waits for its old version or behind a write of its page.
+    #[inline]
+    pub(super) fn note_all_wait(&mut self, queue: Queue) {
+        self.writes[queue.index()].all_wait = true;
+    }
+
+    /// The old version of the page of a write has come.
+    #[inline]
+    pub(super) fn note_old_version(&mut self, queue: Queue, write: TransactionId) {
+        self.pool.get_mut(write).waiting = false;
+        self.writes[queue.index()].all_wait = false;
+    }
+
     #[inline]
     pub(super) fn remove_read(&mut self, die: Die, previous: Option<TransactionId>, read: TransactionId) {
         self.dies[die.index()].reads.remove(&mut self.pool, previous, read);
@@ -529,6 +553,12 @@ impl Queues {
         }
     }
 
+    /// Whether a die is among those that may have something to do.
+    #[inline]
+    pub(super) fn is_woken(&self, die: Die) -> bool {
+        self.dies[die.index()].is_woken
+    }
+
     /// A queue of writes has something new. Shared queues are looked at anyway.
     #[inline]
     pub(super) fn wake_queue(&mut self, queue: Queue) {
@@ -590,6 +620,24 @@ impl Queues {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Another look finds nothing only as long as the list stays as it was.
+    #[test]
+    fn whoever_comes_or_leaves_ends_that_all_wait() {
+        let share = Share { touched: 1, old: 1 };
+        let mut pool = Pool::new();
+        let mut list = List::EMPTY;
+        assert!(list.all_wait(), "nothing can be programmed from an empty list");
+        let slots = [0, 1].map(|age| pool.insert(Transaction::new(age, Lpn(0), 0, Work::WriteBuffered(0), share)));
+        list.push(&mut pool, slots[0]);
+        assert!(!list.all_wait());
+        list.all_wait = true;
+        list.push(&mut pool, slots[1]);
+        assert!(!list.all_wait());
+        list.all_wait = true;
+        list.remove(&mut pool, None, slots[0]);
+        assert!(!list.all_wait(), "the second may have waited behind the first");
+    }
 
     #[test]
     fn lists_keep_order_through_removals() {

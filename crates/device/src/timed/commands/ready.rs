@@ -37,7 +37,7 @@ impl Commands {
                     return Action::Collect(domain);
                 }
                 Some(Some(Candidate::Program(domain))) => return Action::Program(domain),
-                Some(None) if !context.plan.is_dynamic() => return Action::Nothing,
+                Some(None) if !context.plan.is_dynamic() || self.all_wait(context, die) => return Action::Nothing,
                 _ => {}
             }
         }
@@ -160,6 +160,13 @@ impl Commands {
                 .domains_of_die(die)
                 .any(|domain| self.collections.is_correcting(die, domain) && is_in_gc(domain)),
         }
+    }
+
+    /// Whether nothing that waits in a die's shared queue can be programmed, as far as that is known; for where `are_compared`.
+    #[inline]
+    fn all_wait(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
+        let dynamic = context.device.ftl.allocation().dynamic();
+        dynamic.is_some_and(|dynamic| context.queues.writes(dynamic.queue_of_die(die)).all_wait())
     }
 
     /// The most urgent program or collection step of a die, where that is known without a look at its domains.
@@ -435,6 +442,10 @@ impl Commands {
         queue: Queue,
     ) -> Option<Found> {
         let waiting = context.queues.writes(queue);
+        let waits_for_old_alone = context.plan.is_plain() || !context.device.has_owners && host.buffer().is_none();
+        if waits_for_old_alone && waiting.all_wait() {
+            return None;
+        }
         if waiting.first_is_plain() && (context.plan.is_plain() || !context.device.has_owners) {
             return waiting.first().map(|write| (None, write));
         }
@@ -450,12 +461,15 @@ impl Commands {
                 return Some((previous, write));
             }
             if count == MAX_SKIPPED {
-                return None;
+                break;
             }
             skipped[count] = lpn;
             count += 1;
             previous = Some(write);
             at = context.queues.after(write);
+        }
+        if waits_for_old_alone {
+            context.queues.note_all_wait(queue);
         }
         None
     }
