@@ -356,7 +356,7 @@ def _ready(library: Library, traces: Sequence[Wanted], work: Work) -> dict[str, 
         return library.get(wanted)
 
     order = sorted(traces, key=lambda wanted: -getattr(wanted.model, "requests", 0))
-    made = in_threads(one, order, work.jobs or os.cpu_count() or 1) if order else []
+    made = in_threads(one, order, work.jobs or os.cpu_count() or 1)
     found = {wanted.name: workload for wanted, workload in zip(order, made, strict=True)}
     return {wanted.name: workload for wanted in traces if (workload := found[wanted.name]) is not None}
 
