@@ -172,6 +172,18 @@ def test_sequential_requests_begin_where_the_last_ended() -> None:
     assert synthesis.chained(starts, sizes, follows).tolist() == [100, 110, 130, 500, 540]
 
 
+@pytest.mark.parametrize(
+    ("lattice", "kib", "spread"), [(512, 3.8, 0.8), (4096, 833.0, 0.4), (8192, 8.4, 0.8), (8192, 40.9, 0.8)]
+)
+def test_sizes_lie_on_the_lattice_and_have_the_mean(lattice: int, kib: float, spread: float) -> None:
+    rng = np.random.Generator(np.random.PCG64(7))
+    sizes = synthesis.request_sizes(rng, 20_000, kib * 1024, lattice, spread)
+    assert not (sizes % lattice).any()
+    assert sizes.min() >= lattice and sizes.max() <= synthesis.LARGEST
+    # What is counted in the search is what is made: sums are exact, so only a step of one size is between them.
+    assert 0 <= kib * 1024 * sizes.size - sizes.sum() <= lattice
+
+
 def test_a_trace_that_misses_its_table_is_refused(tmp_path: Path) -> None:
     wanted = traces.WORKLOADS[0]
     wrong = workloads.Wanted(wanted.name, wanted.files, {**wanted.table, "write_kib": 9.0}, wanted.model)
