@@ -74,8 +74,26 @@ def test_claims_of_every_paper_lead_to_an_experiment(study: Study) -> None:
     assert len(set(ids)) == len(ids)
     assert not set(ids) & set(study.experiments)
     for statement in study.statements:
-        assert reproduce.experiments_of(study, statement.id) == (statement.experiment,)
-        assert statement.experiment in study.experiments
+        for scale in study.scales:
+            assert reproduce.experiments_of(study, statement.id, scale) == (statement.experiment,)
+            assert statement.experiment in study.all_experiments(scale)
+
+
+def test_a_scale_runs_some_experiments_only_when_they_are_asked_for(example: Study) -> None:
+    one, two = (Experiment("", [Point(name, "F", tbm=False)]) for name in "ab")
+    large = replace(example.scales["quick"], only_alone=frozenset({"two"}))
+    study = replace(
+        example, scales={"quick": example.scales["quick"], "large": large},
+        experiments={"one": one, "two": two}, statements=(), lists_all=False,
+    )  # fmt: skip
+    assert reproduce.experiments_of(study, None, "quick") == ("one", "two")
+    assert reproduce.experiments_of(study, None, "large") == ("one",)
+    assert reproduce.experiments_of(study, "two", "large") == ("two",)
+    nothing = study.evidence({}, {})
+    told = "Run at this scale only when `--only` asks for them: two."
+    assert told in study.report("large", ["one"], nothing, [])
+    assert told not in study.report("large", ["two"], nothing, [])
+    assert told not in study.report("quick", ["one"], nothing, [])
 
 
 @pytest.mark.parametrize("study", reproduce.PAPERS.values(), ids=lambda study: study.name)

@@ -294,15 +294,12 @@ class About:
 
 
 def experiments_for(
-    only: str | None, experiments: Iterable[str], statements: Iterable[Statement]
-) -> tuple[str, ...] | None:
-    """Which experiments an `--only` asks for: one of them, or the one behind a claim; `None` if it is neither."""
-    if only is None:
-        return tuple(experiments)
+    only: str, experiments: Iterable[str], statements: Iterable[Statement]
+) -> tuple[str, ...]:
+    """Which experiments an `--only` asks for: one of them, or the one behind a claim; none if it is neither."""
     if only in experiments:
         return (only,)
-    found = {statement.experiment for statement in statements if statement.id == only}
-    return tuple(found) or None
+    return tuple({statement.experiment for statement in statements if statement.id == only})
 
 
 def document(paper: str, scale: str, claims: Sequence[Claim], cpu_s: float) -> dict[str, Any]:

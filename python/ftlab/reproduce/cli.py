@@ -95,7 +95,7 @@ def main(options: argparse.Namespace) -> None:
         why = "`--claims` puts papers together that are reproduced already"
         raise pointed(Parser.argv, place, why, f"goes with `{everything.NAME}`")
     paper = PAPERS[options.paper]
-    chosen = experiments_of(paper, options.only)
+    chosen = experiments_of(paper, options.only, options.scale)
     out = Path(options.out or f"out/reproduce/{options.paper}-{options.scale}")
     directory = Report(out, paper)
     with Tell(sys.stderr) as tell:
@@ -143,7 +143,12 @@ def reproduce_all(options: argparse.Namespace, own: Path | None) -> None:
     for name, paper in papers.items():
         with Tell(sys.stderr) as tell:
             outcome = paper.reproduce(
-                tuple(paper.experiments), options.scale, directories[name].path, own, tell, options.jobs
+                paper.all_experiments(options.scale),
+                options.scale,
+                directories[name].path,
+                own,
+                tell,
+                options.jobs,
             )
         directories[name].write(options.scale, outcome)
         found[name] = everything.Found(paper.title, outcome.claims, outcome.cpu_s)
@@ -161,16 +166,17 @@ def say_all(whole: everything.Report, found: Mapping[str, everything.Found], as_
     print(f"written to {whole.path}: {names}", file=sys.stderr)
 
 
-def experiments_of(paper: Study, only: str | None) -> Sequence[str]:
-    """The experiments that `--only` asks for.
+def experiments_of(paper: Study, only: str | None, scale: str) -> Sequence[str]:
+    """The experiments that `--only` asks for; without it, those that the scale runs.
 
     Raises:
         ConfigError: it names neither an experiment nor a claim.
     """
+    if only is None:
+        return paper.all_experiments(scale)
     chosen = claims.experiments_for(only, paper.experiments, paper.statements)
-    if chosen is not None:
+    if chosen:
         return chosen
-    assert only is not None
     known = [*paper.experiments, *(statement.id for statement in paper.statements)]
     place = Parser.argv.index(only) if only in Parser.argv else None
     raise pointed(Parser.argv, place, f"`{only}` is neither an experiment nor a claim",

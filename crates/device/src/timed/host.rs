@@ -14,6 +14,7 @@ use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
 use super::requests::{Active, Requests};
 use crate::buffer::Buffer;
+use crate::device::Device;
 use crate::pages::{Share, Span};
 use crate::{RunError, Watch, work_of};
 
@@ -235,10 +236,9 @@ impl Host {
             let version = context.device.admit_write(lpn);
             let share = context.device.parts.share(lpn, partial, offset, bytes);
             let write = context.insert(Transaction::new(age, lpn, version, Work::Write(request), share));
+            context.device.ftl.prefetch(Coming::Overwrite(lpn));
             if partial && !self.requests.has_trims() {
                 fetch_old(context, write);
-            } else {
-                context.device.ftl.prefetch(Coming::Overwrite(lpn));
             }
             let queue = context.device.ftl.allocation().queue_of(lpn);
             context.push_write(queue, write);
@@ -251,9 +251,11 @@ impl Host {
 /// if there is nothing to read.
 #[inline]
 fn die_to_ask(context: &Context<'_, impl Plan>, lpn: Lpn) -> Option<Die> {
-    let ftl = &context.device.ftl;
+    let Device { ftl, flash, .. } = &*context.device;
     if !context.device.map_in_flash || ftl.is_known(lpn) {
-        ftl.lookup(lpn).map(|ppn| ftl.geometry().die_of(ppn))
+        let ppn = ftl.lookup(lpn)?;
+        flash.prefetch(ppn);
+        Some(ftl.geometry().die_of(ppn))
     } else {
         Some(ftl.geometry().die_of_domain(context.device.owner_of(lpn)))
     }
@@ -271,6 +273,7 @@ pub(super) fn fetch_old(context: &mut Context<'_, impl Plan>, write: Transaction
     let Some(ppn) = context.device.ftl.lookup(lpn) else { return false };
     let transaction = context.queues.get_mut(write);
     (transaction.partial, transaction.waiting) = (false, true);
+    context.device.flash.prefetch(ppn);
     let floor = context.device.array_floor(lpn);
     let needed = Share { touched: share.old, old: 0 };
     context.note(|waits, now| waits.old_version_is_read(now, write));

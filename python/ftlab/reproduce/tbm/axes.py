@@ -10,7 +10,13 @@ import numpy as np
 
 from ftlab.reproduce import study
 from ftlab.reproduce.study import Settings
-from ftlab.reproduce.tbm.traces import DATA_NAMES, LONGER_NAMES, SERIES_WORKLOAD, VARIANTS
+from ftlab.reproduce.tbm.traces import (
+    DATA_NAMES,
+    LONGER_NAMES,
+    MOVING_NAMES,
+    SERIES_WORKLOAD,
+    VARIANTS,
+)
 from ftlab.reproduce.workloads import Workload
 from ftlab.result import Result
 
@@ -128,13 +134,15 @@ def _too_long(point: Point) -> bool:
 def _not_at_full_size(point: Point) -> bool:
     """What the quick scale shows as well; what is left takes hours.
 
-    `post` is whole at full size, and it is all there is. Traces of eight passes in one take
+    `post` is whole at full size, and it is all there is. Traces of several passes in one take
     gigabytes of memory, and are run for their claims only.
     """
     if point.workload in LONGER_NAMES.values():
         return point.setting != TO_THE_LETTER
     is_whole = point.workload in [wanted.name for wanted in VARIANTS if wanted.ratio is not None]
-    is_variant = point.workload in DATA_NAMES[1:]
+    is_variant = point.workload in DATA_NAMES[1:] or (
+        point.workload in MOVING_NAMES and point.allocation != "D"
+    )
     is_aside = point.setting not in ("", OWN_PACE, STATED_LOAD)
     is_bac = point.bac and point.worn and (point.tbm or point.allocation != "D")
     return is_whole or is_variant or is_aside or is_bac
@@ -144,7 +152,7 @@ SCALES = {
     "quick": Scale(
         1 / 32, {"device.blocks_per_plane": 64, "device.user_capacity": "7.5GiB"}, _too_long,
     ),
-    "paper": Scale(1.0, {}, _not_at_full_size, beside=2.0),
+    "paper": Scale(1.0, {}, _not_at_full_size, frozenset({"frontiers", "extra"}), beside=2.0),
 }  # fmt: skip
 
 
