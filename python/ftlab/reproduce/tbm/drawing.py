@@ -60,8 +60,9 @@ def series(tbm: bool) -> Callable[[Evidence], Figure | None]:
             return None
         figure, panels = sheet(10, 6.4, 2, 2, sharex=True)
         every = [panel for row in panels for panel in row]
-        steps = np.arange(0, 10, STEP)
         for config, result in chosen.items():
+            # The last request goes a little past the volume: what is left of a step then tells nothing.
+            steps = np.arange(0, long_term(result)[1] - STEP / 2, STEP)
             windows = [window(result, (at, at + STEP)) for at in steps]
             colour = COLOURS[ALLOCATIONS.index(config.partition("+")[0])]
             style = ":" if "BAC" in config else "-"
@@ -169,7 +170,11 @@ def _draw_bars(panel: Axes, evidence: Evidence, names: Sequence[str], key: str) 
         ]
         heights = [after / before if before else float("nan") for before, after in pairs]
         drawn = panel.bar(at, heights, width, color=COLOURS[i], label=f"{allocation}+TBM")
-        panel.bar_label(drawn, fmt=_bar_label, fontsize=7, padding=1)
+        # On a bar near 1 the label would lie on the line of the base.
+        on_white = {"facecolor": "white", "edgecolor": "none", "pad": 0.3}
+        labels = panel.bar_label(drawn, fmt=_bar_label, fontsize=7, padding=1)
+        for label in labels:
+            label.set(bbox=on_white, zorder=3)
         top = max(top, *(height for height in heights if not np.isnan(height)), 0)
         absent &= np.isnan(heights)
     for place in np.flatnonzero(absent):
