@@ -318,7 +318,7 @@ def test_every_workload_is_run_in_every_way(scale: str) -> None:
 
 
 def test_every_claim_is_judged_at_full_size() -> None:
-    experiments = STUDY.all_experiments("paper")
+    experiments = STUDY.default_experiments("paper")
     points = STUDY.points(experiments, "paper")
     results = dict.fromkeys(points, by_hand(100, 1000, 1, 1, 1))
     found = judged(results, *experiments)

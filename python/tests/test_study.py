@@ -76,12 +76,12 @@ def test_claims_of_every_paper_lead_to_an_experiment(study: Study) -> None:
     for statement in study.statements:
         for scale in study.scales:
             assert reproduce.experiments_of(study, statement.id, scale) == (statement.experiment,)
-            assert statement.experiment in study.all_experiments(scale)
+            assert statement.experiment in study.default_experiments(scale)
 
 
 def test_a_scale_runs_some_experiments_only_when_they_are_asked_for(example: Study) -> None:
     one, two = (Experiment("", [Point(name, "F", tbm=False)]) for name in "ab")
-    large = replace(example.scales["quick"], only_alone=frozenset({"two"}))
+    large = replace(example.scales["quick"], on_request=frozenset({"two"}))
     study = replace(
         example, scales={"quick": example.scales["quick"], "large": large},
         experiments={"one": one, "two": two}, statements=(), lists_all=False,

@@ -143,7 +143,7 @@ def reproduce_all(options: argparse.Namespace, own: Path | None) -> None:
     for name, paper in papers.items():
         with Tell(sys.stderr) as tell:
             outcome = paper.reproduce(
-                paper.all_experiments(options.scale),
+                paper.default_experiments(options.scale),
                 options.scale,
                 directories[name].path,
                 own,
@@ -173,7 +173,7 @@ def experiments_of(paper: Study, only: str | None, scale: str) -> Sequence[str]:
         ConfigError: it names neither an experiment nor a claim.
     """
     if only is None:
-        return paper.all_experiments(scale)
+        return paper.default_experiments(scale)
     chosen = claims.experiments_for(only, paper.experiments, paper.statements)
     if chosen:
         return chosen

@@ -76,7 +76,7 @@ class Scale:
     """What makes the presets' device so large."""
     leaves_out: Callable[[Any], bool] = lambda _: False
     """Points that this scale has no time or no use for."""
-    only_alone: frozenset[str] = frozenset()
+    on_request: frozenset[str] = frozenset()
     """Experiments that this scale runs only when they are asked for by name. No claim rests on them."""
 
 
@@ -238,9 +238,9 @@ class Study:
         own = [name for experiment in self.experiments.values() for name in experiment.pictures]
         return [*own, *self.pictures]
 
-    def all_experiments(self, scale: str) -> tuple[str, ...]:
+    def default_experiments(self, scale: str) -> tuple[str, ...]:
         """The experiments that are run at a scale when none is asked for."""
-        return tuple(name for name in self.experiments if name not in self.scales[scale].only_alone)
+        return tuple(name for name in self.experiments if name not in self.scales[scale].on_request)
 
     def points(self, experiments: Iterable[str], scale: str) -> list[Any]:
         """The grid of experiments at a scale, each point once."""
@@ -327,12 +327,12 @@ class Study:
         self, scale: str, experiments: Sequence[str], evidence: Evidence[Any], found: Sequence[Claim]
     ) -> str:
         """Workloads, claims and every figure as a Markdown page."""
-        whole = self.lists_all or set(experiments) >= set(self.all_experiments(scale))
+        whole = self.lists_all or set(experiments) >= set(self.default_experiments(scale))
         listed = [claim for claim in found if whole or claim.verdict != "not-run"]
         lines = [f"# {self.title}, scale {scale}", ""]
-        left = [name for name in self.experiments if name in self.scales[scale].only_alone]
-        if left and not set(left) & set(experiments):
-            lines += [f"Run at this scale only when `--only` asks for them: {', '.join(left)}.", ""]
+        if tuple(experiments) == self.default_experiments(scale) != tuple(self.experiments):
+            left = ", ".join(name for name in self.experiments if name not in experiments)
+            lines += [f"Run at this scale only when `--only` asks for them: {left}.", ""]
         if listed:
             lines += [*claims.counted(listed), ""]
         for traces in _table_of(evidence):

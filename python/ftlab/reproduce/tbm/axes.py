@@ -152,7 +152,7 @@ SCALES = {
     "quick": Scale(
         1 / 32, {"device.blocks_per_plane": 64, "device.user_capacity": "7.5GiB"}, _too_long,
     ),
-    "paper": Scale(1.0, {}, _not_at_full_size, frozenset({"frontiers", "extra"}), beside=2.0),
+    "paper": Scale(1.0, {}, _not_at_full_size, on_request=frozenset({"frontiers", "extra"}), beside=2.0),
 }  # fmt: skip
 
 
