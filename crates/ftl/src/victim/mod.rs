@@ -171,7 +171,7 @@ macro_rules! victims {
                     AnyVictim::Own(policy) => policy.on_returned(domain, unit, valid, now),
                 }
             }
-            #[inline]
+            #[inline(always)]
             fn on_invalidated(&mut self, domain: Domain, unit: Unit, valid: u32, now: u64) {
                 match self {
                     $(AnyVictim::$variant(policy) => policy.on_invalidated(domain, unit, valid, now),)+

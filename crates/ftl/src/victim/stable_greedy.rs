@@ -19,8 +19,8 @@ use super::{Shape, VictimPolicy, View};
 /// See the module.
 #[derive(Clone)]
 pub struct StableGreedy {
-    all: Greedy,
-    settled: Greedy,
+    all: Box<Greedy>,
+    settled: Box<Greedy>,
     /// By last change; one list per domain.
     young: Buckets,
     /// By unit: its last change, and whether it is in the queue of young units.
@@ -53,8 +53,8 @@ impl StableGreedy {
         let units = shape.units() as usize;
         let pages = f64::from(shape.units_per_domain) * f64::from(shape.slots);
         StableGreedy {
-            all: Greedy::build(selection, shape, Vec::new()),
-            settled: Greedy::build(selection, shape, Vec::new()),
+            all: Box::new(Greedy::build(selection, shape, Vec::new())),
+            settled: Box::new(Greedy::build(selection, shape, Vec::new())),
             young: Buckets::new(shape.domains, 1, shape.units()),
             changed: vec![0; units],
             is_young: vec![false; units],
