@@ -3,14 +3,14 @@
 //! It is as fast as memory allows. Requests are drawn in batches, and while one is served the map entries
 //! of those behind it are already on their way from memory.
 
-use base::{Instant, Request, RequestKind};
+use base::{Instant, Lpn, Request, RequestKind};
 use config::Config;
 use ftl::Coming;
 use workload::Workload;
 
 use crate::buffer::{self, Buffer};
 use crate::device::Device;
-use crate::pages::Span;
+use crate::pages::{PageSize, Span};
 use crate::{RunError, Watch, uncorrectable, work_of};
 
 /// Requests drawn at once; enough to cover a memory access, few enough to stay in the cache.
@@ -25,6 +25,8 @@ pub(crate) fn run(
 ) -> Result<(), RunError> {
     let mut buffer = buffer::build(config, device)?.map(Box::new);
     let mut batch: Vec<Request> = Vec::with_capacity(BATCH);
+    let mut spans: Vec<Span> = Vec::with_capacity(BATCH);
+    let is_plain = buffer.is_none() && device.is_plain_without_time();
     let mut now = Instant::ZERO;
     loop {
         batch.clear();
@@ -39,11 +41,31 @@ pub(crate) fn run(
             device.recorder.finish(now);
             return Ok(());
         }
-        prefetch(device, buffer.as_deref(), &batch);
-        for request in &batch {
+        if is_plain && let Some(pages) = Pages::of(&batch, device.page_size) {
+            pages.prefetch(device);
+            for (request, &lpn) in batch.iter().zip(&pages.lpns) {
+                now = now.max(request.at);
+                match request.kind {
+                    RequestKind::Write => {
+                        device.write_page_now(lpn);
+                        device.recorder.completed(RequestKind::Write, now, now, request.size);
+                    }
+                    _ => {
+                        device.read_page_now(lpn);
+                        device.recorder.completed(RequestKind::Read, now, now, request.size);
+                    }
+                }
+                watch.report(work_of(request), now, &device.recorder.counters, || workload.progress())?;
+            }
+            continue;
+        }
+        spans.clear();
+        spans.extend(batch.iter().map(|request| Span::of(request, device.page_size)));
+        prefetch(device, buffer.as_deref(), &batch, &spans);
+        for (request, &span) in batch.iter().zip(&spans) {
             now = now.max(request.at);
             device.tell_time(now);
-            carry_out(device, buffer.as_deref_mut(), request);
+            serve_either(device, buffer.as_deref_mut(), request, span);
             device.recorder.completed(request.kind, now, now, request.size);
             watch.report(work_of(request), now, &device.recorder.counters, || workload.progress())?;
         }
@@ -51,31 +73,76 @@ pub(crate) fn run(
     }
 }
 
+/// A batch of reads and writes of one whole page each.
+struct Pages {
+    /// By request: its page.
+    lpns: [Lpn; BATCH],
+    /// Pages that are read, and pages that are written, and how many they are.
+    of_kind: [[Lpn; BATCH]; 2],
+    counts: [usize; 2],
+}
+
+impl Pages {
+    /// The pages of a batch. `None` if it holds other requests.
+    ///
+    /// Of which kind a request is is as good as random: the kinds are told apart without a branch.
+    #[inline]
+    fn of(batch: &[Request], page_size: PageSize) -> Option<Pages> {
+        let mut pages = Pages { lpns: [Lpn(0); BATCH], of_kind: [[Lpn(0); BATCH]; 2], counts: [0; 2] };
+        let mut are_whole = true;
+        for (request, lpn) in batch.iter().zip(&mut pages.lpns) {
+            are_whole &= page_size.is_whole_page(request.offset, request.size);
+            are_whole &= matches!(request.kind, RequestKind::Read | RequestKind::Write);
+            *lpn = page_size.page_of(request.offset);
+            let kind = usize::from(request.kind == RequestKind::Write);
+            pages.of_kind[kind][pages.counts[kind] % BATCH] = *lpn;
+            pages.counts[kind] += 1;
+        }
+        are_whole.then_some(pages)
+    }
+
+    /// Asks for their map entries, then for what the writes will make invalid and for the blocks that are read.
+    #[inline]
+    fn prefetch(&self, device: &Device) {
+        let [reads, writes] = [0, 1].map(|kind| &self.of_kind[kind][..self.counts[kind]]);
+        reads.iter().chain(writes).for_each(|&lpn| device.ftl.prefetch(Coming::Lookup(lpn)));
+        writes.iter().for_each(|&lpn| device.ftl.prefetch(Coming::Overwrite(lpn)));
+        for &lpn in reads {
+            if let Some(ppn) = device.ftl.lookup(lpn) {
+                device.flash.prefetch(ppn);
+            }
+        }
+    }
+}
+
 /// Serves a request to its end, through the write buffer if there is one.
-#[inline]
 pub(crate) fn carry_out(device: &mut Device, buffer: Option<&mut Buffer>, request: &Request) {
+    serve_either(device, buffer, request, Span::of(request, device.page_size));
+}
+
+#[inline(always)]
+fn serve_either(device: &mut Device, buffer: Option<&mut Buffer>, request: &Request, span: Span) {
     match buffer {
-        None => serve(device, request),
-        Some(buffer) => serve_buffered(device, buffer, request),
+        None => serve(device, request, span),
+        Some(buffer) => serve_buffered(device, buffer, request, span),
     }
 }
 
 /// Asks for the map entries of a batch, then for what its writes will make invalid and for the blocks that it reads.
 #[inline]
-fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request]) {
-    let first = |request: &Request| device.page_size.page_of(request.offset);
-    let with_pages = || batch.iter().filter(|request| request.size > 0);
-    for request in with_pages() {
-        device.ftl.prefetch(Coming::Lookup(first(request)));
+fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request], spans: &[Span]) {
+    let with_pages = || batch.iter().zip(spans).filter(|(_, span)| span.len() > 0);
+    for (_, span) in with_pages() {
+        device.ftl.prefetch(Coming::Lookup(Lpn(span.first)));
     }
     if let Some(buffer) = buffer {
-        with_pages().for_each(|request| buffer.prefetch(first(request)));
+        with_pages().for_each(|(_, span)| buffer.prefetch(Lpn(span.first)));
     }
-    for request in with_pages() {
+    for (request, span) in with_pages() {
         match request.kind {
-            RequestKind::Write => device.ftl.prefetch(Coming::Overwrite(first(request))),
+            RequestKind::Write => device.ftl.prefetch(Coming::Overwrite(Lpn(span.first))),
             RequestKind::Read => {
-                if let Some(ppn) = device.ftl.lookup(first(request)) {
+                if let Some(ppn) = device.ftl.lookup(Lpn(span.first)) {
                     device.flash.prefetch(ppn);
                     device.ftl.prefetch(Coming::Read(ppn));
                 }
@@ -86,8 +153,7 @@ fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request]) {
 }
 
 #[inline]
-fn serve(device: &mut Device, request: &Request) {
-    let span = Span::of(request, device.page_size);
+fn serve(device: &mut Device, request: &Request, span: Span) {
     match request.kind {
         RequestKind::Write => {
             for (lpn, partial) in span.pages() {
@@ -105,8 +171,7 @@ fn serve(device: &mut Device, request: &Request) {
 /// Serves a request through the write buffer, as `timed` does where only one page is programmed at a time and
 /// only one request is in the device: a page leaves as soon as the buffer is full.
 #[inline(never)]
-fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request) {
-    let span = Span::of(request, device.page_size);
+fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request, span: Span) {
     match request.kind {
         RequestKind::Write => {
             let in_pieces = span.len() > buffer.capacity();

@@ -28,6 +28,12 @@ impl PageSize {
         Lpn(self.split(address).0)
     }
 
+    /// Whether a request is one whole page.
+    #[inline]
+    pub(crate) fn is_whole_page(self, address: u64, size: u64) -> bool {
+        size == self.bytes && !self.split(address).1
+    }
+
     /// The page of an address, and whether the address is behind its beginning.
     #[inline]
     fn split(self, address: u64) -> (u32, bool) {

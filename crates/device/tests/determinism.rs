@@ -100,6 +100,36 @@ fn full_checks_and_stamps_move_no_number() {
     }
 }
 
+/// Under plain page mapping without time, requests of one whole page each take a way of their own, unless pages carry stamps. Batches
+/// with other requests among them do not, and a mixed batch may follow on a plain one.
+#[test]
+fn whole_pages_are_served_as_any_request() {
+    for (number, allocation) in ["CWDP", "F", "D"].into_iter().enumerate() {
+        for (request_size, footprint) in [(8192, 1), (24_576, 1), (4096, 1), (8192, 3)] {
+            let mut config = aged();
+            execute(&mut config, Executor::Count);
+            choose(&mut config.ftl, "allocation", allocation, &[]);
+            let binding = if allocation == "CWDP" { "static" } else { "dynamic" };
+            choose(&mut config.ftl, "binding", binding, &[]);
+            if footprint > 1 {
+                config.run.precondition = Precondition::None;
+            }
+            let mut source = generator("zipf", request_size, 0.4, config.device.user_capacity / footprint);
+            (source.interval, source.poisson) = (base::Duration(100 * number as u64), number > 1);
+            config.workload.source = Source::Generator(source);
+            let [plain, stamped] = [Payload::None, Payload::Stamp].map(|payload| {
+                config.run.payload = payload;
+                let outcome = outcome(&config);
+                let mut summary = deterministic(&outcome.summary);
+                summary.as_object_mut().expect("an object").remove("config");
+                (summary, format!("{:?}", outcome.tables))
+            });
+            assert_eq!(plain, stamped, "{allocation} {request_size}");
+            assert!(plain.0["host"]["reads"].as_u64() > Some(5000) && plain.0["gc"]["invocations"].as_u64() > Some(0));
+        }
+    }
+}
+
 #[test]
 fn runs_in_other_threads_are_no_company() {
     let configs = cases();

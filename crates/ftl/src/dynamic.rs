@@ -12,13 +12,17 @@ impl<M: Mechanisms> Page<M> {
     ///
     /// # Panics
     /// If no domain accepts pages, which the limit on the user space rules out.
-    #[inline]
+    #[inline(always)] // Once per page of the host.
     pub(crate) fn domain_without_time(&mut self, lpn: Lpn) -> Domain {
-        let dynamic = match &self.allocation {
-            Allocation::Striped(order) => return order.domain_of(lpn),
-            Allocation::Dynamic(dynamic) => dynamic,
-            Allocation::Own(table) => return table.domain_of(lpn),
-        };
+        match &self.allocation {
+            Allocation::Striped(order) => order.domain_of(lpn),
+            Allocation::Own(table) => table.domain_of(lpn),
+            Allocation::Dynamic(_) => self.domain_in_turn(lpn),
+        }
+    }
+
+    fn domain_in_turn(&mut self, lpn: Lpn) -> Domain {
+        let dynamic = self.allocation.dynamic().expect("a dynamic allocation");
         let queue = dynamic.queue_of(lpn);
         let burst = dynamic.burst();
         let dies = dynamic.dies(queue).len() as u32;

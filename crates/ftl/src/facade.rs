@@ -445,8 +445,16 @@ impl Ftl {
     ///
     /// # Panics
     /// If the domain is busy, or there is no such page.
-    #[inline]
+    #[inline(always)] // Of plain page mapping little is left where pages store nothing.
     pub fn write(&mut self, domain: Domain, lpn: Lpn) -> Placed {
+        match &mut self.mapping {
+            Mapping::Plain(PlainPages(page)) => page.write(domain, lpn),
+            _ => self.write_with_care(domain, lpn),
+        }
+    }
+
+    #[inline(never)]
+    fn write_with_care(&mut self, domain: Domain, lpn: Lpn) -> Placed {
         delegate!(&mut self.mapping, ftl => ftl.write(domain, lpn))
     }
 
@@ -463,7 +471,7 @@ impl Ftl {
     }
 
     /// The domain that takes a page when no time passes.
-    #[inline]
+    #[inline(always)]
     pub fn domain_without_time(&mut self, lpn: Lpn) -> Domain {
         delegate!(&mut self.mapping, page ftl => ftl.domain_without_time(lpn), fast ftl => ftl.domain_of(lpn))
     }

@@ -228,7 +228,7 @@ impl<M: Mechanisms> Page<M> {
     ///
     /// # Panics
     /// If the domain is busy, or there is no such page.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn write(&mut self, domain: Domain, lpn: Lpn) -> Placed {
         assert!(!self.is_busy(domain), "a domain takes no host pages while it is collected");
         let old = self.kernel.lookup(lpn);

@@ -92,6 +92,35 @@ impl Device {
         })
     }
 
+    /// Whether nothing but plain page mapping is in force, and pages store nothing; without time.
+    pub(crate) fn is_plain_without_time(&self) -> bool {
+        self.reads_runs && self.ftl.demands().is_plain && self.flash.nand().is_plain() && self.paced.is_none()
+    }
+
+    /// Writes a whole page where [`Device::is_plain_without_time`] holds, and does whatever collection it calls for.
+    #[inline(always)]
+    pub(crate) fn write_page_now(&mut self, lpn: Lpn) {
+        let domain = self.ftl.domain_without_time(lpn);
+        let placed = self.ftl.write(domain, lpn);
+        self.flash.program(placed.at, Content::EMPTY).expect_done();
+        self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
+        if self.ftl.is_busy(domain) {
+            self.collect_now(domain);
+        }
+    }
+
+    /// Reads a page there.
+    #[inline(always)]
+    pub(crate) fn read_page_now(&mut self, lpn: Lpn) {
+        match self.ftl.lookup(lpn) {
+            None => self.recorder.counters.unmapped_reads += 1,
+            Some(ppn) => {
+                self.flash.read(ppn);
+                self.recorder.counters.count(Cause::Host, OpKind::Read, 1);
+            }
+        }
+    }
+
     /// Writes a page without time, and does whatever collection it calls for.
     #[inline]
     pub(crate) fn write_now(&mut self, lpn: Lpn, share: Share) {

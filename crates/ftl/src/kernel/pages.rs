@@ -106,7 +106,7 @@ impl Kernel {
     }
 
     /// A page is no longer current: its data were overwritten or trimmed, or are written anew elsewhere.
-    #[inline]
+    #[inline(always)] // Once per page of the host.
     pub(crate) fn invalidate(&mut self, ppn: Ppn) {
         debug_assert!(self.is_valid(ppn), "a page becomes invalid once");
         self.reverse[ppn.index()] = NONE;

@@ -154,7 +154,7 @@ impl Kernel {
     }
 
     /// Places a page of the host, or of the map: logical time goes on with the host's.
-    #[inline]
+    #[inline(always)] // Once per page of the host.
     pub(crate) fn place_new(&mut self, domain: Domain, stream: Stream, lpn: Lpn, is_host: bool) -> Place {
         let state = &mut self.domains[domain.index()];
         state.clock += u64::from(is_host);

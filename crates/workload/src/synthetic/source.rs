@@ -50,15 +50,14 @@ impl<P: Pattern> Source<P> {
         let (addresses, kinds) = (stream("workload.addresses"), stream("workload.kinds"));
         Source { pattern, reads: threshold(parameters.read_fraction), clock, addresses, kinds, parameters }
     }
-
-    #[inline]
-    fn kind(&mut self) -> RequestKind {
-        // Writes only is the case of preconditioning, which should not pay for a draw.
-        if self.reads != 0 && self.kinds.next() >> 11 < self.reads { RequestKind::Read } else { RequestKind::Write }
-    }
 }
 
 impl Clock {
+    /// Whether all requests are sent at one time.
+    fn stands_still(parameters: &SourceParameters) -> bool {
+        parameters.interval_ns == 0 && parameters.idle_every == 0
+    }
+
     /// The time of the next request. Times stop at the end of 64 bits; the workload refuses them long before.
     #[inline]
     fn next(&mut self, parameters: &SourceParameters) -> u64 {
@@ -83,12 +82,18 @@ impl Clock {
 
 impl<P: Pattern> Batches for Source<P> {
     fn fill(&mut self, out: &mut Vec<Request>, n: usize) {
-        let size = self.parameters.request_size;
-        out.reserve(n);
-        for _ in 0..n {
-            let at = Instant(self.clock.next(&self.parameters));
-            let offset = self.pattern.next(&mut self.addresses) * size;
-            out.push(Request { at, offset, size, kind: self.kind(), fua: false });
-        }
+        let Source { pattern, parameters, reads, clock, .. } = self;
+        // Sequences that are drawn from in a loop stay in registers.
+        let (mut addresses, mut kinds) = (self.addresses.clone(), self.kinds.clone());
+        let (size, reads, stands_still) = (parameters.request_size, *reads, Clock::stands_still(parameters));
+        out.extend((0..n).map(|_| {
+            let at = Instant(if stands_still { clock.at } else { clock.next(parameters) });
+            let offset = pattern.next(&mut addresses) * size;
+            // Writes only is the case of preconditioning, which should not pay for a draw.
+            let is_read = reads != 0 && kinds.next() >> 11 < reads;
+            Request { at, offset, size, kind: if is_read { RequestKind::Read } else { RequestKind::Write }, fua: false }
+        }));
+        self.addresses = addresses;
+        self.kinds = kinds;
     }
 }
