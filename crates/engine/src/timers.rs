@@ -93,6 +93,32 @@ impl Line {
     /// Finds the place of an event that is earlier than the last one, or that has no place in the ring.
     #[inline(never)]
     fn insert(&mut self, key: u64) {
+        if key >= self.last || self.end.wrapping_sub(self.first) >= PLACES as u32 - 1 || !self.more.is_empty() {
+            return self.insert_behind(key);
+        }
+        self.insert_in_ring(key);
+    }
+
+    /// The same where all have places. Dies that do the same at the same time choose in the opposite order of their ranks, so that
+    /// each goes before the one that chose before it.
+    #[inline(always)]
+    fn insert_in_ring(&mut self, key: u64) {
+        let mut at = self.end;
+        self.end = at.wrapping_add(1);
+        self.keys[place(self.end)] = NEVER;
+        while at != self.first {
+            let other = self.keys[place(at.wrapping_sub(1))];
+            if other <= key {
+                break;
+            }
+            self.keys[place(at)] = other;
+            at = at.wrapping_sub(1);
+        }
+        self.keys[place(at)] = key;
+    }
+
+    #[inline(never)]
+    fn insert_behind(&mut self, key: u64) {
         let is_last = key >= self.last;
         self.last = self.last.max(key);
         if is_last && !self.more.is_empty() {
@@ -107,14 +133,7 @@ impl Line {
             self.more.push_front(std::mem::replace(&mut self.keys[before], NEVER));
             self.end = self.end.wrapping_sub(1);
         }
-        let mut at = self.end;
-        while at != self.first && self.keys[place(at.wrapping_sub(1))] > key {
-            self.keys[place(at)] = self.keys[place(at.wrapping_sub(1))];
-            at = at.wrapping_sub(1);
-        }
-        self.keys[place(at)] = key;
-        self.end = self.end.wrapping_add(1);
-        self.keys[place(self.end)] = NEVER;
+        self.insert_in_ring(key);
     }
 
     /// The same where all have places; those behind it move up.

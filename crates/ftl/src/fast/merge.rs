@@ -255,13 +255,16 @@ impl Fast {
         }
         let lpn = Lpn(lpn);
         let merge = self.domains[domain.index()].merge.as_mut().expect("a logical block is being merged");
-        let Merge { block, destination, cursor, .. } = *merge;
+        let Merge { block, destination, cursor, end, is_trimmed, .. } = *merge;
         merge.cursor += 1;
         assert_eq!(self.block_and_offset(lpn), (block, cursor), "pages are merged in the order of their offsets");
         self.invalidate(lpn);
         let at = self.place_at(destination, Slot::new(cursor), lpn);
         self.merges.copied += 1;
-        self.settle(domain);
+        // Else the last page is still to be merged, and the log has as much room as before.
+        if cursor + 1 == end || !is_trimmed {
+            self.settle(domain);
+        }
         Some(placed(at, Holds::Data(lpn)))
     }
 
@@ -394,7 +397,7 @@ impl Fast {
         self.roles[destination.index()] = Role::Destination;
         let state = &mut self.domains[domain.index()];
         assert!(state.merge.is_none() && state.erase.is_none(), "one logical block is merged at a time");
-        state.merge = Some(Merge { kind, block, destination, log, cursor, end });
+        state.merge = Some(Merge { kind, block, destination, log, cursor, end, is_trimmed: false });
         let data = self.data.get((domain.number() * self.logical_blocks + block) as usize);
         if let Some(data) = data.and_then(|&word| Unit::from_word(word)) {
             self.reverse.prefetch(self.geometry.ppn(data, self.geometry.slot_ahead(Slot::new(cursor), 0)).index());
@@ -441,6 +444,7 @@ impl Fast {
         while merge.end > merge.cursor && self.to_merge(domain, &merge, merge.end - 1).is_none() {
             merge.end -= 1;
         }
+        merge.is_trimmed = true;
         self.domains[domain.index()].merge = Some(merge);
         if merge.cursor >= merge.end {
             self.conclude(domain, merge);

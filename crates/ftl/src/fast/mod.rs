@@ -208,6 +208,8 @@ struct Merge {
     cursor: u32,
     /// No page of the logical block at or behind this offset is merged.
     end: u32,
+    /// Whether the page before that one is merged, as far as is known.
+    is_trimmed: bool,
 }
 
 /// The recycling of the oldest random-write log block.

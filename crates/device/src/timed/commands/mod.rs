@@ -49,6 +49,8 @@ pub(super) struct Commands {
     gc_holds_reads: bool,
     /// How long reads may go before other work, where that is bounded.
     patience: Option<Box<Patience>>,
+    /// Whether each die is one domain, with a queue of its own.
+    has_one_domain: bool,
 }
 
 impl Commands {
@@ -63,6 +65,7 @@ impl Commands {
             collections: Collections::new(ftl, has_payload),
             gc_holds_reads: scheduler::gc_holds_reads(scheduler),
             patience: scheduler::max_wait(scheduler).map(patience),
+            has_one_domain: ftl.geometry().domains_per_die() == 1 && ftl.allocation().dynamic().is_none(),
         }
     }
 

@@ -41,6 +41,13 @@ impl Commands {
                 _ => {}
             }
         }
+        if !context.plan.is_plain()
+            && self.has_one_domain
+            && context.queues.reads(die).first().is_none()
+            && let Some(action) = self.next_alone(context, host, die)
+        {
+            return action;
+        }
         let read = self.first_read(context, host, die);
         let mut choice = match self.least(context, die) {
             Some(choice) => choice,
@@ -68,6 +75,21 @@ impl Commands {
                 Action::ProgramShared { queue, domain, found }
             }
             (Next::Nothing, _) | (Next::Read, None) => Action::Nothing,
+        }
+    }
+
+    /// What a die without reads does next that is one domain, with a queue of its own, if that is collected: nothing else is there to
+    /// choose.
+    #[inline(always)]
+    fn next_alone(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, die: Die) -> Option<Action> {
+        let domain = Domain::new(die.number());
+        if !context.device.ftl.is_busy(domain) {
+            return None;
+        }
+        match self.collects(context, host, die, domain) {
+            Some(true) if !self.collections.is_correcting(die, domain) => Some(Action::Collect(domain)),
+            Some(false) => None,
+            Some(true) | None => Some(Action::Nothing),
         }
     }
 
