@@ -15,7 +15,14 @@ pub(crate) enum Size {
     Full,
     /// The same on 1,024 dies, 16 chips on each of 32 channels: 66 blocks per plane, with which WAF is that of `Full`.
     Wide,
+    /// 2 TiB on 512 planes, with about as many blocks each as `Full`; on request.
+    Tera2,
+    /// 16 TiB on 2,048 planes, likewise.
+    Tera16,
 }
+
+/// User capacities of random writes that age a huge device, after it was filled: some four times what its spare space takes.
+pub(crate) const HUGE_IS_AGED: f64 = 0.25;
 
 impl Size {
     pub(crate) fn name(self) -> &'static str {
@@ -23,6 +30,8 @@ impl Size {
             Size::Small => "24g",
             Size::Full => "240g",
             Size::Wide => "240g-1024-dies",
+            Size::Tera2 => "2t",
+            Size::Tera16 => "16t",
         }
     }
 
@@ -31,6 +40,8 @@ impl Size {
             Size::Small => 205,
             Size::Full => 2048,
             Size::Wide => 66,
+            Size::Tera2 => 2185,
+            Size::Tera16 => 4369,
         }
     }
 
@@ -39,6 +50,8 @@ impl Size {
         match self {
             Size::Small => 24 << 17,
             Size::Full | Size::Wide => 240 << 17,
+            Size::Tera2 => 2 << 27,
+            Size::Tera16 => 16 << 27,
         }
     }
 
@@ -46,8 +59,23 @@ impl Size {
     pub(crate) fn planes(self) -> u32 {
         match self {
             Size::Small | Size::Full => 64,
-            Size::Wide => 2048,
+            Size::Tera2 => 512,
+            Size::Wide | Size::Tera16 => 2048,
         }
+    }
+
+    /// Channels and chips on each, with two dies of two planes.
+    pub(crate) fn channels_and_chips(self) -> (u32, u32) {
+        match self {
+            Size::Small | Size::Full => (4, 4),
+            Size::Tera2 => (16, 8),
+            Size::Wide | Size::Tera16 => (32, 16),
+        }
+    }
+
+    /// Whether it takes minutes to age: then that is part of every process, and it is measured on request only.
+    pub(crate) fn is_huge(self) -> bool {
+        matches!(self, Size::Tera2 | Size::Tera16)
     }
 
     /// Physical pages, 256 in a block.
@@ -168,10 +196,23 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
     cases
 }
 
+/// What takes many minutes and gigabytes, and is measured where its name is given.
+pub(crate) fn on_request() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for size in [Size::Tera2, Size::Tera16] {
+        cases.push(Case::Limit(size));
+        for mix in [Mix::Write, Mix::Mixed] {
+            cases.push(Case::Run(Run { timed: false, size, mix, choices: Choices::Static, depth: DEPTH }));
+        }
+    }
+    cases
+}
+
 impl Case {
     /// The measurement of that name.
     pub(crate) fn named(name: &str) -> Option<Case> {
         let mut cases = all(false);
+        cases.extend(on_request());
         cases.extend(cases.clone().iter().filter_map(Case::needs));
         cases.into_iter().find(|case| case.name() == name)
     }
@@ -197,9 +238,19 @@ impl Case {
         }
     }
 
+    /// The device of a row or of its limit.
+    pub(crate) fn size(&self) -> Option<Size> {
+        match self {
+            Case::Limit(size) | Case::Floor(size) => Some(*size),
+            Case::Run(run) => Some(run.size),
+            _ => None,
+        }
+    }
+
     /// What has to be made before.
     pub(crate) fn needs(&self) -> Option<Case> {
         match *self {
+            Case::Run(run) if run.size.is_huge() => None,
             Case::Run(run) => Some(Case::State(run.size, run.choices)),
             Case::Mechanism(run) => run.state().map(Case::MechanismState),
             Case::Trace(format) => Some(Case::TraceFile(format)),

@@ -17,10 +17,11 @@ use crate::Failure;
 use crate::cases::{Mix, Size};
 use crate::child::Figures;
 use crate::limit::{
-    BATCH, DIES_PER_CHANNEL, ERASE_NS, Limit, NONE, NOT_CLOSED, PAGES, PLANES, PLANES_PER_DIE, PROGRAM_NS, READ_NS,
-    RESERVE, TRANSFER_NS,
+    BATCH, DIES_PER_CHANNEL, ERASE_NS, Limit, NONE, NOT_CLOSED, PAGES, PLANES_PER_DIE, PROGRAM_NS, READ_NS, RESERVE,
+    TRANSFER_NS,
 };
 
+const PLANES: u32 = 64;
 const DIES: u32 = PLANES / PLANES_PER_DIE;
 const CHANNELS: u32 = DIES / DIES_PER_CHANNEL;
 /// Requests in the device, as in the engine's rows.
@@ -130,7 +131,7 @@ impl Counts {
 
 /// The device: maps and blocks are those of the limit loop.
 struct Floor {
-    limit: Limit,
+    limit: Limit<PLANES>,
     planes: Vec<Plane>,
     dies: [DieState; DIES as usize],
     /// By die: logical pages that are to be read.
@@ -153,7 +154,7 @@ struct Floor {
 
 impl Floor {
     /// From the steady state of the limit loop.
-    fn new(limit: Limit, blocks: u32) -> Floor {
+    fn new(limit: Limit<PLANES>, blocks: u32) -> Floor {
         let plane = || Plane {
             writes: VecDeque::new(),
             step: Step::None,
@@ -488,7 +489,7 @@ impl Floor {
 
 /// The floor at one size: each workload, from one steady state.
 pub(crate) fn measure(size: Size) -> Result<Figures, Failure> {
-    let limit = Limit::aged(size)?;
+    let limit = Limit::<PLANES>::aged(size)?;
     let mut floor = Floor::new(limit, PLANES * size.blocks_per_plane());
     let mut figures = Figures::default();
     floor.section(Mix::Write, &mut figures);
@@ -502,7 +503,7 @@ mod tests {
 
     #[test]
     fn pages_stay_where_the_maps_say_and_every_request_is_answered() {
-        let mut limit = Limit::new(Size::Small).unwrap();
+        let mut limit = Limit::<PLANES>::new(Size::Small).unwrap();
         limit.fill();
         let mut floor = Floor::new(limit, PLANES * Size::Small.blocks_per_plane());
         floor.read_share = 1 << 30;

@@ -11,10 +11,9 @@ use engine::FlatArray;
 use metrics::Stopwatch;
 
 use crate::Failure;
-use crate::cases::{Mix, Size};
+use crate::cases::{HUGE_IS_AGED, Mix, Size};
 use crate::child::Figures;
 
-pub(crate) const PLANES: u32 = 64;
 pub(crate) const PLANES_PER_DIE: u32 = 2;
 pub(crate) const DIES_PER_CHANNEL: u32 = 8;
 /// Pages of a block.
@@ -25,6 +24,8 @@ pub(crate) const RESERVE: usize = 2;
 pub(crate) const BATCH: usize = 64;
 /// How far ahead of its change a map entry is asked for during a copy.
 const AHEAD: usize = 24;
+/// Logical pages of which a third are written in a measured part, at most.
+const MOST_PAGES: u64 = 240 << 17;
 pub(crate) const NONE: u32 = u32::MAX;
 /// Added to the valid count of a block that may not be chosen: open or free.
 pub(crate) const NOT_CLOSED: u16 = 1 << 15;
@@ -55,41 +56,43 @@ impl Words {
     }
 }
 
-pub(crate) struct Limit {
+/// Over so many planes, a power of two.
+pub(crate) struct Limit<const PLANES: u32> {
     pub(crate) map: Words,
     pub(crate) reverse: Words,
     /// By block: valid pages, plus [`NOT_CLOSED`]. A block is opened with all pages counted as valid, and
     /// each page that is invalidated takes one off; so programming a page touches no count.
     pub(crate) valid: Vec<u16>,
     /// By plane: the page that is programmed next.
-    pub(crate) frontier: [u32; PLANES as usize],
+    pub(crate) frontier: Vec<u32>,
     pub(crate) free: Vec<Vec<u32>>,
     pub(crate) blocks_per_plane: u32,
     pub(crate) user_pages: u32,
     pub(crate) random: u64,
-    dies: [u64; (PLANES / PLANES_PER_DIE) as usize],
-    channels: [u64; (PLANES / PLANES_PER_DIE / DIES_PER_CHANNEL) as usize],
+    dies: Vec<u64>,
+    channels: Vec<u64>,
     host_reads: u64,
     host_writes: u64,
     copies: u64,
     erases: u64,
 }
 
-impl Limit {
-    pub(crate) fn new(size: Size) -> Result<Limit, Failure> {
+impl<const PLANES: u32> Limit<PLANES> {
+    pub(crate) fn new(size: Size) -> Result<Limit<PLANES>, Failure> {
+        assert!(PLANES == size.planes() && PLANES.is_power_of_two());
         let memory = |error| Failure(format!("no memory for the limit loop: {error}"));
         let blocks = size.blocks_per_plane();
         let mut limit = Limit {
             map: Words(FlatArray::filled(size.user_pages() as usize, NONE).map_err(memory)?),
             reverse: Words(FlatArray::filled(size.physical_pages() as usize, NONE).map_err(memory)?),
             valid: vec![NOT_CLOSED; (PLANES * blocks) as usize],
-            frontier: [0; PLANES as usize],
+            frontier: vec![0; PLANES as usize],
             free: (0..PLANES).map(|plane| (plane * blocks..(plane + 1) * blocks).rev().collect()).collect(),
             blocks_per_plane: blocks,
             user_pages: size.user_pages(),
             random: 1,
-            dies: [0; (PLANES / PLANES_PER_DIE) as usize],
-            channels: [0; (PLANES / PLANES_PER_DIE / DIES_PER_CHANNEL) as usize],
+            dies: vec![0; (PLANES / PLANES_PER_DIE) as usize],
+            channels: vec![0; (PLANES / PLANES_PER_DIE / DIES_PER_CHANNEL) as usize],
             host_reads: 0,
             host_writes: 0,
             copies: 0,
@@ -101,12 +104,13 @@ impl Limit {
         Ok(limit)
     }
 
-    /// In its steady state.
-    pub(crate) fn aged(size: Size) -> Result<Limit, Failure> {
+    /// In its steady state, as nearly as the engine is at that size.
+    pub(crate) fn aged(size: Size) -> Result<Limit<PLANES>, Failure> {
         let mut limit = Limit::new(size)?;
         limit.fill();
         // After three capacities of random writes the write amplification holds still.
-        limit.run::<false>(3 * u64::from(size.user_pages()), 0);
+        let capacities = if size.is_huge() { HUGE_IS_AGED } else { 3.0 };
+        limit.run::<false>((capacities * f64::from(size.user_pages())) as u64, 0);
         Ok(limit)
     }
 
@@ -276,7 +280,7 @@ impl Limit {
 
     /// One measured part: its figures are named after what was run.
     fn section<const CLOCKS: bool>(&mut self, mix: Mix, figures: &mut Figures) {
-        let requests = u64::from(self.user_pages) / 3 * if mix == Mix::Mixed { 2 } else { 1 };
+        let requests = u64::from(self.user_pages).min(MOST_PAGES) / 3 * if mix == Mix::Mixed { 2 } else { 1 };
         let (ops, writes, copies) = (self.ops(), self.host_writes, self.copies);
         let stopwatch = Stopwatch::start();
         self.run::<CLOCKS>(requests, (mix.read_fraction() * 4_294_967_296.0) as u64);
@@ -292,7 +296,16 @@ impl Limit {
 
 /// The limit at one size: each workload with and without clocks, from one steady state.
 pub(crate) fn measure(size: Size) -> Result<Figures, Failure> {
-    let mut limit = Limit::aged(size)?;
+    match size.planes() {
+        64 => measure_over::<64>(size),
+        512 => measure_over::<512>(size),
+        2048 => measure_over::<2048>(size),
+        planes => Err(Failure(format!("the limit loop is not compiled for {planes} planes"))),
+    }
+}
+
+fn measure_over<const PLANES: u32>(size: Size) -> Result<Figures, Failure> {
+    let mut limit = Limit::<PLANES>::aged(size)?;
     let mut figures = Figures::default();
     limit.section::<false>(Mix::Write, &mut figures);
     limit.section::<true>(Mix::Write, &mut figures);
@@ -307,7 +320,7 @@ mod tests {
 
     #[test]
     fn the_maps_stay_each_others_inverse_and_counts_exact() {
-        let mut limit = Limit::new(Size::Small).unwrap();
+        let mut limit = Limit::<64>::new(Size::Small).unwrap();
         limit.fill();
         limit.run::<true>(u64::from(Size::Small.user_pages()) * 3, 0);
         assert!(limit.erases > 1000, "collection ran");

@@ -104,6 +104,8 @@ const FULL_PAGES: f64 = 33_554_432.0;
 /// Bytes per physical page, and besides, that the full device may hold.
 const BYTES_PER_PAGE: f64 = 12.0;
 const BYTES_BESIDES: f64 = 64e6;
+/// The same of devices of terabytes: two words of four bytes, and one in twenty for what is kept of blocks.
+const HUGE_BYTES_PER_PAGE: f64 = 8.4;
 /// Two runs of the same differ by so much on a quiet machine; a deeper queue counts as slower beyond it.
 const NOISE: f64 = 0.03;
 
@@ -271,7 +273,7 @@ fn least(run: &Run) -> f64 {
         (true, Size::Small, Choices::Paper) => 12.0,
         (true, Size::Full, Choices::Static) => 15.0,
         (true, Size::Full, Choices::Paper) => 10.0,
-        (true, Size::Wide, _) => 11.5,
+        (true, _, _) => 11.5,
     };
     // Of a mix, at least four fifths of that.
     if run.mix == Mix::Mixed { 0.8 * of_writes } else { of_writes }
@@ -409,6 +411,17 @@ impl Results<'_> {
         });
         if let Some(peak) = full.reduce(f64::max) {
             figures.push(most("peak RSS at 240g, from a state file", peak));
+        }
+        for size in [Size::Tera2, Size::Tera16] {
+            let of_size = self.cases.iter().zip(self.samples).filter_map(|(case, samples)| match case {
+                Case::Run(run) if run.size == size => Some(peak(samples)),
+                _ => None,
+            });
+            if let Some(peak) = of_size.reduce(f64::max) {
+                let value = (peak * 1e6 - BYTES_BESIDES) / f64::from(size.physical_pages());
+                let (name, unit) = (format!("peak RSS at {}, per page", size.name()), "bytes");
+                figures.push(Figure { name, value, unit, target: Target::AtMost(HUGE_BYTES_PER_PAGE) });
+            }
         }
         figures
     }

@@ -6,7 +6,7 @@ use config::Config;
 use serde_json::Value;
 
 use crate::Failure;
-use crate::cases::{Choices, Mix, Run, Size};
+use crate::cases::{Choices, HUGE_IS_AGED, Mix, Run, Size};
 use crate::child::Figures;
 
 /// The device of the rows with targets.
@@ -18,7 +18,7 @@ pub(crate) fn requests(run: &Run) -> u64 {
     let per_write = match (run.timed, run.size) {
         (true, _) => 1 << 20,
         (false, Size::Small) => 6 << 20,
-        (false, Size::Full | Size::Wide) => 12 << 20,
+        (false, _) => 12 << 20,
     };
     // Most flash operations come from writes, so the mixed workload is longer.
     if run.mix == Mix::Mixed { per_write * 2 } else { per_write }
@@ -30,9 +30,8 @@ fn device(size: Size, choices: Choices) -> Vec<String> {
         format!("device.blocks_per_plane={}", size.blocks_per_plane()),
         format!("device.user_capacity={}", u64::from(size.user_pages()) * 8192),
     ];
-    if size == Size::Wide {
-        sets.extend(["device.channels=32", "device.chips_per_channel=16"].map(String::from));
-    }
+    let (channels, chips) = size.channels_and_chips();
+    sets.extend([format!("device.channels={channels}"), format!("device.chips_per_channel={chips}")]);
     if choices == Choices::Static {
         sets.extend(["ftl.binding=static", "ftl.allocation=CWDP", "ftl.victim=greedy"].map(String::from));
     }
@@ -62,8 +61,11 @@ fn simulate(config: &Config, save: Option<&Path>) -> Result<Value, Failure> {
 /// Runs the engine for so many requests, from a saved state.
 pub(crate) fn measure(run: &Run, state: &Path, requests: u64) -> Result<Figures, Failure> {
     let mut sets = device(run.size, run.choices);
+    sets.push(match run.size.is_huge() {
+        true => format!("run.precondition.random={HUGE_IS_AGED}x"),
+        false => format!("run.precondition.state={}", state.display()),
+    });
     sets.extend([
-        format!("run.precondition.state={}", state.display()),
         format!("host.queue_depth={}", run.depth),
         format!("workload.read_fraction={:?}", run.mix.read_fraction()),
     ]);
