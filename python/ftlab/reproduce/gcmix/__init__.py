@@ -16,6 +16,7 @@ from ftlab.reproduce.gcmix.axes import (
     OMEGA_FTL,
     READINGS,
     SCALES,
+    TAUS,
     TRACES,
     UNIFORMS,
     WAYS,
@@ -25,20 +26,37 @@ from ftlab.reproduce.gcmix.axes import (
     Scale,
     sets,
     time_scale,
+    under,
     weight,
 )
-from ftlab.reproduce.gcmix.servers import CAPTURED, SERVERS, wanted
+from ftlab.reproduce.gcmix.servers import (
+    CAPTURED,
+    MODELS,
+    SECOND,
+    SERVERS,
+    SWEPT,
+    modelled,
+    other,
+    wanted,
+)
 from ftlab.reproduce.study import Experiment, Study, Work, grid
 from ftlab.reproduce.workloads import Wanted, Workload
 
 
 def traces(scale: Scale) -> Sequence[Wanted]:
-    """The servers, cut off at full scale, and captured traces."""
-    return [*(wanted(server, scale.longest_mib) for server in SERVERS), *CAPTURED]
+    """The servers, cut off at full scale, captured traces, and the servers as other models have them."""
+    others = [
+        other(server, model, scale.longest_mib)
+        for model in MODELS for server in SERVERS if modelled(server.name, model) != server.name
+    ]  # fmt: skip
+    return [*(wanted(server, scale.longest_mib) for server in SERVERS), *CAPTURED, *others]
 
 
 def origin(workload: Workload) -> str:
     """Where a trace comes from."""
+    model = workload.name.partition(", ")[2]
+    if model:
+        return MODELS[model].words
     if workload.kind == "generated":
         return "generated to the figures of Table 3"
     return f"{workload.origin}; its times are multiplied by {time_scale(workload):g}"
@@ -103,6 +121,24 @@ EXPERIMENTS = {
         "WAF and erases by storage utilisation",
         grid(Point, workload=UNIFORMS, ftl=("P", "DML")),
         [tables.figure14], {"fig14": drawing.figure14},
+    ),
+    "servers": Experiment(
+        "the servers' claims under a second model of them: runs of pages, and Exchange's hours of maintenance",
+        [*under(""), *under(SECOND)],
+        [tables.claims_by_model(["", SECOND]), tables.wafs_by_model(["", SECOND])],
+    ),
+    "models": Experiment(
+        "the same under models in which one thing is varied: length of runs, what is touched, skew, reads",
+        [*under(""), *(point for model in SWEPT for point in under(model))],
+        [tables.claims_by_model(SWEPT), tables.wafs_by_model(SWEPT)],
+    ),
+    "thresholds": Experiment(
+        "DML on Zipf workloads with other thresholds τ",
+        [
+            *grid(Point, workload=ZIPFS, ftl=("D", "DM", "DML")),
+            *grid(Point, workload=ZIPFS, ftl=["DML"], setting=[f"τ = {tau}" for tau in TAUS]),
+        ],
+        [tables.thresholds],
     ),
     "survival": Experiment(
         "which protection survives which fault: a fault at every operation of many short lives",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.reproduce import study, survival
-from ftlab.reproduce.gcmix.servers import CAPTURED, PAGE, RATE, SERVERS
+from ftlab.reproduce.gcmix.servers import CAPTURED, PAGE, RATE, SERVERS, USER_MIB, modelled, server_of
 from ftlab.reproduce.study import Settings
 from ftlab.reproduce.survival import Trial
 from ftlab.reproduce.workloads import Workload
@@ -55,12 +55,20 @@ class Scale(study.Scale):
 
 
 VOLUME_MIB = 128 * 1024
-USER_MIB = 24 * 1024
 RAW_MIB = 32 * 1024
 
-SCALES = {"quick": Scale(1 / 16), "paper": Scale(1.0, longest_mib=VOLUME_MIB)}
+ON_REQUEST = frozenset({"servers", "models", "thresholds"})
+"""Experiments that no claim rests on."""
+
+SCALES = {
+    "quick": Scale(1 / 16, on_request=ON_REQUEST),
+    "paper": Scale(1.0, longest_mib=VOLUME_MIB, on_request=ON_REQUEST),
+}
 
 FAST = "10 times the rate"
+
+TAUS = (5, 20, 30, 50, 100, 200)
+"""Thresholds of ω beside the paper's."""
 
 READINGS: Mapping[str, Settings] = {
     "": {},
@@ -73,6 +81,7 @@ READINGS: Mapping[str, Settings] = {
     "begins empty": {"run.precondition": "none"},
     "two update blocks": {"ftl.separation": "host-gc"},
     FAST: {},
+    **{f"τ = {tau}": {"ftl.paired_page.gcmix-adaptive.tau": float(tau)} for tau in TAUS},
     "serial": {
         "run.executor": "timed", "host.replay": "closed", "host.queue_depth": 1,
         "device.timing.channel_rate": "100GT/s",
@@ -85,7 +94,8 @@ class Point(NamedTuple):
     """Where in the grid a result is."""
 
     workload: str
-    """A server, a captured trace, `zipf 0.8`, or `uniform 0.9`, of which the number is the utilisation."""
+    """A server, one under a model (`EXCHANGE, runs`), a captured trace, `zipf 0.8`, or `uniform 0.9`, of which the
+    number is the utilisation."""
     ftl: str
     setting: str = ""
     """One of `READINGS`."""
@@ -114,6 +124,15 @@ def zipf(z: float) -> str:
 def uniform(utilisation: float) -> str:
     """The name of Figure 14's workload."""
     return f"uniform {utilisation:.1f}"
+
+
+def under(model: str, ftls: Sequence[str] = FTLS, serial: Sequence[str] = BARS) -> list[Point]:
+    """All that the claims of the servers are measured by, of the servers as a model has them."""
+    names = [modelled(name, model) for name in SERVER_NAMES]
+    return [
+        *(Point(name, ftl) for name in names for ftl in ftls),
+        *(Point(name, ftl, "serial") for name in names for ftl in serial),
+    ]
 
 
 def way(ftl: str, setting: str) -> str:
@@ -166,12 +185,14 @@ def weight(point: Point, workload: Workload | None, scale: Scale) -> float:
     if workload is None:
         return (1.0 if kind == "zipf" else 1 / (1.05 - number)) * scale.ratio
     read, written = (workload.info[f"bytes_{kind}"] / 2**20 for kind in ("read", "written"))
-    rounds = 1.0 if workload.is_paper else VOLUME_MIB * scale.ratio / max(1.0, written)
+    rounds = 1.0 if kind in SERVER_NAMES else VOLUME_MIB * scale.ratio / max(1.0, written)
     return float(rounds * (written + 0.3 * read) / VOLUME_MIB)
 
 
 def split(point: Point) -> tuple[str, float]:
     """The kind of a point's workload and its number; a trace is a kind of its own and has none."""
+    if (server := server_of(point.workload)) in SERVER_NAMES:
+        return server, math.nan
     kind, _, number = point.workload.partition(" ")
     return kind, float(number or "nan")
 
@@ -257,6 +278,17 @@ class Evidence(study.Evidence[Point]):
         """The time of writes or reads on the serial device ÷ that of P."""
         ours, theirs = (self.figure(Point(workload, f, "serial"), f"{kind}_ms") for f in (ftl, "P"))
         return ratio(ours, theirs)
+
+    def under(self, model: str) -> Evidence:
+        """The same with the servers as a model has them, in place of those that it changes."""
+        results = {}
+        for point, result in self.results.items():
+            server = server_of(point.workload)
+            if server not in SERVER_NAMES:
+                results[point] = result
+            elif point.workload == modelled(server, model):
+                results[point._replace(workload=server)] = result
+        return Evidence(results, self.workloads, self.beside)
 
     def ways(self) -> list[tuple[str, str]]:
         """FTL and reading of which there is a run on every Zipf workload and an ω."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ftlab import text
 from ftlab.reproduce import survival
+from ftlab.reproduce.claims import Claim
+from ftlab.reproduce.gcmix import claims
 from ftlab.reproduce.gcmix.axes import (
     EXPONENTS,
     FAST,
@@ -13,7 +15,9 @@ from ftlab.reproduce.gcmix.axes import (
     MEDIANS,
     OMEGA_AGE,
     OMEGA_FTL,
+    SERVER_NAMES,
     TAU,
+    TAUS,
     UTILISATIONS,
     Evidence,
     Point,
@@ -22,7 +26,8 @@ from ftlab.reproduce.gcmix.axes import (
     way,
     zipf,
 )
-from ftlab.reproduce.study import tabled
+from ftlab.reproduce.gcmix.servers import modelled
+from ftlab.reproduce.study import Table, tabled
 
 ZS = [f"z = {z:.1f}" for z in EXPONENTS]
 
@@ -80,6 +85,71 @@ def figure7(evidence: Evidence) -> Iterator[list[str]]:
         point = Point(name, OMEGA_FTL)
         below = percent(100 * below_threshold(evidence.results[point]))
         yield [evidence.named(name), *_omegas(evidence, point), below]
+
+
+OF_SERVERS = frozenset({"fig7", "fig9", "fig10", "fig11", "fig12", "fig13"})
+"""The figures whose claims are of the servers."""
+
+SETTLED = "settled on"
+
+
+def claims_by_model(models: Sequence[str]) -> Table:
+    """What the claims of the servers would be under models of them."""
+
+    @tabled(
+        "Claims of the servers by model; bold: reproduced",
+        ["claim", "paper", *(m or SETTLED for m in models)],
+    )
+    def rows(evidence: Evidence) -> Iterator[list[str]]:
+        of = [evidence.under(model) for model in models]
+        for statement in claims.statements():
+            if statement.experiment in OF_SERVERS:
+                found = [statement.judged(one, {}) for one in of]
+                yield [statement.id, str(statement.paper_value), *map(_judged, found)]
+
+    return rows
+
+
+def _judged(claim: Claim) -> str:
+    if claim.measured is None:
+        return text.ABSENT
+    figure = text.figure(claim.measured)
+    return f"**{figure}**" if claim.verdict == "reproduced" else figure
+
+
+def wafs_by_model(models: Sequence[str]) -> Table:
+    """WAF of every server under models of it, and what backups add to it."""
+    head = ["server", "model", *FTLS, "P above PX", "D above DX", "paired by PM", "DM", "DML", "median of ω"]
+
+    @tabled("WAF by model, and what backups add to that of PX and DX", head)
+    def rows(evidence: Evidence) -> Iterator[list[str]]:
+        for name in SERVER_NAMES:
+            for model in models:
+                if modelled(name, model) == name and model:
+                    continue
+                one = evidence.under(model)
+                added = (f"{100 * (one.waf(name, f) / one.waf(name, f'{f}X') - 1):.1f} %" for f in ("P", "D"))
+                paired = (percent(one.paired(name, ftl)) for ftl in ("PM", "DM", "DML"))
+                omega = f"{one.figure(Point(name, OMEGA_FTL), 'omega_p50'):.3g}"
+                wafs = (f"{one.waf(name, ftl):.3f}" for ftl in FTLS)
+                yield [name, model or SETTLED, *wafs, *added, *paired, omega]
+
+    return rows
+
+
+@tabled(
+    "DML by its threshold: by how much its WAF is above the lower of DM's and D's",
+    ["τ", *ZS, "pages paired, z = 0.8"],
+)
+def thresholds(evidence: Evidence) -> Iterator[list[str]]:
+    for tau in sorted({TAU, *TAUS}):
+        setting = "" if tau == TAU else f"τ = {tau:g}"
+        cells = []
+        for z in EXPONENTS:
+            better = min(evidence.waf(zipf(z), ftl) for ftl in ("DM", "D"))
+            cells.append(f"{100 * (evidence.waf(zipf(z), 'DML', setting) / better - 1):.1f} %")
+        paired = 100 * evidence.figure(Point(zipf(0.8), "DML", setting), "paired_fraction")
+        yield [f"{tau:g}", *cells, percent(paired)]
 
 
 COMPARED = (("PX", "P"), ("PM", "P"), ("DX", "D"), ("DM", "D"), ("DML", "D"))
