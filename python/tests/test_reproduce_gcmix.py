@@ -17,7 +17,7 @@ from ftlab.reproduce.gcmix import STUDY
 from ftlab.reproduce.gcmix import axes as gcmix
 from ftlab.reproduce.gcmix import servers as gcmix_servers
 from ftlab.reproduce.gcmix.axes import Evidence, Point, uniform, zipf
-from ftlab.reproduce.gcmix.servers import SERVERS, Server
+from ftlab.reproduce.gcmix.servers import MODELS, PAGE, SECOND, SERVERS, Server
 from ftlab.reproduce.survival import EXPECTED, Trial
 from ftlab.reproduce.workloads import Library
 
@@ -25,6 +25,19 @@ TINY = gcmix.Scale(1 / 64, longest_mib=24 * 1024)
 """512 MiB, of which 384 for the user: the smallest on which eight planes have room for their watermarks."""
 
 BY_NAME = {server.name: server for server in SERVERS}
+
+RATIO = 1 / 512
+"""Of the servers that tests make."""
+
+
+def made_by(
+    model: str, name: str, path: Path, ratio: float = RATIO
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Which requests of a server's trace under a model are writes, their offsets and sizes in pages."""
+    file = path / "made.csv.zst"
+    MODELS[model].of(BY_NAME[name]).make(ratio, 5, file)
+    _, writes, offsets, sizes = workloads.requests_of(file, None, file)
+    return writes, offsets / PAGE, sizes // PAGE
 
 
 def writes_by_page(server: Server, ratio: float) -> np.ndarray:
@@ -115,9 +128,85 @@ def test_the_whole_capture_comes_before_its_beginning(tmp_path: Path) -> None:
     assert STUDY.places[0].name == "captured"
 
 
-def test_every_experiment_has_claims_and_is_shown() -> None:
-    assert {statement.experiment for statement in STUDY.statements} == set(STUDY.experiments)
-    assert all(experiment.tables and experiment.pictures for experiment in STUDY.experiments.values())
+@pytest.mark.parametrize("name", ["EXCHANGE", "BEFS", "BUILDSERVER"])
+def test_the_second_model_has_the_area_of_table_3_and_the_skew_of_figure_6(name: str, tmp_path: Path) -> None:
+    server = MODELS[SECOND].of(BY_NAME[name])
+    ratio = min(1 / 32, RATIO * server.run)
+    writes, offsets, sizes = made_by(SECOND, name, tmp_path, ratio)
+    assert np.all(sizes == server.run) and np.all(offsets % server.run == 0)
+    starts, counts = np.unique(offsets[writes], return_counts=True)
+    assert starts.size * server.run == pytest.approx(server.written_area_mib * 128 * ratio, rel=0.03)
+    assert counts.mean() == pytest.approx(server.written_mib / server.written_area_mib, rel=0.03)
+    part, share = {"EXCHANGE": (0.10, 0.696), "BEFS": (0.462, 0.80), "BUILDSERVER": (0.40, 0.60)}[name]
+    most = np.sort(counts)[::-1][: round(part * counts.size)]
+    assert most.sum() / counts.sum() == pytest.approx(share, abs=0.035)
+
+
+def test_hours_of_maintenance_go_through_all_pages_in_order(tmp_path: Path) -> None:
+    writes, offsets, _ = made_by(SECOND, "EXCHANGE", tmp_path)
+    steps = np.diff(offsets[writes])
+    sixth = steps.size // 6
+    middle = steps[5 * steps.size // 12 + 50 :][: sixth - 100]
+    # Once around is one step back.
+    assert (middle > 0).mean() > 0.999 and np.median(middle) < 100
+    before = steps[: 5 * steps.size // 12 - 50]
+    assert 0.4 < (before > 0).mean() < 0.6
+    assert not np.any(made_by("even reads", "EXCHANGE", tmp_path)[1] < 0)
+
+
+def test_what_a_model_varies_reaches_the_trace(tmp_path: Path) -> None:
+    _, offsets, sizes = made_by("runs of 32", "BUILDSERVER", tmp_path)
+    assert np.all(sizes == 32) and np.all(offsets % 32 == 0)
+    space = gcmix_servers.USER_MIB * 128 * RATIO
+    for model, part in (("touching half", 0.5), ("touching 3 in 4", 0.75)):
+        _, offsets, _ = made_by(model, "BUILDSERVER", tmp_path)
+        assert 0.99 * part * space < offsets.max() < part * space
+    skewed, even = (
+        np.sort(np.unique(offsets[~writes], return_counts=True)[1])[::-1]
+        for writes, offsets, _ in (made_by(model, "EXCHANGE", tmp_path) for model in (SECOND, "even reads"))
+    )
+    assert skewed[: skewed.size // 10].sum() / skewed.sum() > 2 * even[: even.size // 10].sum() / even.sum()
+    unfolded = MODELS["unfolded"].of(BY_NAME["EXCHANGE"])
+    assert unfolded.populations(1.0)[0] == pytest.approx(gcmix_servers.USER_MIB * 128, rel=0.02)
+    assert unfolded.written_mib / unfolded.written_area_mib == pytest.approx(10.87, rel=0.01)
+    assert MODELS["unfolded"].of(BY_NAME["TPCE"]) == BY_NAME["TPCE"]
+
+
+def test_settled_servers_are_named_as_before_there_were_models() -> None:
+    facts = BY_NAME["EXCHANGE"].facts()
+    assert set(facts) == {
+        "name", "read_mib", "written_mib", "read_area_mib", "written_area_mib", "zipf", "from_figure", "rate", "length",
+    }  # fmt: skip
+    assert {"run", "sweep", "reads_zipf"} < set(MODELS[SECOND].of(BY_NAME["EXCHANGE"]).facts())
+
+
+def test_claims_of_servers_are_judged_under_a_model_of_them() -> None:
+    results = {
+        Point(name, ftl): by_hand({"PX": 2.0, "P": 2.5}[ftl])
+        for name in gcmix.SERVER_NAMES for ftl in ("PX", "P")
+    }  # fmt: skip
+    results |= {Point("EXCHANGE, runs", "PX"): by_hand(1.5), Point("EXCHANGE, runs", "P"): by_hand(2.0)}
+    evidence = Evidence(results, {})
+    assert evidence.under("").waf("EXCHANGE", "P") == 2.5
+    assert evidence.under(SECOND).waf("EXCHANGE", "P") == 2.0
+    assert evidence.under(SECOND).waf("TPCE", "P") == 2.5, "the model leaves it as it is"
+    with pytest.raises(KeyError):
+        evidence.under(SECOND).waf("BEFS", "P")
+    points = gcmix.under(SECOND)
+    assert {p.workload for p in points} >= {"EXCHANGE, runs", "TPCE"} and Point(
+        "BEFS, runs", "DM", "serial"
+    ) in points
+    assert "BEFS, runs" in {wanted.name for wanted in STUDY.traces(gcmix.SCALES["quick"])}
+    assert STUDY.sets(Point("BEFS, runs", "P"), None, gcmix.SCALES["quick"])["workload.rounds"] == 1
+
+
+def test_every_experiment_has_claims_and_is_shown_or_runs_on_request() -> None:
+    assert {statement.experiment for statement in STUDY.statements} == set(
+        STUDY.experiments
+    ) - gcmix.ON_REQUEST
+    for name, experiment in STUDY.experiments.items():
+        assert experiment.tables and (experiment.pictures or name in gcmix.ON_REQUEST)
+    assert not gcmix.ON_REQUEST & set(STUDY.default_experiments("quick"))
 
 
 def test_readings_that_were_chosen_in_view_of_results_are_counted_apart() -> None:
@@ -142,7 +231,7 @@ def test_every_ftl_meets_every_exponent_at_the_papers_volume() -> None:
 def test_readings_reach_the_engine() -> None:
     resolved = {
         setting: STUDY.run(Point(zipf(0.4), "P", setting), None, gcmix.SCALES["quick"]).job().resolve()
-        for setting in gcmix.READINGS if setting not in ("serial", "10 times the rate")
+        for setting in gcmix.READINGS if setting not in ("serial", "10 times the rate") and "τ" not in setting
     }  # fmt: skip
     assert resolved["30 per second"]["workload"]["interval"] == "33333us"
     assert resolved["Poisson"]["workload"]["poisson"] is True
@@ -150,6 +239,10 @@ def test_readings_reach_the_engine() -> None:
     assert resolved["begins empty"]["run"]["precondition"] == "none"
     planes = resolved["eight planes"]["device"]
     assert planes["channels"] * planes["planes_per_die"] * planes["blocks_per_plane"] == 2048
+    adaptive = STUDY.run(Point(zipf(0.4), "DML", "τ = 30"), None, gcmix.SCALES["quick"]).job().resolve()
+    assert adaptive["ftl"]["paired_page"] == {
+        "gcmix-adaptive": {"low": 1, "high": 10, "hold": True, "tau": 30}
+    }
     half = STUDY.run(Point(uniform(0.5), "P"), None, gcmix.SCALES["paper"]).job().resolve()
     assert half["device"]["user_capacity"] == "16GiB"
 

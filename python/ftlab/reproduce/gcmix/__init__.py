@@ -32,6 +32,7 @@ from ftlab.reproduce.gcmix.axes import (
 from ftlab.reproduce.gcmix.servers import (
     CAPTURED,
     MODELS,
+    READS_ONLY,
     SECOND,
     SERVERS,
     SWEPT,
@@ -129,7 +130,7 @@ EXPERIMENTS = {
     ),
     "models": Experiment(
         "the same under models in which one thing is varied: length of runs, what is touched, skew, reads",
-        [*under(""), *(point for model in SWEPT for point in under(model))],
+        [*under(""), *(point for model in SWEPT for point in under(model, () if model in READS_ONLY else FTLS))],
         [tables.claims_by_model(SWEPT), tables.wafs_by_model(SWEPT)],
     ),
     "thresholds": Experiment(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -203,6 +202,11 @@ def _changed(**by_name: Mapping[str, Any]) -> Callable[[Server], Server]:
     return lambda server: replace(server, **by_name.get(server.name, {}))
 
 
+def _for_three(**changes: Any) -> Callable[[Server], Server]:
+    """The same change of the servers that are not TPC's, which are the longest, and which BUILDSERVER is like."""
+    return _changed(BEFS=changes, BUILDSERVER=changes, EXCHANGE=changes)
+
+
 SECOND = "runs"
 """The model that was stated before its runs (docs/papers/gcmix.md, *A second model of the servers*)."""
 
@@ -218,20 +222,21 @@ MODELS = {
             BUILDSERVER={"run": 21},
         ),
     ),
-    **{f"runs of {n}": Model(f"runs of {n} pages", partial(replace, run=n)) for n in (32, 128, 512)},
+    **{f"runs of {n}": Model(f"runs of {n} pages", _for_three(run=n)) for n in (32, 128, 512)},
     "touching 3 in 4": Model(
-        "addresses modulo 3/4 of the user space", partial(replace, within_mib=0.75 * USER_MIB)
+        "addresses modulo 3/4 of the user space", _for_three(within_mib=0.75 * USER_MIB)
     ),
-    "touching half": Model(
-        "addresses modulo half of the user space", partial(replace, within_mib=0.5 * USER_MIB)
-    ),
+    "touching half": Model("addresses modulo half of the user space", _for_three(within_mib=0.5 * USER_MIB)),
     "unfolded": Model("EXCHANGE and BEFS with as many pages to write to as the device has", _unfolded),
-    "even reads": Model("every page is read as often", partial(replace, reads_zipf=0.0)),
+    "even reads": Model("every page is read as often", _for_three(reads_zipf=0.0)),
 }
 """Other models of the servers, by name."""
 
 SWEPT = tuple(name for name in MODELS if name != SECOND)
-"""In each of these one thing is varied, for all servers alike."""
+"""In each of these one thing is varied, for BEFS, BUILDSERVER and EXCHANGE alike."""
+
+READS_ONLY = ("even reads",)
+"""Of these, those that change nothing but what is read."""
 
 
 def modelled(server: str, model: str) -> str:

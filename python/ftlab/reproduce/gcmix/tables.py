@@ -125,9 +125,10 @@ def wafs_by_model(models: Sequence[str]) -> Table:
     def rows(evidence: Evidence) -> Iterator[list[str]]:
         for name in SERVER_NAMES:
             for model in models:
-                if modelled(name, model) == name and model:
-                    continue
                 one = evidence.under(model)
+                is_run = all(Point(name, ftl) in one.results for ftl in FTLS)
+                if not is_run or (model and modelled(name, model) == name):
+                    continue
                 added = (f"{100 * (one.waf(name, f) / one.waf(name, f'{f}X') - 1):.1f} %" for f in ("P", "D"))
                 paired = (percent(one.paired(name, ftl)) for ftl in ("PM", "DM", "DML"))
                 omega = f"{one.figure(Point(name, OMEGA_FTL), 'omega_p50'):.3g}"
