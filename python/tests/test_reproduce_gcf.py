@@ -102,7 +102,34 @@ def test_reads_of_a_recorded_trace_are_left_out_and_its_places_packed(tmp_path: 
 
 
 def test_every_experiment_is_shown() -> None:
-    assert all(experiment.tables and experiment.pictures for experiment in STUDY.experiments.values())
+    for name, experiment in STUDY.experiments.items():
+        assert experiment.tables and (experiment.pictures or name in gcf.ON_REQUEST)
+    assert gcf.ON_REQUEST == {"turns"} == set(STUDY.experiments) - set(STUDY.default_experiments("quick"))
+
+
+def test_readings_that_are_tried_on_what_misses_change_the_runs_that_they_have() -> None:
+    points = gcf.turn_points()
+    of_random = [point for point in points if point.workload == "Random" and point.setting]
+    assert {point.setting for point in of_random} == set(gcf.TURNS)
+    for point in of_random[::5]:
+        assert resolved(point, gcf.SCALES["quick"]) != resolved(
+            point._replace(setting=""), gcf.SCALES["quick"]
+        ), point.label
+    assert not gcf.affects("always", Point("Random", "CF", "DFTL"))
+    assert not gcf.affects("own frontier", Point("Random", "CF", "FAST"))
+    assert not gcf.affects("N_s ÷ 4", Point("Random", "FI"))
+    assert not gcf.affects("planes first", Point("Random", "FI"))
+    chosen = resolved(Point("Random", "CF", "DFTL", 8, 2, 64, "N_s ÷ 4"), gcf.SCALES["paper"])
+    assert chosen["ftl"]["gc_schedule"]["cycle-filling"]["spare_blocks"] == 25
+    assert set(gcf.TURNED) <= {statement.id for statement in STUDY.statements}
+
+
+def test_a_reading_stands_in_for_what_was_settled_on() -> None:
+    settled, other = Point("Random", "FI"), Point("Random", "FI", setting="always")
+    evidence = Evidence({settled: by_hand(100), other: by_hand(50), Point("Random", "CF"): by_hand(400)}, {})
+    assert evidence.under("").iops("Random", "FI") == 100
+    assert evidence.under("always").iops("Random", "FI") == 50
+    assert evidence.under("always").iops("Random", "CF") == 400
 
 
 def test_the_device_is_the_papers() -> None:

@@ -32,6 +32,7 @@ from ftlab.reproduce.gcf.axes import (
     sets,
     table3_point,
     table3_settings,
+    turn_points,
     turned,
     weight,
 )
@@ -114,6 +115,11 @@ EXPERIMENTS = {
             *(point for name in MAP_READINGS for planes in (1, 2) for point in map_points(name, planes)),
         ],
         [tables.readings, tables.map_readings], {"readings": drawing.readings},
+    ),
+    "turns": Experiment(
+        "the claims that do not hold, under other readings one at a time",
+        turn_points(),
+        [tables.turns],
     ),
     "pathological": Experiment(
         "a workload that writes to one channel, with and without N_s",

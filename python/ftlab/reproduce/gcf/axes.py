@@ -88,7 +88,13 @@ TABLE3_SSD = {
 """The real drive's."""
 
 
-SCALES = {"quick": Scale(1 / 16), "paper": Scale(1.0)}
+ON_REQUEST = frozenset({"turns"})
+"""Experiments that no claim rests on."""
+
+SCALES = {
+    "quick": Scale(1 / 16, on_request=ON_REQUEST),
+    "paper": Scale(1.0, on_request=ON_REQUEST),
+}
 """Of the paper's volumes and amounts written; and of N_s, which counts blocks. The write buffer stays."""
 
 
@@ -164,6 +170,14 @@ READINGS: Mapping[str, Reading] = {
     "in step": _reading("followers count the steps of the initiator", pace="initiator"),
     "own pace": _reading("followers do not keep step", pace="own"),
     "own frontier": _reading("copies have a frontier of their own", {"ftl.separation": "host-gc"}),
+    "N_s ÷ 4": _reading("a quarter of N_s", spare_times=1 / 4),
+    "N_s ÷ 16": _reading("a sixteenth of N_s", spare_times=1 / 16),
+    "planes first": _reading(
+        "neighbouring pages lie on the two planes of a chip", {"ftl.allocation": "PCWD"}
+    ),
+    "planes first, own pace": _reading(
+        "the same, and followers do not keep step", {"ftl.allocation": "PCWD"}, pace="own"
+    ),
     "cache ÷ 4": _reading("a quarter of the cache", cache_times=1 / 4),
     "cache × 4": _reading("four times the cache", cache_times=4),
     "all cached": _reading("all entries cached", cache_times=32),
@@ -197,6 +211,19 @@ READING_NAMES = (
 
 MAP_READINGS = ("", "in step", "own pace", "own frontier")
 """Those of DFTL."""
+
+TURNS = (
+    "always", "if spare", "global order", "transferred", "own pace", "own frontier", "all cached", "N_s ÷ 4",
+    "N_s ÷ 16", "planes first", "planes first, own pace",
+)  # fmt: skip
+"""The readings that are tried, one at a time, on the claims that do not hold."""
+
+TURNED = (
+    "f8-fast-fi-desktop", "f8-dftl-sync-random", "f8-trend-random", "f9-fast-idle-desktop", "f9-dftl-idle-desktop",
+    "f9-dftl-gc-desktop", "f9-dftl-side-effect", "f10-fast-sync-desktop", "f10-fast-desktop-small",
+    "f10-dftl-cf-desktop", "f10-dftl-sync-desktop", "f10-dftl-gcf-random", "f10-mapping", "planes-fast", "planes-dftl",
+)  # fmt: skip
+"""The claims that do not hold, of those that Desktop, Random and cycle filling on two planes decide."""
 
 CACHES = ("cache ÷ 4", "", "cache × 4", "all cached")
 
@@ -240,6 +267,33 @@ def cache_points() -> list[Point]:
     """The sizes of DFTL's cache, and the map in DRAM."""
     kinds = [*(("DFTL", name) for name in CACHES), (PAGE_MAP, "")]
     return [Point("Random", s, m, c, setting=name) for m, name in kinds for s in SCHEMES for c in (1, 8)]
+
+
+def affects(name: str, point: Point) -> bool:
+    """Whether a reading can change a run."""
+    reading = READINGS[name]
+    policies = set(reading.policies)
+    if policies & {"broken", "start", "reused_blocks", "gather"}:
+        return point.mapping == "FAST"
+    if "cache_times" in policies or "ftl.separation" in reading.sets:
+        return point.mapping == "DFTL"
+    if "ftl.allocation" in reading.sets and point.planes == 1:
+        return False
+    of = {"pace": ("CF",), "trigger": ("GCF",)} | dict.fromkeys(
+        ("preempt", "spare_blocks", "spare_times"), FORWARDING
+    )
+    return all(point.scheme in of.get(policy, SCHEMES) for policy in policies)
+
+
+def turn_points() -> list[Point]:
+    """What the claims of `TURNED` are measured by, as settled on and under the readings of `TURNS`."""
+    buffers = {"Desktop": BUFFERS_KIB, "Random": (*BUFFERS_KIB[:2], BUFFERS_KIB[-1])}
+    settled = [
+        *(Point(w, s, m, c) for m in MAPPINGS for w in buffers for s in SCHEMES for c in (1, 8)),
+        *(Point(w, s, m, 8, 2, kib) for m in MAPPINGS for w in buffers for s in SCHEMES for kib in buffers[w]),
+        *(Point(w, "CF", m, c, planes) for m in MAPPINGS for w in WORKLOADS for c, planes in ((4, 2), (8, 1))),
+    ]  # fmt: skip
+    return [*settled, *(p._replace(setting=name) for name in TURNS for p in settled if affects(name, p))]
 
 
 def plane_points() -> list[Point]:
@@ -339,7 +393,7 @@ def _written_gib(point: Point, workload: Workload | None, scale: Scale) -> float
 
 def _policies(point: Point, ratio: float, changed: Mapping[str, Any]) -> dict[str, Any]:
     """The policies of a point with all their parameters: one that is set replaces the preset's as a whole."""
-    spare = max(1, round(SPARE_BLOCKS * ratio / point.planes))
+    spare = max(1, round(SPARE_BLOCKS * ratio * float(changed.get("spare_times", 1)) / point.planes))
     chosen: dict[str, dict[str, Any]] = {}
     if point.mapping == "FAST":
         chosen["ftl.mapping.fast"] = {
@@ -461,6 +515,11 @@ class Evidence(study.Evidence[Point]):
     def iops(self, workload: str, scheme: str, *place: Any, **places: Any) -> float:
         """Write requests per second."""
         return self.figure(Point(workload, scheme, *place, **places), "iops")
+
+    def under(self, name: str) -> Evidence:
+        """The same with a reading in place of what was settled on, where it was tried."""
+        found = {p._replace(setting=""): result for p, result in self.results.items() if p.setting == name}
+        return Evidence({**self.results, **found}, self.workloads, self.beside)
 
     def turned(self) -> Evidence:
         """The same with every partition at the other place: what is asked of the one is answered by the other."""

@@ -22,6 +22,8 @@ from ftlab.reproduce.gcf.axes import (
     SCHEMES,
     TABLE3_SSD,
     TABLE3_WORKLOADS,
+    TURNED,
+    TURNS,
     WORKLOADS,
     Evidence,
     Point,
@@ -187,6 +189,24 @@ def both(evidence: Evidence) -> list[str]:
     ]
     title = "How many claims hold: where they are judged / at the other place"
     return [*lines, "", *text.markdown_table(title, ["claims", *verdicts], tally)]
+
+
+@tabled(
+    "Claims that do not hold, under one other reading each; bold: reproduced; -: the reading has no part in it",
+    ["claim", "paper", "settled on", *TURNS],
+)
+def turns(evidence: Evidence) -> Iterator[list[str]]:
+    of = {name: evidence.under(name) for name in ("", *TURNS)}
+    for statement in claims.statements():
+        if statement.id not in TURNED:
+            continue
+        cells: dict[str, str] = {}
+        for name, one in of.items():
+            claim = statement.judged(one, {})
+            figure = text.ABSENT if claim.measured is None else text.figure(claim.measured)
+            cells[name] = f"**{figure}**" if claim.verdict == "reproduced" else figure
+        changed = (cells[name] if cells[name] != cells[""] else text.ABSENT for name in TURNS)
+        yield [statement.id, str(statement.paper_value), cells[""], *changed]
 
 
 @tabled(
