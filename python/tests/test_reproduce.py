@@ -324,7 +324,8 @@ def test_every_claim_is_judged_at_full_size() -> None:
     found = judged(results, *experiments)
     assert not [id for id, claim in found.items() if claim.verdict == "not-run"]
     assert len(points) <= 80, "an hour on two cores"
-    assert set(STUDY.experiments) - set(experiments) == {"frontiers", "extra"}
+    assert set(STUDY.experiments) - set(experiments) == {"frontiers", "extra", "turns"}
+    assert set(STUDY.experiments) - set(STUDY.default_experiments("quick")) == {"turns"}
     assert len(STUDY.points(["extra"], "paper")) == 12, "asked for by name, they are run at this scale too"
 
 
@@ -344,6 +345,13 @@ def test_settings_reach_the_engine(trace: Path) -> None:
     letter = [resolved("to the letter", twin)["ftl"] for twin in (False, True)]
     assert [one["scheduler"]["paq"]["gc"] for one in letter] == ["non-preemptible"] * 2
     assert letter[0]["reclaim_unit"] == "block" and letter[1]["reclaim_unit"]["twin"]["lone"] == "single"
+    assert resolved("8 requests", True)["host"]["queue_depth"] == 8
+    assert resolved("50 MT/s", False)["device"]["timing"]["channel_rate"] == "50MT/s"
+    queued = resolved("to the letter, 16 requests", True)
+    assert (
+        queued["host"]["queue_depth"] == 16 and queued["ftl"]["scheduler"]["paq"]["gc"] == "non-preemptible"
+    )
+    assert queued["ftl"]["reclaim_unit"]["twin"]["lone"] == "single"
     assert resolved("", True)["run"]["precondition"] == {"worn": "65MiB"}
     assert resolved("", True, worn=False)["run"]["precondition"] == "none"
 
@@ -358,7 +366,36 @@ def test_a_load_is_a_part_of_what_the_saturated_base_serves(trace: Path) -> None
         assert list(tbm.waits_for(point)) == [base]
         scaled = gap_s * tbm.at_load(point, evidence)["host.time_scale"]
         assert 1 / scaled == pytest.approx(0.82 * evidence.at(base).iops)
+    finer = base._replace(setting="at 86 % load")
+    assert list(tbm.waits_for(finer)) == [base]
+    scaled = gap_s * tbm.at_load(finer, evidence)["host.time_scale"]
+    assert 1 / scaled == pytest.approx(0.86 * evidence.at(base).iops)
     assert tbm.waits_for(base) == [] and tbm.at_load(base, evidence) == {}
+
+
+def test_experiments_on_what_misses_vary_one_thing_of_prj_0(tmp_path: Path) -> None:
+    wanted = {one.name: one for one in traces.VARIANTS}
+    library = Library(tmp_path, 1 / 512, None, [])
+    plain, small, unlike = (
+        library.get(one)
+        for one in (
+            next(w for w in traces.WORKLOADS if w.name == "prj-0"),
+            wanted["prj-0, writes of 12 KiB"],
+            wanted["prj-0, spread 1.6"],
+        )
+    )
+    assert plain is not None and small is not None and unlike is not None
+    assert small.info["write_kib_mean"] == pytest.approx(12, rel=0.02)
+    assert unlike.info["write_kib_mean"] == pytest.approx(plain.info["write_kib_mean"], rel=0.02)
+    sizes = [workloads.requests_of(w.path, None, w.path)[3] for w in (plain, unlike)]
+    assert np.median(sizes[1]) < 0.6 * np.median(sizes[0])
+    points = STUDY.points(["turns"], "quick")
+    assert {p.workload for p in points} == {
+        "prj-0",
+        *traces.SIZED_NAMES,
+        *traces.LONGER_NAMES.values(),
+        "exch",
+    }
 
 
 def test_pac_and_bac_are_compared_over_the_same_volume() -> None:

@@ -13,14 +13,19 @@ from ftlab.reproduce.tbm import claims, drawing, tables
 from ftlab.reproduce.tbm.axes import (
     ALLOCATIONS,
     AXES,
+    FINER_LOADS,
     FRONTIER_WORKLOADS,
+    LETTER_QUEUED,
     LOAD_WORKLOAD,
     LOADS,
     NO_PAD,
     OWN_PACE,
+    QUEUED,
+    RATED,
     READS_WAIT,
     SCALES,
     SINGLE,
+    STATED_LOAD,
     TO_THE_LETTER,
     TWO_FRONTIERS,
     Evidence,
@@ -40,6 +45,7 @@ from ftlab.reproduce.tbm.traces import (
     MOVING_NAMES,
     PAPER_NAMES,
     SERIES_WORKLOAD,
+    SIZED_NAMES,
     VARIANTS,
     WORKLOADS,
 )
@@ -110,6 +116,17 @@ EXPERIMENTS = {
             for tbm, setting in ((False, ""), (True, ""), (False, TWO_FRONTIERS), (True, NO_PAD))
         ],
         [], {"frontiers": drawing.frontiers},
+    ),
+    "turns": Experiment(
+        "what brings the figures that miss to the paper's: requests in the device, channels, sizes, loads",
+        [
+            *grid(Point, workload=[SERIES_WORKLOAD], allocation=["D", "F2"], tbm=BOTH, setting=["", *QUEUED, *RATED]),
+            *grid(Point, workload=SIZED_NAMES, allocation=["D", "F2"], tbm=BOTH),
+            *grid(Point, workload=LONGER_NAMES.values(), allocation=["D"], tbm=BOTH,
+                  setting=[TO_THE_LETTER, *LETTER_QUEUED]),
+            *grid(Point, workload=[LOAD_WORKLOAD], allocation=["F"], tbm=BOTH, setting=[STATED_LOAD, *FINER_LOADS]),
+        ],
+        [tables.bounded, tables.losses_by_queue, tables.finer_loads],
     ),
     "extra": Experiment(
         "Figure 7's bars on real traces that are not the paper's",

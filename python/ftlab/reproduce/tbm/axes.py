@@ -15,6 +15,7 @@ from ftlab.reproduce.tbm.traces import (
     LONGER_NAMES,
     MOVING_NAMES,
     SERIES_WORKLOAD,
+    SIZED_NAMES,
     VARIANTS,
 )
 from ftlab.reproduce.workloads import Workload
@@ -61,11 +62,22 @@ LOAD_WORKLOAD = "exch"
 OWN_PACE = "at its own pace"
 LOADS: Mapping[str, float] = {f"at {100 * load:.0f} % load": load for load in (0.3, 0.5, 0.7, 0.82, 0.9)}
 """Requests that arrive, of those that the base serves in the closed loop."""
+FINER_LOADS: Mapping[str, float] = {f"at {100 * load:.0f} % load": load for load in (0.84, 0.86, 0.88)}
+"""More of them, on which no claim rests."""
 STATED_LOAD = next(name for name, load in LOADS.items() if load == 0.82)
 """The load at which F's response time is judged."""
 
 TWO_FRONTIERS, NO_PAD = "two frontiers", "no pad"
 SINGLE, READS_WAIT, TO_THE_LETTER = "lone pages alone", "reads wait", "to the letter"
+
+
+QUEUES = (4, 8, 16, 64)
+"""Requests in the device, beside the paper's 32."""
+RATES = (100, 50, 25)
+"""MT/s of a channel, beside the paper's 200."""
+QUEUED = tuple(f"{depth} requests" for depth in QUEUES)
+RATED = tuple(f"{rate} MT/s" for rate in RATES)
+LETTER_QUEUED = tuple(f"to the letter, {name}" for name in QUEUED)
 
 
 class Departure(NamedTuple):
@@ -88,7 +100,16 @@ SETTINGS: Mapping[str, Departure] = {
     # Algorithm 2 gives each lone page a destination of its own, and section 4 has collections block the host.
     TO_THE_LETTER: Departure(_READS_WAIT, {"lone": "single"}),
     OWN_PACE: Departure(_OPEN, {}),
-    **{name: Departure(_OPEN, {}) for name in LOADS},
+    **{name: Departure(_OPEN, {}) for name in (*LOADS, *FINER_LOADS)},
+    **{name: Departure({"host.queue_depth": n}, {}) for name, n in zip(QUEUED, QUEUES, strict=True)},
+    **{
+        name: Departure({"device.timing.channel_rate": f"{n}MT/s"}, {})
+        for name, n in zip(RATED, RATES, strict=True)
+    },
+    **{
+        name: Departure({**_READS_WAIT, "host.queue_depth": n}, {"lone": "single"})
+        for name, n in zip(LETTER_QUEUED, QUEUES, strict=True)
+    },
 }
 """Departures from the preset, by name."""
 
@@ -139,11 +160,13 @@ def _not_at_full_size(point: Point) -> bool:
     """
     if point.workload in LONGER_NAMES.values():
         return point.setting != TO_THE_LETTER
+    if point.workload in SIZED_NAMES:
+        return True
     is_whole = point.workload in [wanted.name for wanted in VARIANTS if wanted.ratio is not None]
     is_variant = point.workload in DATA_NAMES[1:] or (
         point.workload in MOVING_NAMES and point.allocation != "D"
     )
-    is_aside = point.setting not in ("", OWN_PACE, STATED_LOAD)
+    is_aside = point.setting not in ("", OWN_PACE, STATED_LOAD, *FINER_LOADS)
     is_bac = point.bac and point.worn and (point.tbm or point.allocation != "D")
     return is_whole or is_variant or is_aside or is_bac
 
@@ -151,8 +174,9 @@ def _not_at_full_size(point: Point) -> bool:
 SCALES = {
     "quick": Scale(
         1 / 32, {"device.blocks_per_plane": 64, "device.user_capacity": "7.5GiB"}, _too_long,
+        on_request=frozenset({"turns"}),
     ),
-    "paper": Scale(1.0, {}, _not_at_full_size, on_request=frozenset({"frontiers", "extra"}), beside=2.0),
+    "paper": Scale(1.0, {}, _not_at_full_size, on_request=frozenset({"frontiers", "extra", "turns"}), beside=2.0),
 }  # fmt: skip
 
 
@@ -184,15 +208,15 @@ def base_of(point: Point) -> Point:
 
 def waits_for(point: Point) -> Sequence[Point]:
     """What is to be known of a point before it runs."""
-    return [base_of(point)] if point.setting in LOADS else []
+    return [base_of(point)] if point.setting in (*LOADS, *FINER_LOADS) else []
 
 
 def at_load(point: Point, evidence: Evidence) -> Settings:
     """The pace at which so much of what the saturated base serves arrives, with TBM and without."""
-    if point.setting not in LOADS:
+    if point.setting not in (loads := {**LOADS, **FINER_LOADS}):
         return {}
     gap = float(evidence.workloads[point.workload].info["inter_arrival_ms_mean"]) / 1e3
-    return {"host.time_scale": 1 / (gap * LOADS[point.setting] * evidence.at(base_of(point)).iops)}
+    return {"host.time_scale": 1 / (gap * loads[point.setting] * evidence.at(base_of(point)).iops)}
 
 
 def weight(point: Point, workload: Workload, scale: Scale) -> float:

@@ -8,11 +8,16 @@ from ftlab import text
 from ftlab.reproduce.study import tabled
 from ftlab.reproduce.tbm.axes import (
     ALLOCATIONS,
+    FINER_LOADS,
+    LETTER_QUEUED,
     LOAD_WORKLOAD,
     LOADS,
     OWN_PACE,
+    QUEUED,
+    RATED,
     READS_WAIT,
     SINGLE,
+    STATED_LOAD,
     TO_THE_LETTER,
     Evidence,
     Point,
@@ -26,6 +31,7 @@ from ftlab.reproduce.tbm.traces import (
     MOVING_NAMES,
     PAPER_NAMES,
     SERIES_WORKLOAD,
+    SIZED_NAMES,
 )
 
 
@@ -111,6 +117,45 @@ def losses(evidence: Evidence) -> Iterator[list[str]]:
             _gain(evidence, name, "D", setting=READS_WAIT),
             _gain(evidence, name, "D", setting=TO_THE_LETTER),
         ]
+
+
+@tabled(
+    f"{SERIES_WORKLOAD} with one thing changed: gains in IOPS, closed loop, a worn drive",
+    ["changed", "multi-plane writes: D+TBM", "IOPS: D", "F2", "D+TBM", "F2+TBM"],
+)
+def bounded(evidence: Evidence) -> Iterator[list[str]]:
+    every = [
+        *((SERIES_WORKLOAD, setting) for setting in ("", *QUEUED, *RATED)),
+        *((name, "") for name in SIZED_NAMES),
+    ]
+    for name, setting in every:
+        points = [Point(name, a, tbm, setting=setting) for a in ("D", "F2") for tbm in (False, True)]
+        if not all(point in evidence.results for point in points):
+            continue
+        at = {a: evidence.at(Point(name, a, tbm=False, setting=setting)) for a in ("D", "F2")}
+        twin = evidence.at(Point(name, "D", tbm=True, setting=setting))
+        yield [
+            setting or (name if name != SERIES_WORKLOAD else "nothing"), _share(twin.multiplane_writes),
+            *(text.count(window.iops) for window in at.values()),
+            *(_gain(evidence, name, a, setting=setting) for a in at),
+        ]  # fmt: skip
+
+
+@tabled(
+    "The claimed losses, to the letter of Algorithm 2, by requests in the device", ["workload", "32", *QUEUED]
+)
+def losses_by_queue(evidence: Evidence) -> Iterator[list[str]]:
+    settings = (TO_THE_LETTER, *LETTER_QUEUED)
+    for name in LONGER_NAMES.values():
+        yield [evidence.named(name), *(_gain(evidence, name, "D", setting=setting) for setting in settings)]
+
+
+@tabled(
+    f"{LOAD_WORKLOAD} at finer loads: what TBM saves of the response time", ["requests arrive", *ALLOCATIONS]
+)
+def finer_loads(evidence: Evidence) -> Iterator[list[str]]:
+    for setting in (STATED_LOAD, *FINER_LOADS):
+        yield [setting, *(_gain(evidence, LOAD_WORKLOAD, a, "response_us", setting) for a in ALLOCATIONS)]
 
 
 @tabled(

@@ -105,6 +105,14 @@ def _longer(wanted: Wanted, times: int) -> Wanted:
     return Wanted(name, "", wanted.table, model, is_paper=False)
 
 
+def _sized(wanted: Wanted, name: str, **sizes: float) -> Wanted:
+    """Other sizes of requests than the table's."""
+    assert isinstance(wanted.model, TraceModel)
+    model = replace(wanted.model, name=f"{wanted.name}, {name}", **sizes)  # type: ignore[arg-type]
+    table = {**wanted.table, "read_kib": model.read_kib, "write_kib": model.write_kib}
+    return Wanted(model.name, "", table, model, is_paper=False)
+
+
 _POST = _wanted_named("post")
 
 _LESS = tuple(_in_less(_wanted_named(SERIES_WORKLOAD), gib) for gib in DATA_GIB)
@@ -112,8 +120,15 @@ _LONGER = {
     name: _longer(_wanted_named(name), times) for name, times in (("prn-0", 4), ("prn-1", 8), ("fin1", 8))
 }
 
+_SERIES = _wanted_named(SERIES_WORKLOAD)
+_SIZED = (
+    *(_sized(_SERIES, f"writes of {kib} KiB", write_kib=float(kib)) for kib in (24, 16, 12, 8)),
+    *(_sized(_SERIES, f"spread {spread:g}", spread=spread) for spread in (1.2, 1.6, 2.0)),
+)
+
 VARIANTS = (
     *_LESS,
+    *_SIZED,
     *_LONGER.values(),
     Wanted("post whole", _POST.files, _POST.table, is_paper=False, ratio=1.0),
 )
@@ -122,6 +137,9 @@ VARIANTS = (
 DATA_NAMES = tuple(wanted.name for wanted in _LESS)
 LEAST_DATA = DATA_NAMES[0]
 """Every page is rewritten long before its block is collected: no collection moves a page."""
+
+SIZED_NAMES = tuple(wanted.name for wanted in _SIZED)
+"""Figure 2's workload with smaller writes, and with sizes that are more unlike: experiments, in no claim."""
 
 LOSING = ("prn-1", "fin1")
 """The workloads on which the paper reports a loss."""
