@@ -172,6 +172,21 @@ def test_what_a_model_varies_reaches_the_trace(tmp_path: Path) -> None:
     assert MODELS["unfolded"].of(BY_NAME["TPCE"]) == BY_NAME["TPCE"]
 
 
+def test_every_other_second_is_quiet(tmp_path: Path) -> None:
+    file = tmp_path / "made.csv.zst"
+    MODELS["quiet seconds, 5"].of(BY_NAME["EXCHANGE"]).make(1 / 8192, 5, file)
+    times, writes, _, _ = workloads.requests_of(file, None, file)
+    assert np.all(np.diff(times) >= 0)
+    seconds = np.bincount((times[writes] - times[0]) // 10_000_000)[:-2]
+    assert seconds[::2].mean() == pytest.approx(195, rel=0.05) and seconds[1::2].mean() == pytest.approx(
+        5, rel=0.2
+    )
+    assert gcmix.varied("quiet seconds, 5") == [
+        Point("EXCHANGE, quiet seconds, 5", f) for f in ("D", "DM", "DML")
+    ]
+    assert {p.setting for p in gcmix.varied("even reads")} == {"serial"}
+
+
 def test_settled_servers_are_named_as_before_there_were_models() -> None:
     facts = BY_NAME["EXCHANGE"].facts()
     assert set(facts) == {

@@ -27,12 +27,12 @@ from ftlab.reproduce.gcmix.axes import (
     sets,
     time_scale,
     under,
+    varied,
     weight,
 )
 from ftlab.reproduce.gcmix.servers import (
     CAPTURED,
     MODELS,
-    READS_ONLY,
     SECOND,
     SERVERS,
     SWEPT,
@@ -129,9 +129,9 @@ EXPERIMENTS = {
         [tables.claims_by_model(["", SECOND]), tables.wafs_by_model(["", SECOND])],
     ),
     "models": Experiment(
-        "the same under models in which one thing is varied: length of runs, what is touched, skew, reads",
-        [*under(""), *(point for model in SWEPT for point in under(model, () if model in READS_ONLY else FTLS))],
-        [tables.claims_by_model(SWEPT), tables.wafs_by_model(SWEPT)],
+        "the same under models in which one thing is varied: runs, what is touched, folding, quiet seconds, reads",
+        [*under(""), *(point for model in SWEPT for point in varied(model))],
+        [tables.claims_by_model(SWEPT), tables.wafs_by_model(SWEPT), tables.adaptive_by_model(SWEPT)],
     ),
     "thresholds": Experiment(
         "DML on Zipf workloads with other thresholds τ",

@@ -11,7 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.reproduce import study, survival
-from ftlab.reproduce.gcmix.servers import CAPTURED, PAGE, RATE, SERVERS, USER_MIB, modelled, server_of
+from ftlab.reproduce.gcmix.servers import (
+    CAPTURED,
+    EXCHANGE_ONLY,
+    PAGE,
+    RATE,
+    READS_ONLY,
+    SERVERS,
+    USER_MIB,
+    modelled,
+    server_of,
+)
 from ftlab.reproduce.study import Settings
 from ftlab.reproduce.survival import Trial
 from ftlab.reproduce.workloads import Workload
@@ -133,6 +143,13 @@ def under(model: str, ftls: Sequence[str] = FTLS, serial: Sequence[str] = BARS) 
         *(Point(name, ftl) for name in names for ftl in ftls),
         *(Point(name, ftl, "serial") for name in names for ftl in serial),
     ]
+
+
+def varied(model: str) -> list[Point]:
+    """What is run of a model that varies one thing: what that can change."""
+    if model in EXCHANGE_ONLY:
+        return [Point(modelled("EXCHANGE", model), ftl) for ftl in ("D", "DM", "DML")]
+    return under(model, () if model in READS_ONLY else FTLS)
 
 
 def way(ftl: str, setting: str) -> str:

@@ -52,12 +52,14 @@ class Server:
     """Exponent of the popularity of what is read, where it is not that of what is written."""
     within_mib: float | None = None
     """Addresses are taken modulo this."""
+    quiet: float | None = None
+    """Of what is asked for in two seconds, the part that is asked for in the second one."""
 
     def facts(self) -> dict[str, Any]:
         """All that determines the file but scale and seed. What a server does not have is not named."""
         facts = {**asdict(self), "rate": RATE, "length": min(self.written_mib, self.longest_mib)}
         facts.pop("longest_mib")
-        absent = {"run": 1, "sweep": 0.0, "reads_zipf": None, "within_mib": None}
+        absent = {"run": 1, "sweep": 0.0, "reads_zipf": None, "within_mib": None, "quiet": None}
         return {key: value for key, value in facts.items() if key not in absent or value != absent[key]}
 
     def make(self, ratio: float, seed: int, path: Path) -> None:
@@ -109,8 +111,19 @@ class Server:
             swept += number
             if space is not None:
                 runs %= space
-            times = EPOCH_100NS + np.rint(at * gap).astype(np.int64)
+            ticks = (
+                at * gap if self.quiet is None else _in_turns(np.asarray(at * gap, np.float64), self.quiet)
+            )
+            times = EPOCH_100NS + np.rint(ticks).astype(np.int64)
             yield times, flags, runs * size_of_run, np.full(size, size_of_run, np.int64)
+
+
+def _in_turns(ticks: NDArray[np.float64], quiet: float) -> NDArray[np.float64]:
+    """Even times made uneven: of every two seconds (2e7 ticks) the second one gets the part `quiet`."""
+    pair, part = np.divmod(ticks / 2e7, 1.0)
+    busy = 1.0 - quiet
+    within = np.where(part < busy, 0.5 * part / busy, 0.5 + 0.5 * (part - busy) / quiet)
+    return np.asarray((pair + within) * 2e7)
 
 
 def _cumulative(pages: int, zipf: float) -> NDArray[np.float64]:
@@ -228,15 +241,30 @@ MODELS = {
     ),
     "touching half": Model("addresses modulo half of the user space", _for_three(within_mib=0.5 * USER_MIB)),
     "unfolded": Model("EXCHANGE and BEFS with as many pages to write to as the device has", _unfolded),
+    **{
+        f"maintenance of {hours} hours": Model(
+            f"the second model with {hours} hours of maintenance, and the exponent that follows from Figure 6",
+            _changed(EXCHANGE={"run": 2, "sweep": hours / 24, "zipf": zipf, "reads_zipf": 0.9}),
+        )
+        for hours, zipf in ((2, 0.96), (5, 1.10))
+    },
+    **{
+        f"quiet seconds, {n}": Model(
+            f"every other second has {n} of 200 writes", _changed(EXCHANGE={"quiet": n / (2 * RATE)})
+        )
+        for n in (1, 2, 5, 20)
+    },
     "even reads": Model("every page is read as often", _for_three(reads_zipf=0.0)),
 }
 """Other models of the servers, by name."""
 
 SWEPT = tuple(name for name in MODELS if name != SECOND)
-"""In each of these one thing is varied, for BEFS, BUILDSERVER and EXCHANGE alike."""
+"""In each of these one thing is varied."""
 
+EXCHANGE_ONLY = tuple(name for name in SWEPT if "quiet" in name or "maintenance" in name)
+"""Of these, those on which only what DML does on EXCHANGE is of interest."""
 READS_ONLY = ("even reads",)
-"""Of these, those that change nothing but what is read."""
+"""And those that change nothing but what is read."""
 
 
 def modelled(server: str, model: str) -> str:

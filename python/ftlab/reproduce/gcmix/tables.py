@@ -138,6 +138,23 @@ def wafs_by_model(models: Sequence[str]) -> Table:
     return rows
 
 
+def adaptive_by_model(models: Sequence[str]) -> Table:
+    """What DML does on EXCHANGE under models of it."""
+
+    @tabled("EXCHANGE: DML by model", ["model", "ω 10 %", "median", "90 %", "paired", "WAF: D", "DM", "DML"])
+    def rows(evidence: Evidence) -> Iterator[list[str]]:
+        for model in ("", *models):
+            name = modelled("EXCHANGE", model)
+            points = {ftl: Point(name, ftl) for ftl in ("D", "DM", "DML")}
+            if (model and name == "EXCHANGE") or not set(points.values()) <= set(evidence.results):
+                continue
+            wafs = (f"{evidence.figure(point, 'waf'):.3f}" for point in points.values())
+            paired = percent(100 * evidence.figure(points["DML"], "paired_fraction"))
+            yield [model or SETTLED, *_omegas(evidence, points["DML"]), paired, *wafs]
+
+    return rows
+
+
 @tabled(
     "DML by its threshold: by how much its WAF is above the lower of DM's and D's",
     ["τ", *ZS, "pages paired, z = 0.8"],
