@@ -324,8 +324,8 @@ def test_every_claim_is_judged_at_full_size() -> None:
     found = judged(results, *experiments)
     assert not [id for id, claim in found.items() if claim.verdict == "not-run"]
     assert len(points) <= 80, "an hour on two cores"
-    assert set(STUDY.experiments) - set(experiments) == {"frontiers", "extra", "turns"}
-    assert set(STUDY.experiments) - set(STUDY.default_experiments("quick")) == {"turns"}
+    assert set(STUDY.experiments) - set(experiments) == {"frontiers", "extra", "turns", "finer"}
+    assert set(STUDY.experiments) - set(STUDY.default_experiments("quick")) == {"turns", "finer"}
     assert len(STUDY.points(["extra"], "paper")) == 12, "asked for by name, they are run at this scale too"
 
 
@@ -390,12 +390,8 @@ def test_experiments_on_what_misses_vary_one_thing_of_prj_0(tmp_path: Path) -> N
     sizes = [workloads.requests_of(w.path, None, w.path)[3] for w in (plain, unlike)]
     assert np.median(sizes[1]) < 0.6 * np.median(sizes[0])
     points = STUDY.points(["turns"], "quick")
-    assert {p.workload for p in points} == {
-        "prj-0",
-        *traces.SIZED_NAMES,
-        *traces.LONGER_NAMES.values(),
-        "exch",
-    }
+    assert {p.workload for p in points} == {"prj-0", *traces.SIZED_NAMES, *traces.LONGER_NAMES.values()}
+    assert len(STUDY.points(["finer"], "paper")) == 9, "at full size too, with the saturated base"
 
 
 def test_pac_and_bac_are_compared_over_the_same_volume() -> None:

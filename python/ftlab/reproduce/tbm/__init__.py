@@ -118,15 +118,19 @@ EXPERIMENTS = {
         [], {"frontiers": drawing.frontiers},
     ),
     "turns": Experiment(
-        "what brings the figures that miss to the paper's: requests in the device, channels, sizes, loads",
+        "what brings the figures that miss to the paper's: requests in the device, channels, sizes",
         [
             *grid(Point, workload=[SERIES_WORKLOAD], allocation=["D", "F2"], tbm=BOTH, setting=["", *QUEUED, *RATED]),
             *grid(Point, workload=SIZED_NAMES, allocation=["D", "F2"], tbm=BOTH),
             *grid(Point, workload=LONGER_NAMES.values(), allocation=["D"], tbm=BOTH,
                   setting=[TO_THE_LETTER, *LETTER_QUEUED]),
-            *grid(Point, workload=[LOAD_WORKLOAD], allocation=["F"], tbm=BOTH, setting=[STATED_LOAD, *FINER_LOADS]),
         ],
-        [tables.bounded, tables.losses_by_queue, tables.finer_loads],
+        [tables.bounded, tables.losses_by_queue],
+    ),
+    "finer": Experiment(
+        "what TBM saves of F's response time at more loads",
+        grid(Point, workload=[LOAD_WORKLOAD], allocation=["F"], tbm=BOTH, setting=[STATED_LOAD, *FINER_LOADS]),
+        [tables.finer_loads],
     ),
     "extra": Experiment(
         "Figure 7's bars on real traces that are not the paper's",

@@ -174,9 +174,11 @@ def _not_at_full_size(point: Point) -> bool:
 SCALES = {
     "quick": Scale(
         1 / 32, {"device.blocks_per_plane": 64, "device.user_capacity": "7.5GiB"}, _too_long,
-        on_request=frozenset({"turns"}),
+        on_request=frozenset({"turns", "finer"}),
     ),
-    "paper": Scale(1.0, {}, _not_at_full_size, on_request=frozenset({"frontiers", "extra", "turns"}), beside=2.0),
+    "paper": Scale(
+        1.0, {}, _not_at_full_size, on_request=frozenset({"frontiers", "extra", "turns", "finer"}), beside=2.0,
+    ),
 }  # fmt: skip
 
 
