@@ -235,7 +235,7 @@ MODELS = {
             BUILDSERVER={"run": 21},
         ),
     ),
-    **{f"runs of {n}": Model(f"runs of {n} pages", _for_three(run=n)) for n in (32, 128, 512)},
+    **{f"runs of {n}": Model(f"runs of {n} pages", _for_three(run=n)) for n in (32, 64, 128)},
     "touching 3 in 4": Model(
         "addresses modulo 3/4 of the user space", _for_three(within_mib=0.75 * USER_MIB)
     ),
