@@ -220,6 +220,16 @@ def _for_three(**changes: Any) -> Callable[[Server], Server]:
     return _changed(BEFS=changes, BUILDSERVER=changes, EXCHANGE=changes)
 
 
+def _together(server: Server) -> Server:
+    changes: Mapping[str, Mapping[str, Any]] = {
+        "EXCHANGE": {"quiet": 2 / (2 * RATE)}, "BEFS": {"run": 40}, "BUILDSERVER": {"run": 32}
+    }  # fmt: skip
+    base = _unfolded(server) if server.name == "EXCHANGE" else server
+    return replace(base, **changes.get(server.name, {}))
+
+
+TOGETHER = "together"
+"""What turns claims one by one, put together."""
 SECOND = "runs"
 """The model that was stated before its runs (docs/papers/gcmix.md, *A second model of the servers*)."""
 
@@ -254,6 +264,10 @@ MODELS = {
         )
         for n in (1, 2, 5, 20)
     },
+    TOGETHER: Model(
+        "fitted: EXCHANGE unfolded and with quiet seconds, BEFS in runs of 40 pages, the build server in 32",
+        _together,
+    ),
     "even reads": Model("every page is read as often", _for_three(reads_zipf=0.0)),
 }
 """Other models of the servers, by name."""
