@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +282,7 @@ READS_ONLY = ("even reads",)
 """And those that change nothing but what is read."""
 
 
+@cache
 def modelled(server: str, model: str) -> str:
     """The name of a server under a model; `""` is the one that was settled on."""
     return f"{server}, {model}" if model and MODELS[model].of(BY_NAME[server]) != BY_NAME[server] else server
