@@ -115,6 +115,7 @@ def test_readings_that_are_tried_on_what_misses_change_the_runs_that_they_have()
         assert resolved(point, gcf.SCALES["quick"]) != resolved(
             point._replace(setting=""), gcf.SCALES["quick"]
         ), point.label
+    assert set(gcf.crowded_points()) <= set(points) and len(gcf.crowded_points()) == 16
     assert not gcf.affects("always", Point("Random", "CF", "DFTL"))
     assert not gcf.affects("own frontier", Point("Random", "CF", "FAST"))
     assert not gcf.affects("N_s ÷ 4", Point("Random", "FI"))

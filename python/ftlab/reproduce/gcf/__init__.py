@@ -117,9 +117,9 @@ EXPERIMENTS = {
         [tables.readings, tables.map_readings], {"readings": drawing.readings},
     ),
     "turns": Experiment(
-        "the claims that do not hold, under other readings one at a time",
+        "the claims that do not hold, under other readings one at a time, and with another Desktop",
         turn_points(),
-        [tables.turns],
+        [tables.turns, tables.crowded],
     ),
     "pathological": Experiment(
         "a workload that writes to one channel, with and without N_s",

@@ -285,6 +285,11 @@ def affects(name: str, point: Point) -> bool:
     return all(point.scheme in of.get(policy, SCHEMES) for policy in policies)
 
 
+def crowded_points() -> list[Point]:
+    """Figure 10 under FAST with the Desktop that was fitted to Table 3."""
+    return [Point(CROWDED.name, s, "FAST", 8, 2, kib) for s in SCHEMES for kib in BUFFERS_KIB]
+
+
 def turn_points() -> list[Point]:
     """What the claims of `TURNED` are measured by, as settled on and under the readings of `TURNS`."""
     buffers = {"Desktop": BUFFERS_KIB, "Random": (*BUFFERS_KIB[:2], BUFFERS_KIB[-1])}
@@ -293,7 +298,8 @@ def turn_points() -> list[Point]:
         *(Point(w, s, m, 8, 2, kib) for m in MAPPINGS for w in buffers for s in SCHEMES for kib in buffers[w]),
         *(Point(w, "CF", m, c, planes) for m in MAPPINGS for w in WORKLOADS for c, planes in ((4, 2), (8, 1))),
     ]  # fmt: skip
-    return [*settled, *(p._replace(setting=name) for name in TURNS for p in settled if affects(name, p))]
+    tried = (p._replace(setting=name) for name in TURNS for p in settled if affects(name, p))
+    return [*settled, *tried, *crowded_points()]
 
 
 def plane_points() -> list[Point]:

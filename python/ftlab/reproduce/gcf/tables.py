@@ -11,6 +11,7 @@ from ftlab.reproduce.claims import BASES, Claim, measured
 from ftlab.reproduce.gcf import claims, lanes
 from ftlab.reproduce.gcf.axes import (
     BEGINS,
+    BUFFERS_KIB,
     CACHES,
     FIGURE3,
     MAP_READINGS,
@@ -27,12 +28,14 @@ from ftlab.reproduce.gcf.axes import (
     WORKLOADS,
     Evidence,
     Point,
+    crowded_points,
     dirty_pages,
     erases_by_channel,
     map_points,
     published,
     reading_points,
     settled_on,
+    size_name,
     table3_point,
     table3_settings,
 )
@@ -207,6 +210,16 @@ def turns(evidence: Evidence) -> Iterator[list[str]]:
             cells[name] = f"**{figure}**" if claim.verdict == "reproduced" else figure
         changed = (cells[name] if cells[name] != cells[""] else text.ABSENT for name in TURNS)
         yield [statement.id, str(statement.paper_value), cells[""], *changed]
+
+
+@tabled(
+    "Figure 10 under FAST with the Desktop that was fitted to Table 3",
+    ["channels are", *(size_name(kib) for kib in BUFFERS_KIB)],
+)
+def crowded(evidence: Evidence) -> Iterator[list[str]]:
+    points = crowded_points()
+    for scheme in SCHEMES:
+        yield [scheme, *(_iops(evidence, point) for point in points if point.scheme == scheme)]
 
 
 @tabled(
