@@ -391,6 +391,8 @@ def test_experiments_on_what_misses_vary_one_thing_of_prj_0(tmp_path: Path) -> N
     assert np.median(sizes[1]) < 0.6 * np.median(sizes[0])
     points = STUDY.points(["turns"], "quick")
     assert {p.workload for p in points} == {"prj-0", *traces.SIZED_NAMES, *traces.LONGER_NAMES.values()}
+    at_full_size = {p.setting for p in STUDY.points(["turns"], "paper") if p.workload == "prj-0"}
+    assert at_full_size == {"", "100 MT/s"}
     assert len(STUDY.points(["finer"], "paper")) == 9, "at full size too, with the saturated base"
 
 

@@ -166,7 +166,7 @@ def _not_at_full_size(point: Point) -> bool:
     is_variant = point.workload in DATA_NAMES[1:] or (
         point.workload in MOVING_NAMES and point.allocation != "D"
     )
-    is_aside = point.setting not in ("", OWN_PACE, STATED_LOAD, *FINER_LOADS)
+    is_aside = point.setting not in ("", OWN_PACE, STATED_LOAD, *FINER_LOADS, RATED[0])
     is_bac = point.bac and point.worn and (point.tbm or point.allocation != "D")
     return is_whole or is_variant or is_aside or is_bac
 
