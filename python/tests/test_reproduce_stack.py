@@ -18,6 +18,7 @@ from ftlab.reproduce.stack import STUDY
 from ftlab.reproduce.stack import axes as stack
 from ftlab.reproduce.stack.axes import (
     HALF,
+    HEADLINE,
     MEMBERS,
     PAIRS,
     SCALES,
@@ -27,6 +28,7 @@ from ftlab.reproduce.stack.axes import (
     Evidence,
     Point,
     is_clear,
+    name_of,
 )
 from ftlab.reproduce.stack.tables import advice, change, interplays
 from ftlab.reproduce.study import Experiment, Work
@@ -57,7 +59,14 @@ def evidence(figures: dict[tuple[str, ...], list[float]]) -> Evidence:
         latency = {"mean": 1e5 / iops, "p999": 1e6 / iops}
         host = {"iops": iops, **dict.fromkeys(LATENCIES, latency), "bytes_written": 2**40}
         wear = {"erases": {"mean": 4.0}, "effective_erases": {"mean": 8.0}}
-        summary = {"host": host, "waf": 2.0, "flash": {"block_erases": 400}, "wear": wear}
+        flash = {
+            "block_erases": 400,
+            "copybacks": 0,
+            "reprograms": 0,
+            "multiplane": {"program_fraction": 0.5},
+        }
+        rest = {"gc": {"forward": 0}, "policy": {}}
+        summary = {"host": host, "waf": 2.0, "flash": flash, "wear": wear, **rest}
         return SimpleNamespace(summary=summary, wear={"erases": EVEN, **PLACES})
 
     return Evidence(
@@ -94,7 +103,7 @@ def test_gains_are_factors_and_what_a_pair_has_beyond_its_members_is_what_is_lef
 @pytest.mark.parametrize(
     ("factors", "clear"),
     [([1.1, 1.2], True), ([0.9, 0.8], True), ([1.01, 1.01], False), ([1.3, 0.99], False), ([1.05, 1.4], True),
-     ([1.001, 1.4], True), ([1.0, 1.4], False)],
+     ([1.001, 1.4], True), ([1.0, 1.4], False), ([1.08], False), ([1.12], True), ([0.88], True)],
 )  # fmt: skip
 def test_what_is_clear(factors: list[float], clear: bool) -> None:
     assert is_clear(np.array(factors)) is clear
@@ -157,6 +166,43 @@ def test_half_load_is_half_of_what_the_base_serves(tmp_path: Path) -> None:
     (full,) = found.values(CASE, (), "iops")
     for member in ("TBM", "CF"):
         assert found.values(Case(ZIPF, HALF), (member,), "iops") == pytest.approx([full / 2], rel=0.05)
+
+
+def test_full_size_is_run_for_the_headline_alone() -> None:
+    points = STUDY.points(STUDY.experiments, "paper")
+    assert {point.workload for point in points} == set(stack.WORKLOADS)
+    for case in (Case(name, load) for name in stack.WORKLOADS for load in stack.LOADS):
+        assert [point.members for point in points if point.case == case] == list(HEADLINE)
+    assert {point.seed for point in points} == {1}
+    assert set(HEADLINE) < set(SUBSETS) and stack.THREE in HEADLINE and ("TBM", "GCMix") in HEADLINE
+    assert len(STUDY.points(["zipf"], "quick")) == len(SUBSETS) * len(stack.SEEDS) * len(stack.LOADS)
+
+
+def test_the_report_and_the_pictures_have_what_was_run() -> None:
+    whole = {members: [100.0 + i, 101.0 + i] for i, members in enumerate(SUBSETS)}
+    for members in whole:
+        assert f"| {name_of(members)} |" in STUDY.report("quick", ["zipf"], evidence(whole), [])
+    assert set(STUDY.drawn(evidence(whole), ["zipf"])) == {"together", "steps"}
+    few = evidence({members: [100.0 + 20 * i] for i, members in enumerate(HEADLINE)})
+    report = STUDY.report("paper", ["zipf"], few, [])
+    assert all(f"| {name_of(members)} |" in report for members in HEADLINE)
+    assert "| TBM + rCPB |" not in report and "| IPR + GCMix |" not in report
+    assert "Where there is one repeat, a change is taken for clear from 10 % on." in report
+    assert "one repeat" not in STUDY.report("quick", ["zipf"], evidence(whole), [])
+    # Neither member of the pair was run alone: it is compared with the base, and pairs have no table and no picture.
+    assert few.pairs(CASE) == []
+    assert (
+        "| TBM + GCMix | +40.0 % |" in report and "the gain of a pair" not in report and "Bold" not in report
+    )
+    assert set(STUDY.drawn(few, ["zipf"])) == {"steps"}
+    (words,) = advice(few)
+    assert "IPR + GCMix" not in words and "IOPS: all five, CF, better: +100.0 %" in words
+    # With them it is compared with what they bring.
+    more = evidence(
+        {members: [100.0 + 20 * i] for i, members in enumerate([*HEADLINE, ("TBM",), ("GCMix",)])}
+    )
+    assert more.pairs(CASE) == [("TBM", "GCMix")]
+    assert "| TBM + GCMix | **-73.5 %** |" in STUDY.report("paper", ["zipf"], more, [])
 
 
 def test_what_is_many_times_better_is_said_so() -> None:

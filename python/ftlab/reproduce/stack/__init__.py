@@ -43,5 +43,5 @@ STUDY = Study(
     places=PLACES,
     evidence=Evidence,
     tables=[tables.gains, tables.interplays, tables.at_work, tables.everything],
-    pictures={"together": drawing.together},
+    pictures={"together": drawing.together, "steps": drawing.steps},
 )

@@ -82,6 +82,10 @@ EVERY: Sequence[Members] = tuple(
 THREE: Members = ("TBM", "GCF", "GCMix")
 """Three that were picked after results had been seen: what the others cost is left out."""
 SUBSETS: Sequence[Members] = ((), *ALONE, *PAIRS, THREE, *EVERY)
+STEPS: Sequence[Members] = (*ALONE, ("TBM", "GCMix"), THREE, *EVERY)
+"""What each brings alone, and what is switched on together in the end."""
+HEADLINE: Sequence[Members] = ((), ("CF",), ("TBM", "GCMix"), THREE, *EVERY)
+"""What it takes to see what to switch on, and what not; all that is run at full size."""
 
 
 def name_of(members: Members) -> str:
@@ -172,7 +176,6 @@ class Scale(study.Scale):
 
     written: float = 6.0
     """User capacities that a run writes, at least."""
-    seeds: Sequence[int] = SEEDS
 
 
 def _device(blocks: int, pages: int, user: str) -> Settings:
@@ -187,9 +190,14 @@ def _device(blocks: int, pages: int, user: str) -> Settings:
     }
 
 
+def _not_at_full_size(point: Point) -> bool:
+    """What the headline does not need, and repeats, of which the quick scale has the spread: hours more."""
+    return point.members not in HEADLINE or point.seed != SEEDS[0]
+
+
 SCALES = {
     "quick": Scale(1 / 4, _device(208, 48, "4GiB"), written=3.0),
-    "paper": Scale(1.0, _device(208, 192, "16GiB")),
+    "paper": Scale(1.0, _device(208, 192, "16GiB"), _not_at_full_size),
 }
 """`paper`: a device as large as those that the traces were captured on."""
 
@@ -338,6 +346,22 @@ class Evidence(study.Evidence[Point]):
         """The repeats of a case."""
         return sorted({point.seed for point in self.results if point.case == case})
 
+    def has(self, case: Case, *subsets: Members) -> bool:
+        """Whether configurations, and the base that they are compared with, were run under a case."""
+        return all(
+            Point(case.workload, members, seed, case.load) in self.results
+            for members in ((), *subsets)
+            for seed in self.seeds(case)
+        )
+
+    def of(self, case: Case, subsets: Sequence[Members]) -> list[Members]:
+        """Those of some configurations that were run under a case."""
+        return [members for members in subsets if self.has(case, members)]
+
+    def pairs(self, case: Case) -> list[Members]:
+        """Pairs that were run under a case as well as each of their members."""
+        return [pair for pair in PAIRS if self.has(case, pair, *((member,) for member in pair))]
+
     def values(self, case: Case, members: Members, gauge: str) -> NDArray[np.float64]:
         """A figure of each repeat."""
         return np.array(
@@ -367,9 +391,14 @@ def spread(values: NDArray[np.float64]) -> float:
     return float(values.max() - values.min()) / 2 if values.size > 1 else 0.0
 
 
+ONCE = 0.1
+"""How far from 1 a factor has to be to be clear where there is one repeat."""
+
+
 def is_clear(factors: NDArray[np.float64], least: float = 0.02) -> bool:
     """Whether factors are on the same side of 1 in all repeats, on average by more than `least` and their spread."""
     away = factors - 1
+    least = least if factors.size > 1 else max(least, ONCE)
     mean = abs(float(away.mean()))
     same_side = bool(np.all(away > 0) or np.all(away < 0))
     return same_side and mean > least and mean > spread(factors)

@@ -1,4 +1,4 @@
-"""The picture of the study: what each adds in the presence of each other."""
+"""The pictures of the study: what each adds in the presence of each other, and one step after the other."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ftlab.reproduce.panels import sheet
+from ftlab import text
+from ftlab.plot import COLOURS
+from ftlab.reproduce.panels import GREY, dress, sheet
 from ftlab.reproduce.stack.axes import (
     ALONE,
     EVERY,
     GAUGES,
     MEMBERS,
     PAIRS,
+    STEPS,
     THREE,
     Case,
     Evidence,
@@ -37,9 +40,9 @@ LIMIT = 60.0
 
 def together(evidence: Evidence) -> Figure | None:
     """For each case and figure: on the diagonal what each brings alone, above it what a pair brings, below it
-    what the pair brings beyond its members.
+    what the pair brings beyond its members. Only where every pair was run.
     """
-    cases = evidence.cases()
+    cases = [case for case in evidence.cases() if len(evidence.pairs(case)) == len(PAIRS)]
     if not cases:
         return None
     columns = 1 + len(SHOWN)
@@ -53,6 +56,41 @@ def together(evidence: Evidence) -> Figure | None:
         fontsize=10,
     )
     return figure
+
+
+def steps(evidence: Evidence) -> Figure | None:
+    """For each case and figure: what each brings alone, and what some of them and all five bring together."""
+    cases = evidence.cases()
+    if not cases:
+        return None
+    figure, panels = sheet(13.5, 2.4 * len(cases) + 0.7, len(cases), 1 + len(SHOWN))
+    for row, case in zip(panels, cases, strict=True):
+        for panel, gauge in zip(row, (compared(case.load)[0], *SHOWN), strict=True):
+            _bars(panel, evidence, case, gauge)
+    figure.suptitle("Better by, in % (or as so many times: ×), on a logarithmic scale", fontsize=10)
+    return figure
+
+
+def _bars(panel: Axes, evidence: Evidence, case: Case, gauge: str) -> None:
+    """A bar for each configuration, to the right where it is better than the base."""
+    known = {members: evidence.gains(case, members, gauge) for members in evidence.of(case, STEPS)}
+    means = np.array([float(factors.mean()) for factors in known.values()])
+    far = np.log(np.where(np.isfinite(means), means, 1.0))
+    places = np.arange(len(known))
+    panel.barh(places, far, color=[COLOURS[0] if away > 0 else COLOURS[1] for away in far])
+    panel.axvline(0, color=GREY, linewidth=0.8)
+    reach = max(float(np.abs(far).max()), 0.1)
+    for place, away, factors in zip(places.tolist(), far.tolist(), known.values(), strict=True):
+        right = away >= 0
+        panel.text(
+            away + (0.02 if right else -0.02) * reach, place, short(factors),
+            ha="left" if right else "right", va="center", fontsize=8,
+        )  # fmt: skip
+    panel.set_xlim(min(float(far.min()), 0.0) - 0.25 * reach, max(float(far.max()), 0.0) + 0.25 * reach)
+    panel.set_yticks(places, [name_of(members) for members in known], fontsize=8)
+    panel.invert_yaxis()
+    panel.set_xticks([])
+    dress(panel, f"{case.label}: {GAUGES[gauge].words}")
 
 
 def _matrix(panel: Axes, evidence: Evidence, case: Case, gauge: str) -> None:
@@ -89,6 +127,8 @@ def _matrix(panel: Axes, evidence: Evidence, case: Case, gauge: str) -> None:
 def short(factors: NDArray[np.float64]) -> str:
     """A factor in a cell: in per cent, or as so many times."""
     mean = float(factors.mean())
+    if not np.isfinite(mean):
+        return text.ABSENT
     return f"{mean:.0f}×" if mean > MANY else f"{100 * (mean - 1):+.0f}"
 
 

@@ -9,15 +9,13 @@ from numpy.typing import NDArray
 
 from ftlab import text
 from ftlab.reproduce.stack.axes import (
-    ALONE,
     APART,
     CYCLES,
     EVERY,
     GAUGES,
     MEMBERS,
-    PAIRS,
+    ONCE,
     SUBSETS,
-    THREE,
     Case,
     Evidence,
     Members,
@@ -59,7 +57,7 @@ def everything(evidence: Evidence) -> list[str]:
             "figures, means of the repeats",
             "in force",
             lambda _: heads,
-            SUBSETS,
+            lambda case: evidence.of(case, SUBSETS),
             lambda case, members: [_mean(evidence.values(case, members, gauge)) for gauge in GAUGES],
         ),
         f"Lives are extrapolated from the wear of the run to {CYCLES} P/E cycles of a block, as if wear leveling kept",
@@ -69,15 +67,17 @@ def everything(evidence: Evidence) -> list[str]:
 
 def gains(evidence: Evidence) -> list[str]:
     """What each and all bring."""
+    once = f"Where there is one repeat, a change is taken for clear from {100 * ONCE:.0f} % on."
     return [
         *MEANS,
+        *([] if _is_repeated(evidence) else [once]),
         "",
         *_by_case(
             evidence,
             "better by, with half the range of the repeats",
             "switched on",
             _compared_words,
-            (*ALONE, THREE, *EVERY),
+            lambda case: _without_members(evidence, case),
             lambda case, members: [
                 change(evidence.gains(case, members, gauge)) for gauge in compared(case.load)
             ],
@@ -85,21 +85,29 @@ def gains(evidence: Evidence) -> list[str]:
     ]
 
 
+def _without_members(evidence: Evidence, case: Case) -> list[Members]:
+    """All but pairs; of these, those of which not each member was run alone: the next table has the others."""
+    later = set(evidence.pairs(case))
+    return [members for members in evidence.of(case, SUBSETS) if members and members not in later]
+
+
 def interplays(evidence: Evidence) -> list[str]:
     """What pairs bring beyond their members."""
-    return [
-        *_by_case(
-            evidence,
-            "the gain of a pair ÷ the product of its members' gains",
-            "pair",
-            _compared_words,
-            PAIRS,
-            lambda case, pair: [
-                _marked(evidence.interplay(case, pair, gauge)) for gauge in compared(case.load)
-            ],
-        ),
-        "Bold: on the same side in every repeat, by more than 2 % and more than half the range of the repeats.",
-    ]
+    tables = _by_case(
+        evidence,
+        "the gain of a pair ÷ the product of its members' gains",
+        "pair",
+        _compared_words,
+        evidence.pairs,
+        lambda case, pair: [_marked(evidence.interplay(case, pair, gauge)) for gauge in compared(case.load)],
+    )
+    bold = "Bold: on the same side in every repeat, by more than 2 % and more than half the range of the repeats."
+    return [*tables, bold] if tables else []
+
+
+def _is_repeated(evidence: Evidence) -> bool:
+    """Whether every case was run with more than one seed."""
+    return all(len(evidence.seeds(case)) > 1 for case in evidence.cases())
 
 
 def _compared_words(case: Case) -> list[str]:
@@ -111,15 +119,16 @@ def _by_case(
     title: str,
     first: str,
     heads: Callable[[Case], Sequence[str]],
-    subsets: Sequence[Members],
+    subsets: Callable[[Case], Sequence[Members]],
     cells: Callable[[Case, Members], list[str]],
 ) -> list[str]:
     """A table for each case, with a row for each of some configurations."""
     lines: list[str] = []
     for case in evidence.cases():
-        rows = [[name_of(members), *cells(case, members)] for members in subsets]
+        rows = [[name_of(members), *cells(case, members)] for members in subsets(case)]
         head = [first, *heads(case)]
-        lines += [*text.markdown_table(f"{evidence.titled(case)}: {title}", head, rows), ""]
+        if rows:
+            lines += [*text.markdown_table(f"{evidence.titled(case)}: {title}", head, rows), ""]
     return lines
 
 
@@ -134,7 +143,7 @@ def _marked(factors: NDArray[np.float64]) -> str:
 
 def best(evidence: Evidence, case: Case, gauge: str) -> Members:
     """The configuration with the greatest gain, of those that were run."""
-    return max(SUBSETS, key=lambda members: _or_none(evidence.gains(case, members, gauge)))
+    return max(evidence.of(case, SUBSETS), key=lambda members: _or_none(evidence.gains(case, members, gauge)))
 
 
 def _or_none(factors: NDArray[np.float64]) -> float:
@@ -173,7 +182,7 @@ def fights(evidence: Evidence, case: Case) -> Sequence[str]:
     found = []
     for sign, verb in ((-1, "in each other's way"), (1, "more than both together")):
         for gauge in (compared(case.load)[0], "read_p999_us", "life_percent_tib"):
-            of_pairs = {pair: evidence.interplay(case, pair, gauge) for pair in PAIRS}
+            of_pairs = {pair: evidence.interplay(case, pair, gauge) for pair in evidence.pairs(case)}
             clear = {
                 pair: factors
                 for pair, factors in of_pairs.items()
@@ -207,7 +216,7 @@ def at_work(evidence: Evidence) -> list[str]:
             *(_mean(evidence.values(case, every, sign)) for sign in shown),
         ]
         for case in evidence.cases()
-        for every in EVERY
+        for every in evidence.of(case, EVERY)
     ]
     head = ["all five on", "with", "programs of several planes", "copybacks", "collections ahead of need",
             "wordlines reprogrammed", "pages under host pages", "refreshes"]  # fmt: skip
