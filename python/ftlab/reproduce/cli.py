@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
     command.add_argument(
         "--scale", metavar="SCALE", choices=SCALES, default="quick",
         help="quick (the default: a smaller device of the same shape and less data) or paper (full size; of tbm, "
-             "gcf or rcftl an hour on two cores)",
+             "gcf or rcftl an hour on two cores; of stack what its headline needs, ten minutes of one core a workload)",
     )  # fmt: skip
     command.add_argument(
         "--only", metavar="ID",

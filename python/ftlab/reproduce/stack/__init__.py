@@ -22,7 +22,7 @@ from ftlab.reproduce.study import Experiment, Study, grid
 
 EXPERIMENTS = {
     name.lower(): Experiment(
-        f"each alone, each pair and all five on {name}, with a full queue and at half load",
+        f"each alone, each pair and all five on {name}, with a full queue and at half load; at full size the headline",
         grid(Point, workload=[name], members=SUBSETS, seed=SEEDS, load=LOADS),
     )
     for name in WORKLOADS

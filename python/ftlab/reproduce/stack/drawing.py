@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 SHOWN = ("read_p999_us", "life_percent_tib")
 """Behind the first figure that is compared."""
 
+REACH = 0.4
+"""As far as the axis of a bar goes at least, as a logarithm: a change of 1 % is not to look like one."""
+
 LIMIT = 60.0
 """Per cent at which colours end."""
 
@@ -63,10 +66,11 @@ def steps(evidence: Evidence) -> Figure | None:
     cases = evidence.cases()
     if not cases:
         return None
-    figure, panels = sheet(13.5, 2.4 * len(cases) + 0.7, len(cases), 1 + len(SHOWN))
+    figure, panels = sheet(12.5, 2.4 * len(cases) + 0.7, len(cases), 1 + len(SHOWN), sharey="row")
     for row, case in zip(panels, cases, strict=True):
         for panel, gauge in zip(row, (compared(case.load)[0], *SHOWN), strict=True):
             _bars(panel, evidence, case, gauge)
+        row[0].invert_yaxis()
     figure.suptitle("Better by, in % (or as so many times: ×), on a logarithmic scale", fontsize=10)
     return figure
 
@@ -79,18 +83,20 @@ def _bars(panel: Axes, evidence: Evidence, case: Case, gauge: str) -> None:
     places = np.arange(len(known))
     panel.barh(places, far, color=[COLOURS[0] if away > 0 else COLOURS[1] for away in far])
     panel.axvline(0, color=GREY, linewidth=0.8)
-    reach = max(float(np.abs(far).max()), 0.1)
+    low, high = min(float(far.min()), 0.0), max(float(far.max()), 0.0)
+    reach = max(high - low, REACH)
     for place, away, factors in zip(places.tolist(), far.tolist(), known.values(), strict=True):
         right = away >= 0
         panel.text(
             away + (0.02 if right else -0.02) * reach, place, short(factors),
             ha="left" if right else "right", va="center", fontsize=8,
         )  # fmt: skip
-    panel.set_xlim(min(float(far.min()), 0.0) - 0.25 * reach, max(float(far.max()), 0.0) + 0.25 * reach)
+    # Room for the figures.
+    panel.set_xlim(low - 0.15 * reach, low + 1.15 * reach)
     panel.set_yticks(places, [name_of(members) for members in known], fontsize=8)
-    panel.invert_yaxis()
     panel.set_xticks([])
-    dress(panel, f"{case.label}: {GAUGES[gauge].words}")
+    dress(panel, f"{case.label}: {'life' if gauge.startswith('life_') else GAUGES[gauge].words}")
+    panel.grid(visible=False)
 
 
 def _matrix(panel: Axes, evidence: Evidence, case: Case, gauge: str) -> None:

@@ -67,10 +67,13 @@ def everything(evidence: Evidence) -> list[str]:
 
 def gains(evidence: Evidence) -> list[str]:
     """What each and all bring."""
-    once = f"Where there is one repeat, a change is taken for clear from {100 * ONCE:.0f} % on."
+    once = (
+        f"Everything was run once, and a change is taken for clear from {100 * ONCE:.0f} % on.",
+        "Repeats, and what is not here, were run at the quick scale.",
+    )
     return [
         *MEANS,
-        *([] if _is_repeated(evidence) else [once]),
+        *(() if _is_repeated(evidence) else once),
         "",
         *_by_case(
             evidence,
