@@ -183,9 +183,10 @@ def test_the_report_and_the_pictures_have_what_was_run() -> None:
     for members in whole:
         assert f"| {name_of(members)} |" in STUDY.report("quick", ["zipf"], evidence(whole), [])
     assert set(STUDY.drawn(evidence(whole), ["zipf"])) == {"together", "steps"}
-    few = evidence({members: [100.0 + 20 * i] for i, members in enumerate(HEADLINE)})
+    together = [members for members in HEADLINE if members not in (("TBM",), ("GCMix",))]
+    few = evidence({members: [100.0 + 20 * i] for i, members in enumerate(together)})
     report = STUDY.report("paper", ["zipf"], few, [])
-    assert all(f"| {name_of(members)} |" in report for members in HEADLINE)
+    assert all(f"| {name_of(members)} |" in report for members in together)
     assert "| TBM + rCPB |" not in report and "| IPR + GCMix |" not in report
     assert "Everything was run once, and a change is taken for clear from 10 % on." in report
     assert "was run once" not in STUDY.report("quick", ["zipf"], evidence(whole), [])
@@ -199,7 +200,7 @@ def test_the_report_and_the_pictures_have_what_was_run() -> None:
     assert "IPR + GCMix" not in words and "IOPS: all five, CF, better: +100.0 %" in words
     # With them it is compared with what they bring.
     more = evidence(
-        {members: [100.0 + 20 * i] for i, members in enumerate([*HEADLINE, ("TBM",), ("GCMix",)])}
+        {members: [100.0 + 20 * i] for i, members in enumerate([*together, ("TBM",), ("GCMix",)])}
     )
     assert more.pairs(CASE) == [("TBM", "GCMix")]
     assert "| TBM + GCMix | **-73.5 %** |" in STUDY.report("paper", ["zipf"], more, [])

@@ -84,7 +84,7 @@ THREE: Members = ("TBM", "GCF", "GCMix")
 SUBSETS: Sequence[Members] = ((), *ALONE, *PAIRS, THREE, *EVERY)
 STEPS: Sequence[Members] = (*ALONE, ("TBM", "GCMix"), THREE, *EVERY)
 """What each brings alone, and what is switched on together in the end."""
-HEADLINE: Sequence[Members] = ((), ("CF",), ("TBM", "GCMix"), THREE, *EVERY)
+HEADLINE: Sequence[Members] = ((), ("TBM",), ("CF",), ("GCMix",), ("TBM", "GCMix"), THREE, *EVERY)
 """What it takes to see what to switch on, and what not; all that is run at full size."""
 
 
