@@ -55,8 +55,9 @@ pub(crate) fn run(
                         device.recorder.completed(RequestKind::Read, now, now, request.size);
                     }
                 }
-                watch.report(work_of(request), now, &device.recorder.counters, || workload.progress())?;
             }
+            let work = batch.len() as u64 * work_of(&batch[0]);
+            watch.report(work, now, &device.recorder.counters, || workload.progress())?;
             continue;
         }
         spans.clear();

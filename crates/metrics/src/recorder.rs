@@ -143,7 +143,7 @@ impl Recorder {
         if self.shape.timed {
             self.record_latency(kind, arrived, now);
         }
-        if self.counters.bytes_written >= self.volume_due {
+        if kind == RequestKind::Write && self.counters.bytes_written >= self.volume_due {
             self.close_volume_row(now);
         }
     }
