@@ -77,7 +77,7 @@ def gains(evidence: Evidence) -> list[str]:
         "",
         *_by_case(
             evidence,
-            "better by, with half the range of the repeats",
+            "better by, with half the range of the repeats" if _is_repeated(evidence) else "better by",
             "switched on",
             _compared_words,
             lambda case: _without_members(evidence, case),
@@ -104,7 +104,8 @@ def interplays(evidence: Evidence) -> list[str]:
         evidence.pairs,
         lambda case, pair: [_marked(evidence.interplay(case, pair, gauge)) for gauge in compared(case.load)],
     )
-    bold = "Bold: on the same side in every repeat, by more than 2 % and more than half the range of the repeats."
+    repeated = "Bold: on the same side in every repeat, by more than 2 % and more than half the range of the repeats."
+    bold = repeated if _is_repeated(evidence) else f"Bold: by more than {100 * ONCE:.0f} %."
     return [*tables, bold] if tables else []
 
 
