@@ -99,7 +99,7 @@ impl Line {
         self.insert_in_ring(key);
     }
 
-    /// The same where all have places. Dies that do the same at the same time choose in the opposite order of their ranks, so that
+    /// Finds the place of an event in a ring that has one free. Dies that do the same at the same time choose in the opposite order of their ranks, so that
     /// each goes before the one that chose before it.
     #[inline(always)]
     fn insert_in_ring(&mut self, key: u64) {
@@ -117,6 +117,7 @@ impl Line {
         self.keys[place(at)] = key;
     }
 
+    /// The same where the ring is full or events wait behind it, or the event is the last one.
     #[inline(never)]
     fn insert_behind(&mut self, key: u64) {
         let is_last = key >= self.last;

@@ -208,7 +208,7 @@ struct Merge {
     cursor: u32,
     /// No page of the logical block at or behind this offset is merged.
     end: u32,
-    /// Whether the page before that one is merged, as far as is known.
+    /// Whether the page before that offset is known to be merged: it was looked for since the merge began.
     is_trimmed: bool,
 }
 

@@ -10,10 +10,10 @@ use engine::Chance;
 use super::buckets::Buckets;
 use super::{Shape, VictimPolicy, View};
 
-/// Counts above the least, at most, that have lists because of their distance alone.
+/// When a domain is gone through, lists reach at least so far above its least count.
 const MARGIN: u32 = 4;
 
-/// At least one in so many units of a domain has a list when the domain was gone through: so that is seldom.
+/// And at least one in so many of its units is put into one, so that it is gone through seldom.
 const LISTED: usize = 16;
 
 /// See the module.
@@ -64,27 +64,34 @@ impl Greedy {
         }
     }
 
-    /// A unit changed: it has that many valid pages, and is in no list.
-    #[inline]
-    fn enter(&mut self, domain: Domain, unit: Unit, valid: u32) {
+    /// A unit changed now.
+    #[inline(always)]
+    fn note_change(&mut self, unit: Unit) {
         self.changes += 1;
         self.changed[unit.index()] = self.changes;
-        let of_domain = &mut self.domains[domain.index()];
-        if valid <= of_domain.bound {
-            of_domain.lowest = of_domain.lowest.min(valid);
-            self.by_valid.push(domain, valid, unit);
-        }
     }
 
-    /// A unit that has that many valid pages, as many as have a list, lost one.
+    /// Whether units of a domain with that many valid pages are in a list.
+    #[inline(always)]
+    fn has_list(&self, domain: Domain, valid: u32) -> bool {
+        valid <= self.domains[domain.index()].bound
+    }
+
+    /// Puts a unit with that many valid pages, which changed last of all, into their list.
+    #[inline]
+    fn enter(&mut self, domain: Domain, unit: Unit, valid: u32) {
+        let lowest = &mut self.domains[domain.index()].lowest;
+        *lowest = (*lowest).min(valid);
+        self.by_valid.push(domain, valid, unit);
+    }
+
+    /// A unit lost a page, and units with as many as it has left are in a list.
     #[inline(never)]
     fn move_down(&mut self, domain: Domain, unit: Unit, valid: u32) {
-        let of_domain = &mut self.domains[domain.index()];
-        of_domain.lowest = of_domain.lowest.min(valid);
-        if valid < of_domain.bound {
+        if self.has_list(domain, valid + 1) {
             self.by_valid.remove(domain, valid + 1, unit);
         }
-        self.by_valid.push(domain, valid, unit);
+        self.enter(domain, unit, valid);
     }
 
     /// The first unit of the lowest list in use, and its valid pages.
@@ -147,23 +154,24 @@ impl VictimPolicy for Greedy {
     #[inline]
     fn on_closed(&mut self, domain: Domain, unit: Unit, valid: u32, _now: u64) {
         self.domains[domain.index()].closed += 1;
-        self.enter(domain, unit, valid);
+        self.note_change(unit);
+        if self.has_list(domain, valid) {
+            self.enter(domain, unit, valid);
+        }
     }
 
     #[inline(always)] // Once per page of the host.
     fn on_invalidated(&mut self, domain: Domain, unit: Unit, valid: u32, _now: u64) {
-        self.changes += 1;
-        self.changed[unit.index()] = self.changes;
-        if valid <= self.domains[domain.index()].bound {
+        self.note_change(unit);
+        if self.has_list(domain, valid) {
             self.move_down(domain, unit, valid);
         }
     }
 
     #[inline]
     fn on_removed(&mut self, domain: Domain, unit: Unit, valid: u32) {
-        let of_domain = &mut self.domains[domain.index()];
-        of_domain.closed -= 1;
-        if valid <= of_domain.bound {
+        self.domains[domain.index()].closed -= 1;
+        if self.has_list(domain, valid) {
             self.by_valid.remove(domain, valid, unit);
         }
         self.changed[unit.index()] = 0;
