@@ -51,7 +51,7 @@ struct Arguments {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=99))]
     repeat: u32,
     /// Only measurements whose name contains this (and those they are compared with, if they match too). `2t` and `16t` are
-    /// measured only so: they take up to an hour, and 2.5 and 19 GB of memory.
+    /// measured only so: a repetition takes one and twelve minutes or more, and 2.5 and 19 GB of memory.
     #[arg(long, value_name = "NAME")]
     only: Option<String>,
     /// Count the instructions per flash operation of one row of the engine, with valgrind.
