@@ -35,7 +35,7 @@ pub(super) struct Item {
     pub(super) carried: Carried,
 }
 
-/// A command for the planes of a die.
+/// A command for the planes of a die. Laid out with what a command of one page uses first.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub(super) struct Command {
@@ -49,14 +49,17 @@ pub(super) struct Command {
     wordlines: u8,
     /// Likewise.
     pass: Pass,
+    items: [Item; MAX_PLANES],
     /// In the places of the items.
     causes: [Cause; MAX_PLANES],
-    items: [Item; MAX_PLANES],
     /// Of a copyback, where its pages are copied from, in the places of the items.
     sources: [Ppn; MAX_PLANES],
 }
 
 impl Command {
+    /// Bytes of it that a command of one page uses.
+    pub(super) const BYTES_OF_ONE_PAGE: usize = std::mem::offset_of!(Command, items) + size_of::<Item>();
+
     pub(super) const NONE: Command = Command {
         kind: OpKind::Read,
         cause: Cause::Host,

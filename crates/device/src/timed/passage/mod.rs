@@ -92,7 +92,7 @@ enum Phase {
 
 /// A die and the command it carries out.
 ///
-/// Laid out so that a command of a page or two touches one cache line: with all dies at work, theirs and
+/// Laid out so that a command of one page touches one cache line: with all dies at work, theirs and
 /// those of the collections are most of what the processor's first cache has to hold.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
@@ -102,21 +102,24 @@ struct DieRecord {
     sent: u8,
     /// Whether a timer runs that says how long it has been idle.
     times_idle: bool,
+    /// So many pages are sent before a program is booked again.
+    skips: u8,
     /// Its channel.
     channel: u32,
-    /// When the read begins, or began, that was booked behind a program, and the line of its timer.
+    /// When the read begins, or began, that was booked behind a program.
     booked: Instant,
-    booked_line: Line,
     /// When the transfer of the program begins, or began, that was booked behind the read of a page; and where that page was and
     /// where it is programmed.
     moves: Instant,
     moved: [Ppn; 2],
-    /// So many pages are sent before a program is booked again.
-    skips: u8,
     /// When the transfer of its command begins, or began, where channels are taken ahead.
     sends: Instant,
+    /// The line of the timer of the booked read.
+    booked_line: Line,
     command: Command,
 }
+
+const _: () = assert!(std::mem::offset_of!(DieRecord, command) + Command::BYTES_OF_ONE_PAGE <= 64);
 
 /// What a command asks of channel and array.
 #[derive(Clone, Copy)]
