@@ -146,8 +146,8 @@ pub(crate) enum Case {
     Events,
     /// The unavoidable memory accesses, and nothing else.
     Limit(Size),
-    /// The least that simulates the device with time.
-    Floor(Size),
+    /// The least that simulates the device with time, with so many requests in it.
+    Floor(Size, u32),
     /// The engine in steady state.
     Run(Run),
     /// The engine with one of its larger mechanisms; without a target.
@@ -167,11 +167,16 @@ pub(crate) enum Case {
 /// Queue depth of the workloads of record.
 const DEPTH: u32 = 32;
 
+/// What names say of a queue depth that is not that of record.
+fn suffix(depth: u32) -> String {
+    if depth == DEPTH { String::new() } else { format!("-qd{depth}") }
+}
+
 /// Everything that is reported, in order.
 pub(crate) fn all(quick: bool) -> Vec<Case> {
     let mut cases = vec![Case::Memory, Case::Events];
     for size in if quick { vec![Size::Small] } else { vec![Size::Small, Size::Full] } {
-        cases.extend([Case::Limit(size), Case::Floor(size)]);
+        cases.extend([Case::Limit(size), Case::Floor(size, DEPTH)]);
         for timed in [false, true] {
             for mix in [Mix::Write, Mix::Mixed] {
                 for choices in [Choices::Paper, Choices::Static] {
@@ -182,6 +187,7 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
     }
     for depth in [16, 256] {
         let deep = Run { timed: true, size: Size::Small, mix: Mix::Write, choices: Choices::Paper, depth };
+        cases.push(Case::Floor(Size::Small, depth));
         cases.extend([Case::Run(deep), Case::Run(Run { choices: Choices::Static, ..deep })]);
     }
     for timed in [false, true] {
@@ -222,10 +228,10 @@ impl Case {
             Case::Memory => "memory".into(),
             Case::Events => "events".into(),
             Case::Limit(size) => format!("limit-{}", size.name()),
-            Case::Floor(size) => format!("floor-{}", size.name()),
+            Case::Floor(size, depth) => format!("floor-{}{}", size.name(), suffix(*depth)),
             Case::Run(run) => {
                 let executor = if run.timed { "timed" } else { "count" };
-                let depth = if run.depth == DEPTH { String::new() } else { format!("-qd{}", run.depth) };
+                let depth = suffix(run.depth);
                 let (size, mix, choices) = (run.size.name(), run.mix.name(), run.choices.name());
                 format!("{executor}-{size}-{mix}-{choices}{depth}")
             }
@@ -241,7 +247,7 @@ impl Case {
     /// The device of a row or of its limit.
     pub(crate) fn size(&self) -> Option<Size> {
         match self {
-            Case::Limit(size) | Case::Floor(size) => Some(*size),
+            Case::Limit(size) | Case::Floor(size, _) => Some(*size),
             Case::Run(run) => Some(run.size),
             _ => None,
         }
@@ -280,7 +286,7 @@ impl Case {
             Case::Memory => probe::memory()?,
             Case::Events => probe::events(),
             Case::Limit(size) => limit::measure(*size)?,
-            Case::Floor(size) => floor::measure(*size)?,
+            Case::Floor(size, depth) => floor::measure(*size, *depth)?,
             Case::Run(run) => run::measure(run, &needed, requests)?,
             Case::Mechanism(run) => run.measure(&needed, requests)?,
             Case::Precondition => run::precondition()?,

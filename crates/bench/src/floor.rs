@@ -24,8 +24,6 @@ use crate::limit::{
 const PLANES: u32 = 64;
 const DIES: u32 = PLANES / PLANES_PER_DIE;
 const CHANNELS: u32 = DIES / DIES_PER_CHANNEL;
-/// Requests in the device, as in the engine's rows.
-const DEPTH: u32 = 32;
 /// Waiting reads that are passed over for one that fits a command.
 const MAX_SKIPPED: usize = 64;
 /// No event, and nothing that presses.
@@ -132,6 +130,8 @@ impl Counts {
 /// The device: maps and blocks are those of the limit loop.
 struct Floor {
     limit: Limit<PLANES>,
+    /// Requests in the device.
+    depth: u32,
     planes: Vec<Plane>,
     dies: [DieState; DIES as usize],
     /// By die: logical pages that are to be read.
@@ -154,7 +154,7 @@ struct Floor {
 
 impl Floor {
     /// From the steady state of the limit loop.
-    fn new(limit: Limit<PLANES>, blocks: u32) -> Floor {
+    fn new(limit: Limit<PLANES>, blocks: u32, depth: u32) -> Floor {
         let plane = || Plane {
             writes: VecDeque::new(),
             step: Step::None,
@@ -173,6 +173,7 @@ impl Floor {
         }
         Floor {
             limit,
+            depth,
             planes: (0..PLANES).map(|_| plane()).collect(),
             dies: [DieState { doing: Doing::Nothing, pages: 0, planes: 0 }; DIES as usize],
             reads: (0..DIES).map(|_| VecDeque::new()).collect(),
@@ -193,7 +194,7 @@ impl Floor {
     #[inline(never)]
     fn run(&mut self, requests: u64) {
         let end = self.counts.host_reads + self.counts.host_writes + requests;
-        let sent = if self.ages == 0 { DEPTH } else { 0 };
+        let sent = if self.ages == 0 { self.depth } else { 0 };
         (0..sent).for_each(|_| self.send());
         while self.counts.host_reads + self.counts.host_writes < end {
             while self.woken != 0 {
@@ -487,10 +488,10 @@ impl Floor {
     }
 }
 
-/// The floor at one size: each workload, from one steady state.
-pub(crate) fn measure(size: Size) -> Result<Figures, Failure> {
+/// The floor at one size and queue depth: each workload, from one steady state.
+pub(crate) fn measure(size: Size, depth: u32) -> Result<Figures, Failure> {
     let limit = Limit::<PLANES>::aged(size)?;
-    let mut floor = Floor::new(limit, PLANES * size.blocks_per_plane());
+    let mut floor = Floor::new(limit, PLANES * size.blocks_per_plane(), depth);
     let mut figures = Figures::default();
     floor.section(Mix::Write, &mut figures);
     floor.section(Mix::Mixed, &mut figures);
@@ -505,7 +506,7 @@ mod tests {
     fn pages_stay_where_the_maps_say_and_every_request_is_answered() {
         let mut limit = Limit::<PLANES>::new(Size::Small).unwrap();
         limit.fill();
-        let mut floor = Floor::new(limit, PLANES * Size::Small.blocks_per_plane());
+        let mut floor = Floor::new(limit, PLANES * Size::Small.blocks_per_plane(), 32);
         floor.read_share = 1 << 30;
         floor.run(u64::from(Size::Small.user_pages()));
         let Floor { limit, counts, planes, reads, .. } = &floor;
@@ -520,7 +521,7 @@ mod tests {
         // Those that a die has begun are counted already.
         let waiting = planes.iter().map(|plane| plane.writes.len()).sum::<usize>()
             + reads.iter().map(VecDeque::len).sum::<usize>();
-        assert!(waiting <= DEPTH as usize);
+        assert!(waiting <= floor.depth as usize);
         assert_eq!(floor.ages - counts.host_reads - counts.host_writes, waiting as u64);
     }
 }

@@ -300,7 +300,7 @@ impl Results<'_> {
             figure: Figure { name: rates.name.clone(), value: rates.ops, unit: RATE, target },
             of_limit: self.get(Case::Limit(run.size), &limit).map(|limit| rates.ops * 1e6 / limit),
             of_floor: self
-                .get(Case::Floor(run.size), &floor)
+                .get(Case::Floor(run.size, run.depth), &floor)
                 .filter(|_| run.timed)
                 .map(|floor| rates.ops * 1e6 / floor),
             rates,
@@ -429,7 +429,7 @@ impl Results<'_> {
     fn context(&self) -> Vec<(String, f64)> {
         let mut context = Vec::new();
         for (&case, samples) in self.cases.iter().zip(self.samples) {
-            if matches!(case, Case::Memory | Case::Events | Case::Limit(_) | Case::Floor(_)) {
+            if matches!(case, Case::Memory | Case::Events | Case::Limit(_) | Case::Floor(..)) {
                 let names = samples.first().map(|sample| sample.figures.values.as_slice()).unwrap_or_default();
                 for (name, _) in names {
                     let value = self.get(case, name).unwrap_or(f64::NAN);
