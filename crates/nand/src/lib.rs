@@ -205,7 +205,7 @@ impl Nand {
     /// # Errors
     /// [`Violation`] when the page is not the block's next one, does not exist, or is an upper page of a block
     /// that uses LSB pages only, or the block is bad or torn.
-    #[inline]
+    #[inline(always)] // Once per page that is programmed.
     pub fn program(&mut self, block: u32, page: u32) -> Result<(), Violation> {
         let Some(state) = self.blocks.get_mut(block as usize) else {
             return Err(Violation::NoSuchPage { block, page });

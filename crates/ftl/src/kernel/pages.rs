@@ -99,7 +99,14 @@ impl Kernel {
     #[inline(always)]
     pub(crate) fn next_valid(&self, unit: Unit, from: Slot) -> Option<Slot> {
         let first = self.geometry.ppn(unit, Slot::FIRST).index();
-        let slot = self.geometry.slots_from(from).find(|&slot| self.reverse[first + slot.index()] != NONE)?;
+        let mut slots = self.geometry.slots_from(from);
+        // A loop, which is part of its caller wherever that is; a search by closure is a call where there are several callers.
+        let slot = loop {
+            let slot = slots.next()?;
+            if self.reverse[first + slot.index()] != NONE {
+                break slot;
+            }
+        };
         // Steps lie far apart in time: by the next one but a few, its line is no longer expected.
         self.reverse.prefetch(first + self.geometry.slot_ahead(slot, PREFETCH_DISTANCE).index());
         Some(slot)
@@ -122,7 +129,7 @@ impl Kernel {
     }
 
     /// A page of a victim leaves its place, to be placed in the same domain at once; the page that it held.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn detach(&mut self, unit: Unit, from: Ppn) -> Option<Lpn> {
         let lpn = self.reverse[from.index()];
         if lpn == NONE {

@@ -92,13 +92,14 @@ impl Commands {
         }
         let pages = context.device.ftl.plain();
         let to = pages.move_page(domain, from)?;
-        let next = pages.next_page(domain);
-        let Some(next) = next.filter(|next| self.goes_alone(context, die, domain, OpKind::Read, next.at)) else {
-            context.device.ftl.plain().cancel_move(domain, from, to.at);
-            return None;
-        };
-        context.device.flash.program_spot(to);
-        Some((to.at, next))
+        if let Some(next) = pages.next_page(domain)
+            && self.goes_alone(context, die, domain, OpKind::Read, next.at)
+        {
+            context.device.flash.program_spot(to);
+            return Some((to.at, next));
+        }
+        context.device.ftl.plain().cancel_move(domain, from, to.at);
+        None
     }
 
     /// The page that was read for a collection is not moved yet.
