@@ -108,6 +108,7 @@ impl Host {
             }
             context.make_room(span.len() + self.link.as_ref().map_or(0, |link| link.pages_coming()))?;
             self.incoming.pop_front();
+            self.prefetch_next(context);
             self.enter(context, request, span);
             watch.report(work_of(&request), context.now, &context.device.recorder.counters, || workload.progress())?;
         }
@@ -148,6 +149,25 @@ impl Host {
             self.incoming.push_back(*request);
         }
         Ok(())
+    }
+
+    /// Asks for what the next request will make invalid, or for the block that it reads: its die may be idle, and take it at once.
+    #[inline(always)]
+    fn prefetch_next(&self, context: &Context<'_, impl Plan>) {
+        let Some(next) = self.incoming.front() else { return };
+        if self.buffer.is_some() || next.size == 0 {
+            return;
+        }
+        let lpn = context.device.page_size.page_of(next.offset);
+        match next.kind {
+            RequestKind::Write => context.device.ftl.prefetch(Coming::Overwrite(lpn)),
+            RequestKind::Read => {
+                if let Some(ppn) = context.device.ftl.lookup(lpn) {
+                    context.device.flash.prefetch(ppn);
+                }
+            }
+            RequestKind::Trim | RequestKind::Flush => {}
+        }
     }
 
     fn enter(&mut self, context: &mut Context<'_, impl Plan>, request: Request, span: Span) {
