@@ -21,6 +21,9 @@ use crate::{RunError, Watch, work_of};
 /// Requests drawn from the workload at once.
 const BATCH: usize = 64;
 
+/// How many requests before its turn the map entry of one is asked for again.
+const LOOKED_UP_AHEAD: usize = 2;
+
 /// Requests outside and inside the device, and the write buffer, if there is one.
 pub(super) struct Host {
     replay: Replay,
@@ -151,22 +154,26 @@ impl Host {
         Ok(())
     }
 
-    /// Asks for what the next request will make invalid, or for the block that it reads: its die may be idle, and take it at once.
+    /// Asks for what the next request will make invalid, or for the block that it reads, as its die may be idle and take it at once;
+    /// and before that for its map entry, which has left the near caches since it was drawn.
     #[inline(always)]
     fn prefetch_next(&self, context: &Context<'_, impl Plan>) {
-        let Some(next) = self.incoming.front() else { return };
-        if self.buffer.is_some() || next.size == 0 {
+        if self.buffer.is_some() {
             return;
         }
-        let lpn = context.device.page_size.page_of(next.offset);
-        match next.kind {
-            RequestKind::Write => context.device.ftl.prefetch(Coming::Overwrite(lpn)),
-            RequestKind::Read => {
+        let coming = |ahead| self.incoming.get(ahead).filter(|request: &&Request| request.size > 0);
+        let page = |request: &Request| context.device.page_size.page_of(request.offset);
+        if let Some(then) = coming(LOOKED_UP_AHEAD) {
+            context.device.ftl.prefetch(Coming::Lookup(page(then)));
+        }
+        match coming(0).map(|next| (next.kind, page(next))) {
+            Some((RequestKind::Write, lpn)) => context.device.ftl.prefetch(Coming::Overwrite(lpn)),
+            Some((RequestKind::Read, lpn)) => {
                 if let Some(ppn) = context.device.ftl.lookup(lpn) {
                     context.device.flash.prefetch(ppn);
                 }
             }
-            RequestKind::Trim | RequestKind::Flush => {}
+            _ => {}
         }
     }
 
