@@ -101,8 +101,8 @@ bench: ## the benchmark of record, single thread
 
 .PHONY: evidence
 evidence: setup ## the engine against theory, formulas, bad input and every pair of choices, at length, into docs/evidence
-	$(PY) -m ftlab.analysis.evidence --out docs/evidence
-	$(PY) -m ftlab.analysis.battery --out docs/evidence
+	$(PY) -m evidence.closed_forms --out docs/evidence
+	$(PY) -m evidence.battery --out docs/evidence
 	FTLAB_PAIRWISE_SECONDS=$(PAIRWISE_SECONDS) FTLAB_PAIRWISE_REPORT=$(CURDIR)/docs/evidence/pairwise.md \
 		cargo test --quiet -p ftlab-device --test pairwise -- --nocapture
 	FTLAB_LONG=1 $(BIN)/pytest python/tests/test_reproduce_gcf.py

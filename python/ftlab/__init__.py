@@ -18,17 +18,19 @@ from typing import TYPE_CHECKING, Any
 from ftlab._core import ConfigError, Error, InputError, RunError, __version__
 
 if TYPE_CHECKING:
-    from ftlab.comparison import Comparison
-    from ftlab.output import OutputError
+    from ftlab.api.simulation import Progress, compare, presets, registry, resolve, run
     from ftlab.reports import report
-    from ftlab.result import Result
-    from ftlab.simulation import Progress, compare, presets, registry, resolve, run
-    from ftlab.sweeps import Sweep, sweep
+    from ftlab.results.comparison import Comparison
+    from ftlab.results.figures import Figures
+    from ftlab.results.output import OutputError
+    from ftlab.results.result import Result
+    from ftlab.sweeps.sweep import Sweep, sweep
 
 __all__ = [
     "Comparison",
     "ConfigError",
     "Error",
+    "Figures",
     "InputError",
     "OutputError",
     "Progress",
@@ -46,12 +48,13 @@ __all__ = [
 ]
 
 _FROM = {
-    "Comparison": "comparison",
-    "OutputError": "output",
+    "Comparison": "results.comparison",
+    "Figures": "results.figures",
+    "OutputError": "results.output",
     "report": "reports",
-    "Result": "result",
-    **dict.fromkeys(("Sweep", "sweep"), "sweeps"),
-    **dict.fromkeys(("Progress", "compare", "presets", "registry", "resolve", "run"), "simulation"),
+    "Result": "results.result",
+    **dict.fromkeys(("Sweep", "sweep"), "sweeps.sweep"),
+    **dict.fromkeys(("Progress", "compare", "presets", "registry", "resolve", "run"), "api.simulation"),
 }
 
 

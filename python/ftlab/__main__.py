@@ -5,7 +5,7 @@ import os
 import sys
 import warnings
 
-from ftlab.signals import exit_with
+from ftlab.cli.signals import exit_with
 
 
 def entry_point() -> None:
@@ -17,7 +17,7 @@ def entry_point() -> None:
 
 def _command() -> int:
     # Here, since it takes a moment, in which Ctrl-C may come.
-    from ftlab.cli import main
+    from ftlab.cli.main import main
 
     return main(sys.argv[1:])
 

@@ -23,8 +23,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ftlab import _core, arguments
+from ftlab import _core
 from ftlab._core import RunError
+from ftlab.base import arguments
 
 METHODS = {"victim": "choose", "allocation": "plane"}
 """What a policy has to have, by the key under `[ftl]`."""
@@ -264,7 +265,7 @@ def _frame_of(error: BaseException) -> traceback.FrameSummary | None:
     frames = traceback.extract_tb(error.__traceback__)
     # Below what the package calls is what the user wrote; what that calls of libraries is not where to look first.
     package = Path(__file__).parent
-    users = [frame for frame in frames if Path(frame.filename).parent != package]
+    users = [frame for frame in frames if not Path(frame.filename).is_relative_to(package)]
     users = [frame for frame in users if not frame.filename.startswith("<frozen")]
     return [frame for frame in users if frame.filename == users[0].filename][-1] if users else None
 

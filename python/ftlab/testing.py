@@ -10,7 +10,7 @@ from typing import Any
 
 from ftlab import _core, own
 from ftlab._core import ConfigError, Error, RunError
-from ftlab.simulation import run
+from ftlab.api.simulation import run
 
 LIVES = 5
 """Lives of units at random; of 3,000 steps each."""

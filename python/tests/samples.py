@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ftlab.result import Columns, Result
+from ftlab.results.result import Columns, Result
 
 CAUSES = ("host", "gc", "mapping", "refresh", "backup", "wear", "rmw")
 LATENCY_KEYS = ("mean", "p50", "p90", "p99", "p999", "p9999", "max")

@@ -16,8 +16,8 @@ from conftest import TINY
 
 import ftlab
 from ftlab import _core
-from ftlab.configs import Config, Raw, set_list
-from ftlab.simulation import nanoseconds
+from ftlab.api.configs import Config, Raw, set_list
+from ftlab.api.simulation import nanoseconds
 
 QUICK = {"workload.requests": 2000, "run.precondition": "none"}
 

@@ -11,7 +11,7 @@ import pytest
 from conftest import TINY
 
 import ftlab
-from ftlab.configs import set_list
+from ftlab.api.configs import set_list
 
 QUICK = {"workload.requests": 200, "run.precondition": "none"}
 

@@ -10,9 +10,9 @@ from random import Random
 import pytest
 
 import ftlab
-from ftlab.analysis import battery, battery_inputs, battery_oracle
-from ftlab.analysis.battery import Case
-from ftlab.analysis.battery_oracle import Fault, Kind, Scratch
+from evidence import battery, battery_inputs, battery_oracle
+from evidence.battery import Case
+from evidence.battery_oracle import Fault, Kind, Scratch
 
 
 def test_some_hundred_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

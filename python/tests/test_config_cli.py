@@ -13,8 +13,8 @@ import pytest
 from conftest import Ftlab
 
 import ftlab as package
-from ftlab import config_cli, init
-from ftlab.quantities import in_bytes
+from ftlab.base.quantities import in_bytes
+from ftlab.cli import config_commands, init
 
 
 def test_explain_finds_keys_choices_and_parameters(ftlab: Ftlab) -> None:
@@ -109,7 +109,7 @@ def accepted(schema: dict[str, Any], value: Any) -> bool:
 
 
 def test_the_schema_takes_every_preset_and_refuses_other_keys(tiny: Path) -> None:
-    schema = config_cli.schema()
+    schema = config_commands.schema()
     for name, toml in package.presets().items():
         assert accepted(schema, tomllib.loads(toml)), name
         assert accepted(schema, package.resolve(name)), name

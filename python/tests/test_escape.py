@@ -16,8 +16,11 @@ import samples
 from conftest import TINY
 
 import ftlab
-from ftlab import cli, escape, live, plot
-from ftlab.comparison import Comparison
+from ftlab.base import escape
+from ftlab.cli import live
+from ftlab.cli.main import main
+from ftlab.results import plot
+from ftlab.results.comparison import Comparison
 
 
 @pytest.mark.parametrize(
@@ -156,7 +159,7 @@ def test_progress_of_an_odd_name_is_printable() -> None:
 
 def test_how_many_requests_head_shows(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number in ("18446744073709551616", "1000001", "9" * 5000):
-        assert cli.main(["trace", "head", str(trace), "-n", number]) == 2
+        assert main(["trace", "head", str(trace), "-n", number]) == 2
         assert "expected" in capsys.readouterr().err
-    assert cli.main(["trace", "head", str(trace), "-n", "1000000"]) == 0
+    assert main(["trace", "head", str(trace), "-n", "1000000"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 3001

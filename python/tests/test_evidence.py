@@ -9,15 +9,16 @@ from pathlib import Path
 import pytest
 
 import ftlab
-from ftlab.analysis import evidence, evidence_timing, theory
-from ftlab.analysis.evidence import Measurement, Point, Policy
-from ftlab.analysis.evidence_timing import MODERN_TLC, TBM, Flash
+from evidence import closed_forms, latency_bandwidth
+from evidence.closed_forms import Measurement, Point, Policy
+from evidence.latency_bandwidth import MODERN_TLC, TBM, Flash
+from ftlab.theory import formulas
 
 REPOSITORY = Path(__file__).parents[2]
 
 
 def test_the_grid_covers_policies_spare_factors_and_block_sizes() -> None:
-    points = evidence.grid(512)
+    points = closed_forms.grid(512)
     assert len(points) == len(set(points)) == 3 * 9 * 6
     assert {p.policy.d for p in points if p.policy.victim == "rga"} == {1, 2, 3, 5, 10, 100}
     assert {p.policy.victim for p in points} == {"greedy", "rga", "fifo", "random"}
@@ -34,7 +35,7 @@ def test_a_point_accounts_for_the_blocks_held_free() -> None:
 
 @pytest.mark.parametrize("policy", [Policy("greedy"), Policy("rga", 2), Policy("fifo"), Policy("random")])
 def test_a_short_measurement_agrees(policy: Policy) -> None:
-    measurement = evidence.measure(Point(policy, 0.20, 64, 1024), victims=30_000, seed=1)
+    measurement = closed_forms.measure(Point(policy, 0.20, 64, 1024), victims=30_000, seed=1)
     # A thirteenth of the victims of the evidence, on a quarter of the blocks.
     assert abs(measurement.difference) < 0.015
     assert measurement.victims == pytest.approx(30_000, rel=0.02)
@@ -50,17 +51,17 @@ def test_a_device_that_is_a_little_wrong_does_not_agree() -> None:
 
 
 def test_pages_of_the_closed_forms(tmp_path: Path) -> None:
-    points = [Point(p, s, b, 4096) for b in (64, 128) for p in evidence.POLICIES for s in (0.05, 0.28)]
+    points = [Point(p, s, b, 4096) for b in (64, 128) for p in closed_forms.POLICIES for s in (0.05, 0.28)]
     measurements = [Measurement(p, p.predicted * 1.001, 5.0, 400_000) for p in points]
-    text = evidence.closed_forms_markdown(measurements, seed=1)
+    text = closed_forms.closed_forms_markdown(measurements, seed=1)
     assert "**36 of 36 points within 1% of theory; the furthest is +0.10%**" in text
     assert text.count("\n| rga d=100 |") == 3
     worse = [dataclasses.replace(measurements[0], waf=points[0].predicted * 1.02), *measurements[1:]]
-    assert "**35 of 36 points" in evidence.closed_forms_markdown(worse, seed=1)
-    assert "+2.00%**" in evidence.closed_forms_markdown(worse, seed=1)
-    evidence.write_csv(tmp_path / "points.csv", measurements)
+    assert "**35 of 36 points" in closed_forms.closed_forms_markdown(worse, seed=1)
+    assert "+2.00%**" in closed_forms.closed_forms_markdown(worse, seed=1)
+    closed_forms.write_csv(tmp_path / "points.csv", measurements)
     assert len((tmp_path / "points.csv").read_text().splitlines()) == 37
-    evidence.plot_closed_forms(tmp_path / "points.png", measurements)
+    closed_forms.plot_closed_forms(tmp_path / "points.png", measurements)
     assert (tmp_path / "points.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -85,17 +86,17 @@ def test_formulas_worked_out_by_hand() -> None:
 
 @pytest.mark.parametrize("flash", [TBM, MODERN_TLC])
 def test_latencies_are_exact(flash: Flash) -> None:
-    figures = evidence_timing.latencies(flash)
+    figures = latency_bandwidth.latencies(flash)
     assert len(figures) >= 8
     for figure in figures:
         assert figure.measured == figure.expected, figure.what
 
 
 def test_a_wrong_figure_is_marked(tmp_path: Path) -> None:
-    right = evidence_timing.Figure("a read", "tR", 100, 100, 0.0)
+    right = latency_bandwidth.Figure("a read", "tR", 100, 100, 0.0)
     wrong = dataclasses.replace(right, measured=101)
     assert right.agrees and not wrong.agrees
-    text = evidence_timing.markdown([(TBM, [right, wrong], [])])
+    text = latency_bandwidth.markdown([(TBM, [right, wrong], [])])
     assert "**1 of 2 figures agree.**" in text and "**101**" in text
 
 
@@ -106,11 +107,11 @@ def test_the_rust_test_has_the_figures_of_theory() -> None:
     assert len(rows) == 16
     for blocks, pages, free, spare, victim, d, waf in rows:
         size = int(blocks) * int(pages)
-        utilisation = theory.effective_utilisation(
+        utilisation = formulas.effective_utilisation(
             user_pages=round((1 - float(spare)) * size),
             blocks=int(blocks),
             pages_per_block=int(pages),
             free_blocks=int(free),
         )
-        predicted = theory.predict(victim, utilisation, int(pages), d=int(d) or None)
+        predicted = formulas.predict(victim, utilisation, int(pages), d=int(d) or None)
         assert float(waf) == pytest.approx(predicted, abs=6e-5)

@@ -14,9 +14,9 @@ import pytest
 from test_reproduce import TINY
 
 from ftlab import InputError, Result
-from ftlab.kept import Store
-from ftlab.reproduce.experiment import Grid, Run, Tell
-from ftlab.reproduce.gcf import lanes as gcf_lanes
+from ftlab.results.kept import Store
+from ftlab_reproduce.experiment import Grid, Run, Tell
+from ftlab_reproduce.gcf import lanes as gcf_lanes
 
 SETS = {**TINY.sets, "run.precondition": "none", "workload.rounds": 1}
 
@@ -170,7 +170,7 @@ def test_a_run_that_fails_leaves_what_is_there(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError("failed")
 
-    monkeypatch.setattr("ftlab.simulation.Job.run", fail)
+    monkeypatch.setattr("ftlab.api.simulation.Job.run", fail)
     with pytest.raises(RuntimeError, match="failed"):
         grid.run(runs)
     assert (place / "summary.json").read_bytes() == before
@@ -220,7 +220,7 @@ def test_a_full_disk_is_an_error_for_people(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("ftlab.kept._seal", full)
+    monkeypatch.setattr("ftlab.results.kept._seal", full)
     with pytest.raises(InputError, match=r"cannot write to .*: No space left on device"):
         Grid(tmp_path / "runs").run(runs)
     assert not list((tmp_path / "runs").iterdir())

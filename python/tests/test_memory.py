@@ -29,7 +29,7 @@ LARGE = {
 MEASURE = """
 import json, sys, ftlab
 from ftlab import _core
-from ftlab.configs import set_list
+from ftlab.api.configs import set_list
 
 def bytes_of(name):
     status = open("/proc/self/status")

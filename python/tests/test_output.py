@@ -10,7 +10,7 @@ import pytest
 import samples
 
 from ftlab import InputError, Result, RunError
-from ftlab.output import MANIFEST, OutputDirectory
+from ftlab.results.output import MANIFEST, OutputDirectory
 
 
 def test_a_result_survives_saving_and_loading(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_a_failure_while_writing_leaves_the_directory_as_it_was(
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("ftlab.plot.save", fail)
+    monkeypatch.setattr("ftlab.results.plot.save", fail)
     with pytest.raises(RunError, match="No space left on device\nhint: free some space on that disk"):
         directory.write_result(samples.result(waf=3.0))
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before

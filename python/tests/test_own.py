@@ -12,7 +12,8 @@ import pytest
 from conftest import Ftlab
 
 import ftlab
-from ftlab import runner, testing
+from ftlab import testing
+from ftlab.api import runner
 
 DEVICE: dict[str, Any] = {
     "device": {

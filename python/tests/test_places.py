@@ -16,7 +16,7 @@ import pytest
 from conftest import Ftlab
 
 import ftlab as package
-from ftlab import simulation
+from ftlab.api import simulation
 
 FEW_PLOTS = ("--set", "run.executor=count", "--set", "workload.requests=2000")
 """Most of the time goes into plots, and without time there are fewer."""

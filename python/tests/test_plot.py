@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import samples
 
-from ftlab import Comparison, plot
+from ftlab import Comparison
+from ftlab.results import plot
 
 
 def test_every_figure_has_ink(tmp_path: Path) -> None:

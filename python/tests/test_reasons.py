@@ -6,9 +6,9 @@ import pytest
 import samples
 
 from ftlab import Comparison, compare, run
-from ftlab.load import overload
-from ftlab.reasons import _causes as causes
-from ftlab.text import duration
+from ftlab.results.overload import overload
+from ftlab.results.reasons import _causes as causes
+from ftlab.results.text import duration
 
 
 def reasons(**runs: dict[str, float]) -> dict[str, str]:

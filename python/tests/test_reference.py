@@ -13,7 +13,8 @@ import pytest
 import samples
 
 import ftlab
-from ftlab import commands, latency_parts
+from ftlab.cli import reference
+from ftlab.results import latency_parts
 
 DOCS = Path(__file__).parents[2] / "docs"
 CAUSES = "|".join(samples.CAUSES)
@@ -117,7 +118,7 @@ def test_every_column_of_a_table_is_described_and_every_described_one_is_there(
 
 def test_the_page_of_the_commands_is_that_of_the_parser() -> None:
     expected = (DOCS / "commands.md").read_text(encoding="utf-8")
-    assert commands.page() == expected, "write it anew: python -m ftlab.commands > docs/commands.md"
+    assert reference.page() == expected, "write it anew: python -m ftlab.cli.reference > docs/commands.md"
 
 
 def test_every_trace_format_is_described() -> None:

@@ -12,13 +12,14 @@ import pytest
 import samples
 
 import ftlab
-from ftlab import InputError, text
-from ftlab.analysis.prediction import predicted_waf, unlike_theory
-from ftlab.cli import main
-from ftlab.comparison import Comparison
-from ftlab.output import OutputDirectory, run_directories
+from ftlab import InputError
+from ftlab.cli.main import main
 from ftlab.reports import charts, markup, page, settings, sources
-from ftlab.sweeps import Sweep
+from ftlab.results import text
+from ftlab.results.comparison import Comparison
+from ftlab.results.output import OutputDirectory, run_directories
+from ftlab.sweeps.sweep import Sweep
+from ftlab.theory.prediction import predicted_waf, unlike_theory
 
 EVIL = "</script><script>alert(1)</script>\"'&<b>\x1b[2J"
 """A name that breaks whatever does not escape it."""

@@ -14,17 +14,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ftlab import InputError, Result, cli
-from ftlab.reproduce import claims, synthesis, workloads
-from ftlab.reproduce import cli as reproduce
-from ftlab.reproduce.claims import Claim
-from ftlab.reproduce.cli import PAPERS, claim_ids
-from ftlab.reproduce.experiment import Grid, Run, Tell
-from ftlab.reproduce.study import Study, grid
-from ftlab.reproduce.tbm import STUDY, traces
-from ftlab.reproduce.tbm import axes as tbm
-from ftlab.reproduce.tbm.axes import Evidence, Point
-from ftlab.reproduce.workloads import Library
+from ftlab import InputError, Result
+from ftlab.cli.main import main
+from ftlab_reproduce import claims, synthesis, workloads
+from ftlab_reproduce import command as reproduce
+from ftlab_reproduce.claims import Claim
+from ftlab_reproduce.command import PAPERS, claim_ids
+from ftlab_reproduce.experiment import Grid, Run, Tell
+from ftlab_reproduce.study import Study, grid
+from ftlab_reproduce.tbm import STUDY, traces
+from ftlab_reproduce.tbm import axes as tbm
+from ftlab_reproduce.tbm.axes import Evidence, Point
+from ftlab_reproduce.workloads import Library
 
 TINY = tbm.Scale(
     1 / 4800,
@@ -568,7 +569,7 @@ def test_a_whole_reproduction_on_a_tiny_device(
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "out"
     arguments = ["reproduce", "tbm", "--only", "series", "--out", str(out), "--json"]
-    assert cli.main(arguments) == 0
+    assert main(arguments) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["paper"], document["scale"]) == ("ftlab.claims/1", "tbm", "quick")
     measured = {claim["id"] for claim in document["claims"] if claim["verdict"] != "not-run"}
@@ -579,13 +580,13 @@ def test_a_whole_reproduction_on_a_tiny_device(
     runs = {file: file.stat().st_mtime_ns for file in (out / "runs").rglob("summary.json")}
     assert len(runs) == 8
     # The second time reads what is there, and says the same to people.
-    assert cli.main(arguments[:-1]) == 0
+    assert main(arguments[:-1]) == 0
     text = capsys.readouterr().out
     assert "a-writes-base" in text and "prj-0     generated" in text
     assert {file: file.stat().st_mtime_ns for file in runs} == runs
     # What has been damaged meanwhile is run anew, and the claims are the same.
     (next(iter(runs)).parent / "series.parquet").unlink()
-    assert cli.main(arguments) == 0
+    assert main(arguments) == 0
     again = capsys.readouterr()
     assert json.loads(again.out)["claims"] == document["claims"]
     assert again.err.startswith("note: the kept run `") and "series.parquet is missing" in again.err
@@ -601,7 +602,7 @@ def test_all_papers_are_one_table(
     monkeypatch.setattr(
         reproduce, "PAPERS", {"tbm": dataclasses.replace(STUDY, experiments=series, statements=statements)}
     )
-    assert cli.main(["reproduce", "all", "--json"]) == 0
+    assert main(["reproduce", "all", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["scale"]) == ("ftlab.reproductions/1", "quick")
     (paper,) = document["papers"]
@@ -609,7 +610,7 @@ def test_all_papers_are_one_table(
     assert {key: paper[key] for key in own} == own
     assert paper["cpu_s"] > 0
     assert json.loads(Path("out/reproduce/all-quick.json").read_text(encoding="utf-8")) == document
-    assert cli.main(["reproduce", "all"]) == 0
+    assert main(["reproduce", "all"]) == 0
     said = capsys.readouterr().out
     report = Path("out/reproduce/all-quick.md").read_text(encoding="utf-8")
     for claim in own["claims"]:
@@ -632,7 +633,7 @@ def test_papers_that_were_reproduced_one_by_one_are_put_together(
         return name
 
     files = [written("a.json", "gcf"), written("b.json", "tbm")]
-    assert cli.main(["reproduce", "all", "--out", "out", "--json", "--claims", *files]) == 0
+    assert main(["reproduce", "all", "--out", "out", "--json", "--claims", *files]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["scale"]) == ("ftlab.reproductions/1", "paper")
     assert document["papers"] == [
@@ -643,7 +644,7 @@ def test_papers_that_were_reproduced_one_by_one_are_put_together(
     assert "| GC forwarding | 1 | 0 | 0 | 0 | 1 |  | 1 of 1 | 2 |" in report
 
     def refused(*arguments: str) -> str:
-        assert cli.main(["reproduce", *arguments]) == 2
+        assert main(["reproduce", *arguments]) == 2
         return capsys.readouterr().err
 
     assert "goes with `all`" in refused("tbm", "--claims", "a.json")
@@ -659,7 +660,7 @@ def test_the_table_of_full_size_is_what_the_papers_files_give(tmp_path: Path) ->
     evidence = Path(__file__).parents[2] / "docs/evidence"
     files = sorted(str(path) for path in evidence.glob("*-paper-claims.json"))
     assert len(files) >= 3
-    assert cli.main(["reproduce", "all", "--out", str(tmp_path), "--claims", *files]) == 0
+    assert main(["reproduce", "all", "--out", str(tmp_path), "--claims", *files]) == 0
     assert (tmp_path / "all-paper.md").read_text(encoding="utf-8") == (evidence / "all-paper.md").read_text(
         encoding="utf-8"
     )
@@ -682,7 +683,7 @@ def test_experiments_beside_the_figures_on_a_tiny_device(
     monkeypatch.setitem(tbm.SCALES, "quick", TINY)
     # Away from the traces that may lie beside the project.
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["reproduce", "tbm", "--only", only, "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", "tbm", "--only", only, "--out", str(tmp_path)]) == 0
     assert "claim" in capsys.readouterr().out
     if picture is not None:
         assert (tmp_path / f"{picture}.png").stat().st_size > 10_000
@@ -709,6 +710,6 @@ def test_wrong_command_lines_are_refused(
     capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    assert cli.main(arguments) == 2
+    assert main(arguments) == 2
     message = capsys.readouterr().err
     assert all(word in message for word in words), message

@@ -12,19 +12,20 @@ import numpy as np
 import pytest
 
 import ftlab
-from ftlab import Result, cli
-from ftlab.reproduce import workloads
-from ftlab.reproduce.experiment import Tell
-from ftlab.reproduce.gcf import STUDY
-from ftlab.reproduce.gcf import axes as gcf
-from ftlab.reproduce.gcf import claims as gcf_claims
-from ftlab.reproduce.gcf import hosts as gcf_hosts
-from ftlab.reproduce.gcf import lanes as gcf_lanes
-from ftlab.reproduce.gcf import tables as gcf_tables
-from ftlab.reproduce.gcf.axes import Evidence, Point
-from ftlab.reproduce.gcf.hosts import CLUSTER, DESKTOP, LARGEST, MULTIMEDIA, SECTOR_63
-from ftlab.reproduce.study import Scale
-from ftlab.reproduce.workloads import Library, Wanted
+from ftlab import Result
+from ftlab.cli.main import main
+from ftlab_reproduce import workloads
+from ftlab_reproduce.experiment import Tell
+from ftlab_reproduce.gcf import STUDY
+from ftlab_reproduce.gcf import axes as gcf
+from ftlab_reproduce.gcf import claims as gcf_claims
+from ftlab_reproduce.gcf import hosts as gcf_hosts
+from ftlab_reproduce.gcf import lanes as gcf_lanes
+from ftlab_reproduce.gcf import tables as gcf_tables
+from ftlab_reproduce.gcf.axes import Evidence, Point
+from ftlab_reproduce.gcf.hosts import CLUSTER, DESKTOP, LARGEST, MULTIMEDIA, SECTOR_63
+from ftlab_reproduce.study import Scale
+from ftlab_reproduce.workloads import Library, Wanted
 
 RATIO = 1 / 128
 TINY = Scale(RATIO)
@@ -491,7 +492,7 @@ def test_a_whole_reproduction_on_a_tiny_device(
     long = {**gcf.READINGS["long"].sets, "workload.volume": "160MiB"}
     monkeypatch.setitem(STUDY.axes["setting"], "long", long)
     out = tmp_path / "out"
-    assert cli.main(["reproduce", "gcf", "--only", only, "--out", str(out), "--json"]) == 0
+    assert main(["reproduce", "gcf", "--only", only, "--out", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["paper"], document["scale"]) == ("ftlab.claims/1", "gcf", "quick")
     measured = {claim["id"] for claim in document["claims"] if claim["verdict"] != "not-run"}

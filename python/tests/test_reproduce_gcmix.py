@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 import ftlab
-from ftlab import Result, cli
-from ftlab.reproduce import survival, workloads
-from ftlab.reproduce.gcmix import STUDY
-from ftlab.reproduce.gcmix import axes as gcmix
-from ftlab.reproduce.gcmix import servers as gcmix_servers
-from ftlab.reproduce.gcmix.axes import Evidence, Point, uniform, zipf
-from ftlab.reproduce.gcmix.servers import MODELS, PAGE, SECOND, SERVERS, Server
-from ftlab.reproduce.survival import EXPECTED, Trial
-from ftlab.reproduce.workloads import Library
+from ftlab import Result
+from ftlab.cli.main import main
+from ftlab_reproduce import survival, workloads
+from ftlab_reproduce.gcmix import STUDY
+from ftlab_reproduce.gcmix import axes as gcmix
+from ftlab_reproduce.gcmix import servers as gcmix_servers
+from ftlab_reproduce.gcmix.axes import Evidence, Point, uniform, zipf
+from ftlab_reproduce.gcmix.servers import MODELS, PAGE, SECOND, SERVERS, Server
+from ftlab_reproduce.survival import EXPECTED, Trial
+from ftlab_reproduce.workloads import Library
 
 TINY = gcmix.Scale(1 / 64, longest_mib=24 * 1024)
 """512 MiB, of which 384 for the user: the smallest on which eight planes have room for their watermarks."""
@@ -385,7 +386,7 @@ def test_a_whole_reproduction_on_a_tiny_device(
     # Away from the traces that may lie beside the project.
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "out"
-    assert cli.main(["reproduce", "gcmix", "--only", only, "--out", str(out), "--json"]) == 0
+    assert main(["reproduce", "gcmix", "--only", only, "--out", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["paper"], document["scale"]) == ("ftlab.claims/1", "gcmix", "quick")
     measured = {claim["id"] for claim in document["claims"] if claim["verdict"] != "not-run"}
@@ -399,7 +400,7 @@ def test_generators_alone_still_have_an_answer_for_people(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(gcmix.SCALES, "quick", TINY)
-    assert cli.main(["reproduce", "gcmix", "--only", "omega-0.4", "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", "gcmix", "--only", "omega-0.4", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "omega-0.4" in text and "generated as they run" in text
 
@@ -422,7 +423,7 @@ def test_survival_is_tried_beside_the_runs(
     }
     monkeypatch.setattr(survival, "matrix", trials)
     monkeypatch.setattr(survival, "restart", lambda ratio: cost)
-    assert cli.main(["reproduce", "gcmix", "--only", "survival", "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", "gcmix", "--only", "survival", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert (
         "loses in 12 of 100" in text and "reads 1,000 spare areas" in text and "s-supercap-power-cut" in text

@@ -13,13 +13,14 @@ import numpy as np
 import pytest
 
 import ftlab
-from ftlab import Result, cli
-from ftlab.reproduce import Claim, workloads
-from ftlab.reproduce.cli import PAPERS
-from ftlab.reproduce.ipr import CONCERNED, STUDY, axes, claims, hosts, tables
-from ftlab.reproduce.ipr.axes import READINGS, SCALES, SYSTEMS, TIMED, Evidence, Point
-from ftlab.reproduce.ipr.hosts import BLOCK, NAMES, PAGE, VOLUMES, Volume, wanted
-from ftlab.reproduce.workloads import Library, Workload
+from ftlab import Result
+from ftlab.cli.main import main
+from ftlab_reproduce import Claim, workloads
+from ftlab_reproduce.command import PAPERS
+from ftlab_reproduce.ipr import CONCERNED, STUDY, axes, claims, hosts, tables
+from ftlab_reproduce.ipr.axes import READINGS, SCALES, SYSTEMS, TIMED, Evidence, Point
+from ftlab_reproduce.ipr.hosts import BLOCK, NAMES, PAGE, VOLUMES, Volume, wanted
+from ftlab_reproduce.workloads import Library, Workload
 
 TINY = Volume("SRC", 182, 0.98, 56, 0.6, user_blocks=64)
 
@@ -277,7 +278,7 @@ def test_a_whole_reproduction_on_a_tiny_device(
     # Away from the traces that may lie beside the project.
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "out"
-    assert cli.main(["reproduce", "ipr", "--out", str(out), "--json"]) == 0
+    assert main(["reproduce", "ipr", "--out", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["paper"], document["scale"]) == ("ipr", "quick")
     measured = {claim["id"] for claim in document["claims"] if claim["verdict"] != "not-run"}

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 import ftlab
-from ftlab import Result, cli
-from ftlab.reproduce import rcftl as study
-from ftlab.reproduce import workloads
-from ftlab.reproduce.cli import PAPERS
-from ftlab.reproduce.rcftl import STUDY, claims, model
-from ftlab.reproduce.rcftl import axes as rcftl
-from ftlab.reproduce.rcftl.axes import COUNTERS, SCALES, Evidence, Point
-from ftlab.reproduce.rcftl.hosts import CAPTURED, FIO, HOSTS, SHORT, Fio
-from ftlab.reproduce.workloads import Library
+from ftlab import Result
+from ftlab.cli.main import main
+from ftlab_reproduce import rcftl as study
+from ftlab_reproduce import workloads
+from ftlab_reproduce.command import PAPERS
+from ftlab_reproduce.rcftl import STUDY, claims, model
+from ftlab_reproduce.rcftl import axes as rcftl
+from ftlab_reproduce.rcftl.axes import COUNTERS, SCALES, Evidence, Point
+from ftlab_reproduce.rcftl.hosts import CAPTURED, FIO, HOSTS, SHORT, Fio
+from ftlab_reproduce.workloads import Library
 
 
 def resolved(point: Point, scale: str = "quick") -> dict[str, Any]:
@@ -202,7 +203,7 @@ def test_a_whole_reproduction_on_a_tiny_device(
     # Away from the captures that may lie beside the project.
     monkeypatch.chdir(tmp_path)
     out = tmp_path / "out"
-    assert cli.main(["reproduce", "rcftl", "--out", str(out), "--json"]) == 0
+    assert main(["reproduce", "rcftl", "--out", str(out), "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["paper"], document["scale"]) == ("rcftl", "quick")
     measured = {claim["id"] for claim in document["claims"] if claim["verdict"] != "not-run"}

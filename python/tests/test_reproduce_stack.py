@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ftlab import cli
-from ftlab.reproduce.experiment import Tell
-from ftlab.reproduce.stack import STUDY
-from ftlab.reproduce.stack import axes as stack
-from ftlab.reproduce.stack.axes import (
+from ftlab.cli.main import main
+from ftlab_reproduce.experiment import Tell
+from ftlab_reproduce.stack import STUDY
+from ftlab_reproduce.stack import axes as stack
+from ftlab_reproduce.stack.axes import (
     HALF,
     HEADLINE,
     MEMBERS,
@@ -30,8 +30,8 @@ from ftlab.reproduce.stack.axes import (
     is_clear,
     name_of,
 )
-from ftlab.reproduce.stack.tables import advice, change, interplays
-from ftlab.reproduce.study import Experiment, Work
+from ftlab_reproduce.stack.tables import advice, change, interplays
+from ftlab_reproduce.study import Experiment, Work
 
 TINY = stack.Scale(
     1 / 256,
@@ -216,7 +216,7 @@ def test_the_study_on_a_tiny_device(
 ) -> None:
     monkeypatch.setitem(SCALES, "quick", TINY)
     monkeypatch.chdir(tmp_path)
-    assert cli.main(["reproduce", "stack", "--only", "zipf", "--out", "out"]) == 0
+    assert main(["reproduce", "stack", "--only", "zipf", "--out", "out"]) == 0
     said = capsys.readouterr().out
     assert "Zipf (generated):" in said and "IOPS: " in said
     assert Path("out/together.png").stat().st_size > 10_000

@@ -196,11 +196,11 @@ def test_signals_stop_what_reproduces_a_paper(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "program", [("evidence", "--out", "out"), ("battery", "--kind", "configurations", "--jobs", "1")]
+    "program", [("closed_forms", "--out", "out"), ("battery", "--kind", "configurations", "--jobs", "1")]
 )
 def test_signals_stop_what_makes_the_evidence(tmp_path: Path, program: tuple[str, ...]) -> None:
     module, *arguments = program
-    command = Command(tmp_path, *arguments, python=("-m", f"ftlab.analysis.{module}"))
+    command = Command(tmp_path, *arguments, python=("-m", f"evidence.{module}"))
     command.wait_until(command.hears_signals)
     time.sleep(1)
     code, _, stderr = command.end()
@@ -229,7 +229,8 @@ def test_at_any_moment_there_is_no_traceback(tmp_path: Path, tiny: Path) -> None
 
 FINALIZED = """
 import time
-from ftlab import __main__, cli
+from ftlab import __main__
+from ftlab.cli import main as command
 class Late:
     def __del__(self):
         open("ready", "w").close()
@@ -237,7 +238,7 @@ class Late:
 def main(argv):
     Late()
     time.sleep(30)
-cli.main = main
+command.main = main
 __main__.entry_point()
 """
 
@@ -251,7 +252,8 @@ def test_a_signal_during_a_finalizer_ends_what_comes_after(tmp_path: Path) -> No
 
 DEAF = """
 import ctypes, signal, sys
-from ftlab import __main__, cli
+from ftlab import __main__
+from ftlab.cli import main as command
 def main(argv):
     # The signal goes to another thread, and nothing wakes this one; the interpreter is released.
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -259,7 +261,7 @@ def main(argv):
     global staging
     staging = _core.Staging(".")
     ctypes.CDLL(None).sleep(30)
-cli.main = main
+command.main = main
 __main__.entry_point()
 """
 
@@ -291,7 +293,7 @@ def test_what_has_no_end_is_refused(tmp_path: Path, tiny: Path) -> None:
 DIES = """
 import os, signal, sys
 from pathlib import Path
-from ftlab import output
+from ftlab.results import output
 with output.scratch(Path(sys.argv[1])) as staging:
     (staging / "summary.json").write_text("half")
     print("ready", flush=True)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ftlab import cli
-from ftlab.reproduce import cli as reproduce
-from ftlab.reproduce.study import Evidence, Experiment, Study, grid, settled
-from ftlab.reproduce.tbm.axes import Point
+from ftlab.cli.main import main
+from ftlab_reproduce import command as reproduce
+from ftlab_reproduce.study import Evidence, Experiment, Study, grid, settled
+from ftlab_reproduce.tbm.axes import Point
 
 PAGE = Path(__file__).parents[2] / "docs" / "adding-a-paper.md"
 
@@ -32,7 +32,7 @@ def example(monkeypatch: pytest.MonkeyPatch) -> Study:
 def test_the_example_of_the_page_is_a_whole_study(
     example: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["reproduce", "victims", "--out", str(tmp_path), "--json"]) == 0
+    assert main(["reproduce", "victims", "--out", str(tmp_path), "--json"]) == 0
     found = {claim["id"]: claim for claim in json.loads(capsys.readouterr().out)["claims"]}
     assert {key: claim["verdict"] for key, claim in found.items()} == dict.fromkeys(
         ("waf-uniform", "waf-skewed", "waf-full"), "reproduced"
@@ -50,12 +50,12 @@ def test_the_example_of_the_page_is_a_whole_study(
 def test_one_experiment_leaves_the_claims_of_others_out(
     example: Study, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert cli.main(["reproduce", "victims", "--only", "readings", "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", "victims", "--only", "readings", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "waf-full" in text and "waf-uniform" not in text
     assert "waf-uniform" not in (tmp_path / "report.md").read_text(encoding="utf-8")
     assert not (tmp_path / "skew.png").exists()
-    assert cli.main(["reproduce", "victims", "--only", "waf-skewed", "--out", str(tmp_path)]) == 0
+    assert main(["reproduce", "victims", "--only", "waf-skewed", "--out", str(tmp_path)]) == 0
     assert (tmp_path / "skew.png").exists()
 
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from ftlab import _core
-from ftlab.reproduce import survival
-from ftlab.reproduce.survival import CELLS, EXPECTED, PROTECTIONS, TROUBLES, Trial, Trouble
+from ftlab_reproduce import survival
+from ftlab_reproduce.survival import CELLS, EXPECTED, PROTECTIONS, TROUBLES, Trial, Trouble
 
 
 def tally(protection: str, cell: str, trouble: Trouble) -> dict[str, int]:

@@ -19,10 +19,11 @@ import pytest
 from conftest import Ftlab, listening
 
 import ftlab as package
-from ftlab import ConfigError, InputError, sweep_cli
-from ftlab.runner import Tell
-from ftlab.simulation import Job
-from ftlab.spec import Spec
+from ftlab import ConfigError, InputError
+from ftlab.api.runner import Tell
+from ftlab.api.simulation import Job
+from ftlab.cli import sweep_command
+from ftlab.sweeps.spec import Spec
 
 SHORT = {"requests": 300, "run.precondition": "none"}
 
@@ -130,7 +131,7 @@ def test_the_examples_of_the_documentation_are_specifications() -> None:
     assert len(Spec.of(first).runs) == 45
     runs = Spec.of({"config": "tbm-small", **second}).runs
     assert runs[0].label == "as the paper emptiest small" and len(runs) == 8
-    help_text = sweep_cli.EXAMPLE.partition("\n\n")[2].partition("[[list]]")[0]
+    help_text = sweep_command.EXAMPLE.partition("\n\n")[2].partition("[[list]]")[0]
     assert len(Spec.of(tomllib.loads(help_text)).runs) == 30
 
 
@@ -255,7 +256,7 @@ def test_a_killed_sweep_goes_on_where_it_was(tiny: Path, ftlab: Ftlab, tmp_path:
 def test_a_sweep_under_way_has_a_table(
     spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("ftlab.sweeps.WRITE_S", 0.0)
+    monkeypatch.setattr("ftlab.sweeps.sweep.WRITE_S", 0.0)
     seen: list[dict[str, int]] = []
 
     class Watching(Tell):
@@ -300,7 +301,7 @@ def test_aged_states_are_shared_and_change_nothing(
 
 
 def test_what_ages_a_device_otherwise_is_not_shared(tiny: Path) -> None:
-    from ftlab.aging import aging_of
+    from ftlab.sweeps.aged_states import aging_of
 
     def aging(**sets: Any) -> str | None:
         return aging_of(

@@ -11,7 +11,7 @@ from conftest import TINY, Ftlab
 from matplotlib.patches import Rectangle
 
 import ftlab as lab
-from ftlab import latency_parts, plot, tail, text
+from ftlab.results import latency_parts, plot, tail, text
 
 
 @pytest.fixture(scope="module")

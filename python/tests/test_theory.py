@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ftlab.analysis import theory
+from ftlab.theory import formulas
 
 RHO = [0.5, 0.72, 0.80, 0.85, 0.89, 0.93, 0.95]
 BLOCKS = [64, 128, 256]
@@ -84,11 +84,11 @@ def simulate(
 
 
 POLICIES: list[tuple[str, Choose, Callable[[float, int], float], float]] = [
-    ("greedy", greedy, theory.greedy, 0.004),
-    ("rga 2", choices(2), lambda rho, b: theory.d_choices(2, rho, b), 0.006),
-    ("rga 10", choices(10), lambda rho, b: theory.d_choices(10, rho, b), 0.004),
-    ("random", choices(1), lambda rho, _b: theory.random(rho), 0.006),
-    ("fifo", oldest, lambda rho, _b: theory.fifo(rho), 0.004),
+    ("greedy", greedy, formulas.greedy, 0.004),
+    ("rga 2", choices(2), lambda rho, b: formulas.d_choices(2, rho, b), 0.006),
+    ("rga 10", choices(10), lambda rho, b: formulas.d_choices(10, rho, b), 0.004),
+    ("random", choices(1), lambda rho, _b: formulas.random(rho), 0.006),
+    ("fifo", oldest, lambda rho, _b: formulas.fifo(rho), 0.004),
 ]
 
 
@@ -100,7 +100,7 @@ def test_a_simulated_device_agrees(
     """768 blocks of 32 pages, 2 of them free. The bound covers 1 / N and the noise of the measured volume."""
     blocks, b, free = 768, 32, 2
     user = round(blocks * b * (1.0 - spare_factor))
-    rho = theory.effective_utilisation(user_pages=user, blocks=blocks, pages_per_block=b, free_blocks=free)
+    rho = formulas.effective_utilisation(user_pages=user, blocks=blocks, pages_per_block=b, free_blocks=free)
     measured = simulate(choose, user=user, blocks=blocks, b=b, free=free, warm=4, volume=12, seed=7)
     assert measured == pytest.approx(predicted(rho, b), rel=tolerance), name
 
@@ -108,10 +108,10 @@ def test_a_simulated_device_agrees(
 def test_free_blocks_are_accounted_for_where_they_are_many() -> None:
     """32 of 512 blocks held free, 30 % of the spare space: ignoring them would be far off."""
     blocks, b, free, user = 512, 32, 32, 13_107
-    rho = theory.effective_utilisation(user_pages=user, blocks=blocks, pages_per_block=b, free_blocks=free)
+    rho = formulas.effective_utilisation(user_pages=user, blocks=blocks, pages_per_block=b, free_blocks=free)
     measured = simulate(greedy, user=user, blocks=blocks, b=b, free=free, warm=4, volume=12, seed=3)
-    assert measured == pytest.approx(theory.greedy(rho, b), rel=0.005)
-    assert abs(measured / theory.greedy(user / (blocks * b), b) - 1.0) > 0.2
+    assert measured == pytest.approx(formulas.greedy(rho, b), rel=0.005)
+    assert abs(measured / formulas.greedy(user / (blocks * b), b) - 1.0) > 0.2
 
 
 def test_choices_among_blocks_with_something_to_gain() -> None:
@@ -124,16 +124,16 @@ def test_choices_among_blocks_with_something_to_gain() -> None:
 
     blocks, b, free = 768, 16, 1
     user = round(blocks * b * 0.9)
-    rho = theory.effective_utilisation(user_pages=user, blocks=blocks, pages_per_block=b, free_blocks=free)
+    rho = formulas.effective_utilisation(user_pages=user, blocks=blocks, pages_per_block=b, free_blocks=free)
     measured = simulate(draw, user=user, blocks=blocks, b=b, free=free, warm=4, volume=12, seed=5)
-    assert measured == pytest.approx(theory.d_choices(1, rho, b, skip_full=True), rel=0.006)
-    assert measured < 0.8 * theory.random(rho)
+    assert measured == pytest.approx(formulas.d_choices(1, rho, b, skip_full=True), rel=0.006)
+    assert measured < 0.8 * formulas.random(rho)
 
 
 @pytest.mark.parametrize("rho", RHO)
 def test_fifo_solves_its_equation_and_matches_the_library_function(rho: float) -> None:
     special = pytest.importorskip("scipy.special")
-    waf = theory.fifo(rho)
+    waf = formulas.fifo(rho)
     still_valid = 1.0 - 1.0 / waf
     assert still_valid == pytest.approx(math.exp(-(1.0 - still_valid) / rho), rel=1e-12)
     a = 1.0 / rho
@@ -142,39 +142,39 @@ def test_fifo_solves_its_equation_and_matches_the_library_function(rho: float) -
 
 @pytest.mark.parametrize("rho", [0.001, 0.02, 0.999, 0.99999])
 def test_fifo_holds_at_the_ends_of_its_range(rho: float) -> None:
-    still_valid = 1.0 - 1.0 / theory.fifo(rho)
+    still_valid = 1.0 - 1.0 / formulas.fifo(rho)
     assert still_valid == pytest.approx(math.exp(-(1.0 - still_valid) / rho), rel=1e-9, abs=1e-15)
 
 
 def test_the_large_block_limit_gives_the_published_figure() -> None:
     """Xiang and Kurkoski (2012) give 2.36 for spare / user 0.3, where their own simulation gives 2.35."""
-    rho = theory.utilisation_from_op(0.3)
-    assert round(theory.fifo(rho), 2) == 2.36
-    assert round(theory.greedy(rho, 4096), 2) == 2.36
+    rho = formulas.utilisation_from_op(0.3)
+    assert round(formulas.fifo(rho), 2) == 2.36
+    assert round(formulas.greedy(rho, 4096), 2) == 2.36
 
 
 @pytest.mark.parametrize("rho", RHO)
 def test_greedy_tends_to_fifo_as_blocks_grow(rho: float) -> None:
-    gaps = [theory.fifo(rho) - theory.greedy(rho, b) for b in (32, 64, 256, 4096, 65_536)]
+    gaps = [formulas.fifo(rho) - formulas.greedy(rho, b) for b in (32, 64, 256, 4096, 65_536)]
     assert gaps == sorted(gaps, reverse=True)
-    assert 0.0 < gaps[-1] < 1e-3 * theory.fifo(rho)
+    assert 0.0 < gaps[-1] < 1e-3 * formulas.fifo(rho)
 
 
 @pytest.mark.parametrize("b", BLOCKS)
 @pytest.mark.parametrize("rho", RHO)
 def test_greedy_agrees_with_desnoyers_approximation(rho: float, b: int) -> None:
     """Two derivations of different origin; his is an approximation, 0.35 % off at worst over this range."""
-    assert theory.greedy(rho, b) == pytest.approx(theory.greedy_desnoyers(rho, b), rel=0.0035)
+    assert formulas.greedy(rho, b) == pytest.approx(formulas.greedy_desnoyers(rho, b), rel=0.0035)
 
 
 @pytest.mark.parametrize("b", BLOCKS)
 @pytest.mark.parametrize("rho", RHO)
 def test_more_choices_go_from_random_to_greedy(rho: float, b: int) -> None:
-    wafs = [theory.d_choices(d, rho, b) for d in (1, 2, 3, 5, 10, 100, 100_000)]
+    wafs = [formulas.d_choices(d, rho, b) for d in (1, 2, 3, 5, 10, 100, 100_000)]
     assert wafs == sorted(wafs, reverse=True)
-    assert wafs[0] == pytest.approx(theory.random(rho), rel=1e-10)
-    assert wafs[-1] == pytest.approx(theory.greedy(rho, b), rel=1e-5)
-    assert wafs[-1] >= theory.greedy(rho, b) * (1.0 - 1e-12)
+    assert wafs[0] == pytest.approx(formulas.random(rho), rel=1e-10)
+    assert wafs[-1] == pytest.approx(formulas.greedy(rho, b), rel=1e-5)
+    assert wafs[-1] >= formulas.greedy(rho, b) * (1.0 - 1e-12)
 
 
 @pytest.mark.parametrize("skip_full", [False, True])
@@ -183,7 +183,7 @@ def test_more_choices_go_from_random_to_greedy(rho: float, b: int) -> None:
 def test_the_fixed_point_is_one(d: int, rho: float, skip_full: bool) -> None:
     """Put back into the balance equations written state by state, every flow in equals the flow out."""
     b = 64
-    m = theory.d_choices_valid_distribution(d, rho, b, skip_full=skip_full)
+    m = formulas.d_choices_valid_distribution(d, rho, b, skip_full=skip_full)
     assert m.shape == (b + 1,) and m.min() >= 0.0
     assert m.sum() == pytest.approx(1.0, abs=1e-12)
     i = np.arange(b + 1)
@@ -196,17 +196,17 @@ def test_the_fixed_point_is_one(d: int, rho: float, skip_full: bool) -> None:
     fall = freed / (rho * b) * i * m
     flow_in = np.append(fall[1:], 1.0)
     np.testing.assert_allclose(flow_in, fall + victim, atol=1e-9)
-    assert theory.d_choices(d, rho, b, skip_full=skip_full) == pytest.approx(b / freed, rel=1e-9)
+    assert formulas.d_choices(d, rho, b, skip_full=skip_full) == pytest.approx(b / freed, rel=1e-9)
 
 
 @pytest.mark.parametrize("b", [2, 3, 16, 64, 256])
 @pytest.mark.parametrize("rho", [0.01, 0.3, *RHO, 0.999])
 def test_the_greedy_distribution_adds_up(rho: float, b: int) -> None:
-    m = theory.greedy_valid_distribution(rho, b)
+    m = formulas.greedy_valid_distribution(rho, b)
     assert m.min() >= -1e-12
     assert m.sum() == pytest.approx(1.0)
     assert (np.arange(b + 1) * m).sum() == pytest.approx(rho * b, rel=1e-9)
-    assert 1.0 <= theory.greedy(rho, b) <= theory.random(rho)
+    assert 1.0 <= formulas.greedy(rho, b) <= formulas.random(rho)
 
 
 @pytest.mark.parametrize(
@@ -222,49 +222,53 @@ def test_the_greedy_distribution_adds_up(rho: float, b: int) -> None:
     ],
 )  # fmt: skip
 def test_utilisation_counts_closed_blocks_only(geometry: dict[str, int], expected: float) -> None:
-    assert theory.effective_utilisation(**geometry) == pytest.approx(expected)
+    assert formulas.effective_utilisation(**geometry) == pytest.approx(expected)
 
 
 def test_the_two_spare_ratios() -> None:
-    assert theory.utilisation_from_op(0.25) == pytest.approx(0.8)
-    assert theory.utilisation_from_spare_factor(0.2) == pytest.approx(0.8)
+    assert formulas.utilisation_from_op(0.25) == pytest.approx(0.8)
+    assert formulas.utilisation_from_spare_factor(0.2) == pytest.approx(0.8)
 
 
 def test_names_reach_their_functions() -> None:
-    assert theory.predict("greedy", 0.9, 64) == theory.greedy(0.9, 64)
-    assert theory.predict("rga", 0.9, 64, d=3) == theory.d_choices(3, 0.9, 64)
-    assert theory.predict("fifo", 0.9, 64) == theory.fifo(0.9)
-    assert theory.predict("random", 0.9, 64) == theory.random(0.9)
+    assert formulas.predict("greedy", 0.9, 64) == formulas.greedy(0.9, 64)
+    assert formulas.predict("rga", 0.9, 64, d=3) == formulas.d_choices(3, 0.9, 64)
+    assert formulas.predict("fifo", 0.9, 64) == formulas.fifo(0.9)
+    assert formulas.predict("random", 0.9, 64) == formulas.random(0.9)
 
 
 def test_victim_pages_and_waf_say_the_same() -> None:
-    assert theory.valid_pages_per_victim(4.0, 64) == 48.0
+    assert formulas.valid_pages_per_victim(4.0, 64) == 48.0
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: theory.random(1.0), "utilisation is 1.0; it must be above 0 and below 1"),
-        (lambda: theory.fifo(math.nan), "utilisation is nan"),
-        (lambda: theory.greedy(0.9, 1), "pages_per_block is 1; it must be at least 2"),
-        (lambda: theory.greedy_desnoyers(-0.1, 64), "utilisation is -0.1"),
-        (lambda: theory.d_choices(0, 0.9, 64), "d is 0; it must be at least 1"),
-        (lambda: theory.d_choices(2, 0.0, 64), "utilisation is 0.0"),
-        (lambda: theory.d_choices(2, 0.9, 1), "pages_per_block is 1"),
-        (lambda: theory.utilisation_from_op(0.0), "over_provisioning is 0.0"),
-        (lambda: theory.utilisation_from_spare_factor(1.0), "spare_factor is 1.0"),
-        (lambda: theory.valid_pages_per_victim(0.9, 64), "waf is 0.9"),
-        (lambda: theory.predict("rga", 0.9, 64), "`rga` needs its number of choices"),
+        (lambda: formulas.random(1.0), "utilisation is 1.0; it must be above 0 and below 1"),
+        (lambda: formulas.fifo(math.nan), "utilisation is nan"),
+        (lambda: formulas.greedy(0.9, 1), "pages_per_block is 1; it must be at least 2"),
+        (lambda: formulas.greedy_desnoyers(-0.1, 64), "utilisation is -0.1"),
+        (lambda: formulas.d_choices(0, 0.9, 64), "d is 0; it must be at least 1"),
+        (lambda: formulas.d_choices(2, 0.0, 64), "utilisation is 0.0"),
+        (lambda: formulas.d_choices(2, 0.9, 1), "pages_per_block is 1"),
+        (lambda: formulas.utilisation_from_op(0.0), "over_provisioning is 0.0"),
+        (lambda: formulas.utilisation_from_spare_factor(1.0), "spare_factor is 1.0"),
+        (lambda: formulas.valid_pages_per_victim(0.9, 64), "waf is 0.9"),
+        (lambda: formulas.predict("rga", 0.9, 64), "`rga` needs its number of choices"),
         (
-            lambda: theory.predict("lru", 0.9, 64),
+            lambda: formulas.predict("lru", 0.9, 64),
             "no theory for victim policy `lru`; expected one of `greedy`",
         ),
         (
-            lambda: theory.effective_utilisation(user_pages=90, blocks=3, pages_per_block=10, free_blocks=3),
+            lambda: formulas.effective_utilisation(
+                user_pages=90, blocks=3, pages_per_block=10, free_blocks=3
+            ),
             "leave none to reclaim",
         ),
         (
-            lambda: theory.effective_utilisation(user_pages=90, blocks=10, pages_per_block=10, free_blocks=1),
+            lambda: formulas.effective_utilisation(
+                user_pages=90, blocks=10, pages_per_block=10, free_blocks=1
+            ),
             "do not fit 9 closed blocks",
         ),
     ],

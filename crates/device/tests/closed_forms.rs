@@ -1,7 +1,7 @@
 //! Write amplification approaches the published closed forms: the short version, for every day.
 //!
 //! One plane under uniform random single-page writes. The predictions are figures of
-//! `python/ftlab/analysis/theory.py` (`predict` at `effective_utilisation`), which `docs/theory.md` derives;
+//! `python/ftlab/theory/formulas.py` (`predict` at `effective_utilisation`), which `docs/theory.md` derives;
 //! a Python test compares them with that module. `make evidence` measures many more points, longer.
 
 mod common;

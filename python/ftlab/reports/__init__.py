@@ -12,14 +12,15 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from ftlab import arguments, escape, output
 from ftlab._core import InputError, RunError
+from ftlab.base import arguments, escape
 from ftlab.reports import page, sources
+from ftlab.results import output
 
 if TYPE_CHECKING:
-    from ftlab.comparison import Comparison
-    from ftlab.result import Result
-    from ftlab.sweeps import Sweep
+    from ftlab.results.comparison import Comparison
+    from ftlab.results.result import Result
+    from ftlab.sweeps.sweep import Sweep
 
 
 Reported: TypeAlias = "str | PathLike[str] | Result | Comparison | Sweep"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ftlab import text
-from ftlab.figures import Figures
 from ftlab.reports.markup import Html, tag
-from ftlab.result import Result
+from ftlab.results import text
+from ftlab.results.figures import Figures
+from ftlab.results.result import Result
 
 if TYPE_CHECKING:
-    from ftlab.sweeps import Sweep
+    from ftlab.sweeps.sweep import Sweep
 
 
 class Card(NamedTuple):

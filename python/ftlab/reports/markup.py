@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, TypeAlias, Union
 
-from ftlab import escape
+from ftlab.base import escape
 
 VOID = frozenset(("br", "input", "link", "meta"))
 """Elements that have no end."""

@@ -4,14 +4,14 @@ colours, light or dark.
 
 from __future__ import annotations
 
-from ftlab import reasons
-from ftlab.comparison import Comparison
-from ftlab.figures import Figures
 from ftlab.reports import cards, sections
 from ftlab.reports.markup import Child, prose, tag
 from ftlab.reports.page import asset
-from ftlab.result import Result
-from ftlab.sweeps import Sweep
+from ftlab.results import reasons
+from ftlab.results.comparison import Comparison
+from ftlab.results.figures import Figures
+from ftlab.results.result import Result
+from ftlab.sweeps.sweep import Sweep
 
 
 def of_result(result: Result) -> str:

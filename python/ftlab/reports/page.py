@@ -7,8 +7,8 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from ftlab import escape
 from ftlab._core import InputError, __version__
+from ftlab.base import escape
 from ftlab.reports import sections
 from ftlab.reports.markup import Html, joined, tag
 from ftlab.reports.sources import Source

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ftlab import plot, text
-from ftlab.plot import Curve, Results
 from ftlab.reports.charts import Axis, Chart, HeatMap, Line, Stack, table
 from ftlab.reports.markup import Html
-from ftlab.result import Columns, Result
+from ftlab.results import plot, text
+from ftlab.results.plot import Curve, Results
+from ftlab.results.result import Columns, Result
 
 NINES = tuple((1 / (1 - p), plot.percentile(p)) for p in plot.PERCENTILES)
 

@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
-from ftlab import _core, runner
+from ftlab import _core
 from ftlab._core import Error
-from ftlab.config_cli import flat, told
+from ftlab.api import runner
+from ftlab.cli.config_commands import flat, told
 
 Flat = dict[str, Any]
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ftlab import escape, output, sweeps
 from ftlab._core import InputError
-from ftlab.comparison import FILE, Comparison
-from ftlab.kept import SEAL
-from ftlab.reproduce import claims
-from ftlab.result import Result, read_object
-from ftlab.sweeps import Sweep
+from ftlab.base import escape
+from ftlab.results import output
+from ftlab.results.comparison import FILE, Comparison
+from ftlab.results.kept import SEAL
+from ftlab.results.result import Result, read_object
+from ftlab.sweeps.sweep import RUNS, Sweep
+from ftlab_reproduce import claims
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ def read(place: Path) -> Source:
         return Runs(name, Comparison.load(place), place)
     if (place / "claims.json").exists():
         return _reproduction(name, place)
-    if (place / sweeps.RUNS).exists():
+    if (place / RUNS).exists():
         sweep = Sweep.load(place)
         return Swept(name, sweep, place, _configs(sweep, place))
     if (place / "summary.json").exists():
@@ -100,7 +101,7 @@ def _no_directory(place: Path) -> InputError:
     return InputError(f"error: {shown} is a file; {WRITERS}")
 
 
-RESULTS = ("summary.json", FILE, "claims.json", sweeps.RUNS)
+RESULTS = ("summary.json", FILE, "claims.json", RUNS)
 """The file that says what a directory is."""
 
 
@@ -180,7 +181,7 @@ def of_objects(sources: Sequence[tuple[str | None, object]]) -> list[Source]:
                 name = label or (where.name if where is not None else "sweep")
                 found.append(Swept(name, given, where, {} if where is None else _configs(given, where)))
             case _:
-                from ftlab import arguments
+                from ftlab.base import arguments
 
                 source = read(Path(arguments.file_name(given, "a source of the report")))
                 found.append(source if label is None else _named(source, label))

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ftlab import plot, text
-from ftlab.analysis.prediction import predicted_waf, unlike_theory
-from ftlab.config_cli import told
-from ftlab.configs import SHORT
+from ftlab.api.configs import SHORT
+from ftlab.cli.config_commands import told
 from ftlab.reports.charts import Axis, Chart, Form, Line
 from ftlab.reports.sources import Swept
+from ftlab.results import plot, text
+from ftlab.theory.prediction import predicted_waf, unlike_theory
 
 Row = dict[str, Any]
 

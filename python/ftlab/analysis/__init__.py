@@ -1,1 +1,0 @@
-"""Turns results into figures to judge them by; starts no simulation of its own, `evidence` apart."""

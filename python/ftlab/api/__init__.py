@@ -1,0 +1,1 @@
+"""Running simulations from Python: configurations, runs, comparisons."""

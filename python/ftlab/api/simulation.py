@@ -1,0 +1,516 @@
+"""Running simulations: one, or several beside each other."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ftlab import _core
+from ftlab._core import ConfigError, InputError, RunError
+from ftlab.api import runner
+from ftlab.api.configs import Config, Sets, Source, plain, set_list
+from ftlab.base import arguments
+from ftlab.results import output, text
+from ftlab.results.comparison import Comparison
+from ftlab.results.kept import Store
+from ftlab.results.result import Result
+from ftlab.traces import columnar
+
+PathText: TypeAlias = str | PathLike[str]
+
+Trace: TypeAlias = Any
+"""A trace: the path of a file, `"-"` for standard input, a structured NumPy array, one of two dimensions (with
+`columns`), a data frame of pandas or another library that speaks Arrow, or a dictionary of columns."""
+
+
+DONE = "done"
+"""The phase of a run of a comparison that is over."""
+
+
+class Progress(NamedTuple):
+    """How far a run has come."""
+
+    phase: str
+    """`precondition`, `run`, or, in a comparison, `done`."""
+    simulated_s: float
+    """Simulated time, in seconds."""
+    requests: int
+    """Requests completed in this phase."""
+    bytes_written: int
+    """Bytes written by the host in this phase."""
+    fraction: float | None
+    """How much of the phase is done, 0..1, where its end is known."""
+
+
+def run(
+    config: Config,
+    *,
+    sets: Sets = (),
+    trace: Trace | None = None,
+    columns: str | None = None,
+    out: PathText | None = None,
+    plots: bool = True,
+    timeline: PathText | None = None,
+    timeline_window: tuple[str, str] | None = None,
+    save_state: PathText | None = None,
+    progress: Callable[[Progress], object] | None = None,
+) -> Result:
+    """Runs one simulation. The interpreter is released meanwhile, so several run in parallel threads.
+
+    Args:
+        config: a path, the name of a preset, TOML text, or a nested dictionary; see :data:`ftlab.api.configs.Config`.
+        sets: settings that override the configuration, as `--set` does.
+        trace: a trace to replay, in place of the configuration's workload source: a file, `"-"` for standard input,
+            or a table, such as a data frame or a structured NumPy array; see :data:`ftlab.api.simulation.Trace`.
+        columns: which column of a table is what, such as `"time=ts:us,op=rw,offset=lba:sector,size=bytes"`; for a table
+            in memory or in Parquet the columns' names tell if this does not.
+        out: a directory for the summary, tables and plots; see :meth:`Result.save`.
+        plots: whether there are plots in `out`.
+        timeline: a file for what channels, dies and planes did, which the Perfetto UI opens.
+        timeline_window: the simulated time to record, for example `("0s", "200ms")`; all of the run if not given.
+        save_state: a file for the device's state after preconditioning, which
+            `run.precondition.state = "file"` starts from. Of the files that are there, only states and timelines are
+            overwritten.
+        progress: called about ten times a second; an exception that it raises stops the run.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+        InputError: a trace, state file, output directory or file cannot be used.
+        RunError: the run failed.
+        OutputError: the run is over, but not all of its output could be written; the error has the result.
+    """
+    job = Job.of(config, sets, trace, columns)
+    tell = arguments.function(progress, "progress")
+    window = _window(timeline_window)
+    files = {
+        what: None if file is None else arguments.file_name(file, what)
+        for what, file in {"timeline": timeline, "save_state": save_state}.items()
+    }
+    directory = None if out is None else output.OutputDirectory(arguments.file_name(out, "out"))
+    for file in files.values():
+        if file is not None:
+            output.check_writable(file)
+    result, problems = job.simulate(tell, timeline_window_ns=window, **files)
+    try:
+        if directory is not None:
+            directory.write_result(result, plots=plots)
+    except RunError as error:
+        problems.append(str(error))
+    if problems:
+        raise output.OutputError(problems, result)
+    return result
+
+
+def compare(
+    configs: PathText | Sequence[Config] | Mapping[str, Config],
+    *,
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    sets: Sets = (),
+    trace: Trace | None = None,
+    columns: str | None = None,
+    out: PathText | None = None,
+    plots: bool = True,
+    jobs: int | None = None,
+    progress: Callable[[str, Progress], object] | None = None,
+) -> Comparison:
+    """Runs several configurations, side by side in threads, and compares them with the first.
+
+    Args:
+        configs: configurations, or configurations by label; a single string or path is one configuration.
+        vary: for every key a list of values; each configuration is run with each combination of them.
+        sets: settings for all runs.
+        trace: a trace for all runs, as :func:`run` takes it.
+        columns: which column of its table is what.
+        out: a directory for the comparison, with a directory for each run in it. Runs that are finished are kept there
+            until the comparison is: after an interruption the same call takes them up.
+        plots: whether the comparison and its runs have plots in `out`.
+        jobs: runs at once; by default as many as there are processors, and memory for.
+        progress: called with the label of a run, from the run's thread.
+
+    Raises:
+        ConfigError: a configuration cannot be used; found before any simulation starts.
+        InputError: a trace, state file or output directory cannot be used.
+        RunError: a run failed; the others are stopped.
+        OutputError: the runs are over, but their output could not be written; the error has the comparison.
+    """
+    tell = arguments.function(progress, "progress")
+    everything = plan(configs, vary=vary, sets=sets, trace=trace, columns=columns)
+    threads = at_once(everything, jobs)
+    writer = _writer(None if out is None else arguments.file_name(out, "out"), everything)
+    store = None if writer is None else Store(writer[0].path / output.KEPT)
+    results = _run_all(everything, threads, tell, store)
+    comparison = Comparison(results, {job.label: job.origin for job in everything})
+    if writer is not None:
+        directory, names = writer
+        try:
+            directory.write_comparison(
+                comparison.to_json(), comparison.markdown(), results, names, plots=plots
+            )
+        except RunError as error:
+            # Not if a run is kept in it.
+            with suppress(OSError):
+                (directory.path / output.KEPT).rmdir()
+            raise output.OutputError([str(error)], comparison) from None
+    return comparison
+
+
+def presets() -> dict[str, str]:
+    """The built-in configurations: TOML text by name."""
+    return {name: text for name, _, text in _core.presets()}
+
+
+def resolve(config: Config, *, sets: Sets = (), trace: Trace | None = None) -> dict[str, Any]:
+    """The configuration with every default filled in, as the summary has it.
+
+    Raises:
+        ConfigError: the configuration cannot be used.
+    """
+    return Job.of(config, sets, trace).resolve()
+
+
+def registry() -> dict[str, Any]:
+    """What can be chosen: every seam and the workload generators, with choices, parameters and their ranges."""
+    found: dict[str, Any] = json.loads(_core.registry())
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run of a comparison."""
+
+    label: str
+    """What tables and plots call it."""
+    source: Source
+    """Its configuration."""
+    sets: list[str]
+    """Settings on top."""
+    trace: str | None
+    """A trace in place of the configuration's workload source."""
+    written: Mapping[str, str] = field(default_factory=dict)
+    """How the user wrote settings, by key, where it was not `--set KEY=`."""
+    table: columnar.Given | None = None
+    """What the trace is where it is no file."""
+
+    @classmethod
+    def of(cls, config: Config, sets: Sets, trace: Trace | None, columns: str | None = None) -> Job:
+        """The run of one configuration.
+
+        Raises:
+            ConfigError: something given is no configuration or no setting.
+            InputError: something given is no name of a file.
+        """
+        source = Source.of(config)
+        settings = _with_columns(set_list(sets), columns)
+        name, table = _trace(trace, settings)
+        return cls(source.name, source, settings, name, table=table)
+
+    @property
+    def origin(self) -> dict[str, Any]:
+        """How to repeat it."""
+        config = self.source.text if self.source.kind in ("argument", "file") else None
+        return {"config": config, "sets": self.sets, "trace": self.trace}
+
+    def resolve(self) -> dict[str, Any]:
+        """The configuration with every default filled in."""
+        with self._naming_options():
+            _, text = _core.resolve(self.source.kind, self.source.text, self.sets, self.trace)
+        resolved: dict[str, Any] = json.loads(text)
+        return resolved
+
+    def memory(self) -> int:
+        """Bytes of memory that it needs, about.
+
+        Raises:
+            ConfigError: the configuration cannot be used, or there is not as much memory.
+        """
+        with self._naming_options():
+            return _core.memory_needed(self.source.kind, self.source.text, self.sets, self.trace)
+
+    @contextmanager
+    def _naming_options(self) -> Iterator[None]:
+        """The engine knows settings only; a user who wrote `--vary` or a file is to find that in the message."""
+        try:
+            yield
+        except ConfigError as error:
+            message = str(error)
+            for key, written in self.written.items():
+                message = message.replace(f"--set {key}=", written)
+            raise ConfigError(message) from None
+
+    def run(self, progress: Callable[[Progress], object] | None) -> Result:
+        """Runs it on this thread."""
+        result, _ = self.simulate(progress)
+        return result
+
+    def simulate(
+        self, progress: Callable[[Progress], object] | None, **files: Any
+    ) -> tuple[Result, list[str]]:
+        """Runs it on this thread; the result, and why which of the files could not be written."""
+        tell = None if progress is None else (lambda *now: progress(Progress(*now)))
+        trace = self._given()
+        path, sets = self.trace, self.sets
+        with self._naming_options(), nullcontext() if trace is None else trace.renaming():
+            if trace is not None:
+                path = trace.path
+                sets = sets if trace.engine is None else [*sets, COLUMNS_SET + json.dumps(trace.engine)]
+            told, tables, unwritten = _core.run(
+                self.source.kind, self.source.text, sets, path, progress=tell, **files
+            )
+        summary = json.loads(told)
+        if trace is not None:
+            trace.described(summary)
+        columns = {
+            name: {key: np.asarray(values) for key, values in table.items()} for name, table in tables.items()
+        }
+        for table in columns.values():
+            for key, values in table.items():
+                if values.size == 0 and key in TEXT_COLUMNS:
+                    table[key] = values.astype(np.str_)
+        return Result(summary, columns), [f"error: {problem}" for problem in unwritten]
+
+    def _given(self) -> columnar.Given | None:
+        """What the engine is handed in place of a trace that it cannot read itself."""
+        if self.table is not None:
+            return self.table
+        place = Path(self.source.text) if self.source.kind in ("file", "argument") else None
+        if place is not None and place.exists() and not place.is_file():
+            # A pipe is read once, by the engine.
+            return None
+        workload = self.resolve()["workload"]
+        if "trace" not in workload:
+            return None
+        return columnar.of_file(workload["trace"], workload.get("trace_columns"))
+
+
+TEXT_COLUMNS = ("axis", "kind", "resource")
+"""Columns of names. Without rows, nothing but the name of the column says so."""
+
+
+def plan(
+    configs: PathText | Sequence[Config] | Mapping[str, Config],
+    *,
+    vary: Mapping[str, Sequence[Any]] | None = None,
+    sets: Sets = (),
+    trace: Trace | None = None,
+    columns: str | None = None,
+) -> list[Job]:
+    """The runs of a comparison, with labels that tell them apart.
+
+    Raises:
+        ConfigError: there is nothing to compare, or a key has no values to vary over.
+    """
+    if isinstance(configs, str | PathLike):
+        configs = [configs]
+    named: Iterable[tuple[str | None, Config]] = (
+        [(arguments.text(label, "a label of `configs`"), config) for label, config in configs.items()]
+        if isinstance(configs, Mapping)
+        else [(None, config) for config in arguments.listed(configs, "`configs`")]
+    )
+    base = _with_columns(set_list(sets), columns)
+    variants = _variants({} if vary is None else vary)
+    name, table = _trace(trace, base)
+    found = [(called, Source.of(config)) for called, config in named]
+    if not found:
+        raise ConfigError(
+            "error: nothing to compare: `configs` is empty; expected at least one configuration"
+        )
+    jobs = []
+    for called, source in found:
+        for words, extra in variants:
+            parts = [] if len(found) == 1 and words else [called or source.name]
+            label = " ".join([*parts, *words])
+            written = {key: f"--vary {key}=" for key in vary or ()}
+            jobs.append(Job(label, source, base + extra, name, written, table))
+    return _told_apart(jobs)
+
+
+def _trace(trace: Trace | None, sets: Sequence[str]) -> tuple[str | None, columnar.Given | None]:
+    """What a configuration calls a trace, and what it is where no file has that name."""
+    if trace is None:
+        return None, None
+    table = columnar.of_argument(trace, _columns_of(sets))
+    return (arguments.trace_name(trace), None) if table is None else (table.name, table)
+
+
+COLUMNS_SET = "workload.trace_columns="
+
+
+def _with_columns(sets: list[str], columns: str | None) -> list[str]:
+    return sets if columns is None else [*sets, COLUMNS_SET + json.dumps(columns)]
+
+
+def _columns_of(sets: Sequence[str]) -> str | None:
+    """What settings say about columns."""
+    said = [word.removeprefix(COLUMNS_SET) for word in sets if word.startswith(COLUMNS_SET)]
+    return None if not said else said[-1].strip('"')
+
+
+COMBINATIONS_MAX = 100_000
+"""Runs of a comparison at most; the settings of many more would fill the memory before the first begins."""
+
+
+def _variants(vary: Mapping[str, Sequence[Any]]) -> list[tuple[list[str], list[str]]]:
+    """The combinations: words for the label, and settings."""
+    if not isinstance(vary, Mapping):
+        raise ConfigError(
+            f"error: `vary` is {arguments.kind_of(vary)}; expected a dictionary of lists of values by key"
+        )
+    axes = []
+    # A word such as `greedy` says itself what it is; a number needs its key.
+    spoken = {}
+    for key, choices in vary.items():
+        key = arguments.text(key, "a key of `vary`")
+        values = [plain(value, f"`{key}`") for value in arguments.listed(choices, f"`{key}` of `vary`")]
+        if not values:
+            raise ConfigError(f"error: `{key}` varies over nothing; expected a list of values")
+        axes.append([(key, value) for value in values])
+        spoken[key] = all(isinstance(value, str) and value[:1].isalpha() for value in values)
+    if math.prod(map(len, axes)) > COMBINATIONS_MAX:
+        raise ConfigError(
+            f"error: `vary` has {math.prod(map(len, axes)):,} combinations of values; expected at most "
+            f"{COMBINATIONS_MAX:,}"
+        )
+    combinations = []
+    for combination in itertools.product(*axes):
+        words = [
+            str(value) if spoken[key] else f"{key.rpartition('.')[2]}={_plain(value)}"
+            for key, value in combination
+        ]
+        settings = set_list(dict(combination))
+        combinations.append((words, settings))
+    return combinations
+
+
+def _plain(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)
+
+
+def _told_apart(jobs: list[Job]) -> list[Job]:
+    """Numbers after labels that occur more than once."""
+    seen: dict[str, int] = {}
+    taken = {job.label for job in jobs}
+    result = []
+    for job in jobs:
+        label = job.label
+        while label in seen:
+            seen[job.label] += 1
+            label = f"{job.label} ({seen[job.label]})"
+            if label in taken:
+                continue
+        seen.setdefault(label, 1)
+        result.append(replace(job, label=label))
+    return result
+
+
+def at_once(jobs: Sequence[Job], wanted: int | None) -> int:
+    """How many runs go on at once: as many as there is memory for, unless the caller wants a number.
+
+    Raises:
+        ConfigError: there is no memory for one of them, or for as many as are wanted.
+    """
+    most = os.cpu_count() or 1 if wanted is None else arguments.count(wanted, "jobs")
+    most = min(most, len(jobs))
+    needs = sorted((job.memory() for job in jobs), reverse=True)
+    room = _core.memory_room()
+    if room is None:
+        return most
+    there, limit = room
+    fitting = sum(total <= there for total in itertools.accumulate(needs[:most]))
+    if fitting < most and wanted is not None:
+        needed = text.size(sum(needs[:most]))
+        raise ConfigError(
+            f"error: `jobs` is {wanted}, and {most} runs at once need {needed} of memory, where there are "
+            f"{text.size(there)}\nhint: expected at most {max(1, fitting)}; limited by {limit}"
+        )
+    return max(1, fitting)
+
+
+def _writer(
+    out: PathText | None, jobs: Sequence[Job]
+) -> tuple[output.OutputDirectory, dict[str, str]] | None:
+    """The directory of a comparison, and the names of those of its runs by label."""
+    if out is None:
+        return None
+    whole = output.OutputDirectory(out, output.COMPARISON_FILES)
+    each = output.run_directories([job.label for job in jobs])
+    for name in each.values():
+        # Made when there is something to write.
+        if os.path.lexists(whole.path / name):
+            output.OutputDirectory(whole.path / name)
+    return whole, each
+
+
+def _run_all(
+    jobs: Sequence[Job],
+    threads: int,
+    progress: Callable[[str, Progress], object] | None,
+    store: Store | None,
+) -> dict[str, Result]:
+    """The results by label. With a store, runs that are kept are read, and each one is kept when it is finished."""
+
+    def one(job: Job, go_on: Callable[[], None]) -> Result:
+        key = "" if store is None else runner.key_of(job)
+        # A kept run that is damaged is nobody's but ours: it is made again.
+        result = None if store is None else store.take(key, Result.load, lambda _: None)
+        if result is None:
+            watch = None if progress is None else (lambda now: progress(job.label, now))
+            result = job.run(runner.stopping(go_on, watch))
+            if store is not None:
+                # Without room for it the run is not lost: it is printed, and the end says what cannot be written.
+                with suppress(InputError, RunError):
+                    runner.keep(store, key, result)
+        if progress is not None:
+            host = result.summary["host"]
+            requests = host["reads"] + host["writes"] + host["trims"] + host["flushes"]
+            progress(
+                job.label, Progress(DONE, host["simulated_s"] or 0.0, requests, host["bytes_written"], 1.0)
+            )
+        return result
+
+    results = runner.in_threads(one, jobs, threads)
+    return {job.label: result for job, result in zip(jobs, results, strict=True)}
+
+
+def _window(window: tuple[str, str] | None) -> tuple[int, int] | None:
+    if window is None:
+        return None
+    if not isinstance(window, tuple | list) or len(window) != 2:
+        raise InputError(
+            'error: `timeline_window` is no pair of times; expected, for example, `("0s", "200ms")`'
+        )
+    start, end = (nanoseconds(arguments.text(time, "a time of `timeline_window`")) for time in window)
+    if start >= end:
+        raise InputError(
+            f"error: the window {window[0]}..{window[1]} is empty; expected a start before its end"
+        )
+    return start, end
+
+
+def nanoseconds(text: str) -> int:
+    """A time such as `1.5ms` in nanoseconds.
+
+    Raises:
+        InputError: it is none, or not a whole number of nanoseconds below 2^64.
+    """
+    found = re.fullmatch(r" *([0-9]{1,20}(?:\.[0-9]{1,9})?) *(ns|us|µs|ms|s) *", text)
+    value = (
+        Decimal(found[1]) * TIME_UNITS[found[2]] if found else Decimal(0 if text.strip() == "0" else "NaN")
+    )
+    if value.is_nan() or value != int(value) or value >= 1 << 64:
+        raise InputError(f"error: `{text}` is no time; expected a time such as `200ms`, in ns, us, ms or s")
+    return int(value)
+
+
+TIME_UNITS = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000}

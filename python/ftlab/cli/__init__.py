@@ -1,0 +1,1 @@
+"""The command `ftlab`: its grammar, its commands, and what a terminal is told."""

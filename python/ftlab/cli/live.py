@@ -1,0 +1,109 @@
+"""The live progress line: on a terminal only, and only on stderr."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from types import TracebackType
+from typing import IO, Any
+
+from ftlab.api.simulation import DONE, Progress
+from ftlab.base import escape
+
+Tell = Callable[[str, Progress], None]
+
+
+class Live:
+    """Shows a line for each run while the `with` block lasts; nothing at all where `stream` is not a terminal."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._display = _Display(stream) if stream.isatty() else None
+
+    def __enter__(self) -> Tell | None:
+        if self._display is None:
+            return None
+        self._display.progress.start()
+        return self._display.tell
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._display is not None:
+            self._display.progress.stop()
+
+
+class _Display:
+    def __init__(self, stream: IO[str]) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, TextColumn
+        from rich.progress import Progress as Bars
+
+        self.progress = Bars(
+            TextColumn("{task.fields[label]}{task.description}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[figures]}", justify="left"),
+            console=Console(file=stream, highlight=False),
+            transient=True,
+            refresh_per_second=10,
+        )
+        self._lock = threading.Lock()
+        self._runs: dict[str, _Run] = {}
+
+    def tell(self, label: str, now: Progress) -> None:
+        """Shows how far a run is; from any thread."""
+        with self._lock:
+            run = self._runs.get(label)
+            if run is None:
+                head = f"{label}  " if label else ""
+                task = self.progress.add_task("", total=1.0, label=_escaped(head), figures="")
+                run = self._runs[label] = _Run(task)
+            fields: dict[str, Any] = {"figures": run.figures(now, time.monotonic())}
+            total = None if now.fraction is None else 1.0
+            self.progress.update(
+                run.task, description=now.phase, completed=now.fraction or 0.0, total=total, **fields
+            )
+
+
+class _Run:
+    """Where a phase of a run began, for rates and the time left."""
+
+    def __init__(self, task: Any) -> None:
+        self.task = task
+        self._phase = ""
+        self._since = 0.0
+        self._requests = 0
+        self._fraction = 0.0
+
+    def figures(self, now: Progress, clock: float) -> str:
+        """Simulated time, requests, rate, time left."""
+        if now.phase != self._phase:
+            self._phase, self._since = now.phase, clock
+            self._requests, self._fraction = now.requests, now.fraction or 0.0
+        if now.phase == DONE:
+            return f"{now.simulated_s:8.2f} s simulated" if now.simulated_s > 0 else ""
+        passed = clock - self._since
+        parts = [f"{now.simulated_s:8.2f} s simulated"] if now.simulated_s > 0 else []
+        if now.requests:
+            parts.append(f"{now.requests:,} requests")
+        elif now.bytes_written:
+            parts.append(f"{now.bytes_written / 1e9:.1f} GB written")
+        if passed > 0.5 and now.requests > self._requests:
+            parts.append(f"{(now.requests - self._requests) / passed / 1e3:,.0f} k requests/s")
+        if passed > 0.5 and now.fraction is not None and now.fraction > self._fraction:
+            left = passed * (1 - now.fraction) / (now.fraction - self._fraction)
+            parts.append(f"{_clock(left)} left")
+        return "  ".join(parts)
+
+
+def _clock(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes, seconds = divmod(round(seconds), 60)
+    return f"{minutes}:{seconds:02d} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d} h"
+
+
+def _escaped(label: str) -> str:
+    from rich.markup import escape as markup
+
+    return markup(escape.terminal(label))

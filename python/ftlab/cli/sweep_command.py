@@ -1,0 +1,192 @@
+"""The command `ftlab sweep`."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ftlab._core import RunError
+from ftlab.api.runner import Tell
+from ftlab.cli.usage import Parser, add_command, check_jobs, plain, pointed
+from ftlab.results import output, text
+from ftlab.sweeps.sweep import Sweep, sweep
+
+EXAMPLE = """\
+a specification, for example:
+
+  config = "tbm-small"          # a preset, a file, or a list of them
+
+  [set]                         # for all runs
+  run.executor = "count"
+  run.precondition = "steady"
+  workload.generator = "uniform"
+  workload.volume = "2x"
+
+  [grid]                        # every combination
+  op = [0.07, 0.15, 0.28]       # a key, or its last part
+  victim = ["greedy", "fifo"]
+  seed = "1..5"                 # a range; means are taken over seeds
+
+[[list]] gives runs one by one; `repeats = 5` is `seed = "1..5"`. docs/sweeps.md has the rest.
+"""
+
+SHOWN_MAX = 40
+"""Rows that fit a terminal; the tables have all."""
+
+COLUMNS = (("WAF", "waf"), ("IOPS", "host_iops"), ("mean latency", "host_latency_us_mean"),
+           ("p99 latency", "host_latency_us_p99"))  # fmt: skip
+"""What is shown of a run."""
+
+
+def add_parser(commands: Any) -> None:
+    """Adds the command to the command line's grammar."""
+    command = add_command(
+        commands, "sweep", "run many configurations, into one table", main, example=EXAMPLE,
+        description="Run every configuration of a specification that is not kept yet, into one table.",
+    )  # fmt: skip
+    command.add_argument("spec", metavar="SPEC", help="a TOML file that says what to sweep over")
+    command.add_argument(
+        "--out", metavar="DIR",
+        help="where runs are kept, to be taken up again, and the tables go (default: `out` of SPEC, or out/SPEC)",
+    )  # fmt: skip
+    command.add_argument(
+        "--jobs", type=int, metavar="N", help="runs at once (default: as many as processors, and memory for)"
+    )
+    command.add_argument(
+        "--shard",
+        type=plain,
+        metavar="I/N",
+        help="only every N-th run, from the I-th on: for arrays of a batch system",
+    )
+    command.add_argument(
+        "--scheduler",
+        type=plain,
+        metavar="ADDRESS",
+        help="a Dask scheduler whose workers do the runs, tcp://HOST:PORT",
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
+
+
+def main(options: argparse.Namespace) -> None:
+    """Runs the command.
+
+    Raises:
+        ConfigError: the command line or the specification cannot be used.
+        InputError: a file cannot be read, or the directory not be written.
+        RunError: a run failed, or the cluster.
+    """
+    check_jobs(options.jobs)
+    if options.jobs is not None and options.scheduler is not None:
+        raise pointed(Parser.argv, Parser.argv.index("--scheduler") if "--scheduler" in Parser.argv else None,
+                      "`--jobs` and `--scheduler` do not go together", "expected only one of them")  # fmt: skip
+    shard = None if options.shard is None else _shard(options.shard)
+    out = options.out or _out_of(options.spec)
+    try:
+        with Tell(sys.stderr) as tell:
+            made = sweep(
+                options.spec, out=out, jobs=options.jobs, shard=shard, scheduler=options.scheduler, tell=tell
+            )
+    except KeyboardInterrupt:
+        print("what is finished is kept; the same command goes on from there", file=sys.stderr)
+        raise
+    if options.json:
+        sys.stdout.write(output.json_text(_json(made)))
+    else:
+        width = shutil.get_terminal_size((110, 24)).columns
+        sys.stdout.write(_shown(made, width))
+    sys.stdout.flush()
+    print(f"written to {made.directory}: tables (Parquet), and what is kept in runs", file=sys.stderr)
+    if made.errors:
+        label, error = next(iter(made.errors.items()))
+        raise RunError(
+            f"error: {len(made.errors)} of {made.table.num_rows} runs failed; the first is `{label}`:\n{error}"
+        )
+
+
+def _out_of(spec: str) -> str | None:
+    from ftlab.sweeps.spec import Spec
+
+    return None if Spec.of(spec).out is not None else f"out/{Path(spec).stem}"
+
+
+def _shard(word: str) -> tuple[int, int]:
+    found = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", word)
+    i, n = (int(found[1]), int(found[2])) if found else (0, 0)
+    if not 1 <= i <= n:
+        at = next((i for i, arg in enumerate(Parser.argv) if arg == word or arg.endswith(f"={word}")), None)
+        raise pointed(
+            Parser.argv, at, f"`{word}` is no shard", "expected I/N with I from 1 to N, such as 2/8"
+        )
+    return i, n
+
+
+def _json(made: Sweep) -> dict[str, Any]:
+    return {
+        "schema": "ftlab.sweep/1",
+        "factors": list(made.factors),
+        "statuses": made.statuses,
+        "runs": made.table.to_pylist(),
+        "means": made.means.to_pylist(),
+    }
+
+
+def _shown(made: Sweep, width: int) -> str:
+    """How many runs there are, and the headline figures by factors, with their spread where there are several seeds."""
+    statuses = ", ".join(
+        f"{count} {status}" for status, count in sorted(made.statuses.items(), key=lambda s: -s[1])
+    )
+    lines = [f"{made.table.num_rows} runs: {statuses}"]
+    head, rows = figure_rows(made)
+    if rows:
+        align = "<" * sum(name in made.means.column_names for name in made.factors) + ">"
+        lines += ["", _narrowed(text.columns([head, *rows[:SHOWN_MAX]], align=align), width)]
+        if len(rows) > SHOWN_MAX:
+            lines.append(f"… and {len(rows) - SHOWN_MAX} more; the tables have all")
+    return "\n".join(lines) + "\n"
+
+
+def figure_rows(made: Sweep) -> tuple[list[str], list[list[str]]]:
+    """The headline figures by factors: what the columns are, and a row for each combination."""
+    rows = made.means.to_pylist()
+    names = [name for name in made.factors if name in made.means.column_names]
+    shown = [
+        (title, key) for title, key in COLUMNS if any(row.get(f"{key}_mean") is not None for row in rows)
+    ]
+    several = any(row["runs"] > 1 for row in rows)
+    head = [*names, *(["runs"] if several else []), *(title for title, _ in shown)]
+    cells = [
+        [*(_word(row[name]) for name in names), *([str(row["runs"])] if several else []),
+         *(_figure(key, row) for _, key in shown)]
+        for row in rows
+    ]  # fmt: skip
+    return head, cells
+
+
+def _narrowed(lines: str, width: int) -> str:
+    return "\n".join(line if len(line) <= width else f"{line[: width - 1]}…" for line in lines.splitlines())
+
+
+def _word(value: Any) -> str:
+    return text.ABSENT if value is None else str(value)
+
+
+def _figure(key: str, row: dict[str, Any]) -> str:
+    mean, std = row.get(f"{key}_mean"), row.get(f"{key}_std")
+    if mean is None:
+        return text.ABSENT
+    form = _FORMS.get(key, text.duration)
+    return form(mean) if std is None else f"{form(mean)} ± {form(std)}"
+
+
+def _waf(value: float) -> str:
+    return f"{value:.3f}"
+
+
+_FORMS = {"waf": _waf, "host_iops": text.count}
+
+__all__: Sequence[str] = ["add_parser", "main"]

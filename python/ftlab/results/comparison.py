@@ -1,0 +1,229 @@
+"""Several results side by side, and why they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ftlab._core import InputError, __version__
+from ftlab.base import arguments, escape
+from ftlab.results import output, text
+from ftlab.results.figures import Figures, Tail
+from ftlab.results.overload import overload
+from ftlab.results.reasons import lowest, reasons
+from ftlab.results.result import Result, read_object
+
+SCHEMA = "ftlab.comparison/1"
+"""The schema of the object that `compare --json` prints."""
+
+FILE = "comparison.json"
+"""That object in the directory of a comparison."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Results by label. The first is the reference that the others are measured against."""
+
+    results: dict[str, Result]
+    """The results, in the order of the configurations."""
+    origins: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """How each came about: configuration, settings and trace."""
+
+    @property
+    def figures(self) -> dict[str, Figures]:
+        """What explains each run."""
+        return {label: Figures.of(result) for label, result in self.results.items()}
+
+    @property
+    def reasons(self) -> dict[str, str]:
+        """One line for each run that says why it came out as it did."""
+        return reasons(self.figures)
+
+    @property
+    def lowest(self) -> dict[str, str]:
+        """Which run has the lowest p99.9 of reads, and of writes, and at which WAF; empty without a difference."""
+        return lowest(self.figures)
+
+    @property
+    def notes(self) -> list[str]:
+        """What keeps the runs from being comparable."""
+        return _notes(self.results)
+
+    def to_json(self) -> dict[str, Any]:
+        """The object `ftlab.comparison/1`: for each run label, origin, reason and the whole summary."""
+        why = self.reasons
+        return {
+            "schema": SCHEMA,
+            "ftlab_version": __version__,
+            "notes": self.notes,
+            "lowest_p999": self.lowest,
+            "runs": [
+                {
+                    "label": label,
+                    **self.origins.get(label, {}),
+                    "reason": why[label],
+                    "summary": result.summary,
+                }
+                for label, result in self.results.items()
+            ],
+        }
+
+    @classmethod
+    def load(cls, directory: str | PathLike[str]) -> Comparison:
+        """Reads what `ftlab compare --out` wrote.
+
+        Raises:
+            InputError: there is no comparison in the directory, or it cannot be read.
+        """
+        place = Path(arguments.file_name(directory, "directory"))
+        runs = _runs_of(place / FILE)
+        names = output.run_directories(list(runs))
+        results = {label: Result.load(place / name) for label, name in names.items()}
+        return cls(results, runs)
+
+    def _repr_html_(self) -> str:
+        from ftlab.reports import notebook
+
+        return notebook.of_comparison(self)
+
+    def table(self, width: int = 100) -> str:
+        """The figures side by side, in as many blocks of columns as `width` characters ask for."""
+        rows = figure_rows(list(self.figures.values()))
+        head = ["", *map(escape.terminal, self.results)]
+        first = max(len(row[0]) for row in rows)
+        blocks = []
+        start = 1
+        while start < len(head):
+            end, used = start, first
+            while end < len(head):
+                used += 2 + max(len(row[end]) for row in [head, *rows])
+                if used > width and end > start:
+                    break
+                end += 1
+            blocks.append(text.columns([[row[0], *row[start:end]] for row in [head, *rows]], align="<>"))
+            start = end
+        return "\n\n".join(blocks) + "\n"
+
+    def markdown(self) -> str:
+        """The comparison as a page: table, reasons, plots."""
+        rows = figure_rows(list(self.figures.values()))
+        first = next(iter(self.results.values())).summary["config"]
+        lines = [
+            "# Comparison",
+            "",
+            f"{text.device_line(first)}, {text.capacity(first)} for the user.",
+            "",
+            "| | " + " | ".join(map(escape.markdown, self.results)) + " |",
+            "|---|" + "---:|" * len(self.results),
+            *("| " + " | ".join(row) + " |" for row in rows),
+            "",
+            "## Why",
+            "",
+            *(
+                f"- **{escape.markdown(label)}**: {escape.markdown(why)}"
+                for label, why in self.reasons.items()
+            ),
+            *(f"- Lowest p99.9 of {kind}: {escape.markdown(told)}" for kind, told in self.lowest.items()),
+            *(f"- Note: {note}" for note in self.notes),
+            "",
+            "## Plots",
+            "",
+            "![Headline figures](overview.png)",
+            "",
+        ]
+        if any(figures.mean_us is not None for figures in self.figures.values()):
+            lines += ["![Latency distributions](latency.png)", "", "![Utilisation](utilisation.png)", ""]
+        lines += ["![Figures over volume and time](series.png)", "", "![Wear](wear.png)", ""]
+        return "\n".join(lines)
+
+
+def _runs_of(file: Path) -> dict[str, dict[str, Any]]:
+    """The runs of a comparison, and how each came about, by label."""
+    found = read_object(file, SCHEMA, "comparison", "ftlab compare --out")
+    try:
+        return {
+            str(run["label"]): {key: run.get(key) for key in ("config", "sets", "trace")}
+            for run in found["runs"]
+        }
+    except (KeyError, TypeError, AttributeError):
+        raise InputError(
+            f"error: {escape.terminal(str(file))} has no list of runs\nhint: run the comparison again to write it anew"
+        ) from None
+
+
+def figure_rows(runs: list[Figures]) -> list[list[str]]:
+    """Label and cells of every figure that at least one run has."""
+    rows = [
+        _row("IOPS", text.count, [run.iops for run in runs]),
+        _row("throughput (MB/s)", text.figure, [run.throughput_mb_s for run in runs]),
+        *_tail_rows("read", [run.read_us for run in runs]),
+        *_tail_rows("write", [run.write_us for run in runs]),
+        _row("WAF", lambda value: f"{value:.3f}", [run.waf for run in runs]),
+        _row("GC victims per GB written", text.figure, [run.gc_per_gb for run in runs]),
+        _share_row("valid pages in a victim (%)", [run.victim_valid for run in runs]),
+        _share_row("die time for GC (%)", [run.gc_share for run in runs]),
+        _share_row("die time idle (%)", [run.die_idle for run in runs]),
+        _time_row("die time per page programmed", [run.program_us for run in runs]),
+        _plane_row("host programs, multi-plane (%)", [run.multiplane_programs for run in runs], runs),
+        _plane_row("host reads, multi-plane (%)", [run.multiplane_reads for run in runs], runs),
+        _row("block erases", text.count, [run.erases for run in runs]),
+        _row("erases per block, std. dev.", text.figure, [run.wear_stddev for run in runs]),
+    ]
+    return [row for row in rows if row is not None]
+
+
+def _row(label: str, form: Callable[[Any], str], values: list[Any]) -> list[str] | None:
+    if all(value is None for value in values):
+        return None
+    return [label, *(text.ABSENT if value is None else form(value) for value in values)]
+
+
+def _tail_rows(kind: str, tails: list[Tail]) -> list[list[str] | None]:
+    return [
+        _time_row(f"{kind} latency, mean", [tail.mean for tail in tails]),
+        _time_row(f"{kind} latency, p50", [tail.p50 for tail in tails]),
+        _time_row(f"{kind} latency, p99", [tail.p99 for tail in tails]),
+        _time_row(f"{kind} latency, p99.9", [tail.p999 for tail in tails]),
+        _time_row(f"{kind} latency, p99.99", [tail.p9999 for tail in tails]),
+    ]
+
+
+def _plane_row(label: str, values: list[float | None], runs: list[Figures]) -> list[str] | None:
+    """Also where it is 0: that planes could work at once, and did not, is what is to be seen."""
+    if all(run.planes == 1 for run in runs):
+        return None
+    return _row(label, lambda value: f"{100 * value:.1f}", values)
+
+
+def _share_row(label: str, values: list[float | None]) -> list[str] | None:
+    if not any(values):
+        return None
+    return _row(label, lambda value: f"{100 * value:.1f}", values)
+
+
+def _time_row(label: str, values: list[float | None]) -> list[str] | None:
+    """Times in one unit, so that they can be compared down the row."""
+    if all(value is None for value in values):
+        return None
+    unit, scale = text.time_unit(values)
+    return _row(f"{label} ({unit})", lambda value: text.figure(value * scale), values)
+
+
+def _notes(results: Mapping[str, Result]) -> list[str]:
+    first, *others = (result.summary["config"] for result in results.values())
+    notes = []
+    if any(other["workload"] != first["workload"] or other["host"] != first["host"] for other in others):
+        notes.append("the runs differ in [workload] or [host], not only in the device and its policies")
+    if any(other["device"]["user_capacity"] != first["device"]["user_capacity"] for other in others):
+        notes.append("the devices differ in user capacity")
+    if flooded := [label for label, result in results.items() if overload(result) is not None]:
+        notes.append(
+            f"overloaded: {', '.join(flooded)}; requests came faster than they were served, so latencies tell "
+            "how long the run was"
+        )
+    if any(other["run"]["executor"] != first["run"]["executor"] for other in others):
+        notes.append("the runs differ in executor: `count` has no rates and latencies")
+    return notes

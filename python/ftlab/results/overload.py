@@ -1,0 +1,58 @@
+"""Whether requests came faster than the device served them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ftlab.results.result import Result
+
+WAITED = 0.05
+"""A device is overloaded if in the last quarter of a run a request has waited this share of the time that passed..."""
+
+GROWN = 1.5
+"""... and so many times what one waited in the second quarter: the queue still grew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Overload:
+    """A queue that grew until the end of the run."""
+
+    early_us: float
+    """Mean latency in the second quarter of the simulated time."""
+    late_us: float
+    """Mean latency in the last quarter."""
+    served: float
+    """About what share of the requests that came in a time was served in it."""
+
+
+def overload(result: Result) -> Overload | None:
+    """The overload of a run in an open loop; `None` where there was none, or the loop was closed.
+
+    Of requests that come at a rate λ and are served at a lower rate µ, one that completes at the time t has waited
+    t · (1 - µ / λ). A device that keeps up has latencies that do not depend on how long the run was.
+    """
+    config, series = result.summary["config"], result.tables.get("series")
+    if config["host"]["replay"] != "open" or series is None:
+        return None
+    rows = series["axis"] == "time"
+    latency = series["latency_mean_us"][rows]
+    requests = (series["reads"] + series["writes"])[rows].astype(float)
+    requests[np.isnan(latency)] = 0
+    end = series["end_s"][rows]
+    if end.size < 8 or not requests.any():
+        return None
+    middle = (end + series["start_s"][rows]) / 2 / end[-1]
+
+    def mean(of: np.ndarray, start: float, stop: float) -> float | None:
+        part = (middle >= start) & (middle < stop) & (requests > 0)
+        return float(np.average(of[part], weights=requests[part])) if part.any() else None
+
+    early, late = mean(latency, 0.25, 0.5), mean(latency, 0.75, 1.0)
+    passed = mean(middle * end[-1] * 1e6, 0.75, 1.0)
+    if early is None or late is None or passed is None:
+        return None
+    if late < WAITED * passed or late < GROWN * early:
+        return None
+    return Overload(early, late, max(0.0, 1 - late / passed))

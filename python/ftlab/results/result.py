@@ -1,0 +1,205 @@
+"""What a simulation gave: the summary object and the tables behind it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab._core import InputError, __version__
+from ftlab.base import arguments, escape
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Columns = dict[str, NDArray[Any]]
+"""A table: columns of equal length by name."""
+
+TABLES = ("series", "latency", "wear", "utilisation")
+"""The tables of every result, each a Parquet file of the same name in an output directory."""
+
+OPTIONAL_TABLES = ("buffer", "locality", "latency_parts", "requests")
+"""The tables of some results: with a write buffer in time, its dirty pages by channel; with data clustering
+(`separation = "dac"`), the distribution of the workload's locality ω; with `run.latency_parts`, the parts of latencies
+by class; with `run.per_request`, every read and write.
+"""
+
+SCHEMA = "ftlab.summary/1"
+"""The schema of the summary object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One simulation's figures.
+
+    Units end the names; fractions are 0..1; a figure that is not defined (a latency under the executor `count`,
+    the WAF of a run that wrote nothing) is `None` in the summary and NaN in a table. MB and GB are 10^6 and 10^9
+    bytes.
+    """
+
+    summary: dict[str, Any]
+    """The summary object `ftlab.summary/1`. Everything in it but `run` depends on config, seed and version only."""
+    tables: dict[str, Columns] = field(default_factory=dict)
+    """The tables by name."""
+
+    @property
+    def series(self) -> Columns:
+        """The figures over time, at most 1000 rows an axis.
+
+        `axis` says what a row is an interval of: `volume` (bytes written by the host) or `time` (simulated). Per
+        row: `start_s`, `end_s`, `host_written_gb` and `capacities_written` (both from the start of the measurement
+        to the end of the row), requests, `iops`, `throughput_mb_s`, latencies in µs, `waf`, GC rates (`gc_per_s` of
+        simulated time, `gc_per_gb` written), flash operations, multi-plane fractions, and busy fractions of channels
+        and dies.
+        """
+        return self.tables["series"]
+
+    @property
+    def latency(self) -> Columns:
+        """The latency histograms: `kind` (`all` is reads and writes), `latency_us` (upper bound of the class),
+        `count`, and `cumulative_fraction` of the requests of that kind up to it. Resolution 0.1 %.
+        """
+        return self.tables["latency"]
+
+    @property
+    def wear(self) -> Columns:
+        """A row per block: where it is, and its `erases` since the device was made, preconditioning included."""
+        return self.tables["wear"]
+
+    @property
+    def utilisation(self) -> Columns:
+        """A row per channel (fractions of time by cause) and per die (by kind of operation)."""
+        return self.tables["utilisation"]
+
+    @property
+    def locality(self) -> Columns:
+        """The distribution of the workload's locality ω, a sample per simulated second (GCMix section 4.4): `omega`,
+        ascending, and `samples`, how many had that value. Only with `separation = "dac"`.
+
+        Raises:
+            KeyError: the run had no data clustering.
+        """
+        return self.tables["locality"]
+
+    def arrow(self, name: str) -> pa.Table:
+        """The table `name` as an Arrow table; what is not defined is null.
+
+        Raises:
+            KeyError: there is no such table.
+        """
+        import pyarrow as pa
+
+        columns = self.tables[name]
+        metadata = {"schema": f"ftlab.{name}/1", "ftlab_version": str(self.summary.get("ftlab_version"))}
+        return pa.table({key: _arrow_column(values) for key, values in columns.items()}, metadata=metadata)
+
+    def save(self, directory: str | PathLike[str], *, plots: bool = True) -> list[Path]:
+        """Writes `summary.json`, a Parquet file per table and the plots (PNG and SVG) into `directory`, which is
+        made if it is not there. Files in it that ftlab did not write are left alone.
+
+        Returns:
+            The files written.
+
+        Raises:
+            InputError: the directory cannot be written, or a file of that name is there that is not ftlab's.
+            RunError: the files cannot be written, on a full disk for example; the directory is as it was.
+        """
+        from ftlab.results.output import OutputDirectory
+
+        return OutputDirectory(arguments.file_name(directory, "directory")).write_result(self, plots=plots)
+
+    @classmethod
+    def load(cls, directory: str | PathLike[str]) -> Result:
+        """Reads what :meth:`save` or `ftlab run --out` wrote.
+
+        Raises:
+            InputError: there is no result in the directory, or it cannot be read.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        directory = Path(arguments.file_name(directory, "directory"))
+        summary = read_object(directory / "summary.json", SCHEMA, "summary", "ftlab run --out")
+        tables = {}
+        for name in (*TABLES, *OPTIONAL_TABLES):
+            file = directory / f"{name}.parquet"
+            if name in OPTIONAL_TABLES and not file.exists():
+                continue
+            try:
+                # A file that is open: names such as `s3:x` or `d=4` mean something to Arrow. No threads, which might
+                # still want something of Python when that ends.
+                with file.open("rb") as table:
+                    tables[name] = _from_arrow(pq.ParquetFile(table).read(use_threads=False))
+            except (OSError, ValueError, pa.ArrowException) as error:
+                raise _damaged(file, f"cannot be read: {error}") from None
+        return cls(summary, tables)
+
+    def _repr_html_(self) -> str:
+        from ftlab.reports import notebook
+
+        return notebook.of_result(self)
+
+    def __repr__(self) -> str:
+        host = self.summary.get("host", {})
+        return (
+            f"Result(waf={self.summary.get('waf')}, iops={host.get('iops')}, "
+            f"requests={host.get('reads', 0) + host.get('writes', 0)})"
+        )
+
+
+def read_object(path: Path, schema: str, what: str, writer: str) -> dict[str, Any]:
+    """The JSON object in a file that `writer` wrote.
+
+    Raises:
+        InputError: there is none, it cannot be read, or its schema is another one.
+    """
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"error: no result in {path.parent}: {path}: {error.strerror}\n"
+            f"hint: expected a directory that `{writer}` wrote"
+        ) from None
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, f"is not JSON: {error}") from None
+    said = str(found.get("schema") if isinstance(found, dict) else type(found).__name__)
+    if said != schema:
+        newer = said.rpartition("/")[0] == schema.rpartition("/")[0]
+        raise InputError(
+            f"error: {path} is not a {what}{' that this version of ftlab reads' if newer else ''}: its schema is "
+            f"`{escape.terminal(said)}`; expected `{schema}`"
+            + (
+                f"\nhint: read it with the version that wrote it; this is ftlab {__version__}"
+                if newer
+                else ""
+            )
+        )
+    return dict(found)
+
+
+def _damaged(file: Path, what: str) -> InputError:
+    return InputError(
+        f"error: {escape.terminal(str(file))} {escape.terminal(what)}\nhint: run the simulation again to write it anew"
+    )
+
+
+def _arrow_column(values: NDArray[Any]) -> pa.Array:
+    import pyarrow as pa
+
+    if values.dtype.kind == "U":
+        return pa.array(values.tolist(), type=pa.string()).dictionary_encode()
+    # `from_pandas`: NaN is null.
+    return pa.array(values, from_pandas=True)
+
+
+def _from_arrow(table: pa.Table) -> Columns:
+    columns: Columns = {}
+    for name in table.column_names:
+        values = table.column(name).to_numpy()
+        columns[name] = values.astype(np.str_) if values.dtype.kind == "O" else values
+    return columns

@@ -1,0 +1,188 @@
+"""Why latencies are as long as they are: what the requests around a percentile waited for."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ftlab._core import InputError
+from ftlab.base import escape
+from ftlab.results.latency_parts import FRACTIONS, KINDS, PARTS, Around, around
+from ftlab.results.result import Result
+from ftlab.results.text import WIDTH, columns, count, duration, percent
+
+SCHEMA = "ftlab.tail/1"
+"""The schema of an explanation as an object."""
+
+
+def chosen(result: Result, directory: str, kind: str | None, at: str) -> Around:
+    """What a command asks about: reads, if there are any, unless it says which.
+
+    Raises:
+        InputError: the run did not split its latencies, or had no such requests.
+    """
+    if "latency_parts" not in result.summary:
+        raise InputError(
+            f"error: the run in {escape.terminal(directory)} did not keep what its requests waited for\n"
+            "hint: run it again with `--set run.latency_parts=true`"
+        )
+    kinds = [each for each in KINDS if around(result, each, "mean") is not None]
+    if not kinds:
+        raise InputError(f"error: the run in {directory} has no reads and no writes")
+    if kind is not None and kind not in kinds:
+        raise InputError(f"error: the run in {directory} has no {kind}s\nhint: ask for `--{kinds[0]}s`")
+    found = around(result, kind or kinds[0], at)
+    assert found is not None
+    return found
+
+
+def to_json(result: Result, directory: str, found: Around) -> dict[str, Any]:
+    """The explanation as an object."""
+    return {
+        "schema": SCHEMA,
+        "directory": directory,
+        "kind": found.kind,
+        "at": found.at,
+        "percentile_us": found.percentile_us,
+        "requests": found.requests,
+        "latency_us": found.latency_us,
+        "parts_us": dict(found.parts_us),
+        "examples": [dict(example) for example in found.examples],
+        "timeline": result.summary["run"].get("timeline"),
+    }
+
+
+def explanation(result: Result, found: Around) -> str:
+    """Which parts dominate, the figures, an example and where to see it."""
+    blocks = [_head(result, found), _table(found), _in_words(result, found), _example(result, found)]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _head(result: Result, found: Around) -> str:
+    what = f"{found.kind}s"
+    if found.at == "mean":
+        return _filled(f"{what}, mean of all {found.requests:,}: {duration(found.percentile_us)}")
+    total = result.summary["host"][what]
+    slower = round(total * (1 - FRACTIONS[found.at]))
+    few = (
+        f" Only {slower} of {count(total)} {what} are slower: a longer run would say more."
+        if slower < 10
+        else ""
+    )
+    return _filled(
+        f"{what} at {found.at}: {duration(found.percentile_us)}. The {found.requests:,} {what} around it took "
+        f"{duration(found.latency_us)} on average.{few}"
+    )
+
+
+def _table(found: Around) -> str:
+    shown = [(name, us) for name, us in found.largest() if us >= 0.005 * found.latency_us]
+    rows = [
+        [PARTS[name].label, duration(us), percent(us / found.latency_us, 0), PARTS[name].words]
+        for name, us in shown
+    ]
+    return columns(rows, align="<>><", indent="  ") if rows else ""
+
+
+MOST = 0.8
+"""Parts dominate that are together so much of a latency..."""
+
+MANY = 3
+"""... and at most so many of them."""
+
+
+def _dominating(found: Around) -> list[str]:
+    names: list[str] = []
+    for name, _ in found.largest()[:MANY]:
+        names.append(name)
+        if found.share(names) >= MOST:
+            break
+    return names
+
+
+def _in_words(result: Result, found: Around) -> str:
+    if found.latency_us == 0:
+        return _filled(f"These {found.kind}s took no time: they were answered without flash.")
+    names = _dominating(found)
+    said = _listed([PARTS[name].label for name in names])
+    sentences = [f"{said[0].upper()}{said[1:]} make {percent(found.share(names), 0)} of this latency."]
+    if len(names) == 1:
+        sentences = [f"{percent(found.share(names), 0)} of this latency: {PARTS[names[0]].words}."]
+    median = around(result, found.kind, "p50")
+    if found.at not in ("mean", "p50") and median is not None and median.latency_us > 0:
+        sentences.append(
+            f"At p50, where a {found.kind} takes {duration(median.percentile_us)}, "
+            f"{'it is' if len(names) == 1 else 'they are'} {percent(median.share(names), 0)}."
+        )
+    keys = list(dict.fromkeys(key for name in names for key in PARTS[name].keys))
+    if keys:
+        sentences.append(f"Settings that act on {'it' if len(names) == 1 else 'them'}: {', '.join(keys)}.")
+    return _filled(" ".join(sentences))
+
+
+def _example(result: Result, found: Around) -> str:
+    if not found.examples:
+        return ""
+    shown = result.summary["run"].get("timeline")
+    example = next((each for each in found.examples if shown and _is_in(each, shown)), found.examples[0])
+    parts = sorted(
+        ((name, us) for name, us in example["parts_us"].items() if us > 0), key=lambda part: -part[1]
+    )
+    said = ", ".join(f"{PARTS[name].label} {duration(us)}" for name, us in parts)
+    words = (
+        f"For example, the {found.kind} of {example['size']:,} bytes at offset {example['offset']:,} that came at "
+        f"{example['arrival_s']:.9f} s took {duration(example['latency_us'])}: {said or 'nothing at all'}."
+    )
+    return f"{_filled(words)}\n\n{_where(result, example, shown)}"
+
+
+def _where(result: Result, example: Mapping[str, Any], shown: Mapping[str, Any] | None) -> str:
+    """Where the timeline has an example, or how to record it."""
+    start, end = _window(example)
+    place = _place(result, example["die"])
+    file = "" if shown is None else escape.terminal(str(shown["file"]))
+    if shown is not None and _is_in(example, shown):
+        return _filled(
+            f"Timeline: open {file} at https://ui.perfetto.dev and look at {start} to {end}{place}."
+        )
+    elsewhere = "" if shown is None else f"It is not in the window of {file}. "
+    return (
+        _filled(
+            f"{elsewhere}To see it, run it again with the options below, and open the file at "
+            f"https://ui.perfetto.dev{place}."
+        )
+        + f"\n  --timeline tail.json --timeline-window {start}..{end}"
+    )
+
+
+def _is_in(example: Mapping[str, Any], shown: Mapping[str, Any]) -> bool:
+    end = example["arrival_s"] + example["latency_us"] * 1e-6
+    return bool(shown["from_s"] <= example["arrival_s"] and (shown["to_s"] is None or end <= shown["to_s"]))
+
+
+def _window(example: Mapping[str, Any]) -> tuple[str, str]:
+    """A tenth more than the example took, to both sides."""
+    start, took = example["arrival_s"] * 1e3, example["latency_us"] * 1e-3
+    return f"{max(0.0, start - took / 10):.3f}ms", f"{start + took * 1.1 + 0.001:.3f}ms"
+
+
+def _place(result: Result, die: int | None) -> str:
+    """The track of a die, as the timeline calls it."""
+    device = result.summary["config"]["device"]
+    if die is None or "superblock" in str(result.summary["config"]["ftl"].get("reclaim_unit")):
+        return ""
+    chip, die_of_chip = divmod(die, device["dies_per_chip"])
+    channel, chip = divmod(chip, device["chips_per_channel"])
+    return f" (channel {channel}, chip {chip} die {die_of_chip})"
+
+
+def _listed(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _filled(words: str) -> str:
+    # A number is not parted from its unit.
+    tied = re.sub(r"(?<=\d) (?=%|µs|ms|s\b)", "\u00a0", words)
+    return textwrap.fill(tied, WIDTH, break_long_words=False, break_on_hyphens=False).replace("\u00a0", " ")

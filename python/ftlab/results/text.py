@@ -1,0 +1,399 @@
+"""Figures as text: units, aligned columns, the summary of a run. Nothing here needs colour to be read."""
+
+from __future__ import annotations
+
+import re
+import statistics
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ftlab.base import escape
+from ftlab.base.quantities import in_bytes, quantity
+from ftlab.results.figures import Figures
+from ftlab.results.latency_parts import KINDS, PARTS, Around, around
+from ftlab.results.overload import overload
+from ftlab.results.result import Result
+
+ABSENT = "-"
+"""Printed where a figure is not defined."""
+
+
+def count(value: float | None) -> str:
+    """A number of things: 1,234,567."""
+    return ABSENT if value is None else f"{value:,.0f}"
+
+
+def percent(fraction: float | None, digits: int = 1) -> str:
+    """A fraction as per cent: 12.3 %."""
+    return ABSENT if fraction is None else f"{100 * fraction:.{digits}f} %"
+
+
+def figure(value: float | None, digits: int = 3) -> str:
+    """A measured number with about `digits` significant digits, never in powers of ten."""
+    if value is None:
+        return ABSENT
+    if value == 0:
+        return "0"
+    size = len(str(int(abs(value)))) if abs(value) >= 1 else 0
+    return f"{value:,.{max(0, digits - size)}f}"
+
+
+def duration(us: float | None) -> str:
+    """Microseconds in the unit that suits them: 812 µs, 3.41 ms, 1.20 s."""
+    if us is None:
+        return ABSENT
+    for limit, scale, unit in ((1e3, 1.0, "µs"), (1e6, 1e-3, "ms"), (1e9, 1e-6, "s")):
+        if us < limit * 0.9995:
+            return f"{figure(us * scale)} {unit}"
+    return f"{count(us * 1e-6)} s"
+
+
+def time_unit(us: Sequence[float | None]) -> tuple[str, float]:
+    """The unit that suits several times in µs, and what makes them that."""
+    middle = statistics.median(value for value in us if value is not None)
+    return ("µs", 1.0) if middle < 1e3 else ("ms", 1e-3) if middle < 1e6 else ("s", 1e-6)
+
+
+def size(value: float, *, binary: bool = False) -> str:
+    """Bytes: 1.50 GB of 10^9 bytes, or with `binary` 1.4 GiB of 2^30."""
+    step, units = (
+        (1024.0, ("B", "KiB", "MiB", "GiB", "TiB")) if binary else (1000.0, ("B", "kB", "MB", "GB", "TB"))
+    )
+    for unit in units:
+        if value < step or unit == units[-1]:
+            break
+        value /= step
+    return f"{value:g} {unit}" if value == int(value) else f"{figure(value)} {unit}"
+
+
+def capacity(config: Mapping[str, Any]) -> str:
+    """The user capacity of a resolved config, in the unit that suits it."""
+    return size(in_bytes(config["device"]["user_capacity"]), binary=True)
+
+
+def columns(rows: Sequence[Sequence[str]], align: str = "", gap: str = "  ", indent: str = "") -> str:
+    """Rows of cells in columns. `align` has `<` or `>` for each column; the last letter goes on."""
+    align = align or "<"
+    rows = [[escape.terminal(cell) for cell in row] for row in rows]
+    widths = [max(len(row[i]) for row in rows if i < len(row)) for i in range(max(map(len, rows)))]
+    lines = []
+    for row in rows:
+        cells = [f"{cell:{align[min(i, len(align) - 1)]}{widths[i]}}" for i, cell in enumerate(row)]
+        lines.append((indent + gap.join(cells)).rstrip())
+    return "\n".join(lines)
+
+
+def markdown_table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """The lines of a Markdown section that is one table; numbers after the first column."""
+    return [
+        f"## {title}", "", "| " + " | ".join(head) + " |", "|---" + "|---:" * (len(head) - 1) + "|",
+        *("| " + " | ".join(row) + " |" for row in rows),
+    ]  # fmt: skip
+
+
+def listed(entries: Mapping[str, str], width: int) -> str:
+    """Entries under their names, wrapped at `width` characters behind a column of names."""
+    entries = {escape.terminal(name): escape.terminal(entry) for name, entry in entries.items()}
+    indent = min(24, max(map(len, entries)) + 2)
+    lines = []
+    for name, entry in entries.items():
+        head = f"  {name:<{indent}}" if len(name) < indent else f"  {name}\n  {'':<{indent}}"
+        # A number is not parted from its unit.
+        tied = re.sub(r"(?<=\d) (?=%|µs|ms|s\b)", "\u00a0", entry)
+        wrapped = textwrap.wrap(tied, max(40, width - indent - 2), break_on_hyphens=False)
+        lines.append(head + f"\n  {'':<{indent}}".join(wrapped).replace("\u00a0", " "))
+    return "\n".join(lines) + "\n"
+
+
+def run_summary(result: Result, name: str) -> str:
+    """A run on one screen."""
+    blocks = [
+        _title(result, name),
+        _host(result),
+        _latencies(result),
+        _latency_parts(result),
+        _flash(result),
+        _time_use(result),
+        _cost(result),
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def device_line(config: dict[str, Any]) -> str:
+    """The device in one line."""
+    d = config["device"]
+    counts = {"channel": d["channels"], "chip": d["chips_per_channel"], "die": d["dies_per_chip"],
+              "plane": d["planes_per_die"]}  # fmt: skip
+    parts = " x ".join(f"{number} {part}{'s' * (number != 1)}" for part, number in counts.items())
+    return (
+        f"{parts}, {d['blocks_per_plane']} blocks x {d['pages_per_block']} pages x {quantity(d['page_size'])}"
+    )
+
+
+def policy_line(config: dict[str, Any]) -> str:
+    """The choices of the FTL that are not plain absences, in one line."""
+    words = [f"{key} {_choice(value)}" for key, value in config["ftl"].items()]
+    return ", ".join(word for word in words if not word.endswith((" none", " ignore")))
+
+
+def _choice(value: Any) -> str:
+    if isinstance(value, dict):
+        name, parameters = next(iter(value.items()))
+        if isinstance(parameters, dict) and parameters:
+            given = (f"{k}={v}" if isinstance(v, str) else f"{k}={v:g}" for k, v in parameters.items())
+            return f"{name}({', '.join(given)})"
+        return str(name)
+    return str(value)
+
+
+def _title(result: Result, name: str) -> str:
+    config = result.summary["config"]
+    device = config["device"]
+    run = config["run"]
+    spare = f"over-provisioning {percent(device['over_provisioning'])} (spare / user)"
+    rows: list[Sequence[str]] = [
+        ["device", device_line(config)],
+        ["", f"{capacity(config)} for the user, {spare}"],
+        ["FTL", policy_line(config)],
+        ["run", f"executor {run['executor']}, seed {run['seed']}, {aged(result)}"],
+        ["load", _load(result)],
+        *_columns_line(result),
+    ]
+    return f"{escape.terminal(name)}\n{columns(_wrapped(rows), indent='  ')}"
+
+
+def _load(result: Result) -> str:
+    """What the host asks for, and how it asks."""
+    summary = result.summary
+    workload, host = summary["config"]["workload"], summary["config"]["host"]
+    tally = summary.get("workload", {})
+    if trace := workload.get("trace"):
+        parts = [f"trace {escape.terminal(str(trace))} ({tally.get('format', 'format not kept')})"]
+        if tally.get("rounds", 0) > 1:
+            parts.append(f"{count(tally['rounds'])} rounds")
+    else:
+        parts = [f"generator {_choice(workload['generator'])}"]
+    if summary["config"]["run"]["executor"] == "timed":
+        parts.append(_replay(host, bool(trace)))
+    return ", ".join(parts)
+
+
+def _replay(host: Mapping[str, Any], has_trace: bool) -> str:
+    if host["replay"] == "closed":
+        return f"closed loop, queue depth {host['queue_depth']}"
+    if host["replay"] == "batch":
+        return f"batch: as fast as the write buffer accepts, queue depth {host['queue_depth']}"
+    times = f"open loop at {'the times of the trace' if has_trace else 'its own times'}"
+    scale = host.get("time_scale", 1)
+    scaled = "" if scale == 1 else f" x {scale:g}"
+    return f"{times}{scaled}, queue depth {host['queue_depth']}"
+
+
+def _columns_line(result: Result) -> list[Sequence[str]]:
+    """Which columns were taken for what, where only their names said so."""
+    if not result.summary.get("workload", {}).get("columns_guessed"):
+        return []
+    columns = result.summary["config"]["workload"]["trace_columns"].replace(",", ", ")
+    return [["", f"columns {columns}, by their names; `--columns` names others"]]
+
+
+WIDTH = 80
+"""Columns of every terminal."""
+
+
+def _wrapped(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+    """Rows of a name and a text, of which none is wider than a terminal; lines break at commas where they can."""
+    width = WIDTH - 4 - max(len(name) for name, _ in rows)
+    lines: list[Sequence[str]] = []
+    for name, words in rows:
+        # A part that fits a line is not broken inside.
+        tied = re.sub(r"(?<!,) ", "\u00a0", words) if max(map(len, words.split(", "))) < width else words
+        for i, line in enumerate(textwrap.wrap(tied, width, break_long_words=False, break_on_hyphens=False)):
+            lines.append([name if i == 0 else "", line.replace("\u00a0", " ")])
+    return lines
+
+
+def aged(result: Result) -> str:
+    """How the device was preconditioned."""
+    aged = result.summary.get("precondition") or {}
+    kind = aged.get("kind", "none")
+    if kind == "none":
+        return "not preconditioned"
+    text = f"preconditioned: {kind}"
+    if aged.get("written_bytes") is not None:
+        capacity = in_bytes(result.summary["config"]["device"]["user_capacity"])
+        text += f", {figure(aged['written_bytes'] / capacity)} x user capacity written"
+    if aged.get("waf") is not None:
+        text += f", WAF {aged['waf']:.2f}"
+    if aged.get("settled") is False:
+        text += ", which had not settled"
+    return text
+
+
+def _host(result: Result) -> str:
+    host = result.summary["host"]
+    reads, writes = host["reads"], host["writes"]
+    rows: list[Sequence[str]] = [
+        ["reads", count(reads), size(host["bytes_read"]), _rate(host["read_iops"])],
+        ["writes", count(writes), size(host["bytes_written"]), _rate(host["write_iops"])],
+    ]
+    if host["trims"]:
+        rows.append(["trims", count(host["trims"]), size(host["bytes_trimmed"]), ""])
+    if host["flushes"]:
+        rows.append(["flushes", count(host["flushes"]), "", ""])
+    text = "host\n" + columns(rows, align="<>", indent="  ")
+    if host["simulated_s"] is not None:
+        text += f"\n  {figure(host['simulated_s'], 4)} s simulated"
+        if host["iops"] is not None:
+            text += f": {count(host['iops'])} IOPS, {figure(host['throughput_mb_s'])} MB/s"
+    return "\n".join([text, *map(_note, notes(result))])
+
+
+def _note(note: str) -> str:
+    return textwrap.fill(note, WIDTH, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
+
+
+def notes(result: Result) -> list[str]:
+    """What became of the workload on its way to the device."""
+    config, tally = result.summary["config"], result.summary.get("workload", {})
+    notes = []
+    replay, is_timed = config["host"]["replay"], config["run"]["executor"] == "timed"
+    if config["workload"].get("trace") and is_timed and replay != "open":
+        notes.append(f"the trace's times do not count: host.replay is {replay}, not open")
+    if flood := overload(result):
+        notes.append(
+            f"overloaded: requests came faster than they were served, about {percent(flood.served, 0)} of them in "
+            f"their time; their mean latency grew from {duration(flood.early_us)} to {duration(flood.late_us)}, and "
+            "tells how long the run was"
+        )
+    if tally.get("format") == "oracle-general":
+        notes.append("the trace's format says which objects, and it has no operations: all are "
+                     + ("reads" if result.summary["host"]["reads"] else "writes"))  # fmt: skip
+    notes += [f"{count(tally[key])} {words}" for key, words in MOVED.items() if tally.get(key)]
+    if unmapped := result.summary["host"]["unmapped_reads"]:
+        notes.append(f"{count(unmapped)} page reads of never-written pages, answered without flash")
+    return notes
+
+
+MOVED = {
+    "wrapped": "requests past the end of the device, wrapped to its beginning",
+    "split": "of them straddled the end: two requests each",
+    "clamped": "requests across the end of the device, cut off there",
+    "dropped_past_end": "requests past the end of the device, dropped",
+    "discards_ignored": "discards of the trace, left out",
+    "out_of_order": "requests of the trace in the wrong place, put in order",
+    "postfua_dropped": "flushes of the trace that only completed a FUA write, dropped",
+    "bad_lines": "lines of the trace that cannot be read, skipped",
+    "zero_length": "requests of the trace without bytes, dropped",
+    "stray_times": "requests of the trace of another clock, dropped",
+    "backwards_times": "requests of the trace with times that run backwards, given the latest so far",
+}
+"""What a workload did that its trace or generator does not say, by the key of the tally."""
+
+
+def _rate(iops: float | None) -> str:
+    return "" if iops is None else f"{count(iops)} IOPS"
+
+
+PERCENTILES = ("mean", "p50", "p90", "p99", "p99.9", "p99.99", "max")
+"""What a table of latencies has of each kind of request."""
+
+
+def latency_rows(host: Mapping[str, Any]) -> list[list[str]]:
+    """A kind of request and its latencies, for those that take time."""
+    rows = []
+    for name in ("read", "write", "trim", "flush"):
+        latency = host[f"{name}_latency_us"]
+        # Trims take no time on a device without mapping pages in flash.
+        if latency["mean"] is not None and latency["max"] > 0:
+            rows.append([name, *(duration(latency[key.replace(".", "")]) for key in PERCENTILES)])
+    return rows
+
+
+def _latencies(result: Result) -> str:
+    rows = [[f"  {name}", *cells] for name, *cells in latency_rows(result.summary["host"])]
+    return columns([["latency", *PERCENTILES], *rows], align="<>") if rows else ""
+
+
+NAMED = 3
+"""Parts of a latency that a line names."""
+
+
+def _latency_parts(result: Result) -> str:
+    rows: list[Sequence[str]] = []
+    for kind in KINDS:
+        for at in ("mean", "p50", "p99", "p99.9", "p99.99"):
+            if (found := around(result, kind, at)) is not None and found.latency_us > 0:
+                rows.append([kind, at, duration(found.percentile_us), _shares(found)])
+    rows = [["", *row[1:]] if i and rows[i - 1][0] == row[0] else row for i, row in enumerate(rows)]
+    return f"what latencies went to\n{columns(rows, align='<<><', indent='  ')}" if rows else ""
+
+
+def _shares(found: Around) -> str:
+    """The largest parts in words, but for those below 1 %."""
+    named = [(name, us / found.latency_us) for name, us in found.largest()[:NAMED]]
+    return ", ".join(f"{PARTS[name].label} {percent(share, 0)}" for name, share in named if share >= 0.01)
+
+
+def _flash(result: Result) -> str:
+    s = result.summary
+    flash, gc, wear = s["flash"], s["gc"], s["wear"]["erases"]
+    figures = Figures.of(result)
+    rows = [["flash", "reads", "programs", "erases"]]
+    for cause, ops in flash["by_cause"].items():
+        if any(ops.values()):
+            rows.append([f"  {cause}", count(ops["reads"]), count(ops["programs"]), count(ops["erases"])])
+    multiplane = flash["multiplane"]
+    if any(multiplane.values()) or s["config"]["device"]["planes_per_die"] > 1:
+        rows.append(
+            [
+                "  multi-plane",
+                *(percent(multiplane[f"{kind}_fraction"]) for kind in ("read", "program", "erase")),
+            ]
+        )
+    moved = (
+        "" if figures.victim_valid is None else f", {percent(figures.victim_valid)} of a victim's pages moved"
+    )
+    waf = ABSENT if s["waf"] is None else f"{s['waf']:.3f}"
+    return (
+        columns(rows, align="<>")
+        + f"\n  WAF {waf}; {count(gc['invocations'])} garbage collections{moved}"
+        + f"\n  erases per block {count(wear['min'])} to {count(wear['max'])}, mean {figure(wear['mean'])}, "
+        f"standard deviation {figure(wear['stddev'])}"
+    )
+
+
+def _time_use(result: Result) -> str:
+    die, channel = (result.summary["utilisation"][key] for key in ("die", "channel"))
+    if die["idle"] is None:
+        return ""
+    gc_share = Figures.of(result).gc_share
+    rows: list[Sequence[str]] = [
+        ["dies", *(f"{key} {percent(die[key])}" for key in ("read", "program", "erase", "idle"))],
+        ["channels", *(f"{key} {percent(channel[key])}" for key in ("host", "gc", "transfer", "idle"))],
+    ]
+    return (
+        "time\n"
+        + columns(rows, indent="  ", gap="   ")
+        + f"\n  about {percent(gc_share, 0)} of die time is GC"
+    )
+
+
+def aged_s(summary: Mapping[str, Any]) -> float:
+    """Seconds that preconditioning took; making the device alone is none."""
+    is_aged = summary["precondition"]["kind"] != "none"
+    return (summary["run"].get("precondition_wall_s") or 0.0) if is_aged else 0.0
+
+
+def _cost(result: Result) -> str:
+    run = result.summary["run"]
+    aged = aged_s(result.summary)
+    parts = [f"took {figure(run['wall_s'] + aged)} s"]
+    if aged >= 0.0005:
+        parts.append(f"{figure(aged)} s of it to precondition")
+    if run["flash_ops_per_s"] is not None:
+        parts.append(f"{figure(run['flash_ops_per_s'] / 1e6)} million flash operations per CPU second")
+    if run["peak_rss_mb"] is not None:
+        parts.append(f"{count(run['peak_rss_mb'])} MB")
+    return textwrap.fill(", ".join(parts), WIDTH, subsequent_indent="  ")

@@ -1,0 +1,1 @@
+"""Many configurations, one table: specifications, aged states that runs share, clusters."""

@@ -1,0 +1,122 @@
+"""Aged states that runs of a sweep share: one run ages the device and saves it, the others start from there.
+
+A run from a saved state gives the very figures of the run that ages the device itself; only where the time went
+differs. So sharing saves time and changes nothing that a sweep tells.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from ftlab.api import runner
+from ftlab.api.configs import set_list
+from ftlab.api.simulation import Job, Progress
+from ftlab.results.output import scratch
+from ftlab.results.result import Result
+
+UNSAVED = ("fast",)
+"""Mappings whose state cannot be saved."""
+
+
+def aging_of(resolved: dict[str, Any]) -> str | None:
+    """The hash of what determines how a run's device ages; `None` where there is nothing to share."""
+    run, workload = resolved["run"], resolved["workload"]
+    precondition = run["precondition"]
+    mapping = resolved["ftl"]["mapping"]
+    if precondition == "none" or (isinstance(precondition, dict) and "state" in precondition):
+        return None
+    if (mapping if isinstance(mapping, str) else next(iter(mapping))) in UNSAVED:
+        return None
+    facts = {
+        # Without time, none of the device's times has a say.
+        "device": {name: value for name, value in resolved["device"].items() if name != "timing"},
+        "ftl": resolved["ftl"],
+        "run": {name: run[name] for name in ("seed", "payload", "precondition")},
+    }
+    if precondition == "steady":
+        # `steady` writes where the generator does; which of its requests are reads, and when, it does not ask.
+        ages = ("generator", "request_size", "footprint", "address_offset", "out_of_range")
+        facts["workload"] = {name: workload.get(name) for name in ages if "generator" in workload}
+    return runner.digest_of(facts)
+
+
+class States:
+    """The states of a sweep, in a directory in `parent` that is there only while the block lasts."""
+
+    def __init__(self, parent: Path, resolved: Sequence[dict[str, Any]]) -> None:
+        self._parent = parent
+        self._stack = ExitStack()
+        self._aging = [aging_of(config) for config in resolved]
+        self._precondition = [config["run"]["precondition"] for config in resolved]
+        self._first: dict[str, int] = {}
+        self._shared: dict[str, _State] = {}
+        for i, aging in enumerate(self._aging):
+            if aging is not None and self._first.setdefault(aging, i) != i:
+                self._shared.setdefault(aging, _State(f"{aging[:20]}.state"))
+
+    def __enter__(self) -> States:
+        if self._shared:
+            directory = self._stack.enter_context(scratch(self._parent))
+            for state in self._shared.values():
+                state.file = directory / state.file
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def rank(self, i: int) -> int:
+        """0 for a run that saves a state, 1 for one that shares none, 2 for one that starts from another's."""
+        if self._state(i) is None:
+            return 1
+        return 0 if self._saves(i) else 2
+
+    def run(self, i: int, job: Job, watch: Callable[[Progress], object], go_on: Callable[[], None]) -> Result:
+        """Runs the i-th job, from its state if that is shared."""
+        state = self._state(i)
+        if state is None:
+            return job.run(watch)
+        if self._saves(i):
+            try:
+                result, problems = job.simulate(watch, save_state=str(state.file))
+                if not problems:
+                    state.report = result.summary["precondition"]
+                return result
+            finally:
+                state.known.set()
+        while not state.known.wait(0.1):
+            go_on()
+        if state.report is None:
+            return job.run(watch)
+        sets = [*job.sets, *set_list({"run.precondition": {"state": str(state.file)}})]
+        return self._as_if_aged(i, replace(job, sets=sets).run(watch), state.report)
+
+    def _state(self, i: int) -> _State | None:
+        return self._shared.get(self._aging[i] or "")
+
+    def _saves(self, i: int) -> bool:
+        return self._first[self._aging[i] or ""] == i
+
+    def _as_if_aged(self, i: int, result: Result, report: Any) -> Result:
+        """The result with the configuration that was asked for, in place of the file that stood in for it."""
+        summary = json.loads(json.dumps(result.summary))
+        summary["config"]["run"]["precondition"] = self._precondition[i]
+        summary["precondition"] = report
+        return Result(summary, result.tables)
+
+
+class _State:
+    def __init__(self, name: str) -> None:
+        self.file = Path(name)
+        self.known = threading.Event()
+        """Whether it is decided that there is a state, or none."""
+        self.report: Any = None
+        """How the device was aged, if it was."""

@@ -1,0 +1,154 @@
+"""The tidy table of a sweep: a row for each run, a column for each factor and figure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ftlab._core import InputError, __version__
+from ftlab.base import escape
+from ftlab.sweeps.spec import Planned
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SECTIONS = (
+    "host", "flash", "waf", "gc", "utilisation", "wear", "policy", "precondition", "workload", "run", "latency_parts",
+)  # fmt: skip
+"""The parts of a summary that hold figures."""
+
+SCHEMA = "ftlab.sweep/1"
+MEANS_SCHEMA = "ftlab.sweep-means/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What became of a run."""
+
+    planned: Planned
+    status: str
+    """`ok`, `failed` or `missing`."""
+    key: str | None = None
+    """The hash of what determines its result."""
+    summary: Mapping[str, Any] | None = None
+    error: str | None = None
+
+
+def figures(summary: Mapping[str, Any]) -> dict[str, float | None]:
+    """Every number of a summary; names are its keys joined by underscores."""
+    found: dict[str, float | None] = {}
+    for section in SECTIONS:
+        if section in summary:
+            found.update(_numbers(section, summary[section]))
+    return found
+
+
+def _numbers(name: str, value: Any) -> Iterator[tuple[str, float | None]]:
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _numbers(f"{name}_{key}", inner)
+    elif value is None or isinstance(value, int | float):
+        yield name, value
+
+
+def table(rows: Sequence[Row], factors: Sequence[str]) -> pa.Table:
+    """A row for each run."""
+    import pyarrow as pa
+
+    found = [{} if row.summary is None else figures(row.summary) for row in rows]
+    columns = {
+        "run": pa.array([row.planned.index + 1 for row in rows], pa.int64()),
+        "label": pa.array([row.planned.label for row in rows], pa.string()),
+        **{name: typed([row.planned.levels.get(name) for row in rows]) for name in factors},
+        "status": pa.array([row.status for row in rows], pa.string()),
+        "error": pa.array([row.error for row in rows], pa.string()),
+        "hash": pa.array([row.key for row in rows], pa.string()),
+        "engine": pa.array([__version__] * len(rows), pa.string()),
+    }
+    for name in dict.fromkeys(name for row in found for name in row):
+        columns[name if name not in columns else f"{name}_"] = typed([row.get(name) for row in found])
+    return pa.table(columns, metadata={"schema": SCHEMA, "ftlab_version": __version__})
+
+
+def means(rows: Sequence[Row], factors: Sequence[str], seed: str | None) -> pa.Table:
+    """A row for each combination of the factors but the seed, over the runs that are `ok`."""
+    import pyarrow as pa
+
+    kept = [name for name in factors if name != seed]
+    groups: dict[tuple[Any, ...], list[dict[str, float | None]]] = {}
+    for row in rows:
+        if row.summary is not None:
+            group = tuple(row.planned.levels.get(name) for name in kept)
+            groups.setdefault(group, []).append(figures(row.summary))
+    columns = {name: typed([group[i] for group in groups]) for i, name in enumerate(kept)}
+    columns["runs"] = pa.array([len(runs) for runs in groups.values()], pa.int64())
+    names = dict.fromkeys(name for runs in groups.values() for run in runs for name in run)
+    for name in names:
+        values = [[v for run in runs if (v := run.get(name)) is not None] for runs in groups.values()]
+        columns[f"{name}_mean"] = pa.array([statistics.fmean(v) if v else None for v in values], pa.float64())
+        columns[f"{name}_std"] = pa.array(
+            [statistics.stdev(v) if len(v) > 1 else None for v in values], pa.float64()
+        )
+    return pa.table(columns, metadata={"schema": MEANS_SCHEMA, "ftlab_version": __version__})
+
+
+def is_sweep_table(file: Path) -> bool:
+    """Whether a file is a table of a sweep."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with file.open("rb") as stream:
+            metadata = pq.read_schema(stream).metadata or {}
+    except (OSError, ValueError, pa.ArrowException):
+        return False
+    schema: bytes = metadata.get(b"schema", b"")
+    return schema.startswith(b"ftlab.sweep")
+
+
+def read_table(file: Path) -> pa.Table:
+    """A table of a sweep.
+
+    Raises:
+        InputError: there is none, or it cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        # A file that is open: in a name such as `s3:x` Arrow sees another kind of storage.
+        with file.open("rb") as stream:
+            found = pq.ParquetFile(stream).read(use_threads=False)
+    except FileNotFoundError:
+        raise InputError(
+            f"error: no sweep in {file.parent}: {file.name} is missing\n"
+            "hint: expected a directory that `ftlab sweep` wrote"
+        ) from None
+    except (OSError, ValueError, pa.ArrowException) as error:
+        reason = escape.terminal(str(error).partition("\n")[0])
+        raise InputError(f"error: {file} cannot be read: {reason}\nhint: the sweep writes it anew") from None
+    schema = (found.schema.metadata or {}).get(b"schema", b"").decode(errors="replace")
+    if schema not in (SCHEMA, MEANS_SCHEMA):
+        raise InputError(
+            f"error: {file} is not a table of a sweep that this version of ftlab reads: its schema is "
+            f"`{escape.terminal(schema)}`; expected `{SCHEMA}` or `{MEANS_SCHEMA}`"
+        )
+    return found
+
+
+def typed(values: Sequence[Any]) -> pa.Array:
+    """Values of one factor or figure in the narrowest type that holds them all."""
+    import pyarrow as pa
+
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, bool) for value in known):
+        return pa.array(values, pa.bool_())
+    if any(isinstance(value, bool | str) for value in known):
+        return pa.array([None if value is None else str(value) for value in values], pa.string())
+    if known and all(isinstance(value, int) for value in known):
+        fits = all(-(1 << 63) <= value < 1 << 63 for value in known)
+        return pa.array(values, pa.int64() if fits else pa.uint64())
+    return pa.array([None if value is None else float(value) for value in values], pa.float64())

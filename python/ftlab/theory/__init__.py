@@ -1,0 +1,1 @@
+"""Write amplification from formulas, which know nothing of the engine."""

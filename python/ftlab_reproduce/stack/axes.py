@@ -1,0 +1,408 @@
+"""All five together: which mechanisms are in force, on which device, under which workload, and the figures of a run."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ftlab.base.quantities import in_bytes
+from ftlab_reproduce import study
+from ftlab_reproduce.study import Settings
+from ftlab_reproduce.workloads import Wanted, Workload
+
+MEMBERS: Mapping[str, Settings] = {
+    "TBM": {"ftl.reclaim_unit": "twin"},
+    "rCPB": {"ftl.migration": "rcpb"},
+    "GCF": {"ftl.gc_schedule": "forwarding"},
+    "CF": {"ftl.gc_schedule": "cycle-filling"},
+    "IPR": {
+        "ftl.read_disturb.ipr.low_density": 0.1, "ftl.read_disturb.ipr.monitor": 0.1, "ftl.read_disturb.ipr.pool": 0.2,
+    },
+    "GCMix": {"ftl.paired_page": "gcmix"},
+}  # fmt: skip
+"""What is switched on, and the choice that it takes the place of: see `BASE`."""
+
+APART = 50
+"""Erases by which the most and the least worn block of a plane may differ: then wear leveling moves cold data."""
+
+BASE: Settings = {
+    "ftl.allocation": "F2",
+    "ftl.reclaim_unit": "block",
+    "ftl.migration": "off-chip",
+    "ftl.gc_schedule": "threshold",
+    "ftl.read_disturb": "refresh",
+    "ftl.paired_page": "lsb-backup",
+    "ftl.separation": "none",
+    "ftl.wear_leveling.static.threshold": APART,
+    "ftl.write_buffer.lru.size": "16MiB",
+    "ftl.scheduler.paq.max_wait": "0ns",
+}
+"""A drive that keeps its data without any of the five: blocks are refreshed before their read limit, lower pages are
+backed up, pages are moved through the controller, and a collection begins when blocks run short."""
+
+DEVICE: Settings = {
+    "device.chips_per_channel": 1,
+    "device.wear.pe_cycles": 1500,
+    "run.precondition": "none",
+    "run.precondition.random": "1x",
+    "host.replay": "closed",
+    "host.queue_depth": 32,
+}
+"""On top of the preset `modern-tlc-small`: 32 planes, halfway through their life."""
+
+READS_OF_PAGE = 10_000 / 576
+"""Reads that a block takes, for each page of it: ten thousand where it has 576; ten times as many at low density."""
+
+CYCLES = 3000
+"""P/E cycles that a block is good for."""
+
+Members = tuple[str, ...]
+
+
+def _exclude(one: str, other: str) -> bool:
+    """Whether two are choices of the same thing."""
+    return not MEMBERS[one].keys().isdisjoint(MEMBERS[other])
+
+
+ALONE: Sequence[Members] = tuple((name,) for name in MEMBERS)
+PAIRS: Sequence[Members] = tuple(pair for pair in itertools.combinations(MEMBERS, 2) if not _exclude(*pair))
+AHEAD = ("GCF", "CF")
+"""The two ways of collecting ahead of need that the paper on GC forwarding has; one of them can be in force."""
+EVERY: Sequence[Members] = tuple(
+    tuple(name for name in MEMBERS if name == ahead or name not in AHEAD) for ahead in AHEAD
+)
+"""All five papers together, with either."""
+THREE: Members = ("TBM", "GCF", "GCMix")
+"""Three that were picked after results had been seen: what the others cost is left out."""
+SUBSETS: Sequence[Members] = ((), *ALONE, *PAIRS, THREE, *EVERY)
+STEPS: Sequence[Members] = (*ALONE, ("TBM", "GCMix"), THREE, *EVERY)
+"""What each brings alone, and what is switched on together in the end."""
+HEADLINE: Sequence[Members] = ((), ("TBM",), ("CF",), ("GCMix",), ("TBM", "GCMix"), THREE, *EVERY)
+"""What it takes to see what to switch on, and what not; all that is run at full size."""
+
+
+def name_of(members: Members) -> str:
+    """For people."""
+    if members in EVERY:
+        (ahead,) = (name for name in members if name in AHEAD)
+        return f"all five, {ahead}"
+    return " + ".join(members) or "none"
+
+
+CAPTURED = ("oltp", "ntrx", "varmail", "fileserver")
+ZIPF = "Zipf"
+ZIPF_READS = 0.97
+"""Of the requests of the workload that is generated, so that read disturb has something to do."""
+WORKLOADS = (*CAPTURED, ZIPF)
+SEEDS = (1, 2, 3)
+
+FULL = ""
+"""The queue is full at all times."""
+HALF = "half load"
+"""Requests arrive in an open loop, half as many as the base serves with a full queue. Bursts and gaps stay."""
+LOADS: Mapping[str, float] = {FULL: 1.0, HALF: 0.5}
+"""Arrivals, of what the base serves at most."""
+
+
+def wanted(_: study.Scale) -> Sequence[Wanted]:
+    """The captured traces, whole at every scale."""
+    return [Wanted(name, rf"{name}(-220k)?\.csv", {}, is_paper=False, whole=True) for name in CAPTURED]
+
+
+class Case(NamedTuple):
+    """Under what configurations are compared."""
+
+    workload: str
+    load: str = FULL
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.workload}, {self.load}" if self.load else self.workload
+
+
+class Point(NamedTuple):
+    """Where in the grid a result is."""
+
+    workload: str
+    members: Members
+    seed: int
+    load: str = FULL
+
+    @property
+    def case(self) -> Case:
+        """What its results may be compared under."""
+        return Case(self.workload, self.load)
+
+    @property
+    def label(self) -> str:
+        """For people."""
+        return f"{self.case.label}, {name_of(self.members)}, seed {self.seed}"
+
+
+def base_of(point: Point) -> Point:
+    """The base with a full queue, whose IOPS are what loads are parts of."""
+    return point._replace(members=(), load=FULL)
+
+
+def waits_for(point: Point) -> Sequence[Point]:
+    """The runs that tell how much is half load."""
+    return [] if point.load == FULL else [base_of(point)]
+
+
+def at_load(point: Point, evidence: Evidence) -> Settings:
+    """The pace at which so much of what the base serves arrives, whatever is in force."""
+    if point.load == FULL:
+        return {}
+    gap = 1 / (LOADS[point.load] * evidence.figure(base_of(point), "iops"))
+    if (workload := evidence.workloads.get(point.workload)) is None:
+        return {"host.replay": "open", "workload.interval": f"{1e9 * gap:.0f}ns", "workload.poisson": True}
+    return {
+        "host.replay": "open",
+        "host.time_scale": gap / (float(workload.info["inter_arrival_ms_mean"]) / 1e3),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Scale(study.Scale):
+    """How large the device is, and how much is written to it."""
+
+    written: float = 6.0
+    """User capacities that a run writes, at least."""
+
+
+def _device(blocks: int, pages: int, user: str) -> Settings:
+    """So many blocks in each plane. The reads that a block takes go with its pages."""
+    full = round(READS_OF_PAGE * pages)
+    return {
+        **DEVICE,
+        "device.blocks_per_plane": blocks,
+        "device.pages_per_block": pages,
+        "device.user_capacity": user,
+        "device.wear.read_limit": [full, 10 * full],
+    }
+
+
+def _not_at_full_size(point: Point) -> bool:
+    """What the headline does not need, and repeats, of which the quick scale has the spread: hours more."""
+    return point.members not in HEADLINE or point.seed != SEEDS[0]
+
+
+SCALES = {
+    "quick": Scale(1 / 4, _device(208, 48, "4GiB"), written=3.0),
+    "paper": Scale(1.0, _device(208, 192, "16GiB"), _not_at_full_size),
+}
+"""`paper`: a device as large as those that the traces were captured on."""
+
+
+def user_bytes(scale: Scale) -> int:
+    """Of the user space."""
+    return in_bytes(str(scale.sets["device.user_capacity"]))
+
+
+def rounds(workload: Workload, scale: Scale) -> int:
+    """How often a trace is replayed."""
+    return max(1, math.ceil(scale.written * user_bytes(scale) / float(workload.info["bytes_written"])))
+
+
+def sets(point: Point, workload: Workload | None, scale: Scale) -> Settings:
+    """What a point sets."""
+    chosen = study.settled(BASE, *(MEMBERS[name] for name in point.members))
+    if workload is not None:
+        return {**chosen, "run.seed": point.seed, "workload.rounds": rounds(workload, scale)}
+    return {
+        **chosen,
+        "run.seed": point.seed,
+        "workload.generator": "zipf",
+        "workload.request_size": "16KiB",
+        "workload.read_fraction": ZIPF_READS,
+        "workload.volume": f"{scale.written / 2:g}x",
+    }
+
+
+def weight(point: Point, workload: Workload | None, scale: Scale) -> float:
+    """About how much work a run is: what it writes."""
+    if workload is None:
+        return 10 * scale.written * user_bytes(scale)
+    return rounds(workload, scale) * float(workload.info["bytes_written"])
+
+
+def erases_of_blocks(summary: Mapping[str, Any], wear: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What each block wore in the measured part, in P/E cycles: shared out as its wear since the beginning."""
+    whole = float(wear.sum())
+    return (
+        wear * (float(summary["flash"]["block_erases"]) / whole * _wear_of_an_erase(summary))
+        if whole
+        else wear
+    )
+
+
+def _wear_of_an_erase(summary: Mapping[str, Any]) -> float:
+    """P/E cycles of an erase: more where blocks are reprogrammed."""
+    real, effective = (float(summary["wear"][key]["mean"]) for key in ("erases", "effective_erases"))
+    return effective / real if real else 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Gauge:
+    """A figure by which configurations are compared."""
+
+    words: str
+    unit: str
+    is_better_high: bool
+
+
+GAUGES: Mapping[str, Gauge] = {
+    "iops": Gauge("IOPS", "", True),
+    "mean_us": Gauge("mean latency", "us", False),
+    "read_p999_us": Gauge("p99.9 read latency", "us", False),
+    "write_p999_us": Gauge("p99.9 write latency", "us", False),
+    "waf": Gauge("WAF", "", False),
+    "erases": Gauge("block erases", "", False),
+    "life_first_tib": Gauge("written until the first block is worn out", "TiB", True),
+    "life_percent_tib": Gauge("written until 1 % of the blocks are worn out", "TiB", True),
+}
+
+COMPARED = ("read_p999_us", "write_p999_us", "waf", "life_first_tib", "life_percent_tib")
+
+
+def compared(load: str) -> Sequence[str]:
+    """What configurations are compared by. IOPS say nothing where requests arrive at a pace of their own."""
+    return ("iops" if load == FULL else "mean_us", *COMPARED)
+
+
+def _lives(result: Any) -> dict[str, float]:
+    """Host bytes, in TiB, until the first block and until one in a hundred has used up its P/E cycles.
+
+    A run is far too short for wear leveling, which begins when blocks of a plane are `APART` erases apart. So a block
+    wears as it did in the run, but never more than that away from the mean of its plane. What wear leveling costs by
+    itself is left out: it moves a block at most once in so many erases.
+    """
+    summary = result.summary
+    own = result.wear.get("effective_erases", result.wear["erases"])
+    worn = erases_of_blocks(summary, np.asarray(own, float))
+    places = np.stack([result.wear[name] for name in ("channel", "chip", "die", "plane")])
+    _, plane = np.unique(places, axis=1, return_inverse=True)
+    plane = plane.ravel()
+    means = (np.bincount(plane, worn) / np.bincount(plane))[plane]
+    with np.errstate(divide="ignore"):
+        runs = np.clip(CYCLES / worn, (CYCLES - APART) / means, (CYCLES + APART) / means)
+    tib = float(summary["host"]["bytes_written"]) / 2**40
+    first, percent = float(runs.min()), float(np.quantile(runs, 0.01, method="lower"))
+    return {
+        "life_first_tib": tib * first if math.isfinite(first) else math.nan,
+        "life_percent_tib": tib * percent if math.isfinite(percent) else math.nan,
+    }
+
+
+class Evidence(study.Evidence[Point]):
+    """The results of the grid, looked up by members."""
+
+    FIGURES: ClassVar[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
+        "iops": lambda s: s["host"]["iops"],
+        "mean_us": lambda s: s["host"]["latency_us"]["mean"],
+        "read_p999_us": lambda s: s["host"]["read_latency_us"]["p999"],
+        "write_p999_us": lambda s: s["host"]["write_latency_us"]["p999"],
+        "waf": lambda s: s["waf"],
+        "erases": lambda s: s["flash"]["block_erases"],
+        "copybacks": lambda s: s["flash"]["copybacks"],
+        "forward": lambda s: s["gc"]["forward"],
+        "refreshes": lambda s: s["policy"].get("read_disturb", {}).get("refreshes"),
+        "reprograms": lambda s: s["flash"]["reprograms"],
+        "paired": lambda s: s["policy"].get("paired_page", {}).get("paired_pages"),
+        "multiplane": lambda s: s["flash"]["multiplane"]["program_fraction"],
+    }
+
+    def figure(self, point: Point, name: str) -> float:
+        """A figure of a run; lives are computed from its blocks."""
+        if name.startswith("life_"):
+            return _lives(self.results[point])[name]
+        return super().figure(point, name)
+
+    def row(self, point: Point) -> dict[str, Any]:
+        """A run's figures, as JSON."""
+        lives = {
+            key: None if math.isnan(value) else value for key, value in _lives(self.results[point]).items()
+        }
+        return {**super().row(point), "members": list(point.members), **lives}
+
+    def cases(self) -> list[Case]:
+        """What there are runs under, beside those of the base that others waited for."""
+        known = {point.case for point in self.results if point.members}
+        return [case for name in WORKLOADS for load in LOADS if (case := Case(name, load)) in known]
+
+    def titled(self, case: Case) -> str:
+        """A case with its workload's kind, for people."""
+        return self.named(case.workload) + (case.load and f", {case.load}")
+
+    def seeds(self, case: Case) -> list[int]:
+        """The repeats of a case."""
+        return sorted({point.seed for point in self.results if point.case == case})
+
+    def has(self, case: Case, *subsets: Members) -> bool:
+        """Whether configurations, and the base that they are compared with, were run under a case."""
+        return all(
+            Point(case.workload, members, seed, case.load) in self.results
+            for members in ((), *subsets)
+            for seed in self.seeds(case)
+        )
+
+    def of(self, case: Case, subsets: Sequence[Members]) -> list[Members]:
+        """Those of some configurations that were run under a case."""
+        return [members for members in subsets if self.has(case, members)]
+
+    def pairs(self, case: Case) -> list[Members]:
+        """Pairs that were run under a case as well as each of their members."""
+        return [pair for pair in PAIRS if self.has(case, pair, *((member,) for member in pair))]
+
+    def values(self, case: Case, members: Members, gauge: str) -> NDArray[np.float64]:
+        """A figure of each repeat."""
+        return np.array(
+            [self.figure(Point(case.workload, members, seed, case.load), gauge) for seed in self.seeds(case)]
+        )
+
+    def gains(self, case: Case, members: Members, gauge: str) -> NDArray[np.float64]:
+        """By which factor a figure is better than without any of the five, for each repeat."""
+        mine, base = self.values(case, members, gauge), self.values(case, (), gauge)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return mine / base if GAUGES[gauge].is_better_high else base / mine
+
+    def interplay(self, case: Case, pair: Members, gauge: str) -> NDArray[np.float64]:
+        """The gain of a pair ÷ the product of its members' gains, for each repeat: above 1 they help each other."""
+        alone = math.prod(self.gains(case, (member,), gauge) for member in pair)
+        return np.asarray(self.gains(case, pair, gauge) / alone)
+
+    def words(self) -> list[str]:
+        """What to switch on."""
+        from ftlab_reproduce.stack.tables import advice
+
+        return advice(self)
+
+
+def spread(values: NDArray[np.float64]) -> float:
+    """Half the range of repeats."""
+    return float(values.max() - values.min()) / 2 if values.size > 1 else 0.0
+
+
+ONCE = 0.1
+"""How far from 1 a factor has to be to be clear where there is one repeat."""
+
+
+def is_clear(factors: NDArray[np.float64], least: float = 0.02) -> bool:
+    """Whether factors are on the same side of 1 in all repeats, on average by more than `least` and their spread."""
+    away = factors - 1
+    least = least if factors.size > 1 else max(least, ONCE)
+    mean = abs(float(away.mean()))
+    same_side = bool(np.all(away > 0) or np.all(away < 0))
+    return same_side and mean > least and mean > spread(factors)
+
+
+PLACES = (Path("../shared/traces/captured"), Path("traces"))
+"""Where the captured traces may lie beside the project; the excerpt in it stands for one of them."""
