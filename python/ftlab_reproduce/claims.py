@@ -2,10 +2,12 @@
 
 A rule is stated with every claim and never looks at the workload. There are three outcomes of a measured figure:
 `reproduced`, `direction` (what the paper says happens does happen, but not by as much, or by more) and
-`not-reproduced`. A number by itself has no direction: it is met or not. A claim whose runs were left out is `not-run`.
+`not-reproduced`. A number by itself has no direction: it is met or not. Neither has what is only to be no worse: the
+other sign refutes it. A difference within :data:`NOISE` is none. A claim whose runs were left out is `not-run`.
 
 A claim that cannot fail once the model is built, and one whose reading was chosen after results had been seen, are
-marked (:data:`Basis`) and counted apart.
+marked (:data:`Basis`) and counted apart. A claim whose setting or measure contradicted the paper's own words, and was
+mended, is marked as well; it counts with those that were stated before.
 """
 
 from __future__ import annotations
@@ -24,16 +26,18 @@ SCHEMA = "ftlab.claims/1"
 Verdict: TypeAlias = Literal["reproduced", "direction", "not-reproduced", "not-run"]
 Kind: TypeAlias = Literal["original", "real", "generated"]
 
-Basis: TypeAlias = Literal["stated", "construction", "late"]
+Basis: TypeAlias = Literal["stated", "corrected", "construction", "late"]
 """What a claim rests on."""
 
 BASES: Mapping[Basis, str] = {
     "stated": "stated before the runs",
+    "corrected": "corrected to the paper's words",
     "construction": "by construction",
     "late": "reading chosen late",
 }
-"""In words: the reading was written down before the runs that judge it; the model cannot do otherwise; the reading was
-chosen after results had been seen."""
+"""In words: the reading was written down before the runs that judge it; it contradicted a sentence of the paper, which
+the paper's page quotes, and was mended; the model cannot do otherwise; the reading was chosen after results had been
+seen."""
 
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "direction", "not-reproduced", "not-run")
 
@@ -69,26 +73,31 @@ def up_to(paper: float) -> Rule:
     return Rule(f"reproduced within {slack:.3g} points of {paper:g} %; direction above {NOISE:g} %", judge)
 
 
-def at_least(reproduced: float, direction: float, unit: str = "%") -> Rule:
-    """For a figure that is to be large."""
+def at_least(reproduced: float, direction: float | None = None, unit: str = "%") -> Rule:
+    """For a figure that is to be large. Without `direction` less than that is not reproduced: the figure is only to be
+    no worse than another, or the difference would be within the noise."""
 
     def judge(measured: float) -> Verdict:
         if measured >= reproduced:
             return "reproduced"
-        return "direction" if measured >= direction else "not-reproduced"
+        return "direction" if direction is not None and measured >= direction else "not-reproduced"
 
-    return Rule(f"reproduced from {reproduced:g} {unit}; direction from {direction:g} {unit}", judge)
+    return Rule(_worded(f"reproduced from {reproduced:g} {unit}", "from", direction, unit), judge)
 
 
-def at_most(reproduced: float, direction: float, unit: str = "%") -> Rule:
-    """For a figure that is to be small."""
+def at_most(reproduced: float, direction: float | None = None, unit: str = "%") -> Rule:
+    """For a figure that is to be small; without `direction` as in :func:`at_least`."""
 
     def judge(measured: float) -> Verdict:
         if measured <= reproduced:
             return "reproduced"
-        return "direction" if measured <= direction else "not-reproduced"
+        return "direction" if direction is not None and measured <= direction else "not-reproduced"
 
-    return Rule(f"reproduced up to {reproduced:g} {unit}; direction up to {direction:g} {unit}", judge)
+    return Rule(_worded(f"reproduced up to {reproduced:g} {unit}", "up to", direction, unit), judge)
+
+
+def _worded(words: str, side: str, direction: float | None, unit: str) -> str:
+    return words.strip() if direction is None else f"{words}; direction {side} {direction:g} {unit}"
 
 
 def near(paper: float, percent: float) -> Rule:
@@ -106,28 +115,40 @@ def times(paper: float, percent: float) -> Rule:
     def judge(measured: float) -> Verdict:
         if 100 * abs(measured / paper - 1) <= percent:
             return "reproduced"
-        return "direction" if (measured - 1) * (paper - 1) > 0 else "not-reproduced"
+        return "direction" if sign * (measured - 1) > NOISE / 100 else "not-reproduced"
 
+    sign = 1 if paper > 1 else -1
     side = "above" if paper > 1 else "below"
-    return Rule(f"reproduced within {percent:g} % of {paper:g}; direction {side} 1", judge)
+    bound = 1 + sign * NOISE / 100
+    return Rule(f"reproduced within {percent:g} % of {paper:g}; direction {side} {bound:g}", judge)
 
 
 def within(low: float, high: float) -> Rule:
-    """For a gain, in %, that lies in a range; the direction is right on the range's side of zero."""
+    """For a gain, in %, that lies in a range. Ends that lie away from zero have the noise; the direction is right on
+    the range's side of zero, past the noise."""
     sign = 1 if high > 0 else -1
+    least = low if low > 0 else low - NOISE
+    most = high if high < 0 else high + NOISE
 
     def judge(measured: float) -> Verdict:
-        if low <= measured <= high:
+        if least <= measured <= most:
             return "reproduced"
-        return "direction" if sign * measured > 0 else "not-reproduced"
+        return "direction" if sign * measured > NOISE else "not-reproduced"
 
     side = "above" if sign > 0 else "below"
-    return Rule(f"reproduced from {low:g} % to {high:g} %; direction {side} 0 %", judge)
+    return Rule(f"reproduced from {least:g} % to {most:g} %; direction {side} {sign * NOISE:g} %", judge)
 
 
-def above(limit: float) -> Rule:
-    """For a figure that is to be larger than a limit, by however little."""
-    return Rule(f"reproduced above {limit:g}", lambda m: "reproduced" if m > limit else "not-reproduced")
+RATIO_NOISE = NOISE / 100
+"""The same of a ratio."""
+
+
+def above(limit: float, noise: float = NOISE) -> Rule:
+    """For a figure that is to be larger than a limit: by more than the noise, which is in the figure's unit."""
+    return Rule(
+        f"reproduced above {limit + noise:g}",
+        lambda m: "reproduced" if m > limit + noise else "not-reproduced",
+    )
 
 
 def around(paper: float, points: float) -> Rule:

@@ -365,7 +365,7 @@ def test_server_claims_follow_from_hand_made_results() -> None:
     found = {claim.id: claim for claim in STUDY.judged(Evidence(results, {}), experiments)}
     assert found["omega-order"].measured == pytest.approx(7.5)
     assert found["omega-below"].measured == pytest.approx(60) and found["omega-below"].verdict == "direction"
-    assert found["backup-p-least"].measured == pytest.approx(100 * 0.5 / 3)
+    assert found["backup-p-least"].measured == pytest.approx(100 * 0.5 / 2.5)
     assert found["erases-backup-most"].measured == pytest.approx(30)
     assert found["erases-mixed"].measured == pytest.approx(100 * 2 / 30)
     assert found["paired-dml-exchange"].verdict == "reproduced"

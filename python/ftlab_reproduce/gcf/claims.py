@@ -241,7 +241,8 @@ def _figure8_mappings() -> Iterator[Statement]:
 
     yield About("fig8", unit="x").of(
         "f8-multimedia-mapping", "On Multimedia channels bring more with page mapping than with hybrid mapping: the "
-        "gain of the one ÷ of the other, at least", "above 1", verdicts.above(1.0), "Multimedia", gain,
+        "gain of the one ÷ of the other, at least", "above 1", verdicts.above(1.0, verdicts.RATIO_NOISE), "Multimedia",
+        gain,
     )  # fmt: skip
 
 
@@ -322,7 +323,7 @@ def _figure10(m: str) -> Iterator[Statement]:
         name = workload.lower()
         yield of(
             f"cf-{name}", f"CF is the best of all on {workload} at every size: its lead, at least", "best",
-            verdicts.at_least(verdicts.NOISE, 0), workload,
+            verdicts.at_least(verdicts.NOISE), workload,
             _by_buffer(BUFFERS_KIB, lead(workload, "CF", "SYNC", "FI", "GCF")),
         )  # fmt: skip
 
@@ -332,7 +333,7 @@ def _figure10(m: str) -> Iterator[Statement]:
 
         yield of(
             f"sync-{name}", f"SYNC is the worst of all on {workload} at every size: above the next, at most",
-            "worst", verdicts.at_most(-verdicts.NOISE, 0), workload, _by_buffer(BUFFERS_KIB, worst), max,
+            "worst", verdicts.at_most(-verdicts.NOISE), workload, _by_buffer(BUFFERS_KIB, worst), max,
         )  # fmt: skip
     yield of(
         "gcf-random", "GCF is noticeably above FI on Random below 8 MiB: by how much at least", "noticeably",
@@ -384,7 +385,7 @@ def _figure10_mappings() -> Iterator[Statement]:
 
     yield About("fig10", unit="x").of(
         "f10-mapping", "A larger buffer (64 KiB to 32 MiB) helps page mapping more than hybrid mapping: the gain "
-        "of the one ÷ of the other, means over all, at least", "above 1", verdicts.above(1.0),
+        "of the one ÷ of the other, means over all, at least", "above 1", verdicts.above(1.0, verdicts.RATIO_NOISE),
         "Desktop", more,
     )  # fmt: skip
 

@@ -44,6 +44,13 @@ def _saved(ftl: str, base: str, figure: str = "waf", setting: str = "") -> Chang
     return lambda evidence, name: evidence.saved(name, ftl, base, figure, setting)
 
 
+def _backups(ftl: str) -> Change:
+    """Backups ÷ the rest of WAF, in %. Section 5.4 has 21.1 to 34.5 % of WAF, and Figure 10 gives 29.8 to 41.0 % of the
+    erases to backup blocks, which hold half as many pages: the figures agree where the part is one of the rest.
+    """
+    return lambda evidence, name: 100 * (evidence.waf(name, ftl) / evidence.waf(name, f"{ftl}X") - 1)
+
+
 def _all(change: Change) -> Callable[[Evidence], Finding]:
     """The change over all servers: one less the geometric mean of the ratios."""
 
@@ -108,7 +115,7 @@ def _omega_statements() -> Iterator[Statement]:
 
     yield servers(
         "omega-order", "On the servers ω is largest on EXCHANGE, then on BEFS: the least ratio of a median to the next",
-        "above 1", verdicts.above(1.0), order,
+        "above 1", verdicts.above(1.0, verdicts.RATIO_NOISE), order,
     )  # fmt: skip
 
     def below(evidence: Evidence) -> Finding:
@@ -147,13 +154,13 @@ def _waf_statements() -> Iterator[Statement]:
     yield statement("pm-high", "PM's WAF is below P's at high locality (z = 0.8 and 1): by how much at most", 8.09,
                     verdicts.up_to(8.09), _of(AT_HIGH, _saved("PM", "P"), max))  # fmt: skip
     yield statement("pm-always", "PM's WAF is below P's at every z: by how much at least", "above 0",
-                    verdicts.at_least(verdicts.NOISE, 0), _of(ZIPFS, _saved("PM", "P"), min))  # fmt: skip
+                    verdicts.at_least(verdicts.NOISE), _of(ZIPFS, _saved("PM", "P"), min))  # fmt: skip
     yield statement("dm-low", "DM's WAF is below D's at low locality: by how much at most", 17.5,
                     verdicts.up_to(17.5), _of(AT_LOW, _saved("DM", "D"), max))  # fmt: skip
     yield statement("dm-0.8", "At z = 0.8 the benefit of GCMix is almost offset: DM's WAF below D's", "near 0",
                     _around_zero(4, 8), _of(ZIPFS[4:5], _saved("DM", "D"), max))  # fmt: skip
     yield statement("dm-1.0", "At z = 1 DM's WAF is above D's: DM's WAF below D's", "below 0",
-                    verdicts.at_most(-verdicts.NOISE, 0), _of(ZIPFS[5:], _saved("DM", "D"), max))  # fmt: skip
+                    verdicts.at_most(-verdicts.NOISE), _of(ZIPFS[5:], _saved("DM", "D"), max))  # fmt: skip
     yield statement("dml", "DML follows the better of DM and D: by how much its WAF is above that at most", "near 0",
                     verdicts.at_most(2, 5), _of(ZIPFS, _excess, max))  # fmt: skip
 
@@ -163,8 +170,8 @@ def _server_statements() -> Iterator[Statement]:
     for ftl, least, greatest in (("P", 21.1, 28.1), ("D", 23.7, 34.5)):
         for word, paper, pick in (("least", least, min), ("most", greatest, max)):
             yield statement(
-                f"backup-{ftl.lower()}-{word}", f"The part of {ftl}'s WAF that is backup, at {word} over the servers",
-                paper, verdicts.near(paper, 25), _of(SERVER_NAMES, _saved(f"{ftl}X", ftl), pick),
+                f"backup-{ftl.lower()}-{word}", f"Backups ÷ the rest of {ftl}'s WAF, at {word} over the servers",
+                paper, verdicts.near(paper, 25), _of(SERVER_NAMES, _backups(ftl), pick), basis="corrected",
             )  # fmt: skip
     yield statement("d-p", "D's WAF is below P's on EXCHANGE", 33.2, verdicts.up_to(33.2),
                     _of(["EXCHANGE"], _saved("D", "P"), max))  # fmt: skip
@@ -174,7 +181,7 @@ def _server_statements() -> Iterator[Statement]:
             16.7, verdicts.up_to(16.7), _of(LOW_LOCALITY, _saved(ftl, base), max),
         )  # fmt: skip
     yield statement("exchange-dm", "On EXCHANGE DM's WAF is above D's: DM's WAF below D's", "below 0",
-                    verdicts.at_most(-verdicts.NOISE, 0), _of(["EXCHANGE"], _saved("DM", "D"), max))  # fmt: skip
+                    verdicts.at_most(-verdicts.NOISE), _of(["EXCHANGE"], _saved("DM", "D"), max))  # fmt: skip
     yield statement("exchange-dml", "On EXCHANGE DML's WAF is comparable to D's: the difference", "near 0",
                     _around_zero(2, 5), _of(["EXCHANGE"], _saved("DML", "D"), max))  # fmt: skip
     for word, paper, pick in (("least", 29.8, min), ("most", 41.0, max)):
@@ -238,7 +245,7 @@ def _time_statements() -> Iterator[Statement]:
     yield statement("write-dml-mean", "DML's write time is below D's: the mean over the servers", 2.71,
                     verdicts.up_to(2.71), _all(saved("DML", "D", "write")))  # fmt: skip
     yield statement("write-dm-exchange", "DM's write time is above D's on EXCHANGE: what is saved", "below 0",
-                    verdicts.at_most(-verdicts.NOISE, 0), _of(["EXCHANGE"], saved("DM", "D", "write"), max)
+                    verdicts.at_most(-verdicts.NOISE), _of(["EXCHANGE"], saved("DM", "D", "write"), max)
                     )  # fmt: skip
     for ftl, base, paper in (("PM", "P", 1.8), ("DM", "D", 1.8), ("DML", "D", 1.7)):
         yield read(f"read-{ftl.lower()}-mean", f"{ftl}'s read time is above {base}'s: the mean over the servers",
@@ -274,7 +281,9 @@ def _utilisation_statements() -> Iterator[Statement]:
 
 def _promises() -> Iterator[Statement]:
     """What sections 3 and 4 argue of every protection and fault."""
-    statement = About("survival", "lives of a small device", "% of lives lose", id="s-{}")
+    statement = About(
+        "survival", "lives of a small device", "% of lives lose", id="s-{}", basis="construction"
+    )
     for (protection, trouble), survives in EXPECTED.items():
         fault = TROUBLES[trouble] if trouble == "second-cut" else f"a {TROUBLES[trouble]}"
         words = f"{protection}: acknowledged data {'survive' if survives else 'are lost by'} {fault}"

@@ -119,7 +119,7 @@ def sets(point: Point, workload: Workload | None, scale: Scale) -> Settings:
     small = is_small(point, scale)
     channels = 1 if small and point.setting != ALL_CHIPS else 8
     chips, block = channels * CHIPS, (PAGES_PER_BLOCK * PAGE if small else 128 * 16 * 1024)
-    spare = SPARE if host is None else host.spare
+    spare = SPARE if host is None else host.spare if small else host.full_spare
     if host is not None and workload is not None:
         user = _mib(workload.info["highest_offset_bytes"] + 2**20 - 1)
         blocks = math.ceil((user << 20) * (1 + spare) / (chips * block))

@@ -121,21 +121,21 @@ def _response_statements() -> Iterator[Statement]:
         )
 
     yield statement("a-d-ahead-pristine", "On a pristine drive, D's response time is shorter than F's",
-                    "shorter", verdicts.at_least(verdicts.NOISE, 0), lead(PRISTINE))  # fmt: skip
+                    "shorter", verdicts.at_least(verdicts.NOISE), lead(PRISTINE))  # fmt: skip
     yield statement("a-d-ahead-later", "In the long term and without TBM, D has lost its lead over F",
                     "lead lost", verdicts.at_most(verdicts.NOISE, 10), lead(None))  # fmt: skip
     for allocation in ("F", "D"):
         yield statement(
             f"a-{allocation.lower()}-rises", f"From about one capacity written {allocation}'s response time rises: "
-            "long term over pristine", "rises", verdicts.at_least(verdicts.NOISE, 0), rises(allocation),
+            "long term over pristine", "rises", verdicts.at_least(verdicts.NOISE), rises(allocation),
         )  # fmt: skip
     yield statement("a-d-rises-more", "D's response time rises more than F's, points", "more",
-                    verdicts.at_least(verdicts.NOISE, 0), faster)  # fmt: skip
+                    verdicts.at_least(verdicts.NOISE), faster)  # fmt: skip
     # An earlier page of this study said that collections begin at 0.8.
     yield statement("a-gc-begins", "Collections begin when about one capacity has been written", 1.0,
                     verdicts.near(1, 25), begins, unit="capacities", basis="late")  # fmt: skip
     yield statement("a-tbm-response", "TBM shortens D's long-term response time on prj-0 (Figures 2 and 6)", "shorter",
-                    verdicts.at_least(verdicts.NOISE, 0), improved)  # fmt: skip
+                    verdicts.at_least(verdicts.NOISE), improved)  # fmt: skip
 
 
 def _side_effect_statements() -> Iterator[Statement]:
@@ -238,7 +238,7 @@ def _bar_statements() -> Iterator[Statement]:
 
     yield statement(
         "b-f-never-slower", "F+TBM is never slower than F, in IOPS or response time: its worst case",
-        "at least 0", verdicts.at_least(-verdicts.NOISE, -5), _each(PAPER_NAMES, worst_of_f, min),
+        "at least 0", verdicts.at_least(-verdicts.NOISE), _each(PAPER_NAMES, worst_of_f, min),
     )  # fmt: skip
     for allocation, iops, response in (("F", 5.0, 17.0), ("D", 68.0, 42.0), ("F2", 73.0, 40.0)):
         words = f"{allocation}+TBM against {allocation}"
@@ -258,12 +258,12 @@ def _bar_statements() -> Iterator[Statement]:
     )  # fmt: skip
     yield statement(
         "b-d-prn-0", "On prn-0 better use of the planes outweighs what collections cost: D+TBM's gain in IOPS",
-        "a gain", verdicts.at_least(verdicts.NOISE, 0), _each(["prn-0"], partial(gain, "iops", "D"), max),
+        "a gain", verdicts.at_least(verdicts.NOISE), _each(["prn-0"], partial(gain, "iops", "D"), max),
         workload="prn-0",
     )  # fmt: skip
     yield statement(
         "d-gc-count", "TBM collects less often, with every allocation: the greatest change of the count",
-        "below 0", verdicts.at_most(-verdicts.NOISE, 0), _each(PAPER_NAMES, _collections, max), basis="construction",
+        "below 0", verdicts.at_most(-verdicts.NOISE), _each(PAPER_NAMES, _collections, max), basis="construction",
     )  # fmt: skip
     yield statement(
         "d-f2-base", "Without TBM, F2's results are almost identical to F's: the greatest difference in IOPS",
@@ -289,7 +289,7 @@ def cost(evidence: Evidence, name: str) -> float:
 def _cost_statements() -> Iterator[Statement]:
     yield About("bars", SERIES_WORKLOAD)(
         "d-gc-cost", "D+TBM moves more pages than D for each page that the host writes: the median change over the "
-        "workloads that move pages", "above 0", verdicts.at_least(verdicts.NOISE, 0),
+        "workloads that move pages", "above 0", verdicts.at_least(verdicts.NOISE),
         _each((*PAPER_NAMES, *MOVING_NAMES), cost, _median), experiment="moving",
     )  # fmt: skip
 
