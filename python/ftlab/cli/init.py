@@ -35,6 +35,8 @@ class Number:
     """What the configuration says beside it."""
     listed: bool = False
     """Whether there may be one for each page type, between commas."""
+    besides: str = ""
+    """What there is beside the default."""
 
     @property
     def name(self) -> str:
@@ -48,6 +50,9 @@ class Number:
         return shown[0] if len(shown) == 1 else f"[{', '.join(shown)}]"
 
 
+HELD = 3
+"""Blocks of each plane that paced GC holds free; on a small drive they are a part of its spare to be seen."""
+
 NUMBERS = (
     Number("--channels", "device.channels", "8", "channels", "channels of the controller"),
     Number("--chips", "device.chips_per_channel", "2", "chips (packages) per channel", "chips on each channel"),
@@ -59,7 +64,7 @@ NUMBERS = (
     Number("--capacity", "device.user_capacity", "512GiB", "user capacity",
            "what the host may address; blocks_per_plane follows from it"),
     Number("--op", "device.over_provisioning", "7%", "over-provisioning, spare ÷ user capacity",
-           "spare ÷ user capacity, at least"),
+           "spare ÷ user capacity, at least", besides=f", and {HELD} blocks of each plane"),
     Number("--t-read", "device.timing.read", "50us", "array read time (tR)",
            "tR; a list has one for each page type: [\"45us\", \"55us\", \"70us\"]", listed=True),
     Number("--t-program", "device.timing.program", "700us", "program time of a page (tPROG)",
@@ -70,23 +75,45 @@ NUMBERS = (
 )  # fmt: skip
 """What is asked for, with the values of a current TLC drive."""
 
+ASKED = frozenset(number.key for number in NUMBERS)
+"""Their keys."""
+
+PER_PLANE = (
+    "device.channels", "device.chips_per_channel", "device.dies_per_chip", "device.planes_per_die",
+    "device.pages_per_block", "device.page_size",
+)  # fmt: skip
+"""What a block of every plane is the product of."""
+
 DECIMAL = re.compile(r"(\d+(?:\.\d+)?) *([kMGTP])B")
 """A size in units of a thousand."""
 
-MULTIPLANE = 'multiplane = "pac"'
+PRESET = "client-tlc"
+"""The preset that what no datasheet says is taken from: its text, so that there is no second copy."""
 
-FTL = """\
-[ftl]                                   # `ftlab explain ftl.victim` lists the choices of a key
-mapping = "page"                        # a map of pages in DRAM; "dftl": in flash
-allocation = "F2"                       # writes go to the next die that is free, over all of its planes at once
-block_allocation = "least-worn"         # of the free blocks, the one with the fewest erases
-victim = "greedy"                       # the block with the fewest valid pages is collected first
-gc_schedule = "threshold"               # collects when a write needs room; "background": also in idle time
-separation = "host-gc"                  # host writes and moved pages go to different blocks
-wear_leveling = "static"                # moves cold data off blocks that are hardly worn
-write_buffer.fifo.size = "16MiB"        # DRAM that completes a write before it is programmed; "none"
-scheduler = "paq"                       # reads first, collections last
-"""
+SECTIONS = ("device", "device.timing", "ftl", "host")
+"""What of it a configuration has; `[device.wear]` is about ages that a new drive has not reached."""
+
+LEFT_OUT = ("device.blocks_per_plane", "host.replay", "host.queue_depth", "host.time_scale")
+"""Keys of those sections that follow from the numbers, or from the load."""
+
+PAIR = re.compile(r"([\w.]+) = (.+?) *(?:# (.*))?")
+"""A line of a preset: name, value, comment."""
+
+BUFFER = "ftl.write_buffer.fifo.size"
+
+BUFFER_SHARE = 256
+"""The write buffer has at most one part in so many of the user capacity; the presets' smallest drive: one in 892."""
+
+FREE, LOW = "ftl.gc_schedule.paced.free_blocks", "ftl.gc_schedule.paced.low"
+
+FEW_BLOCKS = 32
+"""A plane with fewer blocks is so small that blocks held free are much of it."""
+
+CODEWORD = 4096
+"""Bytes of a codeword (docs/model.md)."""
+
+FEW = 8
+"""A plane with fewer spare blocks begins its collections as late as it can."""
 
 RUN = """\
 [run]
@@ -95,25 +122,27 @@ precondition.random = "1x"              # ages the device before: a fill, then s
 seed = 1                                # the same seed gives the same run
 """
 
-GENERATOR = """\
-[host]
+CLOSED = """\
 replay = "closed"                       # a queue that is always full; "open": requests come at their own times
-queue_depth = 32
+queue_depth = 32                        # requests in it
+"""
 
+OPEN = """\
+replay = "open"                         # at the times of the trace; "closed": as fast as queue_depth lets it
+time_scale = 1.0                        # 0.5: twice as fast
+"""
+
+GENERATOR = """\
 [workload]
 generator = "uniform"                   # or zipf, hot-cold, sequential, mixed; `ftlab init --trace FILE` replays one
-request_size = {page}
-read_fraction = 0.5
+request_size = {page}                 # one page
+read_fraction = 0.5                     # reads ÷ requests
 volume = "0.1x"                         # ends when so much is written, in user capacities
 """
 
 TRACE = """\
-[host]
-replay = "open"                         # at the times of the trace; "closed": as fast as queue_depth lets it
-time_scale = 1.0                        # 0.5: twice as fast
-
 [workload]
-trace = {trace}
+trace = {trace} # replayed once; `volume` or `rounds` make it longer
 out_of_range = "wrap"                   # requests past the end of the device; "clamp", "reject"
 """
 
@@ -132,7 +161,7 @@ def add_parser(commands: Any) -> None:
     for number in NUMBERS:
         command.add_argument(
             number.option, type=plain, metavar="VALUE", dest=number.name,
-            help=f"{number.question} (default {number.default})".replace("%", "%%"),
+            help=f"{number.question} (default {number.default}{number.besides})".replace("%", "%%"),
         )  # fmt: skip
     command.add_argument(
         "--trace", type=plain, metavar="FILE", help="a trace to replay; without it, uniform requests"
@@ -160,7 +189,18 @@ def _init(options: argparse.Namespace) -> None:
     sys.stdout.write(
         f"{name}: {text.capacity(config)} for the user, over-provisioning {spare}, "
         f"{config['device']['blocks_per_plane']} blocks per plane\n"
-        f"next: `ftlab run {name}`; `ftlab explain KEY` says what a key can be\n"
+        f"{_few(config)}next: `ftlab run {name}`; `ftlab explain KEY` says what a key can be\n"
+    )
+
+
+def _few(config: Mapping[str, Any]) -> str:
+    """What is to be known of a drive whose planes have hardly a block to spare."""
+    spare, blocks = spare_blocks(config), config["device"]["blocks_per_plane"]
+    if spare >= FEW and blocks >= FEW_BLOCKS:
+        return ""
+    return (
+        f"note: of {blocks} blocks of a plane {spare} are spare, and garbage collection holds up to {HELD} free; drives "
+        f"have hundreds. Fewer `--channels`, `--chips`, `--dies` or `--planes`, or more `--op`, lower the WAF\n"
     )
 
 
@@ -170,35 +210,143 @@ def written(given: Mapping[str, str], trace: str | None = None) -> str:
     Raises:
         ConfigError: the over-provisioning is a number that was meant as per cent.
     """
+    is_spare_given = "device.over_provisioning" in given
     given = {**{number.key: number.default for number in NUMBERS}, **given}
     _check_spare(given["device.over_provisioning"])
     said = given["device.user_capacity"]
     given["device.user_capacity"] = _whole_pages(said, given["device.page_size"])
-    rounded = given["device.user_capacity"] != said
-    lines = [
-        "# A configuration of ftlab. `ftlab config check FILE` says whether it can be used, `ftlab run FILE` runs it."
-    ]
+    rounded = "" if given["device.user_capacity"] == said else said
+    if not is_spare_given:
+        given["device.over_provisioning"] = _default_spare(given)
+    lines = _fitted(_preset_lines(), given)
+    toml = _composed(given, lines, rounded, trace)
+    try:
+        spare = spare_blocks(check(toml))
+    except ConfigError:
+        # What is wrong with it is for who asked to say.
+        return toml
+    if spare >= FEW:
+        return toml
+    late = Line("1", f"and it begins as late as it can, for a plane has {spare} spare blocks")
+    lines = {
+        name: at
+        for key, line in lines.items()
+        for name, at in ((key, line), *([(LOW, late)] if key == FREE else []))
+    }
+    return _composed(given, lines, rounded, trace)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A key's value as TOML, and what is said beside it."""
+
+    value: str
+    comment: str
+
+    def named(self, name: str) -> str:
+        """The line under a name."""
+        return f"{f'{name} = {self.value}':<39} # {self.comment}"
+
+
+def _preset_lines() -> dict[str, Line]:
+    """What no datasheet says, by key, in the preset's order, with the preset's words or those of the reference."""
+    toml = next(toml for name, _, toml in _core.presets() if name == PRESET)
+    found: dict[str, Line] = {}
     section = ""
-    for number in NUMBERS:
-        above, _, last = number.key.rpartition(".")
-        if above != section:
-            lines += ["", f"[{above}]"]
-            section = above
-        comment = number.comment
-        if rounded and last == "user_capacity":
-            comment = f"{said}, in whole pages: {comment}"
-        lines.append(f"{f'{last} = {number.toml(given[number.key])}':<39} # {comment}")
-        if last == "cell":
-            lines.append(
-                f'{MULTIPLANE:<39} # planes work at once on pages of equal offsets; "off", "any", "bac"'
-            )
-    page = NUMBERS[[n.key for n in NUMBERS].index("device.page_size")]
+    for line in toml.splitlines():
+        if head := re.fullmatch(r"\[(.+)\]", line):
+            section = head[1]
+        elif (parts := PAIR.fullmatch(line)) and section in SECTIONS:
+            key = f"{section}.{parts[1]}"
+            if key not in ASKED and key not in LEFT_OUT:
+                found[key] = Line(parts[2], parts[3] or _meaning(key, parts[2]))
+    return found
+
+
+def _meaning(key: str, value: str) -> str:
+    """What a choice of the FTL is, in the words of its declaration."""
+    seams = json.loads(_core.registry())["seams"]
+    choices = next(seam["choices"] for seam in seams if f"ftl.{seam['key']}" == key)
+    doc: str = next(choice["doc"] for choice in choices if json.dumps(choice["name"]) == value)
+    return doc[0].lower() + doc[1:].removesuffix(".")
+
+
+def _fitted(lines: Mapping[str, Line], given: Mapping[str, str]) -> dict[str, Line]:
+    """The preset's lines as this device can have them."""
+    fitted = dict(lines)
+    if given["device.planes_per_die"].strip() == "1":
+        # Nothing works at once, and a unit is a block.
+        for key in [key for key in fitted if key.startswith(("device.multiplane", "ftl.reclaim_unit"))]:
+            del fitted[key]
+    page, user = _bytes(given["device.page_size"]), _bytes(given["device.user_capacity"])
+    if not page or user is None:
+        # That is no size, which is said where the configuration is checked.
+        return fitted
+    buffer = fitted[BUFFER]
+    wanted = in_bytes(json.loads(buffer.value))
+    if (size := min(wanted, user // BUFFER_SHARE) // page * page or page) != wanted:
+        fitted[BUFFER] = Line(json.dumps(_shown(size)), buffer.comment)
+    if page % CODEWORD:
+        # Such a page has no codewords of that size.
+        del fitted["device.read_transfer"]
+    return fitted
+
+
+def _composed(given: Mapping[str, str], lines: Mapping[str, Line], rounded: str, trace: str | None) -> str:
+    """The text: what the datasheet says of a section, then what the preset says."""
+    text = [
+        "# A configuration of ftlab. `ftlab config check FILE` says whether it can be used, `ftlab run FILE` runs it.",
+        f"# What no datasheet says is as in the preset `{PRESET}`; docs/hardware.md has the sources [n] that it names.",
+    ]
+    for section in SECTIONS:
+        text += ["", f"[{section}]"]
+        if section == "ftl":
+            text[-1] = f"{text[-1]:<39} # `ftlab explain ftl.victim` lists the choices of a key"
+        for number in NUMBERS:
+            above, _, name = number.key.rpartition(".")
+            if above == section:
+                comment = f"{rounded}, in whole pages: {number.comment}" if rounded and name == "user_capacity" else number.comment
+                text.append(Line(number.toml(given[number.key]), comment).named(name))
+        for key, line in lines.items():
+            if _section(key) == section:
+                text.append(line.named(key.removeprefix(f"{section}.")))
+    text.append(CLOSED if trace is None else OPEN)
+    page = next(number for number in NUMBERS if number.key == "device.page_size")
     load = (
         GENERATOR.format(page=page.toml(given[page.key]))
         if trace is None
         else TRACE.format(trace=json.dumps(trace, ensure_ascii=False))
     )
-    return "\n".join([*lines, "", FTL, load, RUN])
+    return "\n".join([*text, load, RUN])
+
+
+def _section(key: str) -> str:
+    """The section that a key is in: the longest whose name it begins with."""
+    return max((section for section in SECTIONS if key.startswith(f"{section}.")), key=len)
+
+
+def spare_blocks(config: Mapping[str, Any]) -> int:
+    """Whole blocks of a plane that the user does not address, in a resolved configuration."""
+    device = config["device"]
+    spare = device["over_provisioning"] / (1 + device["over_provisioning"])
+    blocks: int = device["blocks_per_plane"]
+    return int(blocks * spare)
+
+
+MOST_BY_DEFAULT = 0.28
+"""The spare that a drive of a few blocks gets at most, where none is given."""
+
+
+def _default_spare(given: Mapping[str, str]) -> str:
+    """The spare of a drive whose datasheet does not say it: the default, and as much as paced GC holds free."""
+    default = given["device.over_provisioning"]
+    user = _bytes(given["device.user_capacity"])
+    sizes = [_bytes(given[key]) for key in PER_PLANE]
+    if not user or not all(sizes):
+        return default
+    blocks = user / math.prod(size for size in sizes if size)
+    spare = min(float(default.removesuffix("%")) / 100 + HELD / blocks, MOST_BY_DEFAULT)
+    return f"{math.ceil(spare * 1000) / 10:g}%"
 
 
 def _check_spare(said: str) -> None:
@@ -217,18 +365,25 @@ def _check_spare(said: str) -> None:
 
 def _whole_pages(capacity: str, page: str) -> str:
     """A capacity in a datasheet's units of a thousand as so many whole pages; any other as it is."""
-    found = DECIMAL.fullmatch(capacity.strip())
+    page_bytes, wanted = _bytes(page), _bytes(capacity)
+    if DECIMAL.fullmatch(capacity.strip()) is None or not page_bytes or wanted is None or wanted % page_bytes == 0:
+        return capacity
+    return _shown(wanted // page_bytes * page_bytes)
+
+
+def _bytes(said: str) -> int | None:
+    """The bytes of a size as a user writes it; `None` where it is none."""
+    if found := DECIMAL.fullmatch(said.strip()):
+        return int(Decimal(found[1]) * 1000 ** (1 + "kMGTP".index(found[2])))
     try:
-        page_bytes = in_bytes(page)
+        return in_bytes(said.strip())
     except ValueError:
-        return capacity
-    if found is None or page_bytes < 1:
-        return capacity
-    wanted = int(Decimal(found[1]) * 1000 ** (1 + "kMGTP".index(found[2])))
-    whole = wanted // page_bytes * page_bytes
-    if whole == wanted:
-        return capacity
-    return f"{whole}B" if whole % 1024 else f"{whole // 1024}KiB"
+        return None
+
+
+def _shown(size: int) -> str:
+    """Bytes as a configuration has them."""
+    return f"{size}B" if size % 1024 else f"{size // 1024}KiB"
 
 
 def check(toml: str) -> dict[str, Any]:
@@ -261,7 +416,7 @@ def ask(answer: Callable[[str], str]) -> dict[str, str]:
     for number in NUMBERS:
         while True:
             try:
-                said = answer(f"  {number.question} [{number.default}]: ").strip()
+                said = answer(f"  {number.question} [{number.default}{number.besides}]: ").strip()
             except EOFError:
                 raise InputError(
                     "error: the answers ended before the questions; nothing is written"
