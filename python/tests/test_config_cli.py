@@ -181,7 +181,7 @@ def test_init_refuses_what_no_device_has_and_leaves_no_file(ftlab: Ftlab, tmp_pa
     for words, said in (
         (("--planes", "40"), "found 40; expected a whole number from 1 to 16"),
         (("--t-read", "50"), "no unit; expected one of `ns`, `us`, `ms`, `s`"),
-        (("--capacity", "1GiB"), "fewer `--channels`"),
+        (("--capacity", "8GiB", "--op", "7%"), "fewer `--channels`"),
         (("--op", "7"), "`7` means 700 %; expected `7%`"),
         ((), "no numbers, and no terminal to ask for them"),
     ):

@@ -129,6 +129,7 @@ queue_depth = 32                        # requests in it
 
 OPEN = """\
 replay = "open"                         # at the times of the trace; "closed": as fast as queue_depth lets it
+queue_depth = 65536                     # an open loop has no depth: requests come when they come
 time_scale = 1.0                        # 0.5: twice as fast
 """
 
@@ -199,8 +200,8 @@ def _few(config: Mapping[str, Any]) -> str:
     if spare >= FEW and blocks >= FEW_BLOCKS:
         return ""
     return (
-        f"note: of {blocks} blocks of a plane {spare} are spare, and garbage collection holds up to {HELD} free; drives "
-        f"have hundreds. Fewer `--channels`, `--chips`, `--dies` or `--planes`, or more `--op`, lower the WAF\n"
+        f"note: of {blocks} blocks of a plane {spare} are spare, and garbage collection holds up to {HELD} free; "
+        f"drives have hundreds. Fewer `--channels`, `--chips`, `--dies` or `--planes`, or more `--op`, lower the WAF\n"
     )
 
 
@@ -305,7 +306,11 @@ def _composed(given: Mapping[str, str], lines: Mapping[str, Line], rounded: str,
         for number in NUMBERS:
             above, _, name = number.key.rpartition(".")
             if above == section:
-                comment = f"{rounded}, in whole pages: {number.comment}" if rounded and name == "user_capacity" else number.comment
+                comment = (
+                    f"{rounded}, in whole pages: {number.comment}"
+                    if rounded and name == "user_capacity"
+                    else number.comment
+                )
                 text.append(Line(number.toml(given[number.key]), comment).named(name))
         for key, line in lines.items():
             if _section(key) == section:
@@ -366,7 +371,12 @@ def _check_spare(said: str) -> None:
 def _whole_pages(capacity: str, page: str) -> str:
     """A capacity in a datasheet's units of a thousand as so many whole pages; any other as it is."""
     page_bytes, wanted = _bytes(page), _bytes(capacity)
-    if DECIMAL.fullmatch(capacity.strip()) is None or not page_bytes or wanted is None or wanted % page_bytes == 0:
+    if (
+        DECIMAL.fullmatch(capacity.strip()) is None
+        or not page_bytes
+        or wanted is None
+        or wanted % page_bytes == 0
+    ):
         return capacity
     return _shown(wanted // page_bytes * page_bytes)
 
