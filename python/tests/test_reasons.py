@@ -6,9 +6,9 @@ import pytest
 import samples
 
 from ftlab import Comparison, compare, run
-from ftlab.results.overload import overload
+from ftlab.results.overload import admission, overload
 from ftlab.results.reasons import _causes as causes
-from ftlab.results.text import duration
+from ftlab.results.text import duration, notes
 
 
 def reasons(**runs: dict[str, float]) -> dict[str, str]:
@@ -368,3 +368,21 @@ def test_overload_is_a_queue_that_grows(interval: str, flooded: bool) -> None:
     assert found.late_us > 2 * found.early_us
     closed = run("tbm-small", sets={**SMALL, "workload.volume": "0.3x"})
     assert overload(closed) is None
+
+
+def test_a_wait_for_a_place_is_said_with_its_cure() -> None:
+    # Bursts of thirty reads every 100 ms, far below what the device does in that time.
+    sets = {**SMALL, **OPEN, "workload.interval": "1us", "workload.read_fraction": 1.0, "workload.idle_every": 30,
+            "workload.idle_for": "100ms", "workload.requests": 3000,
+            "run.precondition": {"sequential": "1x"}}  # fmt: skip
+    told = {}
+    for depth in ("unlimited", 30, 2):
+        result = run("tbm-small", sets={**sets, "host.queue_depth": depth})
+        assert overload(result) is None and "latency_parts" not in result.summary
+        told[depth] = [note for note in notes(result) if note.startswith("kept outside")], admission(result)
+    assert told["unlimited"] == told[30] == ([], None)
+    (note,), kept = told[2]
+    assert kept is not None and kept.kind == "read" and 0.5 < kept.fraction < 1
+    assert "one of the 2 places of host.queue_depth" in note and "host.queue_depth=unlimited" in note
+    closed = run("tbm-small", sets={**SMALL, "workload.volume": "0.1x"})
+    assert closed.summary["host"]["admission"] is None and admission(closed) is None

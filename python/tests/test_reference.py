@@ -43,6 +43,7 @@ KINDS: tuple[dict[str, Any], ...] = (
     {"ftl.read_disturb": "redftl", "device.wear.read_limit": "cell"},
     {"ftl.read_disturb": "ipr", "device.wear.read_limit": "cell"},
     {"run.executor": "count", "host.replay": "closed"},
+    {"host.replay": "open", "workload.read_fraction": 0.5},
     {"run.per_request": True},
     {"run.latency_parts": True, "workload.read_fraction": 1.0},
 )

@@ -43,6 +43,9 @@ fn names<T: Word>() -> Vec<&'static str> {
     T::WORDS.iter().map(|(name, _)| *name).collect()
 }
 
+/// A depth without a limit.
+pub(crate) const UNLIMITED: &str = "unlimited";
+
 /// What a key takes.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
@@ -86,6 +89,8 @@ pub(crate) enum Kind {
     Precondition,
     /// `device.wear.read_limit`.
     ReadLimit,
+    /// A whole number, or `unlimited`.
+    Depth { min: u64, max: u64 },
 }
 
 /// One key.
@@ -413,7 +418,15 @@ const AFTER_FTL: &[Key] = &[
          times, and arrival times are ignored; `batch`: as `closed`, but the next request is sent only when the write \
          before it was accepted, by the write buffer or, without one, by flash.",
     ),
-    key("host", "queue_depth", count(1, 65_536), "32", "Requests in the device at once."),
+    key(
+        "host",
+        "queue_depth",
+        Kind::Depth { min: 1, max: 65_536 },
+        "",
+        "Requests in the device at once, or `unlimited` (`open` only). Where it is not given an open loop is `unlimited`, as \
+         NVMe is, and another has 32. Also `unlimited`, the device takes in no more while it holds 262,144 requests or pages of \
+         them: it is overloaded then.",
+    ),
     key(
         "host",
         "link",

@@ -162,8 +162,8 @@ impl FtlChoices {
 /// How requests are issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Replay {
-    /// At the workload's own times (× `time_scale`); what does not fit the device queue waits outside,
-    /// and its latency counts from its own time.
+    /// At the workload's own times (× `time_scale`); what does not fit a limited queue waits outside, and its latency counts
+    /// from its own time.
     Open,
     /// `queue_depth` requests are outstanding at all times; arrival times are ignored.
     Closed,
@@ -177,12 +177,19 @@ pub enum Replay {
 pub struct Host {
     /// Open or closed loop.
     pub replay: Replay,
-    /// Requests in the device at once.
-    pub queue_depth: u32,
+    /// Requests in the device at once; `None`: no limit, in an open loop only.
+    pub queue_depth: Option<u32>,
     /// Bytes per second of the link to the host, in each direction; `None`: not a limit.
     pub link: Option<u64>,
     /// Arrival times are multiplied by this (open loop): below 1 is faster.
     pub time_scale: f64,
+}
+
+impl Host {
+    /// A host without a link, at the workload's own pace if the loop is open.
+    pub const fn new(replay: Replay, queue_depth: Option<u32>) -> Host {
+        Host { replay, queue_depth, link: None, time_scale: 1.0 }
+    }
 }
 
 /// What to do with a request that reaches past the end of the device.

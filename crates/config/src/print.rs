@@ -5,7 +5,7 @@ use std::fmt::Write;
 use base::{ParamValue, Selection};
 use serde_json::{Map, Value, json};
 
-use crate::keys::Word;
+use crate::keys::{UNLIMITED, Word};
 use crate::model::{Config, Device, Precondition, Source, Timing, Wear, Workload};
 use crate::units::{print_bandwidth, print_channel_rate, print_size, print_time};
 
@@ -72,7 +72,7 @@ fn sections(config: &Config) -> Vec<Section> {
             name: "host",
             keys: vec![
                 ("replay", json!(host.replay.word())),
-                ("queue_depth", json!(host.queue_depth)),
+                ("queue_depth", host.queue_depth.map_or_else(|| json!(UNLIMITED), |depth| json!(depth))),
                 ("link", json!(print_bandwidth(host.link))),
                 ("time_scale", json!(host.time_scale)),
             ],

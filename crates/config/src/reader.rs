@@ -6,7 +6,7 @@ use base::{Choice, Duration, Own, Param, ParamKind, ParamValue, Selection};
 
 use crate::diagnostic::{Diagnostic, Origin, Place, Problems, clean, did_you_mean};
 use crate::document::{self, Entry, Node, Value};
-use crate::keys::{Key, Kind, Word};
+use crate::keys::{Key, Kind, UNLIMITED, Word};
 use crate::print::parameter;
 use crate::tree::Tree;
 use crate::units::{self, UnitError, list};
@@ -55,6 +55,7 @@ pub(crate) fn expected(kind: Kind) -> String {
         Kind::Precondition => {
             "\"none\", \"steady\", or one of `sequential`, `random`, `worn`, `state` with its value".into()
         }
+        Kind::Depth { min, max } => format!("a whole number from {min} to {max}, or \"{UNLIMITED}\""),
         Kind::ReadLimit => format!(
             "\"none\", \"cell\", or [full, low] with whole numbers from 1 to {READS_MAX}, the second not below the first"
         ),
@@ -115,7 +116,10 @@ impl<'a> Reader<'a> {
         let mut diagnostic = Diagnostic::new(format!("`{path}` has a value of the wrong type"))
             .at(&node.place)
             .label(format!("found {}; expected {}", node.found(), expected(kind)));
-        if matches!(kind, Kind::Count { .. } | Kind::Number { .. } | Kind::Ratio { .. } | Kind::Bool) {
+        if matches!(
+            kind,
+            Kind::Count { .. } | Kind::Depth { .. } | Kind::Number { .. } | Kind::Ratio { .. } | Kind::Bool
+        ) {
             diagnostic = diagnostic.maybe_hint(without_quotes(node).or_else(|| respelt(node, kind)));
         }
         self.problems.push(diagnostic);
@@ -148,6 +152,24 @@ impl<'a> Reader<'a> {
             self.out_of_range(path, node, kind);
         }
         number
+    }
+
+    /// A whole number whose range fits 32 bits, or no limit: the inner `None`.
+    pub(crate) fn depth(&mut self, path: &str) -> Option<Option<u32>> {
+        let (kind, node) = (self.key(path).kind, self.node(path)?);
+        let Kind::Depth { min, max } = kind else { panic!("`{path}` is not a depth") };
+        match &node.value {
+            Value::String(text) if text == UNLIMITED => return Some(None),
+            Value::Integer(number) => {
+                let number = number.and_then(|number| u32::try_from(number).ok());
+                if number.is_some_and(|number| (min..=max).contains(&number.into())) {
+                    return Some(number);
+                }
+                self.out_of_range(path, &node, kind);
+            }
+            _ => self.wrong_type(path, &node, kind),
+        }
+        None
     }
 
     /// A whole number whose range fits 32 bits.
@@ -642,7 +664,7 @@ fn respelt(node: &Node, kind: Kind) -> Option<String> {
     match (&node.value, kind) {
         (Value::Integer(Some(0)), Kind::Bool) => Some("write `false`".into()),
         (Value::Integer(Some(1)), Kind::Bool) => Some("write `true`".into()),
-        (Value::Float(number), Kind::Count { min, max })
+        (Value::Float(number), Kind::Count { min, max } | Kind::Depth { min, max })
             if number.fract() == 0.0 && (min as f64..=max as f64).contains(number) =>
         {
             Some(format!("write `{number}`"))

@@ -6,7 +6,7 @@ use base::{Choice, Param};
 use serde_json::{Value, json};
 
 use crate::Registry;
-use crate::keys::{Key, Kind, SECTIONS, keys};
+use crate::keys::{Key, Kind, SECTIONS, UNLIMITED, keys};
 use crate::presets::PRESETS;
 use crate::print::parameter;
 use crate::reader::{expected, kind_of};
@@ -113,6 +113,10 @@ fn schema(kind: Kind) -> Value {
         Kind::Numbers { min, max } => {
             json!({ "type": "array", "items": { "type": "number", "minimum": min, "maximum": max } })
         }
+        Kind::Depth { min, max } => json!({ "anyOf": [
+            { "enum": [UNLIMITED] },
+            { "type": "integer", "minimum": min, "maximum": max },
+        ] }),
         Kind::ReadLimit => json!({ "anyOf": [
             { "enum": ["none", "cell"] },
             { "type": "array", "items": { "type": "integer", "minimum": 1 }, "minItems": 2, "maxItems": 2 },
@@ -191,6 +195,7 @@ fn default(key: &Key) -> String {
         (_, "") => match key.name {
             "user_capacity" => "by `over_provisioning`".into(),
             "request_size" => "one page".into(),
+            "queue_depth" => "by `replay`".into(),
             name if name.starts_with("copyback_") => "by `retention`".into(),
             _ => "none".into(),
         },

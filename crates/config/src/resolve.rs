@@ -472,7 +472,7 @@ fn bind(reader: &mut Reader<'_>, registry: &Registry, seams: &mut [(&'static str
 
 fn host(reader: &mut Reader<'_>) -> Option<Host> {
     let replay = reader.word("host.replay");
-    let queue_depth = reader.count32("host.queue_depth");
+    let queue_depth = queue_depth(reader, replay);
     let time_scale = reader.number("host.time_scale");
     if matches!(replay, Some(Replay::Closed | Replay::Batch)) && time_scale.is_some_and(|scale| scale != 1.0) {
         let label = "a closed loop ignores arrival times; expected `host.replay = \"open\"`, or no `time_scale`";
@@ -480,6 +480,31 @@ fn host(reader: &mut Reader<'_>) -> Option<Host> {
     }
     let link = reader.bandwidth("host.link");
     Some(Host { replay: replay?, queue_depth: queue_depth?, link: link?, time_scale: time_scale? })
+}
+
+const QUEUE_DEPTH: &str = "host.queue_depth";
+
+/// What a closed loop has where nothing is given.
+const CLOSED_DEPTH: u32 = 32;
+
+/// A depth that is given holds in every loop. Without one, an open loop takes what comes; and a closed one has to have one, so that it
+/// takes the place of `unlimited` on an earlier layer than that which made the loop a closed one.
+fn queue_depth(reader: &mut Reader<'_>, replay: Option<Replay>) -> Option<Option<u32>> {
+    let given = if reader.tree.has(QUEUE_DEPTH) { Some(reader.depth(QUEUE_DEPTH)?) } else { None };
+    match (replay?, given) {
+        (Replay::Open, given) => Some(given.flatten()),
+        (_, Some(Some(depth))) => Some(Some(depth)),
+        (replay, Some(None)) if reader.tree.layer(QUEUE_DEPTH) >= reader.tree.layer("host.replay") => {
+            let label = format!(
+                "`{}` sends the next request when one is done, so something has to say how many there are: expected a whole \
+                 number from 1 to 65536, or `host.replay = \"open\"`",
+                replay.word()
+            );
+            reader.clash(&[QUEUE_DEPTH, "host.replay"], "only an open loop has no limit of its requests", label);
+            None
+        }
+        (_, Some(None) | None) => Some(Some(CLOSED_DEPTH)),
+    }
 }
 
 /// `sizes`: user capacity and page size; `None` after a problem with them.

@@ -80,7 +80,10 @@ fn presets_give_every_key() {
             for key in keys.as_table().unwrap().keys() {
                 let given = table[section].as_table().unwrap();
                 // Blocks may follow from the capacity and the spare space.
-                let follows = key == "blocks_per_plane" && given.contains_key("over_provisioning");
+                let follows = key == "blocks_per_plane" && given.contains_key("over_provisioning")
+                    // The depth of a drive follows from the loop; papers say theirs.
+                    || key == "queue_depth" && preset.name.contains("-tlc")
+                    || key == "queue_depth" && preset.name.starts_with("qlc");
                 assert!(given.contains_key(key) || follows, "{}: {section}.{key}", preset.name);
             }
         }
@@ -126,10 +129,32 @@ fn tbm_is_the_device_of_the_paper() {
     assert_eq!(device.timing.erase, Duration::from_us(5000));
     assert_eq!(device.timing.channel_rate, 200_000_000);
     assert_eq!(device.timing.dram_bandwidth, None);
-    assert_eq!(config.host.queue_depth, 32);
+    assert_eq!(config.host.queue_depth, Some(32));
     assert_eq!(config.ftl.get("victim").name, "rga");
     assert_eq!(config.ftl.get("scheduler").name, "paq");
     assert_eq!((config.ftl.get("allocation").name, config.ftl.get("binding").name), ("F", "dynamic"));
+}
+
+#[test]
+fn only_an_open_loop_has_no_depth_where_none_is_given() {
+    let depth =
+        |host: &str, sets: &[&str]| read(&text(&format!("[host]\n{host}\n{UNIFORM}")), sets, None).host.queue_depth;
+    assert_eq!(depth("", &[]), Some(32));
+    assert_eq!(depth("replay = \"batch\"", &[]), Some(32));
+    assert_eq!(depth("replay = \"open\"", &[]), None);
+    assert_eq!(depth("replay = \"open\"\nqueue_depth = \"unlimited\"", &[]), None);
+    // What is given holds, whatever layer makes the loop an open one.
+    assert_eq!(depth("replay = \"open\"\nqueue_depth = 8", &[]), Some(8));
+    assert_eq!(depth("queue_depth = 8", &["host.replay=open"]), Some(8));
+    assert_eq!(depth("queue_depth = 8", &["host.replay=open", "host.queue_depth=unlimited"]), None);
+    // A loop that is closed on a later layer has to have a depth.
+    assert_eq!(depth("replay = \"open\"\nqueue_depth = \"unlimited\"", &["host.replay=closed"]), Some(32));
+    // Drives of today have none of their own, and papers' devices have.
+    for (preset, closed, open) in [("client-tlc", 32, None), ("qlc-small", 32, None), ("tbm", 32, Some(32))] {
+        assert_eq!(on(preset, &[]).host.queue_depth, Some(closed), "{preset}");
+        assert_eq!(on(preset, &["host.replay=open"]).host.queue_depth, open, "{preset}");
+    }
+    assert!(to_toml(&on("client-tlc", &["host.replay=open"])).contains("\nqueue_depth = \"unlimited\"\n"));
 }
 
 #[test]

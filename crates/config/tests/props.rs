@@ -308,9 +308,10 @@ fn run() -> impl Strategy<Value = Run> {
 
 fn any_config() -> impl Strategy<Value = Config> {
     let replay = select(&[Replay::Open, Replay::Closed, Replay::Batch][..]);
-    let host = (replay, 1u32..65_536, bandwidth(), 1e-6f64..1e6).prop_map(|(replay, queue_depth, link, scale)| Host {
+    let depth = prop::option::of(1u32..65_536);
+    let host = (replay, depth, bandwidth(), 1e-6f64..1e6).prop_map(|(replay, depth, link, scale)| Host {
         replay,
-        queue_depth,
+        queue_depth: depth.or((replay != Replay::Open).then_some(1)),
         link,
         time_scale: if replay == Replay::Open { scale } else { 1.0 },
     });

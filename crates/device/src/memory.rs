@@ -201,9 +201,9 @@ fn remedy(config: &Config, key: Key, fits: impl Fn(&Config) -> bool) -> String {
             most.map_or_else(smaller, |pages| format!("the write buffer can have at most {}", size(pages * page)))
         }
         Key::Queue => {
-            let most = most(config.host.queue_depth.into(), |depth| {
-                fits(&changed(&|config| config.host.queue_depth = depth as u32))
-            });
+            let counted = config.host.queue_depth.unwrap_or(timed::requests::FREELY);
+            let most =
+                most(counted.into(), |depth| fits(&changed(&|config| config.host.queue_depth = Some(depth as u32))));
             most.map_or_else(smaller, |depth| format!("`queue_depth` can be at most {depth}, or requests smaller"))
         }
         Key::Split => "use a shorter workload, or only `run.latency_parts`, which keeps a few examples".into(),

@@ -37,7 +37,7 @@ fn worn(capacities: u64) -> Config {
     choose(&mut config.ftl, "allocation", "D", &[]);
     choose(&mut config.ftl, "scheduler", "paq", &[]);
     config.run.precondition = Precondition::Worn { volume: capacities * config.device.user_capacity };
-    config.host.queue_depth = 8;
+    config.host.queue_depth = Some(8);
     config
 }
 

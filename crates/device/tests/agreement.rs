@@ -97,7 +97,7 @@ fn dynamic_allocations_agree_on_average() {
         config.device.user_capacity = config.device.user_capacity / 3 * 4 / 100 * 85 / 8192 * 8192;
         choose(&mut config.ftl, "allocation", allocation, &[]);
         choose(&mut config.ftl, "scheduler", "paq", &[]);
-        config.host.queue_depth = 32;
+        config.host.queue_depth = Some(32);
         config.run.checks = Checks::Fast;
         let capacity = config.device.user_capacity;
         config.workload.source = Source::Generator(generator("uniform", 8192, 0.0, capacity));

@@ -174,7 +174,7 @@ fn with_fua(change: fn(&Config) -> Config) -> Value {
     config.workload.source = Source::Trace { path: path.display().to_string() };
     config.workload.end = End { rounds: Some(1), ..End::default() };
     config.host.replay = Replay::Open;
-    config.host.queue_depth = 8;
+    config.host.queue_depth = Some(8);
     let summary = run(&config);
     std::fs::remove_file(&path).unwrap();
     summary
@@ -301,6 +301,9 @@ fn two_writes_of_a_page_are_never_lost_or_exchanged() {
         config.workload.source = Source::Trace { path: path.display().to_string() };
         config.workload.end = End { rounds: Some(2), ..End::default() };
         config.host.replay = [Replay::Open, Replay::Closed, Replay::Batch][seed as usize % 3];
+        if seed % 6 == 0 {
+            config.host.queue_depth = None;
+        }
         config.run.executor = Executor::Timed;
         let summary = run(&config);
         std::fs::remove_file(&path).unwrap();
@@ -328,7 +331,7 @@ fn lru_keeps_what_is_used() {
 fn batch_sends_the_next_request_when_the_write_before_is_accepted() {
     let mut config = fifo(1, 2);
     config.host.replay = Replay::Batch;
-    config.host.queue_depth = 8;
+    config.host.queue_depth = Some(8);
     config.workload.source = Source::Generator(generator("sequential", PAGE, 0.0, config.device.user_capacity));
     config.workload.end = End { requests: Some(10), ..End::default() };
     let summary = run(&config);

@@ -40,7 +40,7 @@ fn aged() -> Config {
     let mut config = plain(2, 2, 1, 2, 32, 32);
     config.run.checks = Checks::Fast;
     config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
-    config.host.queue_depth = 16;
+    config.host.queue_depth = Some(16);
     config.workload.source = Source::Generator(generator("uniform", 8192, 0.3, config.device.user_capacity));
     config.workload.end = End { requests: Some(20_000), ..End::default() };
     config
@@ -232,12 +232,15 @@ fn in_time_with_transfers(seed: u64) -> Config {
     choose(&mut config.ftl, "allocation", allocation, &[]);
     let victim = *pick(r, &["greedy", "fifo", "rga"]);
     choose(&mut config.ftl, "victim", victim, &[]);
-    config.host.queue_depth = *pick(r, &[1, 2, 4, 16, 64]);
+    config.host.queue_depth = Some(*pick(r, &[1, 2, 4, 16, 64]));
     config.host.replay = *pick(r, &[Replay::Closed, Replay::Open, Replay::Batch]);
     let size = 8192 * (1 + r.below(2));
     let mut generator = generator("uniform", size, *pick(r, &[0.0, 0.3, 0.7]), config.device.user_capacity);
     if config.host.replay == Replay::Open {
         generator.interval = base::Duration::from_us(50 * (1 + r.below(40)));
+        if config.host.queue_depth == Some(64) {
+            config.host.queue_depth = None;
+        }
     }
     config.workload.source = Source::Generator(generator);
     config.workload.end = End { requests: Some(3000), ..End::default() };

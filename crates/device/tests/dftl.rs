@@ -75,7 +75,7 @@ fn reads_of_translation_pages_are_fetches_and_updates() {
     config.device.page_size = 512;
     config.device.user_capacity = 4 * 54 * 32 * 512;
     config.run.checks = Checks::Fast;
-    config.host.queue_depth = 16;
+    config.host.queue_depth = Some(16);
     cache(&mut config, 4, 100);
     write(&mut config, "uniform", 3);
     for executor in [Executor::Count, Executor::Timed] {
@@ -132,7 +132,7 @@ fn twin_blocks_keep_planes_in_step_with_the_map_in_flash() {
         config.device.user_capacity = 4 * 46 * 32 * u64::from(config.device.page_size);
         config.device.multiplane = base::Multiplane::Pac;
         config.run.checks = Checks::Full;
-        config.host.queue_depth = 32;
+        config.host.queue_depth = Some(32);
         choose(&mut config.ftl, "scheduler", "paq", &[]);
         choose(&mut config.ftl, "reclaim_unit", unit, &[]);
         write(&mut config, "uniform", 2);
@@ -159,7 +159,7 @@ fn a_dynamic_allocation_keeps_the_closed_form() {
         choose(&mut config.ftl, "allocation", allocation, &[]);
         config.device.page_size = 512;
         config.device.user_capacity = 8192 * 512;
-        config.host.queue_depth = 4;
+        config.host.queue_depth = Some(4);
         config.run.checks = Checks::Fast;
         // Four thousand pages are at home on each plane, and a quarter of their entries are cached.
         cache(&mut config, 2, 1024);
@@ -187,7 +187,7 @@ fn collections_that_wait_for_updates_elsewhere_share_them() {
         config.device.page_size = 512;
         config.device.user_capacity = 8 * 48 * 32 * 512;
         config.device.multiplane = base::Multiplane::Pac;
-        config.host.queue_depth = 16;
+        config.host.queue_depth = Some(16);
         config.run.checks = Checks::Fast;
         choose(&mut config.ftl, "allocation", allocation, &[]);
         choose(&mut config.ftl, "reclaim_unit", unit, &[]);

@@ -22,7 +22,7 @@ fn reference(executor: Executor) -> Config {
     config.device.timing.read = [60, 75, 90].map(base::Duration::from_us).to_vec();
     config.device.timing.program = [500, 900, 1800].map(base::Duration::from_us).to_vec();
     config.device.user_capacity = config.device.user_capacity / 3 * 4 / 100 * 85 / 8192 * 8192;
-    config.host.queue_depth = 16;
+    config.host.queue_depth = Some(16);
     let footprint = config.device.user_capacity;
     config.workload.source = Source::Generator(generator("zipf", 12_288, 0.4, footprint));
     config.workload.end = End { requests: Some(12_000), ..End::default() };

@@ -15,7 +15,7 @@ fn hybrid(params: &[(&str, ParamValue)]) -> Config {
     config.device.user_capacity = 4 * 40 * 32 * u64::from(config.device.page_size);
     choose(&mut config.ftl, "mapping", "fast", params);
     choose(&mut config.ftl, "victim", "fifo", &[]);
-    config.host.queue_depth = 16;
+    config.host.queue_depth = Some(16);
     config
 }
 

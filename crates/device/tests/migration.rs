@@ -211,7 +211,7 @@ fn planes_copy_together_where_their_addresses_allow_it() {
 fn ecc_is_shared() {
     let of = |rate: Option<u64>, name: &str| {
         let mut config = config(Executor::Timed, name, &[]);
-        config.host.queue_depth = 16;
+        config.host.queue_depth = Some(16);
         config.device.timing.ecc_bandwidth = rate;
         config.device.wear.copyback = forgiving();
         figure(&run(&config), "host.simulated_s")
@@ -237,7 +237,7 @@ fn a_calm_host_lets_background_collections_restore_quotas() {
         );
         let Source::Generator(generator) = &mut config.workload.source else { unreachable!() };
         (generator.interval, generator.poisson) = (Duration::from_us(8000), true);
-        config.host = Host { replay: Replay::Open, queue_depth: 16, link: None, time_scale: 1.0 };
+        config.host = Host::new(Replay::Open, Some(16));
         run(&config)
     };
     let [greedy, selecting] = [false, true].map(of);

@@ -52,6 +52,9 @@ fn traces_with_every_kind_of_request_lose_nothing() {
         config.workload.source = Source::Trace { path: path.display().to_string() };
         config.workload.end = End { rounds: Some(2), ..End::default() };
         config.host.replay = [Replay::Open, Replay::Closed, Replay::Batch][seed as usize % 3];
+        if seed % 6 == 0 {
+            config.host.queue_depth = None;
+        }
         execute(&mut config, if seed % 2 == 0 { Executor::Timed } else { Executor::Count });
         config.run.latency_parts = seed % 4 == 0;
         let summary = attempt(seed, &config);

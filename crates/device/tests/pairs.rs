@@ -187,7 +187,7 @@ impl Pair {
             () => 600,
         };
         config.workload.end = End { requests: Some(requests), ..End::default() };
-        config.host = Host { replay: Replay::Open, queue_depth: 16, link: None, time_scale: 1.0 };
+        config.host = Host::new(Replay::Open, Some(16));
         config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
         config
     }

@@ -210,7 +210,7 @@ fn background_collection_uses_pauses() {
         let mut config = channels(2, 1, mapping);
         choose(&mut config.ftl, "write_buffer", "none", &[]);
         config.host.replay = Replay::Open;
-        config.host.queue_depth = 32;
+        config.host.queue_depth = Some(32);
         if let Source::Generator(generator) = &mut config.workload.source {
             generator.interval = Duration::from_us(4_000);
             (generator.idle_every, generator.idle_for) = (16, Duration::from_us(4_000_000));
@@ -310,7 +310,7 @@ fn pacing_goes_with_twin_blocks_and_a_buffer() {
             "fifo",
             &[("size", ParamValue::Size(8 * page)), ("flush", "free".into())],
         );
-        (config.host.replay, config.host.queue_depth) = (Replay::Open, 64);
+        (config.host.replay, config.host.queue_depth) = (Replay::Open, Some(64));
         config.run.checks = Checks::Fast;
         config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
         let mut mixed = generator("uniform", page, 0.5, config.device.user_capacity);

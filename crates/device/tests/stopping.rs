@@ -18,7 +18,7 @@ fn endless(executor: Executor, request_size: u64) -> Config {
     config.run.executor = executor;
     config.run.checks = Checks::Fast;
     config.run.payload = Payload::None;
-    config.host.queue_depth = 4;
+    config.host.queue_depth = Some(4);
     let capacity = config.device.user_capacity;
     config.workload.source = Source::Generator(generator("uniform", request_size, 0.0, capacity));
     config.workload.end = End { volume: Some(u64::MAX), ..End::default() };

@@ -121,7 +121,7 @@ fn device_for(subset: Subset) -> Config {
     (generator.idle_every, generator.idle_for) = (40, Duration::from_us(50_000));
     config.workload.source = Source::Generator(generator);
     config.workload.end = End { requests: Some(40_000), ..End::default() };
-    config.host = Host { replay: Replay::Open, queue_depth: 16, link: None, time_scale: 1.0 };
+    config.host = Host::new(Replay::Open, Some(16));
     config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
     config.run.checks = Checks::Fast;
     config
@@ -267,7 +267,7 @@ fn random_device_of(subset: Subset, seed: u64, r: &mut Chance) -> Config {
     generator.interval = Duration(1 + r.below(1_000_000));
     config.workload.source = Source::Generator(generator);
     config.workload.end = End { requests: Some(1500), ..End::default() };
-    config.host = Host { replay: Replay::Open, queue_depth: *pick(r, &[1, 4, 32]), link: None, time_scale: 1.0 };
+    config.host = Host::new(Replay::Open, Some(*pick(r, &[1, 4, 32])));
     config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
     config.run.seed = seed;
     config

@@ -11,6 +11,8 @@ mod common;
 mod link;
 #[path = "timing/one_shot.rs"]
 mod one_shot;
+#[path = "timing/open.rs"]
+mod open;
 #[path = "timing/split.rs"]
 mod split;
 #[path = "timing/suspends.rs"]
@@ -522,7 +524,7 @@ fn a_saturated_channel() {
         let mut config = plain(1, 4, 4, 1, 16, 64);
         let times = vary(&mut config, (Duration(command), None, Duration(50_000)));
         config.device.timing.program = vec![Duration(200_000)];
-        config.host.queue_depth = 128;
+        config.host.queue_depth = Some(128);
         let carried = rate(&config, 1, times.command + times.bus);
         // Commands go ahead of data, so no array stands still while the channel carries.
         for scheduler in names("scheduler", &[]) {
@@ -552,7 +554,7 @@ fn a_saturated_die() {
         for planes in [1u64, 2, 4] {
             let mut config = plain(1, 1, 1, planes as u32, 64, 64);
             let times = vary(&mut config, (Duration(command), None, Duration(50_000)));
-            config.host.queue_depth = 64;
+            config.host.queue_depth = Some(64);
             let programs = rate(&config, planes, times.program(planes, 1_600_000));
             within_a_percent(bandwidth(&config, "sequential", false, 2_000), programs, "die, programs");
             let reads = rate(&config, planes, times.read(planes, 75_000));
@@ -571,7 +573,7 @@ fn a_saturated_die() {
 fn dies_that_program_slowly_add_up() {
     // Four dies of 1.6 ms leave a channel of 41 µs a page idle most of the time.
     let mut config = plain(1, 2, 2, 1, 64, 64);
-    config.host.queue_depth = 64;
+    config.host.queue_depth = Some(64);
     let times = Times::of(&config);
     let expected = rate(&config, 4, times.program(1, 1_600_000));
     within_a_percent(bandwidth(&config, "sequential", false, 4_000), expected, "four dies, programs");
@@ -583,7 +585,7 @@ fn a_saturated_dram() {
     let mut config = plain(4, 4, 1, 1, 64, 64);
     vary(&mut config, (Duration(0), Some(500_000_000), Duration(10_000)));
     config.device.timing.program = vec![Duration(100_000)];
-    config.host.queue_depth = 256;
+    config.host.queue_depth = Some(256);
     within_a_percent(bandwidth(&config, "uniform", true, 24_000), 500e6, "DRAM, reads");
     within_a_percent(bandwidth(&config, "sequential", false, 24_000), 500e6, "DRAM, programs");
 }
@@ -631,7 +633,7 @@ fn reads_go_before_a_write_for_so_long_at_most() {
 fn a_write_that_waits_for_a_collection_waits_no_longer_than_the_bound_and_the_collection() {
     let mut config = plain(1, 1, 1, 1, 64, 16);
     let page = u64::from(config.device.page_size);
-    config.host.queue_depth = 16;
+    config.host.queue_depth = Some(16);
     config.run.checks = Checks::Fast;
     config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
     config.workload.source = Source::Generator(generator("uniform", page, 0.97, config.device.user_capacity));

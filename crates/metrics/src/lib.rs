@@ -5,6 +5,7 @@
 //! stage could base a decision on: a run with and without it takes the same course. Recording costs a few
 //! nanoseconds and allocates nothing; everything dear happens when a row of the series closes or at the end.
 
+mod admission;
 pub mod counters;
 pub mod latency;
 pub mod locality;
@@ -20,6 +21,7 @@ pub mod usage;
 pub mod utilisation;
 pub mod wear;
 
+pub use admission::Admission;
 pub use counters::Counters;
 pub use latency::Latency;
 pub use locality::Locality;

@@ -2,6 +2,7 @@
 
 use base::{Cause, Die, Duration, InStep, Instant, OpKind, RequestKind};
 
+use crate::admission::Admission;
 use crate::counters::Counters;
 use crate::latency::Latency;
 use crate::occupancy::Occupancy;
@@ -71,6 +72,8 @@ pub struct Recorder {
     buffer: Option<Occupancy>,
     /// Latencies by what they went to, where that is asked for.
     pub split: Option<Box<SplitLatencies>>,
+    /// What requests waited for a place in the device, in an open loop.
+    pub admission: Option<Box<Admission>>,
     start: Instant,
     end: Instant,
     /// When the row by time closes.
@@ -105,6 +108,7 @@ impl Recorder {
             booked_programs: vec![Instant::ZERO; shape.dies as usize],
             buffer: None,
             split: None,
+            admission: None,
             start: Instant::ZERO,
             end: Instant::ZERO,
             time_due: Instant(FIRST_STEP_NS),
@@ -156,6 +160,22 @@ impl Recorder {
         if matches!(kind, RequestKind::Read | RequestKind::Write) {
             self.by_time.max_ns = self.by_time.max_ns.max(ns);
             self.by_volume.max_ns = self.by_volume.max_ns.max(ns);
+        }
+    }
+
+    /// In an open loop: of a request that was complete after `latency_ns`, so much was the wait for a place in the device.
+    #[inline]
+    pub fn waited_outside(&mut self, kind: RequestKind, latency_ns: u64, outside_ns: u64) {
+        if let Some(admission) = &mut self.admission {
+            admission.add(kind, latency_ns, outside_ns);
+        }
+    }
+
+    /// In an open loop: the device holds so many requests.
+    #[inline]
+    pub fn holds(&mut self, requests: usize) {
+        if let Some(admission) = &mut self.admission {
+            admission.most = admission.most.max(requests);
         }
     }
 

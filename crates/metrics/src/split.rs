@@ -205,10 +205,10 @@ impl Completed {
 const CLASSES_PER_OCTAVE: u32 = 32;
 
 /// Classes there are: latencies below 32 ns have one each.
-const CLASSES: usize = ((64 - CLASSES_PER_OCTAVE.ilog2() + 1) * CLASSES_PER_OCTAVE) as usize;
+pub(crate) const CLASSES: usize = ((64 - CLASSES_PER_OCTAVE.ilog2() + 1) * CLASSES_PER_OCTAVE) as usize;
 
 /// The class of a latency.
-fn class_of(ns: u64) -> usize {
+pub(crate) fn class_of(ns: u64) -> usize {
     let bits = CLASSES_PER_OCTAVE.ilog2();
     let shift = (ns | 1).ilog2().saturating_sub(bits);
     ((shift << bits) as u64 + (ns >> shift)) as usize

@@ -91,6 +91,7 @@ fn host(recorder: &Recorder) -> Value {
         "flushes": c.host_flushes,
         "bytes_trimmed": c.bytes_trimmed,
         "unmapped_reads": c.unmapped_reads,
+        "admission": recorder.admission.as_ref().map(|admission| admission.to_json()),
         "trim_latency_us": recorder.latency(RequestKind::Trim).to_json(),
         "flush_latency_us": recorder.latency(RequestKind::Flush).to_json(),
     })
@@ -253,7 +254,7 @@ mod tests {
                     "/host",
                     "reads writes trims bytes_read bytes_written simulated_s iops read_iops write_iops \
                      throughput_mb_s latency_us read_latency_us write_latency_us \
-                     flushes bytes_trimmed unmapped_reads trim_latency_us flush_latency_us",
+                     flushes bytes_trimmed unmapped_reads admission trim_latency_us flush_latency_us",
                 ),
                 ("/host/latency_us", LATENCY),
                 ("/host/read_latency_us", LATENCY),

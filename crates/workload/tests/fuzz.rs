@@ -136,7 +136,7 @@ fn replay(path: &std::path::Path, out_of_range: OutOfRange, capacity: u64) -> Op
         discards: Discards::Trim,
         skip_bad: true,
     };
-    let host = model::Host { replay: model::Replay::Open, queue_depth: 1, link: None, time_scale: 1.0 };
+    let host = model::Host::new(model::Replay::Open, Some(1));
     let mut workload = Workload::open(&config, &host, capacity, 1, &Interrupt::default()).unwrap();
     let mut requests = Vec::new();
     while {

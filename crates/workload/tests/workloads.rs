@@ -38,7 +38,7 @@ impl Drop for Scratch {
 }
 
 fn host(time_scale: f64) -> Host {
-    Host { replay: Replay::Open, queue_depth: 32, link: None, time_scale }
+    Host { time_scale, ..Host::new(Replay::Open, None) }
 }
 
 /// Everything a workload has, in batches of `batch`.

@@ -1,4 +1,4 @@
-"""Whether requests came faster than the device served them."""
+"""Whether requests came faster than the device served them, and what they waited for a place in it."""
 
 from __future__ import annotations
 
@@ -56,3 +56,36 @@ def overload(result: Result) -> Overload | None:
     if late < WAITED * passed or late < GROWN * early:
         return None
     return Overload(early, late, max(0.0, 1 - late / passed))
+
+
+TENTH = 0.1
+"""The share of a tail from which the wait for a place in the device is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A tail of an open loop, and what of it was the wait for a place in the device."""
+
+    kind: str
+    """`read` or `write`."""
+    at: str
+    """The percentile: `p99` or `p99.9`."""
+    fraction: float
+    """Of the latency there, 0..1."""
+
+
+def admission(result: Result) -> Admission | None:
+    """The tail that is most a wait for a place in the device; `None` where that is a tenth of none, or no open loop.
+
+    The shares come from `host.admission` of the summary, which every run in an open loop has.
+    """
+    found = result.summary["host"].get("admission")
+    if found is None:
+        return None
+    tails = [
+        Admission(kind, at, found[f"{kind}_fraction"][key] or 0.0)
+        for kind in ("read", "write")
+        for at, key in (("p99", "p99"), ("p99.9", "p999"))
+    ]
+    worst = max(tails, key=lambda tail: tail.fraction)
+    return worst if worst.fraction > TENTH else None

@@ -12,7 +12,7 @@ from ftlab.base import escape
 from ftlab.base.quantities import in_bytes, quantity
 from ftlab.results.figures import Figures
 from ftlab.results.latency_parts import KINDS, PARTS, Around, around
-from ftlab.results.overload import overload
+from ftlab.results.overload import admission, overload
 from ftlab.results.result import Result
 
 ABSENT = "-"
@@ -266,6 +266,16 @@ def notes(result: Result) -> list[str]:
             f"overloaded: requests came faster than they were served, about {percent(flood.served, 0)} of them in "
             f"their time; their mean latency grew from {duration(flood.early_us)} to {duration(flood.late_us)}, and "
             "tells how long the run was"
+        )
+    if (kept := admission(result)) is not None:
+        tail = f"{percent(kept.fraction, 0)} of the {kept.at} of {kept.kind}s"
+        depth = config["host"]["queue_depth"]
+        notes.append(
+            f"kept outside: {tail} went before the device took them in, for the device held all that it can, also "
+            "without a limit: it does not keep up"
+            if depth == "unlimited"
+            else f"kept outside: {tail} is the wait for one of the {count(depth)} places of host.queue_depth; "
+            "--set host.queue_depth=unlimited takes what comes, as NVMe does"
         )
     if tally.get("format") == "oracle-general":
         notes.append("the trace's format says which objects, and it has no operations: all are "

@@ -121,7 +121,11 @@ impl WriteBuffer {
 
     /// Takes note of a request that comes.
     pub(super) fn note(&mut self, id: RequestId, request: &Request) {
-        self.entering[id.0 as usize] = Entering { offset: request.offset, fua: request.fua, entered: 0 };
+        let at = id.0 as usize;
+        if self.entering.len() <= at {
+            self.entering.resize(at + 1, Entering::default());
+        }
+        self.entering[at] = Entering { offset: request.offset, fua: request.fua, entered: 0 };
         if request.kind != RequestKind::Read {
             self.waiting.push_back(id);
         }

@@ -12,7 +12,7 @@ use super::context::Context;
 use super::link::{Coming as OnTheWay, Going, Link};
 use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
-use super::requests::{Active, Requests};
+use super::requests::{Active, MOST, Requests};
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::pages::{Share, Span};
@@ -30,6 +30,8 @@ pub(super) struct Host {
     incoming: VecDeque<Request>,
     drawn: Vec<Request>,
     requests: Requests,
+    /// What one more of them takes, where they are not limited.
+    bytes_of_request: u64,
     /// Apart from the rest: without one, its place would only keep hot fields from each other.
     buffer: Option<Box<WriteBuffer>>,
     /// What data pass between host and device, if that takes time.
@@ -40,14 +42,14 @@ impl Host {
     /// Bytes for each request that the device takes in.
     pub(super) const BYTES_OF_REQUEST: u64 = (Requests::BYTES_OF_REQUEST + WriteBuffer::BYTES_OF_REQUEST) as u64;
 
-    pub(super) fn new(config: &model::Host, buffer: Option<Buffer>) -> Host {
-        let queue_depth = config.queue_depth;
+    pub(super) fn new(config: &model::Host, buffer: Option<Buffer>, bytes_of_request: u64) -> Host {
         Host {
             replay: config.replay,
             incoming: VecDeque::with_capacity(BATCH),
             drawn: Vec::with_capacity(BATCH),
-            requests: Requests::new(queue_depth, buffer.is_some()),
-            buffer: buffer.map(|buffer| Box::new(WriteBuffer::new(buffer, queue_depth))),
+            requests: Requests::new(config.queue_depth, config.replay == Replay::Open, buffer.is_some()),
+            bytes_of_request,
+            buffer: buffer.map(|buffer| Box::new(WriteBuffer::new(buffer, config.queue_depth.unwrap_or(0)))),
             link: config.link.map(|rate| Box::new(Link::new(rate))),
         }
     }
@@ -105,11 +107,20 @@ impl Host {
             // A dynamic allocation has no queue that a trim could wait its turn in, so it waits outside for
             // older writes of its pages.
             let waits_outside = context.device.ftl.allocation().dynamic().is_some() && self.buffer.is_none();
-            let has_to_wait = || self.is_receiving() || self.requests.writes_overlap(span);
-            if request.kind == RequestKind::Trim && waits_outside && has_to_wait() {
+            if request.kind == RequestKind::Trim
+                && waits_outside
+                && (self.is_receiving() || self.requests.writes_overlap(span))
+            {
                 return Ok(None);
             }
-            context.make_room(span.len() + self.link.as_ref().map_or(0, |link| link.pages_coming()))?;
+            let pages = span.len() + self.link.as_ref().map_or(0, |link| link.pages_coming());
+            if self.requests.are_unlimited() {
+                if context.queues.count_of_pages() + pages as usize > MOST && !self.requests.are_none() {
+                    return Ok(None);
+                }
+                self.requests.make_room(self.bytes_of_request)?;
+            }
+            context.make_room(pages)?;
             self.incoming.pop_front();
             self.prefetch_next(context);
             self.enter(context, request, span);
@@ -178,8 +189,13 @@ impl Host {
     }
 
     fn enter(&mut self, context: &mut Context<'_, impl Plan>, request: Request, span: Span) {
-        let arrived = if self.replay == Replay::Open { request.at } else { context.now };
+        let is_open = self.replay == Replay::Open;
+        let arrived = if is_open { request.at } else { context.now };
         let id = self.requests.admit(&request, span, arrived);
+        if is_open {
+            self.requests.note_outside(id, (context.now - arrived).ns());
+            context.device.recorder.holds(self.requests.count());
+        }
         context.note(|waits, now| waits.request_comes(now, id, request.offset));
         if !context.plan.is_bare()
             && let Some(link) = &mut self.link

@@ -21,7 +21,7 @@ pub(crate) mod link;
 mod passage;
 mod plan;
 mod queues;
-mod requests;
+pub(crate) mod requests;
 mod schedule;
 pub(crate) mod suspension;
 mod timing;
@@ -30,9 +30,10 @@ pub(crate) mod wordlines;
 
 use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
 use config::Config;
+use config::model::Replay;
 use ftl::schedule::Schedule;
 use ftl::{Done, Told};
-use metrics::{LatencyPart, SplitLatencies, Timeline};
+use metrics::{Admission, LatencyPart, SplitLatencies, Timeline};
 use workload::Workload;
 
 use crate::buffer::Buffer;
@@ -83,11 +84,18 @@ pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels;
     let if_linked = |bytes| if config.host.link.is_some() { bytes } else { 0 };
     let if_wanted = |bytes| if link::is_configured(config) { bytes } else { 0 };
-    let of_request = splits(Waits::BYTES_OF_REQUEST) + if_linked(Link::BYTES_OF_REQUEST);
     let of_page = splits(Waits::BYTES_OF_PAGE) + if_linked(Link::BYTES_OF_PAGE) + if_wanted(Wanted::BYTES_OF_PAGE);
-    let of_request = Host::BYTES_OF_REQUEST + of_request as u64;
     let of_pages = Queues::bytes(pages) + pages * of_page as u64;
-    (of_device, u64::from(config.host.queue_depth) * (of_request + of_pages))
+    // Without a limit it is not known how many there will be; the executor looks again when there are more.
+    let depth = config.host.queue_depth.unwrap_or(requests::FREELY);
+    (of_device, u64::from(depth) * (bytes_of_request(config) + of_pages))
+}
+
+/// Bytes for each request in the device, without its pages.
+fn bytes_of_request(config: &Config) -> u64 {
+    let splits = if config.run.splits_latencies() { Waits::BYTES_OF_REQUEST } else { 0 };
+    let linked = if config.host.link.is_some() { Link::BYTES_OF_REQUEST } else { 0 };
+    Host::BYTES_OF_REQUEST + (splits + linked) as u64
 }
 
 /// How a run is carried out, besides what is configured.
@@ -159,14 +167,22 @@ impl Setup<'_, '_> {
         let waits = config.run.splits_latencies().then(|| {
             let window = manner.timeline.as_ref().map(Timeline::window);
             device.recorder.split = Some(Box::new(SplitLatencies::new(window, config.run.per_request)));
-            Box::new(Waits::new(geometry, device.ftl.allocation(), config.host.queue_depth, buffer.is_some()))
+            Box::new(Waits::new(
+                geometry,
+                device.ftl.allocation(),
+                config.host.queue_depth.unwrap_or(0),
+                buffer.is_some(),
+            ))
         });
+        if config.host.replay == Replay::Open {
+            device.recorder.admission = Some(Box::new(Admission::new()));
+        }
         let wanted = link::is_configured(config)
             .then(|| Box::new(Wanted::new(base::transfer::codeword(&config.device.read_transfer))));
         let now = Instant::ZERO;
         let context = Context { device, queues, suspensions, wordlines, wanted, waits, now, draining: false, plan };
         let passage = Passage::new(&context, timing, caches, decides_early, manner.timeline);
-        let host = Host::new(&config.host, buffer);
+        let host = Host::new(&config.host, buffer, bytes_of_request(config));
         let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer, told_room: None };
         timed.run()?;
         Ok(timed.passage.into_timeline())

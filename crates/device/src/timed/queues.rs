@@ -110,13 +110,18 @@ impl Pool {
         transactions * (size_of::<Transaction>() + size_of::<u32>()) as u64
     }
 
+    /// Transactions there are.
+    fn count(&self) -> usize {
+        self.slots.len() - 1 - self.free.len()
+    }
+
     /// Makes sure of memory for the pages of one more request. How many a trace asks for at once is not known before.
     ///
     /// # Errors
     /// When there is not as much.
     #[inline]
     fn make_room(&mut self, pages: u32) -> Result<(), RunError> {
-        let wanted = self.slots.len() - 1 - self.free.len() + pages as usize;
+        let wanted = self.count() + pages as usize;
         if wanted <= self.granted { Ok(()) } else { self.grant(wanted) }
     }
 
@@ -345,6 +350,11 @@ impl Queues {
     #[inline]
     pub(super) fn make_room(&mut self, pages: u32) -> Result<(), RunError> {
         self.pool.make_room(pages)
+    }
+
+    /// Pages in the device, with the old versions that are read.
+    pub(super) fn count_of_pages(&self) -> usize {
+        self.pool.count()
     }
 
     /// The age of what arrives now.

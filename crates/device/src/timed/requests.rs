@@ -1,11 +1,20 @@
 //! Requests in the device: what each still waits for, and when it is complete.
 
 use base::{Domain, Instant, Lpn, Queue, Request, RequestKind};
+use engine::memory::in_words;
 
 use super::context::Context;
 use super::plan::Plan;
 use super::queues::{RequestId, Transaction, Work};
+use crate::RunError;
 use crate::pages::Span;
+
+/// What a device without a limit holds at most, in requests and in pages of them: state is sized by the device and not by the trace.
+/// A million requests a second that stop for a quarter of a second are as many. The rest waits with the workload.
+pub(super) const MOST: usize = 1 << 18;
+
+/// As many requests as any device without a limit may have. Behind it memory is asked for.
+pub(crate) const FREELY: u32 = 1024;
 
 /// A request in the device.
 #[derive(Clone, Copy)]
@@ -25,8 +34,16 @@ pub(super) struct Active {
 pub(super) struct Requests {
     active: Vec<Active>,
     free: Vec<RequestId>,
+    /// Places that there can be without looking for memory again.
+    granted: usize,
+    /// In an open loop, by place: how long the request waited outside, in nanoseconds.
+    outside: Option<Vec<u64>>,
+    /// The number of admissions when writes were looked at last, and the place up to which none overlapped.
+    looked_at: (u64, usize),
     /// Flushes that wait for older writes.
     flushes: Vec<RequestId>,
+    /// Whether there are as many as come.
+    is_unlimited: bool,
     /// Whether writes are complete when a write buffer has them.
     is_buffered: bool,
     /// Without a write buffer: writes that are not complete.
@@ -40,10 +57,10 @@ pub(super) struct Requests {
 
 impl Requests {
     /// Bytes for each request.
-    pub(super) const BYTES_OF_REQUEST: usize = size_of::<Active>() + size_of::<RequestId>();
+    pub(super) const BYTES_OF_REQUEST: usize = size_of::<Active>() + size_of::<RequestId>() + size_of::<u64>();
 
-    /// Places for so many requests.
-    pub(super) fn new(queue_depth: u32, is_buffered: bool) -> Requests {
+    /// Places for so many requests, or for as many as come.
+    pub(super) fn new(queue_depth: Option<u32>, is_open: bool, is_buffered: bool) -> Requests {
         let none = Active {
             kind: RequestKind::Flush,
             arrived: Instant::ZERO,
@@ -52,10 +69,15 @@ impl Requests {
             order: 0,
             remaining: 0,
         };
+        let places = queue_depth.unwrap_or(0);
         Requests {
-            active: vec![none; queue_depth as usize],
-            free: (0..queue_depth).rev().map(RequestId).collect(),
+            active: vec![none; places as usize],
+            free: (0..places).rev().map(RequestId).collect(),
+            granted: queue_depth.unwrap_or(FREELY) as usize,
+            outside: is_open.then(|| vec![0; places as usize]),
+            looked_at: (0, 0),
             flushes: Vec::new(),
+            is_unlimited: queue_depth.is_none(),
             is_buffered,
             writes_in_flight: 0,
             admissions: 0,
@@ -68,12 +90,52 @@ impl Requests {
     /// Whether there is a place for another one.
     #[inline]
     pub(super) fn have_room(&self) -> bool {
-        !self.free.is_empty()
+        !self.free.is_empty() || self.is_unlimited && self.active.len() < MOST
+    }
+
+    /// Whether there are as many as come.
+    #[inline]
+    pub(super) fn are_unlimited(&self) -> bool {
+        self.is_unlimited
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.active.len() - self.free.len()
+    }
+
+    /// Makes sure of memory for one more, of so many bytes.
+    ///
+    /// # Errors
+    /// When there is not as much.
+    #[inline]
+    pub(super) fn make_room(&mut self, bytes_of_request: u64) -> Result<(), RunError> {
+        if !self.free.is_empty() || self.active.len() < self.granted { Ok(()) } else { self.grant(bytes_of_request) }
+    }
+
+    #[cold]
+    fn grant(&mut self, bytes_of_request: u64) -> Result<(), RunError> {
+        let wanted = self.active.len() + 1;
+        // A vector grows to twice its length, and is there twice meanwhile.
+        let needed = 3 * wanted as u64 * bytes_of_request;
+        if let Some(room) = engine::memory::room()
+            && room.bytes < needed
+        {
+            let (needed, there) = (in_words(needed), in_words(room.bytes));
+            return Err(RunError::Failed(format!(
+                "{wanted} requests are in the device, which need {needed} of memory, and there are {there}, limited by {}\n\
+                 hint: the device does not keep up with its open loop: set a number as `host.queue_depth`, or a larger \
+                 `host.time_scale`",
+                room.limit
+            )));
+        }
+        self.granted = 2 * wanted;
+        Ok(())
     }
 
     /// Whether there are none.
     pub(super) fn are_none(&self) -> bool {
-        self.free.len() == self.active.len()
+        self.count() == 0
     }
 
     /// Requests completed.
@@ -104,12 +166,19 @@ impl Requests {
         &self.active[request.0 as usize]
     }
 
-    /// Whether a write that shares a page with the span is in the device.
-    pub(super) fn writes_overlap(&self, span: Span) -> bool {
-        self.writes_in_flight > 0
-            && self.active.iter().any(|request| {
-                request.remaining > 0 && request.kind == RequestKind::Write && request.span.overlaps(span)
-            })
+    /// Whether a write that shares a page with the span, that of the next request, is in the device. As long as nothing
+    /// else comes in, it is not looked twice at what did not overlap.
+    pub(super) fn writes_overlap(&mut self, span: Span) -> bool {
+        if self.looked_at.0 != self.admissions {
+            self.looked_at = (self.admissions, 0);
+        }
+        let overlaps = |request: &Active| {
+            request.remaining > 0 && request.kind == RequestKind::Write && request.span.overlaps(span)
+        };
+        let from = self.looked_at.1;
+        let found = if self.writes_in_flight > 0 { self.active[from..].iter().position(overlaps) } else { None };
+        self.looked_at.1 += found.unwrap_or(0);
+        found.is_some()
     }
 
     /// Takes a request in. It waits for one thing more than its pages until all are queued, so that it cannot complete
@@ -117,12 +186,32 @@ impl Requests {
     ///
     /// # Panics
     /// If there is no room.
+    #[inline]
     pub(super) fn admit(&mut self, request: &Request, span: Span, arrived: Instant) -> RequestId {
-        let place = self.free.pop().expect("room was checked");
         self.admissions += 1;
-        self.active[place.0 as usize] =
+        let active =
             Active { kind: request.kind, arrived, bytes: request.size, span, order: self.admissions, remaining: 1 };
+        let Some(place) = self.free.pop() else { return self.grow(active) };
+        self.active[place.0 as usize] = active;
         place
+    }
+
+    /// Takes a request in at a place that was not there before.
+    #[cold]
+    fn grow(&mut self, active: Active) -> RequestId {
+        assert!(self.have_room(), "room was checked");
+        self.active.push(active);
+        if let Some(outside) = &mut self.outside {
+            outside.push(0);
+        }
+        RequestId(self.active.len() as u32 - 1)
+    }
+
+    /// In an open loop: so long a request waited outside, in nanoseconds.
+    pub(super) fn note_outside(&mut self, request: RequestId, ns: u64) {
+        if let Some(outside) = &mut self.outside {
+            outside[request.0 as usize] = ns;
+        }
     }
 
     /// A request waits for so much more.
@@ -166,6 +255,9 @@ impl Requests {
         self.completions += 1;
         self.last_completion = context.now;
         context.complete(id, kind, arrived, bytes);
+        if let Some(outside) = &self.outside {
+            context.device.recorder.waited_outside(kind, (context.now - arrived).ns(), outside[id.0 as usize]);
+        }
         match kind {
             RequestKind::Write if !self.is_buffered => self.write_done(context, order),
             RequestKind::Flush => self.flushes.retain(|&flush| flush != id),

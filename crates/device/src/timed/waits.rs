@@ -98,6 +98,10 @@ struct Entered {
     die: Option<Die>,
 }
 
+impl Entered {
+    const NONE: Entered = Entered { at: Instant::ZERO, offset: 0, link_ns: 0, last: LatencyParts::NONE, die: None };
+}
+
 /// What pages wait for, and what dies do.
 pub(super) struct Waits {
     /// By die, what it does now.
@@ -126,14 +130,13 @@ impl Waits {
     /// All dies idle, and no request in the device.
     pub(super) fn new(geometry: &Geometry, allocation: &Allocation, queue_depth: u32, has_buffer: bool) -> Waits {
         let dies = geometry.dies() as usize;
-        let none = Entered { at: Instant::ZERO, offset: 0, link_ns: 0, last: LatencyParts::NONE, die: None };
         let mut waits = Waits {
             now: vec![LatencyPart::Queue; dies],
             dies: vec![Doing::nothing(1); dies],
             shared: Vec::new(),
             queues: Vec::new(),
             pages: Vec::new(),
-            requests: vec![none; queue_depth as usize],
+            requests: vec![Entered::NONE; queue_depth as usize],
             has_buffer,
         };
         if let Some(dynamic) = allocation.dynamic() {
@@ -293,8 +296,11 @@ fn counts_as(part: LatencyPart, own: Option<LatencyPart>, lacks_entry: bool) -> 
 impl Waits {
     /// A request comes into the device.
     pub(super) fn request_comes(&mut self, now: Instant, request: RequestId, offset: u64) {
-        self.requests[request.0 as usize] =
-            Entered { at: now, offset, link_ns: 0, last: LatencyParts::NONE, die: None };
+        let at = request.0 as usize;
+        if self.requests.len() <= at {
+            self.requests.resize(at + 1, Entered::NONE);
+        }
+        self.requests[at] = Entered { at: now, offset, ..Entered::NONE };
     }
 
     /// The data of a request have passed the host's link: the device has them.

@@ -125,7 +125,7 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             },
         },
         ftl: default_ftl(),
-        host: Host { replay: Replay::Closed, queue_depth: 1, link: None, time_scale: 1.0 },
+        host: Host::new(Replay::Closed, Some(1)),
         workload: Workload {
             source: Source::Generator(generator("uniform", u64::from(page_size), 0.0, user_capacity)),
             end: End { requests: Some(1000), ..End::default() },
@@ -215,7 +215,7 @@ pub fn random_config(seed: u64) -> Config {
     random_capacity(r, &mut config);
     random_buffer(seed, &mut config);
     random_suspends(seed, &mut config.device);
-    config.host.queue_depth = *pick(r, &[1, 2, 7, 32]);
+    config.host.queue_depth = Some(*pick(r, &[1, 2, 7, 32]));
     let footprint = config.device.user_capacity;
     let size = *pick(r, &[512, 4096, 8192, 12_288, 40_960]);
     let name = *pick::<&str>(r, &["uniform", "sequential", "zipf", "hot-cold", "mixed"]);
@@ -640,7 +640,7 @@ pub fn replay(config: &Config, rows: &[(u64, &str, u64, u64)]) -> Value {
     config.workload.source = trace.source();
     config.workload.end = End { rounds: Some(1), ..End::default() };
     config.host.replay = Replay::Open;
-    config.host.queue_depth = 64;
+    config.host.queue_depth = Some(64);
     run(&config)
 }
 

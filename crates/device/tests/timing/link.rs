@@ -81,7 +81,7 @@ fn the_link_is_the_bandwidth_of_what_is_faster() {
         choose(&mut config.ftl, "write_buffer", write_buffer, &[]);
         config.device.timing.program = vec![Duration(75_000)];
         config.host.link = Some(123_456_789);
-        config.host.queue_depth = 32;
+        config.host.queue_depth = Some(32);
         config.workload.source = Source::Generator(generator("sequential", 65_536, reads, config.device.user_capacity));
         config.workload.end = End { requests: Some(2_000), ..End::default() };
         let found = figure(&run(&config), "host.throughput_mb_s");

@@ -90,7 +90,7 @@ fn a_die_writes_its_planes_wordlines_in_one_program_time() {
         let (mut config, times) = die(planes as u32);
         (config.device.blocks_per_plane, config.device.pages_per_block) = (64, 60);
         config.device.user_capacity = planes * 64 * 60 * 3 / 4 * PAGE;
-        config.host.queue_depth = 64;
+        config.host.queue_depth = Some(64);
         let expected = rate(&config, 3 * planes, times.program(3 * planes, PROGRAM));
         within_a_percent(bandwidth(&config, "sequential", false, 2_400), expected, "a die");
         // Page by page each of the three takes that time.
@@ -105,7 +105,7 @@ fn dies_that_program_wordlines_are_bound_by_their_channel() {
     let (mut config, times) = die(1);
     (config.device.chips_per_channel, config.device.blocks_per_plane, config.device.pages_per_block) = (16, 32, 60);
     config.device.user_capacity = 16 * 32 * 60 * 3 / 4 * PAGE;
-    config.host.queue_depth = 256;
+    config.host.queue_depth = Some(256);
     for scheduler in names("scheduler", &[]) {
         choose(&mut config.ftl, "scheduler", scheduler, &[]);
         let carried = rate(&config, 1, times.command + times.bus);

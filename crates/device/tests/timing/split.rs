@@ -47,7 +47,7 @@ fn outcome(config: &Config) -> Outcome {
 }
 
 /// What the requests of a trace, at their own times, waited for, in the order in which they complete.
-fn replayed(config: &Config, depth: u32, rows: &[(u64, &str, u64, u64)]) -> Vec<Parts> {
+fn replayed(config: &Config, depth: Option<u32>, rows: &[(u64, &str, u64, u64)]) -> Vec<Parts> {
     let trace = TraceFile::new(rows);
     let mut config = config.clone();
     config.workload.source = trace.source();
@@ -59,8 +59,18 @@ fn replayed(config: &Config, depth: u32, rows: &[(u64, &str, u64, u64)]) -> Vec<
 
 #[track_caller]
 pub(super) fn check(config: &Config, rows: &[(u64, &str, u64, u64)], expected: &[&[(&'static str, u64)]]) {
+    check_at(config, Some(64), rows, expected);
+}
+
+#[track_caller]
+pub(super) fn check_at(
+    config: &Config,
+    depth: Option<u32>,
+    rows: &[(u64, &str, u64, u64)],
+    expected: &[&[(&'static str, u64)]],
+) {
     let expected: Vec<Parts> = expected.iter().map(|parts| parts.iter().copied().collect()).collect();
-    assert_eq!(replayed(config, 64, rows), expected);
+    assert_eq!(replayed(config, depth, rows), expected);
 }
 
 /// A die with blocks of 12 pages, of which some are written.
@@ -160,7 +170,7 @@ fn pages_of_two_dies_wait_for_their_channel() {
 
 #[test]
 fn the_host_waits_for_a_place_in_the_device() {
-    let found = replayed(&die(12), 1, &[(0, "Read", 0, 8192), (0, "Read", 8192, 8192)]);
+    let found = replayed(&die(12), Some(1), &[(0, "Read", 0, 8192), (0, "Read", 8192, 8192)]);
     assert_eq!(found[1], Parts::from([("admission", READ), ("service", READ)]));
 }
 
@@ -221,7 +231,7 @@ fn a_read_waits_for_a_refresh() {
     let footprint = 12 * 12 * 8192;
     config.run.precondition = Precondition::Sequential { volume: footprint };
     config.workload.source = Source::Generator(generator("uniform", 8192, 1.0, footprint));
-    config.host.queue_depth = 4;
+    config.host.queue_depth = Some(4);
     config.run.per_request = true;
     let found = parts(&outcome(&config));
     let waited = found.iter().filter(|parts| parts.get("refresh").is_some_and(|&ns| ns >= READ)).count();
@@ -281,6 +291,9 @@ fn parts_add_up_on_any_device() {
             config.workload.source = Source::Trace { path: path.display().to_string() };
             config.workload.end = End { rounds: Some(1), ..End::default() };
             config.host.replay = [Replay::Open, Replay::Closed, Replay::Batch][seed as usize / 2 % 3];
+            if config.host.replay == Replay::Open && seed % 4 == 0 {
+                config.host.queue_depth = None;
+            }
         }
         config.host.link = [None, Some(150_000_001), Some(3_500_000_000)][seed as usize % 3];
         if seed % 5 < 3 && config.in_step().parts() == 1 {

@@ -104,7 +104,7 @@ fn a_die_writes_a_wordline_in_the_time_of_both_passes() {
         let (mut config, times) = die(planes as u32);
         (config.device.blocks_per_plane, config.device.pages_per_block) = (256, 64);
         config.device.user_capacity = planes * 256 * 64 / 2 * PAGE;
-        config.host.queue_depth = 128;
+        config.host.queue_depth = Some(128);
         let wordline = BITS * planes;
         let both = times.program(wordline, FIRST) + times.program(wordline, SECOND);
         within_a_percent(
