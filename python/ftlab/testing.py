@@ -8,8 +8,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from ftlab import _core, own
+from ftlab import _core
 from ftlab._core import ConfigError, Error, RunError
+from ftlab.api import own_policies
 from ftlab.api.simulation import run
 
 LIVES = 5
@@ -50,7 +51,7 @@ def check_policy(policy: Any, *, say: Callable[[str], object] = print) -> None:
     name = policy if isinstance(policy, str) else _named(policy)
     key = _key_of(name)
     if key == "victim":
-        found, _, _ = own.find(key, name)
+        found, _, _ = own_policies.find(key, name)
         choices = _core.conform_victim(name, found, LIVES)
         say(
             f"units at random: {choices:,} steps in {LIVES} lives, every choice one of the full blocks of its plane"
@@ -60,16 +61,17 @@ def check_policy(policy: Any, *, say: Callable[[str], object] = print) -> None:
 
 
 def _named(policy: Any) -> str:
-    if not own.is_policy(policy):
+    if not own_policies.is_policy(policy):
         raise ConfigError(
-            f"error: {policy!r} is no policy\nhint: expected {own.EXAMPLES['victim']}, or {own.EXAMPLES['allocation']}"
+            f"error: {policy!r} is no policy\n"
+            f"hint: expected {own_policies.EXAMPLES['victim']}, or {own_policies.EXAMPLES['allocation']}"
         )
-    return own.name_of(policy)
+    return own_policies.name_of(policy)
 
 
 def _key_of(name: str) -> str:
     """The seam that a policy is for."""
-    found = {key: own.find(key, name) for key in own.METHODS}
+    found = {key: own_policies.find(key, name) for key in own_policies.METHODS}
     for key, (policy, _, _) in found.items():
         if policy is not None:
             return key

@@ -19,9 +19,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from ftlab.results import text
-
-SCHEMA = "ftlab.claims/1"
-"""The schema of the object that `reproduce --json` prints."""
+from ftlab.results.claims import SCHEMA as SCHEMA
+from ftlab.results.claims import number as number
 
 Verdict: TypeAlias = Literal["reproduced", "direction", "not-reproduced", "not-run"]
 Kind: TypeAlias = Literal["original", "real", "generated"]
@@ -373,13 +372,6 @@ def markdown(claims: Sequence[Claim], figure: Callable[[Claim], str] = measured)
             f"| {claim.workload} | {claim.workload_kind} |"
         )
     return lines
-
-
-def number(measured: float | None) -> str:
-    """A measured figure: with one digit after the point, and more where it is small."""
-    if measured is None or math.isnan(measured):
-        return text.ABSENT
-    return f"{measured:.3f}" if 0 < abs(measured) < 0.5 else f"{measured:.1f}"
 
 
 def table(claims: Sequence[Claim], width: int) -> str:

@@ -8,9 +8,9 @@ import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from ftlab.cli.usage import Parser, add_command, check_jobs, nearest, one_of, pointed
+from ftlab.base.hints import nearest, one_of
+from ftlab.cli.usage import Parser, check_jobs, pointed
 from ftlab.results import output
 from ftlab_reproduce import claims, everything, gcf, gcmix, ipr, rcftl, stack, tbm
 from ftlab_reproduce.experiment import Tell
@@ -24,11 +24,9 @@ PAPERS = {
 SCALES = tuple(dict.fromkeys(scale for paper in PAPERS.values() for scale in paper.scales))
 
 
-def add_parser(commands: Any) -> None:
-    """Adds the command to the command line's grammar."""
-    command = add_command(
-        commands, "reproduce", "run a paper's experiments and judge its claims", main, example=claim_ids()
-    )
+def add_arguments(command: Parser) -> None:
+    """Adds the arguments of `ftlab reproduce`."""
+    command.runs(main, example=claim_ids())
     command.add_argument(
         "paper", metavar="PAPER", choices=(*PAPERS, everything.NAME),
         help=f"one of {', '.join(PAPERS)}; {everything.NAME}: each of them, and one table of all claims",

@@ -173,6 +173,12 @@ def test_what_a_model_varies_reaches_the_trace(tmp_path: Path) -> None:
     assert MODELS["unfolded"].of(BY_NAME["TPCE"]) == BY_NAME["TPCE"]
 
 
+def test_a_model_names_the_servers_that_it_changes() -> None:
+    for name, model in MODELS.items():
+        changed = {server.name for server in SERVERS if model.of(server) != server}
+        assert set(model.servers) == changed, name
+
+
 def test_every_other_second_is_quiet(tmp_path: Path) -> None:
     file = tmp_path / "made.csv.zst"
     MODELS["quiet seconds, 5"].of(BY_NAME["EXCHANGE"]).make(1 / 8192, 5, file)

@@ -1,4 +1,4 @@
-//! Policies that a user wrote in Python. The package's module `own` finds them and words what is wrong with them.
+//! Policies that a user wrote in Python. The package's module `api.own_policies` finds them and words what is wrong with them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::caller::Caller;
 use crate::{errors, guard};
 
 /// The module of the package.
-const OWN: &str = "ftlab.own";
+const OWN: &str = "ftlab.api.own_policies";
 
 /// A reclaim unit as a victim policy of the user's own sees it: there is one object for it all the time.
 #[pyclass(module = "ftlab._core", frozen)]

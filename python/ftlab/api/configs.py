@@ -11,8 +11,9 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ftlab import _core, own
+from ftlab import _core
 from ftlab._core import ConfigError
+from ftlab.api import own_policies
 from ftlab.base import arguments
 
 Config: TypeAlias = str | PathLike[str] | Mapping[str, Any]
@@ -145,8 +146,8 @@ def plain(value: object, where: str, depth: int = 0) -> Any:
         with contextlib.suppress(TypeError, ValueError):
             # A NumPy scalar.
             return plain(value.item(), where, depth + 1)
-    if own.is_policy(value):
-        return own.name_of(value)
+    if own_policies.is_policy(value):
+        return own_policies.name_of(value)
     raise ConfigError(
         f"error: {where} holds {arguments.kind_of(value)}, which is no value of a configuration; expected a string, "
         "number, boolean, list or dictionary"

@@ -20,8 +20,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from ftlab import _core, own
+from ftlab import _core
 from ftlab._core import InputError
+from ftlab.api import own_policies
 from ftlab.results.kept import Store
 from ftlab.results.output import OutputDirectory
 from ftlab.results.result import Result
@@ -57,8 +58,8 @@ def hash_of(resolved: dict[str, Any], trace_file: str | None = None) -> str:
         "trace": None if trace is None else file_digest(Path(trace)),
         "engine": engine_digest(),
     }
-    if policies := [name for name in resolved["ftl"].values() if own.names_own(name)]:
-        facts["policies"] = [own.digest(name) for name in policies]
+    if policies := [name for name in resolved["ftl"].values() if own_policies.names_own(name)]:
+        facts["policies"] = [own_policies.digest(name) for name in policies]
     precondition = resolved["run"]["precondition"]
     if isinstance(precondition, dict) and "state" in precondition:
         facts["config"]["run"] = {**resolved["run"], "precondition": "state"}

@@ -15,8 +15,6 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-
 from ftlab import _core
 from ftlab._core import ConfigError, InputError, RunError
 from ftlab.api import runner
@@ -271,6 +269,9 @@ class Job:
         summary = json.loads(told)
         if trace is not None:
             trace.described(summary)
+        # Not before: a run that is refused needs no tables.
+        import numpy as np
+
         columns = {
             name: {key: np.asarray(values) for key, values in table.items()} for name, table in tables.items()
         }

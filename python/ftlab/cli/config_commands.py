@@ -1,4 +1,4 @@
-"""The commands about configurations: `ftlab explain`, `ftlab config` and `ftlab completion`."""
+"""The commands about configurations: `ftlab presets`, `explain`, `config` and `completion`."""
 
 from __future__ import annotations
 
@@ -9,41 +9,50 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ftlab import _core
 from ftlab._core import ConfigError, Error
 from ftlab.api.configs import Source, config_argument, named
+from ftlab.api.keys import flat, known, reference, told
 from ftlab.api.simulation import Job
-from ftlab.cli.usage import Parser, add_command, nearest, one_of, plain, pointed
+from ftlab.base.hints import nearest, one_of
+from ftlab.cli.usage import Parser, add_command, at, plain, pointed
 from ftlab.results import output, text
-from ftlab.sweeps.spec import shown_as
 
 SCHEMA_ID = "https://json-schema.org/draft/2020-12/schema"
 
 
-def add_parsers(commands: Any) -> None:
-    """Adds the commands to the command line's grammar."""
-    explain = add_command(
-        commands, "explain", "say what a key or a choice of the configuration means", _explain
-    )
-    explain.add_argument(
+def add_presets(command: Parser) -> None:
+    """Adds the arguments of `ftlab presets`."""
+    command.runs(_presets)
+    command.add_argument("name", type=plain, metavar="NAME", nargs="?", help="the preset to print as TOML")
+    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+
+
+def add_explain(command: Parser) -> None:
+    """Adds the arguments of `ftlab explain`."""
+    command.runs(_explain)
+    command.add_argument(
         "key", type=plain, metavar="KEY", nargs="?",
         help="a key (ftl.victim), its last part (victim), a choice (ftl.victim.rga); without it, every key in a line",
     )  # fmt: skip
-    explain.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    config = commands.add_parser(
-        "config", help="check, show and compare configurations", allow_abbrev=False,
-        description="Check, show and compare configurations; nothing is run.",
-    )  # fmt: skip
-    actions = config.add_subparsers(metavar="ACTION", required=True, title="actions")
-    check = add_command(actions, "check", "say whether configurations can be used", _check)
+    command.add_argument("--json", action="store_true", help="one JSON object on stdout")
+
+
+def add_config(command: Parser) -> None:
+    """Adds the actions of `ftlab config`."""
+    command.description = "Check, show and compare configurations; nothing is run."
+    actions = command.add_subparsers(metavar="ACTION", required=True, title="actions")
+    check = add_command(actions, "check", "say whether configurations can be used")
+    check.runs(_check)
     check.add_argument("configs", metavar="CONFIG", nargs="+", help="TOML files or names of presets")
-    show = add_command(actions, "show", "print a configuration with every default filled in", _show)
+    show = add_command(actions, "show", "print a configuration with every default filled in")
+    show.runs(_show)
     show.add_argument("config", metavar="CONFIG", help="a TOML file or the name of a preset")
-    diff = add_command(actions, "diff", "print where two configurations differ, defaults filled in", _diff)
+    diff = add_command(actions, "diff", "print where two configurations differ, defaults filled in")
+    diff.runs(_diff)
     diff.add_argument("first", metavar="A", help="a TOML file or the name of a preset")
     diff.add_argument("second", metavar="B", help="another one")
     for action in (check, show, diff):
@@ -53,28 +62,37 @@ def add_parsers(commands: Any) -> None:
         )  # fmt: skip
     for action in (show, diff):
         action.add_argument("--json", action="store_true", help="one JSON object on stdout")
-    add_command(actions, "schema", "print the JSON schema of a configuration, for editors", _schema)
-    completion = add_command(
-        commands, "completion", "print a script that completes commands, options and keys", _completion
-    )
-    completion.add_argument("shell", metavar="SHELL", choices=tuple(SHELLS), help=", ".join(SHELLS))
+    add_command(actions, "schema", "print the JSON schema of a configuration, for editors").runs(_schema)
 
 
-@cache
-def _reference() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(_core.reference())
-    return found
+def add_completion(command: Parser) -> None:
+    """Adds the arguments of `ftlab completion`."""
+    command.runs(_completion)
+    command.add_argument("shell", metavar="SHELL", choices=tuple(SHELLS), help=", ".join(SHELLS))
 
 
-def _keys() -> dict[str, dict[str, Any]]:
-    return {key["key"]: key for key in _reference()["keys"]}
+def _presets(options: argparse.Namespace) -> None:
+    known = {name: (line, toml) for name, line, toml in _core.presets()}
+    if options.name is None:
+        if options.json:
+            sys.stdout.write(
+                output.json_text({"presets": [{"name": n, "doc": d} for n, (d, _) in known.items()]})
+            )
+        else:
+            sys.stdout.write(text.columns([[name, line] for name, (line, _) in known.items()]) + "\n")
+        return
+    if options.name not in known:
+        raise pointed(Parser.argv, at(options.name), f"unknown preset `{options.name}`", one_of(known),
+                      nearest(options.name, known))  # fmt: skip
+    toml = known[options.name][1]
+    sys.stdout.write(output.json_text({"name": options.name, "toml": toml}) if options.json else toml)
 
 
 def _explain(options: argparse.Namespace) -> None:
-    keys = _keys()
+    keys = known()
     if options.key is None:
         if options.json:
-            sys.stdout.write(output.json_text(_reference()))
+            sys.stdout.write(output.json_text(reference()))
         else:
             rows = [[name, _first_sentence(key["doc"])] for name, key in keys.items()]
             sys.stdout.write(_table(rows))
@@ -107,7 +125,7 @@ def _first_sentence(doc: str) -> str:
 
 def _key_of(word: str) -> tuple[str, str]:
     """The key that a word is or begins with, and what is behind it."""
-    keys = _keys()
+    keys = known()
     if (full := named(word, keys)) in keys:
         return str(full), ""
     parts = word.split(".")
@@ -118,18 +136,14 @@ def _key_of(word: str) -> tuple[str, str]:
     if len(choices) == 1:
         return choices[0], word
     if choices:
-        raise pointed(Parser.argv, _place(word), f"`{word}` is a choice of several keys",
+        raise pointed(Parser.argv, at(word), f"`{word}` is a choice of several keys",
                       one_of(f"{key}.{word}" for key in choices))  # fmt: skip
     raise _unknown(word, [*keys, *(key.rpartition(".")[2] for key in keys)])
 
 
 def _unknown(word: str, names: list[str]) -> Exception:
-    return pointed(Parser.argv, _place(word), f"`{word}` is no key of a configuration",
+    return pointed(Parser.argv, at(word), f"`{word}` is no key of a configuration",
                    "expected a key such as `ftl.victim`; `ftlab explain` lists all", nearest(word, names))  # fmt: skip
-
-
-def _place(word: str) -> int | None:
-    return Parser.argv.index(word) if word in Parser.argv else None
 
 
 def _width() -> int:
@@ -231,33 +245,18 @@ def _resolved(config: str, sets: list[str]) -> dict[str, Any]:
     return Job.of(config_argument(config), sets, None).resolve()
 
 
-def flat(tree: Mapping[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
-    """Keys and values; a choice with its parameters is one value."""
-    for name, value in tree.items():
-        path = f"{above}{name}"
-        if isinstance(value, Mapping) and path not in _keys():
-            yield from flat(value, f"{path}.")
-        else:
-            yield path, value
-
-
-def told(value: Any) -> str:
-    """A value of a configuration as tables show it."""
-    return text.ABSENT if value is None else str(shown_as(value))
-
-
 def _schema(_: argparse.Namespace) -> None:
     sys.stdout.write(output.json_text(schema()))
 
 
 def schema() -> dict[str, Any]:
     """The JSON schema of a configuration. Quantities are texts there; `config check` knows their units."""
-    tables = {section["name"]: _object(section["doc"]) for section in _reference()["sections"]}
+    tables = {section["name"]: _object(section["doc"]) for section in reference()["sections"]}
     for name, table in tables.items():
         above, _, last = name.rpartition(".")
         if above:
             tables[above]["properties"][last] = table
-    for key in _reference()["keys"]:
+    for key in reference()["keys"]:
         section, _, last = key["key"].rpartition(".")
         tables[section]["properties"][last] = {
             "description": f"{key['doc']} Default: {key['default']}",
@@ -279,7 +278,7 @@ def _object(doc: str) -> dict[str, Any]:
 def _completion(options: argparse.Namespace) -> None:
     from ftlab.cli.main import parser
 
-    sys.stdout.write(SHELLS[options.shell](parser()))
+    sys.stdout.write(SHELLS[options.shell](parser().complete()))
 
 
 def bash(top: argparse.ArgumentParser) -> str:
@@ -289,7 +288,7 @@ def bash(top: argparse.ArgumentParser) -> str:
     )
     commands = "|".join(f'"{path}"' for path in sorted(_words(top, "")) if path)
     presets = " ".join(name for name, _, _ in _core.presets())
-    keys = " ".join(f"{key}=" for key in _keys())
+    keys = " ".join(f"{key}=" for key in known())
     return (
         BASH.replace("CASES", cases)
         .replace("PRESETS", presets)
@@ -320,7 +319,7 @@ def zsh(top: argparse.ArgumentParser) -> str:
 def fish(top: argparse.ArgumentParser) -> str:
     """A script for fish: the same words, with what each command and option is for."""
     lines = [FISH.replace("PRESETS", " ".join(name for name, _, _ in _core.presets()))
-             .replace("KEYS", " ".join(_keys()))]  # fmt: skip
+             .replace("KEYS", " ".join(known()))]  # fmt: skip
     lines += _fish(top, ())
     return "\n".join(lines) + "\n"
 

@@ -148,14 +148,12 @@ out_of_range = "wrap"                   # requests past the end of the device; "
 """
 
 
-def add_parser(commands: Any) -> None:
-    """Adds the command to the command line's grammar."""
-    line = "write a configuration with comments, from a datasheet's numbers or from questions"
-    command: Parser = commands.add_parser(
-        "init", help=line, description=f"{line[0].upper()}{line[1:]}.", allow_abbrev=False,
-        epilog="Without any number, a terminal is asked for each. What is not given is that of a current TLC drive.",
-    )  # fmt: skip
-    command.set_defaults(command=_init)
+def add_arguments(command: Parser) -> None:
+    """Adds the arguments of `ftlab init`."""
+    command.runs(_init)
+    command.epilog = (
+        "Without any number, a terminal is asked for each. What is not given is that of a current TLC drive."
+    )
     command.add_argument(
         "file", metavar="FILE", nargs="?", default="ftlab.toml", help="the file to write (default ftlab.toml)"
     )

@@ -21,7 +21,7 @@ trace may be `-`, standard input.
 
 def page() -> str:
     """The page as Markdown."""
-    return "\n".join([HEAD, *_commands(parser(), "ftlab")])
+    return "\n".join([HEAD, *_commands(parser().complete(), "ftlab")])
 
 
 def _commands(above: argparse.ArgumentParser, path: str) -> Iterator[str]:

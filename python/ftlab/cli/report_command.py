@@ -6,11 +6,10 @@ import argparse
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 from ftlab._core import InputError
 from ftlab.base import escape
-from ftlab.cli.usage import add_command
+from ftlab.cli.usage import Parser
 
 EXAMPLE = """\
 for example:
@@ -25,12 +24,13 @@ DEFAULT = "report.html"
 """The page of a command without `--out`."""
 
 
-def add_parser(commands: Any) -> None:
-    """Adds the command to the command line's grammar."""
-    command = add_command(
-        commands, "report", "make one HTML page from results", main, example=EXAMPLE,
+def add_arguments(command: Parser) -> None:
+    """Adds the arguments of `ftlab report`."""
+    command.runs(
+        main,
         description="Make one self-contained HTML page from runs, comparisons, sweeps and reproductions.",
-    )  # fmt: skip
+        example=EXAMPLE,
+    )
     command.add_argument(
         "results", metavar="DIR", nargs="+",
         help="a directory that run, compare, sweep or reproduce wrote; several runs are put side by side",

@@ -6,14 +6,14 @@ import argparse
 import re
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ftlab._core import RunError
 from ftlab.api.runner import Tell
-from ftlab.cli.usage import Parser, add_command, check_jobs, plain, pointed
+from ftlab.cli.usage import Parser, check_jobs, plain, pointed
 from ftlab.results import output, text
+from ftlab.sweeps.headlines import figure_rows
 from ftlab.sweeps.sweep import Sweep, sweep
 
 EXAMPLE = """\
@@ -38,17 +38,14 @@ a specification, for example:
 SHOWN_MAX = 40
 """Rows that fit a terminal; the tables have all."""
 
-COLUMNS = (("WAF", "waf"), ("IOPS", "host_iops"), ("mean latency", "host_latency_us_mean"),
-           ("p99 latency", "host_latency_us_p99"))  # fmt: skip
-"""What is shown of a run."""
 
-
-def add_parser(commands: Any) -> None:
-    """Adds the command to the command line's grammar."""
-    command = add_command(
-        commands, "sweep", "run many configurations, into one table", main, example=EXAMPLE,
+def add_arguments(command: Parser) -> None:
+    """Adds the arguments of `ftlab sweep`."""
+    command.runs(
+        main,
         description="Run every configuration of a specification that is not kept yet, into one table.",
-    )  # fmt: skip
+        example=EXAMPLE,
+    )
     command.add_argument("spec", metavar="SPEC", help="a TOML file that says what to sweep over")
     command.add_argument(
         "--out", metavar="DIR",
@@ -150,43 +147,5 @@ def _shown(made: Sweep, width: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def figure_rows(made: Sweep) -> tuple[list[str], list[list[str]]]:
-    """The headline figures by factors: what the columns are, and a row for each combination."""
-    rows = made.means.to_pylist()
-    names = [name for name in made.factors if name in made.means.column_names]
-    shown = [
-        (title, key) for title, key in COLUMNS if any(row.get(f"{key}_mean") is not None for row in rows)
-    ]
-    several = any(row["runs"] > 1 for row in rows)
-    head = [*names, *(["runs"] if several else []), *(title for title, _ in shown)]
-    cells = [
-        [*(_word(row[name]) for name in names), *([str(row["runs"])] if several else []),
-         *(_figure(key, row) for _, key in shown)]
-        for row in rows
-    ]  # fmt: skip
-    return head, cells
-
-
 def _narrowed(lines: str, width: int) -> str:
     return "\n".join(line if len(line) <= width else f"{line[: width - 1]}…" for line in lines.splitlines())
-
-
-def _word(value: Any) -> str:
-    return text.ABSENT if value is None else str(value)
-
-
-def _figure(key: str, row: dict[str, Any]) -> str:
-    mean, std = row.get(f"{key}_mean"), row.get(f"{key}_std")
-    if mean is None:
-        return text.ABSENT
-    form = _FORMS.get(key, text.duration)
-    return form(mean) if std is None else f"{form(mean)} ± {form(std)}"
-
-
-def _waf(value: float) -> str:
-    return f"{value:.3f}"
-
-
-_FORMS = {"waf": _waf, "host_iops": text.count}
-
-__all__: Sequence[str] = ["add_parser", "main"]

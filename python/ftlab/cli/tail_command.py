@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import Any
 
-from ftlab.cli.usage import Parser, add_command, nearest, one_of, plain, pointed
+from ftlab.base.hints import nearest, one_of
+from ftlab.cli.usage import Parser, plain, pointed
 from ftlab.results import output, tail
 from ftlab.results.latency_parts import AT
 from ftlab.results.result import Result
@@ -18,12 +18,11 @@ for example:
 """
 
 
-def add_parser(commands: Any) -> None:
-    """Adds the command to the command line's grammar."""
-    command = add_command(
-        commands, "explain-tail", "say what slow requests of a run waited for", main, example=EXAMPLE,
-        description="Say what the requests around a percentile of a run waited for.",
-    )  # fmt: skip
+def add_arguments(command: Parser) -> None:
+    """Adds the arguments of `ftlab explain-tail`."""
+    command.runs(
+        main, description="Say what the requests around a percentile of a run waited for.", example=EXAMPLE
+    )
     command.add_argument(
         "directory", metavar="DIR", help="what `ftlab run --out DIR` wrote, with `run.latency_parts = true`"
     )

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Sequence
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 from ftlab._core import ConfigError
 from ftlab.base import escape
+from ftlab.base.hints import nearest, one_of
+
+COLUMNS_HELP = (
+    "of a table in no known format: which column is what, such as time=2:us,op=3,offset=5,size=6, by number or by name"
+    " in the first row"
+)
 
 
 class UsageError(ConfigError):
@@ -64,59 +71,93 @@ def check_jobs(jobs: int | None) -> None:
         UsageError: it is below 1.
     """
     if jobs is not None and jobs < 1:
-        word = str(jobs)
-        at = next((i for i, arg in enumerate(Parser.argv) if arg == word or arg.endswith(f"={word}")), None)
-        raise pointed(Parser.argv, at, f"`--jobs` is {jobs}", "expected at least 1")
-
-
-def one_of(names: Iterable[str]) -> str:
-    """`expected one of …`."""
-    return "expected one of " + ", ".join(f"`{name}`" for name in names)
-
-
-def nearest(word: str, names: Iterable[str]) -> str:
-    """`did you mean …?`, if a name is near."""
-    found = difflib.get_close_matches(word, list(names), n=1, cutoff=0.5)
-    return f"did you mean `{found[0]}`?" if found else ""
+        raise pointed(Parser.argv, at(str(jobs)), f"`--jobs` is {jobs}", "expected at least 1")
 
 
 class Parser(argparse.ArgumentParser):
-    """An argument parser whose errors are :class:`UsageError`."""
+    """An argument parser whose errors are :class:`UsageError`.
+
+    The parser of a command has its arguments once they are asked for (:meth:`filled`): a command line imports what its
+    own command needs, and nothing of the others.
+    """
 
     argv: Sequence[str] = ()
     """The whole command line, for the errors of this parser and of its commands."""
+
+    source: str = ""
+    """The function that adds the arguments, as `module:function`; empty: they are there."""
+
+    def filled(self) -> Parser:
+        """This parser, with its arguments."""
+        if self.source:
+            module, _, function = self.source.partition(":")
+            self.source = ""
+            getattr(import_module(module), function)(self)
+        return self
+
+    def complete(self) -> Parser:
+        """This parser, with its arguments, and those of all commands below it."""
+        for action in self.filled()._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for command in action.choices.values():
+                    command.complete()
+        return self
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As that of argparse."""
+        return super(Parser, self.filled()).parse_known_args(args, namespace)
+
+    def runs(
+        self, command: Callable[[argparse.Namespace], None], *, description: str = "", example: str = ""
+    ) -> None:
+        """Says what is run, and shown by `--help`.
+
+        Args:
+            command: what runs it.
+            description: what it does, for its own help, where that says more than the list of commands.
+            example: text behind its help, line by line as it is.
+        """
+        self.set_defaults(command=command)
+        self.description = description or self.description
+        if example:
+            self.epilog, self.formatter_class = example, argparse.RawDescriptionHelpFormatter
 
     def error(self, message: str) -> NoReturn:
         """Raises what argparse found in the words of this module."""
         raise _translated(self, message)
 
 
-def add_command(
-    commands: Any,
-    name: str,
-    line: str,
-    command: Callable[[argparse.Namespace], None],
-    *,
-    description: str = "",
-    example: str = "",
-) -> Parser:
+def add_command(commands: Any, name: str, line: str, source: str = "") -> Parser:
     """Adds a command to the command line's grammar.
 
     Args:
         commands: the commands that it joins.
         name: its name.
         line: what it does, for a list of commands.
-        command: what runs it.
-        description: what it does, for its own help, where that says more.
-        example: text behind its help, line by line as it is.
+        source: the function that adds its arguments, as `module:function`.
     """
     added: Parser = commands.add_parser(
-        name, help=line, description=description or f"{line[0].upper()}{line[1:]}.", epilog=example,
-        formatter_class=argparse.RawDescriptionHelpFormatter if example else argparse.HelpFormatter,
-        allow_abbrev=False,
-    )  # fmt: skip
-    added.set_defaults(command=command)
+        name, help=line, description=f"{line[0].upper()}{line[1:]}.", allow_abbrev=False
+    )
+    added.source = source
     return added
+
+
+def say(message: str) -> None:
+    """Tells the user something that is no result: on stderr, behind what stdout has so far."""
+    sys.stdout.flush()
+    try:
+        print(escape.terminal(message, keep="\n"), file=sys.stderr, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
+def at(word: str) -> int | None:
+    """Where on the command line a word is, or the value of an option."""
+    for i, candidate in enumerate(Parser.argv):
+        if candidate == word or candidate.endswith(f"={word}"):
+            return i
+    return None
 
 
 def _translated(parser: Parser, message: str) -> UsageError:
@@ -179,7 +220,7 @@ def _names_in_force(parser: Parser, argv: Sequence[str]) -> list[str]:
         if isinstance(action, argparse._SubParsersAction):
             for i, word in enumerate(argv):
                 if word in action.choices:
-                    return _names_in_force(action.choices[word], argv[i + 1 :])
+                    return _names_in_force(action.choices[word].filled(), argv[i + 1 :])
     return [name for action in parser._actions for name in action.option_strings if name.startswith("--")]
 
 

@@ -6,20 +6,20 @@ import base64
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ftlab.cli import sweep_command
-from ftlab.cli.config_commands import told
+from ftlab.api.keys import told
 from ftlab.reports import cards, pictures, settings, sweeping
 from ftlab.reports.charts import Chart, legend, look, swatches, table
 from ftlab.reports.markdown import rendered
 from ftlab.reports.markup import Child, Html, joined, prose, tag
 from ftlab.reports.sources import Reproduction, Run, Runs, Source, Swept
 from ftlab.results import plot, reasons, text
+from ftlab.results.claims import number
 from ftlab.results.comparison import Comparison, figure_rows
 from ftlab.results.figures import Figures
 from ftlab.results.plot import Results
 from ftlab.results.result import Result
+from ftlab.sweeps import headlines
 from ftlab.sweeps.sweep import Sweep
-from ftlab_reproduce.claims import number
 
 
 def title(source: Source) -> str:
@@ -371,7 +371,7 @@ def _swept(source: Swept) -> Iterator[Child]:
 
 def means(sweep: Sweep) -> Iterator[Html]:
     """The headline figures by factors."""
-    head, rows = sweep_command.figure_rows(sweep)
+    head, rows = headlines.figure_rows(sweep)
     if rows:
         yield table(head, rows[:TABLE_MAX], "Figures by factors", "figures")
     if len(rows) > TABLE_MAX:

@@ -11,7 +11,7 @@ from typing import Any
 from ftlab import _core
 from ftlab._core import Error
 from ftlab.api import runner
-from ftlab.cli.config_commands import flat, told
+from ftlab.api.keys import flat, told
 
 Flat = dict[str, Any]
 

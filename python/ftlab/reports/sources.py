@@ -10,12 +10,11 @@ from typing import Any, TypeAlias
 
 from ftlab._core import InputError
 from ftlab.base import escape
-from ftlab.results import output
+from ftlab.results import claims, output
 from ftlab.results.comparison import FILE, Comparison
 from ftlab.results.kept import SEAL
 from ftlab.results.result import Result, read_object
 from ftlab.sweeps.sweep import RUNS, Sweep
-from ftlab_reproduce import claims
 
 
 @dataclass(frozen=True, slots=True)

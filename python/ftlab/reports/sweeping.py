@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ftlab.api.configs import SHORT
-from ftlab.cli.config_commands import told
+from ftlab.api.keys import told
 from ftlab.reports.charts import Axis, Chart, Form, Line
 from ftlab.reports.sources import Swept
 from ftlab.results import plot, text

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ftlab.base.quantities import in_bytes
 from ftlab.results.overload import Overload, overload
 from ftlab.results.result import Result
@@ -251,4 +249,4 @@ def _die_imbalance(result: Result) -> float | None:
     busy = table["busy"][table["resource"] == "die"]
     if busy.size == 0 or not busy.mean() > 0:
         return None
-    return float(np.max(busy) / np.mean(busy) - 1)
+    return float(busy.max() / busy.mean() - 1)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from ftlab.results.result import Result
+
+if TYPE_CHECKING:
+    import numpy as np
 
 WAITED = 0.05
 """A device is overloaded if in the last quarter of a run a request has waited this share of the time that passed..."""
@@ -36,6 +38,8 @@ def overload(result: Result) -> Overload | None:
     config, series = result.summary["config"], result.tables.get("series")
     if config["host"]["replay"] != "open" or series is None:
         return None
+    import numpy as np
+
     rows = series["axis"] == "time"
     latency = series["latency_mean_us"][rows]
     requests = (series["reads"] + series["writes"])[rows].astype(float)

@@ -6,18 +6,16 @@ import json
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ftlab._core import InputError, __version__
 from ftlab.base import arguments, escape
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
-Columns = dict[str, NDArray[Any]]
+Columns: TypeAlias = "dict[str, NDArray[Any]]"
 """A table: columns of equal length by name."""
 
 TABLES = ("series", "latency", "wear", "utilisation")
@@ -198,6 +196,8 @@ def _arrow_column(values: NDArray[Any]) -> pa.Array:
 
 
 def _from_arrow(table: pa.Table) -> Columns:
+    import numpy as np
+
     columns: Columns = {}
     for name in table.column_names:
         values = table.column(name).to_numpy()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import itertools
 import json
 import math
@@ -19,8 +18,10 @@ from typing import Any
 from ftlab import _core
 from ftlab._core import ConfigError, InputError
 from ftlab.api.configs import SHORT, Source, named, plain, set_list
+from ftlab.api.keys import shown_as
 from ftlab.api.simulation import COMBINATIONS_MAX, Job
 from ftlab.base import arguments, escape
+from ftlab.base.hints import nearest
 
 TOP = ("config", "trace", "out", "repeats", "set", "grid", "list")
 """The keys of a specification."""
@@ -111,7 +112,7 @@ class _Reader:
         for key in self.tree:
             if key not in TOP:
                 raise self._refusal(key, f"unknown key `{key}` of a sweep", f"expected one of {_listed(TOP)}",
-                                    _nearest(key, TOP))  # fmt: skip
+                                    nearest(key, TOP, 0.6))  # fmt: skip
         base = dict(self._settings(self._table("set"), "set"))
         factors: dict[str, list[Level]] = {}
         configs = self._configs()
@@ -353,7 +354,7 @@ class _Reader:
         known = [*keys(), *(key.rpartition(".")[2] for key in keys())]
         return self._refusal(where, f"`{name}` is no key of a configuration",
                              'expected a key such as `ftl.victim` or `seed`, or levels `{ label = "…", set = { … } }`',
-                             _nearest(name, known))  # fmt: skip
+                             nearest(name, known, 0.6))  # fmt: skip
 
     def _wrong(self, where: str, found: Any, expected: str) -> ConfigError:
         told = json.dumps(found, default=str, ensure_ascii=False)
@@ -373,22 +374,5 @@ def _number(key: str, value: Any) -> Any:
     return float(Decimal(found[1]) / 100) if found and key == SHORT["op"] else value
 
 
-def shown_as(value: Any) -> Any:
-    """What a column holds of a value: `rga(d=4)` of a choice with parameters."""
-    if isinstance(value, bool | int | float | str):
-        return value
-    if isinstance(value, Mapping) and len(value) == 1:
-        (name, inner), = value.items()  # fmt: skip
-        if isinstance(inner, Mapping):
-            return f"{name}({', '.join(f'{key}={shown_as(part)}' for key, part in inner.items())})"
-        return f"{name}({shown_as(inner)})"
-    return json.dumps(value, default=str, ensure_ascii=False)
-
-
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
-
-
-def _nearest(word: str, names: Sequence[str]) -> str:
-    found = difflib.get_close_matches(word, names, n=1, cutoff=0.6)
-    return f"did you mean `{found[0]}`?" if found else ""

@@ -17,9 +17,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ftlab import own
 from ftlab._core import ConfigError, Error, InputError, RunError
-from ftlab.api import runner
+from ftlab.api import own_policies, runner
 from ftlab.api.configs import Source
 from ftlab.api.runner import Tell
 from ftlab.api.simulation import Job, Progress, at_once
@@ -309,11 +308,11 @@ def _check_portable(runs: Sequence[Resolved]) -> None:
     """Refuses what the workers of a cluster do not have.
 
     Raises:
-        ConfigError: a run has a policy of the user's own.
+        ConfigError: a run has a policy of the user's own_policies.
     """
     for run in runs:
         for key, name in run.resolved["ftl"].items():
-            if own.names_own(name):
+            if own_policies.names_own(name):
                 raise ConfigError(
                     f"error: `ftl.{key}` is `{name}`, and the workers of a cluster do not have that code\n"
                     "hint: run the sweep without `--scheduler`; `--shard I/N` divides it over machines"

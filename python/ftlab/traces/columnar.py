@@ -19,13 +19,12 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-import numpy as np
-
 from ftlab._core import ConfigError, InputError, RunError
 from ftlab.base import arguments
-from ftlab.cli.usage import nearest
+from ftlab.base.hints import nearest
 
 if TYPE_CHECKING:
+    import numpy as np
     import pyarrow as pa
 
 STDIN = "-"
@@ -202,6 +201,7 @@ def _undamaged(name: str) -> Iterator[None]:
 
 
 def _table(data: object) -> pa.Table:
+    import numpy as np
     import pyarrow as pa
 
     try:
@@ -376,6 +376,7 @@ def _part(part: str, values: pa.Array, unit: str, where: str) -> tuple[pa.Array,
 
 def _whole(part: str, values: np.ndarray[Any, Any], unit: str) -> tuple[pa.Array, str]:
     """Numbers with a point: times in nanoseconds, others as they are if they are whole."""
+    import numpy as np
     import pyarrow as pa
 
     if not np.isfinite(values).all():

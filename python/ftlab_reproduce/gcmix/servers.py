@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -208,17 +207,19 @@ class Model:
     """Another model of the same servers."""
 
     words: str
+    servers: tuple[str, ...]
+    """Those that it changes; the others stay as they were settled on. To make a server of it may take a while."""
     of: Callable[[Server], Server]
-    """What it makes of a server; one that it leaves as it is stays the one that was settled on."""
+    """What it makes of a server."""
 
 
-def _changed(**by_name: Mapping[str, Any]) -> Callable[[Server], Server]:
-    return lambda server: replace(server, **by_name.get(server.name, {}))
+def _changed(words: str, **by_name: Mapping[str, Any]) -> Model:
+    return Model(words, tuple(by_name), lambda server: replace(server, **by_name.get(server.name, {})))
 
 
-def _for_three(**changes: Any) -> Callable[[Server], Server]:
+def _for_three(words: str, **changes: Any) -> Model:
     """The same change of the servers that are not TPC's, which are the longest, and which BUILDSERVER is like."""
-    return _changed(BEFS=changes, BUILDSERVER=changes, EXCHANGE=changes)
+    return _changed(words, BEFS=changes, BUILDSERVER=changes, EXCHANGE=changes)
 
 
 def _together(server: Server) -> Server:
@@ -238,38 +239,37 @@ MODELS = {
     # 15.9 KB a write (TBM's Table 1); maintenance from 1 to 5 o'clock of every day, Exchange's default; the exponent is
     # the one that is as far from the one of Figure 6's figures as from the other. Of a build server's writes of the
     # same collection (DTRS, 300 s) those that follow each other make 167 KiB.
-    SECOND: Model(
+    SECOND: _changed(
         "Exchange in runs of two pages, a sixth of its writes through all pages; BEFS and the build server in 21",
-        _changed(
-            EXCHANGE={"run": 2, "sweep": 1 / 6, "zipf": 1.04, "reads_zipf": 0.9},
-            BEFS={"run": 21},
-            BUILDSERVER={"run": 21},
-        ),
+        EXCHANGE={"run": 2, "sweep": 1 / 6, "zipf": 1.04, "reads_zipf": 0.9},
+        BEFS={"run": 21},
+        BUILDSERVER={"run": 21},
     ),
-    **{f"runs of {n}": Model(f"runs of {n} pages", _for_three(run=n)) for n in (32, 64, 128)},
-    "touching 3 in 4": Model(
-        "addresses modulo 3/4 of the user space", _for_three(within_mib=0.75 * USER_MIB)
+    **{f"runs of {n}": _for_three(f"runs of {n} pages", run=n) for n in (32, 64, 128)},
+    "touching 3 in 4": _for_three("addresses modulo 3/4 of the user space", within_mib=0.75 * USER_MIB),
+    "touching half": _for_three("addresses modulo half of the user space", within_mib=0.5 * USER_MIB),
+    "unfolded": Model(
+        "EXCHANGE and BEFS with as many pages to write to as the device has", ("BEFS", "EXCHANGE"), _unfolded
     ),
-    "touching half": Model("addresses modulo half of the user space", _for_three(within_mib=0.5 * USER_MIB)),
-    "unfolded": Model("EXCHANGE and BEFS with as many pages to write to as the device has", _unfolded),
     **{
-        f"maintenance of {hours} hours": Model(
+        f"maintenance of {hours} hours": _changed(
             f"the second model with {hours} hours of maintenance, and the exponent that follows from Figure 6",
-            _changed(EXCHANGE={"run": 2, "sweep": hours / 24, "zipf": zipf, "reads_zipf": 0.9}),
+            EXCHANGE={"run": 2, "sweep": hours / 24, "zipf": zipf, "reads_zipf": 0.9},
         )
         for hours, zipf in ((2, 0.96), (5, 1.10))
     },
     **{
-        f"quiet seconds, {n}": Model(
-            f"every other second has {n} of 200 writes", _changed(EXCHANGE={"quiet": n / (2 * RATE)})
+        f"quiet seconds, {n}": _changed(
+            f"every other second has {n} of 200 writes", EXCHANGE={"quiet": n / (2 * RATE)}
         )
         for n in (1, 2, 5, 20)
     },
     TOGETHER: Model(
         "fitted: EXCHANGE unfolded and with quiet seconds, BEFS in runs of 40 pages, the build server in 32",
+        ("BEFS", "BUILDSERVER", "EXCHANGE"),
         _together,
     ),
-    "even reads": Model("every page is read as often", _for_three(reads_zipf=0.0)),
+    "even reads": _for_three("every page is read as often", reads_zipf=0.0),
 }
 """Other models of the servers, by name."""
 
@@ -282,10 +282,9 @@ READS_ONLY = ("even reads",)
 """And those that change nothing but what is read."""
 
 
-@cache
 def modelled(server: str, model: str) -> str:
     """The name of a server under a model; `""` is the one that was settled on."""
-    return f"{server}, {model}" if model and MODELS[model].of(BY_NAME[server]) != BY_NAME[server] else server
+    return f"{server}, {model}" if model and server in MODELS[model].servers else server
 
 
 def server_of(workload: str) -> str:

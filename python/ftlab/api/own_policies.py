@@ -264,7 +264,7 @@ def _frame_of(error: BaseException) -> traceback.FrameSummary | None:
         return traceback.FrameSummary(error.filename or "", error.lineno, "<module>", line=text)
     frames = traceback.extract_tb(error.__traceback__)
     # Below what the package calls is what the user wrote; what that calls of libraries is not where to look first.
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     users = [frame for frame in frames if not Path(frame.filename).is_relative_to(package)]
     users = [frame for frame in users if not frame.filename.startswith("<frozen")]
     return [frame for frame in users if frame.filename == users[0].filename][-1] if users else None

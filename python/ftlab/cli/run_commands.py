@@ -1,0 +1,192 @@
+"""The commands `ftlab run` and `ftlab compare`."""
+
+from __future__ import annotations
+
+import argparse
+import shutil
+import sys
+from pathlib import Path
+
+from ftlab._core import InputError
+from ftlab.api.configs import Raw, config_argument
+from ftlab.api.simulation import compare, nanoseconds, run
+from ftlab.cli.live import Live
+from ftlab.cli.usage import COLUMNS_HELP, Parser, at, check_jobs, plain, pointed, say
+from ftlab.results import output, text
+from ftlab.results.output import OutputError
+
+
+def add_run(command: Parser) -> None:
+    """Adds the arguments of `ftlab run`."""
+    command.runs(_run)
+    command.add_argument("config", metavar="CONFIG", help="a TOML file or the name of a preset")
+    _add_common(command)
+    command.add_argument(
+        "--timeline", metavar="FILE", help="record what channels, dies and planes did, for Perfetto"
+    )
+    command.add_argument(
+        "--timeline-window",
+        type=plain,
+        metavar="FROM..TO",
+        help="the simulated time to record, for example 0s..200ms",
+    )
+    command.add_argument(
+        "--save-state", metavar="FILE", help="save the preconditioned device, for later runs"
+    )
+
+
+def add_compare(command: Parser) -> None:
+    """Adds the arguments of `ftlab compare`."""
+    command.runs(_compare)
+    command.add_argument("configs", metavar="CONFIG", nargs="+", help="TOML files or names of presets")
+    command.add_argument(
+        "--vary", type=plain, action="append", default=[], metavar="KEY=A,B,...",
+        help="run each configuration with each of these values, for example ftl.victim=greedy,rga,fifo; "
+        "several --vary are combined",
+    )  # fmt: skip
+    _add_common(command)
+    command.add_argument(
+        "--jobs", type=int, metavar="N", help="runs at once (default: as many as processors)"
+    )
+
+
+def _add_common(command: Parser) -> None:
+    command.add_argument(
+        "--set", type=plain, action="append", default=[], metavar="KEY=VALUE", dest="sets",
+        help="override a setting, for example ftl.victim=rga or ftl.victim.rga.d=4; may be repeated",
+    )  # fmt: skip
+    command.add_argument(
+        "--trace",
+        metavar="FILE",
+        help="replay this trace in place of the configured workload; `-` is standard input",
+    )
+    command.add_argument("--columns", type=plain, metavar="COLUMNS", help=f"with --trace: {COLUMNS_HELP}")
+    command.add_argument(
+        "--out", metavar="DIR", help="write summary, tables (Parquet) and plots to this directory"
+    )
+    command.add_argument(
+        "--no-plots", action="store_false", dest="plots", help="write no plots to the directory of `--out`"
+    )
+    command.add_argument("--json", action="store_true", help="one JSON object on stdout, all else on stderr")
+
+
+def _run(options: argparse.Namespace) -> None:
+    window = None if options.timeline_window is None else _window(options.timeline_window)
+    if window is not None and options.timeline is None:
+        raise pointed(Parser.argv, at("--timeline-window"), "`--timeline-window` without `--timeline`",
+                      "expected `--timeline FILE` as well")  # fmt: skip
+    unwritten: OutputError | None = None
+    try:
+        with Live(sys.stderr) as tell:
+            result = run(
+                config_argument(options.config),
+                sets=options.sets,
+                trace=options.trace,
+                columns=options.columns,
+                out=options.out,
+                plots=options.plots,
+                timeline=options.timeline,
+                timeline_window=window,
+                save_state=options.save_state,
+                progress=None if tell is None else (lambda now: tell("", now)),
+            )
+    except OutputError as error:
+        result, unwritten = error.result, error
+    if options.json:
+        sys.stdout.write(output.json_text(result.summary))
+    else:
+        sys.stdout.write(text.run_summary(result, _title(options.config)))
+    _tell_files(options, unwritten)
+
+
+def _compare(options: argparse.Namespace) -> None:
+    check_jobs(options.jobs)
+    vary = dict(_varied(word) for word in options.vary)
+    configs = [config_argument(config) for config in options.configs]
+    if len(configs) == 1 and not vary:
+        raise pointed(Parser.argv, None, "one configuration and nothing to compare it with",
+                      "expected a second CONFIG, or `--vary KEY=A,B`")  # fmt: skip
+    unwritten: OutputError | None = None
+    try:
+        with Live(sys.stderr) as tell:
+            comparison = compare(
+                configs, vary=vary, sets=options.sets, trace=options.trace, columns=options.columns, out=options.out,
+                plots=options.plots, jobs=options.jobs, progress=tell,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        if options.out is not None:
+            say(f"what is finished is kept in {options.out}; the same command goes on from there")
+        raise
+    except OutputError as error:
+        comparison, unwritten = error.result, error
+    if options.json:
+        sys.stdout.write(output.json_text(comparison.to_json()))
+    else:
+        width = shutil.get_terminal_size((110, 24)).columns
+        sys.stdout.write(comparison.table(width))
+        sys.stdout.write("\nwhy\n" + text.listed(comparison.reasons, width))
+        if lowest := comparison.lowest:
+            sys.stdout.write("\nlowest p99.9\n" + text.listed(lowest, width))
+        for note in comparison.notes:
+            sys.stdout.write(f"note: {note}\n")
+    _tell_files(options, unwritten)
+
+
+def _varied(word: str) -> tuple[str, list[Raw]]:
+    """`key=a,b` as a key and its values; commas in brackets or quotes do not separate."""
+    key, equals, rest = word.partition("=")
+    values = [value.strip() for value in _split(rest)]
+    if not equals or not key.strip() or not all(values):
+        raise pointed(Parser.argv, at(word), f"`--vary {word}` varies nothing", "expected KEY=A,B,...")
+    return key.strip(), [Raw(value) for value in values]
+
+
+def _split(text: str) -> list[str]:
+    parts, depth, quoted = [""], 0, False
+    for letter in text:
+        quoted ^= letter == '"'
+        depth += 0 if quoted else (letter in "[{") - (letter in "]}")
+        if letter == "," and depth == 0 and not quoted:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
+def _window(word: str) -> tuple[str, str]:
+    start, dots, end = word.partition("..")
+    if not dots or not start or not end:
+        raise pointed(
+            Parser.argv, at(word), f"`{word}` is no window of time", "expected FROM..TO, such as 0s..200ms"
+        )
+    try:
+        backwards = nanoseconds(start) >= nanoseconds(end)
+    except InputError as error:
+        message = str(error).removeprefix("error: ").partition(";")[0]
+        raise pointed(Parser.argv, at(word), message, "expected FROM..TO, such as 0s..200ms") from None
+    if backwards:
+        raise pointed(
+            Parser.argv, at(word), f"the window `{word}` is empty", "expected a start before its end"
+        )
+    return start, end
+
+
+def _title(config: str) -> str:
+    return Path(config).stem if config.endswith(".toml") else config
+
+
+def _tell_files(options: argparse.Namespace, unwritten: OutputError | None) -> None:
+    """Where the output lies; on stderr, since it is no result.
+
+    Raises:
+        OutputError: not all of it could be written, as was caught before the result was printed.
+    """
+    if unwritten is not None:
+        raise unwritten
+    if options.out is not None:
+        report = Path(options.out) / ("comparison.md" if hasattr(options, "configs") else "summary.json")
+        say(f"written to {options.out}: {report.name}, tables{' and plots' if options.plots else ''}")
+    if getattr(options, "timeline", None) is not None:
+        say(f"timeline written to {options.timeline}; open it at https://ui.perfetto.dev")
+    if getattr(options, "save_state", None) is not None:
+        say(f"device state written to {options.save_state}")

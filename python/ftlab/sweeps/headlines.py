@@ -1,0 +1,48 @@
+"""The headline figures of a sweep by factors, as text: a row for each combination."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ftlab.results import text
+from ftlab.sweeps.sweep import Sweep
+
+COLUMNS = (("WAF", "waf"), ("IOPS", "host_iops"), ("mean latency", "host_latency_us_mean"),
+           ("p99 latency", "host_latency_us_p99"))  # fmt: skip
+"""What is shown of a run."""
+
+
+def figure_rows(made: Sweep) -> tuple[list[str], list[list[str]]]:
+    """The headline figures by factors: what the columns are, and a row for each combination."""
+    rows = made.means.to_pylist()
+    names = [name for name in made.factors if name in made.means.column_names]
+    shown = [
+        (title, key) for title, key in COLUMNS if any(row.get(f"{key}_mean") is not None for row in rows)
+    ]
+    several = any(row["runs"] > 1 for row in rows)
+    head = [*names, *(["runs"] if several else []), *(title for title, _ in shown)]
+    cells = [
+        [*(_word(row[name]) for name in names), *([str(row["runs"])] if several else []),
+         *(_figure(key, row) for _, key in shown)]
+        for row in rows
+    ]  # fmt: skip
+    return head, cells
+
+
+def _word(value: Any) -> str:
+    return text.ABSENT if value is None else str(value)
+
+
+def _figure(key: str, row: dict[str, Any]) -> str:
+    mean, std = row.get(f"{key}_mean"), row.get(f"{key}_std")
+    if mean is None:
+        return text.ABSENT
+    form = _FORMS.get(key, text.duration)
+    return form(mean) if std is None else f"{form(mean)} ± {form(std)}"
+
+
+def _waf(value: float) -> str:
+    return f"{value:.3f}"
+
+
+_FORMS = {"waf": _waf, "host_iops": text.count}
