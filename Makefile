@@ -68,6 +68,8 @@ check: setup rust-lints python-lints ## formatting, lints, types
 rust-lints: .venv/.locked
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --quiet -- -D warnings
+	@if command -v cargo-deny >/dev/null; then cargo deny --offline --log-level error check bans licenses sources; \
+	else echo "Not checked: licences and sources of crates, for want of cargo-deny."; fi
 
 .PHONY: python-lints
 python-lints: setup
@@ -94,6 +96,10 @@ tested-rust: rust-tests
 tested-python: python-lints
 	$(BIN)/pytest --numprocesses=auto
 	$(BIN)/ftlab compare $(DEMO) --trace $(DEMO_TRACE) --set workload.requests=20000
+
+.PHONY: audit
+audit: .venv/.locked ## licences, sources and known faults of what both locks hold
+	@scripts/audit
 
 .PHONY: bench
 bench: ## the benchmark of record, single thread

@@ -1,5 +1,7 @@
 """Sphinx: `make docs`."""
 
+from sphinx.application import Sphinx
+
 from ftlab import __version__
 
 project = "ftlab"
@@ -23,3 +25,14 @@ napoleon_numpy_docstring = False
 python_use_unqualified_type_names = True
 # Links to files outside docs/ are for readers of the repository.
 suppress_warnings = ["myst.xref_missing"]
+
+
+def _hide(_: Sphinx, name: str, source: list[str]) -> None:
+    """What commands wrote is in no list of contents: `evidence.md` and the pages that cite it lead there."""
+    if name.startswith("evidence/"):
+        source[0] = f"---\norphan: true\n---\n{source[0]}"
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.connect("source-read", _hide)

@@ -329,8 +329,11 @@ class Study:
         """Workloads, claims and every figure as a Markdown page."""
         whole = self.lists_all or set(experiments) >= set(self.default_experiments(scale))
         listed = [claim for claim in found if whole or claim.verdict != "not-run"]
-        lines = [f"# {self.title}, scale {scale}", ""]
-        if tuple(experiments) == self.default_experiments(scale) != tuple(self.experiments):
+        is_default = tuple(experiments) == self.default_experiments(scale)
+        # Pages of the same paper are told apart by their titles.
+        asked = "" if is_default else f": {', '.join(experiments)}"
+        lines = [f"# {self.title}, scale {scale}{asked}", ""]
+        if is_default and tuple(experiments) != tuple(self.experiments):
             left = ", ".join(name for name in self.experiments if name not in experiments)
             lines += [f"Run at this scale only when `--only` asks for them: {left}.", ""]
         if listed:

@@ -143,3 +143,12 @@ def test_examples_of_the_documentation_run(
     told: list[str] = []
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     assert doctest.DocTestRunner(optionflags=flags).run(test, out=told.append).failed == 0, "".join(told)
+
+
+def test_pages_of_evidence_have_titles_of_their_own_and_are_listed() -> None:
+    pages = sorted((DOCS / "evidence").glob("*.md"))
+    titles = [page.read_text(encoding="utf-8").partition("\n")[0] for page in pages]
+    assert len(pages) > 20
+    assert len(set(titles)) == len(titles)
+    listed = set(re.findall(r"\(evidence/([\w-]+)\.md\)", (DOCS / "evidence.md").read_text(encoding="utf-8")))
+    assert listed == {page.stem for page in pages}
