@@ -57,7 +57,7 @@ def _summary(waf: float, iops: float, timed: bool, program_us: float) -> dict[st
                 "user_capacity": "300MiB",
                 "over_provisioning": 0.0667,
                 "cell": "mlc",
-                "timing": {"program": ["1600us", "1600us"]},
+                "timing": {"program": ["1600us", "1600us"], "erase": "5ms"},
             },
             "ftl": {
                 "mapping": "page",

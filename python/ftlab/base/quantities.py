@@ -14,3 +14,9 @@ def in_bytes(text: str) -> int:
     """A size of the resolved config in bytes."""
     number, _, unit = quantity(text).partition(" ")
     return int(float(number) * 1024 ** ("B", "KiB", "MiB", "GiB", "TiB", "PiB").index(unit or "B"))
+
+
+def in_us(text: str) -> float:
+    """A time of the resolved config in microseconds."""
+    number, _, unit = quantity(text).partition(" ")
+    return float(number) * {"": 1.0, "ns": 1e-3, "us": 1.0, "ms": 1e3, "s": 1e6}[unit]

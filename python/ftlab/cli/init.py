@@ -124,12 +124,11 @@ seed = 1                                # the same seed gives the same run
 
 CLOSED = """\
 replay = "closed"                       # a queue that is always full; "open": requests come at their own times
-queue_depth = 32                        # requests in it
+# queue_depth                           # where it is not given: 32 in a closed loop, and as many as come in an open one
 """
 
 OPEN = """\
 replay = "open"                         # at the times of the trace; "closed": as fast as queue_depth lets it
-queue_depth = 65536                     # an open loop has no depth: requests come when they come
 time_scale = 1.0                        # 0.5: twice as fast
 """
 

@@ -93,7 +93,7 @@ def _run(options: argparse.Namespace) -> None:
     except OutputError as error:
         result, unwritten = error.result, error
     if options.json:
-        sys.stdout.write(output.json_text(result.summary))
+        sys.stdout.write(output.json_text({**result.summary, "notes": text.notes(result)}))
     else:
         sys.stdout.write(text.run_summary(result, _title(options.config)))
     _tell_files(options, unwritten)

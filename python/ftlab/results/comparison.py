@@ -15,6 +15,7 @@ from ftlab.results.figures import Figures, Tail
 from ftlab.results.overload import overload
 from ftlab.results.reasons import lowest, reasons
 from ftlab.results.result import Result, read_object
+from ftlab.results.stall import stall
 
 SCHEMA = "ftlab.comparison/1"
 """The schema of the object that `compare --json` prints."""
@@ -224,6 +225,20 @@ def _notes(results: Mapping[str, Result]) -> list[str]:
             f"overloaded: {', '.join(flooded)}; requests came faster than they were served, so latencies tell "
             "how long the run was"
         )
+    notes += _stalls(results)
     if any(other["run"]["executor"] != first["run"]["executor"] for other in others):
         notes.append("the runs differ in executor: `count` has no rates and latencies")
+    return notes
+
+
+def _stalls(results: Mapping[str, Result]) -> list[str]:
+    """A note for each cause of very long requests, with the longest of them."""
+    found = {label: stood for label, result in results.items() if (stood := stall(result)) is not None}
+    by_cure: dict[str, list[str]] = {}
+    for label, stood in found.items():
+        by_cure.setdefault(stood.cure, []).append(label)
+    notes = []
+    for cure, labels in by_cure.items():
+        worst = max((found[label] for label in labels), key=lambda stood: stood.erases)
+        notes.append(f"{', '.join(labels)}: {text.stalled(worst)}: {worst.cause}. Cure: {cure}")
     return notes

@@ -14,6 +14,7 @@ from ftlab.results.figures import Figures
 from ftlab.results.latency_parts import KINDS, PARTS, Around, around
 from ftlab.results.overload import admission, overload
 from ftlab.results.result import Result
+from ftlab.results.stall import Stall, stall
 
 ABSENT = "-"
 """Printed where a figure is not defined."""
@@ -277,6 +278,8 @@ def notes(result: Result) -> list[str]:
             else f"kept outside: {tail} is the wait for one of the {count(depth)} places of host.queue_depth; "
             "--set host.queue_depth=unlimited takes what comes, as NVMe does"
         )
+    if stood := stall(result):
+        notes.append(f"{stalled(stood)}: {stood.cause}. Cure: {stood.cure}")
     if tally.get("format") == "oracle-general":
         notes.append("the trace's format says which objects, and it has no operations: all are "
                      + ("reads" if result.summary["host"]["reads"] else "writes"))  # fmt: skip
@@ -284,6 +287,13 @@ def notes(result: Result) -> list[str]:
     if unmapped := result.summary["host"]["unmapped_reads"]:
         notes.append(f"{count(unmapped)} page reads of never-written pages, answered without flash")
     return notes
+
+
+def stalled(stood: Stall) -> str:
+    """How long the longest request took, beside an erase."""
+    return (
+        f"the longest {stood.kind} took {duration(stood.longest_us)}, as long as {count(stood.erases)} erases"
+    )
 
 
 MOVED = {

@@ -1,0 +1,98 @@
+"""Whether a request stood still for very long, and what would cure it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from ftlab.base.quantities import in_us
+from ftlab.results.figures import Figures
+from ftlab.results.overload import admission, overload
+from ftlab.results.result import Result
+
+LONG = 100
+"""A request of more erase times than this did not wait for operations: a queue or whole collections held it up."""
+
+QUEUED = 0.1
+"""In a closed loop a mean of this part of the longest latency is that of the queue, which is always full."""
+
+BUSY = 0.2
+"""Dies that are idle for a smaller part of the time have as much to do as they can."""
+
+FULL = 0.5
+"""Victims with more valid pages than this cost more programs than the host's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """The longest request of a run that took more than :data:`LONG` erase times."""
+
+    kind: str
+    """`read`, `write` or `FLUSH`."""
+    longest_us: float
+    """How long it took."""
+    erases: float
+    """The same in erase times."""
+    cause: str
+    """What held it up, as the configuration and the figures of the run say."""
+    cure: str
+    """Which setting would most likely shorten it."""
+
+
+def stall(result: Result) -> Stall | None:
+    """The stall of a run with time; `None` where no request took so long, or the whole device was overloaded."""
+    config, host = result.summary["config"], result.summary["host"]
+    if config["run"]["executor"] != "timed":
+        return None
+    erase_us = in_us(config["device"]["timing"]["erase"])
+    longest = {kind: host[f"{kind}_latency_us"]["max"] or 0.0 for kind in ("read", "write", "flush")}
+    kind = max(longest, key=longest.__getitem__)
+    if longest[kind] <= LONG * erase_us or overload(result) is not None:
+        return None
+    cause, cure = _cause(result, kind, longest[kind])
+    name = "FLUSH" if kind == "flush" else kind
+    return Stall(name, longest[kind], longest[kind] / erase_us if erase_us else float("inf"), cause, cure)
+
+
+def _cause(result: Result, kind: str, longest_us: float) -> tuple[str, str]:
+    """What held it up, and the setting that acts on that: the first that the figures speak for."""
+    summary, figures = result.summary, Figures.of(result)
+    ftl, host, gc = summary["config"]["ftl"], summary["config"]["host"], summary["gc"]
+    is_open = host["replay"] == "open"
+    if not is_open and summary["host"][f"{kind}_latency_us"]["mean"] > QUEUED * longest_us:
+        return (f"a queue of {host['queue_depth']} that is always full", "a smaller `host.queue_depth`")
+    if _name(ftl["mapping"]) == "fast":
+        return "merges of hybrid mapping", '`ftl.mapping = "page"`'
+    if gc["foreground"] and figures.gc_schedule != "paced":
+        return (
+            "whole collections in its way",
+            '`ftl.gc_schedule = "paced"`, which spreads them over the writes',
+        )
+    if is_open and host["queue_depth"] != "unlimited" and admission(result) is not None:
+        return (
+            f"the {host['queue_depth']} places of the device, all taken",
+            '`host.queue_depth = "unlimited"`',
+        )
+    if kind == "read" and (missing := _missing(figures)):
+        return "operations of its die that do not stop for reads", f"{missing}"
+    if figures.die_idle is not None and figures.die_idle < BUSY:
+        lower = "a larger `host.time_scale`" if is_open else "a smaller `host.queue_depth`"
+        return f"dies that were busy {100 * (1 - figures.die_idle):.0f} % of the time", f"less load ({lower})"
+    if figures.victim_valid is not None and figures.victim_valid > FULL and summary["waf"]:
+        return (
+            f"collections of blocks with {100 * figures.victim_valid:.0f} % valid pages (WAF {summary['waf']:.2f})",
+            "more `device.over_provisioning`",
+        )
+    return "a queue in front of its die", "`run.latency_parts = true` and `ftlab explain-tail` say of what"
+
+
+def _name(choice: str | dict[str, Any]) -> str:
+    return choice if isinstance(choice, str) else next(iter(choice))
+
+
+def _missing(figures: Figures) -> str:
+    """What lets reads go first, and is not there."""
+    kinds = {"erases": "device.erase_suspend", "programs": "device.program_suspend"}
+    missing = ['`ftl.scheduler = "paq"`'] if figures.scheduler == "fifo" else []
+    missing += [f'`{key} = "reads"`' for kind, key in kinds.items() if kind not in figures.suspended]
+    return ", ".join(missing)
