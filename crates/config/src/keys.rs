@@ -437,6 +437,22 @@ const AFTER_FTL: &[Key] = &[
     ),
     key(
         "host",
+        "command_time",
+        Kind::Time { min: 0, max: SECOND },
+        "\"0ns\"",
+        "What the controller takes for each command of the host (executor `timed`): its fetch, the firmware's work, its completion. It is \
+         added to the latency of every request; commands are under way at the same time.",
+    ),
+    key(
+        "host",
+        "command_interval",
+        Kind::Time { min: 0, max: SECOND },
+        "\"0ns\"",
+        "How far apart the controller begins commands, at least (executor `timed`): 1 s divided by the most commands a second that its cores deal \
+         with. `0ns`: no limit.",
+    ),
+    key(
+        "host",
         "time_scale",
         Kind::Number { min: 0.0, max: 1e6, above: true },
         "1.0",

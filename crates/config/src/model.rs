@@ -181,14 +181,19 @@ pub struct Host {
     pub queue_depth: Option<u32>,
     /// Bytes per second of the link to the host, in each direction; `None`: not a limit.
     pub link: Option<u64>,
+    /// What the controller takes for each command.
+    pub command_time: Duration,
+    /// From one command to the next, at least.
+    pub command_interval: Duration,
     /// Arrival times are multiplied by this (open loop): below 1 is faster.
     pub time_scale: f64,
 }
 
 impl Host {
-    /// A host without a link, at the workload's own pace if the loop is open.
+    /// A host whose commands and data take no time on their way, at the workload's own pace if the loop is open.
     pub const fn new(replay: Replay, queue_depth: Option<u32>) -> Host {
-        Host { replay, queue_depth, link: None, time_scale: 1.0 }
+        let none = Duration::ZERO;
+        Host { replay, queue_depth, link: None, command_time: none, command_interval: none, time_scale: 1.0 }
     }
 }
 

@@ -74,6 +74,8 @@ fn sections(config: &Config) -> Vec<Section> {
                 ("replay", json!(host.replay.word())),
                 ("queue_depth", host.queue_depth.map_or_else(|| json!(UNLIMITED), |depth| json!(depth))),
                 ("link", json!(print_bandwidth(host.link))),
+                ("command_time", json!(print_time(host.command_time))),
+                ("command_interval", json!(print_time(host.command_interval))),
                 ("time_scale", json!(host.time_scale)),
             ],
         },

@@ -479,7 +479,16 @@ fn host(reader: &mut Reader<'_>) -> Option<Host> {
         reader.clash(&["host.time_scale", "host.replay"], "`host.time_scale` has no effect in a closed loop", label);
     }
     let link = reader.bandwidth("host.link");
-    Some(Host { replay: replay?, queue_depth: queue_depth?, link: link?, time_scale: time_scale? })
+    let command_time = reader.time("host.command_time");
+    let command_interval = reader.time("host.command_interval");
+    Some(Host {
+        replay: replay?,
+        queue_depth: queue_depth?,
+        link: link?,
+        command_time: command_time?,
+        command_interval: command_interval?,
+        time_scale: time_scale?,
+    })
 }
 
 const QUEUE_DEPTH: &str = "host.queue_depth";

@@ -309,10 +309,13 @@ fn run() -> impl Strategy<Value = Run> {
 fn any_config() -> impl Strategy<Value = Config> {
     let replay = select(&[Replay::Open, Replay::Closed, Replay::Batch][..]);
     let depth = prop::option::of(1u32..65_536);
-    let host = (replay, depth, bandwidth(), 1e-6f64..1e6).prop_map(|(replay, depth, link, scale)| Host {
+    let times = (0u64..1_000_000_000, 0u64..1_000_000_000);
+    let host = (replay, depth, bandwidth(), times, 1e-6f64..1e6).prop_map(|(replay, depth, link, times, scale)| Host {
         replay,
         queue_depth: depth.or((replay != Replay::Open).then_some(1)),
         link,
+        command_time: Duration(times.0),
+        command_interval: Duration(times.1),
         time_scale: if replay == Replay::Open { scale } else { 1.0 },
     });
     device().prop_flat_map(move |device| {

@@ -7,6 +7,8 @@
 #[path = "timing/caches.rs"]
 mod caches;
 mod common;
+#[path = "timing/controller.rs"]
+mod controller;
 #[path = "timing/link.rs"]
 mod link;
 #[path = "timing/one_shot.rs"]

@@ -43,6 +43,8 @@ pub enum LatencyPart {
     Suspend,
     /// The host waited for a place in the device (`host.queue_depth`).
     Admission,
+    /// The controller dealt with the host's command (`host.command_time`), or it waited for that.
+    Controller,
     /// Data waited for the host's link, or passed it (`host.link`).
     Link,
     /// A write waited for room in the write buffer or, with FUA, its page for its turn to leave.
@@ -59,7 +61,7 @@ pub enum LatencyPart {
 
 impl LatencyPart {
     /// Every part, in the order of the report.
-    pub const ALL: [LatencyPart; 19] = [
+    pub const ALL: [LatencyPart; 20] = [
         LatencyPart::Queue,
         LatencyPart::GcWait,
         LatencyPart::HostRead,
@@ -73,6 +75,7 @@ impl LatencyPart {
         LatencyPart::Channel,
         LatencyPart::Suspend,
         LatencyPart::Admission,
+        LatencyPart::Controller,
         LatencyPart::Link,
         LatencyPart::Buffer,
         LatencyPart::Map,
@@ -120,6 +123,7 @@ const COLUMNS: [(&str, &str, &str); LatencyPart::ALL.len()] = [
     ("channel", "channel_us", "channel_ns"),
     ("suspend", "suspend_us", "suspend_ns"),
     ("admission", "admission_us", "admission_ns"),
+    ("controller", "controller_us", "controller_ns"),
     ("link", "link_us", "link_ns"),
     ("buffer", "buffer_us", "buffer_ns"),
     ("map", "map_us", "map_ns"),

@@ -47,6 +47,9 @@ PARTS = {
     "channel": Part("channel", "a command waited for the channel", ("device.timing.channel_rate", "device.channels")),
     "queue": Part("queue", "it waited for its turn, and its die had no command", ("ftl.scheduler",)),
     "admission": Part("admission", "it waited for a place in the device", ("host.queue_depth", "host.time_scale")),
+    "controller": Part(
+        "controller", "the controller dealt with its command", ("host.command_time", "host.command_interval")
+    ),
     "link": Part("host link", "its data waited for the host's link, or passed it", ("host.link",)),
     "buffer": Part("write buffer", "it waited for room in the write buffer", ("ftl.write_buffer",)),
     "old_version": Part("old version", "the rest of its page was read first", ("device.page_size",)),

@@ -9,6 +9,7 @@ use workload::Workload;
 
 use super::buffer::WriteBuffer;
 use super::context::Context;
+use super::controller::Controller;
 use super::link::{Coming as OnTheWay, Going, Link};
 use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
@@ -34,6 +35,8 @@ pub(super) struct Host {
     bytes_of_request: u64,
     /// Apart from the rest: without one, its place would only keep hot fields from each other.
     buffer: Option<Box<WriteBuffer>>,
+    /// What commands pass first, if that takes time.
+    controller: Option<Box<Controller>>,
     /// What data pass between host and device, if that takes time.
     link: Option<Box<Link>>,
 }
@@ -50,6 +53,7 @@ impl Host {
             requests: Requests::new(config.queue_depth, config.replay == Replay::Open, buffer.is_some()),
             bytes_of_request,
             buffer: buffer.map(|buffer| Box::new(WriteBuffer::new(buffer, config.queue_depth.unwrap_or(0)))),
+            controller: Controller::new(config).map(Box::new),
             link: config.link.map(|rate| Box::new(Link::new(rate))),
         }
     }
@@ -113,7 +117,7 @@ impl Host {
             {
                 return Ok(None);
             }
-            let pages = span.len() + self.link.as_ref().map_or(0, |link| link.pages_coming());
+            let pages = span.len() + self.pages_coming();
             if self.requests.are_unlimited() {
                 if context.queues.count_of_pages() + pages as usize > MOST && !self.requests.are_none() {
                     return Ok(None);
@@ -143,9 +147,16 @@ impl Host {
         }
     }
 
-    /// Whether requests are on their way to the device.
+    /// Whether writes, trims or flushes are on their way to the device.
     fn is_receiving(&self) -> bool {
         self.link.as_ref().is_some_and(|link| link.is_receiving())
+            || self.controller.as_ref().is_some_and(|controller| controller.has_others_than_reads())
+    }
+
+    /// Pages of the requests that are on their way to the device.
+    fn pages_coming(&self) -> u32 {
+        let of_commands = self.controller.as_ref().map_or(0, |controller| controller.pages());
+        of_commands + self.link.as_ref().map_or(0, |link| link.pages_coming())
     }
 
     /// Draws the next requests and asks for their map entries.
@@ -197,14 +208,25 @@ impl Host {
             context.device.recorder.holds(self.requests.count());
         }
         context.note(|waits, now| waits.request_comes(now, id, request.offset));
-        if !context.plan.is_bare()
-            && let Some(link) = &mut self.link
-            && request.kind != RequestKind::Read
-        {
-            link.receive(context.now, OnTheWay { id, request, span });
-            return self.come_in(context);
+        if !context.plan.is_bare() {
+            let coming = OnTheWay { id, request, span };
+            let Some(controller) = &mut self.controller else { return self.pass_link(context, coming) };
+            controller.take(context.now, coming);
+            return self.commands_come(context);
         }
         self.take_in(context, id, &request, span);
+    }
+
+    /// Sends a request on its way over the link; a read has no data there.
+    fn pass_link(&mut self, context: &mut Context<'_, impl Plan>, coming: OnTheWay) {
+        let OnTheWay { id, request, span } = coming;
+        match &mut self.link {
+            Some(link) if request.kind != RequestKind::Read => {
+                link.receive(context.now, coming);
+                self.come_in(context);
+            }
+            _ => self.take_in(context, id, &request, span),
+        }
     }
 
     /// What the device does with a request that it has, with its data.
@@ -456,12 +478,21 @@ impl Host {
     }
 }
 
-// The link.
+// The controller's front, and the link.
 impl Host {
-    /// When something will have passed the link, in either direction; `None`: there is none.
+    /// When something will have passed the link, in either direction, and when the controller will have dealt with a command.
     #[inline]
-    pub(super) fn link_due(&mut self) -> Option<[Option<Instant>; 2]> {
-        self.link.as_mut().map(|link| link.due())
+    pub(super) fn due(&mut self) -> [Option<Instant>; 3] {
+        let [inbound, outbound] = self.link.as_mut().map_or([None, None], |link| link.due());
+        [inbound, outbound, self.controller.as_mut().and_then(|controller| controller.due())]
+    }
+
+    /// Goes on with the commands that the controller has dealt with.
+    pub(super) fn commands_come(&mut self, context: &mut Context<'_, impl Plan>) {
+        while let Some(coming) = self.controller.as_mut().and_then(|controller| controller.done(context.now)) {
+            context.note(|waits, now| waits.command_is_dealt_with(now, coming.id));
+            self.pass_link(context, coming);
+        }
     }
 
     /// Takes in the requests that have passed the link.

@@ -31,8 +31,8 @@ pub(super) enum Going {
     Rest(RequestId),
 }
 
-/// One direction of the link.
-struct Lane<T> {
+/// What passes one after the other: one direction of the link, for one.
+pub(super) struct Lane<T> {
     /// When all that is under way has passed.
     until: Instant,
     /// In order, with the instants at which they have passed.
@@ -42,24 +42,29 @@ struct Lane<T> {
 }
 
 impl<T> Lane<T> {
-    fn new() -> Lane<T> {
+    pub(super) fn new() -> Lane<T> {
         Lane { until: Instant::ZERO, under_way: VecDeque::new(), is_timed: false }
     }
 
     fn send(&mut self, now: Instant, takes: Duration, what: T) {
-        self.until = self.until.max(now) + takes;
-        self.under_way.push_back((self.until, what));
+        self.join(self.until.max(now) + takes, what);
+    }
+
+    /// The next one will have passed at an instant, not before the last one.
+    pub(super) fn join(&mut self, until: Instant, what: T) {
+        self.until = until;
+        self.under_way.push_back((until, what));
     }
 
     /// When the first one will have passed, if that is to be timed.
-    fn due(&mut self) -> Option<Instant> {
+    pub(super) fn due(&mut self) -> Option<Instant> {
         let &(at, _) = self.under_way.front().filter(|_| !self.is_timed)?;
         self.is_timed = true;
         Some(at)
     }
 
     /// What has passed by now, if there is anything. Its timer, if it had one, is over.
-    fn passed(&mut self, now: Instant) -> Option<T> {
+    pub(super) fn passed(&mut self, now: Instant) -> Option<T> {
         let (_, what) = self.under_way.pop_front_if(|(at, _)| *at <= now)?;
         self.is_timed = false;
         Some(what)

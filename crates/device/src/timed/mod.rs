@@ -15,6 +15,7 @@ mod collections;
 mod command;
 mod commands;
 mod context;
+mod controller;
 mod host;
 mod idle;
 pub(crate) mod link;
@@ -44,6 +45,7 @@ use cache::Caches;
 use command::{Carried, Command, Item};
 use commands::{Action, Commands, note_bystanders};
 use context::Context;
+use controller::Controller;
 use host::Host;
 use link::{Link, Wanted};
 use passage::{ArrayDone, Event, Load, Passage, Transferred};
@@ -95,7 +97,8 @@ pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u
 fn bytes_of_request(config: &Config) -> u64 {
     let splits = if config.run.splits_latencies() { Waits::BYTES_OF_REQUEST } else { 0 };
     let linked = if config.host.link.is_some() { Link::BYTES_OF_REQUEST } else { 0 };
-    Host::BYTES_OF_REQUEST + (splits + linked) as u64
+    let dealt_with = if controller::is_configured(config) { Controller::BYTES_OF_REQUEST } else { 0 };
+    Host::BYTES_OF_REQUEST + (splits + linked + dealt_with) as u64
 }
 
 /// How a run is carried out, besides what is configured.
@@ -231,10 +234,8 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
             }
             has_admitted = false;
-            if !self.context.plan.is_bare()
-                && let Some(due) = self.host.link_due()
-            {
-                self.passage.set_link(due);
+            if !self.context.plan.is_bare() {
+                self.passage.set_of_host(self.host.due());
             }
             let Some(now) = self.passage.next_instant() else { return Ok(false) };
             self.context.now = now;
@@ -287,6 +288,10 @@ impl<P: Plan> Timed<'_, '_, P> {
                     has_arrived = true;
                 }
                 Event::LinkOut => self.host.go_out(&mut self.context),
+                Event::CommandDone => {
+                    self.host.commands_come(&mut self.context);
+                    has_arrived = true;
+                }
             }
         }
         has_arrived

@@ -91,6 +91,8 @@ impl Page {
 struct Entered {
     at: Instant,
     offset: u64,
+    /// How long the controller had its command.
+    controller_ns: u64,
     /// How long its data were on the host's link before the device had them.
     link_ns: u64,
     /// Of its page that was done last, as far as pages are done.
@@ -99,7 +101,8 @@ struct Entered {
 }
 
 impl Entered {
-    const NONE: Entered = Entered { at: Instant::ZERO, offset: 0, link_ns: 0, last: LatencyParts::NONE, die: None };
+    const NONE: Entered =
+        Entered { at: Instant::ZERO, offset: 0, controller_ns: 0, link_ns: 0, last: LatencyParts::NONE, die: None };
 }
 
 /// What pages wait for, and what dies do.
@@ -303,17 +306,23 @@ impl Waits {
         self.requests[at] = Entered { at: now, offset, ..Entered::NONE };
     }
 
+    /// The controller has dealt with the command of a request.
+    pub(super) fn command_is_dealt_with(&mut self, now: Instant, request: RequestId) {
+        let request = &mut self.requests[request.0 as usize];
+        request.controller_ns = (now - request.at).ns();
+    }
+
     /// The data of a request have passed the host's link: the device has them.
     pub(super) fn request_has_passed(&mut self, now: Instant, request: RequestId) {
         let request = &mut self.requests[request.0 as usize];
-        request.link_ns = (now - request.at).ns();
+        request.link_ns = (now - request.at).ns() - request.controller_ns;
     }
 
     /// What a read asked for that the device had without flash has passed the host's link. It waited for nothing else.
     pub(super) fn rest_is_done(&mut self, now: Instant, request: RequestId) {
         let request = &mut self.requests[request.0 as usize];
         (request.last, request.die) = (LatencyParts::NONE, None);
-        request.last.add(LatencyPart::Link, (now - request.at).ns());
+        request.last.add(LatencyPart::Link, (now - request.at).ns() - request.controller_ns);
     }
 
     /// A read or write is complete: with the split of its page that was done last.
@@ -328,9 +337,10 @@ impl Waits {
         arrived: Instant,
         size: u64,
     ) -> Completed {
-        let Entered { at, offset, link_ns, last, die } = self.requests[request.0 as usize];
+        let Entered { at, offset, controller_ns, link_ns, last, die } = self.requests[request.0 as usize];
         let mut parts = last;
         parts.add(LatencyPart::Admission, (at - arrived).ns());
+        parts.add(LatencyPart::Controller, controller_ns);
         parts.add(LatencyPart::Link, link_ns);
         let rest = (now - arrived).ns() - parts.sum();
         assert!(rest == 0 || self.has_buffer && kind == RequestKind::Write, "{rest} ns of nothing");

@@ -296,6 +296,8 @@ fn parts_add_up_on_any_device() {
             }
         }
         config.host.link = [None, Some(150_000_001), Some(3_500_000_000)][seed as usize % 3];
+        let [time, interval] = [[0, 0], [8_000, 0], [9_001, 1_003], [0, 700]][seed as usize % 4];
+        (config.host.command_time, config.host.command_interval) = (Duration(time), Duration(interval));
         if seed % 5 < 3 && config.in_step().parts() == 1 {
             let mut sectors = base::Selection::default_of(&base::transfer::READ_TRANSFER[1]);
             sectors.set("codeword", base::ParamValue::Size(512));

@@ -121,7 +121,7 @@ impl Ways {
     #[inline]
     fn rank_of_follower(&self, die: Die) -> u32 {
         // Behind those of dies and of five other timers.
-        self.dies_from + self.caches.dies() + 5 + die.number()
+        self.dies_from + self.caches.dies() + 6 + die.number()
     }
 
     /// A die programs from `from` to `until`: the next program is chosen when its data would come in time.

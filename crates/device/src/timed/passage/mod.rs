@@ -41,6 +41,8 @@ pub(super) enum Event {
     LinkIn,
     /// Data have passed it the other way.
     LinkOut,
+    /// The controller has dealt with a command of the host.
+    CommandDone,
 }
 
 /// What the end of a transfer means.
@@ -241,7 +243,7 @@ impl Passage {
             command: Command::NONE,
         };
         let ways = Ways {
-            timers: Timers::new(timing.lines(), channels + dies + 5 + if caches.are_on() { dies } else { 0 }),
+            timers: Timers::new(timing.lines(), channels + dies + 6 + if caches.are_on() { dies } else { 0 }),
             takes_ahead: context.plan.is_bare() && decides_early && timing.all_take_time(),
             timing,
             caches,
@@ -322,7 +324,8 @@ impl Passage {
             rank if rank == channels + dies + 2 => Event::WordlineDue,
             rank if rank == channels + dies + 3 => Event::LinkIn,
             rank if rank == channels + dies + 4 => Event::LinkOut,
-            rank => Event::MayFollow(Die::new(rank - (channels + dies + 5))),
+            rank if rank == channels + dies + 5 => Event::CommandDone,
+            rank => Event::MayFollow(Die::new(rank - (channels + dies + 6))),
         })
     }
 
@@ -347,8 +350,9 @@ impl Passage {
         self.ways.timers.set(self.ways.timing.wordline.0, at, self.ranks_of_parts() + 2);
     }
 
-    /// Something will have passed the host's link then, one way or the other. These times are irregular, and few.
-    pub(super) fn set_link(&mut self, due: [Option<Instant>; 2]) {
+    /// Something will have passed the host's link then, one way or the other, or a command the controller. These times are irregular, and
+    /// few.
+    pub(super) fn set_of_host(&mut self, due: [Option<Instant>; 3]) {
         for (at, rank) in due.into_iter().zip(self.ranks_of_parts() + 3..) {
             if let Some(at) = at {
                 self.ways.timers.set(Line::CORRECTION.0, at, rank);
