@@ -169,7 +169,7 @@ def measure(point: Point, victims: int, seed: int) -> Measurement:
     summary = ftlab.run(point.config(victims, seed)).summary
     return Measurement(
         point=point,
-        waf=summary["waf"],
+        waf=summary["waf_units"],
         capacities=summary["host"]["bytes_written"] / (point.user_pages * PAGE_BYTES),
         victims=summary["gc"]["invocations"],
     )

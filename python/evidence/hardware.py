@@ -65,18 +65,22 @@ PUBLISHED: dict[str, dict[str, tuple[float, str]]] = {
 
 def table() -> str:
     """The measured table, in Markdown."""
-    lines = ["| preset | job | published | ftlab | deviation | WAF |", "|---|---|---:|---:|---:|---:|"]
+    lines = [
+        "| preset | job | published | ftlab | deviation | WAF | WAF in pages |",
+        "|---|---|---:|---:|---:|---:|---:|",
+    ]
     for preset, published in PUBLISHED.items():
         for job in JOBS:
             result = run(preset, sets=job.sets)
-            measured, waf = job.of(result), result.summary["waf"]
+            measured = job.of(result)
             known = published.get(job.name)
             form = count if job.unit == "IOPS" else figure
             told = f"{form(known[0])} {job.unit} {known[1]}" if known else "–"
             deviation = f"{100 * (measured / known[0] - 1):+.0f} %" if known else "–"
-            waf = "–" if waf is None else f"{waf:.2f}"
+            wafs = (result.summary[key] for key in ("waf", "waf_units"))
+            waf, units = ("–" if waf is None else f"{waf:.2f}" for waf in wafs)
             lines.append(
-                f"| `{preset}` | {job.name} | {told} | {form(measured)} {job.unit} | {deviation} | {waf} |"
+                f"| `{preset}` | {job.name} | {told} | {form(measured)} {job.unit} | {deviation} | {waf} | {units} |"
             )
             print(lines[-1], file=sys.stderr, flush=True)
     return "\n".join(lines)

@@ -63,7 +63,7 @@ class Point:
         read, write = (result.summary["host"][f"{kind}_latency_us"] for kind in ("read", "write"))
         return cls(
             schedule, low, suspends, (read["p99"], read["p999"]), (write["p99"], write["p999"]),
-            result.summary["waf"],
+            result.summary["waf_units"],
         )  # fmt: skip
 
 
@@ -83,7 +83,7 @@ def points(trace: Path) -> list[Point]:
 def table(found: Sequence[Point]) -> str:
     """The runs, in Markdown."""
     head = [
-        "| suspends | schedule | p99 read | p99.9 read | p99 write | p99.9 write | WAF |",
+        "| suspends | schedule | p99 read | p99.9 read | p99 write | p99.9 write | WAF in pages |",
         "|---|---|---:|---:|---:|---:|---:|",
     ]
     return "\n".join([*head, *map(_row, found)])
@@ -109,7 +109,7 @@ def figure(found: Sequence[Point]) -> Figure:
             _curves(panel, of, places, name, plot.COLOURS[1 - at])
         panel.set(yscale="log", ylabel=f"{kind} latency (ms)")
         panel.yaxis.set_major_formatter("{x:g}")
-    _curves(panels[2], {point: point.waf for point in found}, places, "WAF", plot.COLOURS[2])
+    _curves(panels[2], {point: point.waf for point in found}, places, "WAF in pages", plot.COLOURS[2])
     panels[2].set(ylabel="WAF", ylim=(1, None))
     ticks = {0.0: "threshold", **{float(low): str(low) for low in LOWS}, places["background"]: "background"}
     panels[2].set_xticks(list(ticks), list(ticks.values()))

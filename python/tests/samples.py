@@ -15,23 +15,26 @@ LATENCY_KEYS = ("mean", "p50", "p90", "p99", "p999", "p9999", "max")
 def result(
     *,
     waf: float = 2.0,
+    request: int = 4096,
     iops: float = 10_000.0,
     timed: bool = True,
     program_us: float = 300.0,
     seed: int = 1,
 ) -> Result:
-    """A result of 4 channels, 8 dies, 16 planes of 40 blocks of 128 pages."""
+    """A result of 4 channels, 8 dies, 16 planes of 40 blocks of 128 pages of 4 KiB. `waf` is in pages; writes have
+    `request` bytes, of which each is programmed as a page.
+    """
     rng = np.random.default_rng(seed)
     tables = {
-        "series": _series(rng, waf, iops, timed),
+        "series": _series(rng, waf, iops, timed, request),
         "latency": _latency(rng, iops, timed),
         "wear": _wear(rng, waf),
         "utilisation": _utilisation(rng, waf, timed),
     }
-    return Result(_summary(waf, iops, timed, program_us), tables)
+    return Result(_summary(waf, iops, timed, program_us, request), tables)
 
 
-def _summary(waf: float, iops: float, timed: bool, program_us: float) -> dict[str, Any]:
+def _summary(waf: float, iops: float, timed: bool, program_us: float, request: int) -> dict[str, Any]:
     host_pages = 100_000
     gc_pages = int(host_pages * (waf - 1))
     scale = 32e6 / iops
@@ -75,7 +78,7 @@ def _summary(waf: float, iops: float, timed: bool, program_us: float) -> dict[st
             "trims": 0,
             "flushes": 12,
             "bytes_read": 50_000 * 4096,
-            "bytes_written": host_pages * 4096,
+            "bytes_written": host_pages * request,
             "bytes_trimmed": 0,
             "unmapped_reads": 3,
             "simulated_s": 150_000 / iops if timed else None,
@@ -110,7 +113,8 @@ def _summary(waf: float, iops: float, timed: bool, program_us: float) -> dict[st
             "suspends": {"programs": 0, "erases": 0, "overhead_s": 0.0},
             "cache_mode": {"reads": 0, "programs": 0},
         },
-        "waf": waf,
+        "waf": waf * 4096 / request,
+        "waf_units": waf,
         "gc": {
             "invocations": (host_pages + gc_pages) // 128,
             "foreground": 5,
@@ -148,14 +152,15 @@ def _summary(waf: float, iops: float, timed: bool, program_us: float) -> dict[st
         "precondition": {
             "kind": "steady",
             "settled": True,
-            "waf": waf,
+            "waf": waf * 4096 / request,
+            "waf_units": waf,
             "windows": 3,
             "written_bytes": 4 * (300 << 20),
         },
     }
 
 
-def _series(rng: np.random.Generator, waf: float, iops: float, timed: bool) -> Columns:
+def _series(rng: np.random.Generator, waf: float, iops: float, timed: bool, request: int) -> Columns:
     n = 400
     axis = np.array(["volume"] * n + ["time"] * (n if timed else 0))
     size = axis.size
@@ -168,15 +173,16 @@ def _series(rng: np.random.Generator, waf: float, iops: float, timed: bool) -> C
         "axis": axis,
         "start_s": step * seconds if timed else np.zeros(size),
         "end_s": (step + 1) * seconds if timed else np.zeros(size),
-        "host_written_gb": (step + 1) * 250 * 4096 / 1e9,
-        "capacities_written": (step + 1) * 250 * 4096 / (300 << 20),
+        "host_written_gb": (step + 1) * 250 * request / 1e9,
+        "capacities_written": (step + 1) * 250 * request / (300 << 20),
         "reads": np.full(size, 125, dtype=np.uint64),
         "writes": host,
         "trims": np.zeros(size, dtype=np.uint64),
         "iops": iops * noise if timed else undefined,
         "throughput_mb_s": iops * noise * 4096 / 1e6 if timed else undefined,
         "latency_mean_us": 32e6 / iops / noise if timed else undefined,
-        "waf": waf * noise,
+        "waf": waf * noise * 4096 / request,
+        "waf_units": waf * noise,
         "gc_invocations": np.round(250 * waf * noise / 128).astype(np.uint64),
         "page_programs": np.round(250 * waf * noise).astype(np.uint64),
         "host_page_programs": host,

@@ -46,7 +46,7 @@ def test_a_device_that_is_a_little_wrong_does_not_agree() -> None:
     point = Point(Policy("greedy"), 0.10, 64, 1024)
     config = point.config(30_000, 1)
     config["ftl"]["victim"] = {"rga": {"d": 10}}
-    waf = ftlab.run(config).summary["waf"]
+    waf = ftlab.run(config).summary["waf_units"]
     assert not Measurement(point, waf, capacities=3.0, victims=30_000).agrees
 
 

@@ -386,7 +386,7 @@ def by_hand(iops: float = 100.0, host: float = 0.2, gc: float = 0.3) -> Result:
     by_cause = {cause: dict(nothing) for cause in ("host", "gc", "mapping", "rmw")}
     by_cause["host"]["programs"], by_cause["gc"]["programs"] = round(1000 * host), round(1000 * gc)
     summary: dict[str, Any] = {
-        "host": {"write_iops": iops}, "waf": (host + gc) / host, "policy": {},
+        "host": {"write_iops": iops}, "waf_units": (host + gc) / host, "policy": {},
         "flash": {"by_cause": by_cause}, "gc": {"invocations": 5, "forward": 2, "preempted": 1},
         "utilisation": {"die": {"read": 0.0, "program": host + gc, "erase": 0.0, "idle": 1 - host - gc}},
         "run": {"wall_s": 1.0, "cpu_s": 1.0},

@@ -319,7 +319,7 @@ def by_hand(
 ) -> Result:  # fmt: skip
     erases = {"host": 0, "gc": data, "backup": backup}
     summary: dict[str, Any] = {
-        "waf": waf,
+        "waf_units": waf,
         "policy": {"separation": {"omega_p10": omega / 2, "omega_p50": omega, "omega_p90": 2 * omega}},
         "flash": {"block_erases": data + backup, "by_cause": {c: {"erases": n} for c, n in erases.items()}},
         "host": {"write_latency_us": {"mean": write}, "read_latency_us": {"mean": read}},

@@ -111,7 +111,7 @@ def by_hand(iops: float, waf: float = 2.0, late_us: float = 100.0, error: float 
     first = {**dict.fromkeys(half, 7.0), "start_s": 0.0, "end_s": 1.0, "capacities_written": 2.0}
     series = {key: np.array([first[key], value]) for key, value in half.items()}
     summary = {
-        "waf": waf, "flash": {"page_programs": 1}, "run": {"wall_s": 1.0, "cpu_s": 1.0},
+        "waf_units": waf, "flash": {"page_programs": 1}, "run": {"wall_s": 1.0, "cpu_s": 1.0},
         "policy": {"migration": {"copyback_fraction": 0.5, "max_error": error, "quota_classes": 8}},
         "utilisation": {"die": {"idle": 0.1}, "channel": {"transfer": 0.5}},
     }  # fmt: skip

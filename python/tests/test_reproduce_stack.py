@@ -66,7 +66,7 @@ def evidence(figures: dict[tuple[str, ...], list[float]]) -> Evidence:
             "multiplane": {"program_fraction": 0.5},
         }
         rest = {"gc": {"forward": 0}, "policy": {}}
-        summary = {"host": host, "waf": 2.0, "flash": flash, "wear": wear, **rest}
+        summary = {"host": host, "waf_units": 2.0, "flash": flash, "wear": wear, **rest}
         return SimpleNamespace(summary=summary, wear={"erases": EVEN, **PLACES})
 
     return Evidence(

@@ -98,7 +98,7 @@ fn figures(summary: &Value) -> Figures {
     figures.set("ops_per_s", number("/run/flash_ops_per_s"));
     figures.set("writes_per_s", number("/host/writes") / cpu_s);
     figures.set("requests_per_s", number("/run/host_requests_per_s"));
-    figures.set("waf", number("/waf"));
+    figures.set("waf", number("/waf_units"));
     figures.set("cpu_s", cpu_s);
     if let Some(iops) = summary.pointer("/host/iops").and_then(Value::as_f64) {
         figures.set("iops", iops);
@@ -117,7 +117,7 @@ pub(crate) fn save_steady(preset: &str, mut sets: Vec<String>, path: &Path) -> R
     sets.extend(["run.executor=count", "run.precondition=steady", "workload.requests=1"].map(String::from));
     let summary = simulate(&load(preset, &sets)?, Some(path))?;
     let mut figures = Figures::default();
-    figures.set("waf", summary.pointer("/precondition/waf").and_then(Value::as_f64).unwrap_or(f64::NAN));
+    figures.set("waf", summary.pointer("/precondition/waf_units").and_then(Value::as_f64).unwrap_or(f64::NAN));
     Ok(figures)
 }
 
@@ -135,6 +135,6 @@ pub(crate) fn precondition() -> Result<Figures, Failure> {
     let mut figures = Figures::default();
     figures.set("cpu_s", usage.cpu_s);
     figures.set("wall_s", usage.wall_s);
-    figures.set("waf", summary.pointer("/precondition/waf").and_then(Value::as_f64).unwrap_or(f64::NAN));
+    figures.set("waf", summary.pointer("/precondition/waf_units").and_then(Value::as_f64).unwrap_or(f64::NAN));
     Ok(figures)
 }

@@ -40,19 +40,26 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
             write_pages(device, user_pages, watch, all, |page| Lpn(page as u32))?;
             device.recorder.counters = Counters::default();
             write_pages(device, pages, watch, all, |_| Lpn(random.below(user_pages) as u32))?;
+            let [waf, waf_units] = amplification(device, &device.recorder.totals());
             json!({
                 "kind": "random",
                 "written_bytes": all * device.page_size.bytes(),
-                "waf": device.recorder.totals().waf(),
+                "waf": waf,
+                "waf_units": waf_units,
             })
         }
         Precondition::Worn { volume } => {
             let pages = volume / device.page_size.bytes();
             let mut random = Chance::new(config.run.seed, "precondition");
             write_pages(device, pages, watch, pages, |_| Lpn(random.below(user_pages) as u32))?;
-            let waf = device.recorder.totals().waf();
+            let [waf, waf_units] = amplification(device, &device.recorder.totals());
             trim_all(device, watch)?;
-            json!({ "kind": "worn", "written_bytes": pages * device.page_size.bytes(), "waf": waf })
+            json!({
+                "kind": "worn",
+                "written_bytes": pages * device.page_size.bytes(),
+                "waf": waf,
+                "waf_units": waf_units,
+            })
         }
         Precondition::Steady => settle(device, config, watch)?,
         Precondition::State { path } => {
@@ -70,7 +77,12 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
     Ok(report)
 }
 
-/// A sequential fill, then random writes until the write amplification holds still.
+/// Write amplification in bytes and in pages.
+fn amplification(device: &Device, counters: &Counters) -> [Option<f64>; 2] {
+    [counters.waf(device.recorder.shape().page_bytes), counters.waf_units()]
+}
+
+/// A sequential fill, then random writes until the write amplification, in pages, holds still.
 fn settle(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -> Result<Value, RunError> {
     let user_pages = u64::from(device.ftl.user_pages());
     write_pages(device, user_pages, watch, 0, |page| Lpn(page as u32))?;
@@ -80,6 +92,7 @@ fn settle(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -> Result
     let (mut windows, mut collecting) = (0u64, 0);
     // The WAF of the last window in which blocks were erased. Before the first erase it is 1, however much is written.
     let mut last: Option<f64> = None;
+    let mut in_bytes = None;
     let mut settled = false;
     while !settled && collecting < MAX_WINDOWS {
         let before = device.recorder.totals();
@@ -90,14 +103,16 @@ fn settle(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -> Result
             continue;
         }
         collecting += 1;
-        let waf = window.waf().expect("a window writes pages");
-        settled = last.is_some_and(|last| (waf - last).abs() <= SETTLED * last);
-        last = Some(waf);
+        let [waf, waf_units] = amplification(device, &window);
+        let now = waf_units.expect("a window writes pages");
+        settled = last.is_some_and(|last| (now - last).abs() <= SETTLED * last);
+        (in_bytes, last) = (waf, waf_units);
     }
     Ok(json!({
         "kind": "steady",
         "settled": settled,
-        "waf": last,
+        "waf": in_bytes,
+        "waf_units": last,
         "windows": windows,
         "written_bytes": (windows + 1) * user_pages * device.page_size.bytes(),
     }))

@@ -72,7 +72,7 @@ fn a_worn_device_holds_nothing_and_has_erased_every_block() {
         assert_eq!(summary["precondition"]["kind"], "worn");
         assert_eq!(figure(&summary, "precondition.written_bytes"), 6.0 * config.device.user_capacity as f64);
         // Programs fill blocks, and every block but those in hand was filled as often as it was erased, or once more.
-        let programs = figure(&summary, "precondition.waf") * 6.0 * pages as f64;
+        let programs = figure(&summary, "precondition.waf_units") * 6.0 * pages as f64;
         let filled = programs / 16.0 - erases.iter().sum::<u64>() as f64;
         assert!((0.0..=erases.len() as f64).contains(&filled), "{filled} of {}", erases.len());
         assert_eq!(figure(&summary, "flash.block_erases"), 0.0, "nothing of it counts");

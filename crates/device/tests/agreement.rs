@@ -14,6 +14,7 @@ fn decisions(summary: &Value) -> Value {
     let causes = &summary["flash"]["by_cause"];
     serde_json::json!({
         "waf": summary["waf"],
+        "waf_units": summary["waf_units"],
         "host_programs": causes["host"]["programs"],
         "gc": causes["gc"],
         "wear": causes["wear"],
@@ -103,9 +104,9 @@ fn dynamic_allocations_agree_on_average() {
         config.workload.source = Source::Generator(generator("uniform", 8192, 0.0, capacity));
         config.workload.end = End { volume: Some(4 * capacity), ..End::default() };
         config.run.precondition = Precondition::Random { volume: 2 * capacity };
-        let timed = figure(&run(&config), "waf");
+        let timed = figure(&run(&config), "waf_units");
         config.run.executor = Executor::Count;
-        let count = figure(&run(&config), "waf");
+        let count = figure(&run(&config), "waf_units");
         assert!((timed / count - 1.0).abs() < 0.10, "{allocation}: timed {timed}, count {count}");
     }
 }
@@ -172,7 +173,7 @@ fn a_write_buffer_over_many_planes_agrees_on_average() {
         let timed = run(&config);
         config.run.executor = Executor::Count;
         let count = run(&config);
-        for path in ["policy.write_buffer.hits", "waf"] {
+        for path in ["policy.write_buffer.hits", "waf_units"] {
             let (timed, count) = (figure(&timed, path), figure(&count, path));
             assert!((timed / count - 1.0).abs() < 0.02, "{policy} {order} {path}: timed {timed}, count {count}");
         }

@@ -60,7 +60,7 @@ fn write_amplification_is_that_of_theory() {
     let mut outside = 0;
     for (blocks, pages, free, spare, victim, d, predicted) in POINTS {
         let summary = run(&point(blocks, pages, free, spare, victim, d, predicted));
-        let measured = figure(&summary, "waf");
+        let measured = figure(&summary, "waf_units");
         let difference = measured / predicted - 1.0;
         outside += u32::from(difference.abs() > TOLERANCE);
         table +=
@@ -78,7 +78,7 @@ fn write_amplification_is_that_of_theory() {
 #[test]
 fn a_slightly_wrong_device_is_outside() {
     let (blocks, pages, free, spare, victim, d, predicted) = POINTS[0];
-    let difference = |config: &Config| (figure(&run(config), "waf") / predicted - 1.0).abs();
+    let difference = |config: &Config| (figure(&run(config), "waf_units") / predicted - 1.0).abs();
     assert!(difference(&point(blocks, pages, free, spare, victim, d, predicted)) < TOLERANCE);
     assert!(difference(&point(blocks, pages, free + 6, spare, victim, d, predicted)) > TOLERANCE);
     assert!(difference(&point(blocks, pages, free, spare, "rga", 10, predicted)) > TOLERANCE);

@@ -192,7 +192,7 @@ fn a_policys_chance_is_its_own() {
                 other.run.executor = executor;
                 let found = outcome(&other);
                 assert_eq!(asked(&found.summary), asked(&reference.summary), "{pattern}, {victim}, {executor:?}");
-                assert_ne!(found.summary["waf"], reference.summary["waf"], "{victim} chose other victims");
+                assert_ne!(found.summary["waf_units"], reference.summary["waf_units"], "{victim} chose other victims");
             }
         }
     }

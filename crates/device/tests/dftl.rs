@@ -92,7 +92,7 @@ fn reads_of_translation_pages_are_fetches_and_updates() {
         assert!(dftl(&summary, "moved_cached_fraction") < 0.25 && dftl(&summary, "entries_per_gc_update") > 1.5);
         let host = figure(&summary, "flash.by_cause.host.programs");
         let gc = figure(&summary, "flash.by_cause.gc.programs");
-        assert_eq!(figure(&summary, "waf"), (host + gc + programs) / host);
+        assert_eq!(figure(&summary, "waf_units"), (host + gc + programs) / host);
     }
 }
 
@@ -202,7 +202,7 @@ fn collections_that_wait_for_updates_elsewhere_share_them() {
             gc > 5000.0 && gc / by_count > 0.7 && gc / by_count < 1.05,
             "{allocation}: {gc} updates, {by_count} by count"
         );
-        let (waf, by_count) = (figure(&timed, "waf"), figure(&count, "waf"));
+        let (waf, by_count) = (figure(&timed, "waf_units"), figure(&count, "waf_units"));
         assert!(waf / by_count > 0.8 && waf / by_count < 1.03, "{allocation}: WAF {waf}, {by_count} by count");
     }
 }
@@ -236,7 +236,7 @@ fn more_entries_less_write_amplification() {
         config.run.executor = Executor::Count;
         cache(&mut config, 1, entries);
         write(&mut config, "uniform", 2);
-        figure(&run(&config), "waf")
+        figure(&run(&config), "waf_units")
     };
     let found = [2, 64, 1000, 4000, 110 * 64].map(waf);
     assert!(found.is_sorted_by(|more, fewer| more > fewer), "{found:?}");

@@ -290,7 +290,7 @@ fn cell(summary: &Value, path: &str, decimals: usize) -> String {
 
 /// Path, heading and decimals of each column.
 const COLUMNS: [(&str, &str, usize); 15] = [
-    ("waf", "waf", 4),
+    ("waf_units", "waf", 4),
     ("flash.block_erases", "erases", 0),
     ("gc.moved_pages", "moved", 0),
     ("wear.moves", "wear", 0),

@@ -44,7 +44,7 @@ fn sequential_overwrites_move_nothing() {
     let mut config = hybrid(&[]);
     write(&mut config, "sequential", 3);
     under_both(config, |summary| {
-        assert_eq!(figure(summary, "waf"), 1.0);
+        assert_eq!(figure(summary, "waf_units"), 1.0);
         assert_eq!(fast(summary, "switch_merges"), 3.0 * 160.0);
         assert_eq!(fast(summary, "full_merges"), 0.0);
         assert_eq!(figure(summary, "gc.invocations"), 3.0 * 160.0);
@@ -59,7 +59,7 @@ fn random_overwrites_merge_in_full() {
     let mut config = hybrid(&[]);
     write(&mut config, "uniform", 4);
     under_both(config, |summary| {
-        let (waf, full) = (figure(summary, "waf"), fast(summary, "full_merges"));
+        let (waf, full) = (figure(summary, "waf_units"), fast(summary, "full_merges"));
         assert!((0.9..1.0).contains(&(waf / 7.25)), "{waf}");
         assert!((5.0..9.0).contains(&fast(summary, "blocks_per_full_merge")), "{summary}");
         let merges = full + fast(summary, "partial_merges") + fast(summary, "switch_merges");
@@ -76,7 +76,7 @@ fn more_log_blocks_less_write_amplification() {
         config.run.executor = Executor::Count;
         let summary = run(&config);
         assert_eq!(fast(&summary, "log_blocks"), f64::from(if log == 0 { 8 } else { log }));
-        figure(&summary, "waf")
+        figure(&summary, "waf_units")
     };
     let [two, four, eight, all] = [2, 4, 8, 0].map(waf);
     assert!(two > four && four > eight && eight == all, "{two} {four} {eight} {all}");
@@ -90,7 +90,7 @@ fn merges_that_leave_other_log_blocks_alone_cost_more() {
     let mut config = hybrid(&[("start", "if-spare".into()), ("gather", "victim".into())]);
     write(&mut config, "uniform", 4);
     under_both(config, |summary| {
-        let waf = figure(summary, "waf");
+        let waf = figure(summary, "waf_units");
         assert!((0.9..1.0).contains(&(waf / 20.5)), "{waf}");
         let blocks = fast(summary, "blocks_per_full_merge");
         assert!((0.95..1.05).contains(&(blocks / 19.5)), "{blocks}");

@@ -87,7 +87,8 @@ fn with_a_limit_nothing_is_lost() {
 fn both_executors_move_the_same_pages() {
     for (name, params) in RESTRICTED {
         let [count, timed] = [Executor::Count, Executor::Timed].map(|executor| run(&config(executor, name, params)));
-        for path in ["waf", "flash.copybacks", "flash.page_reads", "gc.moved_pages", "policy.migration.off_chip"] {
+        for path in ["waf_units", "flash.copybacks", "flash.page_reads", "gc.moved_pages", "policy.migration.off_chip"]
+        {
             assert_eq!(figure(&count, path), figure(&timed, path), "{name} {params:?}: {path}");
         }
     }
@@ -129,7 +130,7 @@ fn counts_in_flash_take_a_page_of_each_block() {
             assert!((counts - all / 16.0).abs() <= open, "{unit} {executor:?}: {counts} of {all}");
             let without = run(&of(false));
             assert_eq!(figure(&without, "flash.by_cause.mapping.programs"), 0.0);
-            assert!(figure(&summary, "waf") > 1.05 * figure(&without, "waf"), "{unit} {executor:?}");
+            assert!(figure(&summary, "waf_units") > 1.05 * figure(&without, "waf_units"), "{unit} {executor:?}");
         }
     }
 }
@@ -147,7 +148,7 @@ fn worn_out_blocks_move_pages_off_the_chip() {
     for (name, params) in RESTRICTED.into_iter().filter(|(_, params)| !pays_in_flash(params)) {
         let summary = of(name, params);
         assert_eq!(figure(&summary, "policy.migration.copyback_fraction"), 0.0);
-        for path in ["waf", "flash.page_reads", "host.simulated_s", "host.latency_us.mean"] {
+        for path in ["waf_units", "flash.page_reads", "host.simulated_s", "host.latency_us.mean"] {
             assert_eq!(figure(&summary, path), figure(&base, path), "{name}: {path}");
         }
     }
@@ -391,7 +392,7 @@ fn the_share_of_copybacks_is_that_of_the_closed_form() {
             config.run.precondition = Precondition::None;
             config.workload.end = End { requests: Some(400_000), ..End::default() };
             let summary = run(&config);
-            let p = 1.0 - 1.0 / figure(&summary, "waf");
+            let p = 1.0 - 1.0 / figure(&summary, "waf_units");
             let row = p.powi(threshold as i32);
             let expected = 1.0 - row * (1.0 - p) / (1.0 - row * p);
             let share = figure(&summary, "policy.migration.copyback_fraction");
@@ -422,7 +423,7 @@ fn gcmix_begins_with_victims_that_gain_room() {
     config.workload.end = End { requests: Some(2000), ..End::default() };
     config.run.precondition = Precondition::Sequential { volume: config.device.user_capacity };
     config.run.executor = Executor::Count;
-    assert!(figure(&run(&config), "waf") > 1.0);
+    assert!(figure(&run(&config), "waf_units") > 1.0);
 }
 
 /// Blocks under cold data wear like the others, whichever way blocks are emptied: under GCMix most are erased without a collection.

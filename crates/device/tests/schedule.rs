@@ -76,7 +76,7 @@ fn idle_time_of_channels_is_filled() {
             let (forward, preempted) = (figure(&filled, "gc.forward"), figure(&filled, "gc.preempted"));
             assert!(forward > 100.0 && preempted > 10.0, "{mapping}, {schedule}: {forward}, {preempted}");
             // GC ahead of need costs some: pages are copied that would have been overwritten by the time of need.
-            let cost = figure(&filled, "waf") / figure(&alone, "waf");
+            let cost = figure(&filled, "waf_units") / figure(&alone, "waf_units");
             // A map in flash holds blocks free for collections, which those ahead of need use: there is more spare space.
             let cheapest = if mapping == "dftl" { 0.85 } else { 0.97 };
             assert!((cheapest..1.25).contains(&cost), "{mapping}, {schedule}: {cost}");
@@ -186,7 +186,7 @@ fn the_trigger_decides_how_much_is_merged_early() {
     let empty = under(&config, "forwarding", &[("trigger", "empty".into())]);
     let share = |summary: &Value| figure(summary, "gc.forward") / figure(summary, "gc.invocations");
     assert!(share(&empty) > share(&congestion), "{} and {}", share(&empty), share(&congestion));
-    assert!(figure(&empty, "waf") > figure(&congestion, "waf"), "log blocks are merged before their time");
+    assert!(figure(&empty, "waf_units") > figure(&congestion, "waf_units"), "log blocks are merged before their time");
 }
 
 #[test]
@@ -283,7 +283,7 @@ fn pacing_costs_next_to_nothing() {
     let at_once = under(&config, "threshold", &[]);
     let paced = under(&config, "paced", &[]);
     assert_eq!(figure(&paced, "gc.foreground"), 0.0);
-    let cost = figure(&paced, "waf") / figure(&at_once, "waf");
+    let cost = figure(&paced, "waf_units") / figure(&at_once, "waf_units");
     assert!((0.98..1.05).contains(&cost), "{cost}");
     let longest = |summary: &Value| figure(summary, "host.write_latency_us.max");
     // No victim holds more than 11 of 16 pages here: 3 steps, of which one may be an erase, and the write.
@@ -291,7 +291,7 @@ fn pacing_costs_next_to_nothing() {
     assert!(longest(&at_once) > 2.0 * longest(&paced), "{} {}", longest(&at_once), longest(&paced));
     // The earlier it begins, the more it costs.
     let early = under(&config, "paced", &[("low", 8.into())]);
-    assert!(figure(&early, "waf") > 1.03 * figure(&paced, "waf"), "{}", figure(&early, "waf"));
+    assert!(figure(&early, "waf_units") > 1.03 * figure(&paced, "waf_units"), "{}", figure(&early, "waf_units"));
 }
 
 /// Dies of two planes with their blocks in pairs, written through a buffer half as fast as they can: no write waits for a
@@ -322,7 +322,7 @@ fn pacing_goes_with_twin_blocks_and_a_buffer() {
         assert!(of(&paced, "gc.foreground") <= 0.01 * of(&paced, "gc.forward"), "{allocation}");
         let tails = [&at_once, &paced].map(|summary| of(summary, "host.write_latency_us.p999"));
         assert!(tails[1] < 0.5 * tails[0], "{allocation}: {tails:?}");
-        let cost = of(&paced, "waf") / of(&at_once, "waf");
+        let cost = of(&paced, "waf_units") / of(&at_once, "waf_units");
         // A block more of the sixteen that are spare.
         assert!((0.95..1.09).contains(&cost), "{allocation}: {cost}");
     }

@@ -148,7 +148,7 @@ fn set_capacity(config: &mut Config, share: f64) {
 fn figures(summary: &Value) -> [f64; 9] {
     let or_none = |path: &str| path.split('.').fold(summary, |value, key| &value[key]).as_f64().unwrap_or(0.0);
     [
-        or_none("waf"),
+        or_none("waf_units"),
         or_none("flash.block_erases"),
         or_none("flash.multiplane.program_fraction"),
         or_none("flash.copybacks"),

@@ -70,6 +70,7 @@ fn compare(narrow: &Value, wide: &Value, lanes: f64, whole_pages: bool, case: &s
     scaled("gc.moved_pages");
     scaled("wear.moves");
     scaled("flash.page_programs");
+    assert_eq!(narrow["waf"], wide["waf"], "{case}: bytes for bytes");
     scaled("flash.block_erases");
     for cause in ["gc", "backup", "wear"] {
         for kind in ["reads", "programs", "erases"] {
@@ -83,7 +84,7 @@ fn compare(narrow: &Value, wide: &Value, lanes: f64, whole_pages: bool, case: &s
         "{case}: host programs"
     );
     if whole_pages {
-        assert_eq!(narrow["waf"], wide["waf"], "{case}: waf");
+        assert_eq!(narrow["waf_units"], wide["waf_units"], "{case}: waf_units");
         scaled("flash.page_reads");
         scaled("flash.by_cause.host.programs");
     }
@@ -172,7 +173,7 @@ fn nothing_is_lost_and_both_executors_decide_the_same() {
         let [count, timed] = summaries.map(|summary| {
             let causes = &summary["flash"]["by_cause"];
             json!([
-                summary["waf"],
+                summary["waf_units"],
                 summary["gc"],
                 summary["wear"],
                 causes["gc"],
@@ -203,7 +204,7 @@ fn by_cause(config: &Config, rows: &[(u64, &str, u64, u64)]) -> (f64, f64, f64, 
     let mut config = config.clone();
     let of = |summary: &Value| {
         let of = |path: &str| figure(summary, &format!("flash.by_cause.{path}"));
-        (of("host.programs"), of("rmw.programs"), of("rmw.reads"), figure(summary, "waf"))
+        (of("host.programs"), of("rmw.programs"), of("rmw.reads"), figure(summary, "waf_units"))
     };
     config.run.executor = Executor::Count;
     let count = of(&replay(&config, rows));
@@ -345,7 +346,7 @@ fn hybrid_mapping_and_every_other_policy_go_with_it() {
     config.workload.end = End { requests: Some(2000), ..End::default() };
     let summary = run(&config);
     assert!(summary["policy"]["mapping"]["full_merges"].as_u64() > Some(0), "{}", summary["policy"]);
-    assert!(figure(&summary, "waf") > 4.0);
+    assert!(figure(&summary, "waf_units") > 4.0);
     choose(&mut config.ftl, "reclaim_unit", "twin", &[]);
     assert!(device::check(&config).is_err());
 }

@@ -175,9 +175,17 @@ impl Counters {
         self.host_reads + self.host_writes + self.host_trims + self.host_flushes
     }
 
-    /// Write amplification: pages programmed for any cause ÷ pages programmed for the host; `None` where
-    /// the host programmed nothing.
-    pub fn waf(&self) -> Option<f64> {
+    /// Write amplification in bytes: what was programmed for any cause, in pages of `page_bytes`, ÷ what the host wrote;
+    /// `None` where it wrote nothing. Below 1 where newer data took the place of older in a write buffer.
+    ///
+    /// Only of [`Counters::physical`] counters, whose pages are pages of the flash.
+    pub fn waf(&self, page_bytes: u64) -> Option<f64> {
+        (self.bytes_written > 0).then(|| self.page_programs() as f64 * page_bytes as f64 / self.bytes_written as f64)
+    }
+
+    /// Write amplification as papers count it: pages programmed for any cause ÷ pages programmed for the host; `None`
+    /// where the host programmed nothing.
+    pub fn waf_units(&self) -> Option<f64> {
         ratio(self.page_programs(), self.ops[Cause::Host as usize][OpKind::Program as usize])
     }
 
@@ -291,14 +299,18 @@ mod tests {
     #[test]
     fn write_amplification_counts_every_program() {
         let mut counters = Counters::default();
-        assert_eq!(counters.waf(), None);
+        assert_eq!((counters.waf(8192), counters.waf_units()), (None, None));
         counters.count(Cause::Host, OpKind::Program, 4);
         counters.count(Cause::Gc, OpKind::Read, 3);
         counters.count(Cause::Gc, OpKind::Program, 1);
         counters.copyback(Cause::Gc, 2);
         counters.reprogram(Cause::Refresh, 1);
         counters.count(Cause::Gc, OpKind::Erase, 2);
-        assert_eq!(counters.waf(), Some(2.0), "(4 + 1 + 2 + 1) / 4");
+        assert_eq!(counters.waf_units(), Some(2.0), "(4 + 1 + 2 + 1) / 4");
+        assert_eq!(counters.waf(8192), None, "the host's write is not complete");
+        // Four writes of a quarter of a page each.
+        counters.bytes_written = 4 * 2048;
+        assert_eq!(counters.waf(8192), Some(8.0), "8 pages of 8 KiB / 8 KiB");
         assert_eq!((counters.page_reads(), counters.page_programs(), counters.block_erases()), (5, 8, 2));
         assert_eq!(counters.flash_ops(), 15);
         assert_eq!(counters.copybacks[Cause::Gc as usize], 2);
@@ -347,7 +359,9 @@ mod tests {
 
         let channels = counters.physical(InStep { channels: 4, planes: 1 });
         assert_eq!((channels.of(Cause::Host, OpKind::Program), channels.of(Cause::Rmw, OpKind::Program)), (5, 3));
-        assert_eq!(channels.waf(), Some(1.6));
+        assert_eq!(channels.waf_units(), Some(1.6));
+        let written = Counters { bytes_written: 5 * 4096, ..channels };
+        assert_eq!(written.waf(4096), Some(1.6), "eight flash pages for the five that the host wrote");
         assert_eq!((channels.of(Cause::Rmw, OpKind::Read), channels.of(Cause::Host, OpKind::Read)), (3, 5));
         assert_eq!((channels.block_erases(), channels.gc_moved_pages, channels.wear_moves), (4, 12, 4));
         assert_eq!(channels.unmapped_reads, 7);

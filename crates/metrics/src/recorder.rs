@@ -22,6 +22,8 @@ pub struct Shape {
     pub timed: bool,
     /// Bytes that the host may address.
     pub capacity_bytes: u64,
+    /// Bytes of a page of the flash, whatever is in step.
+    pub page_bytes: u64,
     /// Channels and planes in step. `channels` and `dies` count those that are in step with each other once.
     pub in_step: InStep,
 }
@@ -515,7 +517,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn shape(timed: bool) -> Shape {
-        Shape { channels: 2, dies: 4, timed, capacity_bytes: 100 * MIB, in_step: InStep::NONE }
+        Shape { channels: 2, dies: 4, timed, capacity_bytes: 100 * MIB, page_bytes: 16384, in_step: InStep::NONE }
     }
 
     /// A numeric column, of the rows of one axis.
@@ -598,8 +600,9 @@ mod tests {
         assert_eq!(time("read_latency_mean_us")[0], 200.0);
         assert!(time("read_latency_mean_us")[1].is_nan() && time("write_latency_mean_us")[0].is_nan());
         assert_eq!(time("write_latency_mean_us")[1], 1000.0);
-        assert!(time("waf")[0].is_nan());
-        assert_eq!(time("waf")[1], 1.5);
+        assert!(time("waf")[0].is_nan() && time("waf_units")[0].is_nan());
+        assert_eq!(time("waf")[1], 3.0, "192 pages of 16 KiB, of which 128 for the host, who wrote 1 MiB");
+        assert_eq!(time("waf_units")[1], 1.5);
         assert_eq!(time("gc_per_s"), [0.0, 2000.0]);
         assert!((time("gc_per_gb")[1] - 2.0 / 0.001048576).abs() < 1e-6);
         assert_eq!(time("erases"), [0.0, 1.0]);

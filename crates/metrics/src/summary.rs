@@ -41,7 +41,8 @@ pub fn summary(report: &Report<'_>) -> Value {
         "config": report.config,
         "host": host(recorder),
         "flash": flash(counters, recorder.suspends(), recorder.cache_mode()),
-        "waf": counters.waf(),
+        "waf": counters.waf(recorder.shape().page_bytes),
+        "waf_units": counters.waf_units(),
         "gc": gc(counters),
         "utilisation": { "channel": channel(recorder), "die": die(recorder) },
         "wear": {
@@ -192,8 +193,14 @@ mod tests {
     use base::{Die, Dimensions, Geometry, InStep, Instant};
 
     fn recorder(timed: bool) -> Recorder {
-        let mut recorder =
-            Recorder::new(Shape { channels: 2, dies: 2, timed, capacity_bytes: 1 << 30, in_step: InStep::NONE });
+        let mut recorder = Recorder::new(Shape {
+            channels: 2,
+            dies: 2,
+            timed,
+            capacity_bytes: 1 << 30,
+            page_bytes: 32768,
+            in_step: InStep::NONE,
+        });
         let at = |us: u64| Instant(if timed { us * 1000 } else { 0 });
         recorder.completed(RequestKind::Read, at(0), at(100), 8192);
         recorder.completed(RequestKind::Write, at(100), at(400), 16384);
@@ -248,7 +255,7 @@ mod tests {
         for timed in [false, true] {
             let s = report(timed);
             let expected = [
-                ("", "schema ftlab_version seed config host flash waf gc utilisation wear policy run"),
+                ("", "schema ftlab_version seed config host flash waf waf_units gc utilisation wear policy run"),
                 ("/config", "z a"),
                 (
                     "/host",
@@ -308,7 +315,8 @@ mod tests {
             s["flash"]["multiplane"],
             json!({"read_fraction": null, "program_fraction": 1.0, "erase_fraction": 0.0})
         );
-        assert_eq!(s["waf"], 2.0);
+        assert_eq!(s["waf"], 8.0, "4 pages of 32 KiB for 16 KiB that the host wrote");
+        assert_eq!(s["waf_units"], 2.0, "4 pages, of which 2 for the host");
         assert_eq!(s["gc"]["moved_per_victim"], 2.0);
         let close = |path: &str, expected: f64| {
             let found = s.pointer(path).and_then(Value::as_f64).unwrap();
@@ -337,7 +345,7 @@ mod tests {
         }
         assert!(s["utilisation"]["channel"].as_object().unwrap().values().all(Value::is_null));
         assert!(s["utilisation"]["die"].as_object().unwrap().values().all(Value::is_null));
-        assert_eq!(s["waf"], 2.0);
+        assert_eq!((&s["waf"], &s["waf_units"]), (&json!(8.0), &json!(2.0)));
         assert_eq!(s["host"]["reads"], 1);
     }
 

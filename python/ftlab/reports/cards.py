@@ -63,7 +63,7 @@ def of_result(result: Result) -> list[Card]:
         _card(s, "host.latency_us.p99", "p99 latency", text.duration),
         _card(s, "host.latency_us.p999", "p99.9 latency", text.duration),
         _card(s, "host.latency_us.p9999", "p99.99 latency", text.duration, longest),
-        _card(s, "waf", "WAF", lambda v: f"{v:.3f}", "pages programmed ÷ pages programmed for the host"),
+        _card(s, "waf", "WAF", text.amplification, f"bytes programmed ÷ bytes written; {text.in_pages(s)}"),
         _card(s, "gc.invocations", "Garbage collections", text.count, victims),
         _card(s, "flash.block_erases", "Block erases", text.count),
         _card(s, "wear.erases.mean", "Erases per block", text.figure, spread),
@@ -112,7 +112,7 @@ def _card(summary: Mapping[str, Any], key: str, label: str, form: Any, note: str
 
 
 BEST: tuple[tuple[str, str, Callable[[float], str], Callable[..., Any]], ...] = (
-    ("waf", "Lowest WAF", lambda v: f"{v:.3f}", min),
+    ("waf", "Lowest WAF", text.amplification, min),
     ("host_iops", "Highest rate", lambda v: _iops(v), max),
     ("host_latency_us_mean", "Lowest mean latency", text.duration, min),
     ("host_latency_us_p99", "Lowest p99 latency", text.duration, min),

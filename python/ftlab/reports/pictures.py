@@ -85,7 +85,7 @@ def _percentiles(curves: Mapping[str, tuple[int, Curve]]) -> tuple[list[str], li
 
 def series(results: Results, axis: str) -> list[Chart]:
     """Throughput, WAF, GC rate and mean latency over the `volume` written, or over simulated `time`."""
-    runs = {label: plot.rebin(result.series, axis) for label, result in results.items()}
+    runs = {label: plot.rebin(result, axis) for label, result in results.items()}
     known = [run for run in runs.values() if run is not None]
     if not known:
         return []
@@ -122,7 +122,9 @@ def _height(name: str, lines: Sequence[Line]) -> Axis:
     if name == "latency_mean_us":
         return Axis("", text.duration, plot.short_duration, is_log=is_log, low=None if is_log else 0.0)
     form = (lambda v: f"{v:.3f}") if name == "waf" else text.figure
-    return Axis("", form, lambda v: f"{v:,g}", is_log=is_log, low=1.0 if name == "waf" else 0.0)
+    return Axis(
+        "", form, lambda v: f"{v:,g}", is_log=is_log, low=1.0 if name == "waf" and known.min() >= 1 else 0.0
+    )
 
 
 def utilisation(result: Result) -> list[Stack]:

@@ -20,7 +20,7 @@ from ftlab.theory.prediction import predicted_waf, unlike_theory
 Row = dict[str, Any]
 
 FIGURES: tuple[tuple[str, str, Form, Form, float], ...] = (
-    ("waf", "WAF", lambda v: f"{v:.3f}", lambda v: f"{v:,g}", 1.0),
+    ("waf", "WAF", text.amplification, lambda v: f"{v:,g}", 1.0),
     ("host_iops", "Rate (IOPS)", text.count, lambda v: f"{v:,.0f}", 0.0),
     ("host_latency_us_mean", "Mean latency", text.duration, plot.short_duration, 0.0),
     ("host_latency_us_p99", "p99 latency", text.duration, plot.short_duration, 0.0),

@@ -162,7 +162,7 @@ def figure_rows(runs: list[Figures]) -> list[list[str]]:
         _row("throughput (MB/s)", text.figure, [run.throughput_mb_s for run in runs]),
         *_tail_rows("read", [run.read_us for run in runs]),
         *_tail_rows("write", [run.write_us for run in runs]),
-        _row("WAF", lambda value: f"{value:.3f}", [run.waf for run in runs]),
+        *_waf_rows(runs),
         _row("GC victims per GB written", text.figure, [run.gc_per_gb for run in runs]),
         _share_row("valid pages in a victim (%)", [run.victim_valid for run in runs]),
         _share_row("die time for GC (%)", [run.gc_share for run in runs]),
@@ -180,6 +180,15 @@ def _row(label: str, form: Callable[[Any], str], values: list[Any]) -> list[str]
     if all(value is None for value in values):
         return None
     return [label, *(text.ABSENT if value is None else form(value) for value in values)]
+
+
+def _waf_rows(runs: list[Figures]) -> list[list[str] | None]:
+    """Bytes for bytes, and pages for pages where that is another figure."""
+    in_bytes = _row("WAF", text.amplification, [run.waf for run in runs])
+    in_pages = _row("WAF in pages", text.amplification, [run.waf_units for run in runs])
+    if in_bytes is not None and in_pages is not None and in_bytes[1:] == in_pages[1:]:
+        return [in_bytes]
+    return [in_bytes, in_pages]
 
 
 def _tail_rows(kind: str, tails: list[Tail]) -> list[list[str] | None]:

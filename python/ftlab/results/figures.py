@@ -39,6 +39,9 @@ class Figures:
     read_us: Tail
     write_us: Tail
     waf: float | None
+    """Bytes programmed for any cause ÷ bytes that the host wrote."""
+    waf_units: float | None
+    """Pages programmed for any cause ÷ pages programmed for the host."""
     gc_per_gb: float | None
     """Victims per 10^9 bytes written by the host."""
     victim_valid: float | None
@@ -122,6 +125,7 @@ class Figures:
             read_us=Tail.of(host["read_latency_us"]),
             write_us=Tail.of(host["write_latency_us"]),
             waf=s["waf"],
+            waf_units=s["waf_units"],
             gc_per_gb=gc["invocations"] * 1e9 / host["bytes_written"] if host["bytes_written"] else None,
             victim_valid=None if moved is None else moved / pages,
             gc_share=_gc_share(result),

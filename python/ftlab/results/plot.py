@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.base import escape
+from ftlab.base.quantities import in_bytes
 from ftlab.results import text
 from ftlab.results.latency_parts import AT, KINDS, PARTS, Around, around
 from ftlab.results.result import Columns, Result
@@ -205,8 +206,7 @@ def _parts_of_kind(panel: Axes, levels: Sequence[Around]) -> dict[str, Any]:
 def series(results: Results) -> Figure | None:
     """Throughput, WAF, GC rate and mean latency, over the volume written and over simulated time."""
     binned = {
-        axis: {label: rebin(result.series, axis) for label, result in results.items()}
-        for axis in ("volume", "time")
+        axis: {label: rebin(result, axis) for label, result in results.items()} for axis in ("volume", "time")
     }
     axes = [axis for axis, runs in binned.items() if any(run is not None for run in runs.values())]
     rows = [
@@ -226,7 +226,8 @@ def series(results: Results) -> Figure | None:
             panel.set_ylabel(label[axis == "volume"] if isinstance(label, tuple) else label)
             if name == "latency_mean_us":
                 panel.yaxis.set_major_formatter(lambda us, _: short_duration(us))
-            panel.set_ylim(bottom=1 if name == "waf" else 0)
+            # A write buffer may take writes together: then less is programmed than written.
+            panel.set_ylim(bottom=1 if name == "waf" and panel.dataLim.y0 >= 1 else 0)
             panel.margins(x=0.01)
         panels[-1, column].set_xlabel(x_label)
         _title(panels[0, column], "over the volume written" if axis == "volume" else "over simulated time")
@@ -463,8 +464,9 @@ class Curve(NamedTuple):
         return np.append(1.0, reach[:shown]), np.append(self.bounds[0], self.bounds[:shown])
 
 
-def rebin(table: Columns, axis: str) -> dict[str, Values] | None:
+def rebin(result: Result, axis: str) -> dict[str, Values] | None:
     """At most `INTERVALS` intervals of an axis. Counts and times are added up, and rates taken of the sums."""
+    table, page = result.series, in_bytes(result.summary["config"]["device"]["page_size"])
     rows = table["axis"] == axis
     size = int(rows.sum())
     if size == 0:
@@ -483,7 +485,7 @@ def rebin(table: Columns, axis: str) -> dict[str, Values] | None:
     with np.errstate(divide="ignore", invalid="ignore"):
         megabytes = total(column["throughput_mb_s"] * (column["end_s"] - column["start_s"]))
         latencies = total(column["latency_mean_us"] * requests) / total(requests)
-        waf = total(column["page_programs"]) / total(column["host_page_programs"])
+        waf = total(column["page_programs"]) * page / (written * 1e9)
         per = seconds if axis == "time" else written
         binned = {
             "end_s": column["end_s"][lasts],

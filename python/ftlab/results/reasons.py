@@ -163,6 +163,9 @@ def _gc(run: Figures, base: Figures) -> Cause | None:
     if run.waf is None or base.waf is None or abs(run.waf / base.waf - 1) < SAME:
         return None
     parts = [f"WAF is {run.waf:.2f} against {base.waf:.2f}"]
+    if run.waf_units and base.waf_units and abs(run.waf_units / base.waf_units - 1) < SAME:
+        less = "less" if run.waf > base.waf else "more"
+        parts[0] += f" ({run.waf_units:.2f} in pages in both: {less} of a programmed page is the host's data)"
     valid, other = run.victim_valid, base.victim_valid
     if valid is not None and other is not None and (valid - other) * (run.waf - base.waf) > 0:
         # Without a digit more, victims that are nearly full may look the same.

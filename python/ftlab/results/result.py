@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ftlab._core import InputError, __version__
 from ftlab.base import arguments, escape
+from ftlab.base.quantities import in_bytes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,9 +54,9 @@ class Result:
 
         `axis` says what a row is an interval of: `volume` (bytes written by the host) or `time` (simulated). Per
         row: `start_s`, `end_s`, `host_written_gb` and `capacities_written` (both from the start of the measurement
-        to the end of the row), requests, `iops`, `throughput_mb_s`, latencies in µs, `waf`, GC rates (`gc_per_s` of
-        simulated time, `gc_per_gb` written), flash operations, multi-plane fractions, and busy fractions of channels
-        and dies.
+        to the end of the row), requests, `iops`, `throughput_mb_s`, latencies in µs, `waf` (bytes for bytes) and
+        `waf_units` (pages for pages), GC rates (`gc_per_s` of simulated time, `gc_per_gb` written), flash operations,
+        multi-plane fractions, and busy fractions of channels and dies.
         """
         return self.tables["series"]
 
@@ -135,7 +138,7 @@ class Result:
                     tables[name] = _from_arrow(pq.ParquetFile(table).read(use_threads=False))
             except (OSError, ValueError, pa.ArrowException) as error:
                 raise _damaged(file, f"cannot be read: {error}") from None
-        return cls(summary, tables)
+        return cls(*_of_now(summary, tables))
 
     def _repr_html_(self) -> str:
         from ftlab.reports import notebook
@@ -148,6 +151,37 @@ class Result:
             f"Result(waf={self.summary.get('waf')}, iops={host.get('iops')}, "
             f"requests={host.get('reads', 0) + host.get('writes', 0)})"
         )
+
+
+def _of_now(summary: dict[str, Any], tables: dict[str, Columns]) -> tuple[dict[str, Any], dict[str, Columns]]:
+    """A result from before `waf` counted bytes: what it calls so is `waf_units`, and `waf` is made of its counts."""
+    if "waf_units" in summary or "waf" not in summary:
+        return summary, tables
+    import numpy as np
+
+    page = in_bytes(summary["config"]["device"]["page_size"])
+    written = summary["host"]["bytes_written"]
+    waf = summary["flash"]["page_programs"] * page / written if written else None
+    aged = summary.get("precondition")
+    if aged and "waf" in aged:
+        # How many bytes were written in its last part is not kept.
+        aged = {"waf_units" if key == "waf" else key: value for key, value in aged.items()}
+        summary = {**summary, "precondition": aged}
+    summary = _beside(summary, "waf", {"waf": waf, "waf_units": summary["waf"]})
+    series = tables["series"]
+    per_row = np.full(series["waf"].shape, np.nan)
+    for axis in np.unique(series["axis"]):
+        rows = series["axis"] == axis
+        bytes_ = np.diff(series["host_written_gb"][rows], prepend=0.0) * 1e9
+        with np.errstate(divide="ignore", invalid="ignore"):
+            per_row[rows] = np.where(bytes_ > 0.5, series["page_programs"][rows] * page / bytes_, np.nan)
+    return summary, {**tables, "series": _beside(series, "waf", {"waf": per_row, "waf_units": series["waf"]})}
+
+
+def _beside(of: Mapping[str, Any], key: str, new: Mapping[str, Any]) -> dict[str, Any]:
+    """The same in its order, with others in the place of a key."""
+    items = ((new.items() if name == key else [(name, value)]) for name, value in of.items())
+    return dict(itertools.chain.from_iterable(items))
 
 
 def read_object(path: Path, schema: str, what: str, writer: str) -> dict[str, Any]:

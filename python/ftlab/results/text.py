@@ -40,6 +40,17 @@ def figure(value: float | None, digits: int = 3) -> str:
     return f"{value:,.{max(0, digits - size)}f}"
 
 
+def amplification(waf: float | None) -> str:
+    """A write amplification: 2.347."""
+    return ABSENT if waf is None else f"{waf:.3f}"
+
+
+def in_pages(summary: Mapping[str, Any]) -> str:
+    """A summary's WAF in pages, as what is said beside that in bytes."""
+    waf, units = amplification(summary["waf"]), amplification(summary["waf_units"])
+    return "the same in pages" if waf == units else f"{units} in pages"
+
+
 def duration(us: float | None) -> str:
     """Microseconds in the unit that suits them: 812 µs, 3.41 ms, 1.20 s."""
     if us is None:
@@ -225,8 +236,11 @@ def aged(result: Result) -> str:
     if aged.get("written_bytes") is not None:
         capacity = in_bytes(result.summary["config"]["device"]["user_capacity"])
         text += f", {figure(aged['written_bytes'] / capacity)} x user capacity written"
-    if aged.get("waf") is not None:
-        text += f", WAF {aged['waf']:.2f}"
+    waf, units = (aged.get(key) for key in ("waf", "waf_units"))
+    if waf is not None:
+        text += f", WAF {waf:.2f}"
+    if units is not None and (waf is None or f"{waf:.2f}" != f"{units:.2f}"):
+        text += f", WAF in pages {units:.2f}" if waf is None else f" ({units:.2f} in pages)"
     if aged.get("settled") is False:
         text += ", which had not settled"
     return text
@@ -280,6 +294,8 @@ def notes(result: Result) -> list[str]:
         )
     if stood := stall(result):
         notes.append(f"{stalled(stood)}: {stood.cause}. Cure: {stood.cure}")
+    if part := _part_of_page(result):
+        notes.append(part)
     if tally.get("format") == "oracle-general":
         notes.append("the trace's format says which objects, and it has no operations: all are "
                      + ("reads" if result.summary["host"]["reads"] else "writes"))  # fmt: skip
@@ -294,6 +310,32 @@ def stalled(stood: Stall) -> str:
     return (
         f"the longest {stood.kind} took {duration(stood.longest_us)}, as long as {count(stood.erases)} erases"
     )
+
+
+PADDED = 1.05
+"""By what factor the WAF in bytes is above that in pages where writes of parts of pages are worth a word."""
+
+
+def _part_of_page(result: Result) -> str | None:
+    """That writes do not fill the pages that are programmed for them, and what helps."""
+    s = result.summary
+    waf, units, config = s["waf"], s["waf_units"], s["config"]
+    if waf is None or not units or waf < PADDED * units:
+        return None
+    page = in_bytes(config["device"]["page_size"])
+    mean = s["host"]["bytes_written"] / s["host"]["writes"]
+    if mean < page:
+        told = f"writes have {size(mean, binary=True)} on average, and a page {size(page, binary=True)}"
+    else:
+        told = "writes begin or end inside pages"
+    both = f"WAF is {waf:.2f} in bytes and {units:.2f} in pages"
+    text = f"{told}: pages are programmed whole for parts of them, so {both}"
+    if config["ftl"].get("write_buffer", "none") == "none":
+        return f"{text}; a write buffer takes writes to a page together (`--set ftl.write_buffer=lru`)"
+    if "generator" in config["workload"]:
+        whole = f"`--set workload.request_size={config['device']['page_size']}`"
+        return f"{text}; the write buffer takes few of them together; whole pages are written with {whole}"
+    return f"{text}; the write buffer takes few of them together, a larger one more"
 
 
 MOVED = {
@@ -375,10 +417,10 @@ def _flash(result: Result) -> str:
     moved = (
         "" if figures.victim_valid is None else f", {percent(figures.victim_valid)} of a victim's pages moved"
     )
-    waf = ABSENT if s["waf"] is None else f"{s['waf']:.3f}"
+    waf = ABSENT if s["waf"] is None else f"{amplification(s['waf'])} in bytes, {in_pages(s)}"
     return (
         columns(rows, align="<>")
-        + f"\n  WAF {waf}; {count(gc['invocations'])} garbage collections{moved}"
+        + f"\n  WAF {waf}\n  {count(gc['invocations'])} garbage collections{moved}"
         + f"\n  erases per block {count(wear['min'])} to {count(wear['max'])}, mean {figure(wear['mean'])}, "
         f"standard deviation {figure(wear['stddev'])}"
     )

@@ -7,8 +7,8 @@ from typing import Any
 from ftlab.results import text
 from ftlab.sweeps.sweep import Sweep
 
-COLUMNS = (("WAF", "waf"), ("IOPS", "host_iops"), ("mean latency", "host_latency_us_mean"),
-           ("p99 latency", "host_latency_us_p99"))  # fmt: skip
+COLUMNS = (("WAF", "waf"), ("WAF in pages", "waf_units"), ("IOPS", "host_iops"),
+           ("mean latency", "host_latency_us_mean"), ("p99 latency", "host_latency_us_p99"))  # fmt: skip
 """What is shown of a run."""
 
 
@@ -19,6 +19,8 @@ def figure_rows(made: Sweep) -> tuple[list[str], list[list[str]]]:
     shown = [
         (title, key) for title, key in COLUMNS if any(row.get(f"{key}_mean") is not None for row in rows)
     ]
+    if all(_figure("waf_units", row) == _figure("waf", row) for row in rows):
+        shown = [(title, key) for title, key in shown if key != "waf_units"]
     several = any(row["runs"] > 1 for row in rows)
     head = [*names, *(["runs"] if several else []), *(title for title, _ in shown)]
     cells = [
@@ -41,8 +43,4 @@ def _figure(key: str, row: dict[str, Any]) -> str:
     return form(mean) if std is None else f"{form(mean)} ± {form(std)}"
 
 
-def _waf(value: float) -> str:
-    return f"{value:.3f}"
-
-
-_FORMS = {"waf": _waf, "host_iops": text.count}
+_FORMS = {"waf": text.amplification, "waf_units": text.amplification, "host_iops": text.count}

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SECTIONS = (
-    "host", "flash", "waf", "gc", "utilisation", "wear", "policy", "precondition", "workload", "run", "latency_parts",
+    "host", "flash", "waf", "waf_units", "gc", "utilisation", "wear", "policy", "precondition", "workload", "run",
+    "latency_parts",
 )  # fmt: skip
 """The parts of a summary that hold figures."""
 
@@ -136,7 +137,17 @@ def read_table(file: Path) -> pa.Table:
             f"error: {file} is not a table of a sweep that this version of ftlab reads: its schema is "
             f"`{escape.terminal(schema)}`; expected `{SCHEMA}` or `{MEANS_SCHEMA}`"
         )
-    return found
+    return _of_now(found)
+
+
+def _of_now(found: pa.Table) -> pa.Table:
+    """The table of a sweep from before `waf` counted bytes: what it calls so is `waf_units`."""
+    names = found.column_names
+    if any(name.startswith("waf_units") for name in names):
+        return found
+    old = {"waf": "waf_units", "waf_mean": "waf_units_mean", "waf_std": "waf_units_std"}
+    old |= {f"precondition_{name}": f"precondition_{new}" for name, new in old.items()}
+    return found.rename_columns([old.get(name, name) for name in names])
 
 
 def typed(values: Sequence[Any]) -> pa.Array:

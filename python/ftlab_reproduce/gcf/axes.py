@@ -488,7 +488,7 @@ FIGURES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
     "host": lambda s: channel_time(s, "host"),
     "gc": lambda s: channel_time(s, "gc"),
     "idle": lambda s: channel_time(s, "idle"),
-    "waf": lambda s: float(s["waf"]),
+    "waf": lambda s: float(s["waf_units"]),
     "programs": lambda s: float(sum(ops["programs"] for ops in s["flash"]["by_cause"].values())),
     "gc_programs": lambda s: float(s["flash"]["by_cause"]["gc"]["programs"]),
     "host_programs": lambda s: float(s["flash"]["by_cause"]["host"]["programs"]),

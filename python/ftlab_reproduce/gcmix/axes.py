@@ -239,7 +239,7 @@ def _milliseconds(kind: str) -> Callable[[Mapping[str, Any]], float | None]:
 
 
 FIGURES: Mapping[str, Callable[[Mapping[str, Any]], float | None]] = {
-    "waf": lambda s: s["waf"],
+    "waf": lambda s: s["waf_units"],
     "omega_p10": lambda s: s["policy"].get("separation", {}).get("omega_p10"),
     "omega_p50": lambda s: s["policy"].get("separation", {}).get("omega_p50"),
     "omega_p90": lambda s: s["policy"].get("separation", {}).get("omega_p90"),

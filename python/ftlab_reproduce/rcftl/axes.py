@@ -192,7 +192,7 @@ class Evidence(study.Evidence[Point]):
     """The results of the grid, looked up by what claims ask."""
 
     FIGURES: ClassVar[Mapping[str, Callable[[Mapping[str, Any]], Any]]] = {
-        "waf_whole": lambda s: s["waf"],
+        "waf_whole": lambda s: s["waf_units"],
         "copyback_fraction": _of_migration("copyback_fraction"),
         "max_error": _of_migration("max_error"),
         "quota_classes": _of_migration("quota_classes"),

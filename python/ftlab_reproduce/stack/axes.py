@@ -310,7 +310,7 @@ class Evidence(study.Evidence[Point]):
         "mean_us": lambda s: s["host"]["latency_us"]["mean"],
         "read_p999_us": lambda s: s["host"]["read_latency_us"]["p999"],
         "write_p999_us": lambda s: s["host"]["write_latency_us"]["p999"],
-        "waf": lambda s: s["waf"],
+        "waf": lambda s: s["waf_units"],
         "erases": lambda s: s["flash"]["block_erases"],
         "copybacks": lambda s: s["flash"]["copybacks"],
         "forward": lambda s: s["gc"]["forward"],

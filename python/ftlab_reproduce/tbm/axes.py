@@ -357,7 +357,7 @@ class Evidence(study.Evidence[Point]):
             "capacities_written": end,
             "long_term_from": start,
             "long_term": figures,
-            "waf": result.summary["waf"],
+            "waf": result.summary["waf_units"],
             "unmapped_reads": result.summary["host"]["unmapped_reads"],
             "simulated_s": result.summary["host"]["simulated_s"],
             "wall_s": result.summary["run"]["wall_s"],

@@ -197,7 +197,7 @@ def long_term_figures(evidence: Evidence) -> Iterator[list[str]]:
         w = evidence.at(point)
         figures = (
             w.gc_cost, w.gc_cost_per_block, 100 * w.multiplane_writes, 100 * w.multiplane_reads,
-            100 * evidence.figure(point, "multiplane_erases"), result.summary["waf"],
+            100 * evidence.figure(point, "multiplane_erases"), result.summary["waf_units"],
         )  # fmt: skip
         yield [
             point.workload,

@@ -53,6 +53,7 @@ pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metric
         dies: geometry.dies(),
         timed,
         capacity_bytes: config.device.user_capacity,
+        page_bytes: u64::from(config.device.page_size),
         in_step: config.in_step(),
     }
 }

@@ -37,7 +37,7 @@ fn a_wordline_is_programmed_when_its_last_page_is_there() {
         // Two wordlines, one after the other.
         let summary = replay(&config, &[(0, "Write", 0, 2 * pages * PAGE)]);
         assert_eq!(write_latency(&summary), 2 * times.program(pages, PROGRAM), "{planes} planes");
-        assert_eq!(figure(&summary, "waf"), 1.0);
+        assert_eq!(figure(&summary, "waf_units"), 1.0);
     }
 }
 

@@ -41,7 +41,7 @@ fn a_block_is_programmed_in_the_order_of_the_passes() {
         assert_eq!(write_latency(&summary), 4 * (first + second), "{planes} planes");
         assert_eq!(figure(&summary, "flash.page_programs"), 4.0 * wordline as f64);
         assert_eq!(figure(&summary, "flash.first_passes"), 4.0 * f64::from(planes));
-        assert_eq!(figure(&summary, "waf"), 1.0);
+        assert_eq!(figure(&summary, "waf_units"), 1.0);
         // The first wordline alone is done when the second one has had its first pass.
         let rows = [(0, "Write", 0, wordline * PAGE), (100, "Write", wordline * PAGE, wordline * PAGE)];
         let summary = replay(&config, &rows);

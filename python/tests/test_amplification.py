@@ -1,0 +1,159 @@
+"""Write amplification in bytes and in pages: what runs give, what is printed, and what older results are read as."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import samples
+
+import ftlab
+from ftlab import Comparison, Result
+from ftlab.cli.main import main
+from ftlab.reports import cards
+from ftlab.results import plot, text
+from ftlab.sweeps import table
+
+SMALL = {
+    "device.channels": 2, "device.chips_per_channel": 1, "device.dies_per_chip": 2, "device.blocks_per_plane": 16,
+    "device.pages_per_block": 32, "device.over_provisioning": 0.3, "run.executor": "count", "workload.volume": "2x",
+}  # fmt: skip
+"""Of `tbm-small`, whose pages have 8 KiB."""
+
+
+def flat(words: str) -> str:
+    return " ".join(words.split())
+
+
+@pytest.fixture(scope="module")
+def part() -> Result:
+    """Writes of a quarter of a page."""
+    return ftlab.run("tbm-small", sets={**SMALL, "workload.request_size": "2KiB"})
+
+
+def test_a_run_has_both(part: Result) -> None:
+    s = part.summary
+    assert s["waf"] == s["flash"]["page_programs"] * 8192 / s["host"]["bytes_written"]
+    assert s["waf"] == pytest.approx(4 * s["waf_units"], rel=1e-9)
+    assert list(s).index("waf_units") == list(s).index("waf") + 1
+    rows = np.isfinite(part.series["waf"])
+    assert rows.sum() > 4
+    assert part.series["waf"][rows] == pytest.approx(4 * part.series["waf_units"][rows], rel=1e-9)
+    binned = plot.rebin(part, "volume")
+    assert binned is not None
+    assert np.average(binned["waf"]) == pytest.approx(s["waf"], rel=0.02)
+
+
+def test_both_are_printed_where_they_differ(part: Result) -> None:
+    s = part.summary
+    shown = flat(text.run_summary(part, "part"))
+    assert (
+        f"WAF {s['waf']:.3f} in bytes, {s['waf_units']:.3f} in pages {s['gc']['invocations']:,} garbage"
+        in shown
+    )
+    assert (
+        f"writes have 2 KiB on average, and a page 8 KiB: pages are programmed whole for parts of them, so WAF is "
+        f"{s['waf']:.2f} in bytes and {s['waf_units']:.2f} in pages; a write buffer takes writes to a page together "
+        "(`--set ftl.write_buffer=lru`)"
+    ) in shown
+    card = next(card for card in cards.of_result(part) if card.label == "WAF")
+    assert card.value == f"{s['waf']:.3f}"
+    assert card.note == f"bytes programmed ÷ bytes written; {s['waf_units']:.3f} in pages"
+    rows = [line.split() for line in Comparison({"a": part, "b": samples.result()}).table().splitlines()]
+    assert ["WAF", f"{s['waf']:.3f}", "2.000"] in rows
+    assert ["WAF", "in", "pages", f"{s['waf_units']:.3f}", "2.000"] in rows
+
+
+def test_one_is_printed_where_they_are_the_same() -> None:
+    result = samples.result()
+    shown = flat(text.run_summary(result, "whole"))
+    assert "WAF 2.000 in bytes, the same in pages 1,562 garbage collections" in shown
+    assert "programmed whole" not in shown
+    assert "in pages" not in Comparison({"a": result, "b": samples.result(waf=3)}).table()
+
+
+def test_the_cure_that_is_named_is_one() -> None:
+    sets = {**SMALL, "workload.request_size": "2KiB", "workload.generator": "sequential"}
+    bare = ftlab.run("tbm-small", sets=sets)
+    cured = ftlab.run("tbm-small", sets={**sets, "ftl.write_buffer": "lru"})
+    assert cured.summary["waf"] < 0.3 * bare.summary["waf"]
+    assert not [note for note in text.notes(cured) if "programmed whole" in note]
+
+
+def test_what_a_buffer_cannot_take_together_is_told(part: Result) -> None:
+    buffered = ftlab.run(
+        "tbm-small", sets={**SMALL, "workload.request_size": "2KiB", "ftl.write_buffer.lru.size": "1MiB"}
+    )
+    assert any("`--set workload.request_size=8KiB`" in note for note in text.notes(buffered))
+
+
+def test_a_difference_in_bytes_alone_is_not_laid_on_victims() -> None:
+    why = Comparison({"whole": samples.result(), "part": samples.result(request=1024, iops=5_000)}).reasons[
+        "part"
+    ]
+    assert (
+        "WAF is 8.00 against 2.00 (2.00 in pages in both: less of a programmed page is the host's data)"
+        in why
+    )
+    assert "valid pages" not in why
+
+
+def older(directory: Path, result: Result) -> Path:
+    """A result as it was written before `waf` counted bytes."""
+    result.save(directory, plots=False)
+    file = directory / "summary.json"
+    summary: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    summary["waf"] = summary.pop("waf_units")
+    summary["precondition"]["waf"] = summary["precondition"].pop("waf_units")
+    file.write_text(json.dumps(summary), encoding="utf-8")
+    series = pq.read_table(directory / "series.parquet")
+    series = series.drop_columns(["waf"]).rename_columns(
+        ["waf" if name == "waf_units" else name for name in series.column_names if name != "waf"]
+    )
+    pq.write_table(series, directory / "series.parquet")
+    return directory
+
+
+def test_an_older_result_is_read_with_both(
+    part: Result, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    read = Result.load(older(tmp_path / "old", part))
+    for name in ("waf", "waf_units"):
+        assert read.summary[name] == pytest.approx(part.summary[name], rel=1e-12)
+        both = np.isfinite(part.series[name])
+        assert read.series[name][both] == pytest.approx(part.series[name][both], rel=1e-6)
+    assert "waf" not in read.summary["precondition"]
+    aged = text.aged(read)
+    assert f"WAF in pages {part.summary['precondition']['waf_units']:.2f}" in aged
+    assert main(["report", str(tmp_path / "old"), "--out", str(tmp_path / "page.html")]) == 0
+    assert f"{part.summary['waf_units']:.3f} in pages" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_the_waf_of_an_older_sweep_is_in_pages(tmp_path: Path) -> None:
+    for name, columns in (("runs", ["waf", "precondition_waf"]), ("means", ["waf_mean", "waf_std"])):
+        old = pa.table({"run": [1], **{column: [2.5] for column in columns}})
+        schema = table.SCHEMA if name == "runs" else table.MEANS_SCHEMA
+        pq.write_table(old.replace_schema_metadata({"schema": schema}), tmp_path / "t.parquet")
+        read = table.read_table(tmp_path / "t.parquet")
+        assert read.column_names == ["run", *(column.replace("waf", "waf_units") for column in columns)]
+
+
+def test_a_sweep_has_a_column_for_each_where_they_differ(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for sizes, heads in (("['8KiB', '16KiB']", 1), ("['2KiB', '8KiB']", 2)):
+        spec = tmp_path / f"s{heads}.toml"
+        fixed = "\n".join(f"{key} = {json.dumps(value)}" for key, value in SMALL.items())
+        spec.write_text(
+            f"config = 'tbm-small'\n[set]\n{fixed}\n[grid]\n'workload.request_size' = {sizes}\n",
+            encoding="utf-8",
+        )
+        main(["sweep", str(spec), "--out", str(tmp_path / f"out{heads}")])
+        head = next(line for line in capsys.readouterr().out.splitlines() if "WAF" in line)
+        assert head.count("WAF") == heads
+        assert ("WAF in pages" in head) == (heads == 2)
