@@ -96,4 +96,4 @@ def test_the_overview_has_the_units_of_the_table() -> None:
     for name in ("read latency, p99.9", "write latency, p99.9"):
         title = next(title for title in titles if title.startswith(name))
         assert title in table, "the same words, and the same unit"
-    assert "write latency, p99.9 (ms)" in titles or "write latency, p99.9 (s)" in titles
+    assert "write latency, p99.9" in titles and "reads (IOPS)" in titles and "rate (IOPS)" not in titles

@@ -6,6 +6,7 @@ import pytest
 import samples
 
 from ftlab import Comparison, compare, run
+from ftlab.results import plot
 from ftlab.results.overload import admission, overload
 from ftlab.results.reasons import _causes as causes
 from ftlab.results.text import duration, notes
@@ -41,7 +42,7 @@ def test_what_pulls_the_other_way_is_told() -> None:
 
 def test_no_cause_is_invented() -> None:
     why = reasons(a={"iops": 10_000}, b={"iops": 8_000}, c={"iops": 10_010})
-    assert "the same shares of GC, planes and idle dies, which leaves the timing of GC" in why["b"]
+    assert why["b"].startswith("20 % fewer IOPS than a; nothing measured explains this difference")
     assert why["c"].startswith("the same IOPS as a within 1 %")
 
 
@@ -66,8 +67,67 @@ def test_another_schedule_of_gc_is_named_and_gc_is_not_denied() -> None:
     for name, schedule in (("a", "threshold"), ("b", {"background": {"idle": "1ms"}})):
         runs[name].summary["config"]["ftl"]["gc_schedule"] = schedule
     why = Comparison(runs).reasons["b"]
-    assert "GC at other times (`background` against `threshold`)" in why
-    assert "not for GC" not in why
+    assert (
+        "; nothing measured explains this difference, but GC ran at other times (`background` against `threshold`)"
+        in why
+    )
+
+
+def test_a_schedule_that_collected_nothing_explains_nothing() -> None:
+    """With collections that no schedule began, in one run as in the other: `collected 0 % ... against 0 %`."""
+    runs = {"a": samples.result(iops=10_000), "b": samples.result(iops=8_000)}
+    for (name, schedule), foreground in zip((("a", "threshold"), ("b", "paced")), (1500, 1562), strict=True):
+        runs[name].summary["config"]["ftl"]["gc_schedule"] = schedule
+        runs[name].summary["gc"]["foreground"] = foreground
+    why = Comparison(runs).reasons["b"]
+    assert "0 %" not in why.partition(";")[2] and "ahead of need" not in why and "emptied" not in why
+    for name in runs:
+        runs[name].summary["gc"] |= {"invocations": 0, "foreground": 0}
+    why = Comparison(runs).reasons["b"]
+    assert "nothing measured explains this difference" in why and "GC" not in why
+
+
+def test_a_cause_too_small_for_the_difference_is_no_cause() -> None:
+    why = reasons(a={"iops": 10_000, "waf": 3.0}, b={"iops": 5_000, "waf": 3.05})
+    assert why["b"].startswith("50 % fewer IOPS than a; nothing measured explains this difference")
+    assert "WAF" not in why["b"]
+
+
+def test_figures_that_print_the_same_are_no_cause() -> None:
+    runs = {"a": samples.result(iops=10_000), "b": samples.result(iops=9_000)}
+    for name, victim in (("a", 89.21), ("b", 89.24)):
+        runs[name].summary["gc"]["moved_per_victim"] = 128 * victim / 100
+    runs["b"].summary["waf"] = runs["b"].summary["waf_units"] = 2.2
+    runs["b"].summary["flash"]["page_programs"] = 220_000
+    why = Comparison(runs).reasons["b"]
+    assert "WAF is 2.20 against 2.00" in why and "valid pages" not in why
+    for name, scheduler in (("a", "fifo"), ("b", "paq")):
+        runs[name].summary["config"]["ftl"]["scheduler"] = scheduler
+        for kind in ("read", "write"):
+            runs[name].summary["host"][f"{kind}_latency_us"]["mean"] = 500.0
+    assert "paq" not in Comparison(runs).reasons["b"]
+    runs["b"].summary["host"]["iops"] = 11_000
+    runs["b"].summary["host"]["read_latency_us"]["mean"] = 300.0
+    told = "`paq` sends reads first and collections last, not as they come: a read took 300 µs against 500 µs"
+    assert told in Comparison(runs).reasons["b"]
+
+
+def test_a_waf_of_a_run_too_short_for_one_is_not_praised() -> None:
+    runs = {"a": samples.result(waf=2.0, iops=8_000), "b": samples.result(waf=3.0, iops=10_000)}
+    assert Comparison(runs).lowest["reads"].endswith("The lowest WAF, 2.00, has a, with a p99.9 of 36.0 ms.")
+    runs["a"].summary["flash"]["block_erases"] = 3
+    comparison = Comparison(runs)
+    assert "lowest WAF" not in comparison.lowest["reads"]
+    assert comparison.reasons["a"].startswith("reference: WAF 2.00 (too short a run for one), a victim")
+    told = [
+        note
+        for note in comparison.notes
+        if note.startswith("too short for a WAF: a, only 3 blocks were erased;")
+    ]
+    assert len(told) == 1 and "--set workload.volume=" in told[0]
+    best = {"a": samples.result(waf=2.0, iops=10_000), "b": samples.result(waf=3.0, iops=8_000)}
+    best["a"].summary["flash"]["block_erases"] = 3
+    assert Comparison(best).lowest["reads"].endswith("with a, at a WAF of 2.00 (too short a run for one).")
 
 
 def test_what_is_nearly_nothing_is_told_as_a_factor() -> None:
@@ -334,9 +394,12 @@ def test_what_else_a_scheduler_and_a_buffer_may_say() -> None:
         summary["config"]["ftl"]["scheduler"] = {"paq": {"gc": gc, "max_wait": bound}}
         summary["config"]["ftl"]["write_buffer"] = {"fifo": {"size": "64MiB", "power_loss": loss}}
         summary["host"]["flush_latency_us"]["mean"] = flush
+        summary["host"]["read_latency_us"]["mean"] = 900.0 if gc == "non-preemptible" else 700.0
+        summary["host"]["write_latency_us"]["mean"] = 2_000.0 if bound == "0ns" else 1_500.0
     for label, told in (
-        ("a", ("reads go before writes and their collections for as long as there are any, not for 5ms at most",
-               "reads wait until a collection of their die is over, not for a step of it",
+        ("a", ("reads go before writes and their collections for as long as there are any, not for 5ms at most: "
+               "a write took 2.00 ms against 1.50 ms",
+               "reads wait until a collection of their die is over, not for a step of it: 900 µs against 700 µs",
                "the buffer is volatile, so a FLUSH waits for programs: 700 µs against 0 µs on average")),
         ("b", ("reads go before writes and their collections for 5ms at most, not for as long as there are any",
                "reads are served between the steps of a collection, not after it",
@@ -349,10 +412,28 @@ def test_what_else_a_scheduler_and_a_buffer_may_say() -> None:
 
 
 def test_the_table_has_percentiles_of_reads_and_of_writes() -> None:
-    rows = {line[:22].strip() for line in Comparison({"a": samples.result()}).table().splitlines()}
-    assert {f"{kind} latency, {one}" for kind in ("read", "write") for one in ("p50", "p99", "p99.9")} <= {
-        row.split(" (")[0] for row in rows
-    }
+    rows = {" ".join(line.split()[:3]) for line in Comparison({"a": samples.result()}).table().splitlines()}
+    assert {f"{kind} latency, {one}" for kind in ("read", "write") for one in ("p50", "p99", "p99.9")} <= rows
+
+
+def test_every_latency_has_a_unit_of_its_own_and_three_digits() -> None:
+    runs = {"quick": samples.result(iops=4_000_000), "slow": samples.result(iops=4_000)}
+    for label, us in (("quick", 0.7312), ("slow", 2_314_000.0)):
+        runs[label].summary["host"]["write_latency_us"]["p999"] = us
+    comparison = Comparison(runs)
+    row = next(line for line in comparison.table().splitlines() if line.startswith("write latency, p99.9 "))
+    assert row.split()[3:] == ["0.731", "µs", "2.31", "s"]
+    assert "| write latency, p99.9 | 0.731 µs | 2.31 s |" in comparison.markdown()
+    [shown] = [words for title, _, words in plot.headlines(runs) if title == "write latency, p99.9"]
+    assert shown == ["0.731 µs", "2.31 s"]
+    for value, told in (
+        (0.0, "0 µs"),
+        (0.0234, "0.0234 µs"),
+        (9.999, "10.0 µs"),
+        (999.6, "1.00 ms"),
+        (2314.0, "2.31 ms"),
+    ):
+        assert duration(value) == told
 
 
 @pytest.mark.parametrize(("interval", "flooded"), [("100us", True), ("430us", False), ("4ms", False)])

@@ -170,7 +170,16 @@ def test_cards_are_the_figures_of_the_summary(tmp_path: Path, timed: bool) -> No
     ftlab.report(tmp_path / "run", tmp_path / "page.html")
     found = checked((tmp_path / "page.html").read_text(encoding="utf-8"))
     assert found.cards.keys() >= {"waf", "gc.invocations", "flash.block_erases", "wear.erases.mean"}
-    assert ("host.iops" in found.cards) == ("host.latency_us.p999" in found.cards) == timed
+    for kind in ("read", "write"):
+        of_kind = [
+            f"host.{kind}_iops",
+            *(f"host.{kind}_latency_us.{p}" for p in ("mean", "p99", "p999", "p9999")),
+        ]
+        assert all((key in found.cards) == timed for key in of_kind)
+    # Reads and writes have nothing in common.
+    assert not {
+        key for key in found.cards if key.startswith(("host.iops", "host.throughput", "host.latency_us"))
+    }
     for key, (raw, shown) in found.cards.items():
         value: Any = result.summary
         for part in key.split("."):
@@ -181,8 +190,8 @@ def test_cards_are_the_figures_of_the_summary(tmp_path: Path, timed: bool) -> No
     # The same figures, in the units of the printed summary.
     if timed:
         assert (
-            text.duration(result.summary["host"]["latency_us"]["p99"])
-            == found.cards["host.latency_us.p99"][1]
+            text.duration(result.summary["host"]["read_latency_us"]["p99"])
+            == found.cards["host.read_latency_us.p99"][1]
         )
         assert "Latency by percentile" in found.words
 

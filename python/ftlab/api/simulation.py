@@ -279,7 +279,9 @@ class Job:
             for key, values in table.items():
                 if values.size == 0 and key in TEXT_COLUMNS:
                     table[key] = values.astype(np.str_)
-        return Result(summary, columns), [f"error: {problem}" for problem in unwritten]
+        result = Result(summary, columns)
+        summary["notes"] = text.notes(result)
+        return result, [f"error: {problem}" for problem in unwritten]
 
     def _given(self) -> columnar.Given | None:
         """What the engine is handed in place of a trace that it cannot read itself."""

@@ -49,7 +49,6 @@ def of_result(result: Result) -> list[Card]:
     s = result.summary
     host, wear = s["host"], s["wear"]["erases"]
     figures = Figures.of(result)
-    longest = f"longest {text.duration(host['latency_us']['max'])}"
     spread = f"{text.count(wear['min'])} to {text.count(wear['max'])}, standard deviation {text.figure(wear['stddev'])}"
     victims = (
         ""
@@ -57,12 +56,8 @@ def of_result(result: Result) -> list[Card]:
         else f"{text.percent(figures.victim_valid)} of a victim's pages moved"
     )
     cards = [
-        _card(s, "host.iops", "Rate", _iops, _directions(host)),
-        _card(s, "host.throughput_mb_s", "Throughput", lambda v: f"{text.figure(v)} MB/s"),
-        _card(s, "host.latency_us.mean", "Mean latency", text.duration, _median(host)),
-        _card(s, "host.latency_us.p99", "p99 latency", text.duration),
-        _card(s, "host.latency_us.p999", "p99.9 latency", text.duration),
-        _card(s, "host.latency_us.p9999", "p99.99 latency", text.duration, longest),
+        *_of_kind(s, "read"),
+        *_of_kind(s, "write"),
         _card(s, "waf", "WAF", text.amplification, f"bytes programmed ÷ bytes written; {text.in_pages(s)}"),
         _card(s, "gc.invocations", "Garbage collections", text.count, victims),
         _card(s, "flash.block_erases", "Block erases", text.count),
@@ -90,15 +85,27 @@ def _iops(value: float) -> str:
     return f"{text.count(value)} IOPS"
 
 
-def _directions(host: Mapping[str, Any]) -> str:
-    if not host["reads"] or not host["writes"] or host["read_iops"] is None:
-        return ""
-    return f"{text.count(host['read_iops'])} reads/s, {text.count(host['write_iops'])} writes/s"
-
-
-def _median(host: Mapping[str, Any]) -> str:
-    median = host["latency_us"]["p50"]
-    return "" if median is None else f"median {text.duration(median)}"
+def _of_kind(summary: Mapping[str, Any], kind: str) -> Iterator[Card | None]:
+    """The rate and the latencies of reads, or of writes."""
+    host = summary["host"]
+    if not host[f"{kind}s"]:
+        return
+    name, key = kind.capitalize(), f"host.{kind}_latency_us"
+    latency = host[f"{kind}_latency_us"]
+    moved = host["bytes_read" if kind == "read" else "bytes_written"]
+    rate = f"{text.figure(moved / host['simulated_s'] / 1e6)} MB/s" if host["simulated_s"] else ""
+    yield _card(summary, f"host.{kind}_iops", f"{name}s", _iops, rate)
+    yield _card(
+        summary,
+        f"{key}.mean",
+        f"{name} latency, mean",
+        text.duration,
+        f"median {text.duration(latency['p50'])}",
+    )
+    yield _card(summary, f"{key}.p99", f"{name} latency, p99", text.duration)
+    yield _card(summary, f"{key}.p999", f"{name} latency, p99.9", text.duration)
+    longest = f"longest {text.duration(latency['max'])}"
+    yield _card(summary, f"{key}.p9999", f"{name} latency, p99.99", text.duration, longest)
 
 
 def _card(summary: Mapping[str, Any], key: str, label: str, form: Any, note: str = "") -> Card | None:
@@ -113,9 +120,10 @@ def _card(summary: Mapping[str, Any], key: str, label: str, form: Any, note: str
 
 BEST: tuple[tuple[str, str, Callable[[float], str], Callable[..., Any]], ...] = (
     ("waf", "Lowest WAF", text.amplification, min),
-    ("host_iops", "Highest rate", lambda v: _iops(v), max),
-    ("host_latency_us_mean", "Lowest mean latency", text.duration, min),
-    ("host_latency_us_p99", "Lowest p99 latency", text.duration, min),
+    ("host_read_iops", "Most reads", lambda v: _iops(v), max),
+    ("host_write_iops", "Most writes", lambda v: _iops(v), max),
+    ("host_read_latency_us_p99", "Lowest p99 of reads", text.duration, min),
+    ("host_write_latency_us_p99", "Lowest p99 of writes", text.duration, min),
 )
 """Which combination of a sweep is named for which figure."""
 

@@ -310,14 +310,13 @@ def side_by_side(comparison: Comparison) -> Html:
 def _headlines(results: Results) -> list[Html]:
     """The headline figures as bars."""
     found = []
-    for i, (name, unit, values) in enumerate(plot.headlines(results)):
+    for i, (name, values, told_) in enumerate(plot.headlines(results)):
         most = max((value for value in values if value is not None), default=0.0) or 1.0
-        title_ = name if name.startswith("p9") else f"{name[0].upper()}{name[1:]}"
-        words = f"{title_}{f' ({unit})' if unit else ''}"
+        words = f"{name[0].upper()}{name[1:]}"
         bars = [
             [tag("span", label),
              tag("i", class_=look(k), style=f"width:{100 * (value or 0.0) / most:.1f}%", aria_hidden="true"),
-             tag("b", plot.short(value))]
+             tag("b", told_[k])]
             for k, (label, value) in enumerate(zip(results, values, strict=True))
         ]  # fmt: skip
         found.append(

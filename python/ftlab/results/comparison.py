@@ -16,6 +16,7 @@ from ftlab.results.overload import overload
 from ftlab.results.reasons import lowest, reasons
 from ftlab.results.result import Result, read_object
 from ftlab.results.stall import stall
+from ftlab.results.transient import too_short
 
 SCHEMA = "ftlab.comparison/1"
 """The schema of the object that `compare --json` prints."""
@@ -167,7 +168,7 @@ def figure_rows(runs: list[Figures]) -> list[list[str]]:
         _share_row("valid pages in a victim (%)", [run.victim_valid for run in runs]),
         _share_row("die time for GC (%)", [run.gc_share for run in runs]),
         _share_row("die time idle (%)", [run.die_idle for run in runs]),
-        _time_row("die time per page programmed", [run.program_us for run in runs]),
+        _row("die time per page programmed", text.duration, [run.program_us for run in runs]),
         _plane_row("host programs, multi-plane (%)", [run.multiplane_programs for run in runs], runs),
         _plane_row("host reads, multi-plane (%)", [run.multiplane_reads for run in runs], runs),
         _row("block erases", text.count, [run.erases for run in runs]),
@@ -193,11 +194,11 @@ def _waf_rows(runs: list[Figures]) -> list[list[str] | None]:
 
 def _tail_rows(kind: str, tails: list[Tail]) -> list[list[str] | None]:
     return [
-        _time_row(f"{kind} latency, mean", [tail.mean for tail in tails]),
-        _time_row(f"{kind} latency, p50", [tail.p50 for tail in tails]),
-        _time_row(f"{kind} latency, p99", [tail.p99 for tail in tails]),
-        _time_row(f"{kind} latency, p99.9", [tail.p999 for tail in tails]),
-        _time_row(f"{kind} latency, p99.99", [tail.p9999 for tail in tails]),
+        _row(f"{kind} latency, mean", text.duration, [tail.mean for tail in tails]),
+        _row(f"{kind} latency, p50", text.duration, [tail.p50 for tail in tails]),
+        _row(f"{kind} latency, p99", text.duration, [tail.p99 for tail in tails]),
+        _row(f"{kind} latency, p99.9", text.duration, [tail.p999 for tail in tails]),
+        _row(f"{kind} latency, p99.99", text.duration, [tail.p9999 for tail in tails]),
     ]
 
 
@@ -214,14 +215,6 @@ def _share_row(label: str, values: list[float | None]) -> list[str] | None:
     return _row(label, lambda value: f"{100 * value:.1f}", values)
 
 
-def _time_row(label: str, values: list[float | None]) -> list[str] | None:
-    """Times in one unit, so that they can be compared down the row."""
-    if all(value is None for value in values):
-        return None
-    unit, scale = text.time_unit(values)
-    return _row(f"{label} ({unit})", lambda value: text.figure(value * scale), values)
-
-
 def _notes(results: Mapping[str, Result]) -> list[str]:
     first, *others = (result.summary["config"] for result in results.values())
     notes = []
@@ -235,6 +228,14 @@ def _notes(results: Mapping[str, Result]) -> list[str]:
             "how long the run was"
         )
     notes += _stalls(results)
+    short = {label: found for label, result in results.items() if (found := too_short(result)) is not None}
+    if short:
+        notes.append(
+            "too short for a WAF: " + "; ".join(f"{label}, {found.why}" for label, found in short.items())
+        )
+        # Of one workload for all runs, what helps the one that needs most helps all.
+        most = max(short.values(), key=lambda found: found.times)
+        notes[-1] += f"; {most.cure}"
     if any(other["run"]["executor"] != first["run"]["executor"] for other in others):
         notes.append("the runs differ in executor: `count` has no rates and latencies")
     return notes

@@ -8,6 +8,7 @@ from typing import Any
 from ftlab.base.quantities import in_bytes
 from ftlab.results.overload import Overload, overload
 from ftlab.results.result import Result
+from ftlab.results.transient import TooShort, too_short
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,10 @@ class Figures:
     """Bytes programmed for any cause ÷ bytes that the host wrote."""
     waf_units: float | None
     """Pages programmed for any cause ÷ pages programmed for the host."""
+    requests: int
+    """Reads and writes."""
+    programs_per_write: float | None
+    """Pages programmed for any cause ÷ writes of the host."""
     gc_per_gb: float | None
     """Victims per 10^9 bytes written by the host."""
     victim_valid: float | None
@@ -104,6 +109,8 @@ class Figures:
     """Planes of a die."""
     overload: Overload | None
     """Requests came faster than they were served; `None`: they did not."""
+    too_short: TooShort | None
+    """What the run lacks for a WAF of its own; `None`: nothing."""
     open_loop: bool
     """Whether requests come at their own times, so that latency rather than rate tells runs apart."""
 
@@ -126,6 +133,8 @@ class Figures:
             write_us=Tail.of(host["write_latency_us"]),
             waf=s["waf"],
             waf_units=s["waf_units"],
+            requests=host["reads"] + host["writes"],
+            programs_per_write=flash["page_programs"] / host["writes"] if host["writes"] else None,
             gc_per_gb=gc["invocations"] * 1e9 / host["bytes_written"] if host["bytes_written"] else None,
             victim_valid=None if moved is None else moved / pages,
             gc_share=_gc_share(result),
@@ -163,6 +172,7 @@ class Figures:
             programs_per_page=_programs_per_page(s),
             planes=s["config"]["device"]["planes_per_die"],
             overload=overload(result),
+            too_short=too_short(result),
             open_loop=s["config"]["host"]["replay"] == "open",
         )
 

@@ -7,7 +7,7 @@ Every function takes results by label; a single result may have the label `""`. 
 from __future__ import annotations
 
 import colorsys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -306,11 +306,11 @@ def overview(results: Results) -> Figure | None:
     figure, panels = _panels(1, len(shown), height=1.1 + 0.3 * len(results), width=3.0 * len(shown) + 1.2)
     places = np.arange(len(results))
     labels = [escape.plot(label) for label in results]
-    for i, (panel, (title, unit, values)) in enumerate(zip(panels[0], shown, strict=True)):
+    for i, (panel, (title, values, words)) in enumerate(zip(panels[0], shown, strict=True)):
         numbers = [0.0 if value is None else value for value in values]
         bars = panel.barh(places, numbers, color=[_look(j)["color"] for j in range(len(values))], height=0.66)
-        panel.bar_label(bars, [short(value) for value in values], padding=3, fontsize=8)
-        _title(panel, f"{title}{f' ({unit})' if unit else ''}")
+        panel.bar_label(bars, words, padding=3, fontsize=8)
+        _title(panel, title)
         panel.set_yticks(places, labels if i == 0 else [""] * len(results))
         panel.invert_yaxis()
         panel.margins(x=0.24)
@@ -322,23 +322,22 @@ def overview(results: Results) -> Figure | None:
     return figure
 
 
-HEADLINES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    ("rate", "IOPS", ("host", "iops")),
-    ("read latency, p99.9", "µs", ("host", "read_latency_us", "p999")),
-    ("write latency, p99.9", "µs", ("host", "write_latency_us", "p999")),
-    ("WAF", "", ("waf",)),
+HEADLINES: tuple[tuple[str, Callable[[float | None], str], tuple[str, ...]], ...] = (
+    ("reads (IOPS)", text.count, ("host", "read_iops")),
+    ("writes (IOPS)", text.count, ("host", "write_iops")),
+    ("read latency, p99.9", text.duration, ("host", "read_latency_us", "p999")),
+    ("write latency, p99.9", text.duration, ("host", "write_latency_us", "p999")),
+    ("WAF", text.amplification, ("waf",)),
 )
 
 
-def headlines(results: Results) -> list[tuple[str, str, list[float | None]]]:
-    """What the headline figures are called, their units, and what they are for each result."""
+def headlines(results: Results) -> list[tuple[str, list[float | None], list[str]]]:
+    """What headline figures are called, what they are for each result, and how that is told, each in its own unit."""
     shown = []
-    for title, unit, path in HEADLINES:
+    for title, form, path in HEADLINES:
         found = [_headline(result.summary, *path) for result in results.values()]
-        if any(value is not None for value in found):
-            # The unit of the table beside the plots.
-            name, scale = text.time_unit(found) if unit == "µs" else (unit, 1.0)
-            shown.append((title, name, [None if value is None else value * scale for value in found]))
+        if any(found):
+            shown.append((title, found, [form(value) for value in found]))
     return shown
 
 
@@ -347,13 +346,6 @@ def _headline(summary: Mapping[str, Any], *path: str) -> float | None:
     for key in path:
         value = value[key]
     return None if value is None else float(value)
-
-
-def short(value: float | None) -> str:
-    """A headline figure beside its bar."""
-    if value is None:
-        return "n/a"
-    return f"{value:,.0f}" if value >= 100 else f"{value:.2f}"
 
 
 def _panels(

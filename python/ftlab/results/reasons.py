@@ -1,8 +1,13 @@
-"""One line per run that says why it came out as it did, derived from its figures and those of the reference."""
+"""One line per run that says why it came out as it did, derived from its figures and those of the reference.
+
+A cause is named only if its figures differ as they are printed, push the way that the runs differ, and differ by enough
+for that. Where none is left the line says so.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ftlab.base.quantities import quantity
@@ -23,7 +28,7 @@ class Cause:
     slower: bool
     """Which way it pushes."""
     effect: float
-    """About how strongly, as a fraction of the die time."""
+    """About how strongly: the logarithm of the factor by which it would change the rate, or a guess at it."""
     text: str
     is_price: bool = False
     """Whether it is what a cause that `buys` costs, where it pushes the other way."""
@@ -41,6 +46,12 @@ def reasons(figures: Mapping[str, Figures]) -> dict[str, str]:
     return lines
 
 
+ENOUGH = 0.25
+"""A cause explains a difference if its effect is at least this part of it."""
+
+BESIDE = 0.1
+"""A second cause is told beside the first if its effect is at least this part of the difference."""
+
 MINOR = 0.05
 """A cause with less than this part of the effect of the first one is not told beside it."""
 
@@ -54,29 +65,38 @@ def lowest(figures: Mapping[str, Figures]) -> dict[str, str]:
     for kind in ("read", "write"):
         tails = {label: getattr(run, f"{kind}_us").p999 for label, run in figures.items()}
         known = {label: tail for label, tail in tails.items() if tail is not None}
-        if len(known) > 1 and max(known.values()) > min(known.values()):
-            told[f"{kind}s"] = _lowest(known, {label: figures[label].waf for label in known})
+        if len(known) > 1 and duration(max(known.values())) != duration(min(known.values())):
+            told[f"{kind}s"] = _lowest(known, figures)
     return told
 
 
-def _lowest(tails: Mapping[str, float], wafs: Mapping[str, float | None]) -> str:
+def _lowest(tails: Mapping[str, float], figures: Mapping[str, Figures]) -> str:
     best = min(tails, key=tails.__getitem__)
-    written = {label: waf for label, waf in wafs.items() if waf is not None}
+    # What a run too short for a WAF wrote is no price and no merit.
+    written = {
+        label: waf
+        for label in tails
+        if (waf := figures[label].waf) is not None and not figures[label].too_short
+    }
     thrift = min(written, key=written.__getitem__, default=best)
-    text = f"{duration(tails[best])} with {best}{_at_waf(wafs[best])}"
-    if thrift == best and len(written) > 1:
+    text = f"{duration(tails[best])} with {best}{_at_waf(figures[best])}"
+    if best in written and thrift == best and len(written) == len(tails) > 1:
         text += ", the lowest too"
     near = [label for label, tail in tails.items() if label != best and tail <= tails[best] * (1 + NEAR)]
     if near:
-        also = ", ".join(f"{label} ({duration(tails[label])}{_at_waf(wafs[label])})" for label in near)
+        also = ", ".join(f"{label} ({duration(tails[label])}{_at_waf(figures[label])})" for label in near)
         text += f"; within {100 * NEAR:.0f} % of that: {also}"
-    if thrift != best and thrift not in near and written[thrift] < (wafs[best] or 0.0) * (1 - SAME):
+    if thrift != best and thrift not in near and written[thrift] < (figures[best].waf or 0.0) * (1 - SAME):
         text += f". The lowest WAF, {written[thrift]:.2f}, has {thrift}, with a p99.9 of {duration(tails[thrift])}"
     return f"{text}."
 
 
-def _at_waf(waf: float | None) -> str:
-    return "" if waf is None else f", at a WAF of {waf:.2f}"
+def _at_waf(run: Figures) -> str:
+    return "" if run.waf is None else f", at a WAF of {_waf(run)}"
+
+
+def _waf(run: Figures) -> str:
+    return f"{run.waf:.2f}{' (too short a run for one)' if run.too_short else ''}"
 
 
 def alone(run: Figures) -> str:
@@ -85,7 +105,7 @@ def alone(run: Figures) -> str:
         if run.die_idle is None:
             return "nothing was written"
         return f"nothing was written; dies were idle {_share(run.die_idle)} of the time"
-    parts = [f"WAF {run.waf:.2f}"]
+    parts = [f"WAF {_waf(run)}"]
     if run.victim_valid is not None:
         parts.append(f"a victim still held {_share(run.victim_valid)} valid pages")
     if run.gc_share is not None:
@@ -98,17 +118,19 @@ def alone(run: Figures) -> str:
 
 
 def _against(run: Figures, base: Figures, reference: str) -> str:
-    change, slower = _outcome(run, base, reference)
+    change, slower, size = _outcome(run, base, reference)
     causes = sorted(_causes(run, base), key=lambda cause: -cause.effect)
     tail = _tails(run, base)
     if slower is None:
         if not causes:
             return f"{change}; no share of GC, planes or dies differs either{tail}"
         return f"{change}, although {causes[0].text}{tail}"
-    because = [cause for cause in causes if cause.slower == slower]
+    weight = _leverage(run, base)
+    because = [cause for cause in causes if cause.slower == slower and cause.effect * weight >= BESIDE * size]
     despite = [cause for cause in causes if cause.slower != slower]
-    if not because:
-        text = f"{change}, {_unexplained(run, base)}: {_tail(run, base)}"
+    if not because or because[0].effect * weight < ENOUGH * size:
+        because = []
+        text = f"{change}; nothing measured explains this difference{_moved(run, base)}{_tail(run, base)}"
     else:
         second = [cause for cause in because[1:2] if not 0 < cause.effect < MINOR * because[0].effect]
         text = f"{change}: " + "; ".join(cause.text for cause in (because[0], *second))
@@ -121,26 +143,42 @@ def _against(run: Figures, base: Figures, reference: str) -> str:
     return text + tail
 
 
-def _unexplained(run: Figures, base: Figures) -> str:
-    """What is left where no share of work differs: the same work at another time."""
-    if run.gc_schedule != base.gc_schedule:
-        return f"with as much work but GC at other times (`{run.gc_schedule}` against `{base.gc_schedule}`)"
-    gc = "the timing of GC" if run.gc_per_gb or base.gc_per_gb else "the order of requests"
-    return f"with the same shares of GC, planes and idle dies, which leaves {gc}"
+def _leverage(run: Figures, base: Figures) -> float:
+    """By what factor a difference in the work shows in the outcome. Requests that come at their own times wait the
+    longer for it, the less time is left between them.
+    """
+    if not run.open_loop:
+        return 1.0
+    idle = [idle for idle in (run.die_idle, base.die_idle) if idle is not None]
+    return 1 / max(NEAR, min(idle)) if idle else 1.0
 
 
-def _outcome(run: Figures, base: Figures, reference: str) -> tuple[str, bool | None]:
-    """The difference that matters in words, and whether this run is the slower one; `None`: neither is."""
+def _moved(run: Figures, base: Figures) -> str:
+    """That the same work was done at other times."""
+    if run.gc_schedule == base.gc_schedule or not (run.gc_per_gb or base.gc_per_gb):
+        return ""
+    return f", but GC ran at other times (`{run.gc_schedule}` against `{base.gc_schedule}`)"
+
+
+def _outcome(run: Figures, base: Figures, reference: str) -> tuple[str, bool | None, float]:
+    """The difference that matters in words, whether this run is the slower one (`None`: neither is), and the logarithm
+    of the factor between them.
+    """
     for name, mine, theirs, more_is_slower in _measures(run, base):
         if mine is None or theirs is None or theirs <= 0:
             continue
-        ratio = mine / theirs - 1
         if mine <= 0:
-            return f"no {name} at all against {reference}", more_is_slower is False
+            return f"no {name} at all against {reference}", more_is_slower is False, 0.0
+        ratio = mine / theirs - 1
         if abs(ratio) < SAME:
-            return f"the same {name} as {reference} within {100 * SAME:.0f} %", None
-        return _change(ratio, name, reference), (ratio > 0) == more_is_slower
-    return f"nothing to measure against {reference}", None
+            return f"the same {name} as {reference} within {100 * SAME:.0f} %", None, 0.0
+        return _change(ratio, name, reference), (ratio > 0) == more_is_slower, _factor(mine, theirs)
+    return f"nothing to measure against {reference}", None, 0.0
+
+
+def _factor(mine: float, theirs: float) -> float:
+    """How far two figures are from each other: the logarithm of their ratio."""
+    return abs(math.log(mine / theirs)) if mine > 0 and theirs > 0 else math.inf
 
 
 def _measures(run: Figures, base: Figures) -> list[tuple[str, float | None, float | None, bool]]:
@@ -162,6 +200,12 @@ def _causes(run: Figures, base: Figures) -> list[Cause]:
 def _gc(run: Figures, base: Figures) -> Cause | None:
     if run.waf is None or base.waf is None or abs(run.waf / base.waf - 1) < SAME:
         return None
+    # What a write costs is pages; of larger writes the WAF may differ where that does not.
+    mine, theirs = run.programs_per_write, base.programs_per_write
+    if run.iops is None:
+        mine, theirs = run.waf, base.waf
+    if not mine or not theirs or abs(mine / theirs - 1) < SAME or (mine > theirs) != (run.waf > base.waf):
+        return None
     parts = [f"WAF is {run.waf:.2f} against {base.waf:.2f}"]
     if run.waf_units and base.waf_units and abs(run.waf_units / base.waf_units - 1) < SAME:
         less = "less" if run.waf > base.waf else "more"
@@ -170,16 +214,18 @@ def _gc(run: Figures, base: Figures) -> Cause | None:
     if valid is not None and other is not None and (valid - other) * (run.waf - base.waf) > 0:
         # Without a digit more, victims that are nearly full may look the same.
         digits = 0 if abs(valid - other) >= POINTS else 1
-        held = f"a victim held {_share(valid, digits)} valid pages against {_share(other, digits)}"
-        # Without time the difference in WAF is what is being explained.
-        parts = [*parts, f"as {held}"] if run.iops is not None else [held]
+        full, theirs_full = _share(valid, digits), _share(other, digits)
+        held = f"a victim held {full} valid pages against {theirs_full}"
+        if full != theirs_full:
+            # Without time the difference in WAF is what is being explained.
+            parts = [*parts, f"as {held}"] if run.iops is not None else [held]
     if (
         run.gc_share is not None
         and base.gc_share is not None
         and _share(run.gc_share) != _share(base.gc_share)
     ):
         parts.append(f"and GC took {_share(run.gc_share)} of die time against {_share(base.gc_share)}")
-    return Cause(run.waf > base.waf, abs(run.waf / base.waf - 1), ", ".join(parts), is_price=True)
+    return Cause(run.waf > base.waf, _factor(mine, theirs), ", ".join(parts), is_price=True)
 
 
 def _schedule(run: Figures, base: Figures) -> Cause | None:
@@ -187,7 +233,10 @@ def _schedule(run: Figures, base: Figures) -> Cause | None:
     mine, theirs = run.foreground_per_gb, base.foreground_per_gb
     if run.gc_schedule == base.gc_schedule or mine is None or theirs is None or run.iops is None:
         return None
-    if abs(mine - theirs) < POINTS * max(mine, theirs, 1e-9):
+    if figure(mine) == figure(theirs) or abs(mine - theirs) < POINTS * max(mine, theirs):
+        return None
+    if _share(run.gc_forward or 0.0) == _share(base.gc_forward or 0.0):
+        # Neither schedule began what the other did not: there is more or less to collect, which is in the WAF.
         return None
     text = (
         f"requests waited for {figure(mine)} whole collections per GB written against {figure(theirs)}, as "
@@ -213,11 +262,12 @@ def _collected(run: Figures) -> str:
 
 def _preemption(run: Figures, base: Figures) -> Cause | None:
     mine, theirs = run.preempted, base.preempted
-    if abs(mine - theirs) <= 0.5 * max(mine, theirs):
+    if abs(mine - theirs) <= 0.5 * max(mine, theirs) or not run.requests:
         return None
-    return Cause(
-        mine < theirs, 0.5, f"requests went before a collection {count(mine)} times against {count(theirs)}"
-    )
+    # Each spares one request a wait.
+    effect = min(0.5, abs(mine - theirs) / run.requests)
+    text = f"requests went before a collection {count(mine)} times against {count(theirs)}"
+    return Cause(mine < theirs, effect, text)
 
 
 def _buffer(run: Figures, base: Figures) -> Cause | None:
@@ -240,7 +290,7 @@ def _flushes(run: Figures, base: Figures) -> Cause | None:
     """A FLUSH that waits for programs, or does not."""
     mine, theirs = run.flush_us, base.flush_us
     safe, other = run.power_loss == "protected", base.power_loss == "protected"
-    if safe == other or mine is None or theirs is None or mine == theirs:
+    if safe == other or mine is None or theirs is None or duration(mine) == duration(theirs):
         return None
     is_safe = "is protected from power loss, so a FLUSH is done at once"
     is_lost = "is volatile, so a FLUSH waits for programs"
@@ -268,9 +318,30 @@ def _taken_together(run: Figures, base: Figures) -> str:
 def _order(run: Figures, base: Figures) -> Cause | None:
     if {run.scheduler, base.scheduler} != {"fifo", "paq"}:
         return None
-    return Cause(
-        run.scheduler == "fifo", 0.0, "`paq` sends reads first and collections last, `fifo` as they come"
+    is_late = run.scheduler == "fifo"
+    how = (
+        "`fifo` sends reads and collections as they come, not those first and these last"
+        if is_late
+        else "`paq` sends reads first and collections last, not as they come"
     )
+    for kind, mine, theirs in _means(run, base):
+        if (mine > theirs) == is_late:
+            return Cause(is_late, _factor(mine, theirs), f"{how}: a {kind} took {_both(mine, theirs)}")
+    return None
+
+
+def _means(run: Figures, base: Figures) -> Iterator[tuple[str, float, float]]:
+    """The mean latencies of reads and of writes, where they are known and differ as printed."""
+    for kind, mine, theirs in (
+        ("read", run.read_us.mean, base.read_us.mean),
+        ("write", run.write_us.mean, base.write_us.mean),
+    ):
+        if mine is not None and theirs is not None and duration(mine) != duration(theirs):
+            yield kind, mine, theirs
+
+
+def _both(mine: float, theirs: float) -> str:
+    return f"{duration(mine)} against {duration(theirs)} on average"
 
 
 def _bound(run: Figures, base: Figures) -> Cause | None:
@@ -281,8 +352,10 @@ def _bound(run: Figures, base: Figures) -> Cause | None:
         f"for {one.max_wait} at most" if one.max_wait else "for as long as there are any"
         for one in (run, base)
     ]
-    slower = (run.write_us.mean or 0.0) > (base.write_us.mean or 0.0)
-    return Cause(slower, 0.0, f"reads go before writes and their collections {told[0]}, not {told[1]}")
+    text = f"reads go before writes and their collections {told[0]}, not {told[1]}"
+    for kind, mine, theirs in reversed(list(_means(run, base))):
+        return Cause(mine > theirs, _factor(mine, theirs), f"{text}: a {kind} took {_both(mine, theirs)}")
+    return None
 
 
 def _interrupts(run: Figures, base: Figures) -> Cause | None:
@@ -290,17 +363,24 @@ def _interrupts(run: Figures, base: Figures) -> Cause | None:
     if run.reads_interrupt_gc == base.reads_interrupt_gc:
         return None
     mine, theirs = run.read_us.mean, base.read_us.mean
-    took = f": {duration(mine)} against {duration(theirs)} on average" if mine and theirs else ""
-    if run.reads_interrupt_gc:
-        return Cause(False, 0.5, f"reads are served between the steps of a collection, not after it{took}")
-    return Cause(True, 0.5, f"reads wait until a collection of their die is over, not for a step of it{took}")
+    if mine is None or theirs is None or duration(mine) == duration(theirs):
+        return None
+    if (mine < theirs) != run.reads_interrupt_gc:
+        # Then something else counts for more.
+        return None
+    how = (
+        "reads are served between the steps of a collection, not after it"
+        if run.reads_interrupt_gc
+        else "reads wait until a collection of their die is over, not for a step of it"
+    )
+    return Cause(mine > theirs, _factor(mine, theirs), f"{how}: {_both(mine, theirs)}")
 
 
 def _suspends(run: Figures, base: Figures) -> Cause | None:
     """Programs and erases that reads interrupt, or wait for."""
     kinds = [kind for kind in ("programs", "erases") if (kind in run.suspended) != (kind in base.suspended)]
     mine, theirs = run.read_us.mean, base.read_us.mean
-    if not kinds or not mine or not theirs:
+    if not kinds or not mine or not theirs or duration(mine) == duration(theirs):
         return None
     does = run if kinds[0] in run.suspended else base
     if not sum(does.suspends[kind] for kind in kinds):
@@ -331,7 +411,7 @@ def _programming(run: Figures, base: Figures) -> Cause | None:
         else f"the {run.wordline_pages} pages of a wordline are programmed at once, not one by one"
     )
     took = f"a programmed page took {duration(mine)} of die time against {duration(theirs)}"
-    return Cause(mine > theirs, abs(mine / theirs - 1), f"{how}: {took}")
+    return Cause(mine > theirs, _factor(mine, theirs), f"{how}: {took}")
 
 
 def _one_by_one(run: Figures, base: Figures) -> bool:
@@ -346,6 +426,8 @@ def _passes(run: Figures, base: Figures) -> Cause | None:
     if twice == (base.programming == "two-pass") or mine is None or theirs is None:
         return None
     if run.program_us is None or base.program_us is None:
+        return None
+    if _share(1 - mine) == _share(1 - theirs):
         return None
     busy = f"channels were busy {_share(1 - mine)} of the time against {_share(1 - theirs)}"
     text = (
@@ -370,7 +452,7 @@ def _filled(run: Figures, base: Figures) -> Cause | None:
     dummies = f"{_share(run.filled)} of the programmed pages were dummies against {_share(base.filled)}"
     text = f"writes waited {waited}: {dummies}"
     # Of a difference in WAF this is the reason.
-    return Cause(run.filled > base.filled, 1 + abs(run.waf / base.waf - 1), text)
+    return Cause(run.filled > base.filled, 1 + _factor(run.waf, base.waf), text)
 
 
 def _planes(run: Figures, base: Figures) -> Cause | None:
@@ -384,7 +466,7 @@ def _planes(run: Figures, base: Figures) -> Cause | None:
     elif run.array == base.array:
         # With equal chips, what changes the mean is how many planes work at once.
         text += f", as {'fewer' if mine > theirs else 'more'} planes of a die were programmed at once"
-    return Cause(mine > theirs, abs(mine / theirs - 1), text)
+    return Cause(mine > theirs, _factor(mine, theirs), text)
 
 
 def _dies(run: Figures, base: Figures) -> Cause | None:
@@ -403,15 +485,15 @@ def _dies(run: Figures, base: Figures) -> Cause | None:
         and mine > theirs
     ):
         text += f" (the busiest die had {_share(run.die_imbalance)} more to do than the mean)"
-    return Cause(mine > theirs, abs(mine - theirs), text)
+    return Cause(mine > theirs, min(10.0, _factor(1 - mine, 1 - theirs)), text)
 
 
 def _tail(run: Figures, base: Figures) -> str:
     """Where the latencies differ, when the shares do not say."""
     for name, mine, theirs in (("p99.99", run.p9999_us, base.p9999_us), ("p99", run.p99_us, base.p99_us)):
         if mine is not None and theirs and abs(mine / theirs - 1) > 0.1:
-            return f"{name} latency is {duration(mine)} against {duration(theirs)}"
-    return "the order and size of waits differ, not the work"
+            return f"; {name} latency is {duration(mine)} against {duration(theirs)}"
+    return ""
 
 
 APART = 1.25

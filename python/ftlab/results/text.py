@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import statistics
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,6 +14,7 @@ from ftlab.results.latency_parts import KINDS, PARTS, Around, around
 from ftlab.results.overload import admission, overload
 from ftlab.results.result import Result
 from ftlab.results.stall import Stall, stall
+from ftlab.results.transient import too_short
 
 ABSENT = "-"
 """Printed where a figure is not defined."""
@@ -31,13 +31,14 @@ def percent(fraction: float | None, digits: int = 1) -> str:
 
 
 def figure(value: float | None, digits: int = 3) -> str:
-    """A measured number with about `digits` significant digits, never in powers of ten."""
+    """A measured number with `digits` significant digits, and more only before the point; never in powers of ten."""
     if value is None:
         return ABSENT
     if value == 0:
         return "0"
-    size = len(str(int(abs(value)))) if abs(value) >= 1 else 0
-    return f"{value:,.{max(0, digits - size)}f}"
+    # The place of the first digit that is not 0, after rounding.
+    place = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return f"{value:,.{max(0, digits - 1 - place)}f}"
 
 
 def amplification(waf: float | None) -> str:
@@ -59,12 +60,6 @@ def duration(us: float | None) -> str:
         if us < limit * 0.9995:
             return f"{figure(us * scale)} {unit}"
     return f"{count(us * 1e-6)} s"
-
-
-def time_unit(us: Sequence[float | None]) -> tuple[str, float]:
-    """The unit that suits several times in µs, and what makes them that."""
-    middle = statistics.median(value for value in us if value is not None)
-    return ("µs", 1.0) if middle < 1e3 else ("ms", 1e-3) if middle < 1e6 else ("s", 1e-6)
 
 
 def size(value: float, *, binary: bool = False) -> str:
@@ -270,7 +265,7 @@ def _note(note: str) -> str:
 
 
 def notes(result: Result) -> list[str]:
-    """What became of the workload on its way to the device."""
+    """What a reader of the figures has to know: what became of the workload, what the run was too short for."""
     config, tally = result.summary["config"], result.summary.get("workload", {})
     notes = []
     replay, is_timed = config["host"]["replay"], config["run"]["executor"] == "timed"
@@ -294,6 +289,8 @@ def notes(result: Result) -> list[str]:
         )
     if stood := stall(result):
         notes.append(f"{stalled(stood)}: {stood.cause}. Cure: {stood.cure}")
+    if short := too_short(result):
+        notes.append(str(short))
     if part := _part_of_page(result):
         notes.append(part)
     if tally.get("format") == "oracle-general":
@@ -330,11 +327,11 @@ def _part_of_page(result: Result) -> str | None:
         told = "writes begin or end inside pages"
     both = f"WAF is {waf:.2f} in bytes and {units:.2f} in pages"
     text = f"{told}: pages are programmed whole for parts of them, so {both}"
+    if config["workload"].get("generator", "sequential") != "sequential":
+        # Writes to one page are far from each other, so that no buffer meets two of them.
+        return f"{text}; `--set workload.request_size={config['device']['page_size']}` writes whole ones"
     if config["ftl"].get("write_buffer", "none") == "none":
         return f"{text}; a write buffer takes writes to a page together (`--set ftl.write_buffer=lru`)"
-    if "generator" in config["workload"]:
-        whole = f"`--set workload.request_size={config['device']['page_size']}`"
-        return f"{text}; the write buffer takes few of them together; whole pages are written with {whole}"
     return f"{text}; the write buffer takes few of them together, a larger one more"
 
 

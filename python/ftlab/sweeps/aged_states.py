@@ -18,6 +18,7 @@ from typing import Any
 from ftlab.api import runner
 from ftlab.api.configs import set_list
 from ftlab.api.simulation import Job, Progress
+from ftlab.results import text
 from ftlab.results.output import scratch
 from ftlab.results.result import Result
 
@@ -110,7 +111,9 @@ class States:
         summary = json.loads(json.dumps(result.summary))
         summary["config"]["run"]["precondition"] = self._precondition[i]
         summary["precondition"] = report
-        return Result(summary, result.tables)
+        found = Result(summary, result.tables)
+        summary["notes"] = text.notes(found)
+        return found
 
 
 class _State:
