@@ -129,3 +129,98 @@ fn a_run_beyond_the_last_instant_fails_and_says_why() {
     assert!(matches!(error, device::RunError::Failed(_)), "{error:?}");
     assert!(error.to_string().contains("passes 292 years of simulated time"), "{error}");
 }
+
+/// A block whose lower pages had been backed up while it was filled was due to be refreshed as soon as it was full, and so was the
+/// block that its pages moved to: refreshes made refreshes, and no request was served any more.
+#[test]
+fn refreshes_make_no_refreshes_where_lower_pages_are_backed_up() {
+    for scheme in ["refresh", "redftl", "hot-low-density", "ipr"] {
+        for protection in ["lsb-backup", "gcmix"] {
+            let keys = |limit: u32| {
+                json!({
+                    "device": {
+                        "channels": 1, "chips_per_channel": 1, "dies_per_chip": 1, "planes_per_die": 2,
+                        "blocks_per_plane": 68, "pages_per_block": 16, "page_size": 512, "cell": "qlc",
+                        "program_order": "shadow", "multiplane": "bac", "user_capacity": "107520B",
+                        "wear": { "read_limit": [limit, 700] },
+                    },
+                    "ftl": {
+                        "reclaim_unit": "twin", "victim": "greedy", "paired_page": protection,
+                        "read_disturb": { scheme: { "margin": 12 } },
+                    },
+                    "host": { "replay": "open" },
+                    "workload": {
+                        "generator": "zipf", "request_size": "4KiB", "read_fraction": 0.7, "requests": 4000,
+                        "interval": "1ms",
+                    },
+                    "run": { "precondition": "none", "payload": "stamp", "checks": "full" },
+                })
+            };
+            let limit = first_accepted(70, keys);
+            assert!(limit > 70, "the limit that was accepted then is refused: {scheme}, {protection}");
+            for executor in ["count", "timed"] {
+                let mut config = read(keys(limit));
+                config.run.executor = if executor == "count" { Executor::Count } else { Executor::Timed };
+                let summary = run(&config);
+                assert!(figure(&summary, "policy.read_disturb.refreshes") > 0.0, "{scheme}, {protection}, {executor}");
+            }
+        }
+    }
+}
+
+/// The first read limit from one on that is not refused.
+fn first_accepted(from: u32, keys: impl Fn(u32) -> serde_json::Value) -> u32 {
+    let is_accepted = |limit: &u32| {
+        let object = keys(*limit).as_object().expect("a tree of keys").clone();
+        device::load(&config::Base::Object { name: "case".into(), object }, &[], None).is_ok()
+    };
+    (from..from + 1000).find(is_accepted).expect("a limit that is accepted")
+}
+
+/// The same with four planes, regions, an adaptive protection and in-place reprogramming: the random device that it was found on.
+#[test]
+fn refreshes_make_no_refreshes_among_regions_either() {
+    let keys = |limit: u32| {
+        json!({
+            "device": {
+                "channels": 1, "chips_per_channel": 2, "dies_per_chip": 1, "planes_per_die": 4, "blocks_per_plane": 68,
+                "pages_per_block": 16, "page_size": 512, "cell": "qlc", "program_order": "shadow", "multiplane": "bac",
+                "user_capacity": "215552B", "wear": { "read_limit": [limit, 2100] },
+            },
+            "ftl": {
+                "reclaim_unit": { "twin": { "pad": false, "lone": "gather", "neighbours": 100 } }, "victim": "random",
+                "gc_schedule": {
+                    "cycle-filling": { "free_blocks": 2, "spare_blocks": 3, "pace": "own", "preempt": "on" },
+                },
+                "separation": { "dac": { "regions": 2 } },
+                "paired_page": { "gcmix-adaptive": { "low": 1, "high": 107, "hold": true, "tau": 1e12 } },
+                "migration": {
+                    "rcpb": { "quota": "block", "aware": "quality", "selector": true, "fill": 1 },
+                },
+                "write_buffer": {
+                    "fifo": {
+                        "size": "1536B", "order": "channel", "release": "programmed", "flush": "full",
+                        "power_loss": "protected",
+                    },
+                },
+                "read_disturb": {
+                    "ipr": {
+                        "low_density": 0.5, "pool": 0.4, "at_once": 3, "full": "evict", "evicted": "read-hot",
+                        "average": "all", "monitor": 0.1, "margin": 12, "attribution": "debt", "blocks_reads": false,
+                    },
+                },
+            },
+            "host": { "replay": "open", "queue_depth": 2 },
+            "workload": {
+                "generator": "zipf", "request_size": "4KiB", "read_fraction": 0.97, "requests": 12000, "interval": "100us",
+            },
+            "run": {
+                "executor": "timed", "seed": 3179798569177760423u64, "precondition": { "sequential": "1x" },
+                "payload": "stamp", "checks": "full",
+            },
+        })
+    };
+    let limit = first_accepted(70, keys);
+    let summary = run(&read(keys(limit)));
+    assert!(figure(&summary, "policy.read_disturb.refreshes") > 0.0, "{limit}: {summary}");
+}

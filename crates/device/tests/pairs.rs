@@ -171,8 +171,9 @@ impl Pair {
         }
         let is_read = self.chosen("read_disturb").is_some();
         if is_read {
-            // As few as a refresh leaves room for.
-            config.device.wear.read_limit = Some([72, 400]);
+            // As few as a refresh leaves room for, and backups of the pages of two planes.
+            let is_twin = self.chosen("reclaim_unit") == Some("twin");
+            config.device.wear.read_limit = Some([if is_twin { 96 } else { 72 }, 400]);
         }
         self.set_capacity(&mut config);
         let reads = if is_read { 0.9 } else { 0.3 };

@@ -151,13 +151,13 @@ fn described(config: &Config) -> String {
 
 /// A plane of 44 small blocks that take few reads.
 fn life(scheme: &str, protection: &str, cell: &str, order: &str) -> Config {
-    let (pages, times) = if cell == "mlc" { (8, r#"["50us", "100us"]"#) } else { (9, r#"["50us", "70us", "100us"]"#) };
+    let (pages, limit, times) =
+        if cell == "mlc" { (8, 48, r#"["50us", "100us"]"#) } else { (9, 56, r#"["50us", "70us", "100us"]"#) };
     let mut sets: Vec<String> = [
         "device.channels=1",
         "device.planes_per_die=1",
         "device.blocks_per_plane=44",
         "device.over_provisioning=2.5",
-        "device.wear.read_limit=[48, 400]",
         "workload.interval=\"400ms\"",
         "run.payload=\"stamp\"",
         "run.precondition=\"none\"",
@@ -168,6 +168,7 @@ fn life(scheme: &str, protection: &str, cell: &str, order: &str) -> Config {
     .to_vec();
     sets.push(format!("device.cell=\"{cell}\""));
     sets.push(format!("device.pages_per_block={pages}"));
+    sets.push(format!("device.wear.read_limit=[{limit}, 400]"));
     sets.push(format!("device.timing.read={times}"));
     sets.push(format!("device.timing.program={times}"));
     sets.push(format!("device.program_order=\"{order}\""));

@@ -51,10 +51,12 @@ pub enum Keeping {
     Aside,
     /// It is withheld from the victim policy, with the data that it holds.
     Withheld,
+    /// It may be a victim like any other, and was closed before it was full.
+    Sealed,
 }
 
 impl Keeping {
-    const ALL: [Keeping; 3] = [Keeping::InWork, Keeping::Aside, Keeping::Withheld];
+    const ALL: [Keeping; 4] = [Keeping::InWork, Keeping::Aside, Keeping::Withheld, Keeping::Sealed];
 
     /// As a state file has it.
     pub fn word(self) -> u32 {
@@ -71,6 +73,7 @@ impl Keeping {
             Keeping::InWork => UnitState::Collecting,
             Keeping::Aside => UnitState::Aside,
             Keeping::Withheld => UnitState::Withheld,
+            Keeping::Sealed => UnitState::Closed,
         }
     }
 }

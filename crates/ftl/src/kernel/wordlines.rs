@@ -53,6 +53,12 @@ impl Wordlines {
         self.kind[slot.index()] == self.top
     }
 
+    /// Lower pages of the wordline of a slot: those that a program of it puts at risk.
+    #[inline]
+    pub(crate) fn lowers_of(&self, slot: Slot) -> u32 {
+        self.kind[slot.index()].into()
+    }
+
     /// Whether the pages at two slots share cells.
     #[inline]
     pub(crate) fn share(&self, first: Slot, second: Slot) -> bool {

@@ -21,7 +21,7 @@ mod states;
 #[cfg(test)]
 mod tests;
 
-use base::{Cause, Cell, Domain, Geometry, Lpn, Ppn, ReadLimits, Slot, Unit};
+use base::{Cause, Cell, Domain, Geometry, Lpn, Ppn, ProgramOrder, ReadLimits, Slot, Unit};
 
 pub use choices::SEAM;
 use choices::{Options, Scheme, Shares};
@@ -64,17 +64,44 @@ fn reads_of_refresh(scheme: Scheme, geometry: &Geometry, cell: Cell) -> u32 {
     if scheme == Scheme::Reprogrammed { pages + pages / cell.bits() } else { pages }
 }
 
-/// Reads of a block, at most, for backups of its lower pages while it is filled: before each upper page the lower ones of its
-/// wordline.
+/// How often a lower page is read for one upper page of its wordline, at most, where lower pages are backed up.
+///
+/// Before a page is programmed, the lower pages of all wordlines that one command may complete have to be covered: those of its
+/// own plane and of the ones behind it. A page of the last plane is so looked at once for each plane of the unit, and what covered
+/// it may be gone each time: other active blocks fill the backup block, which is erased when it is full. That may also be in the
+/// middle, where several pages are backed up one after the other; they begin anew then, and find room for all (`paired` refuses
+/// blocks with fewer LSB pages than that). A parity is made of the lower page of a later wordline too, where there is one.
+fn reads_of_one_backup(policies: &Policies<'_>, geometry: &Geometry) -> u32 {
+    if !policies.guards_pages() {
+        return 0;
+    }
+    let planes = geometry.unit_width;
+    let begins_anew = (policies.cell.bits() - 1) * planes > 1;
+    let is_in_pairs = policies.paired_page.name == "parity-backup" && policies.program_order == ProgramOrder::Shadow;
+    planes * (1 + u32::from(begins_anew)) * (1 + u32::from(is_in_pairs))
+}
+
+/// Reads of a block, at most, for backups of its lower pages while it is filled: each for every upper page of its wordline.
 fn reads_of_backups(policies: &Policies<'_>, geometry: &Geometry) -> u32 {
-    let bits = policies.cell.bits();
-    if policies.guards_pages() { geometry.pages_per_block * (bits - 1) / 2 } else { 0 }
+    let lowers = geometry.pages_per_block * (policies.cell.bits() - 1) / 2;
+    lowers * reads_of_one_backup(policies, geometry)
 }
 
 /// Reads of a block, at most, that nobody but the FTL asks for.
 fn reads_owed(scheme: Scheme, policies: &Policies<'_>, geometry: &Geometry) -> u32 {
     let updates = if policies.has_map() { geometry.pages_per_block } else { 0 };
     reads_of_refresh(scheme, geometry, policies.cell) + reads_of_backups(policies, geometry) + updates
+}
+
+/// By page offset: reads of a block for backups from there on, each of which reads a page so often.
+fn backups_ahead(kernel: &Kernel, reads: u32) -> Vec<u32> {
+    let geometry = kernel.geometry();
+    let mut ahead = vec![0; geometry.pages_per_block as usize + 1];
+    for page in (0..geometry.pages_per_block).rev() {
+        let lowers = kernel.wordlines().lowers_of(geometry.slot_at(page, 0));
+        ahead[page as usize] = ahead[page as usize + 1] + lowers * reads;
+    }
+    ahead
 }
 
 /// Units that the pages of one refresh open at most; none where none is refreshed.
@@ -117,8 +144,8 @@ pub(crate) struct Disturb {
     cell: Cell,
     /// Whether lower pages are to be safe from programs above them.
     guards_pages: bool,
-    /// Reads of a block that are set aside for backups.
-    of_backups: u32,
+    /// By page offset: reads that are set aside for backups of a block's lower pages while it is filled from there on.
+    of_backups: Vec<u32>,
     counters: Counters,
     monitors: Monitors,
     states: States,
@@ -184,7 +211,7 @@ impl Disturb {
             shares,
             cell: policies.cell,
             guards_pages,
-            of_backups: reads_of_backups(policies, &geometry),
+            of_backups: backups_ahead(kernel, reads_of_one_backup(policies, &geometry)),
             counters: Counters::new(&geometry, limits.full.saturating_sub(owed + options.margin)),
             monitors: Monitors::new(&geometry, shares.monitors * geometry.domains()),
             states: States::new(&geometry),
@@ -231,9 +258,7 @@ impl Disturb {
     /// Reads that the refresh of a unit still takes of its blocks, and what is set aside for those before it.
     fn owed(&self, kernel: &Kernel, unit: Unit) -> u32 {
         let (geometry, domain) = (kernel.geometry(), kernel.geometry().domain_of_unit(unit));
-        // An update of a page of the map may place its next version in the block that it is read from.
-        let updates = if kernel.holds_map(unit) { geometry.pages_per_block } else { 0 };
-        let before = self.of_backups + updates;
+        let (before, comes) = self.owed_while_filled(kernel, unit);
         if let Some(Work::Inside(work)) = &self.domain(domain).work
             && work.unit == unit
         {
@@ -247,8 +272,33 @@ impl Disturb {
             + if is_reprogrammed {
                 reads_of_refresh(self.scheme, geometry, self.cell)
             } else {
-                kernel.valid_of(unit).min(geometry.pages_per_block)
+                (kernel.valid_of(unit) + comes).min(geometry.pages_per_block)
             }
+    }
+
+    /// What is owed because pages still come to a unit: reads before its refresh, and pages that this will move besides.
+    ///
+    /// Nothing where none come any more. Otherwise a unit that took its reads while it was filled would be due as soon as it is
+    /// full, and so would the one that its pages move to: refreshes would make refreshes, for ever.
+    fn owed_while_filled(&self, kernel: &Kernel, unit: Unit) -> (u32, u32) {
+        let geometry = kernel.geometry();
+        let state = self.states.of(unit);
+        let is_open = kernel.state_of(unit) == UnitState::Open;
+        // The pages of a shadow unit go on inside it.
+        let moves_on = self.scheme == Scheme::Shadow { moves_on: true } && self.class_of(kernel, unit) == HOT;
+        if !is_open && !moves_on {
+            return (0, 0);
+        }
+        let backups = self.of_backups[geometry.page_of_slot(state.end) as usize];
+        if !is_open {
+            return (backups, 0);
+        }
+        // An update of a page of the map may place its next version in the block that it is read from.
+        let updates = if kernel.holds_map(unit) { geometry.pages_per_block } else { 0 };
+        // Pages move in the order in which they were programmed, so that a page suffers no reads of those behind it. Of twin
+        // blocks, those that are alone at their offset move last.
+        let comes = if geometry.unit_width > 1 { geometry.slots_left(state.end) } else { 0 };
+        (backups + updates, comes)
     }
 
     /// A page was read: it may be time to move its unit's pages.

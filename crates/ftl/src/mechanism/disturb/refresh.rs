@@ -139,8 +139,14 @@ impl Disturb {
         }
     }
 
-    /// Begins with the unit that has been due for longest.
+    /// Begins with the unit that has been due for longest. Where lower pages are backed up, those that pages still come to are
+    /// closed before that: its pages may be programmed there, and others read again for that.
     fn begin(&mut self, kernel: &mut Kernel, domain: Domain) -> Disturbed {
+        if self.guards_pages
+            && let Some(open) = self.open_and_due(kernel, domain)
+        {
+            return Disturbed::Close(kernel.stream_of(open));
+        }
         while let Some(&unit) = self.domain(domain).due.first() {
             let UnitFacts { is_early, is_extra, .. } = *self.states.of(unit);
             if !self.can_be_refreshed(kernel, domain, unit)
@@ -173,6 +179,16 @@ impl Disturb {
             return Disturbed::Changed;
         }
         Disturbed::Nothing
+    }
+
+    /// An active block that is due.
+    fn open_and_due(&self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
+        let margin = i64::from(self.options.margin);
+        let mut due = self.domain(domain).due.iter().copied();
+        due.find(|&unit| {
+            let UnitFacts { is_early, is_extra, .. } = *self.states.of(unit);
+            kernel.state_of(unit) == UnitState::Open && (is_early || is_extra || self.left(kernel, unit) <= margin)
+        })
     }
 
     fn begin_work(&mut self, kernel: &mut Kernel, domain: Domain, work: Work) {

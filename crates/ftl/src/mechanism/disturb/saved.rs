@@ -29,6 +29,8 @@ impl Disturb {
             let state = self.states.of(unit);
             if state.is_withheld {
                 saved.kept.push(Kept { unit, how: Keeping::Withheld, filled: state.end });
+            } else if kernel.state_of(unit) == UnitState::Closed && state.end < kernel.geometry().end_slot() {
+                saved.kept.push(Kept { unit, how: Keeping::Sealed, filled: state.end });
             }
             saved.of_mechanisms.extend([
                 u32::from(state.is_low) | u32::from(state.is_withheld) << 1 | u32::from(state.is_leveled) << 2,
@@ -77,6 +79,10 @@ impl Disturb {
             if wear > 0 {
                 kernel.note_wear(unit, wear);
             }
+        }
+        let mut sealed = kept.iter().filter(|kept| kept.how == Keeping::Sealed);
+        if !sealed.all(|kept| self.states.of(kept.unit).end == kept.filled) {
+            return None;
         }
         let withheld = kept.iter().filter(|kept| kept.how == Keeping::Withheld).map(|kept| kept.unit);
         let is_own = |unit: Unit| self.states.of(unit).is_withheld;
