@@ -20,6 +20,7 @@ mod state;
 pub mod survival;
 mod timed;
 mod uncorrectable;
+mod watchdog;
 mod wear;
 
 use std::io;
@@ -46,6 +47,9 @@ pub enum RunError {
     /// The run itself failed: no memory, a file that cannot be written.
     #[error("{0}")]
     Failed(String),
+    /// The device works on and on, and nothing of it comes to the host: a fault of this program. The text says what stands still.
+    #[error("{0}")]
+    StandsStill(String),
     /// The caller asked to stop.
     #[error("stopped before the end")]
     Stopped,
@@ -106,6 +110,9 @@ pub struct Options<'a> {
     /// Has the executor `timed` ask for everything, also for what cannot be in force: for tests, with the same results.
     #[doc(hidden)]
     pub asks_all: bool,
+    /// Runs what is refused: for tests that need a device that cannot work.
+    #[doc(hidden)]
+    pub is_unchecked: bool,
 }
 
 /// The result of a run.
@@ -307,7 +314,9 @@ fn check_twin(config: &Config) -> Result<(), Refusal> {
 /// # Panics
 /// When the FTL breaks a rule of the flash or loses data, which is a fault of this program.
 pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, RunError> {
-    check(config).map_err(|refusal| RunError::Input(refusal.to_string()))?;
+    if !options.is_unchecked {
+        check(config).map_err(|refusal| RunError::Input(refusal.to_string()))?;
+    }
     memory::check(config, options.save_state.is_some()).map_err(|refusal| RunError::Input(refusal.to_string()))?;
     if options.save_state.is_some() {
         hybrid::check_saved(config)?;
@@ -320,7 +329,7 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     let mut workload = Workload::open(&config.workload, &config.host, capacity, seed, interrupt)?;
     let mut watch = Watch::new(options.progress.take(), interrupt.clone());
     let aging = Stopwatch::start();
-    let aged = precondition::age(&mut device, config, &mut watch)?;
+    let aged = watchdog::caught(&mut device, |device| precondition::age(device, config, &mut watch))?;
     let aging_s = aging.usage().wall_s;
     uncorrectable::check_reads(&device)?;
     let mut unwritten = Vec::new();
@@ -333,7 +342,9 @@ pub fn simulate(config: &Config, options: &mut Options<'_>) -> Result<Outcome, R
     let stopwatch = Stopwatch::start();
     let timeline = open_timeline(&device, timed, options.timeline.as_ref(), interrupt)?;
     match config.run.executor {
-        Executor::Count => count::run(&mut device, &mut workload, config, &mut watch)?,
+        Executor::Count => {
+            watchdog::caught(&mut device, |device| count::run(device, &mut workload, config, &mut watch))?;
+        }
         Executor::Timed => {
             let manner = timed::Manner { timeline, asks_all: options.asks_all };
             let timeline = timed::run(&mut device, &mut workload, config, &mut watch, manner)?;
@@ -485,7 +496,7 @@ impl<'a> Watch<'a> {
         self.work = 0;
     }
 
-    /// Reports after so much work; otherwise it costs a comparison.
+    /// Reports after so much work; otherwise it costs a comparison. Returns whether it did.
     #[inline]
     pub(crate) fn report(
         &mut self,
@@ -493,13 +504,14 @@ impl<'a> Watch<'a> {
         now: Instant,
         counters: &Counters,
         fraction: impl FnOnce() -> Option<f64>,
-    ) -> Result<(), RunError> {
+    ) -> Result<bool, RunError> {
         self.work += work;
         if self.work < REPORT_EVERY {
-            return Ok(());
+            return Ok(false);
         }
         self.work = 0;
-        self.report_now(now, counters, fraction())
+        self.report_now(now, counters, fraction())?;
+        Ok(true)
     }
 
     #[cold]

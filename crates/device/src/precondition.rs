@@ -39,6 +39,7 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
             let all = user_pages + pages;
             write_pages(device, user_pages, watch, all, |page| Lpn(page as u32))?;
             device.recorder.counters = Counters::default();
+            device.watchdog.restart();
             write_pages(device, pages, watch, all, |_| Lpn(random.below(user_pages) as u32))?;
             let [waf, waf_units] = amplification(device, &device.recorder.totals());
             json!({
@@ -74,6 +75,7 @@ pub(crate) fn age(device: &mut Device, config: &Config, watch: &mut Watch<'_>) -
         locality.clear();
     }
     device.recorder.reset(Instant::ZERO);
+    device.watchdog.restart();
     Ok(report)
 }
 

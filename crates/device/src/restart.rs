@@ -32,7 +32,7 @@ impl Device {
         let recovered = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan)?;
         let (ftl, recovery) = recovered.expect("restarts are refused where nothing can be found again");
         self.ftl = ftl;
-        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
+        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
         for domain in self.ftl.resume(&recovery, &mut array) {
             self.collect_now(domain);
         }

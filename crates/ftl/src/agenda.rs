@@ -60,6 +60,9 @@ const ROOM: [(Option<Room>, &str); 6] = [
     (Some(Room::LastResort), "No unit is closed."),
 ];
 
+/// Rounds of an agenda without an operation, at most: each ends or begins what concerns a unit, and a domain has far fewer.
+const MAX_ROUNDS: u32 = 10_000_000;
+
 impl<M: Mechanisms> Page<M> {
     /// What the tables say: line, and reason.
     #[cfg(test)]
@@ -85,7 +88,15 @@ impl<M: Mechanisms> Page<M> {
                 })*
             };
         }
+        let mut rounds = 0;
         'agenda: loop {
+            // Whoever counts operations would not hear of a loop without one.
+            rounds += 1;
+            assert!(
+                rounds < MAX_ROUNDS,
+                "the agenda of domain {domain} comes to an operation: {}",
+                self.in_words(domain)
+            );
             group.clear();
             ask!('agenda: 0 1 2 3 4 5 6 7 8);
             self.waiting[domain.index()] = None;

@@ -345,6 +345,11 @@ impl Ftl {
         delegate!(&self.mapping, ftl => ftl.is_busy(domain))
     }
 
+    /// What a domain has, and has to do, for people.
+    pub fn in_words(&self, domain: Domain) -> String {
+        delegate!(&self.mapping, page ftl => ftl.in_words(domain), fast ftl => ftl.in_words(domain))
+    }
+
     /// Why a domain is collected, if it is.
     #[inline]
     pub fn why(&self, domain: Domain) -> Option<Why> {

@@ -131,6 +131,28 @@ impl<M: Mechanisms> Page<M> {
         self.kernel.job(domain).map(|job| job.why)
     }
 
+    /// What a domain has, and has to do, for people.
+    pub(crate) fn in_words(&self, domain: Domain) -> String {
+        let kernel = &self.kernel;
+        let (free, all) = (kernel.free(domain), kernel.geometry().units_per_domain());
+        let mut text = format!("{free} of {all} blocks are free, and {} are held free", kernel.budget().reserve);
+        let mut add = |what: String| {
+            text.push_str("; ");
+            text.push_str(&what);
+        };
+        if let Some(job) = kernel.job(domain) {
+            let (why, valid) = (format!("{:?}", job.why).to_lowercase(), kernel.valid_of(job.unit));
+            add(format!("block {} is collected ({why}), with {valid} valid pages", job.unit));
+        }
+        if let Some(Step { op, cause }) = self.next.get(domain.index()).and_then(|next| next.step) {
+            add(format!("the last operation in hand: {op:?}, for {}", cause.name()));
+        }
+        if self.waiting.get(domain.index()).is_some_and(Option::is_some) {
+            add("a page of the host waits for what has to come before it".into());
+        }
+        text
+    }
+
     /// What the erase of a unit means.
     pub(crate) fn erasure(&self, domain: Domain, unit: Unit) -> Erasure {
         match self.kernel.job(domain) {
@@ -738,12 +760,8 @@ impl<M: Mechanisms> Page<M> {
 
     /// Does what a domain has to do, one operation after the other.
     fn carry_out(&mut self, domain: Domain, array: &mut impl Array) {
-        let mut steps = 0u64;
         let mut group = Group::EMPTY;
-        while self.carry_out_next(domain, &mut group, array) {
-            steps += 1;
-            debug_assert!(steps < 1_000_000, "room is made in so many steps");
-        }
+        while self.carry_out_next(domain, &mut group, array) {}
     }
 
     /// Does the next operation. Returns whether there may be another one.

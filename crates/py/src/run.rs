@@ -52,7 +52,13 @@ pub(crate) fn run<'py>(
             let progress: Option<&mut dyn FnMut(&_) -> bool> = Some(&mut tell);
             device::simulate(&config, &mut Options { progress, interrupt, timeline, save_state, ..Options::default() })
         });
-        caller.result(result, errors::run)
+        caller.result(result, |error| match error {
+            error @ device::RunError::StandsStill(_) => errors::failed(format!(
+                "{error}\nThis is a fault of ftlab, not of the input; please report it with the line below.\nreplay: {}",
+                replay()
+            )),
+            error => errors::run(error),
+        })
     })?;
     let Outcome { summary, tables, unwritten } = outcome;
     Ok((summary.to_string(), tables::to_python(py, tables)?, unwritten))

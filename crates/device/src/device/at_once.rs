@@ -4,11 +4,13 @@ use base::{Cause, OpKind, Ppn, Unit};
 use ftl::{Array, Erasure, Group, Holds, How, Placed, Source, Way};
 
 use crate::flash::{Content, Flash, Programmed, Stamp};
+use crate::watchdog::Watchdog;
 
 /// Carries out operations on the array at once.
 pub(crate) struct AtOnce<'a> {
     flash: &'a mut Flash,
     pub(super) counters: &'a mut metrics::Counters,
+    watchdog: &'a mut Watchdog,
     /// What the controller holds of the page whose program failed.
     held: Content,
     /// Whether a unit was erased.
@@ -16,8 +18,13 @@ pub(crate) struct AtOnce<'a> {
 }
 
 impl<'a> AtOnce<'a> {
-    pub(crate) fn new(flash: &'a mut Flash, counters: &'a mut metrics::Counters, held: Content) -> AtOnce<'a> {
-        AtOnce { flash, counters, held, has_erased: false }
+    pub(crate) fn new(
+        flash: &'a mut Flash,
+        counters: &'a mut metrics::Counters,
+        watchdog: &'a mut Watchdog,
+        held: Content,
+    ) -> AtOnce<'a> {
+        AtOnce { flash, counters, watchdog, held, has_erased: false }
     }
 
     #[inline(always)]
@@ -72,6 +79,7 @@ impl Array for AtOnce<'_> {
     }
 
     fn combined(&mut self, cause: Cause, pages: &Group, to: Placed) -> bool {
+        self.watchdog.step(self.counters);
         let content = pages.pages().iter().fold(Content::EMPTY, |parity, &page| parity ^ self.read(cause, page));
         self.program(cause, to, content)
     }
@@ -91,10 +99,12 @@ impl Array for AtOnce<'_> {
     }
 
     fn read(&mut self, cause: Cause, from: Ppn) {
+        self.watchdog.step(self.counters);
         self.read(cause, from);
     }
 
     fn erased(&mut self, erasure: Erasure) {
+        self.watchdog.step(self.counters);
         let blocks = self.flash.erase(erasure.unit);
         self.has_erased = true;
         self.counters.count(erasure.cause, OpKind::Erase, blocks);

@@ -14,6 +14,7 @@ use metrics::{Locality, Recorder};
 use crate::flash::{Aid, Content, Flash, Programmed};
 use crate::gang::geometry;
 use crate::pages::{PageSize, Parts, Share, Span};
+use crate::watchdog::Watchdog;
 use crate::wear;
 
 pub(crate) use at_once::{AtOnce, copy_back, count_collection, count_moves};
@@ -45,7 +46,10 @@ pub(crate) struct Device {
     full_checks: bool,
     /// Where collections keep step with the host: so many units above the reserve they begin.
     paced: Option<u32>,
+    /// Notices that nothing comes to the host any more.
+    pub(crate) watchdog: Watchdog,
 }
+
 /// What figures need to know of the device.
 pub(crate) fn shape(config: &Config, geometry: &Geometry, timed: bool) -> metrics::Shape {
     metrics::Shape {
@@ -90,6 +94,7 @@ impl Device {
             locality: (config.ftl.get("separation").name == "dac").then(Locality::new),
             full_checks: config.run.checks == Checks::Full,
             paced: Schedule::new(config.ftl.get("gc_schedule")).paced(),
+            watchdog: Watchdog::new(config, &geometry),
         })
     }
 
@@ -148,16 +153,13 @@ impl Device {
             self.note_bystanders(Cause::Rmw, OpKind::Read, share.old);
         }
         let domain = self.ftl.domain_without_time(lpn);
-        let mut rounds = 0;
         while !self.ftl.prepare(domain, lpn) {
             self.collect_now(domain);
-            rounds += 1;
-            debug_assert!(rounds < 100_000, "a domain takes a host page after so many collections");
         }
         let placed = self.ftl.write(domain, lpn);
         let content = self.content_of(placed, self.expected(lpn, version));
         if self.program_placed(placed, content) == Programmed::Failed {
-            let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, content);
+            let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, content);
             let is_repaired = self.ftl.repair(placed.at, None, &mut array);
             assert!(is_repaired, "faults are refused where they cannot be repaired");
             self.update_elsewhere(domain);
@@ -303,7 +305,7 @@ impl Device {
 
     #[cold]
     pub(crate) fn collect_now(&mut self, domain: Domain) {
-        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
+        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
         self.ftl.collect(domain, &mut array);
         loop {
             // Neighbours that are collected along may have neighbours of their own.
@@ -323,7 +325,8 @@ impl Device {
     /// Collects a domain ahead of need without time, where a unit is worth it; see [`Ftl::collect_ahead`].
     pub(crate) fn collect_ahead_now(&mut self, domain: Domain, operations: u32, defers: bool) {
         if self.ftl.begin_forward(domain) {
-            let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, Content::EMPTY);
+            let mut array =
+                AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
             let is_suspended = self.ftl.collect_ahead(domain, operations, defers, &mut array);
             array.counters.gc_preempted += u64::from(is_suspended);
             if array.has_erased {
@@ -353,6 +356,7 @@ impl Device {
 
     /// Forgets a page.
     pub(crate) fn trim(&mut self, lpn: Lpn) {
+        self.watchdog.trims();
         self.admit_trim(lpn);
         self.ftl.trim(lpn);
     }

@@ -69,6 +69,18 @@ impl Host {
         self.requests.completions()
     }
 
+    /// The requests that wait, for people.
+    pub(super) fn in_words(&self) -> String {
+        let mut text = self.requests.in_words();
+        if !self.incoming.is_empty() {
+            text.push_str("; further ones have not come in");
+        }
+        if let Some(buffer) = &self.buffer {
+            text.push_str(&format!("; {} pages of the write buffer are not programmed", buffer.unprogrammed()));
+        }
+        text
+    }
+
     /// When the last request completed.
     pub(super) fn last_completion(&self) -> Instant {
         self.requests.last_completion()

@@ -39,7 +39,7 @@ use workload::Workload;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::{RunError, Watch, uncorrectable, wear};
+use crate::{RunError, Watch, uncorrectable, watchdog, wear};
 use buffer::WriteBuffer;
 use cache::Caches;
 use command::{Carried, Command, Item};
@@ -262,7 +262,20 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[inline]
     fn report(&mut self) -> Result<(), RunError> {
         let progress = || self.workload.progress();
-        self.watch.report(1, self.context.now, &self.context.device.recorder.counters, progress)
+        if !self.watch.report(1, self.context.now, &self.context.device.recorder.counters, progress)? {
+            return Ok(());
+        }
+        self.look_for_progress()
+    }
+
+    /// Fails where the device works on and on, and nothing of it comes to the host.
+    #[cold]
+    fn look_for_progress(&mut self) -> Result<(), RunError> {
+        let device = &mut *self.context.device;
+        if device.watchdog.stands_still(&device.recorder.counters) {
+            return Err(watchdog::described(device, &self.host.in_words()));
+        }
+        Ok(())
     }
 
     /// All that happens now, before dies choose: two writes that arrive together can then share a command. Returns whether the

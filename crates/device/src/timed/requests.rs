@@ -138,6 +138,21 @@ impl Requests {
         self.count() == 0
     }
 
+    /// What waits, for people.
+    pub(super) fn in_words(&self) -> String {
+        let in_device = self.active.iter().filter(|request| request.remaining > 0);
+        let mut text = format!("requests in the device: {}", in_device.clone().count());
+        if let Some(oldest) = in_device.min_by_key(|request| request.arrived) {
+            let Active { kind, span, arrived, bytes, .. } = oldest;
+            let (kind, seconds) = (format!("{kind:?}").to_lowercase(), arrived.seconds());
+            text.push_str(&format!(
+                "; the oldest, a {kind} of {bytes} bytes from page {} on, came in at {seconds} s",
+                span.first
+            ));
+        }
+        text
+    }
+
     /// Requests completed.
     #[inline]
     pub(super) fn completions(&self) -> u64 {

@@ -538,6 +538,19 @@ impl Fast {
 
 // Log blocks.
 impl Fast {
+    /// What a domain has, and has to do, for people.
+    pub(crate) fn in_words(&self, domain: Domain) -> String {
+        let of = &self.domains[domain.index()];
+        let random = of.random;
+        let begun = [
+            (of.merge.is_some(), "a merge"),
+            (of.erase.is_some(), "the erase of a data block"),
+            (of.recycling.is_some(), "the recycling of a log block"),
+        ];
+        let begun: Vec<&str> = begun.into_iter().filter_map(|(is, name)| is.then_some(name)).collect();
+        format!("{random} log blocks for random writes; in hand: {}", begun.join(", "))
+    }
+
     /// Whether a write goes on with the open sequential-write log block.
     #[inline]
     fn continues(&self, open: Sequential, block: u32, offset: u32) -> bool {
