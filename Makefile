@@ -20,6 +20,9 @@ RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o
 # How long `make evidence` combines policies at random.
 PAIRWISE_SECONDS ?= 7200
 
+# How long it puts numbers at their limits.
+LIMITS_SECONDS ?= 3600
+
 # A mail server's I/O on a nearly full, aged SSD under four FTLs: pages go to the next free die or to a fixed one,
 # and the victim is the emptiest block or the oldest.
 DEMO := tbm-small --set run.precondition=steady --vary ftl.allocation=F,CWDP --vary ftl.victim=greedy,fifo
@@ -111,6 +114,8 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 	$(PY) -m evidence.battery --out docs/evidence
 	FTLAB_PAIRWISE_SECONDS=$(PAIRWISE_SECONDS) FTLAB_PAIRWISE_REPORT=$(CURDIR)/docs/evidence/pairwise.md \
 		cargo test --quiet -p ftlab-device --test pairwise -- --nocapture
+	FTLAB_LIMITS_SECONDS=$(LIMITS_SECONDS) FTLAB_LIMITS_REPORT=$(CURDIR)/docs/evidence/limits.md \
+		cargo test --quiet -p ftlab-device --test limits -- --nocapture
 	FTLAB_LONG=1 $(BIN)/pytest python/tests/test_reproduce_gcf.py
 	FTLAB_CASES=3200 FTLAB_ROUNDS=2 FTLAB_STRIDE=1 FTLAB_FAULTS_REPORT=$(CURDIR)/docs/evidence/faults.md \
 		cargo test --quiet -p ftlab-device --test subsets
