@@ -110,7 +110,9 @@ fn numbers(keys: &Value, config: &Config) -> Vec<Number> {
             add(format!("/device/wear/read_limit/{place}"), (0, i64::from(now)), Kind::Whole, now.into());
         }
     }
-    add("/host/queue_depth".into(), (0, MOST), Kind::Whole, config.host.queue_depth.into());
+    if let Some(depth) = config.host.queue_depth {
+        add("/host/queue_depth".into(), (0, MOST), Kind::Whole, depth.into());
+    }
     for seam in device::seams() {
         let chosen = config.ftl.get(seam.key);
         for (param, (_, value)) in chosen.choice.params.iter().zip(&chosen.params) {
@@ -214,7 +216,7 @@ fn try_limits(seed: u64, space: &Space, tally: &Mutex<Tally>) {
                 continue;
             };
             let at_limit = Case { keys: number.set(&case.keys, limit), trace: case.trace };
-            let reason = why.as_ref().map_or("nothing".into(), without_numbers);
+            let reason = why.as_ref().map_or("nothing".into(), in_short);
             let mut tallied = tally.lock().expect("no panic while held");
             *tallied.limits.entry((number.name(), reason.clone())).or_default() += 1;
             if why.is_some_and(|why| why.text.len() < 10) {
@@ -226,6 +228,13 @@ fn try_limits(seed: u64, space: &Space, tally: &Mutex<Tally>) {
             }
         }
     }
+}
+
+/// A reason without its hint, numbers and units, which differ from draw to draw.
+fn in_short(why: &Refused) -> String {
+    let text = without_numbers(why);
+    let text = text.split(" (").next().expect("a text");
+    ["#B", "#KiB", "#MiB", "#GiB"].iter().fold(text.to_string(), |text, size| text.replace(size, "#"))
 }
 
 /// Runs a device at a limit, under both executors where both take it.
