@@ -128,6 +128,9 @@ def test_a_waf_of_a_run_too_short_for_one_is_not_praised() -> None:
     best = {"a": samples.result(waf=2.0, iops=10_000), "b": samples.result(waf=3.0, iops=8_000)}
     best["a"].summary["flash"]["block_erases"] = 3
     assert Comparison(best).lowest["reads"].endswith("with a, at a WAF of 2.00 (too short a run for one).")
+    best["b"].summary["flash"]["block_erases"] = 3
+    told = "with a, at a WAF of 2.00. None of the runs is long enough for a WAF."
+    assert Comparison(best).lowest["reads"].endswith(told)
 
 
 def test_what_is_nearly_nothing_is_told_as_a_factor() -> None:

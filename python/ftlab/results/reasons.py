@@ -79,24 +79,31 @@ def _lowest(tails: Mapping[str, float], figures: Mapping[str, Figures]) -> str:
         if (waf := figures[label].waf) is not None and not figures[label].too_short
     }
     thrift = min(written, key=written.__getitem__, default=best)
-    text = f"{duration(tails[best])} with {best}{_at_waf(figures[best])}"
+    is_any = bool(written)
+
+    def at_waf(label: str) -> str:
+        return _at_waf(figures[label], mark=is_any)
+
+    text = f"{duration(tails[best])} with {best}{at_waf(best)}"
     if best in written and thrift == best and len(written) == len(tails) > 1:
         text += ", the lowest too"
     near = [label for label, tail in tails.items() if label != best and tail <= tails[best] * (1 + NEAR)]
     if near:
-        also = ", ".join(f"{label} ({duration(tails[label])}{_at_waf(figures[label])})" for label in near)
+        also = ", ".join(f"{label} ({duration(tails[label])}{at_waf(label)})" for label in near)
         text += f"; within {100 * NEAR:.0f} % of that: {also}"
     if thrift != best and thrift not in near and written[thrift] < (figures[best].waf or 0.0) * (1 - SAME):
         text += f". The lowest WAF, {written[thrift]:.2f}, has {thrift}, with a p99.9 of {duration(tails[thrift])}"
+    if not written and any(figures[label].waf is not None for label in tails):
+        text += ". None of the runs is long enough for a WAF"
     return f"{text}."
 
 
-def _at_waf(run: Figures) -> str:
-    return "" if run.waf is None else f", at a WAF of {_waf(run)}"
+def _at_waf(run: Figures, *, mark: bool) -> str:
+    return "" if run.waf is None else f", at a WAF of {_waf(run, mark=mark)}"
 
 
-def _waf(run: Figures) -> str:
-    return f"{run.waf:.2f}{' (too short a run for one)' if run.too_short else ''}"
+def _waf(run: Figures, *, mark: bool = True) -> str:
+    return f"{run.waf:.2f}{' (too short a run for one)' if mark and run.too_short else ''}"
 
 
 def alone(run: Figures) -> str:

@@ -12,7 +12,7 @@ from ftlab.results.result import Result
 VICTIMS = 100
 """Fewer erased blocks than this are chance: a hundred leave about 2 % of it in a WAF of 10."""
 
-DRIFT = 0.05
+DRIFT = 0.1
 """The WAF of the second half of what was written may differ by this fraction from that of the whole."""
 
 
@@ -53,7 +53,7 @@ def too_short(result: Result) -> TooShort | None:
         why = "no block was erased"
         needs.append((2 if _begins_empty(s) else 1) * raw / user)
     elif turned + _turned_before(s, raw, user) < 1:
-        why = f"{_share(turned)} of the flash were written anew, and what GC found in the rest was there before the run"
+        why = f"{_share(turned)} of the flash was written anew, and what GC found in the rest was there before the run"
         needs.append(capacities / turned)
     elif erases < VICTIMS:
         why = f"only {erases} blocks were erased"
