@@ -129,8 +129,8 @@ def test_a_waf_of_a_run_too_short_for_one_is_not_praised() -> None:
     best["a"].summary["flash"]["block_erases"] = 3
     assert Comparison(best).lowest["reads"].endswith("with a, at a WAF of 2.00 (too short a run for one).")
     best["b"].summary["flash"]["block_erases"] = 3
-    told = "with a, at a WAF of 2.00. None of the runs is long enough for a WAF."
-    assert Comparison(best).lowest["reads"].endswith(told)
+    end = "with a, at a WAF of 2.00. None of the runs is long enough for a WAF."
+    assert Comparison(best).lowest["reads"].endswith(end)
 
 
 def test_what_is_nearly_nothing_is_told_as_a_factor() -> None:
