@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 PRESET = "client-tlc-small"
 
 JOB: dict[str, Any] = {
-    "host.replay": "open", "host.queue_depth": 1024, "workload.rounds": 6,
+    "host.replay": "open", "workload.rounds": 6,
     # Of the 57 blocks of a plane some 12 are spare, not 7: there is room to hold several of them free.
     "device.user_capacity": "50GiB",
 }  # fmt: skip
@@ -98,17 +98,19 @@ def _row(point: Point) -> str:
 def figure(found: Sequence[Point]) -> Figure:
     """Tails of reads and writes, and WAF, over the blocks at which pacing begins; the other schedules beside it."""
     import matplotlib.pyplot as plt
+    from matplotlib.ticker import LogFormatter
 
     drawn, panels = plt.subplots(
         3, 1, figsize=(8.5, 8.5), sharex=True, layout="constrained", height_ratios=[3, 3, 2]
     )
     places = {"threshold": 0.0, "background": max(LOWS) + 1.0}
-    for panel, kind in zip(panels, ("read", "write"), strict=False):
+    for panel, kind, unit, size in zip(panels, ("read", "write"), ("µs", "ms"), (1, 1e3), strict=False):
         for at, name in ((1, "p99.9"), (0, "p99")):
-            of = {point: getattr(point, f"{kind}_us")[at] / 1e3 for point in found}
+            of = {point: getattr(point, f"{kind}_us")[at] / size for point in found}
             _curves(panel, of, places, name, plot.COLOURS[1 - at])
-        panel.set(yscale="log", ylabel=f"{kind} latency (ms)")
+        panel.set(yscale="log", ylabel=f"{kind} latency ({unit})")
         panel.yaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_minor_formatter(LogFormatter())
     _curves(panels[2], {point: point.waf for point in found}, places, "WAF in pages", plot.COLOURS[2])
     panels[2].set(ylabel="WAF", ylim=(1, None))
     ticks = {0.0: "threshold", **{float(low): str(low) for low in LOWS}, places["background"]: "background"}
@@ -117,7 +119,8 @@ def figure(found: Sequence[Point]) -> Figure:
     for panel in panels:
         panel.grid(alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
-        panel.legend(frameon=False, fontsize=8, ncols=2)
+    for panel, place in zip(panels, ((0.3, 0.62), "best", "best"), strict=True):
+        panel.legend(frameon=False, fontsize=8, ncols=2, loc=place)
     return drawn
 
 
