@@ -51,7 +51,7 @@ def test_reads_are_concentrated_as_stated(tmp_path: Path) -> None:
         (replace(TINY, hot_reads=0.0), 0.0),
     ):
         writes, offsets, _ = made(tmp_path, volume)
-        region = round(64 * BLOCK * 0.02 / 8 / 4096) * 4096
+        region = round(64 * BLOCK * TINY.hot_part / 8 / 4096) * 4096
         reads = np.sort(np.bincount(offsets[~writes] // region))
         assert reads[-8:].sum() / reads.sum() == pytest.approx(hot, abs=0.06)
     writes, offsets, _ = made(tmp_path, TINY)

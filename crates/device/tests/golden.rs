@@ -115,9 +115,12 @@ fn variations(executor: Executor) -> Vec<(String, Config)> {
             }
             let mut config = reference(executor);
             choose(&mut config.ftl, seam.key, choice.name, &[]);
-            if seam.key == "wear_leveling" && choice.name == "static" {
+            if seam.key == "wear_leveling" && choice.name != "none" {
                 // The default threshold is for devices that live longer.
-                choose(&mut config.ftl, "wear_leveling", "static", &[("threshold", 3.into())]);
+                choose(&mut config.ftl, "wear_leveling", choice.name, &[("threshold", 3.into())]);
+            }
+            if seam.key == "wear_leveling" && choice.name == "swap" {
+                choose(&mut config.ftl, "block_allocation", "least-worn", &[]);
             }
             if seam.key == "mapping" && choice.name == "fast" {
                 hybrid(&mut config, &[]);

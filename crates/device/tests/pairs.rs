@@ -225,6 +225,9 @@ impl Pair {
                 choose(ftl, seam, name, params(name));
             }
         }
+        if self.chosen("wear_leveling") == Some("swap") && self.chosen("block_allocation").is_none() {
+            choose(ftl, "block_allocation", "least-worn", &[]);
+        }
         if self.chosen("paired_page") == Some("gcmix-adaptive") && self.chosen("separation").is_none() {
             choose(ftl, "separation", "dac", params("dac"));
         }

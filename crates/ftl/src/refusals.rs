@@ -2,7 +2,7 @@
 
 use base::Geometry;
 
-use crate::mechanism::{dftl, disturb, migration, paired, separation};
+use crate::mechanism::{dftl, disturb, migration, paired, separation, wear};
 use crate::{Policies, fast};
 
 /// A setting that is well-formed but that no device can have.
@@ -57,6 +57,7 @@ pub fn check(setup: &Setup<'_>) -> Result<(), Refusal> {
     fast::check(setup)?;
     dftl::check(setup)?;
     migration::check(setup)?;
+    wear::check(setup)?;
     disturb::check(setup)
 }
 

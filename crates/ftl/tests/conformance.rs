@@ -90,6 +90,14 @@ fn every_protection_of_paired_pages() {
 }
 
 fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice) {
+    let [_, block_allocation, _, separation, wear_leveling, paired_page] = choices.map(|choice| choice.name);
+    let is_swap_refused = block_allocation != "least-worn"
+        || separation == "dac"
+        || paired_page != "none"
+        || reclaim_unit.name != "block";
+    if wear_leveling == "swap" && is_swap_refused {
+        return;
+    }
     let name = choices.map(|choice| choice.name).join(", ") + ", " + reclaim_unit.name;
     let keeps_track = ftl::paired::keeps_track(choices[5].name);
     let blocks = match (choices[3].name, choices[5].name) {

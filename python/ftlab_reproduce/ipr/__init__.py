@@ -11,11 +11,15 @@ from ftlab_reproduce.ipr.axes import (
     DEBT,
     EVICTED,
     FULL,
+    GAINING,
+    POOL_FULL,
     QUOTAS,
     READ_ONLY,
     RESTARTS,
     SCALES,
+    SHARED,
     SPARE,
+    STATIC,
     SYSTEMS,
     TIMED,
     Evidence,
@@ -30,6 +34,8 @@ from ftlab_reproduce.ipr.hosts import (
     HALF,
     NAMES,
     ONE_PAGE,
+    REGIONAL,
+    REGIONS,
     VARIED,
     variant,
     wanted,
@@ -38,6 +44,10 @@ from ftlab_reproduce.study import Experiment, Study, grid
 from ftlab_reproduce.workloads import Workload
 
 CONCERNED = {
+    SHARED: tuple(SYSTEMS),
+    GAINING: ("IPR",),
+    STATIC: ("Baseline", "HotLD", "IPR"),
+    POOL_FULL: ("Baseline", "HotLD", "IPR"),
     FULL: ("RedFTL", "RL", "HotLD", "IPR"),
     EVICTED: ("RL", "HotLD", "IPR"),
     AVERAGE: ("RL", "HotLD", "IPR"),
@@ -75,7 +85,7 @@ EXPERIMENTS = {
     "fig9a": Experiment(
         "erases for the host and for refreshes of the five methods",
         grid(Point, workload=NAMES, system=SYSTEMS),
-        [tables.figure9a, tables.mechanisms], {"fig9a": drawing.figure9a},
+        [tables.figure9a, tables.mechanisms, tables.leveling], {"fig9a": drawing.figure9a},
     ),
     "fig9b": Experiment(
         "how much low-density blocks had used at their erase",
@@ -97,6 +107,11 @@ EXPERIMENTS = {
         grid(Point, workload=[n for name in VARIED for n in (name, variant(name, HALF), variant(name, EVEN))],
              system=DENSE),
         [tables.skew],
+    ),
+    "regions": Experiment(
+        "how large the regions are that most reads go to",
+        grid(Point, workload=[REGIONAL, *(variant(REGIONAL, kind) for kind in REGIONS)], system=SYSTEMS),
+        [tables.regions],
     ),
     "real": Experiment(
         "real traces beside the paper's",

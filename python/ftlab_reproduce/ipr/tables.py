@@ -30,6 +30,8 @@ from ftlab_reproduce.ipr.hosts import (
     HALF,
     NAMES,
     ONE_PAGE,
+    REGIONAL,
+    REGIONS,
     VARIED,
     pages,
     variant,
@@ -102,6 +104,54 @@ real = tabled("Real traces beside the paper's: wGC + rrGC, all of Baseline's = 1
 skew = tabled("Concentration of reads: wGC + rrGC, all of Baseline's = 1", HEAD)(
     _erases([n for name in VARIED for n in (name, variant(name, HALF), variant(name, EVEN))])
 )
+
+
+@tabled(
+    "Where most reads go to a smaller or larger part of the volume: erases for refreshes, Baseline's = 1",
+    [
+        "workload",
+        *(name for name in SYSTEMS if name != "Baseline"),
+        "IPR: all erases",
+        "IPR rate",
+        "skipped, %",
+    ],
+)
+def regions(evidence: Evidence) -> Iterator[list[str]]:
+    for name in evidence.names((REGIONAL, *(variant(REGIONAL, kind) for kind in REGIONS)), "Baseline"):
+        ipr = Point(name, "IPR")
+        yield [
+            evidence.named(name),
+            *(
+                cell("{:.3f}", evidence.ratio, name, system)
+                for system in SYSTEMS if system != "Baseline"
+            ),
+            cell("{:.3f}", evidence.total, name, "IPR"),
+            cell("{:.2f}", evidence.figure, ipr, "ipr_rate"),
+            cell("{:.1f}", lambda p: 100 * evidence.figure(p, "skipped"), ipr),
+        ]  # fmt: skip
+
+
+@tabled(
+    "Wear leveling: its erases, in % of those for the host and for refreshes; deviation of effective P/E cycles, in % "
+    "of the mean",
+    ["workload", *(f"{name}: {what}" for what in ("moves", "deviation") for name in SYSTEMS)],
+)
+def leveling(evidence: Evidence) -> Iterator[list[str]]:
+    def moves(point: Point) -> float:
+        counted = evidence.figure(point, "wgc") + evidence.figure(point, "rrgc")
+        return 100 * evidence.figure(point, "level") / counted if counted else math.nan
+
+    def deviation(point: Point) -> float:
+        cycles = evidence.results[point].wear["effective_erases"].astype(float)
+        return 100 * float(cycles.std() / cycles.mean()) if cycles.mean() else math.nan
+
+    for name in evidence.names((*NAMES, *EXCERPT_NAMES)):
+        points = [Point(name, system) for system in SYSTEMS]
+        yield [
+            evidence.named(name),
+            *(cell("{:.1f}", moves, point) for point in points),
+            *(cell("{:.0f}", deviation, point) for point in points),
+        ]
 
 
 @tabled(

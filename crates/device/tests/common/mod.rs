@@ -484,8 +484,9 @@ fn random_policies(r: &mut Chance, ftl: &mut FtlChoices) {
     if ftl.get("victim").name == "rga" {
         choose(ftl, "victim", "rga", &[("d", (1 + r.below_u32(6)).into())]);
     }
-    if ftl.get("wear_leveling").name == "static" {
-        choose(ftl, "wear_leveling", "static", &[("threshold", (1 + r.below_u32(5)).into())]);
+    let leveling = ftl.get("wear_leveling").name;
+    if leveling != "none" {
+        choose(ftl, "wear_leveling", leveling, &[("threshold", (1 + r.below_u32(5)).into())]);
     }
 }
 

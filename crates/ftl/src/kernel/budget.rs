@@ -86,11 +86,12 @@ impl Budget {
         axes: [Axis; AXES],
         needs: &Needs,
         has_map: bool,
+        has_cold: bool,
     ) -> Budget {
         let reserve = free_blocks + needs.reserve;
         let data = i64::from(streams_in_use(axes));
         let of_victim = streams_of_victim(axes);
-        let others = data - 1 + i64::from(has_map);
+        let others = data - 1 + i64::from(has_map) + i64::from(has_cold);
         let aside = i64::from(needs.aside + needs.held * streams_of_copies(axes));
         let closed = i64::from(geometry.units_per_domain()) - i64::from(reserve) - others - aside;
         let slots = geometry.unit_slots().saturating_sub(needs.without_data);

@@ -1,6 +1,6 @@
 //! Jobs: collections in progress, why they exist, and which unit comes next.
 
-use base::{Cause, Domain, Slot, Unit};
+use base::{Cause, Domain, Lpn, Slot, Unit};
 
 use super::{Kernel, Scan};
 use crate::victim::{UnitState, VictimPolicy, View};
@@ -88,6 +88,15 @@ impl Kernel {
     #[inline]
     pub(crate) fn job_mut(&mut self, domain: Domain) -> Option<&mut Job> {
         self.domains[domain.index()].job.as_mut()
+    }
+
+    /// Whether a page lies in the unit that wear leveling empties now.
+    pub(crate) fn is_leveled_now(&self, lpn: Lpn) -> bool {
+        self.lookup(lpn).is_some_and(|at| {
+            let unit = self.geometry.unit_of(at);
+            let job = self.job(self.geometry.domain_of_unit(unit));
+            job.is_some_and(|job| job.why == Why::Level && job.unit == unit)
+        })
     }
 
     /// Takes the collection out of a domain's hands: it ends, or waits elsewhere.

@@ -127,6 +127,9 @@ impl Kernel {
 
     /// A free unit for a stream.
     fn take_free(&mut self, domain: Domain, stream: Stream) -> Option<Unit> {
+        if self.streams.is_cold(stream) {
+            return self.pool.take_worn(domain);
+        }
         let (streams, offset) = self.high;
         let of_high = if streams >> stream.byte() & 1 != 0 { self.pool.take_from(domain, offset) } else { None };
         of_high.or_else(|| self.pool.take(domain))

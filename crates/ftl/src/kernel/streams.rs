@@ -1,7 +1,8 @@
 //! Streams: classes of pages that share an active block, as coordinates.
 //!
 //! A mechanism names an axis, the classes by which it tells pages apart (host or copy, region). A stream is a class on
-//! each axis, and the kernel multiplies them. Pages of a map in flash have a stream of their own, behind these.
+//! each axis, and the kernel multiplies them. Pages of a map in flash have a stream of their own, behind these, and so have
+//! cold data that wear leveling moves into worn units.
 
 use base::Slot;
 
@@ -50,6 +51,8 @@ pub(crate) struct Streams {
     /// Streams of data; that of the map, if it has one, is the next.
     data: usize,
     has_map: bool,
+    /// Whether cold data have a stream of their own: the last one.
+    has_cold: bool,
     /// Whether the pages of one victim may be copied to different streams.
     splits: bool,
     /// The axis on which the victim decides to which class its pages are copied.
@@ -65,14 +68,19 @@ impl Streams {
     ///
     /// # Panics
     /// If there are more than [`MAX_STREAMS`], which the configuration check refuses.
-    pub(crate) fn new(axes: [Axis; AXES], has_map: bool, next_lsb: impl FnOnce() -> Vec<u16>) -> Streams {
+    pub(crate) fn new(
+        axes: [Axis; AXES],
+        has_map: bool,
+        has_cold: bool,
+        next_lsb: impl FnOnce() -> Vec<u16>,
+    ) -> Streams {
         let mut strides = [1; AXES];
         let mut data = 1;
         for (stride, axis) in strides.iter_mut().zip(axes) {
             *stride = data;
             data *= axis.classes;
         }
-        assert!(data + usize::from(has_map) <= MAX_STREAMS, "{data} streams are too many");
+        assert!(data + usize::from(has_map) + usize::from(has_cold) <= MAX_STREAMS, "{data} streams are too many");
         let uses_lsb_only = |stream: usize| {
             strides.iter().zip(axes).any(|(stride, axis)| axis.lsb_only == Some(stream / stride % axis.classes))
         };
@@ -84,6 +92,7 @@ impl Streams {
             classes: axes.map(|axis| axis.classes),
             data,
             has_map,
+            has_cold,
             splits,
             by_victim,
             lsb_only,
@@ -102,16 +111,16 @@ impl Streams {
         Stream::new(classes.iter().zip(self.strides).map(|(class, stride)| class * stride).sum())
     }
 
-    /// The class of a stream of data on an axis.
+    /// The class of a stream of data on an axis; cold data are of the first one on each.
     #[inline]
     pub(crate) fn class(&self, stream: Stream, axis: usize) -> usize {
-        stream.index() / self.strides[axis] % self.classes[axis]
+        if self.is_cold(stream) { 0 } else { stream.index() / self.strides[axis] % self.classes[axis] }
     }
 
     /// How many there are.
     #[inline]
     pub(crate) fn count(&self) -> usize {
-        self.data + usize::from(self.has_map)
+        self.data + usize::from(self.has_map) + usize::from(self.has_cold)
     }
 
     /// All of them, in order.
@@ -168,6 +177,18 @@ impl Streams {
         self.has_map && stream.index() == self.data
     }
 
+    /// That of cold data, if they have one.
+    #[inline]
+    pub(crate) fn of_cold(&self) -> Option<Stream> {
+        self.has_cold.then(|| Stream::new(self.data + usize::from(self.has_map)))
+    }
+
+    /// Whether a stream is that of cold data.
+    #[inline]
+    pub(crate) fn is_cold(&self, stream: Stream) -> bool {
+        self.has_cold && stream.index() == self.data + usize::from(self.has_map)
+    }
+
     /// How the blocks of a stream are used.
     #[inline]
     pub(crate) fn density(&self, stream: Stream) -> Density {
@@ -190,7 +211,7 @@ mod tests {
     fn streams_are_the_product_of_their_axes() {
         let regions = Axis { classes: 3, splits: true, ..Axis::ONE };
         let buffered = Axis { classes: 2, lsb_only: Some(0), ..Axis::ONE };
-        let streams = Streams::new([regions, buffered, Axis::ONE, Axis::ONE], true, || vec![2, 2, 4, 4]);
+        let streams = Streams::new([regions, buffered, Axis::ONE, Axis::ONE], true, false, || vec![2, 2, 4, 4]);
         assert_eq!((streams.count(), streams.all_of_data().count(), streams.of_map().index()), (7, 6, 6));
         let at = |classes| streams.at(classes).index();
         assert_eq!([[0, 0, 0, 0], [2, 0, 0, 0], [0, 1, 0, 0], [2, 1, 0, 0]].map(at), [0, 2, 3, 5]);
@@ -200,5 +221,18 @@ mod tests {
         assert_eq!(full.collect::<Vec<_>>(), [3, 4, 5, 6]);
         let after_first = |number| streams.slot_after(Stream::new(number), Slot::FIRST).number();
         assert_eq!((after_first(1), after_first(4)), (2, 1));
+    }
+
+    #[test]
+    fn cold_data_are_behind_all_others_and_of_the_first_classes() {
+        let three = Axis { classes: 3, ..Axis::ONE };
+        for has_map in [false, true] {
+            let streams = Streams::new([three, Axis::ONE, three, Axis::ONE], has_map, true, Vec::new);
+            let cold = streams.of_cold().unwrap();
+            assert_eq!(cold.index(), 9 + usize::from(has_map));
+            assert_eq!((streams.count(), streams.all_of_data().count()), (cold.index() + 1, 9));
+            assert_eq!([0, 1, 2, 3].map(|axis| streams.class(cold, axis)), [0; 4]);
+            assert!(streams.is_cold(cold) && !streams.is_map(cold) && !streams.is_cold(Stream::new(8)));
+        }
     }
 }

@@ -409,6 +409,11 @@ impl Mechanisms for All {
 
     #[inline]
     fn copy_stream(&self, kernel: &Kernel, lpn: Lpn) -> Stream {
+        if let Some(cold) = kernel.streams().of_cold()
+            && kernel.is_leveled_now(lpn)
+        {
+            return cold;
+        }
         let paired = self.paired.as_ref().map_or(0, |it| it.copy_class(lpn));
         let quota = self.migration.as_ref().map_or(0, |it| it.quota_class(kernel, lpn));
         let disturbed = self.disturb.as_ref().map_or(0, |it| it.class_of_copy(kernel, lpn));
@@ -548,6 +553,8 @@ pub(crate) struct Plan {
     axes: [Axis; AXES],
     needs: Needs,
     has_map: bool,
+    /// Whether cold data have a stream of their own.
+    has_cold: bool,
     is_dynamic: bool,
     next_lsb: Vec<u16>,
 }
@@ -584,6 +591,7 @@ impl Plan {
             axes,
             needs,
             has_map: policies.has_map(),
+            has_cold: wear::separates(policies.wear_leveling),
             is_dynamic: crate::allocation::is_dynamic(policies.allocation.name),
             next_lsb: Wordlines::new(policies.cell, policies.program_order, geometry).next_lsb_by_slot(),
         }
@@ -608,12 +616,12 @@ impl Plan {
 
     /// Streams and budget of a domain.
     pub(crate) fn shares(&self, geometry: &Geometry) -> (Streams, Budget) {
-        let streams = Streams::new(self.axes, self.has_map, || self.next_lsb.clone());
+        let streams = Streams::new(self.axes, self.has_map, self.has_cold, || self.next_lsb.clone());
         (streams, self.budget(geometry))
     }
 
     fn budget(&self, geometry: &Geometry) -> Budget {
-        Budget::new(geometry, self.free_blocks, self.axes, &self.needs, self.has_map)
+        Budget::new(geometry, self.free_blocks, self.axes, &self.needs, self.has_map, self.has_cold)
     }
 
     /// Units that a domain holds free while collection keeps up.
@@ -629,7 +637,7 @@ impl Plan {
 
     /// Streams that a domain would have.
     pub(crate) fn streams(&self) -> usize {
-        Streams::product(self.axes) + usize::from(self.has_map)
+        Streams::product(self.axes) + usize::from(self.has_map) + usize::from(self.has_cold)
     }
 
     /// Pages of a map in flash beside so many of the host; none where the map is in DRAM.

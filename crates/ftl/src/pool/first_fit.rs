@@ -69,6 +69,10 @@ impl FreePool for FirstFit {
         let found = self.search(domain, from).or_else(|| self.search(domain, offset))?;
         Some(self.take_at(domain, found))
     }
+
+    fn take_worn(&mut self, domain: Domain) -> Option<Unit> {
+        self.take(domain)
+    }
 }
 
 impl FirstFit {

@@ -50,4 +50,12 @@ impl FreePool for LeastWorn {
         heap.retain(|Reverse(free)| *free != found);
         Some(found.1)
     }
+
+    /// Looks at all free units: it is asked for once per unit that is filled with cold data.
+    fn take_worn(&mut self, domain: Domain) -> Option<Unit> {
+        let heap = &mut self.free[domain.index()];
+        let found = heap.iter().map(|Reverse(free)| *free).max_by_key(|&(wear, unit)| (wear, Reverse(unit)))?;
+        heap.retain(|Reverse(free)| *free != found);
+        Some(found.1)
+    }
 }

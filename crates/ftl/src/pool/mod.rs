@@ -17,6 +17,8 @@ pub trait FreePool {
     fn take(&mut self, domain: Domain) -> Option<Unit>;
     /// The same of the units at that offset of the domain and those behind it.
     fn take_from(&mut self, domain: Domain, offset: u32) -> Option<Unit>;
+    /// The most worn unit, for data that keep it from being worn; the unit to open next where wear is not looked at.
+    fn take_worn(&mut self, domain: Domain) -> Option<Unit>;
 }
 
 /// Any registered block allocation.
@@ -81,6 +83,13 @@ impl FreePool for AnyPool {
             AnyPool::LeastWorn(pool) => pool.take_from(domain, offset),
         }
     }
+
+    fn take_worn(&mut self, domain: Domain) -> Option<Unit> {
+        match self {
+            AnyPool::FirstFit(pool) => pool.take_worn(domain),
+            AnyPool::LeastWorn(pool) => pool.take_worn(domain),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -116,6 +125,18 @@ mod tests {
             .map(|pool| [50, 50, 50, 0, 0].map(|offset| pool.take_from(SECOND, offset).map(Unit::number)));
         assert_eq!(taken[0], [Some(120), Some(130), None, Some(71), Some(100)]);
         assert_eq!(taken[1], [Some(120), Some(130), None, Some(71), Some(100)]);
+    }
+
+    #[test]
+    fn the_most_worn_free_unit_is_found() {
+        let free = [(3, 7), (5, 2), (9, 7), (1, 4)];
+        let mut pool = LeastWorn::new(SHAPE);
+        free.iter().for_each(|&(unit, erases)| pool.put(FIRST, Unit::new(unit), erases));
+        let worn: Vec<_> = std::iter::from_fn(|| pool.take_worn(FIRST)).map(Unit::number).collect();
+        assert_eq!(worn, [3, 9, 1, 5]);
+        let mut round = FirstFit::new(SHAPE);
+        free.iter().for_each(|&(unit, erases)| round.put(FIRST, Unit::new(unit), erases));
+        assert_eq!(round.take_worn(FIRST).map(Unit::number), Some(1));
     }
 
     #[test]

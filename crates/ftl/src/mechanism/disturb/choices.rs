@@ -54,6 +54,12 @@ const POOL: Param = Param {
     kind: ParamKind::Number { default: 0.2, min: 0.0, max: 1.0 },
     doc: "Share of a plane's blocks, at its highest addresses, that read-hot pages go to first and that alone are reprogrammed.",
 };
+const POOL_VICTIMS: Param = Param::word(
+    "pool_victims",
+    &["any", "gaining"],
+    "Which blocks of the pool are collected for read-hot pages, those of low density, read-hot ones and leveled ones aside: \
+     `any`: the emptiest, also if all of its pages are valid, as the paper lists no other; `gaining`: only one with an invalid page.",
+);
 const AT_ONCE: Param = Param {
     name: "at_once",
     kind: ParamKind::Integer { default: 1, min: 1, max: 3 },
@@ -90,7 +96,19 @@ static CHOICES: &[Choice] = &[
     Choice {
         name: "ipr",
         doc: "Read-hot pages go to read-hot blocks, which are reprogrammed to low density in place (Wu et al., IPR).",
-        params: &[LOW_DENSITY, MONITOR, POOL, AT_ONCE, FULL, EVICTED, AVERAGE, MARGIN, ATTRIBUTION, BLOCKS_READS],
+        params: &[
+            LOW_DENSITY,
+            MONITOR,
+            POOL,
+            POOL_VICTIMS,
+            AT_ONCE,
+            FULL,
+            EVICTED,
+            AVERAGE,
+            MARGIN,
+            ATTRIBUTION,
+            BLOCKS_READS,
+        ],
     },
 ];
 
@@ -207,6 +225,8 @@ pub(super) struct Options {
     pub(super) evicted_stay_hot: bool,
     pub(super) averages_regular_alone: bool,
     pub(super) at_once: u32,
+    /// Whether blocks of the pool are collected for read-hot pages that gain nothing.
+    pub(super) takes_full_of_pool: bool,
 }
 
 impl Options {
@@ -221,6 +241,7 @@ impl Options {
             evicted_stay_hot: is("evicted", "read-hot"),
             averages_regular_alone: is("average", "regular"),
             at_once: if scheme == Scheme::Reprogrammed { selection.integer("at_once") } else { 1 },
+            takes_full_of_pool: scheme == Scheme::Reprogrammed && selection.word("pool_victims") == "any",
         }
     }
 }

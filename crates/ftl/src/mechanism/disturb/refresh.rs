@@ -364,11 +364,16 @@ impl Disturb {
         units
             .filter(|&unit| {
                 kernel.state_of(unit) == UnitState::Closed
-                    && kernel.gain_of(unit) > 0
-                    && !self.states.of(unit).is_leveled
+                    && (self.options.takes_full_of_pool || kernel.gain_of(unit) > 0)
+                    && !self.was_leveled(kernel, unit)
                     && self.class_of(kernel, unit) != HOT
             })
             .min_by_key(|&unit| kernel.valid_of(unit))
+    }
+
+    /// Whether wear leveling had to do with a unit last: it emptied it before it was filled, or filled it with cold data.
+    fn was_leveled(&self, kernel: &Kernel, unit: Unit) -> bool {
+        self.states.of(unit).is_leveled || kernel.streams().is_cold(kernel.stream_of(unit))
     }
 
     /// Other read-hot units that are reprogrammed together with one.

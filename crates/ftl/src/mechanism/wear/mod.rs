@@ -1,28 +1,50 @@
-//! Wear leveling: when cold data are moved off little-worn units.
+//! Wear leveling: when cold data are moved off little-worn units, and where to.
+
+mod refusals;
+mod swap;
 
 use base::{Choice, Domain, Param, ParamKind, Seam, Selection, Unit};
+
+pub(crate) use refusals::check;
+use swap::Swap;
 
 use super::Mechanism;
 use crate::Policies;
 use crate::kernel::{Kernel, Why};
 use crate::victim::{Shape, UnitRecord, UnitState};
 
+const fn threshold(doc: &'static str) -> Param {
+    Param { name: "threshold", kind: ParamKind::Integer { default: 20, min: 1, max: 1_000_000 }, doc }
+}
+
 static CHOICES: &[Choice] = &[
     Choice { name: "none", doc: "No wear leveling.", params: &[] },
     Choice {
         name: "static",
-        doc: "Empties the least worn unit of a domain when it lags the most worn one by a threshold, in effective P/E cycles.",
-        params: &[Param {
-            name: "threshold",
-            kind: ParamKind::Integer { default: 20, min: 1, max: 1_000_000 },
-            doc: "Difference in effective P/E cycles, between the most and the least worn unit of a domain, that starts a move.",
-        }],
+        doc: "Empties the least worn unit of a domain when it lags the most worn one by a threshold, in effective P/E cycles, once \
+              for every sixteenth of the domain's units that was erased. Its data go where copies go.",
+        params: &[threshold(
+            "Difference in effective P/E cycles, between the most and the least worn unit of a domain, that starts a move.",
+        )],
+    },
+    Choice {
+        name: "swap",
+        doc: "After any erase that leaves the erased unit a threshold more worn than the least worn one in use, the data of that one, \
+              which are cold, move into the most worn free unit: they have active blocks of their own.",
+        params: &[threshold(
+            "Difference in effective P/E cycles, between the unit that was erased and the least worn one in use, that starts a move.",
+        )],
     },
 ];
 
 /// The seam, for the configuration reader.
 pub static SEAM: Seam =
     Seam { key: "wear_leveling", doc: "When cold data are moved to even out the wear.", choices: CHOICES };
+
+/// Whether cold data that are moved have active blocks of their own.
+pub(crate) fn separates(selection: &Selection) -> bool {
+    selection.name == "swap"
+}
 
 /// Wear leveling in force.
 #[derive(Clone)]
@@ -31,12 +53,15 @@ pub(crate) enum WearLeveling {
     None,
     /// By a threshold on erase counts.
     Static(Static),
+    /// Into worn units, as often as units are erased.
+    Swap(Swap),
 }
 
 /// Static wear leveling.
 ///
 /// Finding the least erased closed unit means looking at all of them, so a domain is looked at once per
-/// 1/16 of its units erased: a constant cost per erase, and far more often than the counts can drift apart.
+/// 1/16 of its units erased: a constant cost per erase. Where few units take all erases, one move for so many does not keep
+/// up with them.
 #[derive(Clone)]
 pub(crate) struct Static {
     threshold: u32,
@@ -45,10 +70,19 @@ pub(crate) struct Static {
     since_check: Vec<u32>,
 }
 
+/// How many erases of a domain there are between two looks at all of its units.
+fn period(shape: Shape) -> u32 {
+    (shape.units_per_domain / 16).max(1)
+}
+
 impl WearLeveling {
     /// Bytes of the wear leveling that was chosen.
     pub fn bytes(selection: &Selection, shape: Shape) -> u64 {
-        if selection.name == "none" { 0 } else { u64::from(shape.domains) * 4 }
+        match selection.name {
+            "none" => 0,
+            "swap" => Swap::bytes(shape),
+            _ => u64::from(shape.domains) * 4,
+        }
     }
 
     /// The wear leveling that was chosen.
@@ -60,10 +94,11 @@ impl WearLeveling {
             "none" => WearLeveling::None,
             "static" => WearLeveling::Static(Static {
                 threshold: selection.integer("threshold"),
-                period: (shape.units_per_domain / 16).max(1),
+                period: period(shape),
                 shape,
                 since_check: vec![0; shape.domains as usize],
             }),
+            "swap" => WearLeveling::Swap(Swap::new(selection.integer("threshold"), shape)),
             name => panic!("`{name}` is not a wear leveling"),
         }
     }
@@ -71,37 +106,39 @@ impl WearLeveling {
 
 impl Mechanism for WearLeveling {
     /// Erases for wear leveling's own sake do not count, nor those of backups.
-    fn erased(&mut self, _: &mut Kernel, domain: Domain, _: Unit, why: Option<Why>) -> bool {
-        if let WearLeveling::Static(leveling) = self
-            && why.is_some_and(|why| why != Why::Level)
-        {
-            leveling.since_check[domain.index()] += 1;
+    fn erased(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, why: Option<Why>) -> bool {
+        if why.is_some_and(|why| why != Why::Level) {
+            match self {
+                WearLeveling::None => {}
+                WearLeveling::Static(leveling) => leveling.since_check[domain.index()] += 1,
+                WearLeveling::Swap(leveling) => leveling.erased(domain, kernel.wear_of(unit)),
+            }
         }
         false
     }
 
     /// A run from a saved state begins like the run that aged the device.
     fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
-        if let WearLeveling::Static(leveling) = self {
-            leveling.since_check.fill(0);
+        match self {
+            WearLeveling::None => {}
+            WearLeveling::Static(leveling) => leveling.since_check.fill(0),
+            WearLeveling::Swap(leveling) => leveling.renew(),
         }
     }
 
     fn due(&mut self, kernel: &Kernel, domain: Domain) -> Option<(Unit, Why)> {
-        match self {
+        let wear = |unit| kernel.wear_of(unit);
+        let unit = match self {
             WearLeveling::None => None,
-            WearLeveling::Static(leveling) => leveling.due(kernel, domain).map(|unit| (unit, Why::Level)),
-        }
+            WearLeveling::Static(leveling) => leveling.due_of(domain, kernel.units(), wear),
+            WearLeveling::Swap(leveling) => leveling.due_of(domain, kernel.units(), wear),
+        };
+        unit.map(|unit| (unit, Why::Level))
     }
 }
 
 impl Static {
-    /// The closed unit of a domain to empty now, if any; asked between collections.
-    fn due(&mut self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
-        self.due_of(domain, kernel.units(), |unit| kernel.wear_of(unit))
-    }
-
-    /// The same for units that are so worn.
+    /// The closed unit of a domain to empty now, if any, of units that are so worn; asked between collections.
     fn due_of(&mut self, domain: Domain, units: &[UnitRecord], wear: impl Fn(Unit) -> u32) -> Option<Unit> {
         let since = &mut self.since_check[domain.index()];
         if *since < self.period {
