@@ -338,7 +338,7 @@ fn params(choice: &str) -> &'static [(&'static str, ParamValue)] {
         "dac" => &[("regions", ParamValue::Integer(3))],
         "slc-buffer" => &[("blocks", ParamValue::Integer(2))],
         "gcmix" | "gcmix-adaptive" => &[("high", ParamValue::Integer(28))],
-        "static" => &[("threshold", ParamValue::Integer(1))],
+        "static" | "swap" => &[("threshold", ParamValue::Integer(1))],
         "refresh" => &[("margin", ParamValue::Integer(12))],
         "redftl" | "read-leveling" => &[
             ("margin", ParamValue::Integer(12)),
