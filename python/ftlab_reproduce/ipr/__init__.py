@@ -15,6 +15,7 @@ from ftlab_reproduce.ipr.axes import (
     POOL_FULL,
     QUOTAS,
     READ_ONLY,
+    RECENT,
     RESTARTS,
     SCALES,
     SHARED,
@@ -46,6 +47,7 @@ from ftlab_reproduce.workloads import Workload
 CONCERNED = {
     SHARED: tuple(SYSTEMS),
     GAINING: ("IPR",),
+    **{recent: ("IPR",) for recent in RECENT},
     STATIC: ("Baseline", "HotLD", "IPR"),
     POOL_FULL: ("Baseline", "HotLD", "IPR"),
     FULL: ("RedFTL", "RL", "HotLD", "IPR"),

@@ -24,7 +24,7 @@ SYSTEMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "RedFTL": ("redftl", {"hot_pages": 30, "shadow": 0.15, "monitor": 0.1}),
     "RL": ("read-leveling", {"hot_pages": 30, "shadow": 0.15, "monitor": 0.1}),
     "HotLD": ("hot-low-density", {"low_density": 0.15, "monitor": 0.1}),
-    "IPR": ("ipr", {"low_density": 0.15, "monitor": 0.1, "pool": 0.2, "pool_victims": "any", "at_once": 1}),
+    "IPR": ("ipr", {"low_density": 0.15, "monitor": 0.1, "pool": 0.2, "pool_victims": "any", "recent": 0.0625, "at_once": 1}),
 }
 """The paper's methods: the mechanism's name and its parameters."""
 
@@ -37,6 +37,7 @@ DEBT, RESTARTS, AT_ONCE = "erases by debt", "reads begin anew", "three blocks at
 SPARE = "spare of the user space"
 SHARED, GAINING = "refreshed pages among the host's", "pool blocks that gain"
 STATIC, POOL_FULL = "a leveling move for each sixteenth", "the pool full at the start"
+RECENT = {f"recent: {share:g} of the blocks": share for share in (0.25, 1.0, 1000.0)}
 QUOTAS = {f"quota {quota:g}": quota for quota in (0.05, 0.1, 0.2, 0.3)}
 
 
@@ -63,6 +64,7 @@ READINGS: Mapping[str, Reading] = {
     SHARED: Reading({}, {"ftl.separation": "none"}),
     GAINING: Reading({"pool_victims": "gaining"}, {}),
     STATIC: Reading({}, {"ftl.wear_leveling.static.threshold": 4}),
+    **{name: Reading({"recent": share}, {}) for name, share in RECENT.items()},
     # What is written last lies in the highest blocks, and the oldest quarter of the fill is free.
     POOL_FULL: Reading({}, {"run.precondition.sequential": "1.25x"}),
     **{name: Reading({"low_density": quota}, {}) for name, quota in QUOTAS.items()},

@@ -84,6 +84,11 @@ impl Kernel {
         self.more_wear[unit.index()] += thousandths;
     }
 
+    /// How many units of all domains were filled after one was.
+    pub(crate) fn filled_after(&self, unit: Unit) -> u32 {
+        self.closings - self.closed_at[unit.index()]
+    }
+
     /// Free units of a domain: what can be written before garbage has to be collected.
     #[inline]
     pub(crate) fn free(&self, domain: Domain) -> u32 {

@@ -60,6 +60,12 @@ const POOL_VICTIMS: Param = Param::word(
     "Which blocks of the pool are collected for read-hot pages, those of low density, read-hot ones and leveled ones aside: \
      `any`: the emptiest, also if all of its pages are valid, as the paper lists no other; `gaining`: only one with an invalid page.",
 );
+const RECENT: Param = Param {
+    name: "recent",
+    kind: ParamKind::Number { default: 0.0625, min: 0.0, max: 1000.0 },
+    doc: "How long a block counts as recently involved in wear leveling, which is no victim of the pool then: until so many blocks \
+          were filled after it, as a share of all.",
+};
 const AT_ONCE: Param = Param {
     name: "at_once",
     kind: ParamKind::Integer { default: 1, min: 1, max: 3 },
@@ -101,6 +107,7 @@ static CHOICES: &[Choice] = &[
             MONITOR,
             POOL,
             POOL_VICTIMS,
+            RECENT,
             AT_ONCE,
             FULL,
             EVICTED,
@@ -169,6 +176,8 @@ pub(super) struct Shares {
     pub(super) opened: u32,
     /// The first unit of the pool for read-hot pages; behind the last one where there is none.
     pub(super) pool: u32,
+    /// Units filled after one, in all domains, up to which wear leveling had to do with it recently.
+    pub(super) recent: u32,
 }
 
 impl Shares {
@@ -179,7 +188,9 @@ impl Shares {
         let low_density = slots - slots / bits;
         let monitors = |selection: &Selection| count(selection.number("monitor"));
         match Scheme::of(selection.name) {
-            None | Some(Scheme::Refresh) => Shares { monitors: 0, kept: 0, capacity: slots, opened: 0, pool: units },
+            None | Some(Scheme::Refresh) => {
+                Shares { monitors: 0, kept: 0, capacity: slots, opened: 0, pool: units, recent: 0 }
+            }
             Some(Scheme::Shadow { .. }) => {
                 let whole = selection.integer("hot_pages").next_multiple_of(bits);
                 let capacity = (whole * geometry.unit_width).min(slots);
@@ -190,6 +201,7 @@ impl Shares {
                     // Fewer than half of a unit's pages are read more often than the average, or nearly.
                     opened: (slots / 2).div_ceil(capacity).min(4),
                     pool: units,
+                    recent: 0,
                 }
             }
             Some(Scheme::Guarded) => Shares {
@@ -198,6 +210,7 @@ impl Shares {
                 capacity: low_density,
                 opened: 2,
                 pool: units,
+                recent: 0,
             },
             Some(Scheme::Reprogrammed) => Shares {
                 monitors: monitors(selection),
@@ -205,6 +218,7 @@ impl Shares {
                 capacity: low_density,
                 opened: 1,
                 pool: units - count(selection.number("pool")),
+                recent: (selection.number("recent") * f64::from(geometry.units())) as u32,
             },
         }
     }

@@ -355,7 +355,7 @@ impl Disturb {
 
     /// The victim of the pool that read-hot pages need, if so many do not fit where they are written now and no unit of the
     /// pool is free; asked for once per refresh.
-    fn victim_of_pool(&mut self, kernel: &Kernel, domain: Domain, pages: u32) -> Option<Unit> {
+    pub(super) fn victim_of_pool(&mut self, kernel: &Kernel, domain: Domain, pages: u32) -> Option<Unit> {
         let needs_unit = self.room_in(kernel, domain, HOT) < pages && !kernel.has_free_from(domain, self.shares.pool);
         if !needs_unit || std::mem::replace(&mut self.domain_mut(domain).has_tried_pool, true) {
             return None;
@@ -365,15 +365,17 @@ impl Disturb {
             .filter(|&unit| {
                 kernel.state_of(unit) == UnitState::Closed
                     && (self.options.takes_full_of_pool || kernel.gain_of(unit) > 0)
-                    && !self.was_leveled(kernel, unit)
+                    && !self.was_leveled_recently(kernel, unit)
                     && self.class_of(kernel, unit) != HOT
             })
             .min_by_key(|&unit| kernel.valid_of(unit))
     }
 
-    /// Whether wear leveling had to do with a unit last: it emptied it before it was filled, or filled it with cold data.
-    fn was_leveled(&self, kernel: &Kernel, unit: Unit) -> bool {
-        self.states.of(unit).is_leveled || kernel.streams().is_cold(kernel.stream_of(unit))
+    /// Whether wear leveling had to do with a unit a short time ago: it emptied it before it was filled, or filled it with
+    /// cold data.
+    fn was_leveled_recently(&self, kernel: &Kernel, unit: Unit) -> bool {
+        let was_leveled = self.states.of(unit).is_leveled || kernel.streams().is_cold(kernel.stream_of(unit));
+        was_leveled && kernel.filled_after(unit) < self.shares.recent
     }
 
     /// Other read-hot units that are reprogrammed together with one.

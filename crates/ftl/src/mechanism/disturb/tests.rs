@@ -17,9 +17,14 @@ struct Plane {
 
 impl Plane {
     fn new(scheme: &'static str, params: &[(&'static str, ParamValue)]) -> Plane {
+        Plane::with("none", scheme, params)
+    }
+
+    fn with(wear_leveling: &'static str, scheme: &'static str, params: &[(&'static str, ParamValue)]) -> Plane {
         let geometry =
             Geometry::new(Dimensions { blocks_per_plane: 40, pages_per_block: PAGES, ..Dimensions::ONE_PAGE });
-        let mut policies = sample::policies(&[("read_disturb", scheme, params)], Cell::Tlc);
+        let mut policies =
+            sample::policies(&[("read_disturb", scheme, params), ("wear_leveling", wear_leveling, &[])], Cell::Tlc);
         let wear = ReprogramWear { rates: vec![0.2], wear: vec![1.2] };
         policies.reads = Some(ReadLimits { full: 100, low: 1000, restarts: false, wear });
         let (mut kernel, _) = sample::kernel(geometry, 200, &policies);
@@ -138,6 +143,46 @@ fn what_is_read_faster_than_the_average_is_monitored() {
     plane.read(0, 80);
     plane.next();
     assert_eq!(plane.class(0), MONITOR);
+}
+
+/// The paper leaves out three kinds of blocks of the pool; one without an invalid page is none of them.
+#[test]
+fn the_emptiest_block_of_the_pool_makes_room_unless_it_is_read_hot_or_was_leveled() {
+    let wanted = |pool_victims: &'static str| {
+        let params = [("margin", 12.into()), number("pool", 0.9), ("pool_victims", pool_victims.into())];
+        let mut plane = Plane::with("swap", "ipr", &params);
+        for regular in 0..6 {
+            plane.write(REGULAR, regular * PAGES..(regular + 1) * PAGES);
+        }
+        plane.write(HOT, 6 * PAGES..7 * PAGES);
+        let cold = plane.kernel.streams().of_cold().unwrap();
+        for lpn in 7 * PAGES..8 * PAGES {
+            plane.kernel.place_new(FIRST, cold, Lpn(lpn), true);
+        }
+        while plane.kernel.free(FIRST) > 0 {
+            plane.kernel.set_aside(FIRST);
+        }
+        plane
+    };
+    let victim = |plane: &mut Plane| {
+        plane.disturb.domain_mut(FIRST).has_tried_pool = false;
+        plane.disturb.victim_of_pool(&plane.kernel, FIRST, 1).map(Unit::number)
+    };
+    let mut plane = wanted("any");
+    assert_eq!(victim(&mut plane), Some(4), "the first of two full ones; 0 to 3 are outside");
+    for lpn in [5 * PAGES, 6 * PAGES, 6 * PAGES + 1, 7 * PAGES, 7 * PAGES + 1] {
+        plane.kernel.forget(Lpn(lpn));
+    }
+    assert_eq!(victim(&mut plane), Some(5), "the read-hot and the cold block are emptier");
+    // A sixteenth of the units are two; eight were filled, the cold one as the last.
+    plane.kernel.adopt_unit(Unit::new(20), UnitState::Aside, true, 0, 9);
+    assert_eq!(victim(&mut plane), Some(5));
+    plane.kernel.adopt_unit(Unit::new(21), UnitState::Aside, true, 0, 10);
+    assert_eq!(victim(&mut plane), Some(7), "leveling had to do with it, but not recently");
+    let mut plane = wanted("gaining");
+    assert_eq!(victim(&mut plane), None, "nothing is invalid");
+    plane.kernel.forget(Lpn(4 * PAGES));
+    assert_eq!(victim(&mut plane), Some(4));
 }
 
 /// A read-hot unit of the pool: its top pages move out, then each wordline is reprogrammed; then it takes more reads.
