@@ -47,7 +47,7 @@ from ftlab_reproduce.workloads import Workload
 CONCERNED = {
     SHARED: tuple(SYSTEMS),
     GAINING: ("IPR",),
-    **{recent: ("IPR",) for recent in RECENT},
+    **dict.fromkeys(RECENT, ("IPR",)),
     STATIC: ("Baseline", "HotLD", "IPR"),
     POOL_FULL: ("Baseline", "HotLD", "IPR"),
     FULL: ("RedFTL", "RL", "HotLD", "IPR"),

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ftlab.results.result import Result
 from ftlab_reproduce import study
-from ftlab_reproduce.ipr.hosts import BLOCK, PAGE, pages
+from ftlab_reproduce.ipr.hosts import BLOCK, BOUND, EXCERPT_NAMES, MIXED, PAGE, VARIED, pages
 from ftlab_reproduce.study import Settings
 from ftlab_reproduce.workloads import Workload
 
@@ -24,7 +24,17 @@ SYSTEMS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     "RedFTL": ("redftl", {"hot_pages": 30, "shadow": 0.15, "monitor": 0.1}),
     "RL": ("read-leveling", {"hot_pages": 30, "shadow": 0.15, "monitor": 0.1}),
     "HotLD": ("hot-low-density", {"low_density": 0.15, "monitor": 0.1}),
-    "IPR": ("ipr", {"low_density": 0.15, "monitor": 0.1, "pool": 0.2, "pool_victims": "any", "recent": 0.0625, "at_once": 1}),
+    "IPR": (
+        "ipr",
+        {
+            "low_density": 0.15,
+            "monitor": 0.1,
+            "pool": 0.2,
+            "pool_victims": "any",
+            "recent": 0.0625,
+            "at_once": 1,
+        },
+    ),
 }
 """The paper's methods: the mechanism's name and its parameters."""
 
@@ -106,9 +116,22 @@ class Scale(study.Scale):
     """Page reads of a timed run for each block that holds data."""
 
 
+def carries_no_claim(point: Point) -> bool:
+    """Whether no claim is measured from a run: full size has no time for it."""
+    name, _, variant_of = point.workload.partition(", ")
+    if point.setting in QUOTAS:
+        return point.workload == VARIED[0]
+    if point.setting == TIMED:
+        return point.system not in ("Baseline", "RedFTL", "IPR")
+    if variant_of or point.workload in (*MIXED, *EXCERPT_NAMES):
+        needed = ("Baseline", "HotLD", "IPR") if name in BOUND else ("Baseline", "IPR")
+        return point.system not in needed
+    return False
+
+
 SCALES = {
     "quick": Scale(1 / 32, user_blocks=640, planes=4),
-    "paper": Scale(1.0),
+    "paper": Scale(1.0, leaves_out=carries_no_claim, on_request=frozenset({"readings", "regions"})),
 }
 
 SPARE_OF_RAW = 0.2
