@@ -203,6 +203,9 @@ def _closed_form() -> Settings:
     return {
         **_geometry(1, 1, CLOSED_BLOCKS),
         "device.user_capacity": f"{blocks * BLOCK}B",
+        # What is only read is neither separated nor leveled.
+        "ftl.separation": "none",
+        "ftl.wear_leveling": "none",
         "run.executor": "count",
         "workload.generator": "uniform",
         "workload.read_fraction": 1.0,
