@@ -168,6 +168,8 @@ seam!(
                 fraction("low_density", 0.15, 0.5),
                 fraction("monitor", 0.1, 0.5),
                 fraction("pool", 0.2, 1.0),
+                Param::word("pool_victims", &["any", "gaining"], "Of the pool."),
+                fraction("recent", 0.0625, 1000.0),
                 whole("at_once", 1, 1, 3),
             ],
         },
@@ -176,7 +178,11 @@ seam!(
 seam!(
     WEAR_LEVELING,
     "wear_leveling",
-    [plain("none"), Choice { name: "static", doc: "By a threshold.", params: &[whole("threshold", 20, 1, 1_000_000)] }]
+    [
+        plain("none"),
+        Choice { name: "static", doc: "By a threshold.", params: &[whole("threshold", 20, 1, 1_000_000)] },
+        Choice { name: "swap", doc: "Into worn ones.", params: &[whole("threshold", 20, 1, 1_000_000)] },
+    ]
 );
 seam!(
     WRITE_BUFFER,
