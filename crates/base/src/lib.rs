@@ -11,6 +11,7 @@ pub mod geometry;
 pub mod ids;
 pub mod programming;
 pub mod request;
+pub mod slow_die;
 pub mod suspend;
 pub mod transfer;
 pub mod units;

@@ -276,6 +276,13 @@ const BEFORE_FTL: &[Key] = &[
     ),
     key(
         "device",
+        "slow_die",
+        Kind::Choice(base::slow_die::SLOW_DIE),
+        "\"none\"",
+        "Whether the array of one die takes longer than the others (executor `timed`).",
+    ),
+    key(
+        "device",
         "user_capacity",
         Kind::Size { min: 512, max: u64::MAX, multiple: 1 },
         "",

@@ -72,6 +72,8 @@ pub struct Device {
     pub erase_suspend: Selection,
     /// How much of a page a read sends, from [`base::transfer::READ_TRANSFER`].
     pub read_transfer: Selection,
+    /// A die whose array takes longer, from [`base::slow_die::SLOW_DIE`].
+    pub slow_die: Selection,
     /// Bytes that the host may address; a multiple of the page size.
     pub user_capacity: u64,
     /// Spare ÷ user capacity (not spare ÷ raw capacity).

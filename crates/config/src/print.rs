@@ -113,6 +113,7 @@ fn device(device: &Device) -> Vec<(&'static str, Value)> {
         ("program_suspend", selection(&device.program_suspend)),
         ("erase_suspend", selection(&device.erase_suspend)),
         ("read_transfer", selection(&device.read_transfer)),
+        ("slow_die", selection(&device.slow_die)),
         ("user_capacity", json!(print_size(device.user_capacity))),
         ("over_provisioning", json!(device.over_provisioning)),
     ]

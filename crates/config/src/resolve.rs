@@ -56,6 +56,7 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
     let program_suspend = reader.choice("device.program_suspend", "suspend of programs");
     let erase_suspend = reader.choice("device.erase_suspend", "suspend of erases");
     let read_transfer = reader.choice("device.read_transfer", "transfer of reads");
+    let slow_die = reader.choice("device.slow_die", "slow die");
     let counts = [channels, chips_per_channel, dies_per_chip, planes_per_die, pages_per_block, blocks_per_plane];
     let raw = raw_capacity(reader, counts, page_size);
     let capacity = user_capacity(reader, raw, page_size);
@@ -79,6 +80,7 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
         program_suspend: program_suspend?,
         erase_suspend: erase_suspend?,
         read_transfer: read_transfer?,
+        slow_die: slow_die?,
         user_capacity,
         over_provisioning,
         wear: wear?,

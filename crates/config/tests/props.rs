@@ -122,9 +122,9 @@ prop_compose! {
         channel_rate in 1_000u64..100_000_000_000,
         bandwidths in (bandwidth(), bandwidth()),
         wear in wear(),
-        (programming, program_suspend, erase_suspend, read_transfer) in (
+        (programming, program_suspend, erase_suspend, read_transfer, slow_die) in (
             selection(base::programming::PROGRAMMING), selection(base::suspend::PROGRAM), selection(base::suspend::ERASE),
-            selection(base::transfer::READ_TRANSFER),
+            selection(base::transfer::READ_TRANSFER), selection(base::slow_die::SLOW_DIE),
         ),
         (cache_read, cache_program) in (selection(base::cache::READ), selection(base::cache::PROGRAM)),
     ) -> Device {
@@ -149,6 +149,7 @@ prop_compose! {
             program_suspend,
             erase_suspend,
             read_transfer,
+            slow_die,
             user_capacity: user_pages * u64::from(page_size),
             over_provisioning: ((pages - user_pages) * u64::from(page_size)) as f64
                 / (user_pages * u64::from(page_size)) as f64,

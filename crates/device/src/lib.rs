@@ -172,6 +172,7 @@ pub fn check(config: &Config) -> Result<(), Refusal> {
     timed::wordlines::check(config)?;
     timed::suspension::check(config)?;
     timed::link::check(config)?;
+    timed::timing::check(config)?;
     check_twin(config)?;
     gang::check(config)?;
     check_ftl(config)?;

@@ -15,6 +15,8 @@ mod link;
 mod one_shot;
 #[path = "timing/open.rs"]
 mod open;
+#[path = "timing/slow_die.rs"]
+mod slow_die;
 #[path = "timing/split.rs"]
 mod split;
 #[path = "timing/suspends.rs"]

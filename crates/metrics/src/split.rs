@@ -1,8 +1,10 @@
 //! Latencies of reads and writes, split by what the requests waited for.
 //!
 //! The sums are kept by classes of latency, so that the parts of the requests around any percentile are known in the end,
-//! in memory that does not grow with the run. The parts of a request add up to its latency to the nanosecond.
+//! in memory that does not grow with the run. The parts of a request add up to its latency to the nanosecond. What it waited
+//! for a place in the device, or for room in the write buffer, is divided once more: by what those waited for that held them.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use base::{Cause, Die, Instant, OpKind, RequestKind};
@@ -89,7 +91,7 @@ impl LatencyPart {
 
     /// The name in reports.
     pub fn name(self) -> &'static str {
-        COLUMNS[self as usize].0
+        NAMES[self as usize].name
     }
 
     /// What a die that has such a command keeps others waiting with.
@@ -108,28 +110,46 @@ impl LatencyPart {
     }
 }
 
-/// By part: its name, its column in microseconds, and its column in nanoseconds.
-const COLUMNS: [(&str, &str, &str); LatencyPart::ALL.len()] = [
-    ("queue", "queue_us", "queue_ns"),
-    ("gc_wait", "gc_wait_us", "gc_wait_ns"),
-    ("host_read", "host_read_us", "host_read_ns"),
-    ("host_program", "host_program_us", "host_program_ns"),
-    ("gc", "gc_us", "gc_ns"),
-    ("erase", "erase_us", "erase_ns"),
-    ("refresh", "refresh_us", "refresh_ns"),
-    ("mapping", "mapping_us", "mapping_ns"),
-    ("wear", "wear_us", "wear_ns"),
-    ("backup", "backup_us", "backup_ns"),
-    ("channel", "channel_us", "channel_ns"),
-    ("suspend", "suspend_us", "suspend_ns"),
-    ("admission", "admission_us", "admission_ns"),
-    ("controller", "controller_us", "controller_ns"),
-    ("link", "link_us", "link_ns"),
-    ("buffer", "buffer_us", "buffer_ns"),
-    ("map", "map_us", "map_ns"),
-    ("old_version", "old_version_us", "old_version_ns"),
-    ("correction", "correction_us", "correction_ns"),
-    ("service", "service_us", "service_ns"),
+/// By part: its name, and by way its columns in microseconds and in nanoseconds.
+struct Names {
+    name: &'static str,
+    columns: [(&'static str, &'static str); WAYS],
+}
+
+macro_rules! names {
+    ($($name:literal),+ $(,)?) => {
+        [$(Names {
+            name: $name,
+            columns: [
+                (concat!($name, "_us"), concat!($name, "_ns")),
+                (concat!("admission_", $name, "_us"), concat!("admission_", $name, "_ns")),
+                (concat!("buffer_", $name, "_us"), concat!("buffer_", $name, "_ns")),
+            ],
+        }),+]
+    };
+}
+
+const NAMES: [Names; LatencyPart::ALL.len()] = names![
+    "queue",
+    "gc_wait",
+    "host_read",
+    "host_program",
+    "gc",
+    "erase",
+    "refresh",
+    "mapping",
+    "wear",
+    "backup",
+    "channel",
+    "suspend",
+    "admission",
+    "controller",
+    "link",
+    "buffer",
+    "map",
+    "old_version",
+    "correction",
+    "service",
 ];
 
 /// The parts of one latency, in nanoseconds.
@@ -169,7 +189,31 @@ impl LatencyParts {
         let parts = LatencyPart::ALL.iter().map(|&part| (part.name().to_owned(), json!(us(self.get(part)))));
         Value::Object(parts.collect())
     }
+
+    /// Those that took time.
+    fn taken_to_json(self) -> Value {
+        let taken = LatencyPart::ALL.iter().filter(|&&part| self.get(part) > 0);
+        Value::Object(taken.map(|&part| (part.name().to_owned(), json!(us(self.get(part))))).collect())
+    }
 }
+
+/// What a request waited for where others held what it needed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Held {
+    /// Its part [`LatencyPart::Admission`], by what the requests in the device waited for meanwhile.
+    /// [`LatencyPart::Admission`] in it: they were trims and flushes.
+    pub places: LatencyParts,
+    /// Its part [`LatencyPart::Buffer`], and that of `places`, by what the buffered pages waited for meanwhile.
+    /// [`LatencyPart::Buffer`] in it: there were none.
+    pub room: LatencyParts,
+    /// The time of these waits in which dies had nothing to do: the mean of all dies.
+    pub idle: u64,
+    /// The dies that it waited for most, with the time: for its own page, and for those that held places and room.
+    pub dies: [Option<(Die, u64)>; 3],
+}
+
+/// By whom a wait is divided: the request itself, the holders of places, those of room.
+const WAYS: usize = 3;
 
 /// A read or write that is complete.
 #[derive(Clone, Copy, Debug)]
@@ -186,11 +230,24 @@ pub struct Completed {
     pub die: Option<Die>,
     /// Its parts, which add up to its latency.
     pub parts: LatencyParts,
+    /// What it waited for where others held what it needed.
+    pub held: Held,
 }
 
 impl Completed {
     fn latency(&self) -> u64 {
         self.parts.sum()
+    }
+
+    fn ways(&self) -> [&LatencyParts; WAYS] {
+        [&self.parts, &self.held.places, &self.held.room]
+    }
+
+    /// Whether what was divided once more adds up to what it divides.
+    fn adds_up(&self) -> bool {
+        let [parts, places, room] = self.ways();
+        let buffer = parts.get(LatencyPart::Buffer) + places.get(LatencyPart::Buffer);
+        places.sum() == parts.get(LatencyPart::Admission) && room.sum() == buffer
     }
 
     fn to_json(self) -> Value {
@@ -201,6 +258,8 @@ impl Completed {
             "size": self.size,
             "die": self.die.map(Die::number),
             "parts_us": self.parts.to_json(),
+            "admission_us": self.held.places.taken_to_json(),
+            "buffer_us": self.held.room.taken_to_json(),
         })
     }
 }
@@ -233,7 +292,11 @@ const EXAMPLES: usize = 3;
 #[derive(Clone, Debug, Default)]
 struct Class {
     count: u64,
-    sums: [u128; LatencyPart::ALL.len()],
+    sums: [[u128; LatencyPart::ALL.len()]; WAYS],
+    /// See [`Held::idle`].
+    idle: u128,
+    /// How long they waited for dies, in order of these.
+    dies: Vec<(Die, u64)>,
     examples: Vec<Completed>,
     /// Requests that the examples were drawn from.
     drawn_from: u64,
@@ -244,8 +307,17 @@ struct Class {
 impl Class {
     fn add(&mut self, request: &Completed, is_preferred: bool) {
         self.count += 1;
-        for (sum, ns) in self.sums.iter_mut().zip(request.parts.0) {
-            *sum += u128::from(ns);
+        for (sums, parts) in self.sums.iter_mut().zip(request.ways()) {
+            for (sum, ns) in sums.iter_mut().zip(parts.0) {
+                *sum += u128::from(ns);
+            }
+        }
+        self.idle += u128::from(request.held.idle);
+        for (die, ns) in request.held.dies.into_iter().flatten() {
+            match self.dies.binary_search_by_key(&die, |&(die, _)| die) {
+                Ok(at) => self.dies[at].1 += ns,
+                Err(at) => self.dies.insert(at, (die, ns)),
+            }
         }
         if is_preferred && !self.are_preferred {
             (self.are_preferred, self.drawn_from) = (true, 0);
@@ -285,6 +357,30 @@ const REQUESTS_AROUND: u64 = 10;
 /// Classes to each side that are looked at for them: a quarter of an octave.
 const CLASSES_AROUND: usize = 8;
 
+/// Dies that are named at a percentile.
+const DIES_NAMED: usize = 3;
+
+/// What a die did for pages of the host: reads, and programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Served {
+    /// Pages.
+    pub pages: [u64; 2],
+    /// The time of their own commands.
+    pub ns: [u64; 2],
+}
+
+impl Served {
+    fn to_json(self) -> Map<String, Value> {
+        let mut figures = Map::new();
+        for (at, (pages, time)) in [("reads", "read_us"), ("programs", "program_us")].into_iter().enumerate() {
+            let count = self.pages[at];
+            figures.insert(pages.into(), json!(count));
+            figures.insert(time.into(), if count == 0 { Value::Null } else { json!(us(self.ns[at]) / count as f64) });
+        }
+        figures
+    }
+}
+
 /// One kind of request.
 #[derive(Clone, Debug)]
 struct OfKind {
@@ -322,12 +418,12 @@ impl OfKind {
         (middle, widened(by))
     }
 
-    fn to_json(&self) -> Value {
+    fn to_json(&self, served: &[Served]) -> Value {
         if self.count == 0 {
             return Value::Null;
         }
         let mut all = Map::new();
-        all.insert("mean".into(), self.figures(0..CLASSES, &[]));
+        all.insert("mean".into(), self.figures(0..CLASSES, &[], served));
         for (name, q) in [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)] {
             let (middle, range) = self.around(q);
             // From the window first, then from the percentile's own class.
@@ -335,22 +431,46 @@ impl OfKind {
             classes.sort_by_key(|&at| (!self.classes[at].are_preferred, at.abs_diff(middle)));
             let examples = classes.iter().flat_map(|&at| &self.classes[at].examples);
             let examples: Vec<&Completed> = examples.take(EXAMPLES).collect();
-            all.insert(name.into(), self.figures(range, &examples));
+            all.insert(name.into(), self.figures(range, &examples, served));
         }
         Value::Object(all)
     }
 
     /// The mean of the requests of some classes.
-    fn figures(&self, range: Range<usize>, examples: &[&Completed]) -> Value {
+    fn figures(&self, range: Range<usize>, examples: &[&Completed], served: &[Served]) -> Value {
         let classes = &self.classes[range];
         let count: u64 = classes.iter().map(|class| class.count).sum();
-        let mean = |part: usize| classes.iter().map(|class| class.sums[part]).sum::<u128>() as f64 / count as f64 / 1e3;
-        let total = classes.iter().flat_map(|class| class.sums).sum::<u128>();
-        let parts = LatencyPart::ALL.iter().map(|&part| (part.name().to_owned(), json!(mean(part as usize))));
+        let sum =
+            |way: usize, part: LatencyPart| classes.iter().map(|class| class.sums[way][part as usize]).sum::<u128>();
+        let mean = |sum: u128| sum as f64 / count as f64 / 1e3;
+        let total = LatencyPart::ALL.map(|part| sum(0, part)).into_iter().sum::<u128>();
+        let parts = LatencyPart::ALL.iter().map(|&part| (part.name().to_owned(), json!(mean(sum(0, part)))));
+        let taken = |way: usize| {
+            let sums = LatencyPart::ALL.iter().map(|&part| (part, sum(way, part))).filter(|(_, sum)| *sum > 0);
+            Value::Object(sums.map(|(part, sum)| (part.name().to_owned(), json!(mean(sum)))).collect())
+        };
+        let waited = sum(0, LatencyPart::Admission) + sum(0, LatencyPart::Buffer);
+        let idle = classes.iter().map(|class| class.idle).sum::<u128>();
+        let mut dies = BTreeMap::new();
+        for &(die, ns) in classes.iter().flat_map(|class| &class.dies) {
+            *dies.entry(die).or_insert(0u128) += u128::from(ns);
+        }
+        let mut dies: Vec<(Die, u128)> = dies.into_iter().collect();
+        dies.sort_by_key(|&(die, ns)| (std::cmp::Reverse(ns), die));
+        let named = dies.iter().take(DIES_NAMED).map(|&(die, ns)| {
+            let mut figures = served.get(die.index()).copied().unwrap_or_default().to_json();
+            figures.insert("die".into(), json!(die.number()));
+            figures.insert("us".into(), json!(mean(ns)));
+            Value::Object(figures)
+        });
         json!({
             "requests": count,
-            "latency_us": total as f64 / count as f64 / 1e3,
+            "latency_us": mean(total),
             "parts_us": Value::Object(parts.collect()),
+            "admission_us": taken(1),
+            "buffer_us": taken(2),
+            "idle_dies": if waited == 0 { Value::Null } else { json!(idle as f64 / waited as f64) },
+            "dies": named.collect::<Vec<_>>(),
             "examples": examples.iter().map(|example| example.to_json()).collect::<Vec<_>>(),
         })
     }
@@ -361,6 +481,8 @@ impl OfKind {
     }
 }
 
+const _: () = assert!(WAYS * LatencyPart::ALL.len() <= u64::BITS as usize, "a bit for each part in `Row`");
+
 /// What is kept of each request. Most parts are nothing: the others are in [`Rows::parts`], one after the other.
 #[derive(Clone, Copy, Debug)]
 struct Row {
@@ -368,8 +490,8 @@ struct Row {
     offset: u64,
     size: u64,
     die: Option<Die>,
-    /// Which parts are kept, a bit for each.
-    kept: u32,
+    /// Which parts are kept, a bit for each, way by way.
+    kept: u64,
     kind: RequestKind,
 }
 
@@ -382,31 +504,37 @@ struct Rows {
 
 impl Rows {
     fn add(&mut self, request: &Completed) {
-        let Completed { kind, arrived, offset, size, die, parts } = *request;
+        let Completed { kind, arrived, offset, size, die, .. } = *request;
         let mut kept = 0;
-        for (at, ns) in parts.0.into_iter().enumerate().filter(|(_, ns)| *ns > 0) {
+        let all = request.ways().into_iter().flat_map(|parts| parts.0);
+        for (at, ns) in all.enumerate().filter(|(_, ns)| *ns > 0) {
             kept |= 1 << at;
             self.parts.push(ns);
         }
         self.rows.push(Row { arrived, offset, size, die, kept, kind });
     }
 
-    /// By row, all parts.
-    fn parts(&self) -> impl Iterator<Item = LatencyParts> {
+    /// By row, all parts, way by way.
+    fn parts(&self) -> impl Iterator<Item = [LatencyParts; WAYS]> {
         let mut kept = self.parts.iter();
         self.rows.iter().map(move |row| {
-            let part = |at| if row.kept & (1u32 << at) == 0 { 0 } else { *kept.next().expect("a part that was kept") };
-            LatencyParts(array_in_order(part))
+            let mut ways = [LatencyParts::NONE; WAYS];
+            for (at, ns) in ways.iter_mut().flat_map(|parts| &mut parts.0).enumerate() {
+                if row.kept & (1u64 << at) != 0 {
+                    *ns = *kept.next().expect("a part that was kept");
+                }
+            }
+            ways
         })
     }
 
     fn table(&self) -> Table {
-        let parts: Vec<LatencyParts> = self.parts().collect();
+        let parts: Vec<[LatencyParts; WAYS]> = self.parts().collect();
         let number = |of: &dyn Fn(&Row) -> u64| Column::U64(self.rows.iter().map(of).collect());
         let mut columns = vec![
             ("kind", Column::Text(self.rows.iter().map(|row| name_of(row.kind)).collect())),
             ("arrival_ns", number(&|row| row.arrived.ns())),
-            ("latency_ns", Column::U64(parts.iter().map(LatencyParts::sum).collect())),
+            ("latency_ns", Column::U64(parts.iter().map(|ways| ways[0].sum()).collect())),
             ("offset", number(&|row| row.offset)),
             ("size", number(&|row| row.size)),
             (
@@ -414,19 +542,17 @@ impl Rows {
                 Column::F64(self.rows.iter().map(|row| row.die.map_or(f64::NAN, |die| die.number().into())).collect()),
             ),
         ];
-        for part in LatencyPart::ALL {
-            let values = parts.iter().map(|parts| parts.get(part)).collect();
-            columns.push((COLUMNS[part as usize].2, Column::U64(values)));
+        for (way, part) in divided() {
+            let values = parts.iter().map(|ways| ways[way].get(part)).collect();
+            columns.push((NAMES[part as usize].columns[way].1, Column::U64(values)));
         }
         Table { name: "requests", columns }
     }
 }
 
-/// An array made in the order of its places.
-fn array_in_order<const N: usize>(mut make: impl FnMut(usize) -> u64) -> [u64; N] {
-    let mut array = [0; N];
-    array.iter_mut().enumerate().for_each(|(at, place)| *place = make(at));
-    array
+/// What tables have a column of: by way, the parts.
+fn divided() -> impl Iterator<Item = (usize, LatencyPart)> {
+    (0..WAYS).flat_map(|way| LatencyPart::ALL.map(|part| (way, part)))
 }
 
 fn name_of(kind: RequestKind) -> &'static str {
@@ -441,6 +567,8 @@ pub struct SplitLatencies {
     /// Requests inside it are preferred as examples: a timeline shows it.
     window: Option<Range<Instant>>,
     rows: Option<Rows>,
+    /// By die.
+    served: Vec<Served>,
 }
 
 impl SplitLatencies {
@@ -448,11 +576,17 @@ impl SplitLatencies {
     pub const BYTES: u64 = (2 * CLASSES * (size_of::<Class>() + EXAMPLES * size_of::<Completed>())) as u64;
 
     /// Bytes of a request's row, about, with the tables that are made of it.
-    pub const BYTES_OF_ROW: u64 = (size_of::<Row>() + 4 * 8 + 4 * 8 * (6 + LatencyPart::ALL.len())) as u64;
+    pub const BYTES_OF_ROW: u64 = (size_of::<Row>() + 4 * 8 + 4 * 8 * (6 + WAYS * LatencyPart::ALL.len())) as u64;
 
     /// Nothing yet. Examples are preferred from `window`; `keeps_rows`: every request is kept.
     pub fn new(window: Option<Range<Instant>>, keeps_rows: bool) -> SplitLatencies {
-        SplitLatencies { reads: OfKind::new(), writes: OfKind::new(), window, rows: keeps_rows.then(Rows::default) }
+        let rows = keeps_rows.then(Rows::default);
+        SplitLatencies { reads: OfKind::new(), writes: OfKind::new(), window, rows, served: Vec::new() }
+    }
+
+    /// What dies did for pages of the host, by die.
+    pub fn tell_served(&mut self, served: Vec<Served>) {
+        self.served = served;
     }
 
     /// Adds a request that completed `now`.
@@ -461,6 +595,7 @@ impl SplitLatencies {
     /// If its parts do not add up to its latency.
     pub fn add(&mut self, request: &Completed, now: Instant) {
         assert_eq!(request.latency(), (now - request.arrived).ns(), "parts add up to the latency: {request:?}");
+        assert!(request.adds_up(), "waits for places and room are divided without a rest: {request:?}");
         let is_preferred =
             self.window.as_ref().is_some_and(|window| window.start <= request.arrived && now <= window.end);
         let of_kind = if request.kind == RequestKind::Read { &mut self.reads } else { &mut self.writes };
@@ -476,9 +611,16 @@ impl SplitLatencies {
         (rows.len() == rows.capacity()).then_some(2 * rows.len() as u64 + 1)
     }
 
-    /// `{read, write}`, each `{mean, p50, p90, p99, p999, p9999}`, or `null` without such a request.
+    /// `{read, write, dies}`: the first two each `{mean, p50, p90, p99, p999, p9999}`, or `null` without such a request.
     pub fn to_json(&self) -> Value {
-        json!({ "read": self.reads.to_json(), "write": self.writes.to_json() })
+        let all = self.served.iter().fold(Served::default(), |all, die| Served {
+            pages: [0, 1].map(|at| all.pages[at] + die.pages[at]),
+            ns: [0, 1].map(|at| all.ns[at] + die.ns[at]),
+        });
+        let mut dies = all.to_json();
+        dies.insert("count".into(), json!(self.served.len()));
+        let [read, write] = [&self.reads, &self.writes].map(|of_kind| of_kind.to_json(&self.served));
+        json!({ "read": read, "write": write, "dies": dies })
     }
 
     /// The table `latency_parts`, by class of latency, and `requests`, if they are kept.
@@ -493,10 +635,10 @@ impl SplitLatencies {
             ("latency_us", Column::F64(rows.iter().map(|(_, longest, _)| us(*longest)).collect())),
             ("requests", Column::U64(rows.iter().map(|(.., class)| class.count).collect())),
         ];
-        for part in LatencyPart::ALL {
-            let mean = |class: &Class| class.sums[part as usize] as f64 / class.count as f64 / 1e3;
+        for (way, part) in divided() {
+            let mean = |class: &Class| class.sums[way][part as usize] as f64 / class.count as f64 / 1e3;
             let values = rows.iter().map(|(.., class)| mean(class)).collect();
-            columns.push((COLUMNS[part as usize].1, Column::F64(values)));
+            columns.push((NAMES[part as usize].columns[way].0, Column::F64(values)));
         }
         let mut tables = vec![Table { name: "latency_parts", columns }];
         tables.extend(self.rows.as_ref().map(Rows::table));
@@ -515,8 +657,9 @@ mod tests {
     fn request(kind: RequestKind, arrived: u64, parts: &[(LatencyPart, u64)]) -> (Completed, Instant) {
         let mut all = LatencyParts::NONE;
         parts.iter().for_each(|&(part, ns)| all.add(part, ns));
-        let request =
-            Completed { kind, arrived: Instant(arrived), offset: 8192, size: 4096, die: Some(Die::new(3)), parts: all };
+        let held = Held::default();
+        let (arrived_at, die) = (Instant(arrived), Some(Die::new(3)));
+        let request = Completed { kind, arrived: arrived_at, offset: 8192, size: 4096, die, parts: all, held };
         (request, Instant(arrived + all.sum()))
     }
 
@@ -624,6 +767,51 @@ mod tests {
         assert_eq!(column(rows, "service_ns"), [2, 0, 3]);
         assert_eq!(column(rows, "arrival_ns"), [5, 6, 7]);
         assert_eq!(column(&tables[0], "requests"), [1, 1, 1]);
+    }
+
+    /// A request that waited for a place: most of it for one die that collected, the rest because writes waited for room.
+    fn held() -> (Completed, Instant) {
+        let waits = [(LatencyPart::Admission, 900), (LatencyPart::Service, 100)];
+        let (mut request, now) = request(RequestKind::Read, 5, &waits);
+        request.held.places.add(LatencyPart::Gc, 600);
+        request.held.places.add(LatencyPart::Buffer, 300);
+        request.held.room.add(LatencyPart::Erase, 300);
+        (request.held.idle, request.held.dies) =
+            (450, [Some((Die::new(3), 100)), Some((Die::new(1), 500)), Some((Die::new(1), 300))]);
+        (request, now)
+    }
+
+    #[test]
+    fn what_was_held_is_divided_by_what_its_holders_waited_for() {
+        let mut split = SplitLatencies::new(None, true);
+        let (request, now) = held();
+        split.add(&request, now);
+        split.tell_served(vec![Served::default(), Served { pages: [2, 1], ns: [3000, 4000] }]);
+        let found = split.to_json();
+        let p50 = &found["read"]["p50"];
+        assert_eq!(p50["admission_us"], json!({ "gc": 0.6, "buffer": 0.3 }));
+        assert_eq!(p50["buffer_us"], json!({ "erase": 0.3 }));
+        assert_eq!(p50["idle_dies"], 0.5);
+        let first = json!({ "die": 1, "us": 0.8, "reads": 2, "read_us": 1.5, "programs": 1, "program_us": 4.0 });
+        let second = json!({ "die": 3, "us": 0.1, "reads": 0, "read_us": null, "programs": 0, "program_us": null });
+        assert_eq!(p50["dies"], json!([first, second]));
+        assert_eq!(p50["examples"][0]["admission_us"], json!({ "gc": 0.6, "buffer": 0.3 }));
+        let dies = json!({ "count": 2, "reads": 2, "read_us": 1.5, "programs": 1, "program_us": 4.0 });
+        assert_eq!(found["dies"], dies);
+        let tables = split.tables();
+        assert_eq!(column(&tables[1], "admission_gc_ns"), [600]);
+        assert_eq!(column(&tables[1], "admission_buffer_ns"), [300]);
+        assert_eq!(column(&tables[1], "buffer_erase_ns"), [300]);
+        assert_eq!(column(&tables[1], "latency_ns"), [1000]);
+        assert_eq!(tables[0].column("admission_gc_us"), Some(&Column::F64(vec![0.6])));
+    }
+
+    #[test]
+    #[should_panic(expected = "divided without a rest")]
+    fn a_wait_that_is_divided_with_a_rest_is_a_fault() {
+        let (mut request, now) = held();
+        request.held.room = LatencyParts::NONE;
+        SplitLatencies::new(None, false).add(&request, now);
     }
 
     #[test]

@@ -174,8 +174,12 @@ def latency_parts(results: Results) -> Figure | None:
             shown |= _parts_of_kind(panel, of_kind[kind])
             panel.set_ylabel("share of the latency (%)")
     names = [name for name in PARTS if name in shown]
+    handles, labels = [shown[name] for name in names], [PARTS[name].label for name in names]
+    if "held" in shown:
+        handles.append(shown["held"])
+        labels.append("… of those that held\nplaces or room")
     figure.legend(
-        [shown[name] for name in names], [PARTS[name].label for name in names], loc="outside right center",
+        handles, labels, loc="outside right center",
         frameon=False, fontsize=9, handlelength=1.2, reverse=True,
     )  # fmt: skip
     return figure
@@ -185,15 +189,28 @@ def _took_time(levels: Sequence[Around]) -> bool:
     return any(found.latency_us > 0 for found in levels)
 
 
+def _share(found: Around, name: str, is_held: bool) -> float:
+    """Percent of a latency for a cause that came to the request itself, or to those that held what it waited for."""
+    us = sum(share.us for share in found.shares() if share.part == name and bool(share.way) == is_held)
+    return 100 * us / found.latency_us if found.latency_us else 0.0
+
+
 def _parts_of_kind(panel: Axes, levels: Sequence[Around]) -> dict[str, Any]:
     """Draws the bars of a kind of request; the handles of the parts that can be seen."""
+    from matplotlib.patches import Patch
+
     places, base = np.arange(len(levels)), np.zeros(len(levels))
-    shown = {}
+    shown: dict[str, Any] = {}
     for name in PARTS:
-        shares = np.array([100 * found.share([name]) for found in levels])
-        if shares.max(initial=0) >= 0.05:
-            shown[name] = panel.bar(places, shares, 0.78, bottom=base, color=PART_COLOURS[name], linewidth=0)
-        base += shares
+        for is_held in (False, True):
+            shares = np.array([_share(found, name, is_held) for found in levels])
+            if shares.max(initial=0) >= 0.05:
+                bars = panel.bar(places, shares, 0.78, bottom=base, color=PART_COLOURS[name], linewidth=0,
+                                 hatch="////" if is_held else "", edgecolor="#ffffff")  # fmt: skip
+                shown.setdefault(name, bars if not is_held else Patch(color=PART_COLOURS[name]))
+                if is_held:
+                    shown["held"] = Patch(facecolor="#9aa5b1", hatch="////", edgecolor="#ffffff", linewidth=0)
+            base += shares
     for place, found in zip(places, levels, strict=True):
         panel.annotate(text.duration(found.percentile_us), (place, 101), ha="center", va="bottom",
                        fontsize=8, annotation_clip=False)  # fmt: skip

@@ -9,7 +9,8 @@ from typing import Any
 
 from ftlab._core import InputError
 from ftlab.base import escape
-from ftlab.results.latency_parts import FRACTIONS, KINDS, PARTS, Around, around
+from ftlab.results.culprit import Culprit, culprit, place
+from ftlab.results.latency_parts import FRACTIONS, KINDS, PARTS, WAYS, Around, around, shares
 from ftlab.results.result import Result
 from ftlab.results.text import WIDTH, columns, count, duration, percent
 
@@ -40,6 +41,7 @@ def chosen(result: Result, directory: str, kind: str | None, at: str) -> Around:
 
 def to_json(result: Result, directory: str, found: Around) -> dict[str, Any]:
     """The explanation as an object."""
+    cause = culprit(result, found)
     return {
         "schema": SCHEMA,
         "directory": directory,
@@ -49,8 +51,30 @@ def to_json(result: Result, directory: str, found: Around) -> dict[str, Any]:
         "requests": found.requests,
         "latency_us": found.latency_us,
         "parts_us": dict(found.parts_us),
+        "causes": [
+            {
+                "way": share.way.split(),
+                "part": share.part,
+                "us": share.us,
+                "share": share.us / found.latency_us,
+            }
+            for share in found.shares()
+        ],
+        "idle_dies": found.idle_dies,
+        "dies": [dict(die) for die in found.dies],
+        "culprit": None if cause is None else _culprit_json(cause),
         "examples": [dict(example) for example in found.examples],
         "timeline": result.summary["run"].get("timeline"),
+    }
+
+
+def _culprit_json(cause: Culprit) -> dict[str, Any]:
+    return {
+        "name": cause.name,
+        "words": cause.words,
+        "settings": list(cause.settings),
+        "die": cause.die,
+        "causes": list(cause.causes),
     }
 
 
@@ -77,48 +101,71 @@ def _head(result: Result, found: Around) -> str:
     )
 
 
+NAMED = 6
+"""Parts of an example that are named."""
+
+
 def _table(found: Around) -> str:
-    shown = [(name, us) for name, us in found.largest() if us >= 0.005 * found.latency_us]
-    rows = [
-        [PARTS[name].label, duration(us), percent(us / found.latency_us, 0), PARTS[name].words]
-        for name, us in shown
-    ]
+    shown = [share for share in found.shares() if share.us >= 0.005 * found.latency_us]
+    heads = [[share.label, duration(share.us), percent(share.us / found.latency_us, 0)] for share in shown]
+    # What is left of a line for words.
+    left = WIDTH - 2 - sum(max((len(head[at]) for head in heads), default=0) + 2 for at in range(3))
+    rows = []
+    for head, share in zip(heads, shown, strict=True):
+        first, *more = textwrap.wrap(share.words, left)
+        rows += [[*head, first], *(["", "", "", line] for line in more)]
     return columns(rows, align="<>><", indent="  ") if rows else ""
 
 
-MOST = 0.8
-"""Parts dominate that are together so much of a latency..."""
+_BY_WAY = {
+    "admission": "it waited for a place in the device, whose holders waited for",
+    "buffer": "it waited for room in the write buffer, whose pages waited for",
+    "admission buffer": (
+        "it waited for a place in the device, whose holders waited for room in the write buffer, whose pages "
+        "waited for"
+    ),
+}
 
-MANY = 3
-"""... and at most so many of them."""
-
-
-def _dominating(found: Around) -> list[str]:
-    names: list[str] = []
-    for name, _ in found.largest()[:MANY]:
-        names.append(name)
-        if found.share(names) >= MOST:
-            break
-    return names
+_WAY = {
+    "admission": "while it waited for a place in the device, whose holders waited for that",
+    "buffer": "while it waited for room in the write buffer, whose pages waited for that",
+    "admission buffer": "while it waited for a place in the device, held for room in the write buffer",
+}
 
 
 def _in_words(result: Result, found: Around) -> str:
-    if found.latency_us == 0:
+    cause = culprit(result, found)
+    if cause is None:
         return _filled(f"These {found.kind}s took no time: they were answered without flash.")
-    names = _dominating(found)
+    names = cause.causes
+    ways = dict.fromkeys(WAYS, 0.0)
+    for share in found.shares():
+        if share.part in names:
+            ways[share.way] += share.us / found.latency_us
+    way = max(ways, key=lambda way: ways[way])
     said = _listed([PARTS[name].label for name in names])
     sentences = [f"{said[0].upper()}{said[1:]} make {percent(found.share(names), 0)} of this latency."]
     if len(names) == 1:
-        sentences = [f"{percent(found.share(names), 0)} of this latency: {PARTS[names[0]].words}."]
+        part = PARTS[names[0]]
+        words = f"{_BY_WAY[way]} {part.held}" if way else part.words
+        sentences = [f"{percent(ways[way], 0)} of this latency: {words}."]
+        for other, of_way in ways.items():
+            if other != way and of_way >= 0.05:
+                words = f"passed {_WAY[other]}" if other else f"of it: {part.words}"
+                sentences.append(f"Another {percent(of_way, 0)} {words}.")
+    elif way:
+        sentences.append(f"{percent(ways[way], 0)} of it passed {_WAY[way]}.")
+    if cause.words:
+        sentences.append(cause.words)
     median = around(result, found.kind, "p50")
     if found.at not in ("mean", "p50") and median is not None and median.latency_us > 0:
         sentences.append(
             f"At p50, where a {found.kind} takes {duration(median.percentile_us)}, "
             f"{'it is' if len(names) == 1 else 'they are'} {percent(median.share(names), 0)}."
         )
-    keys = list(dict.fromkeys(key for name in names for key in PARTS[name].keys))
-    if keys:
-        sentences.append(f"Settings that act on {'it' if len(names) == 1 else 'them'}: {', '.join(keys)}.")
+    if cause.settings:
+        one = len(names) == 1 or cause.words
+        sentences.append(f"Settings that act on {'it' if one else 'them'}: {', '.join(cause.settings)}.")
     return _filled(" ".join(sentences))
 
 
@@ -127,10 +174,9 @@ def _example(result: Result, found: Around) -> str:
         return ""
     shown = result.summary["run"].get("timeline")
     example = next((each for each in found.examples if shown and _is_in(each, shown)), found.examples[0])
-    parts = sorted(
-        ((name, us) for name, us in example["parts_us"].items() if us > 0), key=lambda part: -part[1]
-    )
-    said = ", ".join(f"{PARTS[name].label} {duration(us)}" for name, us in parts)
+    parts = shares(example["parts_us"], example.get("admission_us", {}), example.get("buffer_us", {}))
+    said = ", ".join(f"{share.label} {duration(share.us)}" for share in parts[:NAMED])
+    said += ", and less" if len(parts) > NAMED else ""
     words = (
         f"For example, the {found.kind} of {example['size']:,} bytes at offset {example['offset']:,} that came at "
         f"{example['arrival_s']:.9f} s took {duration(example['latency_us'])}: {said or 'nothing at all'}."
@@ -141,17 +187,18 @@ def _example(result: Result, found: Around) -> str:
 def _where(result: Result, example: Mapping[str, Any], shown: Mapping[str, Any] | None) -> str:
     """Where the timeline has an example, or how to record it."""
     start, end = _window(example)
-    place = _place(result, example["die"])
+    track = place(result, example["die"])
+    where = f" ({track})" if track else ""
     file = "" if shown is None else escape.terminal(str(shown["file"]))
     if shown is not None and _is_in(example, shown):
         return _filled(
-            f"Timeline: open {file} at https://ui.perfetto.dev and look at {start} to {end}{place}."
+            f"Timeline: open {file} at https://ui.perfetto.dev and look at {start} to {end}{where}."
         )
     elsewhere = "" if shown is None else f"It is not in the window of {file}. "
     return (
         _filled(
             f"{elsewhere}To see it, run it again with the options below, and open the file at "
-            f"https://ui.perfetto.dev{place}."
+            f"https://ui.perfetto.dev{where}."
         )
         + f"\n  --timeline tail.json --timeline-window {start}..{end}"
     )
@@ -166,16 +213,6 @@ def _window(example: Mapping[str, Any]) -> tuple[str, str]:
     """A tenth more than the example took, to both sides."""
     start, took = example["arrival_s"] * 1e3, example["latency_us"] * 1e-3
     return f"{max(0.0, start - took / 10):.3f}ms", f"{start + took * 1.1 + 0.001:.3f}ms"
-
-
-def _place(result: Result, die: int | None) -> str:
-    """The track of a die, as the timeline calls it."""
-    device = result.summary["config"]["device"]
-    if die is None or "superblock" in str(result.summary["config"]["ftl"].get("reclaim_unit")):
-        return ""
-    chip, die_of_chip = divmod(die, device["dies_per_chip"])
-    channel, chip = divmod(chip, device["chips_per_channel"])
-    return f" (channel {channel}, chip {chip} die {die_of_chip})"
 
 
 def _listed(words: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from ftlab.base import escape
 from ftlab.base.quantities import in_bytes, quantity
 from ftlab.results.figures import Figures
-from ftlab.results.latency_parts import KINDS, PARTS, Around, around
+from ftlab.results.latency_parts import KINDS, Around, around
 from ftlab.results.overload import admission, overload
 from ftlab.results.result import Result
 from ftlab.results.stall import Stall, stall
@@ -378,6 +378,9 @@ def _latencies(result: Result) -> str:
 NAMED = 3
 """Parts of a latency that a line names."""
 
+SHARES_FROM = 28
+"""Where a line begins to name them."""
+
 
 def _latency_parts(result: Result) -> str:
     rows: list[Sequence[str]] = []
@@ -390,9 +393,15 @@ def _latency_parts(result: Result) -> str:
 
 
 def _shares(found: Around) -> str:
-    """The largest parts in words, but for those below 1 %."""
-    named = [(name, us / found.latency_us) for name, us in found.largest()[:NAMED]]
-    return ", ".join(f"{PARTS[name].label} {percent(share, 0)}" for name, share in named if share >= 0.01)
+    """The largest parts in words, but for those below 1 %, as many as a line holds."""
+    said = ""
+    for share in found.shares()[:NAMED]:
+        if share.us >= 0.01 * found.latency_us:
+            more = f"{said}{', ' if said else ''}{share.label} {percent(share.us / found.latency_us, 0)}"
+            if said and len(more) > WIDTH - SHARES_FROM:
+                break
+            said = more
+    return said
 
 
 def _flash(result: Result) -> str:

@@ -218,9 +218,13 @@ impl WriteBuffer {
         let Entering { offset, fua, .. } = self.entering[request.0 as usize];
         let written = self.buffer.pieces.written(lpn, partial, offset, bytes);
         context.device.ftl.prefetch(Coming::Overwrite(lpn));
+        let room = self.buffer.room();
         let page = buffer::accept(context.device, &mut self.buffer, lpn, written, context.now);
         let entry = self.buffer.page(page);
         let Page { version, queue, state, .. } = *entry;
+        if self.buffer.room() < room {
+            note_buffered(context, queue, true);
+        }
         if let State::Handed(write) = state {
             let share = self.buffer.share(entry);
             let write = context.queues.get_mut(TransactionId::of_number(write));
@@ -256,6 +260,7 @@ impl WriteBuffer {
         for (lpn, _) in span.pages() {
             let Some(page) = self.buffer.find(lpn) else { continue };
             if self.buffer.page(page).state == State::Waiting {
+                note_buffered(context, self.buffer.page(page).queue, false);
                 let dropped = buffer::drop_page(context.device, &mut self.buffer, page, context.now);
                 self.page_done(context, requests, page, dropped);
                 self.wake_oldest(context);
@@ -292,6 +297,15 @@ impl WriteBuffer {
         let floor = buffer::read(context.device, &mut self.buffer, lpn, needed);
         self.wake_oldest(context);
         floor
+    }
+}
+
+/// Notes that a page waits in the buffer for a queue, or no longer does.
+#[inline]
+fn note_buffered(context: &mut Context<'_, impl Plan>, queue: Queue, begins: bool) {
+    if !context.plan.is_bare() && context.waits.is_some() {
+        let die = context.device.ftl.geometry().die_of_domain(queue.domain());
+        context.note(|waits, now| waits.page_is_buffered(now, queue, die, begins));
     }
 }
 
@@ -345,6 +359,7 @@ impl WriteBuffer {
         let age = context.queues.next_age();
         let entry = self.buffer.page(page);
         let (Page { lpn, version, .. }, share) = (*entry, self.buffer.share(entry));
+        note_buffered(context, queue, false);
         let write = context.insert(Transaction::new(age, lpn, version, Work::WriteBuffered(page), share));
         self.buffer.hand_over(page, write.number());
         context.push_write(queue, write);

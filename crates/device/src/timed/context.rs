@@ -47,7 +47,7 @@ impl<P: Plan> Context<'_, P> {
     #[inline(always)]
     pub(super) fn insert(&mut self, transaction: Transaction) -> TransactionId {
         let page = self.queues.insert(transaction);
-        self.note(|waits, now| waits.page_comes(now, page));
+        self.note(|waits, now| waits.page_comes(now, page, transaction.work));
         if !self.plan.is_bare()
             && let Some(wanted) = &mut self.wanted
         {
@@ -100,10 +100,10 @@ impl<P: Plan> Context<'_, P> {
     pub(super) fn complete(&mut self, request: RequestId, kind: RequestKind, arrived: Instant, bytes: u64) {
         self.device.recorder.completed(kind, arrived, self.now, bytes);
         if !self.plan.is_bare()
-            && let (Some(waits), Some(split)) = (&self.waits, &mut self.device.recorder.split)
-            && matches!(kind, RequestKind::Read | RequestKind::Write)
+            && let (Some(waits), Some(split)) = (&mut self.waits, &mut self.device.recorder.split)
+            && let Some(completed) = waits.request_is_complete(self.now, request, kind, arrived, bytes)
         {
-            split.add(&waits.request_is_complete(self.now, request, kind, arrived, bytes), self.now);
+            split.add(&completed, self.now);
         }
     }
 

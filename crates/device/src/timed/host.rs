@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use base::{Cause, Die, Domain, Instant, Lpn, Ppn, Queue, Request, RequestKind};
 use config::model::{self, Replay};
 use ftl::Coming;
+use metrics::LatencyPart;
 use workload::Workload;
 
 use super::buffer::WriteBuffer;
@@ -117,6 +118,7 @@ impl Host {
             }
             let Some(&request) = self.incoming.front() else { return Ok(None) };
             if self.replay == Replay::Open && request.at > context.now {
+                context.note(|waits, _| waits.places_are_free());
                 return Ok(Some(request.at));
             }
             let span = Span::of(&request, context.device.page_size);
@@ -127,12 +129,12 @@ impl Host {
                 && waits_outside
                 && (self.is_receiving() || self.requests.writes_overlap(span))
             {
-                return Ok(None);
+                break;
             }
             let pages = span.len() + self.pages_coming();
             if self.requests.are_unlimited() {
                 if context.queues.count_of_pages() + pages as usize > MOST && !self.requests.are_none() {
-                    return Ok(None);
+                    break;
                 }
                 self.requests.make_room(self.bytes_of_request)?;
             }
@@ -141,6 +143,9 @@ impl Host {
             self.prefetch_next(context);
             self.enter(context, request, span);
             watch.report(work_of(&request), context.now, &context.device.recorder.counters, || workload.progress())?;
+        }
+        if self.replay == Replay::Open {
+            context.note(|waits, now| waits.places_are_waited_for(now));
         }
         Ok(None)
     }
@@ -219,10 +224,11 @@ impl Host {
             self.requests.note_outside(id, (context.now - arrived).ns());
             context.device.recorder.holds(self.requests.count());
         }
-        context.note(|waits, now| waits.request_comes(now, id, request.offset));
+        context.note(|waits, now| waits.request_comes(now, id, request.offset, span.len(), arrived));
         if !context.plan.is_bare() {
             let coming = OnTheWay { id, request, span };
             let Some(controller) = &mut self.controller else { return self.pass_link(context, coming) };
+            context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Controller));
             controller.take(context.now, coming);
             return self.commands_come(context);
         }
@@ -234,6 +240,7 @@ impl Host {
         let OnTheWay { id, request, span } = coming;
         match &mut self.link {
             Some(link) if request.kind != RequestKind::Read => {
+                context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Link));
                 link.receive(context.now, coming);
                 self.come_in(context);
             }
@@ -247,6 +254,7 @@ impl Host {
         if let Some(buffer) = &mut self.buffer {
             buffer.note(id, request);
             if request.kind != RequestKind::Read {
+                context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Buffer));
                 buffer.pump(context, &mut self.requests);
                 return;
             }
@@ -256,6 +264,9 @@ impl Host {
             RequestKind::Write => self.enter_write(context, id, span, request.offset),
             RequestKind::Trim => self.requests.enter_trim(context, id, span.whole()),
             RequestKind::Flush => self.requests.begin_flush(id),
+        }
+        if matches!(request.kind, RequestKind::Trim | RequestKind::Flush) {
+            context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Admission));
         }
         self.requests.part_done(context, id);
     }
@@ -301,6 +312,7 @@ impl Host {
         {
             self.requests.wait_for(request, 1);
             link.send(context.now, rest, Going::Rest(request));
+            context.note(|waits, now| waits.request_waits(now, request, LatencyPart::Link));
         }
     }
 
@@ -464,6 +476,7 @@ impl Host {
         if let Some(buffer) = &mut self.buffer
             && let Work::WriteBuffered(page) = context.queues.get(write).work
         {
+            context.note(|waits, now| waits.page_leaves(now, write));
             buffer.page_transferred(context, page);
         }
     }
@@ -474,6 +487,7 @@ impl Host {
         context.queues.release(write);
         match (work, &mut self.buffer) {
             (Work::WriteBuffered(page), Some(buffer)) => {
+                context.note(|waits, now| waits.buffered_page_is_done(now, write));
                 for request in buffer.waiting_for(page) {
                     context.note(|waits, now| waits.page_is_done(now, write, request));
                 }

@@ -16,6 +16,7 @@ mod command;
 mod commands;
 mod context;
 mod controller;
+mod holders;
 mod host;
 mod idle;
 pub(crate) mod link;
@@ -25,7 +26,7 @@ mod queues;
 pub(crate) mod requests;
 mod schedule;
 pub(crate) mod suspension;
-mod timing;
+pub(crate) mod timing;
 mod waits;
 pub(crate) mod wordlines;
 
@@ -83,7 +84,7 @@ pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u
         + splits(Waits::BYTES_OF_DIE);
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
     let channels = u64::from(geometry.channels) * Passage::BYTES_OF_CHANNEL as u64;
-    let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels;
+    let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels + splits(Waits::BYTES) as u64;
     let if_linked = |bytes| if config.host.link.is_some() { bytes } else { 0 };
     let if_wanted = |bytes| if link::is_configured(config) { bytes } else { 0 };
     let of_page = splits(Waits::BYTES_OF_PAGE) + if_linked(Link::BYTES_OF_PAGE) + if_wanted(Wanted::BYTES_OF_PAGE);
@@ -210,6 +211,9 @@ impl<P: Plan> Timed<'_, '_, P> {
         assert!(self.host.is_idle(), "the device stands still with requests in it");
         assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
         assert!(self.context.suspensions.are_over(), "the device stands still with an operation suspended");
+        if let (Some(waits), Some(split)) = (&mut self.context.waits, &mut self.context.device.recorder.split) {
+            split.tell_served(waits.take_served());
+        }
         self.context.device.recorder.finish(self.host.last_completion());
         Ok(())
     }

@@ -19,7 +19,8 @@ pub(super) trait Plan: Copy {
 
     /// Whether commands take no time but that of data on channels and of arrays, one after the other, and nobody watches them: no
     /// superpages, no cycles of commands without data, no DRAM, no error correction, no suspends, no cache modes, no wordlines that
-    /// are programmed as a whole, no host link, no controller time of commands, no transfers in part, no timeline, no split of latencies.
+    /// are programmed as a whole, no host link, no controller time of commands, no transfers in part, no slow die, no timeline, no split
+    /// of latencies.
     fn is_bare(self) -> bool;
 
     /// Whether a dynamic allocation hands pages to dies that are free.
@@ -128,6 +129,7 @@ pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> b
         && !super::wordlines::is_configured(&config.device)
         && !super::link::is_configured(config)
         && !super::controller::is_configured(config)
+        && base::slow_die::slow_die(&config.device.slow_die).is_none()
         && !has_timeline
         && !config.run.splits_latencies()
 }

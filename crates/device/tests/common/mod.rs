@@ -97,6 +97,7 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             program_suspend: Selection::default_of(&base::suspend::PROGRAM[0]),
             erase_suspend: Selection::default_of(&base::suspend::ERASE[0]),
             read_transfer: Selection::default_of(&base::transfer::READ_TRANSFER[0]),
+            slow_die: Selection::default_of(&base::slow_die::SLOW_DIE[0]),
             user_capacity,
             over_provisioning: 1.0 / 3.0,
             wear: Wear {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base::Duration;
+use base::{Duration, Selection};
 use config::Config;
 use config::model::*;
 use device::{Options, Outcome};
@@ -36,8 +36,13 @@ fn table<'a>(outcome: &'a Outcome, name: &str) -> &'a Table {
 
 /// By row of the table of requests, what took time.
 fn parts(outcome: &Outcome) -> Vec<Parts> {
+    divided(outcome, "")
+}
+
+/// The same of what the holders of places (`admission_`) or of room (`buffer_`) waited for.
+fn divided(outcome: &Outcome, prefix: &str) -> Vec<Parts> {
     let requests = table(outcome, "requests");
-    let columns = LatencyPart::ALL.map(|part| (part.name(), numbers(requests, &format!("{}_ns", part.name()))));
+    let columns = LatencyPart::ALL.map(|part| (part.name(), numbers(requests, &format!("{prefix}{}_ns", part.name()))));
     let row = |at: usize| columns.iter().map(|(name, ns)| (*name, ns[at])).filter(|(_, ns)| *ns > 0).collect();
     (0..requests.rows()).map(row).collect()
 }
@@ -48,13 +53,17 @@ fn outcome(config: &Config) -> Outcome {
 
 /// What the requests of a trace, at their own times, waited for, in the order in which they complete.
 fn replayed(config: &Config, depth: Option<u32>, rows: &[(u64, &str, u64, u64)]) -> Vec<Parts> {
+    parts(&replay(config, depth, rows))
+}
+
+fn replay(config: &Config, depth: Option<u32>, rows: &[(u64, &str, u64, u64)]) -> Outcome {
     let trace = TraceFile::new(rows);
     let mut config = config.clone();
     config.workload.source = trace.source();
     config.workload.end = End { rounds: Some(1), ..End::default() };
     (config.host.replay, config.host.queue_depth) = (Replay::Open, depth);
     config.run.per_request = true;
-    parts(&outcome(&config))
+    outcome(&config)
 }
 
 #[track_caller]
@@ -170,8 +179,46 @@ fn pages_of_two_dies_wait_for_their_channel() {
 
 #[test]
 fn the_host_waits_for_a_place_in_the_device() {
-    let found = replayed(&die(12), Some(1), &[(0, "Read", 0, 8192), (0, "Read", 8192, 8192)]);
-    assert_eq!(found[1], Parts::from([("admission", READ), ("service", READ)]));
+    let found = replay(&die(12), Some(1), &[(0, "Read", 0, 8192), (0, "Read", 8192, 8192)]);
+    assert_eq!(parts(&found)[1], Parts::from([("admission", READ), ("service", READ)]));
+    assert_eq!(divided(&found, "admission_"), [Parts::new(), Parts::from([("service", READ)])]);
+}
+
+/// Both places are held: by a write, and by a read behind it, which then reads itself. All three are of one die.
+#[test]
+fn a_wait_for_a_place_is_divided_by_what_the_holders_wait_for() {
+    let rows = [(0, "Write", 12 * 8192, 8192), (0, "Read", 0, 8192), (1000, "Read", 8192, 8192)];
+    let found = replay(&die(12), Some(2), &rows);
+    assert_eq!(parts(&found)[2], Parts::from([("admission", PROGRAM - 1000), ("host_read", READ), ("service", READ)]));
+    let half = (PROGRAM - 1000) / 2;
+    assert_eq!(divided(&found, "admission_")[2], Parts::from([("host_program", half), ("service", half)]));
+    // Of a request that waits longer than the one before, what came between is known too.
+    let rows = [rows[0], rows[1], (1000, "Read", 8192, 8192), (1000, "Read", 2 * 8192, 8192)];
+    let found = replay(&die(12), Some(2), &rows);
+    let last = Parts::from([("host_program", half), ("host_read", READ / 2), ("service", half + READ / 2)]);
+    assert_eq!(divided(&found, "admission_")[3], last);
+}
+
+/// The collector of a plane holds the places that writes have: a read of another die waits for what they wait for.
+#[test]
+fn holders_of_places_wait_for_collections() {
+    let mut config = plain(1, 1, 2, 1, 16, 12);
+    let mut source = generator("uniform", 8192, 0.5, config.device.user_capacity);
+    source.interval = Duration(800_000);
+    config.workload.source = Source::Generator(source);
+    (config.host.replay, config.host.queue_depth) = (Replay::Open, Some(4));
+    config.run.per_request = true;
+    let found = outcome(&config);
+    let (all, held) = (parts(&found), divided(&found, "admission_"));
+    let of = |all: &[Parts], name: &str| all.iter().map(|parts| parts.get(name).copied().unwrap_or(0)).sum::<u64>();
+    let (admission, gc) = (of(&all, "admission"), of(&held, "gc") + of(&held, "erase"));
+    assert!(admission > of(&all, "service"), "the device is overloaded: {admission}");
+    assert!(gc * 2 > admission, "{gc} of {admission}");
+    let summary = &found.summary["latency_parts"];
+    assert_eq!(summary["dies"]["count"], 2);
+    let served = summary["dies"]["reads"].as_u64().unwrap() + summary["dies"]["programs"].as_u64().unwrap();
+    let host = &found.summary["flash"]["by_cause"]["host"];
+    assert_eq!(served, host["reads"].as_u64().unwrap() + host["programs"].as_u64().unwrap());
 }
 
 #[test]
@@ -191,6 +238,22 @@ fn a_write_waits_for_room_in_the_buffer() {
     choose(&mut config.ftl, "write_buffer", "fifo", &params);
     let writes = [(0, "Write", 0, 8192), (1000, "Write", 8192, 8192)];
     check(&config, &writes, &[&[], &[("buffer", PROGRAM - 1000)]]);
+    let found = replay(&config, Some(64), &writes);
+    assert_eq!(divided(&found, "buffer_")[1], Parts::from([("host_program", PROGRAM - 1000)]));
+    // The buffered page waits for a read.
+    config = die(12);
+    choose(&mut config.ftl, "write_buffer", "fifo", &params);
+    let rows = [(0, "Read", 0, 8192), (0, "Write", 0, 8192), (1000, "Write", 8192, 8192)];
+    let found = replay(&config, Some(64), &rows);
+    let waits = Parts::from([("host_read", READ - 1000), ("host_program", PROGRAM)]);
+    assert_eq!(parts(&found)[2], Parts::from([("buffer", READ - 1000 + PROGRAM)]));
+    assert_eq!(divided(&found, "buffer_")[2], waits);
+    // A read waits for a place that a write holds which waits for room.
+    let rows = [rows[0], rows[1], (1000, "Write", 8192, 8192), (1000, "Read", 8192, 8192)];
+    let found = replay(&config, Some(1), &rows);
+    let last = parts(&found).len() - 1;
+    assert!(divided(&found, "admission_")[last].contains_key("buffer"), "{:?}", divided(&found, "admission_")[last]);
+    assert!(divided(&found, "buffer_")[last].contains_key("host_program"), "{:?}", divided(&found, "buffer_")[last]);
 }
 
 #[test]
@@ -265,6 +328,15 @@ fn attempt(config: &Config, what: &str) -> BTreeSet<&'static str> {
     let requests = table(&split, "requests");
     let latencies = numbers(requests, "latency_ns");
     let found = parts(&split);
+    let (places, room) = (divided(&split, "admission_"), divided(&split, "buffer_"));
+    for ((parts, places), room) in found.iter().zip(&places).zip(&room) {
+        let of = |all: &Parts, name: &str| all.get(name).copied().unwrap_or(0);
+        let sum = |all: &Parts| all.values().sum::<u64>();
+        assert_eq!(sum(places), of(parts, "admission"), "{what}: {parts:?}, {places:?}");
+        assert_eq!(sum(room), of(parts, "buffer") + of(places, "buffer"), "{what}: {parts:?}, {places:?}, {room:?}");
+        let never = ["admission", "link", "correction", "service"];
+        assert!(never.iter().all(|name| !room.contains_key(name)), "{what}: {room:?}");
+    }
     let Some(Column::Text(kinds)) = requests.column("kind") else { panic!("no kinds") };
     for kind in ["read", "write"] {
         let of_kind: Vec<u64> = kinds.iter().zip(latencies).filter(|(k, _)| **k == kind).map(|(_, ns)| *ns).collect();
@@ -302,6 +374,9 @@ fn parts_add_up_on_any_device() {
             let mut sectors = base::Selection::default_of(&base::transfer::READ_TRANSFER[1]);
             sectors.set("codeword", base::ParamValue::Size(512));
             config.device.read_transfer = sectors;
+        }
+        if seed % 4 == 1 && config.in_step().parts() == 1 {
+            config.device.slow_die = Selection::default_of(&base::slow_die::SLOW_DIE[1]);
         }
         seen.extend(attempt(&config, &format!("case {seed}")));
         let _ = std::fs::remove_file(&path);

@@ -54,6 +54,7 @@ impl Ways {
         } else {
             self.delay_of_array(flash, command, load)
         };
+        let delay = if context.plan.is_bare() { delay } else { self.timing.of_die(die, delay) };
         let until = from + delay.time;
         if context.plan.is_plain()
             && let Some(next) = load.next

@@ -179,6 +179,7 @@ impl Ways {
         let command = *self.caches.command(die);
         self.caches.set_stage(die, Stage::Array);
         let delay = self.delay_of_array(&context.device.flash, &command, command.load());
+        let delay = self.timing.of_die(die, delay);
         let (from, busy) = (context.now, self.caches.busy(OpKind::Read));
         let until = from + busy + delay.time;
         let line = if busy == Duration::ZERO { delay.line } else { self.timing.lead.line };
