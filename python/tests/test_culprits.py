@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import tomllib
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+import samples
 
 import ftlab as lab
+from ftlab.reports import sections, sources
 from ftlab.results import plot, tail
 from ftlab.results.culprit import Culprit, culprit
 from ftlab.results.latency_parts import PARTS, Around
@@ -210,3 +213,12 @@ def test_results_of_older_versions_are_explained_as_they_were() -> None:
             del example["admission_us"], example["buffer_us"]
     cause, said = accused(lab.Result(summary, {}), "p99")
     assert cause.name == "admission" and "it waited for a place in the device." in said
+
+
+def test_the_report_says_what_tails_waited_for() -> None:
+    page = sections.body(sources.Run("drive", run("shallow queue", is_broken=True)))
+    said = " ".join(re.sub(r"<[^>]*>", " ", str(page)).replace("\u00a0", " ").split())
+    assert "What latencies went to" in said
+    assert "Reads at p99.9:" in said and "the device takes only 2 requests at once for 8 dies" in said
+    plain = str(sections.body(sources.Run("plain", samples.result())))
+    assert "What latencies went to" not in plain

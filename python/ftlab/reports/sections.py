@@ -12,10 +12,11 @@ from ftlab.reports.charts import Chart, legend, look, swatches, table
 from ftlab.reports.markdown import rendered
 from ftlab.reports.markup import Child, Html, joined, prose, tag
 from ftlab.reports.sources import Reproduction, Run, Runs, Source, Swept
-from ftlab.results import plot, reasons, text
+from ftlab.results import plot, reasons, tail, text
 from ftlab.results.claims import number
 from ftlab.results.comparison import Comparison, figure_rows
 from ftlab.results.figures import Figures
+from ftlab.results.latency_parts import KINDS, around
 from ftlab.results.plot import Results
 from ftlab.results.result import Result
 from ftlab.sweeps import headlines
@@ -61,6 +62,7 @@ def _run(result: Result, origin: Mapping[str, Any], level: int) -> Iterator[Chil
     yield from _warnings(result)
     one: Results = {"": result}
     yield from _latency(one, level)
+    yield from _waits(result, level)
     yield from _series(one, level)
     yield from _time_use(one, level)
     yield from _flash(result, level)
@@ -142,6 +144,19 @@ def _latency(results: Results, level: int) -> Iterator[Html]:
         yield _group(["reads", "writes"] if len(charts[0].lines) > 1 else [], _html(charts), 2)
     else:
         yield _group(list(results), _html(charts), 2)
+
+
+def _waits(result: Result, level: int) -> Iterator[Html]:
+    """What requests waited for, where latencies were split, and what their tails say."""
+    rows = text.part_rows(result)
+    if not rows:
+        return
+    yield _heading(level, "What latencies went to")
+    yield table(["requests", "at", "latency", "went to"], [[f"{kind}s", *cells] for kind, *cells in rows],
+                "Latencies by what requests waited for")  # fmt: skip
+    for kind in KINDS:
+        if (found := around(result, kind, "p99.9")) is not None and found.latency_us > 0:
+            yield tag("p", prose(f"{kind.capitalize()}s at p99.9: {tail.in_words(result, found)}"))
 
 
 def _series(results: Results, level: int) -> Iterator[Html]:

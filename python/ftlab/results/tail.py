@@ -80,7 +80,7 @@ def _culprit_json(cause: Culprit) -> dict[str, Any]:
 
 def explanation(result: Result, found: Around) -> str:
     """Which parts dominate, the figures, an example and where to see it."""
-    blocks = [_head(result, found), _table(found), _in_words(result, found), _example(result, found)]
+    blocks = [_head(result, found), _table(found), _filled(in_words(result, found)), _example(result, found)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -133,10 +133,11 @@ _WAY = {
 }
 
 
-def _in_words(result: Result, found: Around) -> str:
+def in_words(result: Result, found: Around) -> str:
+    """What the requests waited for, what is the matter, and which settings act on it: one paragraph."""
     cause = culprit(result, found)
     if cause is None:
-        return _filled(f"These {found.kind}s took no time: they were answered without flash.")
+        return f"These {found.kind}s took no time: they were answered without flash."
     names = cause.causes
     ways = dict.fromkeys(WAYS, 0.0)
     for share in found.shares():
@@ -166,7 +167,7 @@ def _in_words(result: Result, found: Around) -> str:
     if cause.settings:
         one = len(names) == 1 or cause.words
         sentences.append(f"Settings that act on {'it' if one else 'them'}: {', '.join(cause.settings)}.")
-    return _filled(" ".join(sentences))
+    return " ".join(sentences)
 
 
 def _example(result: Result, found: Around) -> str:

@@ -382,12 +382,18 @@ SHARES_FROM = 28
 """Where a line begins to name them."""
 
 
-def _latency_parts(result: Result) -> str:
+def part_rows(result: Result) -> list[Sequence[str]]:
+    """Kinds of requests, percentiles, latencies, and what these went to; none where latencies were not split."""
     rows: list[Sequence[str]] = []
     for kind in KINDS:
         for at in ("mean", "p50", "p99", "p99.9", "p99.99"):
             if (found := around(result, kind, at)) is not None and found.latency_us > 0:
                 rows.append([kind, at, duration(found.percentile_us), _shares(found)])
+    return rows
+
+
+def _latency_parts(result: Result) -> str:
+    rows = part_rows(result)
     rows = [["", *row[1:]] if i and rows[i - 1][0] == row[0] else row for i, row in enumerate(rows)]
     return f"what latencies went to\n{columns(rows, align='<<><', indent='  ')}" if rows else ""
 
