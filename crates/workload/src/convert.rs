@@ -79,7 +79,7 @@ pub fn head(path: impl AsRef<Path>, options: &TraceOptions, n: usize) -> Result<
 
 /// Rewrites a trace in another format, request by request.
 ///
-/// The output is packed as its name ends: `.gz`, `.zst`, `.xz`, or plain. It appears under its name only
+/// The output is packed as its name ends: `.gz`, `.zst`, `.xz`, `.bz2`, or plain. It appears under its name only
 /// when it is complete, as [`Output`] does.
 ///
 /// # Errors
@@ -123,6 +123,7 @@ enum Packed {
     Gzip(flate2::write::GzEncoder<BufWriter<Output>>),
     Zstd(zstd::stream::write::Encoder<'static, BufWriter<Output>>),
     Xz(liblzma::write::XzEncoder<BufWriter<Output>>),
+    Bzip2(bzip2::write::BzEncoder<BufWriter<Output>>),
 }
 
 impl Packed {
@@ -133,6 +134,7 @@ impl Packed {
             "gz" => Packed::Gzip(flate2::write::GzEncoder::new(file, flate2::Compression::default())),
             "zst" => Packed::Zstd(zstd::stream::write::Encoder::new(file, 9)?),
             "xz" => Packed::Xz(liblzma::write::XzEncoder::new(file, 6)),
+            "bz2" => Packed::Bzip2(bzip2::write::BzEncoder::new(file, bzip2::Compression::best())),
             _ => Packed::Plain(file),
         })
     }
@@ -143,6 +145,7 @@ impl Packed {
             Packed::Gzip(encoder) => encoder.finish()?,
             Packed::Zstd(encoder) => encoder.finish()?,
             Packed::Xz(encoder) => encoder.finish()?,
+            Packed::Bzip2(encoder) => encoder.finish()?,
         };
         file.into_inner().map_err(io::IntoInnerError::into_error)?.finish()
     }
@@ -155,6 +158,7 @@ impl Write for Packed {
             Packed::Gzip(encoder) => encoder.write(bytes),
             Packed::Zstd(encoder) => encoder.write(bytes),
             Packed::Xz(encoder) => encoder.write(bytes),
+            Packed::Bzip2(encoder) => encoder.write(bytes),
         }
     }
 
@@ -164,6 +168,7 @@ impl Write for Packed {
             Packed::Gzip(encoder) => encoder.flush(),
             Packed::Zstd(encoder) => encoder.flush(),
             Packed::Xz(encoder) => encoder.flush(),
+            Packed::Bzip2(encoder) => encoder.flush(),
         }
     }
 }

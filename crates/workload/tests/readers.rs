@@ -163,6 +163,8 @@ fn columns_that_are_none() {
         ("op", "`op` names no column"),
         ("op=3,offset=4", "there is no column for `size`"),
         ("op=3,offset=4,size=0", "columns are counted from 1"),
+        ("op=3,lba:sectors,size=5", "`offset=lba:sectors`?"),
+        ("op=3,offset=4:pages,size=5", "`pages` in `offset=4:pages` is none of `B`, `sector`, `KiB`, `4KiB`"),
         ("op=3,offset=4,size=much", "no column of the first row is called `much`"),
         ("op=3,offset=4,size=5,length=6", "`length=6` is none of `time`, `op`, `offset`, `size`, `device`"),
         ("op=3,offset=4,size=5:pages", "`pages` in `size=5:pages` is none of `B`, `sector`, `KiB`, `4KiB`"),
@@ -619,6 +621,11 @@ fn packed(kind: &str, text: &[u8]) -> Vec<u8> {
             encoder.finish().unwrap()
         }
         "zst" => zstd::encode_all(text, 1).unwrap(),
+        "bz2" => {
+            let mut encoder = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+            encoder.write_all(text).unwrap();
+            encoder.finish().unwrap()
+        }
         _ => {
             let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 1);
             encoder.write_all(text).unwrap();
@@ -631,7 +638,7 @@ fn packed(kind: &str, text: &[u8]) -> Vec<u8> {
 fn packed_files_by_content_whole_joined_and_cut_short() {
     let text: Vec<u8> =
         (0..20_000u64).flat_map(|n| format!("0,{},512,W,{n}.0\n", n * n * 7919 % 1_000_003).into_bytes()).collect();
-    for kind in ["gz", "zst", "xz"] {
+    for kind in ["gz", "zst", "xz", "bz2"] {
         let whole = packed(kind, &text);
         let mut twice = whole.clone();
         twice.extend(&whole);
@@ -655,6 +662,32 @@ fn packed_files_by_content_whole_joined_and_cut_short() {
 }
 
 #[test]
+fn a_byte_order_mark_is_no_part_of_the_text() {
+    let texts = [
+        "134396733288653904,v,0,Write,4096,8192,780\n134396733288653914,v,0,Read,0,512,780\n",
+        "Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime\n134396733288653904,v,0,Write,4096,8192,780\n",
+        "fio version 3 iolog\n0 /dev/sda write 4096 8192\n",
+        "0,20,512,W,1.0\n0,21,512,R,2.0\n",
+    ];
+    for text in texts {
+        let plain = Scratch::new("unmarked", text.as_bytes());
+        let (_, expected) = read(&plain.0, &TraceOptions::default()).unwrap();
+        let marked = [b"\xef\xbb\xbf", text.as_bytes()].concat();
+        for content in [marked.clone(), packed("gz", &marked)] {
+            let scratch = Scratch::new("marked", &content);
+            let (trace, records) = read(&scratch.0, &TraceOptions::default()).unwrap();
+            assert_eq!((lines(&records), trace.counts().bad_lines), (lines(&expected), 0), "{text}");
+        }
+    }
+    let columns = TraceOptions { format: Some("columns:op=op,offset=lba:sectors,size=2".into()), ..Default::default() };
+    let scratch = Scratch::new("marked-columns", b"\xef\xbb\xbflba,size,op\n8,4096,W\n");
+    let (_, records) = read(&scratch.0, &columns).unwrap();
+    assert_eq!((records[0].offset, records[0].size), (4096, 4096));
+    let error = refused("only-a-mark", b"\xef\xbb\xbf", &TraceOptions::default());
+    assert_eq!(error, "FILE: the file is empty; expected a trace with at least one request");
+}
+
+#[test]
 fn conversions_come_back_as_they_went() {
     let text = "134396733288653904,v,0,Flush,0,0,780,-\n\
                 134396733288653914,v,0,Write,4096,8192,780,FUA\n\
@@ -662,7 +695,7 @@ fn conversions_come_back_as_they_went() {
                 134396733288663944,v,0,Read,0,512,780,RA\n";
     let from = Scratch::new("convert", text.as_bytes());
     let (_, original) = read(&from.0, &TraceOptions::default()).unwrap();
-    for (target, extension) in [("msr", "csv"), ("msr", "gz"), ("msr", "zst"), ("msr", "xz"), ("iolog", "log")] {
+    for (target, extension) in [("msr", "csv"), ("msr", "gz"), ("msr", "zst"), ("msr", "xz"), ("msr", "bz2"), ("iolog", "log")] {
         let to = Scratch(from.0.with_extension(format!("{target}.{extension}")));
         let done = convert(&from.0, &TraceOptions::default(), &to.0, target).unwrap();
         assert_eq!((done.requests, done.left_out), (4, 0));

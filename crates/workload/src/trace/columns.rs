@@ -55,7 +55,7 @@ pub(super) fn parser(text: &str, sample: &Sample<'_>) -> Result<Box<dyn BlockPar
     let names: Vec<&[u8]> = split(first, between).collect();
     let mut columns = Columns { at: [None; 5], units: [SECOND, 0, 1, 1, 1], between };
     for word in text.split(',').map(str::trim) {
-        let (part, place) = word.split_once('=').ok_or_else(|| format!("`{word}` names no column"))?;
+        let (part, place) = word.split_once('=').ok_or_else(|| no_part(word))?;
         let part = PARTS.iter().position(|known| *known == part.trim());
         let part = part.ok_or_else(|| format!("`{word}` is none of {}", listed(PARTS.iter().copied())))?;
         let (place, unit) = place.split_once(':').map_or((place, None), |(place, unit)| (place, Some(unit.trim())));
@@ -70,12 +70,32 @@ pub(super) fn parser(text: &str, sample: &Sample<'_>) -> Result<Box<dyn BlockPar
     }
 }
 
+/// What is said of a column without its part.
+fn no_part(word: &str) -> String {
+    let column = word.split(':').next().unwrap_or(word).to_ascii_lowercase();
+    let part = match &*column {
+        "lba" | "lbn" | "sector" | "addr" | "address" => "offset",
+        "length" | "len" | "sectors" | "bytes" => "size",
+        "ts" | "timestamp" => "time",
+        "rw" | "type" => "op",
+        column if PARTS.contains(&column) => return format!("`{word}` names no column"),
+        _ => "offset",
+    };
+    format!("`{word}` does not say which part the column is: `{part}={word}`?")
+}
+
 /// Bytes of a unit of sizes and addresses.
 pub(super) fn size_unit(unit: &str, word: &str) -> Result<u64, String> {
     factor(SIZES, unit, word)
 }
 
 fn factor(units: &[(&str, u64)], unit: &str, word: &str) -> Result<u64, String> {
+    // What people also call them.
+    let unit = match unit {
+        "sectors" => "sector",
+        "byte" | "bytes" => "B",
+        unit => unit,
+    };
     let found = units.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor);
     found.ok_or_else(|| format!("`{unit}` in `{word}` is none of {}", listed(units.iter().map(|(name, _)| *name))))
 }
@@ -93,9 +113,8 @@ fn column(place: &str, names: &[&[u8]]) -> Result<usize, String> {
     names.iter().position(same).ok_or_else(|| format!("no column of the first row is called `{place}`"))
 }
 
-/// Without quotation marks, and without a mark of the byte order before the first name.
+/// Without quotation marks.
 fn bare(name: &[u8]) -> &[u8] {
-    let name = name.strip_prefix(b"\xef\xbb\xbf").unwrap_or(name);
     name.strip_prefix(b"\"").and_then(|name| name.strip_suffix(b"\"")).unwrap_or(name)
 }
 

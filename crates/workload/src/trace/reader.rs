@@ -24,6 +24,9 @@ const BYTES_FIRST: u64 = 4 << 30;
 /// With `skip_bad`, so many bad lines without any request before them are no trace.
 const BAD_FIRST: u64 = 1000;
 
+/// What editors of Windows put before a text in UTF-8; it is no part of the text.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// How a trace is read.
 #[derive(Clone, Debug, Default)]
 pub struct TraceOptions {
@@ -92,16 +95,24 @@ impl Trace {
         if end == 0 {
             return Err(TraceError::Empty { path: path.display().to_string() });
         }
-        let sample = Sample::new(&buffer[..end], drained);
-        let columns = options.format.as_ref().and_then(|name| name.strip_prefix(columns::PREFIX));
+        let mut start = 0;
+        let mut sample = Sample::new(&buffer[..end], drained);
         let is_oracle = (oracle::FORMAT.detect)(&sample) > 0;
+        if !is_oracle && buffer.starts_with(BYTE_ORDER_MARK) {
+            start = BYTE_ORDER_MARK.len();
+            sample = Sample::new(&buffer[start..end], drained);
+        }
+        if start == end {
+            return Err(TraceError::Empty { path: path.display().to_string() });
+        }
+        let columns = options.format.as_ref().and_then(|name| name.strip_prefix(columns::PREFIX));
         let format = match &options.format {
             Some(_) if columns.is_some() && is_oracle => &oracle::FORMAT,
             Some(_) if columns.is_some() => &columns::FORMAT,
             Some(name) => named(name)?,
             None => sample.detect().ok_or_else(|| TraceError::UnknownFormat {
                 path: path.display().to_string(),
-                excerpt: excerpt(sample.lines.first().copied().unwrap_or(&buffer[..end])),
+                excerpt: excerpt(sample.lines.first().copied().unwrap_or(&buffer[start..end])),
                 known: format_names(),
             })?,
         };
@@ -118,7 +129,7 @@ impl Trace {
             options: options.clone(),
             format,
             source,
-            start: 0,
+            start,
             end,
             drained,
             overlong: false,
@@ -409,7 +420,7 @@ fn named(name: &str) -> Result<&'static Format, TraceError> {
 
 /// Column names begin with a letter or a quotation mark.
 fn is_header(line: &[u8]) -> bool {
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    let line = line.trim_ascii();
     line.first().is_some_and(|byte| byte.is_ascii_alphabetic() || *byte == b'"') && line.is_ascii()
 }
 
@@ -435,6 +446,7 @@ fn decode_error(path: &Path, compression: Compression, source: std::io::Error) -
         Compression::Gzip => "gzip",
         Compression::Zstd => "zstd",
         Compression::Xz => "xz",
+        Compression::Bzip2 => "bzip2",
         Compression::None => return TraceError::reading(path, "cannot be read", source),
     };
     if Interrupt::is_behind(&source) {

@@ -21,6 +21,8 @@ pub enum Compression {
     Zstd,
     /// xz.
     Xz,
+    /// bzip2, one stream or several.
+    Bzip2,
 }
 
 impl Compression {
@@ -30,6 +32,7 @@ impl Compression {
             [0x1f, 0x8b, ..] => Compression::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Compression::Zstd,
             [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Compression::Xz,
+            [b'B', b'Z', b'h', b'1'..=b'9', 0x31 | 0x17, ..] => Compression::Bzip2,
             _ => Compression::None,
         }
     }
@@ -87,6 +90,7 @@ impl Source {
                     .map_err(|source| fail("cannot be decompressed", source))?,
             ),
             Compression::Xz => Box::new(liblzma::bufread::XzDecoder::new_multi_decoder(buffered(whole))),
+            Compression::Bzip2 => Box::new(bzip2::bufread::MultiBzDecoder::new(buffered(whole))),
         };
         let (length, regular) = (metadata.len(), metadata.is_file());
         Ok(Source { reader, bytes, length, interrupt: interrupt.clone(), compression, regular })
