@@ -163,11 +163,16 @@ impl Sorter<'_> {
             ("", false) => format!("unknown key `{name}` outside of any table"),
             (prefix, _) => format!("unknown key `{name}` in `[{prefix}]`"),
         };
+        // What a file may begin with: the preset that it builds on, then tables.
+        let above = (prefix.is_empty()).then_some("preset");
         let expected = match prefix {
-            "" => list(SECTIONS.iter().map(|(section, _)| format!("[{section}]"))),
+            "" => list(
+                above.map(str::to_owned).into_iter().chain(SECTIONS.iter().map(|(section, _)| format!("[{section}]"))),
+            ),
             _ => list(&children),
         };
-        let hint = did_you_mean(&entry.key, children.iter().copied()).or_else(|| self.elsewhere(&entry.key));
+        let hint =
+            did_you_mean(&entry.key, children.iter().copied().chain(above)).or_else(|| self.elsewhere(&entry.key));
         let diagnostic = Diagnostic::new(title).at(&entry.place).label(format!("expected one of {expected}"));
         self.problems.push(diagnostic.maybe_hint(hint));
     }

@@ -349,6 +349,29 @@ proptest! {
     }
 
     #[test]
+    fn a_number_is_the_same_by_every_door(share in 0.0..=1.0f64) {
+        let toml = format!("preset = \"tbm-small\"\nworkload.read_fraction = {share:?}\n");
+        let json = format!(r#"{{"preset": "tbm-small", "workload": {{"read_fraction": {share:?}}}}}"#);
+        let object = serde_json::from_str(&json).expect("an object");
+        let sets = [format!("workload.read_fraction={share:?}")];
+        let name = || "config".to_owned();
+        for (base, sets) in [
+            (Base::Text { name: name(), text: toml }, &[][..]),
+            (Base::Object { name: name(), object }, &[]),
+            (Base::Preset("tbm-small".into()), &sets),
+        ] {
+            let config = load(&base, sets, None, &registry()).expect("sound").config;
+            let Source::Generator(generator) = &config.workload.source else { panic!("a generator") };
+            prop_assert_eq!(generator.read_fraction, share);
+            // And what is printed reads back: a result's own configuration gives the same run.
+            let printed = to_json(&config).to_string();
+            let object = serde_json::from_str(&printed).expect("an object");
+            let again = load(&Base::Object { name: name(), object }, &[], None, &registry()).expect("sound").config;
+            prop_assert_eq!(&again, &config);
+        }
+    }
+
+    #[test]
     fn noise_is_refused(noise in "\\PC{0,200}") {
         survives(&text(noise), &[], None)?;
     }

@@ -695,7 +695,9 @@ fn conversions_come_back_as_they_went() {
                 134396733288663944,v,0,Read,0,512,780,RA\n";
     let from = Scratch::new("convert", text.as_bytes());
     let (_, original) = read(&from.0, &TraceOptions::default()).unwrap();
-    for (target, extension) in [("msr", "csv"), ("msr", "gz"), ("msr", "zst"), ("msr", "xz"), ("msr", "bz2"), ("iolog", "log")] {
+    for (target, extension) in
+        [("msr", "csv"), ("msr", "gz"), ("msr", "zst"), ("msr", "xz"), ("msr", "bz2"), ("iolog", "log")]
+    {
         let to = Scratch(from.0.with_extension(format!("{target}.{extension}")));
         let done = convert(&from.0, &TraceOptions::default(), &to.0, target).unwrap();
         assert_eq!((done.requests, done.left_out), (4, 0));
