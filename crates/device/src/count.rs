@@ -10,7 +10,7 @@ use workload::Workload;
 
 use crate::buffer::{self, Buffer};
 use crate::device::Device;
-use crate::pages::{PageSize, Span};
+use crate::pages::{PIECE, PageSize, Span};
 use crate::{RunError, Watch, uncorrectable, work_of};
 
 /// Requests drawn at once; enough to cover a memory access, few enough to stay in the cache.
@@ -66,7 +66,10 @@ pub(crate) fn run(
         for (request, &span) in batch.iter().zip(&spans) {
             now = now.max(request.at);
             device.tell_time(now);
-            serve_either(device, buffer.as_deref_mut(), request, span);
+            let mut look = |device: &Device| {
+                watch.report(u64::from(PIECE), now, &device.recorder.counters, || workload.progress()).map(drop)
+            };
+            serve_either(device, buffer.as_deref_mut(), request, span, &mut look)?;
             device.recorder.completed(request.kind, now, now, request.size);
             watch.report(work_of(request), now, &device.recorder.counters, || workload.progress())?;
         }
@@ -116,17 +119,49 @@ impl Pages {
     }
 }
 
+/// What is asked after each piece of a long request: whether to go on.
+type Look<'a> = dyn FnMut(&Device) -> Result<(), RunError> + 'a;
+
 /// Serves a request to its end, through the write buffer if there is one.
 pub(crate) fn carry_out(device: &mut Device, buffer: Option<&mut Buffer>, request: &Request) {
-    serve_either(device, buffer, request, Span::of(request, device.page_size));
+    let served = serve_either(device, buffer, request, Span::of(request, device.page_size), &mut |_| Ok(()));
+    served.expect("nobody stops it");
 }
 
 #[inline(always)]
-fn serve_either(device: &mut Device, buffer: Option<&mut Buffer>, request: &Request, span: Span) {
+fn serve_either(
+    device: &mut Device,
+    buffer: Option<&mut Buffer>,
+    request: &Request,
+    span: Span,
+    look: &mut Look<'_>,
+) -> Result<(), RunError> {
     match buffer {
-        None => serve(device, request, span),
-        Some(buffer) => serve_buffered(device, buffer, request, span),
+        None if span.len() > PIECE => serve_long(device, request, span, look),
+        None => {
+            serve(device, request, span);
+            Ok(())
+        }
+        Some(buffer) => serve_buffered(device, buffer, request, span, look),
     }
+}
+
+/// Serves a request of many pages, which may take minutes.
+#[cold]
+fn serve_long(device: &mut Device, request: &Request, span: Span, look: &mut Look<'_>) -> Result<(), RunError> {
+    if request.kind == RequestKind::Trim {
+        for piece in span.whole().pieces() {
+            device.trim_pages(piece);
+            look(device)?;
+        }
+        device.collect_after_trim(span.whole());
+        return Ok(());
+    }
+    for piece in span.pieces() {
+        serve(device, request, piece);
+        look(device)?;
+    }
+    Ok(())
 }
 
 /// Asks for the map entries of a batch, then for what its writes will make invalid and for the blocks that it reads.
@@ -172,7 +207,13 @@ fn serve(device: &mut Device, request: &Request, span: Span) {
 /// Serves a request through the write buffer, as `timed` does where only one page is programmed at a time and
 /// only one request is in the device: a page leaves as soon as the buffer is full.
 #[inline(never)]
-fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request, span: Span) {
+fn serve_buffered(
+    device: &mut Device,
+    buffer: &mut Buffer,
+    request: &Request,
+    span: Span,
+    look: &mut Look<'_>,
+) -> Result<(), RunError> {
     match request.kind {
         RequestKind::Write => {
             let in_pieces = span.len() > buffer.capacity();
@@ -180,6 +221,9 @@ fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request, s
                 evict_oldest(device, buffer);
             }
             for (lpn, partial) in span.pages() {
+                if span.begins_piece(lpn) {
+                    look(device)?;
+                }
                 let written = buffer.pieces.written(lpn, partial, request.offset, request.size);
                 let page = buffer::accept(device, buffer, lpn, written, buffer.age());
                 if request.fua && !buffer.is_protected {
@@ -197,6 +241,9 @@ fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request, s
         }
         RequestKind::Read => {
             for (lpn, _) in span.pages() {
+                if span.begins_piece(lpn) {
+                    look(device)?;
+                }
                 let needed = buffer.pieces.touched(lpn, request.offset, request.size);
                 if let Some((floor, parts)) = buffer::read(device, buffer, lpn, needed) {
                     device.read_array_now(lpn, floor, parts);
@@ -205,11 +252,20 @@ fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request, s
         }
         RequestKind::Trim => {
             for (lpn, _) in span.whole().pages() {
+                if span.begins_piece(lpn) {
+                    look(device)?;
+                }
                 if let Some(page) = buffer.find(lpn) {
                     buffer::drop_page(device, buffer, page, buffer.age());
                 }
             }
-            device.trim_now(span.whole());
+            for piece in span.whole().pieces() {
+                device.trim_pages(piece);
+                if span.len() > PIECE {
+                    look(device)?;
+                }
+            }
+            device.collect_after_trim(span.whole());
         }
         RequestKind::Flush if buffer.is_protected => {}
         RequestKind::Flush => {
@@ -219,6 +275,7 @@ fn serve_buffered(device: &mut Device, buffer: &mut Buffer, request: &Request, s
             device.check_durable(0);
         }
     }
+    Ok(())
 }
 
 fn evict_due(device: &mut Device, buffer: &mut Buffer) {

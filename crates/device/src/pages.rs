@@ -44,6 +44,9 @@ impl PageSize {
     }
 }
 
+/// Pages of a long request between two looks at whether to go on.
+pub(crate) const PIECE: u32 = 1 << 12;
+
 /// The pages that a request touches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Span {
@@ -94,6 +97,25 @@ impl Span {
             let partial = (page == self.first && self.first_partial) || (page + 1 == self.end && self.last_partial);
             (Lpn(page), partial)
         })
+    }
+
+    /// Spans of at most [`PIECE`] pages that make it up, in order.
+    pub(crate) fn pieces(self) -> impl Iterator<Item = Span> {
+        (self.first..self.end).step_by(PIECE as usize).map(move |first| {
+            let end = self.end.min(first.saturating_add(PIECE));
+            Span {
+                first,
+                end,
+                first_partial: self.first_partial && first == self.first,
+                last_partial: self.last_partial && end == self.end,
+            }
+        })
+    }
+
+    /// Whether a page is the first of a piece that is not the first one.
+    #[inline]
+    pub(crate) fn begins_piece(self, lpn: Lpn) -> bool {
+        lpn.0 > self.first && (lpn.0 - self.first).is_multiple_of(PIECE)
     }
 
     /// Whether two spans share a page.

@@ -11,7 +11,7 @@ use workload::Workload;
 
 use crate::device::Device;
 use crate::pages::Span;
-use crate::{RunError, Watch, state, work_of};
+use crate::{RunError, Watch, state};
 
 /// Windows with erases after which an unsettled device is taken as it is, in user capacities.
 const MAX_WINDOWS: usize = 60;
@@ -182,12 +182,14 @@ fn write_requests(
         }
         for request in &batch {
             let span = Span::of(request, device.page_size);
-            for (lpn, partial) in span.pages() {
-                device.write_now(lpn, device.parts.share(lpn, partial, request.offset, request.size));
+            for piece in span.pieces() {
+                for (lpn, partial) in piece.pages() {
+                    device.write_now(lpn, device.parts.share(lpn, partial, request.offset, request.size));
+                }
+                watch.report(u64::from(piece.len()), Instant::ZERO, &device.recorder.counters, || None)?;
             }
             done += u64::from(span.len());
             device.recorder.counters.bytes_written += request.size;
-            watch.report(work_of(request), Instant::ZERO, &device.recorder.counters, || None)?;
         }
     }
     Ok(())

@@ -340,9 +340,19 @@ impl Device {
 
     /// Forgets the pages of a span, and has the domains do what that calls for.
     pub(crate) fn trim_now(&mut self, span: Span) {
+        self.trim_pages(span);
+        self.collect_after_trim(span);
+    }
+
+    /// Forgets pages, without what that calls for.
+    pub(crate) fn trim_pages(&mut self, span: Span) {
         for (lpn, _) in span.pages() {
             self.trim(lpn);
         }
+    }
+
+    /// Does what a trim of these pages calls for.
+    pub(crate) fn collect_after_trim(&mut self, span: Span) {
         if self.map_in_flash {
             let domains = self.ftl.geometry().domains();
             for first in span.first..span.end.min(span.first.saturating_add(domains)) {

@@ -187,6 +187,9 @@ impl WriteBuffer {
             }
         }
         for (lpn, partial) in span.pages().skip(entered as usize) {
+            if span.begins_piece(lpn) && context.interrupt.check().is_err() {
+                return false;
+            }
             if in_pieces && (self.waits_for_room || self.buffer.room() == 0 && self.buffer.find_open(lpn).is_none()) {
                 return false;
             }
@@ -258,6 +261,9 @@ impl WriteBuffer {
         }
         requests.enter_trim(context, request, span);
         for (lpn, _) in span.pages() {
+            if span.begins_piece(lpn) && context.interrupt.check().is_err() {
+                return false;
+            }
             let Some(page) = self.buffer.find(lpn) else { continue };
             if self.buffer.page(page).state == State::Waiting {
                 note_buffered(context, self.buffer.page(page).queue, false);

@@ -2,6 +2,7 @@
 
 use base::{Die, Instant, Lpn, Queue, RequestKind};
 use engine::memory::in_words;
+use files::Interrupt;
 use metrics::SplitLatencies;
 
 use super::link::Wanted;
@@ -25,6 +26,8 @@ pub(super) struct Context<'a, P> {
     pub(super) wordlines: Wordlines,
     /// What reads want of their pages, where that makes a difference.
     pub(super) wanted: Option<Box<Wanted>>,
+    /// Asked inside long requests. After a "no" a request may be half done, and the run ends before that matters.
+    pub(super) interrupt: Interrupt,
     pub(super) now: Instant,
     /// The host is done; what remains is collections that were under way, and what is buffered.
     pub(super) draining: bool,

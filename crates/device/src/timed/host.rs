@@ -17,7 +17,7 @@ use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
 use super::requests::{Active, MOST, Requests};
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::pages::{Share, Span};
+use crate::pages::{PIECE, Share, Span};
 use crate::{RunError, Watch, work_of};
 
 /// Requests drawn from the workload at once.
@@ -259,9 +259,15 @@ impl Host {
                 return;
             }
         }
+        if span.len() > PIECE && request.kind != RequestKind::Trim {
+            return self.take_in_long(context, id, request, span);
+        }
         match request.kind {
             RequestKind::Read => self.enter_read(context, id, span, request.offset),
-            RequestKind::Write => self.enter_write(context, id, span, request.offset),
+            RequestKind::Write => {
+                self.requests.begin_write(id, span.len());
+                self.enter_writes(context, id, span, request.offset);
+            }
             RequestKind::Trim => self.requests.enter_trim(context, id, span.whole()),
             RequestKind::Flush => self.requests.begin_flush(id),
         }
@@ -271,9 +277,48 @@ impl Host {
         self.requests.part_done(context, id);
     }
 
+    /// Takes a read or a write of many pages in, which may take minutes; or a part of it, if somebody wants to stop.
+    #[cold]
+    #[inline(never)]
+    fn take_in_long(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId, request: &Request, span: Span) {
+        let is_write = request.kind == RequestKind::Write;
+        if is_write {
+            self.requests.begin_write(id, span.len());
+        }
+        let mut of_pages = 0;
+        for piece in span.pieces() {
+            if is_write {
+                self.enter_writes(context, id, piece, request.offset);
+            } else {
+                of_pages += self.enter_reads(context, id, piece, request.offset);
+            }
+            if context.interrupt.check().is_err() {
+                return;
+            }
+        }
+        if !is_write {
+            self.send_rest(context, id, request.size - of_pages);
+        }
+        self.requests.part_done(context, id);
+    }
+
     fn enter_read(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span, offset: u64) {
         let Active { bytes, .. } = *self.requests.get(request);
-        let mut rest = bytes;
+        let of_pages = self.enter_reads(context, request, span, offset);
+        self.send_rest(context, request, bytes - of_pages);
+    }
+
+    /// Has the pages of a read wait for their dies. Returns how many bytes the link gets from flash, where there is a link.
+    #[inline(always)]
+    fn enter_reads(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        request: RequestId,
+        span: Span,
+        offset: u64,
+    ) -> u64 {
+        let Active { bytes, .. } = *self.requests.get(request);
+        let mut of_pages = 0;
         for (lpn, partial) in span.pages() {
             let array = match &mut self.buffer {
                 None => {
@@ -302,10 +347,16 @@ impl Host {
                 && let Some(wanted) = &mut context.wanted
             {
                 wanted.note(read, context.device.parts.range(lpn, offset, bytes));
-                rest -= wanted.bytes(read);
+                of_pages += wanted.bytes(read);
             }
             context.push_read(die, read);
         }
+        of_pages
+    }
+
+    /// The link gets the rest of a read, which needs no flash.
+    #[inline(always)]
+    fn send_rest(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, rest: u64) {
         if !context.plan.is_bare()
             && let Some(link) = &mut self.link
             && rest > 0
@@ -317,9 +368,8 @@ impl Host {
     }
 
     #[inline(always)]
-    fn enter_write(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span, offset: u64) {
+    fn enter_writes(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span, offset: u64) {
         let Active { bytes, .. } = *self.requests.get(request);
-        self.requests.begin_write(request, span.len());
         for (lpn, partial) in span.pages() {
             let age = context.queues.next_age();
             let version = context.device.admit_write(lpn);

@@ -184,7 +184,9 @@ impl Setup<'_, '_> {
         let wanted = link::is_configured(config)
             .then(|| Box::new(Wanted::new(base::transfer::codeword(&config.device.read_transfer))));
         let now = Instant::ZERO;
-        let context = Context { device, queues, suspensions, wordlines, wanted, waits, now, draining: false, plan };
+        let interrupt = watch.interrupt.clone();
+        let context =
+            Context { device, queues, suspensions, wordlines, wanted, waits, interrupt, now, draining: false, plan };
         let passage = Passage::new(&context, timing, caches, decides_early, manner.timeline);
         let host = Host::new(&config.host, buffer, bytes_of_request(config));
         let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer, told_room: None };
@@ -208,6 +210,8 @@ impl<P: Plan> Timed<'_, '_, P> {
                 break;
             }
         }
+        // A request that was not taken in whole, because somebody wants to stop, keeps its place.
+        self.watch.interrupt.check().map_err(|_| RunError::Stopped)?;
         assert!(self.host.is_idle(), "the device stands still with requests in it");
         assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
         assert!(self.context.suspensions.are_over(), "the device stands still with an operation suspended");

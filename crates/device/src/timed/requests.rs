@@ -7,7 +7,7 @@ use super::context::Context;
 use super::plan::Plan;
 use super::queues::{RequestId, Transaction, Work};
 use crate::RunError;
-use crate::pages::Span;
+use crate::pages::{PIECE, Span};
 
 /// What a device without a limit holds at most, in requests and in pages of them: state is sized by the device and not by the trace.
 /// A million requests a second that stop for a quarter of a second are as many. The rest waits with the workload.
@@ -309,11 +309,20 @@ impl Requests {
     /// A trim takes its turn among the writes of each plane, as it does where no time passes; so the planes
     /// see the same sequence under both executors.
     pub(super) fn enter_trim(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, span: Span) {
-        if context.device.ftl.allocation().dynamic().is_some() {
-            span.pages().for_each(|(lpn, _)| context.device.trim(lpn));
+        let is_dynamic = context.device.ftl.allocation().dynamic().is_some();
+        for piece in span.pieces() {
+            if is_dynamic {
+                piece.pages().for_each(|(lpn, _)| context.device.trim(lpn));
+            } else {
+                piece.pages().for_each(|(lpn, _)| context.device.admit_trim(lpn));
+            }
+            if span.len() > PIECE && context.interrupt.check().is_err() {
+                return;
+            }
+        }
+        if is_dynamic {
             return;
         }
-        span.pages().for_each(|(lpn, _)| context.device.admit_trim(lpn));
         let queues = &mut context.queues;
         for first in span.first..span.end.min(span.first.saturating_add(queues.count())) {
             let queue = context.device.ftl.allocation().queue_of(Lpn(first));
