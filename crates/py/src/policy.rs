@@ -8,7 +8,7 @@ use base::{Domain, Own, Selection, Unit};
 use config::Loaded;
 use ftl::victim::conformance::{self, conform};
 use ftl::victim::{Maker, Shape, VictimPolicy, View};
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PySystemExit};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 
@@ -163,9 +163,10 @@ fn maker(name: String, policy: Py<PyAny>, seed: u64, caller: Caller) -> Maker {
     })
 }
 
-/// An exception of the user's code with words; those that are to end the process stay as they are.
+/// An exception of the user's code with words. `sys.exit()` is one: it would end the process as if the run were over. Only
+/// what somebody outside of that code wants, by Ctrl-C for example, stays as it is.
 fn explained(py: Python<'_>, name: &str, method: &str, error: PyErr) -> PyErr {
-    if !error.is_instance_of::<PyException>(py) {
+    if !error.is_instance_of::<PyException>(py) && !error.is_instance_of::<PySystemExit>(py) {
         return error;
     }
     let words = py.import(OWN).and_then(|own| own.call_method1("explained", (name, method, error.into_value(py))));
