@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from ftlab.api import runner
+from ftlab.api.aged_states import States
 from ftlab.api.configs import Source, set_list
 from ftlab.api.runner import Tell as Tell
 from ftlab.api.runner import engine_digest as engine_digest
 from ftlab.api.simulation import Job, Progress
 from ftlab.results.kept import Store
 from ftlab.results.result import Result
-from ftlab.sweeps.aged_states import States
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,9 @@ from conftest import TINY
 
 import ftlab
 from ftlab import _core
+from ftlab.api import runner
 from ftlab.api.configs import Config, Raw, set_list
-from ftlab.api.simulation import nanoseconds
+from ftlab.api.simulation import Job, nanoseconds
 
 QUICK = {"workload.requests": 2000, "run.precondition": "none"}
 
@@ -40,6 +43,97 @@ def test_a_resolved_config_gives_the_same_run(tiny: Path) -> None:
     assert ftlab.resolve(tiny, sets=QUICK) == result.summary["config"]
     toml, _ = _core.resolve("file", str(tiny), set_list(QUICK))
     assert without_cost(ftlab.run(toml)) == without_cost(result)
+
+
+def test_a_number_is_the_same_by_every_door(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    for share in random.random(700):
+        wanted = float(share)
+        toml = f'preset = "tbm-small"\n[workload]\nread_fraction = {wanted!r}\n'
+        doors = [
+            ftlab.resolve(toml),
+            ftlab.resolve({"preset": "tbm-small", "workload": {"read_fraction": wanted}}),
+            ftlab.resolve("tbm-small", sets={"workload.read_fraction": wanted}),
+            ftlab.resolve("tbm-small", sets=[f"workload.read_fraction={wanted!r}"]),
+        ]
+        doors.append(ftlab.resolve(json.loads(json.dumps(doors[0]))))
+        assert all(door == doors[0] and door["workload"]["read_fraction"] == wanted for door in doors)
+    assert len({runner.hash_of(door) for door in doors}) == 1
+
+
+def test_a_byte_order_mark_is_no_part_of_a_configuration(tmp_path: Path) -> None:
+    marked = tmp_path / "marked.toml"
+    marked.write_bytes(b'\xef\xbb\xbfpreset = "tbm-small"\n')
+    assert ftlab.resolve(marked) == ftlab.resolve("tbm-small")
+    assert ftlab.resolve('\ufeffpreset = "tbm-small"\n') == ftlab.resolve("tbm-small")
+
+
+def test_a_comparison_ages_a_device_once(tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    alone = {depth: ftlab.run(tiny, sets={"host.queue_depth": depth}) for depth in (1, 4, 8)}
+    saved: list[bool] = []
+    simulate = Job.simulate
+
+    def watched(job: Job, progress: Any, **files: Any) -> Any:
+        saved.append("state" in json.dumps(job.sets) or "save_state" in files)
+        return simulate(job, progress, **files)
+
+    monkeypatch.setattr(Job, "simulate", watched)
+    for out in (None, tmp_path / "out"):
+        made = ftlab.compare(tiny, vary={"host.queue_depth": [1, 4, 8]}, out=out, plots=False)
+        assert [without_cost(result) for result in made.results.values()] == [
+            without_cost(result) for result in alone.values()
+        ]
+    assert saved == [True] * 6
+    assert not [place for place in (tmp_path / "out").iterdir() if place.name.endswith(".staging")]
+
+
+class Failing:
+    """Ends every run."""
+
+    def choose(self, blocks: Sequence[Any], now: int) -> Any:
+        raise ValueError("on purpose")
+
+
+def test_what_fails_does_not_stop_the_others(tiny: Path, tmp_path: Path) -> None:
+    vary = {"ftl.victim": ["greedy", "gredy", Failing, "fifo"]}
+    quick = {"run.executor": "count", "workload.requests": 300}
+    heard: dict[str, str] = {}
+    made = ftlab.compare(tiny, vary=vary, sets=quick, out=tmp_path / "out", plots=False,
+                         progress=lambda label, now: heard.update({label: now.phase}))  # fmt: skip
+    failed = "test_api:Failing"
+    assert list(made.results) == ["greedy", "fifo"] and list(made.errors) == ["gredy", failed]
+    assert "unknown victim policy `gredy`" in made.errors["gredy"] and "on purpose" in made.errors[failed]
+    assert heard == {"greedy": "done", "gredy": "failed", failed: "failed", "fifo": "done"}
+    again = ftlab.Comparison.load(tmp_path / "out")
+    assert again.errors == made.errors and list(again.results) == list(made.results)
+    assert "unknown victim policy" in (tmp_path / "out" / "comparison.md").read_text(encoding="utf-8")
+    # What is finished is kept until the rest is.
+    assert (tmp_path / "out" / ".ftlab-runs").is_dir()
+    ftlab.compare(
+        tiny, vary={"ftl.victim": ["greedy", "fifo"]}, sets=quick, out=tmp_path / "out", plots=False
+    )
+    assert not (tmp_path / "out" / ".ftlab-runs").exists()
+    with pytest.raises(ftlab.ConfigError, match="gredy"):
+        ftlab.compare(tiny, vary={"ftl.victim": ["gredy", "fif"]})
+    with pytest.raises(ftlab.RunError, match="on purpose"):
+        ftlab.compare(tiny, vary={"ftl.victim": ["gredy", Failing]}, sets=quick)
+
+
+@pytest.mark.parametrize(
+    ("vary", "sets", "said"),
+    [
+        ({"ftl.victim": ["rga"], "ftl.victim.rga.d": [2, 4]}, [], "make a choice twice"),
+        ({"ftl.victim.rga.d": [2], "ftl.victim.fifo.x": [1]}, [], "make a choice twice"),
+        ({"ftl.victim": ["rga", "fifo"]}, ["ftl.victim.rga.d=4"], "`ftl.victim.rga.d=4` is set for all runs"),
+        ({"ftl.victim.rga.d": [2, 4]}, ["ftl.victim=fifo"], "`ftl.victim=fifo` is set for all runs"),
+        ({"run.seed": range(10**9)}, [], "1,000,000,000 combinations"),
+    ],
+)
+def test_what_would_give_columns_wrong_names_is_refused(
+    tiny: Path, vary: dict[str, Any], sets: list[str], said: str
+) -> None:
+    with pytest.raises(ftlab.ConfigError, match=re.escape(said)):
+        ftlab.compare(tiny, vary=vary, sets=sets)
 
 
 def test_tables_agree_with_the_summary(tiny: Path) -> None:

@@ -232,7 +232,9 @@ def test_what_a_run_took_includes_its_ageing(ftlab: Ftlab, tiny: Path) -> None:
 
 
 def test_a_varied_key_is_called_by_its_option(ftlab: Ftlab, tiny: Path) -> None:
-    done = ftlab("compare", tiny, "--vary", "ftl.victim=greedy,gredy", "--set", "run.seed=3", code=2)
+    done = ftlab("compare", tiny, "--vary", "ftl.victim=greedy,gredy", "--set", "run.seed=3", code=1)
+    assert re.search(r"^failed\n *gredy +unknown victim policy `gredy`$", done.stdout, re.MULTILINE)
+    assert "1 of 2 runs failed; the first is `gredy`" in done.stderr
     assert "--vary ftl.victim=gredy" in done.stderr and "--set" not in done.stderr
     other = ftlab("compare", tiny, "--vary", "ftl.victim=greedy,fifo", "--set", "run.seed=x", code=2)
     assert "--set run.seed=x" in other.stderr
@@ -291,7 +293,11 @@ def test_version_and_help(ftlab: Ftlab) -> None:
             ["`--vary ftl.victim` varies nothing", "argument 4"],
         ),
         (["compare", "tbm-small", "--vary", "ftl.victim=greedy,,fifo"], ["varies nothing"]),
-        (["compare", "tbm-small", "--vary", "ftl.victim=greedy,fif"], ["`fif`", "did you mean `fifo`?"]),
+        (
+            ["compare", "tbm-small", "--vary", "ftl.victim=greedy", "--vary", "ftl.victim=fifo"],
+            ["`ftl.victim` is varied twice", "argument 6"],
+        ),
+        (["compare", "tbm-small", "--vary", "ftl.victim=fif,gredy"], ["`fif`", "did you mean `fifo`?"]),
         (["compare", "tbm", "tbm-small", "--jobs", "0"], ["`--jobs` is 0", "at least 1"]),
         (["compare", "tbm", "tbm-small", "--jobs", "many"], ["`--jobs` cannot be `many`", "whole number"]),
         (["trace"], ["a command is missing", "`info`"]),

@@ -57,6 +57,12 @@ def with_a_seal_too_deep(place: Path) -> None:
     (place / "kept.json").write_text("[" * 100_000, encoding="utf-8")
 
 
+def with_a_seal_of_numbers(place: Path) -> None:
+    (place / "kept.json").write_text(
+        '{"schema": "ftlab.kept/1", "is": "", "files": [[1, 2]]}', encoding="utf-8"
+    )
+
+
 def with_a_seal_of_a_file_that_cannot_be(place: Path) -> None:
     seal = json.loads((place / "kept.json").read_text(encoding="utf-8"))
     seal["files"]["\0"] = ""
@@ -94,6 +100,7 @@ def a_file(place: Path) -> None:
         (with_a_broken_seal, "kept.json cannot be read"),
         (with_a_seal_of_another_shape, "kept.json cannot be read"),
         (with_a_seal_too_deep, "kept.json cannot be read"),
+        (with_a_seal_of_numbers, "kept.json cannot be read"),
         (with_a_seal_of_a_file_that_cannot_be, "kept.json cannot be read"),
         (with_a_directory_for_a_table, "wear.parquet cannot be read: Is a directory"),
         (a_file, "it is a file"),

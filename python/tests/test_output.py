@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 import samples
 
+import ftlab as package
 from ftlab import InputError, Result, RunError
-from ftlab.results.output import MANIFEST, OutputDirectory
+from ftlab.results.output import COMPARISON_FILES, KEPT, MANIFEST, OutputDirectory, run_directories
 
 
 def test_a_result_survives_saving_and_loading(tmp_path: Path) -> None:
@@ -74,9 +76,65 @@ def test_a_manifest_names_nothing_outside(tmp_path: Path) -> None:
     outside.write_text("mine", encoding="utf-8")
     inside = tmp_path / "inside"
     inside.mkdir()
-    (inside / MANIFEST).write_text('{"files": ["../outside.txt"]}', encoding="utf-8")
-    samples.result().save(inside, plots=False)
-    assert outside.exists()
+    (inside / "own").mkdir()
+    (inside / "own" / "summary.json").write_text("mine", encoding="utf-8")
+    (tmp_path / MANIFEST).write_text(
+        '{"files": ["outside.txt"], "part_of_comparison": true}', encoding="utf-8"
+    )
+    for manifest in ('{"files": ["../outside.txt"]}', '{"files": [], "directories": [".."]}'):
+        (inside / MANIFEST).write_text(manifest, encoding="utf-8")
+        with pytest.raises(InputError, match="cannot be read"):
+            samples.result().save(inside, plots=False)
+        assert outside.exists()
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "", "[]", "null", "3", "{", "[" * 100_000, '{"files": ' + "[" * 100_000, "{}", '{"files": 5}',
+        '{"files": {"a": 1}}',
+        '{"files": [null]}', '{"files": [["a"]]}', '{"files": ["a\\u0000b"]}', '{"files": ["\\ud800"]}',
+        '{"files": [".."]}',
+        '{"files": ["."]}', '{"files": [""]}', '{"files": ["/etc/passwd"]}',
+        '{"files": [], "directories": 7}', "\udcff",
+    ],
+)  # fmt: skip
+def test_a_strange_manifest_is_named_and_nothing_is_touched(tmp_path: Path, manifest: str) -> None:
+    samples.result().save(tmp_path, plots=False)
+    before = (tmp_path / "summary.json").read_bytes()
+    (tmp_path / MANIFEST).write_bytes(manifest.encode(errors="surrogateescape"))
+    with pytest.raises(InputError) as error:
+        samples.result(waf=9.0).save(tmp_path, plots=False)
+    assert f"{MANIFEST} cannot be read" in str(error.value) and "hint: " in str(error.value)
+    assert (tmp_path / "summary.json").read_bytes() == before
+
+
+def test_what_is_no_manifest_is_named(tmp_path: Path) -> None:
+    for make in (Path.mkdir, os.mkfifo, lambda place: place.symlink_to("nowhere")):
+        place = tmp_path / str(len(list(tmp_path.iterdir())))
+        place.mkdir()
+        make(place / MANIFEST)
+        with pytest.raises(InputError, match="cannot be read: it is no file"):
+            samples.result().save(place, plots=False)
+
+
+@pytest.mark.parametrize("label", [*COMPARISON_FILES, MANIFEST, KEPT, "summary.json", "a/b", "..", "runs"])
+def test_a_label_is_no_name_of_an_output(label: str) -> None:
+    names = run_directories([label, f"{label} ", "a b"])
+    assert len(set(names.values())) == len(names)
+    assert not {*names.values()} & {*COMPARISON_FILES, MANIFEST, KEPT, ".", ".."}
+    assert all("/" not in name for name in names.values())
+
+
+def test_a_run_may_be_called_like_an_output(tiny: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sets = {"run.executor": "count", "workload.requests": 300}
+    configs = {"comparison.md": tiny, "overview.png": tiny, "plain": tiny}
+    made = package.compare(configs, sets=sets, out=out)
+    assert (out / "comparison.md").is_file() and (out / "overview.png").is_file()
+    assert (
+        package.Comparison.load(out).results["comparison.md"].summary == made.results["comparison.md"].summary
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from conftest import Ftlab
 import ftlab
 from ftlab import testing
 from ftlab.api import runner
+from ftlab.api.simulation import Job
 
 DEVICE: dict[str, Any] = {
     "device": {
@@ -166,6 +167,11 @@ def test_an_object_is_copied_for_each_device() -> None:
             "the policy `mine.py:Mine` raised ZeroDivisionError: division by zero in `choose`\n"
             " --> mine.py:3, in choose\n  |\n3 | return 1 / 0\n  |",
         ),
+        # Otherwise the command would end with code 0 and without a word.
+        (
+            "raise SystemExit(0)",
+            "the policy `mine.py:Mine` raised SystemExit: 0 in `choose`\n --> mine.py:3, in choose",
+        ),
         ("return helper(blocks)", "raised KeyError: 'weight' in `choose`\n --> mine.py:5, in helper"),
         (
             "pass",
@@ -190,7 +196,7 @@ def test_a_policy_that_fails_ends_the_run_with_its_line(
     with pytest.raises(ftlab.RunError) as raised:
         run("mine.py:Mine", **{"run.executor": executor})
     assert re.search(words if "\\" in words else re.escape(words), str(raised.value)), raised.value
-    assert body.startswith(("return 1", "return helper")) == (raised.value.__cause__ is not None)
+    assert body.startswith(("return 1", "raise", "return helper")) == (raised.value.__cause__ is not None)
 
 
 @pytest.mark.parametrize(
@@ -211,6 +217,12 @@ def test_a_policy_that_fails_ends_the_run_with_its_line(
             "raising.py:Mine",
             "`raising.py` cannot be loaded: ValueError: no, in line 2: `raise ValueError('no')`",
         ),
+        ("leaving.py:Mine", "`leaving.py` cannot be loaded: SystemExit: 0, in line 2: `sys.exit(0)`"),
+        ("mine.py:Needy(4, 5)", "`mine.py:Needy(4, 5)` cannot be made: too many positional arguments"),
+        ("mine.py:Needy(size=4)", "expected the parameters of `mine.py:Needy(weight)`"),
+        ("mine.py:Needy(weight=open('x'))", "the parameters `(weight=open('x'))` cannot be read"),
+        ("mine.py:Needy(", "there is no `Needy(` in `mine.py`"),
+        ("mine.py:lazy(4)", "`mine.py:lazy` is an object, and `mine.py:lazy(4)` gives it parameters"),
         ("nowhere.at.all:Mine", "there is no module `nowhere.at.all`"),
         ("mine.py", "a policy of your own is named with its class: `mine.py:CLASS`"),
     ],
@@ -222,13 +234,43 @@ def test_what_is_no_policy_is_refused_with_its_place(
     Path("mine.py").write_text(
         "class Mine:\n    def choose(self, blocks, now): return blocks[0]\nclass Bare: pass\n"
         "class Needy(Mine):\n    def __init__(self, weight): pass\n"
+        "lazy = Mine()\n"
     )
     Path("broken.py").write_text("class class\n")
     Path("raising.py").write_text("\nraise ValueError('no')\n")
+    Path("leaving.py").write_text("import sys\nsys.exit(0)\n")
     with pytest.raises(ftlab.ConfigError) as raised:
         run(name)
     assert words in str(raised.value)
     assert "--set ftl.victim=" in str(raised.value)
+
+
+WINDOWED = """\
+class Windowed:
+    def __init__(self, w, most=True, name="x"):
+        self.w = w
+
+    def choose(self, blocks, now):
+        return min(blocks[: self.w], key=lambda block: block.valid)
+"""
+
+
+def test_a_class_takes_parameters(ftlab: Ftlab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(WINDOWED)
+    first, four = (run(f"mine.py:Windowed({given})").summary["waf"] for given in ("1", "w=4, name='a:b(c)'"))
+    assert first != four == run(f"{tmp_path}/mine.py:Windowed(4)").summary["waf"]
+    assert run("mine.py:Windowed(w=1000000)").summary["waf"] == run(Greedy).summary["waf"]
+    keys = {runner.key_of(Job.of(DEVICE, {"ftl.victim": f"mine.py:Windowed({w})"}, None)) for w in (1, 2, 2)}
+    assert len(keys) == 2
+    device = tmp_path / "device.toml"
+    device.write_text(
+        'preset = "tbm-small"\nrun.executor = "count"\nworkload.requests = 100\nrun.precondition = "none"\n'
+    )
+    made = ftlab(
+        "compare", device, "--vary", "ftl.victim=mine.py:Windowed(w=4,most=True),mine.py:Windowed(2),greedy"
+    )
+    assert "mine.py:Windowed(w=4,most=True)" in made.stdout and "mine.py:Windowed(2)" in made.stdout
 
 
 def test_a_file_that_changes_is_loaded_anew(tmp_path: Path) -> None:

@@ -282,3 +282,52 @@ def test_warnings_of_the_libraries_do_not_reach_the_user(tiny: Path, tmp_path: P
     heard = stderr("-W", "default", "-c", warns)
     assert heard.startswith("no place for the cache\n")
     assert "Glyph" in heard
+
+
+def test_only_files_are_replaced(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> None:
+    ftlab("run", tiny, *FEW_PLOTS, "--no-plots", "--out", tmp_path / "first")
+    ftlab("report", tmp_path / "first", "--out", tmp_path / "page.html")
+    commands: dict[str, Callable[[Path, int], subprocess.CompletedProcess[str]]] = {
+        "init": lambda path, code: ftlab("init", path, "--force", "--planes", "2", code=code),
+        "report": lambda path, code: ftlab("report", tmp_path / "first", "--out", path, code=code),
+    }
+    for name, write in commands.items():
+        place = tmp_path / f"places of {name}"
+        place.mkdir()
+        os.mkfifo(place / "pipe")
+        (place / "null").symlink_to(os.devnull)
+        (place / "directory").mkdir()
+        (place / "stdout").symlink_to("/proc/self/fd/1")
+        (place / "loop").symlink_to("loop")
+        for kind in ("pipe", "null", "directory", "stdout", "loop"):
+            before = (place / kind).lstat()
+            said = write(place / kind, 2).stderr
+            assert "expected the name of a file" in said, said
+            after = (place / kind).lstat()
+            assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+        # A link stays, whether its file is there or not.
+        (place / "file").write_bytes((tmp_path / "page.html").read_bytes())
+        (place / "link").symlink_to("file")
+        (place / "new").symlink_to("made")
+        for link, target in (("link", "file"), ("new", "made")):
+            write(place / link, 0)
+            assert (place / link).is_symlink() and not (place / target).is_symlink()
+            assert (place / target).stat().st_size > 500
+        assert (place / "file").read_bytes() != (tmp_path / "page.html").read_bytes() or name == "report"
+
+
+def test_what_has_come_in_the_place_of_a_file_of_ours_is_not_replaced(
+    ftlab: Ftlab, tiny: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    ftlab("run", tiny, *FEW_PLOTS, "--no-plots", "--out", out)
+    mine = tmp_path / "mine.json"
+    (out / "summary.json").rename(mine)
+    (out / "summary.json").symlink_to(mine)
+    before = mine.read_bytes()
+    said = ftlab("run", tiny, *FEW_PLOTS, "--set", "run.seed=2", "--out", out, code=2).stderr
+    assert "was not written by ftlab" in said
+    assert (out / "summary.json").is_symlink() and mine.read_bytes() == before
+    (out / "summary.json").unlink()
+    os.mkfifo(out / "summary.json")
+    assert "not written by ftlab" in ftlab("run", tiny, *FEW_PLOTS, "--out", out, code=2).stderr

@@ -17,7 +17,7 @@ from ftlab.cli.main import main
 from ftlab.reports import charts, markup, page, settings, sources
 from ftlab.results import text
 from ftlab.results.comparison import Comparison
-from ftlab.results.output import OutputDirectory, run_directories
+from ftlab.results.output import OutputDirectory
 from ftlab.sweeps.sweep import Sweep
 from ftlab.theory.prediction import predicted_waf, unlike_theory
 
@@ -107,9 +107,7 @@ def comparison(directory: Path, labels: tuple[str, ...] = ("greedy", "fifo")) ->
         results,
         {label: {"config": "tbm-small", "sets": ["ftl.victim=fifo"], "trace": None} for label in results},
     )
-    OutputDirectory(directory).write_comparison(
-        made.to_json(), made.markdown(), results, run_directories(list(results)), plots=False
-    )
+    OutputDirectory(directory).write_comparison(made.to_json(), made.markdown(), results, plots=False)
     return directory
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -90,8 +91,11 @@ def test_a_list_gives_runs_one_by_one_and_multiplies_with_the_grid() -> None:
 
 
 def test_labels_tell_runs_apart() -> None:
-    labels = [run.label for run in of_grid({"victim": ["greedy", "greedy"]}).runs]
-    assert labels == ["greedy", "greedy (2)"]
+    size, queue = (
+        [{"label": label, "set": {}} for label in labels] for labels in (("a", "a b"), ("b c", "c"))
+    )
+    labels = [run.label for run in of_grid({"size": size, "queue": queue}).runs]
+    assert labels == ["a b c", "a c", "a b b c", "a b c (2)"]
 
 
 @pytest.mark.parametrize(
@@ -112,6 +116,68 @@ def test_labels_tell_runs_apart() -> None:
         ({"config": "tbm", "list": [{"seed": 1}], "grid": {"seed": [1, 2]}}, "in the grid and in the list"),
         ({"config": [], "grid": {}}, "expected a preset or a file"),
         ({"config": "tbm", "repeats": 0}, "expected a whole number from 1 on"),
+        ({"config": "tbm", "repeats": 1e9}, "expected a whole number from 1 on"),
+        ({"config": "tbm", "repeats": 10**9}, "1,000,000,000 runs"),
+        ({"config": "tbm", "repeats": 10**5, "grid": {"queue_depth": "1..99"}}, "9,900,000 runs"),
+        ({"config": "tbm", "repeats": 10**5, "list": [{"op": 0.1}, {"op": 0.2}]}, "200,000 runs"),
+        # A key is named twice, a choice and its parameter, or parameters of two choices.
+        (
+            {"config": "tbm", "grid": {"victim": ["fifo"], "ftl": {"victim": ["rga"]}}},
+            "`ftl.victim` is given twice",
+        ),
+        ({"config": "tbm", "grid": {"victim": ["rga"], "ftl.victim.rga.d": [2, 4]}}, "make a choice twice"),
+        (
+            {"config": "tbm", "grid": {"ftl.victim.rga.d": [2], "ftl.victim.fifo.x": [4]}},
+            "make a choice twice",
+        ),
+        (
+            {
+                "config": "tbm",
+                "grid": {"victim": ["rga"], "size": [{"label": "x", "set": {"ftl.victim.rga.d": 2}}]},
+            },
+            "make a choice twice",
+        ),
+        (
+            {"config": "tbm", "list": [{"victim": "rga"}], "grid": {"ftl.victim": ["fifo"]}},
+            "is given twice, in `list`",
+        ),
+        ({"config": "tbm", "list": [{"run.seed": 7}], "repeats": 2}, "`run.seed` is given twice"),
+        ({"config": "tbm", "list": [{"victim": "rga", "ftl.victim": "fifo"}]}, "`ftl.victim` is given twice"),
+        (
+            {"config": "tbm", "trace": "x", "grid": {"workload.trace": ["a", "b"]}},
+            "`workload.trace` is given twice",
+        ),
+        (
+            {"config": "tbm", "set": {"ftl.victim.rga.d": 4}, "grid": {"victim": ["greedy", "rga"]}},
+            "make a choice",
+        ),
+        (
+            {"config": "tbm", "set": {"victim": "fifo"}, "grid": {"ftl.victim.rga.d": [2, 4]}},
+            "make a choice twice",
+        ),
+        (
+            {
+                "config": "tbm",
+                "grid": {"victim": [{"label": "x", "value": "fifo", "set": {"ftl.victim": "rga"}}]},
+            },
+            "`ftl.victim` is given twice",
+        ),
+        # What is called alike would be averaged.
+        (
+            {"config": "tbm", "grid": {"victim": ["greedy", "greedy"]}},
+            "`greedy` is there twice, as value 1 and 2",
+        ),
+        ({"config": "tbm", "grid": {"op": [0.07, "7%"]}}, "`0.07` is there twice"),
+        ({"config": "tbm", "grid": {"seed": ["1..3", 2]}}, "`2` is there twice, as value 2 and 4"),
+        ({"config": ["a/x.toml", "b/x.toml"]}, '`config = { "first" = "a/x.toml", "second" = "b/x.toml" }`'),
+        (
+            {"config": "tbm", "list": [{"op": 0.1, "label": "a"}, {"op": 0.1, "label": "b"}]},
+            "same as list[1]",
+        ),
+        (
+            {"config": ["tbm", "qlc"], "grid": {"size": [{"label": "x", "config": "tbm-small"}]}},
+            "the configuration is named in `config` too",
+        ),
         (
             {"config": "tbm", "grid": {"label": [{"label": "x", "set": {}}]}},
             "a factor cannot be called `label`",
@@ -123,6 +189,24 @@ def test_a_specification_that_is_none(spec: dict[str, Any], said: str) -> None:
         Spec.of(spec)
     assert said in str(error.value) and str(error.value).startswith("error: ")
     assert "expected" in str(error.value) or "every sweep has" in str(error.value)
+
+
+def test_settings_that_go_together_are_accepted() -> None:
+    grid = {"ftl.victim.rga.d": [2, 4], "op": [0.1, 0.2]}
+    spec = of_grid(grid, set={"victim": "rga", "op": 0.3})
+    assert [run.job.resolve()["ftl"]["victim"] for run in spec.runs[::2]] == [
+        {"rga": {"d": 2}},
+        {"rga": {"d": 4}},
+    ]
+    assert [run.job.resolve()["device"]["over_provisioning"] for run in spec.runs[:2]] == [0.1, 0.2]
+    # Two parameters of one choice.
+    of_grid({"ftl.write_buffer.fifo.size": ["1MiB", "2MiB"], "ftl.write_buffer.fifo.flush": ["free", "full"]})
+
+
+def test_a_byte_order_mark_is_no_part_of_a_specification(tmp_path: Path) -> None:
+    spec = tmp_path / "marked.toml"
+    spec.write_bytes(b'\xef\xbb\xbfconfig = "tbm-small"\n[grid]\nseed = "1..3"\n')
+    assert len(Spec.of(spec).runs) == 3
 
 
 def test_the_examples_of_the_documentation_are_specifications() -> None:
@@ -253,6 +337,32 @@ def test_a_killed_sweep_goes_on_where_it_was(tiny: Path, ftlab: Ftlab, tmp_path:
     )
 
 
+def test_a_log_hears_a_line_a_minute(
+    spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hour = iter([0.0, *[3600.0] * 1000])
+    monkeypatch.setattr("ftlab.api.runner.MINUTE_S", 0.2)
+    log = io.StringIO()
+    with Tell(log, lambda: next(hour)) as tell:
+        tell.note("preparing")
+        time.sleep(0.3)
+        tell.begin(10, 2, 8.0)
+        for label, failed in (("a", False), ("b", True), ("c", False), ("d", False)):
+            tell.running(label, 0.5, 1.0)
+            tell.done(label, 1.0, failed=failed)
+        tell._since = 0.0
+        time.sleep(0.3)
+    lines = log.getvalue().splitlines()
+    assert lines[0] == "preparing"
+    assert lines[-1] == "5 of 10 runs done, 1 failed, 4 left; 4 runs an hour, 60 min left"
+    # What is over within the first minute has nothing to say, and a terminal has its own line.
+    monkeypatch.setattr("ftlab.api.runner.MINUTE_S", 60.0)
+    quiet = io.StringIO()
+    with Tell(quiet) as tell:
+        package.sweep(spec, out=tmp_path / "out", tell=tell)
+    assert quiet.getvalue() == ""
+
+
 def test_a_sweep_under_way_has_a_table(
     spec: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,8 +370,8 @@ def test_a_sweep_under_way_has_a_table(
     seen: list[dict[str, int]] = []
 
     class Watching(Tell):
-        def done(self, label: str, weight: float) -> None:
-            super().done(label, weight)
+        def done(self, label: str, weight: float, *, failed: bool = False) -> None:
+            super().done(label, weight, failed=failed)
             if (file := tmp_path / "out" / "runs.parquet").exists():
                 statuses = pq.read_table(file).column("status").to_pylist()
                 seen.append({status: statuses.count(status) for status in statuses})
@@ -301,7 +411,7 @@ def test_aged_states_are_shared_and_change_nothing(
 
 
 def test_what_ages_a_device_otherwise_is_not_shared(tiny: Path) -> None:
-    from ftlab.sweeps.aged_states import aging_of
+    from ftlab.api.aged_states import aging_of
 
     def aging(**sets: Any) -> str | None:
         return aging_of(

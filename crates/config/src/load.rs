@@ -217,7 +217,7 @@ fn base_layers(base: &Base, keys: &[Key], problems: &mut Problems) -> Option<Tre
     if let Some(at) = entries.iter().position(|entry| entry.key == "preset") {
         tree.overlay(named_preset(&entries.remove(at).node, keys, problems)?);
     }
-    let upper = Sorter { keys, problems }.sort(entries);
+    let upper = Sorter { keys, problems, is_file: true }.sort(entries);
     tree.overlay(upper);
     Some(tree)
 }
@@ -234,7 +234,7 @@ fn named_preset(node: &Node, keys: &[Key], problems: &mut Problems) -> Option<Tr
         return None;
     };
     match read_preset(preset) {
-        Ok(entries) => Some(Sorter { keys, problems }.sort(entries)),
+        Ok(entries) => Some(Sorter { keys, problems, is_file: true }.sort(entries)),
         Err(errors) => {
             problems.extend(errors);
             None
@@ -247,7 +247,7 @@ fn command_line(sets: &[String], trace: Option<&str>, keys: &[Key], problems: &m
     for set in sets {
         match document::parse_set(set) {
             Ok(entry) if entry.key == "preset" => problems.push(preset_by_set(&entry)),
-            Ok(entry) => Sorter { keys, problems }.table(vec![entry], "", &mut tree),
+            Ok(entry) => Sorter { keys, problems, is_file: false }.table(vec![entry], "", &mut tree),
             Err(problem) => problems.push(problem),
         }
     }
@@ -256,7 +256,11 @@ fn command_line(sets: &[String], trace: Option<&str>, keys: &[Key], problems: &m
         let node = Node { place: place.clone(), value: Value::String(trace.to_owned()) };
         let key = Entry { key: "trace".into(), place: place.clone(), node };
         let table = Node { place: place.clone(), value: Value::Table(vec![key]) };
-        Sorter { keys, problems }.table(vec![Entry { key: "workload".into(), place, node: table }], "", &mut tree);
+        Sorter { keys, problems, is_file: false }.table(
+            vec![Entry { key: "workload".into(), place, node: table }],
+            "",
+            &mut tree,
+        );
     }
     tree
 }

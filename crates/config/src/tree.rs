@@ -124,6 +124,8 @@ fn join(old: &mut Node, new: &Node) -> bool {
 pub(crate) struct Sorter<'a> {
     pub(crate) keys: &'a [Key],
     pub(crate) problems: &'a mut Problems,
+    /// Whether it is what a file holds, which may name the preset that it builds on.
+    pub(crate) is_file: bool,
 }
 
 impl Sorter<'_> {
@@ -163,8 +165,7 @@ impl Sorter<'_> {
             ("", false) => format!("unknown key `{name}` outside of any table"),
             (prefix, _) => format!("unknown key `{name}` in `[{prefix}]`"),
         };
-        // What a file may begin with: the preset that it builds on, then tables.
-        let above = (prefix.is_empty()).then_some("preset");
+        let above = (self.is_file && prefix.is_empty()).then_some("preset");
         let expected = match prefix {
             "" => list(
                 above.map(str::to_owned).into_iter().chain(SECTIONS.iter().map(|(section, _)| format!("[{section}]"))),

@@ -3,8 +3,11 @@
 mod common;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration as RealTime, Instant as RealInstant};
 
+use base::ParamValue;
 use common::*;
 use config::Config;
 use config::model::*;
@@ -46,6 +49,44 @@ fn a_run_stops_whatever_it_is_doing() {
                 config.run.precondition = precondition;
                 stopped(&format!("{:?}", config.run.precondition), &config);
             }
+        }
+    }
+}
+
+#[test]
+fn a_run_stops_inside_one_request() {
+    for (executor, allocation) in [(Executor::Count, "CWDP"), (Executor::Timed, "CWDP"), (Executor::Timed, "F")] {
+        for (buffer, kind) in [
+            ("none", "Write"),
+            ("none", "Read"),
+            ("none", "Discard"),
+            ("fifo", "Write"),
+            ("fifo", "Read"),
+            ("fifo", "Discard"),
+        ] {
+            let mut config = endless(executor, 8192);
+            choose(&mut config.ftl, "allocation", allocation, &[]);
+            if buffer == "fifo" {
+                choose(&mut config.ftl, "write_buffer", buffer, &[("size", ParamValue::Size(192 << 20))]);
+            }
+            config.host.replay = Replay::Closed;
+            let trace = TraceFile::new(&[(0, kind, 0, config.device.user_capacity)]);
+            config.workload.source = trace.source();
+            config.workload.end = End { requests: Some(1), ..End::default() };
+            let what = format!("{executor:?}, {allocation}, {buffer}, {kind}");
+            // So often it is asked, and at half of that it answers no.
+            let asked = Arc::new(AtomicU64::new(0));
+            let mut simulated = |most: u64| {
+                asked.store(0, Ordering::Relaxed);
+                let count = asked.clone();
+                let interrupt = Interrupt::every(RealTime::ZERO, move || count.fetch_add(1, Ordering::Relaxed) < most);
+                device::simulate(&config, &mut Options { interrupt, ..Options::default() })
+            };
+            simulated(u64::MAX).expect(&what);
+            let often = asked.load(Ordering::Relaxed);
+            assert!(often > 10, "{what}: asked {often} times");
+            let stopped = simulated(often / 2);
+            assert!(matches!(stopped, Err(RunError::Stopped)), "{what}: {stopped:?}");
         }
     }
 }

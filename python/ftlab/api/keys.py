@@ -48,3 +48,26 @@ def shown_as(value: Any) -> Any:
             return f"{name}({', '.join(f'{key}={shown_as(part)}' for key, part in inner.items())})"
         return f"{name}({shown_as(inner)})"
     return json.dumps(value, default=str, ensure_ascii=False)
+
+
+@cache
+def _choice(key: str) -> tuple[str, str]:
+    """The key that a setting belongs to, and a parameter's choice: `ftl.victim` and `rga` of `ftl.victim.rga.d`."""
+    above = max((name for name in known() if key.startswith(f"{name}.")), key=len, default=key)
+    return above, key[len(above) + 1 :].partition(".")[0]
+
+
+def exclude_each_other(one: str, other: str) -> bool:
+    """Whether of two settings only the later has a say: of one key, or of a choice and a parameter of another."""
+    (key, choice), (key_of_other, choice_of_other) = _choice(one), _choice(other)
+    return key == key_of_other and (not choice or not choice_of_other or choice != choice_of_other)
+
+
+def loses(setting: str, value: Any, later: str) -> bool:
+    """Whether a setting for all runs has no say in those that make a choice of their own: a parameter where the choice
+    itself differs from run to run, or a choice where a parameter of another does.
+    """
+    if setting == later or not exclude_each_other(setting, later):
+        return False
+    made = next(iter(value), "") if isinstance(value, Mapping) else str(value).strip(' "')
+    return bool(_choice(setting)[1]) or made != _choice(later)[1]

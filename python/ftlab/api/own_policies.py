@@ -1,6 +1,7 @@
 """Policies of a user's own: classes in Python that stand where the name of a policy stands.
 
-A configuration names one as `FILE.py:NAME` or `MODULE:NAME`, where `NAME` is a class or an object. In Python the class
+A configuration names one as `FILE.py:NAME` or `MODULE:NAME`, where `NAME` is a class or an object; a class may have
+parameters, `FILE.py:NAME(w=4)`. The file is code, and is run. In Python the class
 or the object itself may be given; what is not to be found by its name then, such as a class inside a function, is kept
 here under one.
 """
@@ -8,17 +9,19 @@ here under one.
 from __future__ import annotations
 
 import array
+import ast
 import copy
 import hashlib
 import importlib
 import importlib.util
 import inspect
 import linecache
+import re
 import sys
 import threading
 import traceback
 import uuid
-from functools import reduce
+from functools import partial, reduce
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -78,7 +81,7 @@ def names_own(value: object) -> bool:
 
 def digest(name: str) -> str:
     """What tells the code of a policy from other code; of what lies in no file it is never the same."""
-    place = name.rpartition(":")[0]
+    place, _, _ = _parts(name)
     file = place if place.endswith(".py") else getattr(sys.modules.get(place), "__file__", None)
     if name in _given or file is None:
         return uuid.uuid4().hex
@@ -91,19 +94,62 @@ def digest(name: str) -> str:
 
 def find(key: str, name: str) -> tuple[Any, str, str]:
     """The policy of that name for a seam; if there is none, why, and what would be right."""
-    place, _, attribute = name.rpartition(":")
+    place, attribute, parameters = _parts(name)
+    if name in _given:
+        parameters = None
     try:
         with _loading:
             policy = _given[name] if name in _given else _found(place, attribute)
+            values = None if parameters is None else _values(parameters)
     except _Missing as missing:
         return None, *missing.args
-    except Exception as error:
+    # `sys.exit()` would end the process as if all were well.
+    except (Exception, SystemExit) as error:
         return None, f"`{place}` cannot be loaded: {_words(error)}{_in_line(error)}", "mend that line"
     method = METHODS[key]
     if not callable(getattr(policy, method, None)):
         return None, f"`{name}` is no {key} policy: it has no method `{method}`", f"expected {EXAMPLES[key]}"
-    problem = _takes_too_much(policy) if isinstance(policy, type) else None
-    return (None, f"`{name}` {problem[0]}", problem[1]) if problem else (policy, "", "")
+    if not isinstance(policy, type):
+        if values is None:
+            return policy, "", ""
+        return (
+            None,
+            f"`{place}:{attribute}` is an object, and `{name}` gives it parameters",
+            f"expected a class, or `{place}:{attribute}`",
+        )
+    arguments, keywords = values or ((), {})
+    problem = _takes_others(policy, arguments, keywords, f"{place}:{attribute}")
+    if problem is not None:
+        return None, f"`{name}` {problem[0]}", problem[1]
+    return policy if values is None else partial(policy, *arguments, **keywords), "", ""
+
+
+CALL = re.compile(r"(?P<place>.+?):(?P<attribute>[\w.]+)\((?P<parameters>.*)\)", re.DOTALL)
+"""`FILE.py:CLASS(w=4)`."""
+
+
+def _parts(name: str) -> tuple[str, str, str | None]:
+    """Of a policy's name the file or module, what it is called there, and its parameters."""
+    if call := CALL.fullmatch(name):
+        return call["place"], call["attribute"], call["parameters"]
+    place, _, attribute = name.rpartition(":")
+    return place, attribute, None
+
+
+def _values(parameters: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """Parameters as they stand in a name: values of Python, and nothing to be computed."""
+    try:
+        call = ast.parse(f"f({parameters})", mode="eval").body
+        assert isinstance(call, ast.Call)
+        named = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
+        if None not in named:
+            return tuple(map(ast.literal_eval, call.args)), {str(key): value for key, value in named.items()}
+    except (SyntaxError, ValueError, AssertionError, RecursionError, MemoryError):
+        pass
+    raise _Missing(
+        f"the parameters `({parameters})` cannot be read",
+        "expected values of Python, as in `(w=4)` or `(0.5, 'all')`",
+    )
 
 
 class _Missing(Exception):
@@ -170,24 +216,36 @@ def _module(name: str) -> ModuleType:
         ) from None
 
 
-def _takes_too_much(kind: type) -> tuple[str, str] | None:
-    """What is wrong with a class that cannot be called without arguments."""
+def _takes_others(
+    kind: type, arguments: tuple[Any, ...], keywords: dict[str, Any], name: str
+) -> tuple[str, str] | None:
+    """What is wrong with a class that cannot be called with these parameters."""
     try:
-        inspect.signature(kind).bind()
+        signature = inspect.signature(kind)
+        signature.bind(*arguments, **keywords)
     except ValueError:
         return None
     except TypeError as error:
+        if arguments or keywords:
+            return f"cannot be made: {error}", f"expected the parameters of `{name}{signature}`"
         return (
             f"cannot be made without arguments: {error}",
-            "give its parameters defaults, or name an object in place of the class: `lazy = MyPolicy(0.5)` in the "
-            "file, and `FILE.py:lazy`",
+            f"give them, as in `{name}{_example(signature)}`, or give them defaults in the class",
         )
     return None
 
 
+def _example(signature: inspect.Signature) -> str:
+    """A call with all that has no default."""
+    needed = (
+        parameter.name for parameter in signature.parameters.values() if parameter.default is parameter.empty
+    )
+    return f"({', '.join(f'{parameter}=…' for parameter in needed)})"
+
+
 def made(policy: Any, device: _core.Device) -> Any:
     """A policy of its own for one device: a class is called, an object copied as it was given."""
-    own = policy() if isinstance(policy, type) else copy.deepcopy(policy)
+    own = policy() if isinstance(policy, type | partial) else copy.deepcopy(policy)
     if hasattr(own, "start"):
         own.start(device)
     return own
@@ -209,7 +267,7 @@ def planes(
                     f"expected a whole number from 0 to {device.planes - 1}: the device has {device.planes} planes",
                 )
             table[page] = plane
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return None, f"`{name}` raised {_words(error)}{_in_line(error)}", f"expected {EXAMPLES['allocation']}"
     counts = [0] * device.planes
     for plane in table:

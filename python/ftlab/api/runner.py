@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from types import TracebackType
@@ -163,31 +164,57 @@ CLEAR = "\r\x1b[K"
 """Empties the line that a terminal's cursor is in."""
 
 
+MINUTE_S = 60.0
+"""Time between two lines where there is no terminal."""
+
+
 class Tell:
-    """The progress of a grid: one line on a terminal, nothing elsewhere. Without a stream nothing is said at all."""
+    """The progress of a grid: one line that changes on a terminal; elsewhere, as in the log of a batch system, a line a
+    minute. Without a stream nothing is said at all.
+    """
 
     def __init__(self, stream: IO[str] | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream if stream is not None else io.StringIO()
         self._show = self._stream.isatty()
+        self._logs = stream is not None and not self._show
+        self._over = threading.Event()
         self._clock = clock
         self._lock = threading.Lock()
         self._at: dict[str, tuple[float, float]] = {}
-        self._runs = self._finished = 0
+        self._runs = self._finished = self._failed = self._there = 0
+        self._doing = ""
         self._work = self._worked = 0.0
         self._since = self._drawn = clock()
 
     def __enter__(self) -> Tell:
+        if self._logs:
+            threading.Thread(target=self._log, daemon=True).start()
         return self
+
+    def _log(self) -> None:
+        """A line a minute, from the first one on: what is over sooner says nothing."""
+        while not self._over.wait(MINUTE_S):
+            with self._lock:
+                if self._runs and self._finished == self._runs and not self._doing:
+                    # What is left, such as plots, is no run.
+                    continue
+                line = self.summary()
+                # Whoever listened is gone: that is no reason to stop.
+                with suppress(OSError, ValueError):
+                    self._stream.write(f"{line}\n")
+                    self._stream.flush()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._over.set()
         if self._show:
             self._stream.write(CLEAR)
             self._stream.flush()
 
     def note(self, message: str) -> None:
         """Says what is being prepared."""
+        self._doing = message
         if self._show:
             self._draw(message)
 
@@ -201,6 +228,7 @@ class Tell:
         """A grid starts, of which some runs were there already."""
         with self._lock:
             self._runs, self._finished, self._work, self._worked = runs, finished, work, 0.0
+            self._there, self._failed, self._doing = finished, 0, ""
             self._since = self._clock()
 
     def running(self, label: str, fraction: float, weight: float) -> None:
@@ -210,11 +238,12 @@ class Tell:
             if self._show and self._clock() - self._drawn > 0.2:
                 self._draw(self.line())
 
-    def done(self, label: str, weight: float) -> None:
-        """A run is finished and kept."""
+    def done(self, label: str, weight: float, *, failed: bool = False) -> None:
+        """A run is finished and kept, or has failed."""
         with self._lock:
             self._at.pop(label, None)
             self._finished += 1
+            self._failed += failed
             self._worked += weight
             if self._show:
                 self._draw(self.line())
@@ -223,12 +252,33 @@ class Tell:
         """Runs finished, runs under way, time left."""
         parts = [f"{self._finished}/{self._runs} runs"]
         parts += [f"{label} {100 * fraction:.0f} %" for label, (fraction, _) in sorted(self._at.items())]
+        if left := self._left():
+            parts.append(left)
+        return "   ".join(parts)
+
+    def summary(self) -> str:
+        """Runs done, failed and left, at which rate, and the time left."""
+        if self._runs == 0 or (self._finished == self._runs and self._doing):
+            return self._doing or "preparing"
+        line = (
+            f"{self._finished - self._failed} of {self._runs} runs done, {self._failed} failed, "
+            f"{self._runs - self._finished} left"
+        )
+        made, hours = self._finished - self._there, (self._clock() - self._since) / 3600
+        rate = [f"{made / hours:,.3g} runs an hour"] if made and hours > 0 else []
+        told = [*rate, *filter(None, [self._left()])]
+        return "; ".join([line, ", ".join(told)] if told else [line])
+
+    def _left(self) -> str:
+        """The time left, where it can be told."""
         worked = self._worked + sum(fraction * weight for fraction, weight in self._at.values())
         passed = self._clock() - self._since
-        if passed > 2 and worked > 0:
-            left = passed * (self._work - worked) / worked
-            parts.append(f"{left / 60:.0f} min left" if left > 90 else f"{left:.0f} s left")
-        return "   ".join(parts)
+        if passed <= 2 or worked <= 0 or worked >= self._work:
+            return ""
+        left = passed * (self._work - worked) / worked
+        if left > 5400:
+            return f"{left / 3600:.1f} h left"
+        return f"{left / 60:.0f} min left" if left > 90 else f"{left:.0f} s left"
 
     def _draw(self, line: str) -> None:
         self._drawn = self._clock()

@@ -8,17 +8,20 @@ import math
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, TypeAlias
 
 from ftlab import _core
-from ftlab._core import ConfigError, InputError, RunError
+from ftlab._core import ConfigError, Error, InputError, RunError
 from ftlab.api import runner
+from ftlab.api.aged_states import States
 from ftlab.api.configs import Config, Sets, Source, plain, set_list
+from ftlab.api.keys import exclude_each_other, loses
 from ftlab.base import arguments
 from ftlab.results import output, text
 from ftlab.results.comparison import Comparison
@@ -37,11 +40,15 @@ DONE = "done"
 """The phase of a run of a comparison that is over."""
 
 
+FAILED = "failed"
+"""The phase of a run of a comparison that has failed, or cannot be run."""
+
+
 class Progress(NamedTuple):
     """How far a run has come."""
 
     phase: str
-    """`precondition`, `run`, or, in a comparison, `done`."""
+    """`precondition`, `run`, or, in a comparison, `done` or `failed`."""
     simulated_s: float
     """Simulated time, in seconds."""
     requests: int
@@ -125,6 +132,9 @@ def compare(
 ) -> Comparison:
     """Runs several configurations, side by side in threads, and compares them with the first.
 
+    A configuration that cannot be used, or whose run fails, does not stop the others: `errors` of the comparison says
+    why. Runs that differ only in what does not age a device share the aged device, which changes no figure.
+
     Args:
         configs: configurations, or configurations by label; a single string or path is one configuration.
         vary: for every key a list of values; each configuration is run with each combination of them.
@@ -138,28 +148,44 @@ def compare(
         progress: called with the label of a run, from the run's thread.
 
     Raises:
-        ConfigError: a configuration cannot be used; found before any simulation starts.
-        InputError: a trace, state file or output directory cannot be used.
-        RunError: a run failed; the others are stopped.
+        ConfigError: none of the configurations can be used.
+        InputError: a trace or state file of all of them, or the output directory, cannot be used.
+        RunError: no run came to its end.
         OutputError: the runs are over, but their output could not be written; the error has the comparison.
     """
     tell = arguments.function(progress, "progress")
     everything = plan(configs, vary=vary, sets=sets, trace=trace, columns=columns)
-    threads = at_once(everything, jobs)
+    usable, errors = _usable(everything, tell)
+    threads = at_once(list(usable.values()), jobs)
     writer = _writer(None if out is None else arguments.file_name(out, "out"), everything)
-    store = None if writer is None else Store(writer[0].path / output.KEPT)
-    results = _run_all(everything, threads, tell, store)
-    comparison = Comparison(results, {job.label: job.origin for job in everything})
+    store = None if writer is None else Store(writer.path / output.KEPT)
+    with ExitStack() as stack:
+        place = (
+            writer.path
+            if writer is not None
+            else Path(stack.enter_context(TemporaryDirectory(prefix="ftlab-")))
+        )
+        results = _run_all(list(usable.values()), threads, tell, store, place)
+    # In the order of the configurations, with what could not even begin.
+    made = {job.label: results.get(job.label) or errors[job.label] for job in everything}
+    comparison = Comparison(
+        {label: result for label, result in made.items() if isinstance(result, Result)},
+        {job.label: job.origin for job in everything},
+        {label: str(error) for label, error in made.items() if isinstance(error, Error)},
+    )
+    if not comparison.results:
+        raise _worst(list(made.values()))
     if writer is not None:
-        directory, names = writer
         try:
-            directory.write_comparison(
-                comparison.to_json(), comparison.markdown(), results, names, plots=plots
-            )
+            writer.write_comparison(
+                comparison.to_json(), comparison.markdown(), comparison.results, plots=plots,
+                # What failed may be mended, and the others need not be run again for that.
+                keeps=bool(comparison.errors),
+            )  # fmt: skip
         except RunError as error:
             # Not if a run is kept in it.
             with suppress(OSError):
-                (directory.path / output.KEPT).rmdir()
+                (writer.path / output.KEPT).rmdir()
             raise output.OutputError([str(error)], comparison) from None
     return comparison
 
@@ -322,7 +348,7 @@ def plan(
         else [(None, config) for config in arguments.listed(configs, "`configs`")]
     )
     base = _with_columns(set_list(sets), columns)
-    variants = _variants({} if vary is None else vary)
+    variants = _variants({} if vary is None else vary, base)
     name, table = _trace(trace, base)
     found = [(called, Source.of(config)) for called, config in named]
     if not found:
@@ -364,11 +390,33 @@ COMBINATIONS_MAX = 100_000
 """Runs of a comparison at most; the settings of many more would fill the memory before the first begins."""
 
 
-def _variants(vary: Mapping[str, Sequence[Any]]) -> list[tuple[list[str], list[str]]]:
+def _check_keys(vary: Sequence[str], sets: Sequence[str]) -> None:
+    """Refuses keys of which only one would have a say: the columns would be called after what does not hold."""
+    choice = "expected the choice with its parameters as one value: `ftl.victim=greedy,{ rga = { d = 4 } }`"
+    for one, other in itertools.combinations(vary, 2):
+        if exclude_each_other(one, other):
+            raise ConfigError(f"error: `vary` has `{one}` and `{other}`, which make a choice twice; {choice}")
+    for word in sets:
+        key, _, value = word.partition("=")
+        if lost := [later for later in vary if loses(key.strip(), value, later)]:
+            raise ConfigError(
+                f"error: `vary` has `{lost[0]}`, and `{word}` is set for all runs; only one has a say; {choice}"
+            )
+
+
+def _variants(vary: Mapping[str, Sequence[Any]], sets: Sequence[str]) -> list[tuple[list[str], list[str]]]:
     """The combinations: words for the label, and settings."""
     if not isinstance(vary, Mapping):
         raise ConfigError(
             f"error: `vary` is {arguments.kind_of(vary)}; expected a dictionary of lists of values by key"
+        )
+    # Before any is made of them: a range may have more than the memory holds.
+    count = math.prod(
+        max(1, len(choices)) for choices in vary.values() if isinstance(choices, range | list | tuple)
+    )
+    if count > COMBINATIONS_MAX:
+        raise ConfigError(
+            f"error: `vary` has {count:,} combinations of values; expected at most {COMBINATIONS_MAX:,}"
         )
     axes = []
     # A word such as `greedy` says itself what it is; a number needs its key.
@@ -380,6 +428,7 @@ def _variants(vary: Mapping[str, Sequence[Any]]) -> list[tuple[list[str], list[s
             raise ConfigError(f"error: `{key}` varies over nothing; expected a list of values")
         axes.append([(key, value) for value in values])
         spoken[key] = all(isinstance(value, str) and value[:1].isalpha() for value in values)
+    _check_keys(list(spoken), sets)
     if math.prod(map(len, axes)) > COMBINATIONS_MAX:
         raise ConfigError(
             f"error: `vary` has {math.prod(map(len, axes)):,} combinations of values; expected at most "
@@ -440,19 +489,47 @@ def at_once(jobs: Sequence[Job], wanted: int | None) -> int:
     return max(1, fitting)
 
 
-def _writer(
-    out: PathText | None, jobs: Sequence[Job]
-) -> tuple[output.OutputDirectory, dict[str, str]] | None:
-    """The directory of a comparison, and the names of those of its runs by label."""
+def _writer(out: PathText | None, jobs: Sequence[Job]) -> output.OutputDirectory | None:
+    """The directory of a comparison."""
     if out is None:
         return None
     whole = output.OutputDirectory(out, output.COMPARISON_FILES)
-    each = output.run_directories([job.label for job in jobs])
-    for name in each.values():
+    for name in output.run_directories([job.label for job in jobs]).values():
         # Made when there is something to write.
         if os.path.lexists(whole.path / name):
             output.OutputDirectory(whole.path / name)
-    return whole, each
+    return whole
+
+
+def _usable(
+    jobs: Sequence[Job], progress: Callable[[str, Progress], object] | None
+) -> tuple[dict[str, Job], dict[str, Error]]:
+    """The runs that can begin, and why the others cannot, by label.
+
+    Raises:
+        ConfigError: none can.
+        InputError: none can.
+    """
+    usable: dict[str, Job] = {}
+    errors: dict[str, Error] = {}
+    for job in jobs:
+        try:
+            job.memory()
+            usable[job.label] = job
+        except (ConfigError, InputError) as error:
+            errors[job.label] = error
+    if not usable:
+        raise next(iter(errors.values()))
+    if progress is not None:
+        for label in errors:
+            progress(label, Progress(FAILED, 0.0, 0, 0, 1.0))
+    return usable, errors
+
+
+def _worst(errors: Sequence[object]) -> Error:
+    """What a comparison without a result says: of a run that failed, or else of a configuration that cannot be used."""
+    found = [error for error in errors if isinstance(error, Error)]
+    return next((error for error in found if isinstance(error, RunError)), found[0])
 
 
 def _run_all(
@@ -460,30 +537,52 @@ def _run_all(
     threads: int,
     progress: Callable[[str, Progress], object] | None,
     store: Store | None,
-) -> dict[str, Result]:
-    """The results by label. With a store, runs that are kept are read, and each one is kept when it is finished."""
+    place: Path,
+) -> dict[str, Result | Error]:
+    """The results by label, or why there is none. With a store, runs that are kept are read, and each one is kept when
+    it is finished. Aged states lie in `place` meanwhile.
+    """
+    resolved = [job.resolve() for job in jobs]
+    keys = ["" if store is None else runner.key_of(job) for job in jobs]
+    # A kept run that is damaged is nobody's but ours: it is made again.
+    kept = [None if store is None else store.take(key, Result.load, lambda _: None) for key in keys]
+    missing = [i for i, result in enumerate(kept) if result is None]
+    states = States(place, [resolved[i] for i in missing])
 
-    def one(job: Job, go_on: Callable[[], None]) -> Result:
-        key = "" if store is None else runner.key_of(job)
-        # A kept run that is damaged is nobody's but ours: it is made again.
-        result = None if store is None else store.take(key, Result.load, lambda _: None)
-        if result is None:
-            watch = None if progress is None else (lambda now: progress(job.label, now))
-            result = job.run(runner.stopping(go_on, watch))
-            if store is not None:
-                # Without room for it the run is not lost: it is printed, and the end says what cannot be written.
-                with suppress(InputError, RunError):
-                    runner.keep(store, key, result)
+    def tell(label: str, now: Progress) -> None:
         if progress is not None:
-            host = result.summary["host"]
-            requests = host["reads"] + host["writes"] + host["trims"] + host["flushes"]
-            progress(
-                job.label, Progress(DONE, host["simulated_s"] or 0.0, requests, host["bytes_written"], 1.0)
-            )
+            progress(label, now)
+
+    def one(n: int, go_on: Callable[[], None]) -> Result | Error:
+        i = missing[n]
+        job = jobs[i]
+        try:
+            result = states.run(n, job, runner.stopping(go_on, lambda now: tell(job.label, now)), go_on)
+        except (RunError, InputError, ConfigError) as error:
+            tell(job.label, Progress(FAILED, 0.0, 0, 0, 1.0))
+            return error
+        if store is not None:
+            # Without room for it the run is not lost: it is printed, and the end says what cannot be written.
+            with suppress(InputError, RunError):
+                runner.keep(store, keys[i], result)
+        tell(job.label, _done(result))
         return result
 
-    results = runner.in_threads(one, jobs, threads)
-    return {job.label: result for job, result in zip(jobs, results, strict=True)}
+    for job, result in zip(jobs, kept, strict=True):
+        if result is not None:
+            tell(job.label, _done(result))
+    # Who saves a state goes first; who waits for one comes last, and so never waits for a run that has not begun.
+    order = sorted(range(len(missing)), key=states.rank)
+    with states:
+        made = runner.in_threads(one, order, threads)
+    found = {jobs[i].label: result for i, result in enumerate(kept) if result is not None}
+    return {**found, **{jobs[missing[n]].label: result for n, result in zip(order, made, strict=True)}}
+
+
+def _done(result: Result) -> Progress:
+    host = result.summary["host"]
+    requests = host["reads"] + host["writes"] + host["trims"] + host["flushes"]
+    return Progress(DONE, host["simulated_s"] or 0.0, requests, host["bytes_written"], 1.0)
 
 
 def _window(window: tuple[str, str] | None) -> tuple[int, int] | None:

@@ -20,7 +20,7 @@ from ftlab._core import ConfigError, InputError
 from ftlab.base import escape
 from ftlab.base.quantities import in_bytes
 from ftlab.cli.usage import Parser, plain, pointed
-from ftlab.results import text
+from ftlab.results import output, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +173,7 @@ def _init(options: argparse.Namespace) -> None:
         at = Parser.argv.index(options.file) if options.file in Parser.argv else None
         raise pointed(Parser.argv, at, f"{options.file} is there already", "expected a new name",
                       "`--force` replaces it")  # fmt: skip
+    place = output.replaced(path)
     given = {n.key: value for n in NUMBERS if (value := getattr(options, n.name)) is not None}
     if not given and options.trace is None:
         if not sys.stdin.isatty():
@@ -181,7 +182,7 @@ def _init(options: argparse.Namespace) -> None:
         given = ask(input)
     toml = written(given, options.trace)
     config = check(toml)
-    save(path, toml, replaces=options.force)
+    save(place, toml, replaces=options.force)
     spare = text.percent(config["device"]["over_provisioning"])
     name = escape.terminal(str(path))
     sys.stdout.write(

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import IO, Any
 
-from ftlab.api.simulation import DONE, Progress
+from ftlab.api.simulation import DONE, FAILED, Progress
 from ftlab.base import escape
 
 Tell = Callable[[str, Progress], None]
@@ -80,6 +80,8 @@ class _Run:
         if now.phase != self._phase:
             self._phase, self._since = now.phase, clock
             self._requests, self._fraction = now.requests, now.fraction or 0.0
+        if now.phase == FAILED:
+            return FAILED
         if now.phase == DONE:
             return f"{now.simulated_s:8.2f} s simulated" if now.simulated_s > 0 else ""
         passed = clock - self._since

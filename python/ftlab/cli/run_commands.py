@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import math
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-from ftlab._core import InputError
+from ftlab._core import InputError, RunError
 from ftlab.api.configs import Raw, config_argument
-from ftlab.api.simulation import compare, nanoseconds, run
+from ftlab.api.runner import Tell
+from ftlab.api.simulation import DONE, FAILED, Progress, compare, nanoseconds, run
 from ftlab.cli.live import Live
 from ftlab.cli.usage import COLUMNS_HELP, Parser, at, check_jobs, plain, pointed, say
 from ftlab.results import output, text
@@ -101,17 +104,26 @@ def _run(options: argparse.Namespace) -> None:
 
 def _compare(options: argparse.Namespace) -> None:
     check_jobs(options.jobs)
-    vary = dict(_varied(word) for word in options.vary)
+    vary: dict[str, list[Raw]] = {}
+    for word in options.vary:
+        key, values = _varied(word)
+        if key in vary:
+            raise pointed(
+                Parser.argv, at(word), f"`{key}` is varied twice", f"expected `--vary {key}=A,B` once"
+            )
+        vary[key] = values
     configs = [config_argument(config) for config in options.configs]
     if len(configs) == 1 and not vary:
         raise pointed(Parser.argv, None, "one configuration and nothing to compare it with",
                       "expected a second CONFIG, or `--vary KEY=A,B`")  # fmt: skip
     unwritten: OutputError | None = None
     try:
-        with Live(sys.stderr) as tell:
+        with Live(sys.stderr) as live, Tell(None if live else sys.stderr) as tell:
+            runs = len(configs) * math.prod(map(len, vary.values()))
+            tell.begin(runs, 0, runs)
             comparison = compare(
                 configs, vary=vary, sets=options.sets, trace=options.trace, columns=options.columns, out=options.out,
-                plots=options.plots, jobs=options.jobs, progress=tell,
+                plots=options.plots, jobs=options.jobs, progress=live or _heard(tell),
             )  # fmt: skip
     except KeyboardInterrupt:
         if options.out is not None:
@@ -129,7 +141,26 @@ def _compare(options: argparse.Namespace) -> None:
             sys.stdout.write("\nlowest p99.9\n" + text.listed(lowest, width))
         for note in comparison.notes:
             sys.stdout.write(f"note: {note}\n")
+        if comparison.errors:
+            sys.stdout.write("\nfailed\n" + text.listed(comparison.failures, width))
     _tell_files(options, unwritten)
+    if comparison.errors:
+        label, why = next(iter(comparison.errors.items()))
+        raise RunError(
+            f"error: {len(comparison.errors)} of {runs} runs failed; the first is `{label}`:\n{why}"
+        )
+
+
+def _heard(tell: Tell) -> Callable[[str, Progress], None]:
+    """Tells how far the runs of a comparison are where that is no terminal."""
+
+    def heard(label: str, now: Progress) -> None:
+        if now.phase in (DONE, FAILED):
+            tell.done(label, 1.0, failed=now.phase == FAILED)
+        else:
+            tell.running(label, now.fraction or 0.0, 1.0)
+
+    return heard
 
 
 def _varied(word: str) -> tuple[str, list[Raw]]:
@@ -145,7 +176,7 @@ def _split(text: str) -> list[str]:
     parts, depth, quoted = [""], 0, False
     for letter in text:
         quoted ^= letter == '"'
-        depth += 0 if quoted else (letter in "[{") - (letter in "]}")
+        depth += 0 if quoted else (letter in "[{(") - (letter in "]})")
         if letter == "," and depth == 0 and not quoted:
             parts.append("")
         else:

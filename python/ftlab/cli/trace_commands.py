@@ -45,7 +45,9 @@ def add_actions(command: Parser) -> None:
         )
         action.add_argument("--json", action="store_true", help="one JSON object on stdout")
     head.add_argument("-n", "--requests", type=int, default=10, metavar="N", help="how many (default 10)")
-    convert.add_argument("out", metavar="OUT", help="the file to write; .gz, .zst and .xz are compressed")
+    convert.add_argument(
+        "out", metavar="OUT", help="the file to write; .gz, .zst, .xz and .bz2 are compressed"
+    )
     convert.add_argument(
         "--to", type=plain, metavar="NAME", default="msr", help=f"{_names(formats['written'])} (default msr)"
     )

@@ -42,8 +42,7 @@ def report(results: Reported | Sequence[Reported] | Mapping[str, Reported], out:
         InputError: something is no result, is not finished or cannot be read, or the file is not to be overwritten.
         RunError: the page cannot be written.
     """
-    place = Path(arguments.file_name(out, "out"))
-    check_place(place)
+    place = check_place(Path(arguments.file_name(out, "out")))
     content = page.html(sources.gathered(sources.of_objects(_labelled(results))))
     try:
         with output.scratch(place.parent) as staging:
@@ -51,7 +50,7 @@ def report(results: Reported | Sequence[Reported] | Mapping[str, Reported], out:
             (staging / place.name).replace(place)
     except OSError as error:
         raise RunError(f"error: the page cannot be written to {place}: {error.strerror or error}") from None
-    return place
+    return Path(out)
 
 
 def _labelled(
@@ -70,12 +69,13 @@ def _labelled(
     return found
 
 
-def check_place(place: Path) -> None:
-    """Checks that a page can be written there.
+def check_place(place: Path) -> Path:
+    """Where a page of that name is written: a link is followed, and stays.
 
     Raises:
-        InputError: it cannot, or a file is there that is no page of ftlab.
+        InputError: it cannot be written there, or a file is there that is no page of ftlab.
     """
+    place = output.replaced(place)
     output.check_writable(place)
     if os.path.lexists(place) and not page.is_page(place):
         raise InputError(
@@ -83,6 +83,7 @@ def check_place(place: Path) -> None:
             "overwritten\n"
             "hint: name another file, or move that file away"
         )
+    return place
 
 
 __all__ = ["Reported", "check_place", "report"]

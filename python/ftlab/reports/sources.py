@@ -135,7 +135,7 @@ def _seal(place: Path) -> str | None:
     """The hash that a run is kept under."""
     try:
         found = json.loads((place / SEAL).read_text(encoding="utf-8"))["is"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return str(found)
 
@@ -146,9 +146,11 @@ def _configs(sweep: Sweep, place: Path) -> dict[str, dict[str, Any]]:
     for key in sweep.table.column("hash").to_pylist():
         try:
             kept = place / "runs" / str(key)[:20] / "summary.json"
-            found[key] = json.loads(kept.read_text(encoding="utf-8"))["config"]
-        except (OSError, ValueError, KeyError, TypeError):
+            config = json.loads(kept.read_text(encoding="utf-8"))["config"]
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue
+        if isinstance(config, dict):
+            found[key] = config
     return found
 
 

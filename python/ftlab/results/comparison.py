@@ -33,6 +33,8 @@ class Comparison:
     """The results, in the order of the configurations."""
     origins: dict[str, dict[str, Any]] = field(default_factory=dict)
     """How each came about: configuration, settings and trace."""
+    errors: dict[str, str] = field(default_factory=dict)
+    """Why the others have no result, by label: their configuration cannot be used, or the run failed."""
 
     @property
     def figures(self) -> dict[str, Figures]:
@@ -54,8 +56,15 @@ class Comparison:
         """What keeps the runs from being comparable."""
         return _notes(self.results)
 
+    @property
+    def failures(self) -> dict[str, str]:
+        """The errors in a line each."""
+        return {
+            label: error.partition("\n")[0].removeprefix("error: ") for label, error in self.errors.items()
+        }
+
     def to_json(self) -> dict[str, Any]:
-        """The object `ftlab.comparison/1`: for each run label, origin, reason and the whole summary."""
+        """The object `ftlab.comparison/1`: of each run label, origin, reason and whole summary; and what failed."""
         why = self.reasons
         return {
             "schema": SCHEMA,
@@ -71,6 +80,10 @@ class Comparison:
                 }
                 for label, result in self.results.items()
             ],
+            "failed": [
+                {"label": label, **self.origins.get(label, {}), "error": error}
+                for label, error in self.errors.items()
+            ],
         }
 
     @classmethod
@@ -81,10 +94,15 @@ class Comparison:
             InputError: there is no comparison in the directory, or it cannot be read.
         """
         place = Path(arguments.file_name(directory, "directory"))
-        runs = _runs_of(place / FILE)
+        found = read_object(place / FILE, SCHEMA, "comparison", "ftlab compare --out")
+        runs, failed = (_by_label(place / FILE, found.get(key, [])) for key in ("runs", "failed"))
         names = output.run_directories(list(runs))
         results = {label: Result.load(place / name) for label, name in names.items()}
-        return cls(results, runs)
+        origins = {
+            label: {key: run.get(key) for key in ("config", "sets", "trace")}
+            for label, run in {**runs, **failed}.items()
+        }
+        return cls(results, origins, {label: str(run.get("error")) for label, run in failed.items()})
 
     def _repr_html_(self) -> str:
         from ftlab.reports import notebook
@@ -131,6 +149,11 @@ class Comparison:
             *(f"- Lowest p99.9 of {kind}: {escape.markdown(told)}" for kind, told in self.lowest.items()),
             *(f"- Note: {note}" for note in self.notes),
             "",
+            *(
+                ["## Without a result", "", *map(_failed_line, self.failures.items()), ""]
+                if self.errors
+                else []
+            ),
             "## Plots",
             "",
             "![Headline figures](overview.png)",
@@ -142,15 +165,16 @@ class Comparison:
         return "\n".join(lines)
 
 
-def _runs_of(file: Path) -> dict[str, dict[str, Any]]:
-    """The runs of a comparison, and how each came about, by label."""
-    found = read_object(file, SCHEMA, "comparison", "ftlab compare --out")
+def _failed_line(failed: tuple[str, str]) -> str:
+    label, why = failed
+    return f"- **{escape.markdown(label)}**: {escape.markdown(why)}"
+
+
+def _by_label(file: Path, runs: Any) -> dict[str, dict[str, Any]]:
+    """Runs in the file of a comparison by label."""
     try:
-        return {
-            str(run["label"]): {key: run.get(key) for key in ("config", "sets", "trace")}
-            for run in found["runs"]
-        }
-    except (KeyError, TypeError, AttributeError):
+        return {str(run["label"]): dict(run) for run in runs}
+    except (KeyError, TypeError, ValueError):
         raise InputError(
             f"error: {escape.terminal(str(file))} has no list of runs\nhint: run the comparison again to write it anew"
         ) from None

@@ -7,11 +7,13 @@ the old directory is renamed.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import itertools
 import json
 import os
 import shutil
+import stat
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -118,8 +120,12 @@ def _check(place: Path, key: str) -> None:
 
 def _read_seal(place: Path) -> tuple[str, str, dict[str, str]]:
     try:
+        if not stat.S_ISREG((place / SEAL).lstat().st_mode):
+            raise _Refused(f"{SEAL} is no file")
         seal = json.loads((place / SEAL).read_text(encoding="utf-8"))
         schema, what, files = seal["schema"], seal["is"], dict(seal["files"])
+        if not all(isinstance(word, str) for word in (*files, *files.values())):
+            raise _Refused(f"{SEAL} cannot be read")
     except FileNotFoundError:
         raise _Refused(f"{SEAL} is missing, which says what it is") from None
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -134,6 +140,9 @@ def _seal(place: Path, key: str) -> None:
 
 
 def _hash(file: Path) -> str:
+    if stat.S_ISFIFO(file.stat().st_mode):
+        # Nothing might ever come from it.
+        raise OSError(errno.EINVAL, "it is a pipe")
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

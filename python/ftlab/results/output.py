@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 import re
 import shutil
+import stat
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from os import PathLike
@@ -86,7 +88,8 @@ class OutputDirectory:
         listed = self._listed()
         for name in files:
             place = self.path / name
-            if (place.exists() or place.is_symlink()) and name not in listed:
+            # What ftlab wrote is a file; a link or a pipe has come in its place.
+            if os.path.lexists(place) and (name not in listed or not is_file(place)):
                 raise InputError(
                     f"error: {place} is there and was not written by ftlab, so it is not overwritten\n"
                     "hint: name another directory, or move that file away"
@@ -105,7 +108,7 @@ class OutputDirectory:
 
     def _listed(self, kind: str = "files") -> set[str]:
         """What is ftlab's here, by its manifest."""
-        return _names(_manifest(self.path), kind)
+        return set(_manifest(self.path).get(kind, []))
 
     def write_result(self, result: Result, *, plots: bool = True) -> list[Path]:
         """Writes one result; see :meth:`ftlab.Result.save`."""
@@ -118,15 +121,15 @@ class OutputDirectory:
         comparison: Mapping[str, Any],
         markdown: str,
         results: Mapping[str, Result],
-        directories: Mapping[str, str],
         *,
         plots: bool = True,
+        keeps: bool = False,
     ) -> list[Path]:
         """Writes the figures side by side, and each result to the directory of its label. Directories of an earlier
-        comparison that are none of this one's go.
+        comparison that are none of this one's go; so do the runs that were kept until now, unless it still needs them.
         """
         with self._staged() as staging:
-            for label, name in directories.items():
+            for label, name in run_directories(list(results)).items():
                 (staging / name).mkdir()
                 _write_result(results[label], staging / name, plots=plots)
             (staging / "comparison.json").write_text(json_text(comparison), encoding="utf-8")
@@ -137,7 +140,8 @@ class OutputDirectory:
                 from ftlab.results import plot
 
                 plot.save(plot.figures(results), staging)
-        shutil.rmtree(self.path / KEPT, ignore_errors=True)
+        if not keeps:
+            shutil.rmtree(self.path / KEPT, ignore_errors=True)
         return self._files()
 
     def _files(self) -> list[Path]:
@@ -171,7 +175,8 @@ class OutputDirectory:
             (staging / name).replace(self.path / name)
         # What an earlier run left and this one does not have would be read as part of this one.
         for name in old - files:
-            (self.path / name).unlink(missing_ok=True)
+            if is_file(self.path / name):
+                (self.path / name).unlink()
         for name in old_directories - directories:
             self._clear(name)
         self._list(staging, files, directories, part=part)
@@ -192,11 +197,18 @@ class OutputDirectory:
         A result that somebody wrote there since then is no part of a comparison, and stays.
         """
         place = self.path / name
-        manifest = _manifest(place)
-        if place.is_symlink() or manifest.get(PART) is not True:
+        if place.is_symlink():
             return
-        for file in (*_names(manifest, "files"), MANIFEST):
-            (place / file).unlink(missing_ok=True)
+        try:
+            manifest = _manifest(place)
+        except InputError:
+            # Whoever changed it may keep what is there.
+            return
+        if manifest.get(PART) is not True:
+            return
+        for file in (*manifest["files"], MANIFEST):
+            if is_file(place / file):
+                (place / file).unlink()
         with suppress(OSError):
             place.rmdir()
 
@@ -204,7 +216,8 @@ class OutputDirectory:
 def run_directories(labels: Sequence[str]) -> dict[str, str]:
     """The names of the directories of a comparison's runs, by label."""
     each: dict[str, str] = {}
-    names: set[str] = set()
+    # Beside them lie the comparison's own files, and maybe those of an earlier run.
+    names = {*COMPARISON_FILES, *RESULT_FILES}
     for label in labels:
         stem = name = re.sub(r"[^A-Za-z0-9._=+-]+", "-", label).strip(".-")[:80] or "run"
         for i in itertools.count(2):
@@ -217,18 +230,46 @@ def run_directories(labels: Sequence[str]) -> dict[str, str]:
 
 
 def _manifest(directory: Path) -> dict[str, Any]:
-    try:
-        manifest = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    """What ftlab says of its files there: nothing where there is no manifest.
+
+    Raises:
+        InputError: it is none of ftlab's, or was changed.
+    """
+    place = directory / MANIFEST
+    if not os.path.lexists(place):
         return {}
-    return manifest if isinstance(manifest, dict) else {}
+    if not is_file(place):
+        raise _strange(place, "it is no file")
+    try:
+        manifest = json.loads(place.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise _strange(place, error.strerror or str(error)) from None
+    except (ValueError, RecursionError):
+        raise _strange(place, "it is not JSON") from None
+    if not isinstance(manifest, dict) or "files" not in manifest:
+        raise _strange(place, "it has no list of files")
+    for kind in ("files", "directories"):
+        names = manifest.get(kind, [])
+        if not isinstance(names, list) or not all(map(_is_name, names)):
+            raise _strange(place, f"`{kind}` is no list of names in this directory")
+    return manifest
 
 
-def _names(manifest: Mapping[str, Any], kind: str) -> set[str]:
-    """Names only: whatever else stands there, nothing outside the directory is touched."""
-    listed = manifest.get(kind)
-    names = map(str, listed) if isinstance(listed, list) else ()
-    return {name for name in names if name == Path(name).name}
+def _is_name(name: object) -> bool:
+    """Whether it is a name and nothing more: whatever a manifest says, nothing outside its directory is touched."""
+    if not isinstance(name, str) or name in ("", ".", "..") or {"/", "\0"} & set(name):
+        return False
+    try:
+        return bool(os.fsencode(name))
+    except UnicodeEncodeError:
+        return False
+
+
+def _strange(place: Path, why: str) -> InputError:
+    return InputError(
+        f"error: {place} cannot be read: {why}; it says which files there are ftlab's, and may be replaced\n"
+        "hint: name another directory; or remove that file, and move away what ftlab wrote there"
+    )
 
 
 @contextmanager
@@ -257,6 +298,52 @@ def _write_result(result: Result, directory: Path, *, plots: bool) -> None:
         from ftlab.results import plot
 
         plot.save(plot.figures({"": result}), directory)
+
+
+def is_file(place: Path) -> bool:
+    """Whether a file has that name itself: no link to one, which belongs to whoever made it, and nothing that waits."""
+    try:
+        return stat.S_ISREG(place.lstat().st_mode)
+    except (OSError, ValueError):
+        return False
+
+
+def replaced(path: Path) -> Path:
+    """The file that a name stands for and that is to be replaced as a whole: a link is followed, and stays.
+
+    Raises:
+        InputError: something else has the name, such as a pipe or a device.
+    """
+    try:
+        place = path
+        for _ in range(LINKS_MAX):
+            if Path(os.path.realpath(place.parent)).is_relative_to("/proc"):
+                # `/dev/stdout` and its like: a file that somebody has open.
+                raise _no_file(path, "it is what a process has open")
+            if not place.is_symlink():
+                break
+            place = place.parent / place.readlink()
+        else:
+            raise _no_file(path, "its links lead nowhere")
+        mode = place.lstat().st_mode
+    except FileNotFoundError:
+        return place
+    except OSError as error:
+        raise InputError(f"error: cannot write {path}: {_reason(error)}") from None
+    if not stat.S_ISREG(mode):
+        raise _no_file(path, f"it is a {KINDS.get(stat.S_IFMT(mode), 'device')}")
+    return place
+
+
+LINKS_MAX = 40
+"""Links behind links that are followed; the system's own limit."""
+
+KINDS = {stat.S_IFDIR: "directory", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFBLK: "disk"}
+"""What is no file."""
+
+
+def _no_file(path: Path, what: str) -> InputError:
+    return InputError(f"error: cannot write {path}: {what}; expected the name of a file")
 
 
 def check_writable(path: str | PathLike[str]) -> None:

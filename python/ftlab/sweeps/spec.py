@@ -10,15 +10,13 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from ftlab import _core
 from ftlab._core import ConfigError, InputError
 from ftlab.api.configs import SHORT, Source, named, plain, set_list
-from ftlab.api.keys import shown_as
+from ftlab.api.keys import exclude_each_other, known, loses, shown_as
 from ftlab.api.simulation import COMBINATIONS_MAX, Job
 from ftlab.base import arguments, escape
 from ftlab.base.hints import nearest
@@ -83,7 +81,8 @@ class Spec:
             return _Reader("the specification", plain(spec, "the specification")).read()
         name = arguments.file_name(spec, "spec")
         try:
-            tree = tomllib.loads(Path(name).read_text(encoding="utf-8"))
+            # An editor of Windows may have put a byte order mark before it.
+            tree = tomllib.loads(Path(name).read_text(encoding="utf-8-sig"))
         except OSError as error:
             raise InputError(
                 f"error: {escape.terminal(name)} cannot be read: {error.strerror}\n"
@@ -94,12 +93,6 @@ class Spec:
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise ConfigError(f"error: this is not TOML: {error}\n --> {escape.terminal(name)}") from None
         return _Reader(escape.terminal(name), tree).read()
-
-
-@cache
-def keys() -> tuple[str, ...]:
-    """Every key of a configuration."""
-    return tuple(key["key"] for key in json.loads(_core.reference())["keys"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,12 +106,15 @@ class _Reader:
             if key not in TOP:
                 raise self._refusal(key, f"unknown key `{key}` of a sweep", f"expected one of {_listed(TOP)}",
                                     nearest(key, TOP, 0.6))  # fmt: skip
+        self._check_count()
         base = dict(self._settings(self._table("set"), "set"))
         factors: dict[str, list[Level]] = {}
         configs = self._configs()
         if len(configs) > 1:
             factors["config"] = configs
-        factors |= {name: self._levels(name, key, given) for name, key, given in self._grid()}
+        factors |= {
+            name: self._distinct(name, self._levels(name, key, given)) for name, key, given in self._grid()
+        }
         seeds = [name for name in factors if self._key(name) == SEED]
         if (repeats := self._repeats()) is not None:
             if seeds:
@@ -130,6 +126,7 @@ class _Reader:
         entries = self._list()
         columns = [*dict.fromkeys(itertools.chain(*(entry for entry, _ in entries), factors))]
         self._check(columns, factors, entries)
+        self._check_settings(base, factors, entries)
         runs = tuple(self._planned(configs[0], base, factors, entries))
         return Spec(runs, tuple(columns), seeds[0] if seeds else None, self._text("out"))
 
@@ -174,9 +171,71 @@ class _Reader:
             if any(name in entry for entry, _ in entries):
                 raise self._refusal(f"list.{name}", f"`{name}` is in the grid and in the list",
                                     "expected only one of the two")  # fmt: skip
-        count = math.prod(map(len, factors.values())) * len(entries)
+
+    def _check_count(self) -> None:
+        """Refuses more runs than there may be, before any of them is made."""
+        configs, entries = self.tree.get("config"), self.tree.get("list")
+        factors = [len(configs)] if isinstance(configs, list | Mapping) else []
+        factors += [len(entries)] if isinstance(entries, list) else []
+        for name, _, given in self._grid():
+            items = given if isinstance(given, list) else [given]
+            factors.append(sum(self._numbers(item, f"grid.{name}")[0] for item in items))
+        count = math.prod(factor for factor in factors if factor) * (self._repeats() or 1)
         if count > COMBINATIONS_MAX:
-            raise self._refusal("grid", f"{count:,} runs", f"expected at most {COMBINATIONS_MAX:,}")
+            where = "grid" if factors else "repeats"
+            raise self._refusal(where, f"{count:,} runs", f"expected at most {COMBINATIONS_MAX:,}")
+
+    def _distinct(self, name: str, levels: list[Level]) -> list[Level]:
+        """Levels that are called alike would be one row of the means, whatever they are."""
+        seen: dict[Any, int] = {}
+        for i, level in enumerate(levels, 1):
+            if (first := seen.setdefault(level.shown, i)) != i:
+                raise self._refusal(
+                    f"grid.{name}", f"`{level.shown}` is there twice, as value {first} and {i} of `{name}`",
+                    "expected each value once, or labels that tell them apart: `{ label = \"…\", value = … }`; "
+                    "`repeats = 5` runs each with five seeds",
+                )  # fmt: skip
+        return levels
+
+    def _check_settings(
+        self,
+        base: Mapping[str, Any],
+        factors: Mapping[str, Sequence[Level]],
+        entries: Sequence[tuple[dict[str, Any], Level]],
+    ) -> None:
+        """Refuses settings that take each other's place: the rows would be called after what does not hold."""
+        places = [("list", [entry for _, entry in entries])] if "list" in self.tree else []
+        for name, levels in factors.items():
+            of_repeats = name == "seed" and self._repeats() is not None
+            places.append(
+                ("repeats" if of_repeats else name if name == "config" else f"grid.{name}", list(levels))
+            )
+        given = {
+            place: dict.fromkeys(key for level in levels for key in level.sets) for place, levels in places
+        }
+        if self.tree.get("trace") is not None:
+            given["trace"] = {"workload.trace": None}
+        for (one, keys_of_one), (other, keys_of_other) in itertools.combinations(given.items(), 2):
+            for key, later in itertools.product(keys_of_one, keys_of_other):
+                if exclude_each_other(key, later):
+                    raise self._twice(one, key, other, later)
+        for place, named_there in given.items():
+            for (key, value), later in itertools.product(base.items(), named_there):
+                if loses(key, value, later) or (place == "trace" and key == later):
+                    raise self._twice("set", key, place, later)
+        if len(both := [place for place, levels in places if any(level.config for level in levels)]) > 1:
+            raise self._refusal(
+                both[1], f"the configuration is named in `{both[0]}` too", "expected it in one place"
+            )
+
+    def _twice(self, one: str, key: str, other: str, later: str) -> ConfigError:
+        if key == later:
+            return self._refusal(other, f"`{key}` is given twice, in `{one}` too", "expected it in one place")
+        example = 'victim = ["greedy", { rga = { d = 4 } }, { rga = { d = 8 } }]'
+        return self._refusal(
+            other, f"`{later}` and `{key}` of `{one}` make a choice twice, of which only one has a say",
+            f"expected a choice with its parameters as one value: `{example}`",
+        )  # fmt: skip
 
     def _configs(self) -> list[Level]:
         given = self.tree.get("config")
@@ -195,7 +254,15 @@ class _Reader:
             raise self._wrong(
                 "config", given, "a preset or a file, a list of them, or a table of them by label"
             )
-        return [self._config(label, config, "config") for label, config in pairs]
+        levels = [self._config(label, config, "config") for label, config in pairs]
+        seen: dict[str, Level] = {}
+        for level in levels:
+            if (first := seen.setdefault(level.label, level)) is not level:
+                raise self._refusal(
+                    "config", f"`{level.label}` is the name of two configurations",
+                    f'expected labels: `config = {{ "first" = "{first.config}", "second" = "{level.config}" }}`',
+                )  # fmt: skip
+        return levels
 
     def _config(self, label: str, config: Any, where: str) -> Level:
         if not isinstance(config, str) or not config:
@@ -247,9 +314,18 @@ class _Reader:
 
     def _expanded(self, item: Any, where: str) -> list[Any]:
         """The numbers of a range, or what is none."""
+        count, start, step = self._numbers(item, where)
+        if step is None:
+            return [item]
+        values = [start + i * step for i in range(count)]
+        whole = all(value == int(value) for value in values) and "." not in item.replace("..", "")
+        return [int(value) if whole else float(value) for value in values]
+
+    def _numbers(self, item: Any, where: str) -> tuple[int, Decimal, Decimal | None]:
+        """How many values an item stands for; of a range also its start and its step."""
         found = RANGE.fullmatch(item) if isinstance(item, str) else None
         if found is None:
-            return [item]
+            return 1, Decimal(0), None
         start, end, step = Decimal(found[1]), Decimal(found[2]), Decimal(found[3] or 1)
         if step == 0 or end < start:
             raise self._refusal(
@@ -259,9 +335,7 @@ class _Reader:
         if count > COMBINATIONS_MAX:
             raise self._refusal(where, f"the range `{item}` has {count:,} numbers",
                                 f"expected at most {COMBINATIONS_MAX:,}")  # fmt: skip
-        values = [start + i * step for i in range(count)]
-        whole = all(value == int(value) for value in values) and "." not in item.replace("..", "")
-        return [int(value) if whole else float(value) for value in values]
+        return count, start, step
 
     def _level(self, name: str, key: str | None, item: Any, where: str) -> Level:
         if isinstance(item, Mapping) and item and set(item) <= set(LEVEL):
@@ -292,7 +366,11 @@ class _Reader:
         given = item.get("set", {})
         if not isinstance(given, Mapping):
             raise self._wrong(f"{where}.set", given, "a table of settings")
-        sets = {**level.sets, **dict(self._settings(given, f"{where}.set"))}
+        more = dict(self._settings(given, f"{where}.set"))
+        for own, added in itertools.product(level.sets, more):
+            if exclude_each_other(own, added):
+                raise self._twice(f"{where}.value", own, f"{where}.set", added)
+        sets = {**level.sets, **more}
         config = item.get("config")
         if config is not None:
             config = self._config("", config, f"{where}.config").config
@@ -303,7 +381,13 @@ class _Reader:
         given = self.tree.get("list", [])
         if not isinstance(given, list) or not all(isinstance(entry, Mapping) for entry in given):
             raise self._wrong("list", given, "tables, each `[[list]]`")
-        return [self._entry(entry, f"list[{i}]") for i, entry in enumerate(given, 1)] or [({}, Level("", ""))]
+        entries = [self._entry(entry, f"list[{i}]") for i, entry in enumerate(given, 1)]
+        seen: dict[str, int] = {}
+        for i, (columns, _) in enumerate(entries, 1):
+            if (first := seen.setdefault(json.dumps(columns, sort_keys=True, default=str), i)) != i:
+                raise self._refusal(f"list[{i}]", f"it is the same as list[{first}]", "expected each run once; "
+                                    "`repeats = 5` runs each with five seeds")  # fmt: skip
+        return entries or [({}, Level("", ""))]
 
     def _entry(self, entry: Mapping[str, Any], where: str) -> tuple[dict[str, Any], Level]:
         entry = dict(entry)
@@ -317,6 +401,9 @@ class _Reader:
             columns["config"] = config = self._config("", config, f"{where}.config").config
             words.append(Path(str(config)).stem)
         for name, key, value in self._named(entry, where):
+            for before in sets:
+                if exclude_each_other(before, key):
+                    raise self._twice(where, before, f"{where}.{name}", key)
             level = self._valued(name, key, value, None)
             columns[name] = level.shown
             sets[key] = value
@@ -342,19 +429,18 @@ class _Reader:
 
     def _key(self, name: str) -> str | None:
         """The key that a name stands for: itself, a parameter of a choice, or the key's last part alone."""
-        known = keys()
-        if any(name.startswith(f"{key}.") for key in known):
+        if any(name.startswith(f"{key}.") for key in known()):
             return name
-        return named(name, known)
+        return named(name, known())
 
     def _begins_key(self, name: str) -> bool:
-        return self._key(name) is not None or any(key.startswith(f"{name}.") for key in keys())
+        return self._key(name) is not None or any(key.startswith(f"{name}.") for key in known())
 
     def _unknown(self, where: str, name: str) -> ConfigError:
-        known = [*keys(), *(key.rpartition(".")[2] for key in keys())]
+        names = [*known(), *(key.rpartition(".")[2] for key in known())]
         return self._refusal(where, f"`{name}` is no key of a configuration",
                              'expected a key such as `ftl.victim` or `seed`, or levels `{ label = "…", set = { … } }`',
-                             nearest(name, known, 0.6))  # fmt: skip
+                             nearest(name, names, 0.6))  # fmt: skip
 
     def _wrong(self, where: str, found: Any, expected: str) -> ConfigError:
         told = json.dumps(found, default=str, ensure_ascii=False)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from ftlab._core import ConfigError, Error, InputError, RunError
 from ftlab.api import own_policies, runner
+from ftlab.api.aged_states import States
 from ftlab.api.configs import Source
 from ftlab.api.runner import Tell
 from ftlab.api.simulation import Job, Progress, at_once
@@ -26,7 +27,6 @@ from ftlab.base import arguments
 from ftlab.results import output
 from ftlab.results.kept import Store
 from ftlab.results.result import Result
-from ftlab.sweeps.aged_states import States
 from ftlab.sweeps.spec import Planned, Spec
 from ftlab.sweeps.table import Row, is_sweep_table, means, read_table, table
 
@@ -287,7 +287,7 @@ class _Sweeping:
         else:
             row = Row(run.planned, "failed", run.key, error=str(made))
         self._rows[run.planned.index] = row
-        self._tell.done(run.planned.label, 1.0)
+        self._tell.done(run.planned.label, 1.0, failed=not isinstance(made, Result))
         # Who looks at a sweep under way, or interrupts it, finds a table.
         if time.monotonic() - self._written > WRITE_S and self._writing.acquire(blocking=False):
             try:

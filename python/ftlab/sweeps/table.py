@@ -132,6 +132,8 @@ def read_table(file: Path) -> pa.Table:
         reason = escape.terminal(str(error).partition("\n")[0])
         raise InputError(f"error: {file} cannot be read: {reason}\nhint: the sweep writes it anew") from None
     schema = (found.schema.metadata or {}).get(b"schema", b"").decode(errors="replace")
+    if schema == SCHEMA and not {"label", "status", "error", "hash"} <= {*found.column_names}:
+        raise InputError(f"error: {file} lacks columns of a sweep\nhint: the sweep writes it anew")
     if schema not in (SCHEMA, MEANS_SCHEMA):
         raise InputError(
             f"error: {file} is not a table of a sweep that this version of ftlab reads: its schema is "

@@ -1,7 +1,7 @@
-"""Aged states that runs of a sweep share: one run ages the device and saves it, the others start from there.
+"""Aged states that several runs share: one run ages the device and saves it, the others start from there.
 
 A run from a saved state gives the very figures of the run that ages the device itself; only where the time went
-differs. So sharing saves time and changes nothing that a sweep tells.
+differs. So sharing saves time and changes nothing that they tell.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ftlab.api import runner
 from ftlab.api.configs import set_list
-from ftlab.api.simulation import Job, Progress
 from ftlab.results import text
 from ftlab.results.output import scratch
 from ftlab.results.result import Result
+
+if TYPE_CHECKING:
+    from ftlab.api.simulation import Job, Progress
 
 UNSAVED = ("fast",)
 """Mappings whose state cannot be saved."""
@@ -49,7 +51,7 @@ def aging_of(resolved: dict[str, Any]) -> str | None:
 
 
 class States:
-    """The states of a sweep, in a directory in `parent` that is there only while the block lasts."""
+    """The states of several runs, in a directory in `parent` that is there only while the block lasts."""
 
     def __init__(self, parent: Path, resolved: Sequence[dict[str, Any]]) -> None:
         self._parent = parent
