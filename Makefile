@@ -31,7 +31,7 @@ DEMO_OUT := out/demo
 
 .PHONY: help
 help: ## this list
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 .PHONY: setup
 setup: .venv/.built ## the virtual environment .venv, with all tools and ftlab itself

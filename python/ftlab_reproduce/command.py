@@ -25,8 +25,10 @@ SCALES = tuple(dict.fromkeys(scale for paper in PAPERS.values() for scale in pap
 
 
 def add_arguments(command: Parser) -> None:
-    """Adds the arguments of `ftlab reproduce`."""
-    command.runs(main, example=claim_ids())
+    """Adds the arguments of `ftlab reproduce`. Help that is asked for one paper is about that paper."""
+    asked = [PAPERS[word] for word in Parser.argv if word in PAPERS and {"-h", "--help"} & {*Parser.argv}]
+    papers = {paper.name: paper for paper in asked[:1]} or PAPERS
+    command.runs(main, example=claims_of(asked[0]) if asked else claim_ids())
     command.add_argument(
         "paper", metavar="PAPER", choices=(*PAPERS, everything.NAME),
         help=f"one of {', '.join(PAPERS)}; {everything.NAME}: each of them, and one table of all claims",
@@ -39,7 +41,7 @@ def add_arguments(command: Parser) -> None:
     command.add_argument(
         "--only", metavar="ID",
         help="one experiment ("
-             + "; ".join(f"{name}: {', '.join(paper.experiments)}" for name, paper in PAPERS.items())
+             + "; ".join(f"{name}: {', '.join(paper.experiments)}" for name, paper in papers.items())
              + "), or the one behind a claim of that id",
     )  # fmt: skip
     command.add_argument(
@@ -73,6 +75,20 @@ def claim_ids() -> str:
         for name, ids in lists.items()
     ]
     return "\n".join(["claim ids:", *words])
+
+
+def claims_of(paper: Study) -> str:
+    """What `--only` knows besides experiments of one paper, and what each claim says."""
+    if not paper.statements:
+        return f"{paper.name} has no claims"
+    indent = 2 + max(len(each.id) for each in paper.statements) + 2
+    lines = [
+        textwrap.fill(
+            each.claim, 96, initial_indent=f"  {each.id}".ljust(indent), subsequent_indent=" " * indent
+        )
+        for each in paper.statements
+    ]
+    return "\n".join([f"claims of {paper.name}, by id:", *lines])
 
 
 def main(options: argparse.Namespace) -> None:

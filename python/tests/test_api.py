@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib.util
 import inspect
 import json
 import re
@@ -134,6 +135,42 @@ def test_what_would_give_columns_wrong_names_is_refused(
 ) -> None:
     with pytest.raises(ftlab.ConfigError, match=re.escape(said)):
         ftlab.compare(tiny, vary=vary, sets=sets)
+
+
+def test_results_are_equal_if_what_they_say_is(tiny: Path, tmp_path: Path) -> None:
+    first, again, other = (
+        ftlab.run(tiny, sets={**QUICK, "run.seed": seed}, out=tmp_path / str(i), plots=False)
+        for i, seed in enumerate((7, 7, 8))
+    )
+    assert first == again and first != other and first != "result"
+    assert ftlab.Result.load(tmp_path / "0") == again
+    worn = {**first.wear, "erases": first.wear["erases"] + 1}
+    assert ftlab.Result(first.summary, {**first.tables, "wear": worn}) != first
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(first)
+    assert repr(first).startswith("Result(waf=") and "\n" not in repr(first)
+    assert "latency" in str(first) and "WAF" in str(first)
+
+
+def test_a_comparison_is_a_frame_and_prints(tiny: Path) -> None:
+    made = ftlab.compare(tiny, vary={"ftl.victim": ["greedy", "gredy", "fifo"]}, sets=QUICK)
+    table = made.arrow()
+    assert table.column("label").to_pylist() == ["greedy", "fifo", "gredy"]
+    assert table.column("error").to_pylist()[:2] == [None, None]
+    wafs = [result.summary["waf"] for result in made.results.values()]
+    assert table.column("waf").to_pylist() == [*wafs, None]
+    if importlib.util.find_spec("pandas") is None:
+        with pytest.raises(ftlab.InputError, match=r"`pip install pandas`; or use `arrow\(\)`"):
+            made.to_frame()
+    else:
+        assert list(made.to_frame()["label"]) == ["greedy", "fifo", "gredy"]
+    assert repr(made) == "Comparison(greedy, fifo, gredy: failed)"
+    assert "why" in str(made) and "unknown victim policy `gredy`" in str(made)
+
+
+def test_the_package_lists_what_it_offers() -> None:
+    names = {name for name in dir(ftlab) if not name.startswith("__")}
+    assert names == {*ftlab.__all__, "testing"} - {"__version__"}
 
 
 def test_tables_agree_with_the_summary(tiny: Path) -> None:

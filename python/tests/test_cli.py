@@ -17,6 +17,7 @@ import pytest
 from conftest import TINY, Ftlab, listening
 
 import ftlab as package
+from ftlab_reproduce.command import PAPERS
 
 
 def test_run_prints_a_summary(ftlab: Ftlab, tiny: Path) -> None:
@@ -420,3 +421,11 @@ def test_progress_is_shown_on_a_terminal(tiny: Path) -> None:
 
 def test_a_comment_of_the_sample_is_no_key() -> None:
     assert "generator" in package.resolve(TINY)["workload"]
+
+
+def test_help_for_a_paper_is_about_that_paper(ftlab: Ftlab) -> None:
+    tbm, everything = (ftlab("reproduce", *paper, "--help").stdout for paper in (["tbm"], []))
+    ids = [statement.id for statement in PAPERS["tbm"].statements]
+    assert all(f"  {name} " in tbm for name in ids) and all(name in everything for name in ids)
+    others = [statement.id for statement in PAPERS["gcmix"].statements]
+    assert not any(f" {name} " in tbm for name in others) and any(name in everything for name in others)

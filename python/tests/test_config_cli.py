@@ -13,8 +13,11 @@ import pytest
 from conftest import Ftlab
 
 import ftlab as package
+from ftlab.api.keys import known
 from ftlab.base.quantities import in_bytes
 from ftlab.cli import config_commands, init
+from ftlab.cli.glossary import GLOSSARY, OTHERS, term
+from ftlab.results import text
 
 
 def test_explain_finds_keys_choices_and_parameters(ftlab: Ftlab) -> None:
@@ -149,6 +152,37 @@ def test_bash_completes_commands_options_presets_and_keys(ftlab: Ftlab) -> None:
 
 
 SMALL = ("--capacity", "1GiB", "--channels", "1", "--chips", "1", "--planes", "2", "--pages-per-block", "96")
+
+
+def test_explain_knows_the_words_of_the_field(ftlab: Ftlab) -> None:
+    shown = ftlab("explain", "WAF").stdout
+    assert (
+        shown.startswith("WAF\n  Write amplification factor")
+        and "see `ftlab explain device.over_prov" in shown
+    )
+    assert ftlab("explain", "write-amplification").stdout == shown
+    assert json.loads(ftlab("explain", "tPROG", "--json").stdout)["key"] == "device.timing.program"
+    # Keys, their last parts and choices come first.
+    assert ftlab("explain", "victim").stdout == ftlab("explain", "ftl.victim").stdout
+    assert "a word such as `WAF`" in ftlab("explain", "WAV", code=2).stderr
+    assert "words of the field" in ftlab("explain").stdout
+    assert all(key in known() for _, key in GLOSSARY.values() if key)
+    assert all(term(word.upper()) == name for word, name in OTHERS.items())
+    assert all(term(word) == word for word in GLOSSARY)
+
+
+def test_explain_finds_a_parameter_by_its_choice(ftlab: Ftlab) -> None:
+    assert ftlab("explain", "rga.d").stdout == ftlab("explain", "ftl.victim.rga.d").stdout
+    assert "`rga.e` is no key" in ftlab("explain", "rga.e", code=2).stderr
+
+
+def test_a_capacity_is_said_in_the_unit_that_it_was_given_in() -> None:
+    def said(capacity: str) -> str:
+        return text.capacity({"device": {"user_capacity": capacity}})
+
+    assert said("512GiB") == "512 GiB" and said("15GiB") == "15 GiB"
+    # 500 GB in whole pages of 16 KiB.
+    assert said("488281248KiB") == "500 GB" and said("937500000KiB") == "960 GB"
 
 
 def test_init_writes_a_configuration_that_runs_and_overwrites_nothing(ftlab: Ftlab, tmp_path: Path) -> None:

@@ -91,10 +91,9 @@ def test_a_list_gives_runs_one_by_one_and_multiplies_with_the_grid() -> None:
 
 
 def test_labels_tell_runs_apart() -> None:
-    size, queue = (
-        [{"label": label, "set": {}} for label in labels] for labels in (("a", "a b"), ("b c", "c"))
-    )
-    labels = [run.label for run in of_grid({"size": size, "queue": queue}).runs]
+    words = {"size": ("a", "a b"), "queue": ("b c", "c")}
+    levels = {name: [{"label": word, "set": {}} for word in given] for name, given in words.items()}
+    labels = [run.label for run in of_grid(levels).runs]
     assert labels == ["a b c", "a c", "a b b c", "a b c (2)"]
 
 

@@ -18,6 +18,7 @@ from ftlab.api.configs import Source, config_argument, named
 from ftlab.api.keys import flat, known, reference, told
 from ftlab.api.simulation import Job
 from ftlab.base.hints import nearest, one_of
+from ftlab.cli.glossary import GLOSSARY, term
 from ftlab.cli.usage import Parser, add_command, at, plain, pointed
 from ftlab.results import output, text
 
@@ -36,7 +37,8 @@ def add_explain(command: Parser) -> None:
     command.runs(_explain)
     command.add_argument(
         "key", type=plain, metavar="KEY", nargs="?",
-        help="a key (ftl.victim), its last part (victim), a choice (ftl.victim.rga); without it, every key in a line",
+        help="a key (ftl.victim), its last part (victim), a choice (ftl.victim.rga), a parameter (rga.d), or a word of "
+        "the field (WAF); without it, every key in a line, and the words",
     )  # fmt: skip
     command.add_argument("--json", action="store_true", help="one JSON object on stdout")
 
@@ -96,8 +98,15 @@ def _explain(options: argparse.Namespace) -> None:
         else:
             rows = [[name, _first_sentence(key["doc"])] for name, key in keys.items()]
             sys.stdout.write(_table(rows))
+            sys.stdout.write("\nwords of the field\n" + _wrapped(", ".join(GLOSSARY)) + "\n")
         return
-    name, rest = _key_of(options.key)
+    try:
+        name, rest = _key_of(options.key)
+    except ConfigError:
+        if (word := term(options.key)) is None:
+            raise
+        sys.stdout.write(_meaning(word, options.json))
+        return
     key = keys[name]
     choices = {choice["name"]: choice for choice in key["choices"]}
     choice, _, parameter = rest.partition(".")
@@ -119,6 +128,19 @@ def _explain(options: argparse.Namespace) -> None:
         sys.stdout.write(_described(name, key) + _choices(key))
 
 
+def _meaning(word: str, as_json: bool) -> str:
+    """A word of the field."""
+    meaning, key = GLOSSARY[word]
+    if as_json:
+        return output.json_text({"term": word, "meaning": meaning, "key": key or None})
+    see = f"  see `ftlab explain {key}`\n" if key else ""
+    return f"{word}\n{_wrapped(meaning)}\n{see}"
+
+
+def _wrapped(words: str) -> str:
+    return textwrap.fill(words, _width(), initial_indent="  ", subsequent_indent="  ")
+
+
 def _first_sentence(doc: str) -> str:
     return re.split(r"(?<=\w)[.:;] ", doc, maxsplit=1)[0].rstrip(".")
 
@@ -132,18 +154,32 @@ def _key_of(word: str) -> tuple[str, str]:
     for cut in range(len(parts) - 1, 0, -1):
         if (full := named(".".join(parts[:cut]), keys)) in keys:
             return str(full), ".".join(parts[cut:])
+    # `rga.d`: a parameter by its choice alone.
+    of, _, parameter = word.partition(".")
+    parameters = [
+        key
+        for key, entry in keys.items()
+        for choice in entry["choices"]
+        if choice["name"] == of and parameter in (each["name"] for each in choice["params"])
+    ]
+    if len(parameters) == 1:
+        return parameters[0], word
+    if parameters:
+        raise pointed(Parser.argv, at(word), f"`{word}` is a parameter of choices of several keys",
+                      one_of(f"{key}.{word}" for key in parameters))  # fmt: skip
     choices = [key for key, entry in keys.items() if word in (choice["name"] for choice in entry["choices"])]
     if len(choices) == 1:
         return choices[0], word
     if choices:
         raise pointed(Parser.argv, at(word), f"`{word}` is a choice of several keys",
                       one_of(f"{key}.{word}" for key in choices))  # fmt: skip
-    raise _unknown(word, [*keys, *(key.rpartition(".")[2] for key in keys)])
+    raise _unknown(word, [*keys, *(key.rpartition(".")[2] for key in keys), *GLOSSARY])
 
 
 def _unknown(word: str, names: list[str]) -> Exception:
     return pointed(Parser.argv, at(word), f"`{word}` is no key of a configuration",
-                   "expected a key such as `ftl.victim`; `ftlab explain` lists all", nearest(word, names))  # fmt: skip
+                   "expected a key such as `ftl.victim`, or a word such as `WAF`; `ftlab explain` lists all",
+                   nearest(word, names))  # fmt: skip
 
 
 def _width() -> int:

@@ -6,17 +6,21 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ftlab._core import InputError, __version__
 from ftlab.base import arguments, escape
 from ftlab.results import output, text
 from ftlab.results.figures import Figures, Tail
+from ftlab.results.numbers import figures, frame_of, typed
 from ftlab.results.overload import overload
 from ftlab.results.reasons import lowest, reasons
 from ftlab.results.result import Result, read_object
 from ftlab.results.stall import stall
 from ftlab.results.transient import too_short
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 SCHEMA = "ftlab.comparison/1"
 """The schema of the object that `compare --json` prints."""
@@ -25,7 +29,7 @@ FILE = "comparison.json"
 """That object in the directory of a comparison."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """Results by label. The first is the reference that the others are measured against."""
 
@@ -108,6 +112,37 @@ class Comparison:
         from ftlab.reports import notebook
 
         return notebook.of_comparison(self)
+
+    def __repr__(self) -> str:
+        return f"Comparison({', '.join([*self.results, *(f'{label}: failed' for label in self.errors)])})"
+
+    def __str__(self) -> str:
+        told = [self.table(), "\nwhy\n", text.listed(self.reasons, 100)]
+        return "".join([*told, "\nfailed\n", text.listed(self.failures, 100)] if self.errors else told)
+
+    def arrow(self) -> pa.Table:
+        """A row for each configuration: its `label`, the `error` of one without a result, and every number of its
+        summary, keys joined by underscores, as in the table of a sweep.
+        """
+        import pyarrow as pa
+
+        labels = [*self.results, *self.errors]
+        found = [figures(result.summary) for result in self.results.values()] + [{} for _ in self.errors]
+        columns = {
+            "label": pa.array(labels, pa.string()),
+            "error": pa.array([self.errors.get(label) for label in labels], pa.string()),
+        }
+        for name in dict.fromkeys(name for row in found for name in row):
+            columns[name] = typed([row.get(name) for row in found])
+        return pa.table(columns)
+
+    def to_frame(self) -> Any:
+        """The same as a pandas data frame.
+
+        Raises:
+            InputError: pandas is not installed.
+        """
+        return frame_of(self.arrow(), "arrow()")
 
     def table(self, width: int = 100) -> str:
         """The figures side by side, in as many blocks of columns as `width` characters ask for."""

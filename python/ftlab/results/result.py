@@ -34,9 +34,12 @@ SCHEMA = "ftlab.summary/1"
 """The schema of the summary object."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Result:
     """One simulation's figures.
+
+    Two results are equal if all that follows from config, seed and version is: the summary without `run`, which says
+    what the run cost, and the tables.
 
     Units end the names; fractions are 0..1; a figure that is not defined (a latency under the executor `count`,
     the WAF of a run that wrote nothing) is `None` in the summary and NaN in a table. MB and GB are 10^6 and 10^9
@@ -145,6 +148,20 @@ class Result:
 
         return notebook.of_result(self)
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Result):
+            return NotImplemented
+        told = [{key: value for key, value in each.summary.items() if key != "run"} for each in (self, other)]
+        return told[0] == told[1] and _same_tables(self.tables, other.tables)
+
+    # What may be changed has no hash.
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        from ftlab.results import text
+
+        return text.run_summary(self, "result")
+
     def __repr__(self) -> str:
         host = self.summary.get("host", {})
         return (
@@ -212,6 +229,19 @@ def read_object(path: Path, schema: str, what: str, writer: str) -> dict[str, An
             )
         )
     return dict(found)
+
+
+def _same_tables(one: dict[str, Columns], other: dict[str, Columns]) -> bool:
+    import numpy as np
+
+    return one.keys() == other.keys() and all(
+        columns.keys() == other[name].keys()
+        and all(
+            np.array_equal(values, other[name][key], equal_nan=values.dtype.kind == "f")
+            for key, values in columns.items()
+        )
+        for name, columns in one.items()
+    )
 
 
 def _damaged(file: Path, what: str) -> InputError:

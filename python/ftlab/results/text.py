@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -75,8 +76,21 @@ def size(value: float, *, binary: bool = False) -> str:
 
 
 def capacity(config: Mapping[str, Any]) -> str:
-    """The user capacity of a resolved config, in the unit that suits it."""
-    return size(in_bytes(config["device"]["user_capacity"]), binary=True)
+    """The user capacity of a resolved config, in the unit that it is a round number of: 500 GB are no 466 GiB."""
+    told = in_bytes(config["device"]["user_capacity"])
+    # A page at most is missing of a round number where it is no whole number of pages.
+    return size(told, binary=not (_is_round(told, 1000) and not _is_round(told, 1024)))
+
+
+def _is_round(told: int, step: int) -> bool:
+    """Whether it is three digits of a unit, but for a page."""
+    unit = step ** max(0, int(math.log(max(told, 1), step)))
+    digits = 2 - int(math.log10(max(told / unit, 1)))
+    return abs(told - round(told / unit, digits) * unit) < PAGE_MAX
+
+
+PAGE_MAX = 1 << 16
+"""Bytes of the largest page that is common."""
 
 
 def columns(rows: Sequence[Sequence[str]], align: str = "", gap: str = "  ", indent: str = "") -> str:

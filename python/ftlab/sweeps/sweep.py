@@ -26,6 +26,7 @@ from ftlab.api.simulation import Job, Progress, at_once
 from ftlab.base import arguments
 from ftlab.results import output
 from ftlab.results.kept import Store
+from ftlab.results.numbers import frame_of
 from ftlab.results.result import Result
 from ftlab.sweeps.spec import Planned, Spec
 from ftlab.sweeps.table import Row, is_sweep_table, means, read_table, table
@@ -98,13 +99,7 @@ class Sweep:
         Raises:
             InputError: pandas is not installed.
         """
-        try:
-            return self.table.to_pandas()
-        except ModuleNotFoundError:
-            raise InputError(
-                "error: pandas is not installed, which a data frame is of\n"
-                "hint: `pip install pandas`; or use `table`, which is an Arrow table"
-            ) from None
+        return frame_of(self.table, "table")
 
 
 def sweep(

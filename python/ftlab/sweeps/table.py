@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ftlab._core import InputError, __version__
 from ftlab.base import escape
+from ftlab.results.numbers import figures, typed
 from ftlab.sweeps.spec import Planned
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-SECTIONS = (
-    "host", "flash", "waf", "waf_units", "gc", "utilisation", "wear", "policy", "precondition", "workload", "run",
-    "latency_parts",
-)  # fmt: skip
-"""The parts of a summary that hold figures."""
 
 SCHEMA = "ftlab.sweep/1"
 MEANS_SCHEMA = "ftlab.sweep-means/1"
@@ -36,23 +31,6 @@ class Row:
     """The hash of what determines its result."""
     summary: Mapping[str, Any] | None = None
     error: str | None = None
-
-
-def figures(summary: Mapping[str, Any]) -> dict[str, float | None]:
-    """Every number of a summary; names are its keys joined by underscores."""
-    found: dict[str, float | None] = {}
-    for section in SECTIONS:
-        if section in summary:
-            found.update(_numbers(section, summary[section]))
-    return found
-
-
-def _numbers(name: str, value: Any) -> Iterator[tuple[str, float | None]]:
-    if isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _numbers(f"{name}_{key}", inner)
-    elif value is None or isinstance(value, int | float):
-        yield name, value
 
 
 def table(rows: Sequence[Row], factors: Sequence[str]) -> pa.Table:
@@ -150,18 +128,3 @@ def _of_now(found: pa.Table) -> pa.Table:
     old = {"waf": "waf_units", "waf_mean": "waf_units_mean", "waf_std": "waf_units_std"}
     old |= {f"precondition_{name}": f"precondition_{new}" for name, new in old.items()}
     return found.rename_columns([old.get(name, name) for name in names])
-
-
-def typed(values: Sequence[Any]) -> pa.Array:
-    """Values of one factor or figure in the narrowest type that holds them all."""
-    import pyarrow as pa
-
-    known = [value for value in values if value is not None]
-    if known and all(isinstance(value, bool) for value in known):
-        return pa.array(values, pa.bool_())
-    if any(isinstance(value, bool | str) for value in known):
-        return pa.array([None if value is None else str(value) for value in values], pa.string())
-    if known and all(isinstance(value, int) for value in known):
-        fits = all(-(1 << 63) <= value < 1 << 63 for value in known)
-        return pa.array(values, pa.int64() if fits else pa.uint64())
-    return pa.array([None if value is None else float(value) for value in values], pa.float64())
