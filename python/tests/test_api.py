@@ -240,19 +240,12 @@ def test_progress_is_told_and_can_stop_a_run(tiny: Path) -> None:
         ftlab.run(tiny, sets={"workload.requests": 4_000_000_000}, progress=stop)
 
 
-def test_the_first_failure_stops_a_comparison(tiny: Path, tmp_path: Path) -> None:
+def test_a_run_that_fails_half_way_does_not_stop_a_comparison(tiny: Path, tmp_path: Path) -> None:
     bad = tmp_path / "bad.csv"
     lines = [f"{128166372003061629 + i},h,0,Write,{i * 4096},4096,1" for i in range(50)]
     bad.write_text("\n".join([*lines, "not a line"]) + "\n", encoding="utf-8")
-    begun = time.monotonic()
-    with pytest.raises(ftlab.InputError, match=r"bad\.csv:51"):
-        ftlab.compare(
-            {
-                "long": {**ftlab.resolve(tiny, sets={"workload.requests": 4_000_000_000})},
-                "bad": {**ftlab.resolve(tiny, trace=bad)},
-            }
-        )
-    assert time.monotonic() - begun < 60
+    made = ftlab.compare({"bad": ftlab.resolve(tiny, trace=bad), "good": ftlab.resolve(tiny, sets=QUICK)})
+    assert "bad.csv:51" in made.errors["bad"] and list(made.results) == ["good"]
 
 
 def test_errors_are_of_their_kind(tiny: Path, tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_a_capacity_is_said_in_the_unit_that_it_was_given_in() -> None:
 
     assert said("512GiB") == "512 GiB" and said("15GiB") == "15 GiB"
     # 500 GB in whole pages of 16 KiB.
-    assert said("488281248KiB") == "500 GB" and said("937500000KiB") == "960 GB"
+    assert said("488281264KiB") == "500 GB" and said("937500000KiB") == "960 GB"
 
 
 def test_init_writes_a_configuration_that_runs_and_overwrites_nothing(ftlab: Ftlab, tmp_path: Path) -> None:
@@ -224,8 +224,8 @@ def test_init_refuses_what_no_device_has_and_leaves_no_file(ftlab: Ftlab, tmp_pa
     assert not list(tmp_path.glob("**/*ftlab-init*")) and not (tmp_path / "x.toml").exists()
 
 
-def test_a_capacity_of_a_datasheet_is_rounded_to_pages() -> None:
-    for said, pages in (("1TB", 61035156), ("0.5 TB", 30517578)):
+def test_a_capacity_of_a_datasheet_is_rounded_up_to_pages() -> None:
+    for said, pages in (("1TB", 61035157), ("0.5 TB", 30517579)):
         toml = init.written({"device.user_capacity": said})
         assert in_bytes(package.resolve(toml)["device"]["user_capacity"]) == pages * 16384
         assert f"# {said}, in whole pages" in toml

@@ -76,7 +76,7 @@ fn a_run_stops_inside_one_request() {
             let what = format!("{executor:?}, {allocation}, {buffer}, {kind}");
             // So often it is asked, and at half of that it answers no.
             let asked = Arc::new(AtomicU64::new(0));
-            let mut simulated = |most: u64| {
+            let simulated = |most: u64| {
                 asked.store(0, Ordering::Relaxed);
                 let count = asked.clone();
                 let interrupt = Interrupt::every(RealTime::ZERO, move || count.fetch_add(1, Ordering::Relaxed) < most);

@@ -115,9 +115,8 @@ GLOSSARY: dict[str, tuple[str, str]] = {
     ),
     "victim": ("The block, or reclaim unit, that GC empties next.", "ftl.victim"),
     "WAF": (
-        "Write amplification factor: what is programmed into flash for each unit that the host writes; 1 is the "
-        "least without a buffer. `waf` in the summary. Small random writes on a full drive raise it, and "
-        "over-provisioning lowers it.",
+        "Write amplification factor: bytes programmed into flash ÷ bytes that the host wrote; `waf` in the summary, "
+        "and in pages `waf_units`. Small random writes on a full drive raise it, and over-provisioning lowers it.",
         "device.over_provisioning",
     ),
     "wear leveling": ("Keeps erases of blocks alike, so that none wears out first.", "ftl.wear_leveling"),

@@ -376,7 +376,8 @@ def _whole_pages(capacity: str, page: str) -> str:
         or wanted % page_bytes == 0
     ):
         return capacity
-    return _shown(wanted // page_bytes * page_bytes)
+    # Up: all of what was asked for is there.
+    return _shown(-(-wanted // page_bytes) * page_bytes)
 
 
 def _bytes(said: str) -> int | None:

@@ -84,7 +84,7 @@ def capacity(config: Mapping[str, Any]) -> str:
 
 def _is_round(told: int, step: int) -> bool:
     """Whether it is three digits of a unit, but for a page."""
-    unit = step ** max(0, int(math.log(max(told, 1), step)))
+    unit: int = step ** max(0, int(math.log(max(told, 1), step)))
     digits = 2 - int(math.log10(max(told / unit, 1)))
     return abs(told - round(told / unit, digits) * unit) < PAGE_MAX
 

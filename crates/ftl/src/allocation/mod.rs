@@ -48,7 +48,7 @@ orders!(
 pub static SEAM: Seam = Seam {
     key: "allocation",
     doc: "Which channel, chip, die and plane take a host page: one of these, or a class of your own in Python, \
-              `FILE.py:CLASS`.",
+              `FILE.py:CLASS`, or `FILE.py:CLASS(w=4)`; that file is code, and is run.",
     choices: CHOICES,
 };
 

@@ -199,7 +199,8 @@ victims!(Greedy, Rga, CostBenefit, Fifo, Random, StableGreedy);
 /// The seam, for the configuration reader.
 pub static SEAM: Seam = Seam {
     key: "victim",
-    doc: "Which reclaim unit garbage collection takes next: one of these, or a class of your own in Python, `FILE.py:CLASS`.",
+    doc: "Which reclaim unit garbage collection takes next: one of these, or a class of your own in Python, \
+          `FILE.py:CLASS`, or `FILE.py:CLASS(w=4)`; that file is code, and is run.",
     choices: CHOICES,
 };
 
