@@ -111,7 +111,7 @@ def test_a_fifth_of_the_raw_space_is_spare() -> None:
     assert device["blocks_per_plane"] == 800 and device["user_capacity"] == "3840MiB"
     assert resolved(Point("SRC", "IPR", axes.SPARE))["device"]["blocks_per_plane"] == 768
     timed = resolved(Point("SRC", "IPR", TIMED))["device"]
-    assert (timed["channels"], timed["chips_per_channel"], timed["blocks_per_plane"]) == (1, 4, 200)
+    assert (timed["channels"], timed["chips_per_channel"], timed["blocks_per_plane"]) == (1, 2, 400)
 
 
 def test_every_method_and_reading_reaches_the_engine() -> None:
@@ -292,7 +292,7 @@ def test_where_the_quota_binds() -> None:
 
 def test_claims_are_counted_apart() -> None:
     bases = Counter(statement.basis for statement in STUDY.statements)
-    assert bases == {"stated": 34, "construction": 4, "late": 1}
+    assert bases == {"stated": 30, "corrected": 1, "construction": 4, "late": 4}
     assert {statement.experiment for statement in STUDY.statements} <= set(STUDY.experiments)
     assert set(READINGS) >= set(CONCERNED)
 
@@ -301,7 +301,7 @@ def test_a_whole_reproduction_on_a_tiny_device(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     small = replace(
-        SCALES["quick"], user_blocks=240, planes=1, reads=3_000.0, timed_reads=1_000.0, written=2.0
+        SCALES["quick"], user_blocks=440, planes=1, reads=3_000.0, timed_reads=1_000.0, written=2.0
     )
     tiny = replace(STUDY, scales={"quick": small}, sets=_with_low_limits)
     monkeypatch.setattr(axes, "CLOSED_GENERATIONS", 2)

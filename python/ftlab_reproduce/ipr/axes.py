@@ -130,7 +130,7 @@ def carries_no_claim(point: Point) -> bool:
 
 
 SCALES = {
-    "quick": Scale(1 / 32, user_blocks=640, planes=4),
+    "quick": Scale(1 / 32, user_blocks=640, planes=2),
     "paper": Scale(1.0, leaves_out=carries_no_claim, on_request=frozenset({"readings", "regions"})),
 }
 

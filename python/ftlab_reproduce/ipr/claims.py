@@ -221,16 +221,20 @@ def _text() -> Iterator[Statement]:
     def figure(system: str, name: str, times: float = 1.0) -> Callable[[Evidence, str], float]:
         return lambda evidence, workload: times * evidence.figure(Point(workload, system), name)
 
+    # How long leveling is recent was chosen after results had been seen. These two and `skipped` are met with it, and
+    # were not where a block that leveling had filled was left out until its next erase.
+    with_recent = {"MDS", "PROJ"}
     for name, rate in RATES.items():
         yield about(f"rate-{name.lower()}", f"IPR operations for each P/E cycle of the pool's blocks on {name}", rate,
                     verdicts.near(rate, 20), _one(_each([name], figure("IPR", "ipr_rate")), max, "{:.2f}"),
-                    unit="", workload=name)  # fmt: skip
+                    unit="", workload=name, basis="late" if name in with_recent else "stated")  # fmt: skip
     yield about("rate-least", "On all six that rate is larger than 0.2: the least", "above 0.2",
                 verdicts.at_least(0.2, 0.1, ""),
                 _one(_each(DOMINATED, figure("IPR", "ipr_rate")), min, "{:.2f}"), unit="")  # fmt: skip
     skipped = figure("IPR", "skipped", 100)
     yield about("skipped", "A read-hot block is not reprogrammed since it lies outside the pool, on the six but "
-                "Websearch: at most", 6, verdicts.at_most(6, 15), _one(_each(CONCENTRATED, skipped), max))  # fmt: skip
+                "Websearch: at most", 6, verdicts.at_most(6, 15), _one(_each(CONCENTRATED, skipped), max),
+                basis="late")  # fmt: skip
     yield about("skipped-websearch", "and on Websearch", 60, verdicts.around(60, 15),
                 _one(_each(["Websearch"], skipped), max), workload="Websearch")  # fmt: skip
 
@@ -246,7 +250,7 @@ def _any_skew() -> Iterator[Statement]:
     yield About("real", EXCERPT_NAMES[0], id="real-{}")(
         "ipr", "and on real traces beside the paper's: the least reduction", "fewer",
         verdicts.at_least(5, verdicts.NOISE),
-        _one(_each(EXCERPT_NAMES, _less("IPR", ["Baseline"])), min))  # fmt: skip
+        _one(_each(EXCERPT_NAMES, _less("IPR", ["Baseline"])), min), basis="corrected")  # fmt: skip
 
 
 def _quotas() -> Iterator[Statement]:
