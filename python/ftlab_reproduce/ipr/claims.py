@@ -269,7 +269,7 @@ def _quotas() -> Iterator[Statement]:
     about = About(
         "quota", "SRC", claim="IPR gains more over HotLD under a quota of 5 % than of 30 %, points{}"
     )
-    yield about("quota-binds", "", "more", verdicts.above(0), gain("SRC"))
+    yield about("quota-binds", "", "more", verdicts.above(0), gain("SRC"), basis="corrected")
     yield about("late-quota", ", where reads use the quota up", "more", verdicts.above(0), gain(BOUND[0]),
                 workload=BOUND[0], basis="late")  # fmt: skip
 
