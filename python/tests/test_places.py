@@ -302,7 +302,7 @@ def test_only_files_are_replaced(ftlab: Ftlab, tiny: Path, tmp_path: Path) -> No
         for kind in ("pipe", "null", "directory", "stdout", "loop"):
             before = (place / kind).lstat()
             said = write(place / kind, 2).stderr
-            assert "expected the name of a file" in said, said
+            assert "expected a file name" in said, said
             after = (place / kind).lstat()
             assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
         # A link stays, whether its file is there or not.

@@ -317,7 +317,7 @@ def replaced(path: Path) -> Path:
     try:
         place = path
         for _ in range(LINKS_MAX):
-            if Path(os.path.realpath(place.parent)).is_relative_to("/proc"):
+            if Path(os.path.realpath(place.parent)).is_relative_to("/proc") and os.path.lexists(place):
                 # `/dev/stdout` and its like: a file that somebody has open.
                 raise _no_file(path, "it is what a process has open")
             if not place.is_symlink():
@@ -343,7 +343,7 @@ KINDS = {stat.S_IFDIR: "directory", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket
 
 
 def _no_file(path: Path, what: str) -> InputError:
-    return InputError(f"error: cannot write {path}: {what}; expected the name of a file")
+    return InputError(f"error: cannot write {path}: {what}; expected a file name")
 
 
 def check_writable(path: str | PathLike[str]) -> None:
