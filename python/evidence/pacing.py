@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ftlab.api.simulation import run
-from ftlab.results import plot
+from ftlab.results import drawing
 from ftlab.results.result import Result
 from ftlab.results.text import duration
 
@@ -107,11 +107,11 @@ def figure(found: Sequence[Point]) -> Figure:
     for panel, kind, unit, size in zip(panels, ("read", "write"), ("µs", "ms"), (1, 1e3), strict=False):
         for at, name in ((1, "p99.9"), (0, "p99")):
             of = {point: getattr(point, f"{kind}_us")[at] / size for point in found}
-            _curves(panel, of, places, name, plot.COLOURS[1 - at])
+            _curves(panel, of, places, name, drawing.COLOURS[1 - at])
         panel.set(yscale="log", ylabel=f"{kind} latency ({unit})")
         panel.yaxis.set_major_formatter("{x:g}")
         panel.yaxis.set_minor_formatter(LogFormatter())
-    _curves(panels[2], {point: point.waf for point in found}, places, "WAF in pages", plot.COLOURS[2])
+    _curves(panels[2], {point: point.waf for point in found}, places, "WAF in pages", drawing.COLOURS[2])
     panels[2].set(ylabel="WAF", ylim=(1, None))
     ticks = {0.0: "threshold", **{float(low): str(low) for low in LOWS}, places["background"]: "background"}
     panels[2].set_xticks(list(ticks), list(ticks.values()))

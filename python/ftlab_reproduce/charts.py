@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ftlab.results import text
-from ftlab.results.plot import COLOURS
+from ftlab.results.drawing import COLOURS
 from ftlab_reproduce.panels import GREY, dress, legend, sheet, side_by_side
 
 if TYPE_CHECKING:

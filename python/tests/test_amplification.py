@@ -16,7 +16,7 @@ import ftlab
 from ftlab import Comparison, Result
 from ftlab.cli.main import main
 from ftlab.reports import cards
-from ftlab.results import plot, text
+from ftlab.results import pictures, text
 from ftlab.sweeps import table
 
 SMALL = {
@@ -44,7 +44,7 @@ def test_a_run_has_both(part: Result) -> None:
     rows = np.isfinite(part.series["waf"])
     assert rows.sum() > 4
     assert part.series["waf"][rows] == pytest.approx(4 * part.series["waf_units"][rows], rel=1e-9)
-    binned = plot.rebin(part, "volume")
+    binned = pictures.rebin(part, "volume")
     assert binned is not None
     assert np.average(binned["waf"]) == pytest.approx(s["waf"], rel=0.02)
 

@@ -9,7 +9,7 @@ import pytest
 import samples
 
 from ftlab import Comparison
-from ftlab.results import plot
+from ftlab.results import drawing, pictures, plot
 
 
 def test_every_figure_has_ink(tmp_path: Path) -> None:
@@ -40,17 +40,17 @@ def test_without_time_only_wear_and_series_remain() -> None:
 def test_curves_have_the_values_of_the_table() -> None:
     result = samples.result(waf=2.0)
     figure = plot.figures({"": result})["series"]
-    titles = [axes.get_ylabel() for axes in figure.axes]
+    titles = [axes.get_title(loc="left") for axes in figure.axes]
     waf = np.asarray(figure.axes[titles.index("WAF")].lines[0].get_ydata(), dtype=np.float64)
     series = result.series
     rows = series["axis"] == "volume"
     mean = series["page_programs"][rows].sum() / series["host_page_programs"][rows].sum()
-    assert waf.size <= plot.INTERVALS
+    assert waf.size <= pictures.INTERVALS
     assert waf.mean() == pytest.approx(mean, rel=0.01)
 
 
 def test_the_tail_goes_to_the_percentiles_of_the_table() -> None:
-    curve = plot.Curve(np.array([10.0, 20.0, 30.0, 40.0]), np.array([0.5, 0.9, 0.99, 1.0]), 1000)
+    curve = pictures.Curve(np.array([10.0, 20.0, 30.0, 40.0]), np.array([0.5, 0.9, 0.99, 1.0]), 1000)
     reach, latency = curve.tail()
     for percentile, expected in ((0.25, 10), (0.7, 20), (0.95, 30), (0.995, 40)):
         at = int(np.searchsorted(reach, 1 / (1 - percentile)))
@@ -76,14 +76,14 @@ def test_latencies_of_zero_are_drawn_without_a_warning(tmp_path: Path) -> None:
 
 
 def test_colours_do_not_come_round() -> None:
-    looks = [plot._look(i)["color"] for i in range(60)]
+    looks = [drawing.colour(i) for i in range(60)]
     assert len(set(looks)) == 60
-    assert looks[:10] == list(plot.COLOURS)
+    assert looks[:10] == list(drawing.COLOURS)
 
 
 def test_operations_have_other_colours_than_causes() -> None:
-    shared = set(plot.CAUSE_COLOURS.values()) & set(plot.KIND_COLOURS.values())
-    assert shared == {plot.KIND_COLOURS["idle"]}
+    shared = set(drawing.CAUSE_COLOURS.values()) & set(drawing.KIND_COLOURS.values())
+    assert shared == {drawing.KIND_COLOURS["idle"]}
     for results in ({"": samples.result()}, {"a": samples.result(), "b": samples.result(seed=2)}):
         titles = [axes.get_title(loc="left") for axes in plot.figures(results)["utilisation"].axes]
         assert "by cause" in titles[0] and "by operation" in titles[1]

@@ -15,7 +15,7 @@ import ftlab
 from ftlab import InputError
 from ftlab.cli.main import main
 from ftlab.reports import charts, markup, page, settings, sources
-from ftlab.results import text
+from ftlab.results import drawing, text
 from ftlab.results.comparison import Comparison
 from ftlab.results.output import OutputDirectory
 from ftlab.sweeps.sweep import Sweep
@@ -245,7 +245,7 @@ def test_all_kinds_on_one_page(tmp_path: Path, sweep: Path) -> None:
         r"Dashed lines: theory. No theory for cost-benefit: there is none for ftl.victim cost-benefit.",
         content,
     )
-    assert content.count("line theory") == 1
+    assert content.count('class="line theory"') == 1
     kept = json.loads(next((sweep / "runs").glob("*/kept.json")).read_text(encoding="utf-8"))["is"]
     assert kept in content
 
@@ -276,7 +276,7 @@ def test_names_do_not_break_the_page(tmp_path: Path) -> None:
 
 
 def test_many_series_differ_in_more_than_colour(tmp_path: Path) -> None:
-    looks = {charts.look(i) + str(charts.mark(i, 0, 0)) for i in range(40)}
+    looks = {(charts.look(i), drawing.mark_of(i)) for i in range(40)}
     assert len(looks) == 40
     results = {f"run {i}": samples.result(seed=i) for i in range(12)}
     ftlab.report(Comparison(results), tmp_path / "page.html")

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ftlab.api.keys import told
-from ftlab.reports import cards, pictures, settings, sweeping
-from ftlab.reports.charts import Chart, legend, look, swatches, table
+from ftlab.reports import cards, charts, settings, sweeping
+from ftlab.reports.charts import legend, look, swatches, table
 from ftlab.reports.markdown import rendered
 from ftlab.reports.markup import Child, Html, joined, prose, tag
 from ftlab.reports.sources import Reproduction, Run, Runs, Source, Swept
-from ftlab.results import plot, reasons, tail, text
+from ftlab.results import pictures, plot, reasons, tail, text
+from ftlab.results.charts import Drawable
 from ftlab.results.claims import number
 from ftlab.results.comparison import Comparison, figure_rows
 from ftlab.results.figures import Figures
 from ftlab.results.latency_parts import KINDS, around
-from ftlab.results.plot import Results
+from ftlab.results.pictures import Results
 from ftlab.results.result import Result
 from ftlab.sweeps import headlines
 from ftlab.sweeps.sweep import Sweep
@@ -110,29 +111,29 @@ def _heading(level: int, words: str) -> Html:
     return tag(f"h{level}", words)
 
 
-def _charts(charts: Sequence[Child], columns: int = 0) -> Html:
-    return tag("div", charts, class_=f"charts of-{columns or min(len(charts), 4)}")
+def _charts(shown: Sequence[Child], columns: int = 0) -> Html:
+    return tag("div", shown, class_=f"charts of-{columns or min(len(shown), 4)}")
 
 
 def _group(
-    names: Sequence[str], charts: Sequence[Child], columns: int = 0, *, has_marks: bool = False
+    names: Sequence[str], shown: Sequence[Child], columns: int = 0, *, has_marks: bool = False
 ) -> Html:
     """Charts of the same series, with one legend."""
     buttons = legend(names, has_marks=has_marks) if len(names) > 1 else None
-    return tag("div", buttons, _charts(charts, columns), class_="group")
+    return tag("div", buttons, _charts(shown, columns), class_="group")
 
 
 def _names(results: Results) -> list[str]:
     return list(results) if len(results) > 1 else []
 
 
-def _html(charts: Sequence[Chart]) -> list[Html]:
-    return [chart.html() for chart in charts]
+def _html(drawn: Sequence[Drawable]) -> list[Html]:
+    return [charts.html(chart) for chart in drawn]
 
 
 def _latency(results: Results, level: int) -> Iterator[Html]:
-    charts = pictures.latency(results)
-    if not charts:
+    drawn = pictures.latency(results)
+    if not drawn:
         return
     yield _heading(level, "Latency")
     if len(results) == 1:
@@ -141,9 +142,9 @@ def _latency(results: Results, level: int) -> Iterator[Html]:
         yield table(["requests", *text.PERCENTILES],
                     [[f"{name}{'es' if name == 'flush' else 's'}", *cells] for name, *cells in rows],
                     "Latency by percentile", "figures")  # fmt: skip
-        yield _group(["reads", "writes"] if len(charts[0].lines) > 1 else [], _html(charts), 2)
+        yield _group(["reads", "writes"] if len(drawn[0].lines) > 1 else [], _html(drawn), 2)
     else:
-        yield _group(list(results), _html(charts), 2)
+        yield _group(list(results), _html(drawn), 2)
 
 
 def _waits(result: Result, level: int) -> Iterator[Html]:
@@ -161,9 +162,9 @@ def _waits(result: Result, level: int) -> Iterator[Html]:
 
 def _series(results: Results, level: int) -> Iterator[Html]:
     for axis, words in (("volume", "Over the volume written"), ("time", "Over simulated time")):
-        if charts := pictures.series(results, axis):
+        if drawn := pictures.series(results, axis):
             yield _heading(level, words)
-            yield _group(_names(results), _html(charts))
+            yield _group(_names(results), _html(drawn))
 
 
 def _time_use(results: Results, level: int) -> Iterator[Html]:
@@ -172,7 +173,7 @@ def _time_use(results: Results, level: int) -> Iterator[Html]:
         return
     yield _heading(level, "What the time went to")
     if len(results) == 1:
-        yield _charts([stack.html() for stack in pictures.utilisation(next(iter(results.values())))])
+        yield _charts(_html(pictures.utilisation(next(iter(results.values())))))
     else:
         yield _charts(bars)
 
@@ -197,7 +198,7 @@ def _bars(results: Results, resource: str) -> Html | None:
         )
         for label, shares in found.items()
     ]  # fmt: skip
-    words = f"What {resource}s did, by {plot.BY[resource]}, mean"
+    words = f"What {resource}s did, by {pictures.BY[resource]}, mean"
     cells = [[label, *(text.percent(shares[part]) for part in used)] for label, shares in found.items()]
     return tag(
         "figure", tag("figcaption", words), rows, swatches(used),
@@ -206,22 +207,35 @@ def _bars(results: Results, resource: str) -> Html | None:
 
 
 def _flash(result: Result, level: int) -> Iterator[Html]:
-    head, rows = pictures.flash(result.summary)
+    head, rows = _operations(result.summary)
     if rows:
         yield _heading(level, "Flash operations by cause")
         yield table(head, rows, "Flash operations by cause", "figures")
 
 
+def _operations(summary: Mapping[str, object]) -> tuple[list[str], list[list[str]]]:
+    """Operations by cause, as the run's summary prints them."""
+    flash_ = summary["flash"]
+    assert isinstance(flash_, dict)
+    kinds = [kind for kind in ("reads", "programs", "erases", "copybacks")
+             if any(ops[kind] for ops in flash_["by_cause"].values())]  # fmt: skip
+    rows = [
+        [cause, *(text.count(ops[kind]) for kind in kinds)]
+        for cause, ops in flash_["by_cause"].items() if any(ops.values())
+    ]  # fmt: skip
+    return ["cause", *kinds], rows
+
+
 def _wear(results: Results, level: int) -> Iterator[Html]:
-    charts: list[Html] = _html(pictures.wear(results))
-    if not charts:
+    worn: list[Drawable] = [*pictures.wear(results)]
+    if not worn:
         return
     if len(results) == 1:
         found = pictures.wear_map(next(iter(results.values())).wear)
-        charts += [found] if found is not None else []
+        worn += [found] if found is not None else []
     yield _heading(level, "Wear")
     yield tag("p", "Erases since the device was made, preconditioning included.", class_="note")
-    yield _group(_names(results), charts)
+    yield _group(_names(results), _html(worn))
 
 
 def _policies(result: Result, level: int) -> Iterator[Html]:

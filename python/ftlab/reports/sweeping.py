@@ -12,9 +12,10 @@ import numpy as np
 
 from ftlab.api.configs import SHORT
 from ftlab.api.keys import told
-from ftlab.reports.charts import Axis, Chart, Form, Line
 from ftlab.reports.sources import Swept
-from ftlab.results import plot, text
+from ftlab.results import text
+from ftlab.results.charts import Axis, Chart, Form, Line
+from ftlab.results.pictures import short_duration
 from ftlab.theory.prediction import predicted_waf, unlike_theory
 
 Row = dict[str, Any]
@@ -22,8 +23,8 @@ Row = dict[str, Any]
 FIGURES: tuple[tuple[str, str, Form, Form, float], ...] = (
     ("waf", "WAF", text.amplification, lambda v: f"{v:,g}", 1.0),
     ("host_iops", "Rate (IOPS)", text.count, lambda v: f"{v:,.0f}", 0.0),
-    ("host_latency_us_mean", "Mean latency", text.duration, plot.short_duration, 0.0),
-    ("host_latency_us_p99", "p99 latency", text.duration, plot.short_duration, 0.0),
+    ("host_latency_us_mean", "Mean latency", text.duration, short_duration, 0.0),
+    ("host_latency_us_p99", "p99 latency", text.duration, short_duration, 0.0),
     ("wear_erases_stddev", "Erases per block, standard deviation", text.figure, lambda v: f"{v:,g}", 0.0),
 )
 """What is drawn of a sweep: column, title, words, ticks, and where the height begins."""

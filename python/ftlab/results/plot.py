@@ -6,48 +6,24 @@ Every function takes results by label; a single result may have the label `""`. 
 
 from __future__ import annotations
 
-import colorsys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.base import escape
-from ftlab.base.quantities import in_bytes
-from ftlab.results import text
+from ftlab.results import pictures, text
+from ftlab.results.charts import Chart, Drawable, HeatMap, Values
+from ftlab.results.drawing import CAUSE_COLOURS, FILE, KIND_COLOURS, colour, draw, plain
 from ftlab.results.latency_parts import AT, KINDS, PARTS, Around, around
-from ftlab.results.result import Columns, Result
+from ftlab.results.pictures import Results
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-Results = Mapping[str, Result]
-Values = NDArray[np.float64]
-
-COLOURS = (
-    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c6bb1", "#666666", "#a6761d", "#1b1b1b",
-)  # fmt: skip
-"""For runs side by side; told apart with any kind of colour vision. More runs have colours between those of the hue
-circle, and every ten runs another line style.
-"""
-
-STYLES = ("-", "--", ":", "-.")
-
-CAUSE_COLOURS = {
-    "host": "#0072b2",
-    "gc": "#d55e00",
-    "mapping": "#009e73",
-    "refresh": "#cc79a7",
-    "backup": "#8c6bb1",
-    "wear": "#e69f00",
-    "rmw": "#56b4e9",
-    "idle": "#e6e6e6",
-}
-KIND_COLOURS = {"read": "#cdb891", "program": "#8a6d3b", "erase": "#3b2f2f", "idle": "#e6e6e6"}
-"""None of them stands for a cause, since dies by operation are drawn beside channels by cause."""
 
 PART_COLOURS = {
     "service": "#9aa5b1", "host_read": "#56b4e9", "host_program": "#0072b2", "gc": "#e69f00", "gc_wait": "#f3d08a",
@@ -58,19 +34,7 @@ PART_COLOURS = {
 }  # fmt: skip
 """Of the parts of a latency."""
 
-BY = {"channel": "cause", "die": "operation"}
-"""What the parts of a resource's time are."""
-
-PERCENTILES = (0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
-"""Ticks of the tail plot."""
-
-INTERVALS = 160
-"""Points of a curve over time or volume; finer intervals are added up into this many."""
-
 DPI = 130
-
-SHORTEST_US = 1e-3
-"""Where a latency of zero (a write into a buffer) is drawn: a logarithmic scale has no zero."""
 
 
 def figures(results: Results) -> dict[str, Figure]:
@@ -108,46 +72,23 @@ def latency(results: Results) -> Figure | None:
     room. One run has reads and writes in the same panels, several have a row for each. A curve ends where a
     percentile would rest on less than one request.
     """
-    kinds = [kind for kind in ("read", "write") if any(curve_of(r, kind).requests for r in results.values())]
-    if not kinds:
+    charts = pictures.latency(results)
+    return _drawn([charts[i : i + 2] for i in range(0, len(charts), 2)], height=3.2, width=10.5)
+
+
+def _drawn(rows: Sequence[Sequence[Drawable]], *, height: float, width: float) -> Figure | None:
+    """Charts in rows under each other, with one legend above where they have series to tell apart."""
+    if not rows:
         return None
-    if len(results) == 1:
-        result = next(iter(results.values()))
-        rows = {"latency": {f"{kind}s": curve_of(result, kind) for kind in kinds}}
-    else:
-        rows = {
-            f"{kind} latency": {label: curve_of(result, kind) for label, result in results.items()}
-            for kind in kinds
-        }
-    figure, panels = _panels(len(rows), 2, height=3.2, width=10.5)
-    for (cdf, tail), (name, curves) in zip(panels, rows.items(), strict=True):
-        curves = {label: curve for label, curve in curves.items() if curve.requests}
-        for i, (label, curve) in enumerate(curves.items()):
-            look = {**_look(i), "label": escape.plot(label)}
-            cdf.step(
-                curve.bounds[[0, *range(curve.bounds.size)]], [0, *(100 * curve.below)], where="post", **look
-            )
-            tail.plot(*curve.tail(), drawstyle="steps-pre", **look)
-        _title(cdf, f"{name}, cumulative")
-        _title(tail, f"{name} by percentile")
-        cdf.set(xscale="log", ylim=(0, 100.5), ylabel="requests done (%)")
-        tail.set(xscale="log", yscale="log", xlim=(1, 1 / (1 - PERCENTILES[-1])))
-        # The very shortest would take half of the height.
-        shown = [curve.bounds[np.searchsorted(curve.below, 0.02)] for curve in curves.values()]
-        tail.set_ylim(bottom=0.8 * min(shown))
-        tail.set_xticks([1 / (1 - p) for p in PERCENTILES], [percentile(p) for p in PERCENTILES])
-        tail.minorticks_off()
-        _time_axis(cdf.xaxis)
-        _time_axis(tail.yaxis)
-    is_zero = any(
-        curve.bounds[0] <= SHORTEST_US
-        for curves in rows.values()
-        for curve in curves.values()
-        if curve.requests
-    )
-    panels[-1, 0].set_xlabel(f"latency{' (0 is drawn at 1 ns)' if is_zero else ''}")
-    panels[-1, 1].set_xlabel("percentile of requests")
-    _legend(figure, panels[0, 0])
+    figure, panels = _panels(len(rows), max(map(len, rows)), height=height, width=width)
+    for line, charts in zip(panels, rows, strict=True):
+        for panel, chart in zip(line, charts, strict=False):
+            draw(panel, chart, FILE)
+            _title(panel, chart.title)
+        for panel in line[len(charts) :]:
+            panel.set_visible(False)
+    if isinstance(rows[0][0], Chart):
+        _legend(figure, panels[0, 0])
     return figure
 
 
@@ -222,72 +163,26 @@ def _parts_of_kind(panel: Axes, levels: Sequence[Around]) -> dict[str, Any]:
 
 def series(results: Results) -> Figure | None:
     """Throughput, WAF, GC rate and mean latency, over the volume written and over simulated time."""
-    binned = {
-        axis: {label: rebin(result, axis) for label, result in results.items()} for axis in ("volume", "time")
-    }
-    axes = [axis for axis, runs in binned.items() if any(run is not None for run in runs.values())]
-    rows = [
-        row
-        for row in SERIES_ROWS
-        if any(run is not None and np.isfinite(run[row[0]]).any() for a in axes for run in binned[a].values())
-    ]
-    if not axes or not rows:
-        return None
-    figure, panels = _panels(len(rows), len(axes), height=2.1, width=5.4 * len(axes), sharex="col")
-    for column, axis in enumerate(axes):
-        key, x_label = along(axis, binned[axis].values())
-        for panel, (name, label) in zip(panels[:, column], rows, strict=True):
-            for i, (run_label, run) in enumerate(binned[axis].items()):
-                if run is not None:
-                    panel.plot(run[key], run[name], **_look(i), label=escape.plot(run_label))
-            panel.set_ylabel(label[axis == "volume"] if isinstance(label, tuple) else label)
-            if name == "latency_mean_us":
-                panel.yaxis.set_major_formatter(lambda us, _: short_duration(us))
-            # A write buffer may take writes together: then less is programmed than written.
-            panel.set_ylim(bottom=1 if name == "waf" and panel.dataLim.y0 >= 1 else 0)
-            panel.margins(x=0.01)
-        panels[-1, column].set_xlabel(x_label)
-        _title(panels[0, column], "over the volume written" if axis == "volume" else "over simulated time")
-    _legend(figure, panels[0, 0])
-    return figure
-
-
-SERIES_ROWS: tuple[tuple[str, str | tuple[str, str]], ...] = (
-    ("throughput_mb_s", "throughput (MB/s)"),
-    ("waf", "WAF"),
-    ("gc", ("GC (victims / s)", "GC (victims / GB)")),
-    ("latency_mean_us", "mean latency"),
-)
-"""Row and label of its axis; of two labels the first is for time, the second for volume."""
+    columns = [charts for axis in ("volume", "time") if (charts := pictures.series(results, axis))]
+    rows = [[chart for chart in row if chart is not None] for row in itertools.zip_longest(*columns)]
+    return _drawn(rows, height=2.1, width=5.4 * len(columns))
 
 
 def wear(results: Results) -> Figure | None:
     """How often blocks were erased: the distribution, and where the erases are (one run) or the blocks in order of
     wear (several). Preconditioning counts: this is the state of the blocks.
     """
-    if not any(result.wear["erases"].size for result in results.values()):
+    charts: list[Drawable] = [*pictures.wear(results)]
+    if not charts:
         return None
-    figure, panels = _panels(1, 2, height=3.7, width=10.5)
-    left, right = panels[0]
-    edges = wear_edges(results)
-    for i, (label, result) in enumerate(results.items()):
-        counts, _ = np.histogram(result.wear["erases"], edges)
-        look = _look(i)
-        left.stairs(counts, edges, fill=len(results) == 1, color=look["color"], linestyle=look["linestyle"],
-                    linewidth=1.4, label=escape.plot(label))  # fmt: skip
-    _title(left, "distribution of wear")
-    left.set(xlabel="erases of a block", ylabel="blocks")
-    left.xaxis.get_major_locator().set_params(integer=True)
-    if len(results) == 1:
-        _wear_map(figure, right, next(iter(results.values())).wear)
-    else:
-        for i, (label, result) in enumerate(results.items()):
-            worn = np.sort(result.wear["erases"])
-            right.plot(np.linspace(0, 100, worn.size), worn, **_look(i), label=escape.plot(label))
-        _title(right, "blocks in order of wear")
-        right.set(xlabel="blocks, least worn first (%)", ylabel="erases")
-        right.yaxis.get_major_locator().set_params(integer=True)
-    _legend(figure, left)
+    if len(results) == 1 and (found := pictures.wear_map(next(iter(results.values())).wear)) is not None:
+        charts.append(found)
+    figure = _drawn([charts], height=3.7, width=10.5)
+    if figure is not None and charts[1:] and isinstance(charts[1], HeatMap):
+        panel = figure.axes[1]
+        bar = figure.colorbar(panel.images[0], ax=panel, label=charts[1].unit, pad=0.02)
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(labelsize=8.5)
     return figure
 
 
@@ -296,20 +191,26 @@ def utilisation(results: Results) -> Figure | None:
     if not any(result.utilisation["index"].size for result in results.values()):
         return None
     if len(results) == 1:
-        return _utilisation_of_one(next(iter(results.values())).utilisation)
+        figure = _drawn([pictures.utilisation(next(iter(results.values())))], height=3.7, width=11)
+        for panel in () if figure is None else figure.axes:
+            panel.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=4, frameon=False, fontsize=9,
+                         handlelength=1.2, columnspacing=1.2)  # fmt: skip
+        return figure
     figure, panels = _panels(1, 2, height=1.4 + 0.3 * len(results), width=11)
     labels = [escape.plot(label) for label in results]
     for panel, resource, colours in zip(
         panels[0], ("channel", "die"), (CAUSE_COLOURS, KIND_COLOURS), strict=True
     ):
         means = {
-            part: np.array([mean_of(result.utilisation, resource, part) for result in results.values()])
+            part: np.array(
+                [pictures.mean_of(result.utilisation, resource, part) for result in results.values()]
+            )
             for part in colours
         }
-        _stacked(panel, np.arange(len(labels)), means, colours, horizontal=True)
+        _stacked(panel, means, colours)
         panel.set_yticks(np.arange(len(labels)), labels if resource == "channel" else [""] * len(labels))
         panel.invert_yaxis()
-        _title(panel, f"{resource}s by {BY[resource]}, mean")
+        _title(panel, f"{resource}s by {pictures.BY[resource]}, mean")
         panel.set_xlabel("share of time (%)")
         panel.grid(False, axis="y")
     return figure
@@ -325,7 +226,7 @@ def overview(results: Results) -> Figure | None:
     labels = [escape.plot(label) for label in results]
     for i, (panel, (title, values, words)) in enumerate(zip(panels[0], shown, strict=True)):
         numbers = [0.0 if value is None else value for value in values]
-        bars = panel.barh(places, numbers, color=[_look(j)["color"] for j in range(len(values))], height=0.66)
+        bars = panel.barh(places, numbers, color=[colour(j) for j in range(len(values))], height=0.66)
         panel.bar_label(bars, words, padding=3, fontsize=8)
         _title(panel, title)
         panel.set_yticks(places, labels if i == 0 else [""] * len(results))
@@ -374,33 +275,8 @@ def _panels(
     figure = Figure(figsize=(width, height * rows + 0.5), layout="constrained")
     panels = figure.subplots(rows, columns, squeeze=False, sharex=sharex)
     for panel in panels.flat:
-        panel.grid(color="0.88", linewidth=0.7)
-        panel.set_axisbelow(True)
-        for side in ("top", "right"):
-            panel.spines[side].set_visible(False)
-        for side in ("left", "bottom"):
-            panel.spines[side].set_color("0.5")
-        panel.tick_params(color="0.5", labelsize=8.5)
-        panel.xaxis.label.set_fontsize(9.5)
-        panel.yaxis.label.set_fontsize(9.5)
+        plain(panel, FILE)
     return figure, panels
-
-
-def _look(i: int) -> dict[str, Any]:
-    """Colour and line of the i-th run."""
-    style = STYLES[(i // len(COLOURS)) % len(STYLES)]
-    return {"color": _colour(i), "linestyle": style, "linewidth": 1.5}
-
-
-GOLDEN = (5**0.5 - 1) / 2
-"""Steps of this part of a circle never come close to where they were."""
-
-
-def _colour(i: int) -> str:
-    if i < len(COLOURS):
-        return COLOURS[i]
-    parts = colorsys.hls_to_rgb(i * GOLDEN % 1, (0.32, 0.45, 0.6)[i % 3], (0.75, 0.5)[i % 2])
-    return "#" + "".join(f"{round(255 * part):02x}" for part in parts)
 
 
 def _title(panel: Axes, text: str) -> None:
@@ -416,187 +292,17 @@ def _legend(figure: Figure, panel: Axes) -> None:
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False, fontsize=9.5)
 
 
-def _time_axis(axis: Any) -> None:
-    """Latencies on a logarithmic axis, in words a reader knows: 50 µs, 2 ms."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    low, high = axis.get_view_interval()
-    few = low > 0 and np.log10(high / low) < 2.2
-    axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if few else (1,)))
-    axis.set_major_formatter(FuncFormatter(lambda us, _: short_duration(us)))
-    axis.set_minor_formatter(NullFormatter())
-
-
-def short_duration(us: float) -> str:
-    """A time on an axis: 50 µs, 2 ms."""
-    if us == 0:
-        return "0"
-    for limit, scale, unit in ((1, 1e3, "ns"), (1e3, 1, "µs"), (1e6, 1e-3, "ms")):
-        if us < limit:
-            return f"{us * scale:g} {unit}"
-    return f"{us * 1e-6:g} s"
-
-
-def percentile(p: float) -> str:
-    """What a percentile is called: p99.9."""
-    return f"p{100 * p:.10g}"
-
-
-def curve_of(result: Result, kind: str) -> Curve:
-    """The latencies of the requests of a kind."""
-    table = result.latency
-    rows = table["kind"] == kind
-    return Curve(
-        np.maximum(table["latency_us"][rows], SHORTEST_US),
-        table["cumulative_fraction"][rows],
-        int(table["count"][rows].sum()),
-    )
-
-
-class Curve(NamedTuple):
-    """A distribution of latencies."""
-
-    bounds: Values
-    """Upper bounds of the classes in µs, `SHORTEST_US` at least."""
-    below: Values
-    """The fraction of requests up to each bound."""
-    requests: int
-
-    def tail(self) -> tuple[Values, Values]:
-        """Latency by 1 / (1 - percentile), up to p99.99 or the last percentile that is one request wide; each value
-        holds from the point before it to its own.
-        """
-        end = min(1 / (1 - PERCENTILES[-1]), float(self.requests))
-        with np.errstate(divide="ignore"):
-            reach = np.minimum(1 / np.maximum(1 - self.below, 0), end)
-        shown = int(np.searchsorted(reach, end)) + 1
-        return np.append(1.0, reach[:shown]), np.append(self.bounds[0], self.bounds[:shown])
-
-
-def rebin(result: Result, axis: str) -> dict[str, Values] | None:
-    """At most `INTERVALS` intervals of an axis. Counts and times are added up, and rates taken of the sums."""
-    table, page = result.series, in_bytes(result.summary["config"]["device"]["page_size"])
-    rows = table["axis"] == axis
-    size = int(rows.sum())
-    if size == 0:
-        return None
-    firsts = np.unique(np.arange(min(size, INTERVALS)) * size // min(size, INTERVALS))
-
-    def total(values: Values) -> Values:
-        return np.add.reduceat(np.nan_to_num(values), firsts)
-
-    column = {name: values[rows].astype(np.float64) for name, values in table.items() if name != "axis"}
-    lasts = np.append(firsts[1:], size) - 1
-    seconds = total(column["end_s"] - column["start_s"])
-    requests = column["reads"] + column["writes"]
-    written = np.diff(column["host_written_gb"][lasts], prepend=0.0)
-    timed = np.isfinite(column["throughput_mb_s"]).any()
-    with np.errstate(divide="ignore", invalid="ignore"):
-        megabytes = total(column["throughput_mb_s"] * (column["end_s"] - column["start_s"]))
-        latencies = total(column["latency_mean_us"] * requests) / total(requests)
-        waf = total(column["page_programs"]) * page / (written * 1e9)
-        per = seconds if axis == "time" else written
-        binned = {
-            "end_s": column["end_s"][lasts],
-            "host_written_gb": column["host_written_gb"][lasts],
-            "capacities_written": column["capacities_written"][lasts],
-            "throughput_mb_s": megabytes / seconds if timed else np.full(lasts.size, np.nan),
-            "latency_mean_us": latencies if timed else np.full(lasts.size, np.nan),
-            "waf": waf,
-            "gc": total(column["gc_invocations"]) / per,
-        }
-    return {name: np.where(np.isfinite(values), values, np.nan) for name, values in binned.items()}
-
-
-def along(axis: str, runs: Iterable[dict[str, Values] | None]) -> tuple[str, str]:
-    """Which column to draw along, and what to call it."""
-    if axis == "time":
-        return "end_s", "simulated time (s)"
-    most = max(float(run["capacities_written"].max()) for run in runs if run is not None)
-    if most >= 0.5:
-        return "capacities_written", "written by the host (× user capacity)"
-    return "host_written_gb", "written by the host (GB)"
-
-
-def wear_edges(results: Results) -> Values:
-    """The limits of at most 60 classes of erases, in which all blocks are."""
-    top = max(int(result.wear["erases"].max(initial=0)) for result in results.values())
-    low = min(int(result.wear["erases"].min(initial=top)) for result in results.values())
-    step = max(1, -(-(top - low + 1) // 60))
-    return np.arange(low, top + step + 1, step, dtype=np.float64) - 0.5
-
-
-def wear_means(table: Columns) -> tuple[Values, NDArray[np.int64]]:
-    """Mean erases of at most 128 groups of neighbours in each plane, and the groups' first blocks and the end."""
-    per_plane = int(table["block_in_plane"].max()) + 1
-    planes = table["erases"].reshape(-1, per_plane).astype(np.float64)
-    columns = min(per_plane, 128)
-    limits = np.arange(columns + 1) * per_plane // columns
-    return np.add.reduceat(planes, limits[:-1], axis=1) / np.diff(limits), limits
-
-
-def _wear_map(figure: Figure, panel: Axes, table: Columns) -> None:
-    """Mean erases by plane (down) and place in the plane (across)."""
-    means, firsts = wear_means(table)
-    columns, per_plane = firsts.size - 1, int(firsts[-1])
-    image = panel.imshow(
-        means, aspect="auto", interpolation="nearest", cmap="viridis", extent=(0, per_plane, len(means), 0)
-    )
-    _title(panel, "where the erases are")
-    panel.set(xlabel="block in its plane", ylabel="plane")
-    panel.grid(False)
-    bar = figure.colorbar(image, ax=panel, label="mean erases" if columns < per_plane else "erases", pad=0.02)
-    bar.outline.set_visible(False)
-    bar.ax.tick_params(labelsize=8.5)
-
-
-def _utilisation_of_one(table: Columns) -> Figure:
-    figure, panels = _panels(1, 2, height=3.7, width=11)
-    for panel, resource, colours in zip(
-        panels[0], ("channel", "die"), (CAUSE_COLOURS, KIND_COLOURS), strict=True
-    ):
-        rows = table["resource"] == resource
-        places = table["index"][rows]
-        _stacked(panel, places, {part: table[part][rows] for part in colours}, colours, horizontal=False)
-        _title(panel, f"what {resource}s did, by {BY[resource]}")
-        panel.set(xlabel=resource, ylabel="share of time (%)")
-        panel.xaxis.get_major_locator().set_params(integer=True)
-        panel.grid(False, axis="x")
-    return figure
-
-
-def _stacked(
-    panel: Axes,
-    places: NDArray[Any],
-    parts: Mapping[str, Values],
-    colours: Mapping[str, str],
-    *,
-    horizontal: bool,
-) -> None:
+def _stacked(panel: Axes, parts: Mapping[str, Values], colours: Mapping[str, str]) -> None:
     """Bars of parts that add up to 100 %; parts that are nowhere over 0.05 % have no entry in the legend."""
-    base = np.zeros(places.size)
-    thickness = 1.0 if places.size > 40 else 0.78
+    count = len(next(iter(parts.values())))
+    base = np.zeros(count)
     for part, values in parts.items():
         percent = 100 * np.nan_to_num(values)
         label = part if percent.max(initial=0) >= 0.05 else None
-        look: dict[str, Any] = {"color": colours[part], "label": label, "linewidth": 0}
-        if horizontal:
-            panel.barh(places, percent, thickness, left=base, **look)
-        else:
-            panel.bar(places, percent, thickness, bottom=base, **look)
+        panel.barh(np.arange(count), percent, 0.78, left=base, color=colours[part], label=label, linewidth=0)
         base += percent
-    if horizontal:
-        panel.set_xlim(0, 100)
-    else:
-        panel.set_ylim(0, 100)
-        panel.margins(x=0.01)
+    panel.set_xlim(0, 100)
     panel.legend(
-        loc="upper center", bbox_to_anchor=(0.5, -0.18 if not horizontal else -0.3), ncols=4, frameon=False,
-        fontsize=9, handlelength=1.2, columnspacing=1.2,
+        loc="upper center", bbox_to_anchor=(0.5, -0.3), ncols=4, frameon=False, fontsize=9, handlelength=1.2,
+        columnspacing=1.2,
     )  # fmt: skip
-
-
-def mean_of(table: Columns, resource: str, part: str) -> float:
-    """A part of the time of all channels, or all dies."""
-    values: Sequence[float] = table[part][table["resource"] == resource]
-    return float(np.mean(values)) if len(values) else 0.0

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ftlab.results.plot import CAUSE_COLOURS, COLOURS, KIND_COLOURS
+from ftlab.results.drawing import CAUSE_COLOURS, COLOURS, KIND_COLOURS
 from ftlab_reproduce.charts import Lines
 from ftlab_reproduce.gcf.axes import (
     BEGINS,

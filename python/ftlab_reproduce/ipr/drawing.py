@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ftlab.results.plot import COLOURS
+from ftlab.results.drawing import COLOURS
 from ftlab_reproduce.ipr.axes import QUOTAS, SYSTEMS, TIMED, Evidence, Point, between
 from ftlab_reproduce.ipr.claims import MEETS, WINDOW
 from ftlab_reproduce.ipr.hosts import BOUND, EXCERPT_NAMES, NAMES, VARIED

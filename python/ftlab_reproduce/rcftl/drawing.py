@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ftlab.results.plot import COLOURS
+from ftlab.results.drawing import COLOURS
 from ftlab_reproduce.panels import GREY, dress, legend, sheet, side_by_side
 from ftlab_reproduce.rcftl.axes import AGES, COUNTERS, DRAM_MB_S, DRAMS, OLD, YOUNG, Evidence
 from ftlab_reproduce.rcftl.claims import selector_gain

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import ftlab
 from ftlab.results import text
-from ftlab.results.plot import COLOURS
+from ftlab.results.drawing import COLOURS
 from ftlab_reproduce.panels import dress, sheet
 from ftlab_reproduce.rcftl.axes import AGES
 from ftlab_reproduce.study import tabled

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ftlab.results import text
-from ftlab.results.plot import COLOURS
+from ftlab.results.drawing import COLOURS
 from ftlab_reproduce.panels import GREY, dress, sheet
 from ftlab_reproduce.stack.axes import (
     ALONE,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ftlab.results.plot import COLOURS
+from ftlab.results.drawing import COLOURS
 from ftlab_reproduce.panels import GREY, legend, sheet, side_by_side
 from ftlab_reproduce.tbm.axes import (
     ALLOCATIONS,
