@@ -429,3 +429,19 @@ def test_help_for_a_paper_is_about_that_paper(ftlab: Ftlab) -> None:
     assert all(f"  {name} " in tbm for name in ids) and all(name in everything for name in ids)
     others = [statement.id for statement in PAPERS["gcmix"].statements]
     assert not any(f" {name} " in tbm for name in others) and any(name in everything for name in others)
+
+
+def test_parameters_that_a_named_choice_does_not_keep_are_told(ftlab: Ftlab, tiny: Path) -> None:
+    with tiny.open("a", encoding="utf-8") as file:
+        file.write('[ftl]\nwrite_buffer.fifo.size = "1MiB"\nvictim.rga.d = 4\n')
+    few = ("--set", "workload.requests=100", "--set", "run.precondition=none")
+    told = ftlab(
+        "compare", tiny, *few, "--vary", "ftl.write_buffer=none,fifo,lru", "--set", "ftl.victim=greedy"
+    ).stderr
+    assert [line for line in told.splitlines() if line.startswith("note")] == [
+        f"note: `ftl.write_buffer={name}` takes the default of `{name}`, size = 2MiB, in place of 1MiB, which "
+        "`fifo` has in the configuration"
+        for name in ("fifo", "lru")
+    ]
+    assert "note" not in ftlab("run", tiny, *few, "--set", "ftl.write_buffer.fifo.size=2MiB").stderr
+    assert "d = 10, in place of 4" in ftlab("run", tiny, *few, "--set", "ftl.victim=rga").stderr

@@ -101,6 +101,44 @@ def set_list(sets: Sets) -> list[str]:
     return [arguments.text(word, "a setting of `sets`") for word in arguments.listed(sets, "`sets`")]
 
 
+def defaults_taken(config: Config, sets: Sequence[str]) -> list[str]:
+    """What settings that name a choice of the FTL alone change besides: its parameters, where the configuration has
+    values of its own. A choice replaces a choice as a whole, and its parameters are then their defaults.
+    """
+    source = Source.of(config)
+    named = [(key.strip(), word) for word in sets for key, equals, value in (word.partition("="),)
+             if equals and key.strip().count(".") == 1 and "{" not in value]  # fmt: skip
+    notes = []
+    for key, word in named:
+        section, _, name = key.partition(".")
+        if section != "ftl" or any(other.startswith(f"{key}.") for other in sets):
+            continue
+        try:
+            before, after = (
+                json.loads(_core.resolve(source.kind, source.text, [*given])[1])["ftl"].get(name)
+                for given in ([], [word])
+            )
+        except ConfigError:
+            # What is wrong with it is said where it is run.
+            continue
+        notes += [f"`{word}` takes {told}" for told in _lost(before, after)]
+    return notes
+
+
+def _lost(before: object, after: object) -> list[str]:
+    """Parameters that two choices share, and of which the second has another value."""
+    if not isinstance(before, dict) or not isinstance(after, dict):
+        return []
+    (old, had), (new, has) = next(iter(before.items())), next(iter(after.items()))
+    if not isinstance(had, dict) or not isinstance(has, dict):
+        return []
+    return [
+        f"the default of `{new}`, {name} = {has[name]}, in place of {had[name]}, which `{old}` has in the configuration"
+        for name in has
+        if name in had and had[name] != has[name]
+    ]
+
+
 def _json(tree: Mapping[str, Any]) -> str:
     try:
         text = json.dumps(plain(tree, "the dictionary"), allow_nan=False, ensure_ascii=False)

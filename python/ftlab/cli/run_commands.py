@@ -6,11 +6,11 @@ import argparse
 import math
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ftlab._core import InputError, RunError
-from ftlab.api.configs import Raw, config_argument
+from ftlab.api.configs import Raw, config_argument, defaults_taken
 from ftlab.api.runner import Tell
 from ftlab.api.simulation import DONE, FAILED, Progress, compare, nanoseconds, run
 from ftlab.cli.live import Live
@@ -78,6 +78,7 @@ def _run(options: argparse.Namespace) -> None:
     if window is not None and options.timeline is None:
         raise pointed(Parser.argv, at("--timeline-window"), "`--timeline-window` without `--timeline`",
                       "expected `--timeline FILE` as well")  # fmt: skip
+    _tell_defaults([config_argument(options.config)], options.sets)
     unwritten: OutputError | None = None
     try:
         with Live(sys.stderr) as tell:
@@ -116,6 +117,9 @@ def _compare(options: argparse.Namespace) -> None:
     if len(configs) == 1 and not vary:
         raise pointed(Parser.argv, None, "one configuration and nothing to compare it with",
                       "expected a second CONFIG, or `--vary KEY=A,B`")  # fmt: skip
+    _tell_defaults(
+        configs, [*options.sets, *(f"{key}={value}" for key, values in vary.items() for value in values)]
+    )
     unwritten: OutputError | None = None
     try:
         with Live(sys.stderr) as live, Tell(None if live else sys.stderr) as tell:
@@ -161,6 +165,16 @@ def _heard(tell: Tell) -> Callable[[str, Progress], None]:
             tell.running(label, now.fraction or 0.0, 1.0)
 
     return heard
+
+
+def _tell_defaults(configs: Sequence[str | Path], sets: Sequence[str]) -> None:
+    """Says which parameters of the configuration a choice that is named alone does not have."""
+    for config in configs:
+        if Path(config).exists() and not Path(config).is_file():
+            # A pipe is read once, by the run.
+            continue
+        for note in defaults_taken(config, sets):
+            say(f"note: {note}")
 
 
 def _varied(word: str) -> tuple[str, list[Raw]]:
