@@ -23,12 +23,6 @@ PAIRWISE_SECONDS ?= 7200
 # How long it puts numbers at their limits.
 LIMITS_SECONDS ?= 3600
 
-# A mail server's I/O on a nearly full, aged SSD under four FTLs: pages go to the next free die or to a fixed one,
-# and the victim is the emptiest block or the oldest.
-DEMO := tbm-small --set run.precondition=steady --vary ftl.allocation=F,CWDP --vary ftl.victim=greedy,fifo
-DEMO_TRACE := traces/varmail-220k.csv.zst
-DEMO_OUT := out/demo
-
 .PHONY: help
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -59,10 +53,8 @@ system-venv:
 	@touch $@
 
 .PHONY: demo
-demo: setup ## a real application's I/O on an aged SSD under four FTL choices
-	@echo "Replaying $(DEMO_TRACE) on an aged device of 15 GiB under four choices of FTL:"; echo
-	@$(BIN)/ftlab compare $(DEMO) --trace $(DEMO_TRACE) --set workload.rounds=3 --out $(DEMO_OUT)
-	@echo; echo "The report is $(DEMO_OUT)/comparison.md; the plots lie beside it (start with $(DEMO_OUT)/overview.png)."
+demo: setup ## a mail server's I/O on an aged drive of today under five FTLs, with a report
+	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/run.sh
 
 .PHONY: check
 check: setup rust-lints python-lints ## formatting, lints, types
@@ -98,7 +90,7 @@ tested-rust: rust-tests
 .PHONY: tested-python
 tested-python: python-lints
 	$(BIN)/pytest --numprocesses=auto
-	$(BIN)/ftlab compare $(DEMO) --trace $(DEMO_TRACE) --set workload.requests=20000
+	PATH="$(CURDIR)/$(BIN):$$PATH" OUT=out/demo-short demo/run.sh --set workload.requests=5000 --set run.precondition=none
 
 .PHONY: audit
 audit: .venv/.locked ## licences, sources and known faults of what both locks hold
@@ -116,7 +108,7 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 		cargo test --quiet -p ftlab-device --test pairwise -- --nocapture
 	FTLAB_LIMITS_SECONDS=$(LIMITS_SECONDS) FTLAB_LIMITS_REPORT=$(CURDIR)/docs/evidence/limits.md \
 		cargo test --quiet -p ftlab-device --test limits -- --nocapture
-	FTLAB_LONG=1 $(BIN)/pytest python/tests/test_reproduce_gcf.py
+	FTLAB_LONG=1 $(BIN)/pytest python/tests/test_reproduce_gcf.py python/tests/test_pages.py python/tests/test_init.py
 	FTLAB_CASES=3200 FTLAB_ROUNDS=2 FTLAB_STRIDE=1 FTLAB_FAULTS_REPORT=$(CURDIR)/docs/evidence/faults.md \
 		cargo test --quiet -p ftlab-device --test subsets
 	$(BIN)/ftlab reproduce gcmix --only survival --scale paper --out out/survival

@@ -1,7 +1,7 @@
 """The commands of the pages run as they are written, in the order of the page, and print what the page quotes.
 
-A block of TOML or Python below a line with a file's name is that file. A block of `text` below `<!-- printed -->` is what
-the block of commands before it printed; a line of `…` stands for any lines.
+A block of TOML or Python below a line with a file's name is that file. A block of `text` below `<!-- printed -->` is
+what the block of commands before it printed; a line of `…` stands for any lines.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ BLOCK = re.compile(r"(?P<above>[^\n]*)\n*^```(?P<kind>sh|toml|python|text)\n(?P<
 @pytest.fixture
 def shell(tmp_path: Path) -> Path:
     """A directory with the traces of the repository and the command."""
-    (tmp_path / "traces").symlink_to(ROOT / "traces")
+    for name in ("traces", "demo"):
+        (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "bin").mkdir()
     command = tmp_path / "bin" / "ftlab"
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m ftlab "$@"\n', encoding="utf-8")
@@ -79,11 +80,10 @@ def test_commands_of_a_page_run_and_print_what_it_quotes(page: str, shell: Path)
     text = (ROOT / page).read_text(encoding="utf-8")
     if page == "README.md":
         # It is read in the repository, and its first commands are those of the Makefile.
-        text = text.replace("make demo", demo())
-    for file in ("drive.toml",):
-        # Where a page ends with the file that it is about.
-        if found := re.search(rf"^## The drive\n\n```toml\n(.*?)^```$", text, re.M | re.S):
-            (shell / file).write_text(found[1], encoding="utf-8")
+        text = text.replace("make demo\n", "demo/run.sh\n")
+    if found := re.search(r"^## The drive\n\n```toml\n(.*?)^```$", text, re.M | re.S):
+        # A page that ends with the file that it is about.
+        (shell / "drive.toml").write_text(found[1], encoding="utf-8")
     printed, count = "", 0
     for block in BLOCK.finditer(text):
         above, kind, body = block["above"], block["kind"], block["body"]
@@ -98,9 +98,3 @@ def test_commands_of_a_page_run_and_print_what_it_quotes(page: str, shell: Path)
         told(shell, command)
         count += 1
     assert count, "no command"
-
-
-def demo() -> str:
-    """The commands of `make demo`, without those that build."""
-    lines = (ROOT / "Makefile").read_text(encoding="utf-8")
-    return "true" if "DEMO" not in lines else "true"

@@ -63,6 +63,11 @@ def _cause(result: Result, kind: str, longest_us: float) -> tuple[str, str]:
         return (f"a queue of {host['queue_depth']} that is always full", "a smaller `host.queue_depth`")
     if _name(ftl["mapping"]) == "fast":
         return "merges of hybrid mapping", '`ftl.mapping = "page"`'
+    if kind == "read" and (missing := _missing(figures)):
+        return "operations of its die that do not stop for reads", missing
+    if is_open and figures.die_idle is not None and figures.die_idle < BUSY:
+        busy = f"dies that were busy {100 * (1 - figures.die_idle):.0f} % of the time"
+        return busy, "less load (a larger `host.time_scale`)"
     if gc["foreground"] and figures.gc_schedule != "paced":
         return (
             "whole collections in its way",
@@ -73,11 +78,6 @@ def _cause(result: Result, kind: str, longest_us: float) -> tuple[str, str]:
             f"the {host['queue_depth']} places of the device, all taken",
             '`host.queue_depth = "unlimited"`',
         )
-    if kind == "read" and (missing := _missing(figures)):
-        return "operations of its die that do not stop for reads", f"{missing}"
-    if figures.die_idle is not None and figures.die_idle < BUSY:
-        lower = "a larger `host.time_scale`" if is_open else "a smaller `host.queue_depth`"
-        return f"dies that were busy {100 * (1 - figures.die_idle):.0f} % of the time", f"less load ({lower})"
     if figures.victim_valid is not None and figures.victim_valid > FULL and summary["waf"]:
         return (
             f"collections of blocks with {100 * figures.victim_valid:.0f} % valid pages (WAF {summary['waf']:.2f})",
