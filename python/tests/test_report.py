@@ -449,3 +449,13 @@ def test_objects_of_python_and_names_of_their_own(tmp_path: Path) -> None:
     content = made.read_text(encoding="utf-8")
     assert "oldest" in checked(content).words
     assert page.is_page(made)
+
+
+def test_points_that_are_not_defined_are_no_fault() -> None:
+    from matplotlib.figure import Figure
+
+    from ftlab.results.drawing import NOWHERE, _places
+
+    panel = Figure().add_subplot()
+    x, y = _places(panel, np.array([0.0, np.nan, 1.0]), np.array([0.5, 0.5, np.nan]))
+    assert len(x) == len(y) == 3 and x[1] == NOWHERE and x[2] > 0

@@ -158,7 +158,13 @@ def _points(chart: Drawable) -> list[tuple[Values, Values]]:
 
 def _places(panel: Axes, x: Values, y: Values) -> tuple[list[int], list[int]]:
     at = panel.transData.transform(np.column_stack([x, y])) if x.size else np.empty((0, 2))
+    # A point that is not defined, such as the latency of an interval without requests, is where nobody points.
+    at = np.where(np.isfinite(at), at, NOWHERE)
     return [round(float(v)) for v in at[:, 0]], [round(HEIGHT - float(v)) for v in at[:, 1]]
+
+
+NOWHERE = -10_000.0
+"""A coordinate far outside of a chart."""
 
 
 def plain(panel: Axes, ink: Ink) -> None:
