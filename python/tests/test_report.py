@@ -452,6 +452,7 @@ def test_objects_of_python_and_names_of_their_own(tmp_path: Path) -> None:
 
 
 def test_points_that_are_not_defined_are_no_fault() -> None:
+    import numpy as np
     from matplotlib.figure import Figure
 
     from ftlab.results.drawing import NOWHERE, _places
