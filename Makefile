@@ -90,7 +90,7 @@ tested-rust: rust-tests
 .PHONY: tested-python
 tested-python: python-lints
 	$(BIN)/pytest --numprocesses=auto
-	PATH="$(CURDIR)/$(BIN):$$PATH" OUT=out/demo-short REPORT=no demo/run.sh --set workload.requests=5000 --set run.precondition=none
+	PATH="$(CURDIR)/$(BIN):$$PATH" OUT=out/demo-short demo/run.sh --set workload.requests=5000 --set run.precondition=none
 
 .PHONY: audit
 audit: .venv/.locked ## licences, sources and known faults of what both locks hold

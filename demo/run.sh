@@ -9,4 +9,4 @@ echo "Replaying $trace four times, at its own times, on an aged client TLC drive
 ftlab compare demo/threshold.toml demo/paced.toml demo/paced+TBM.toml demo/paced+TBM+GCMix.toml demo/GCF+TBM+GCMix.toml \
     --set device.blocks_per_plane=152 --set device.pages_per_block=96 --set device.over_provisioning=15% \
     --trace $trace --set host.replay=open --set workload.rounds=4 --out "$out" "$@"
-[ "${REPORT:-yes}" = no ] || ftlab report "$out" --out "$out.html"
+ftlab report "$out" --out "$out.html"

@@ -23,6 +23,10 @@ BURSTS = {
     "workload.volume": "0.2x",
 }  # fmt: skip
 UNBUFFERED = {**BURSTS, "ftl.write_buffer": "none"}
+WAVES = {
+    **OPEN, "workload.read_fraction": 0.0, "workload.interval": "200us", "workload.idle_every": 2000,
+    "workload.idle_for": "1700ms", "workload.volume": "0.3x",
+}  # fmt: skip
 READS = {**OPEN, "workload.interval": "60us", "workload.read_fraction": 0.97, "workload.volume": "0.05x",
          "ftl.write_buffer": "none"}  # fmt: skip
 NO_SUSPEND = {"device.program_suspend": "off", "device.erase_suspend": "off"}
@@ -36,6 +40,10 @@ BROKEN: dict[str, tuple[str, dict[str, Any], dict[str, Any], dict[str, Any], str
         "15%", READS, {"ftl.scheduler": "fifo", **NO_SUSPEND},
         {"ftl.scheduler": "paq", "device.program_suspend": "reads", "device.erase_suspend": "reads"},
         '`ftl.scheduler = "paq"`, `device.erase_suspend = "reads"`, `device.program_suspend = "reads"`',
+    ),
+    "planes": (
+        "28%", WAVES, {"ftl.reclaim_unit": "block"},
+        {"ftl.reclaim_unit": "twin"}, "`ftl.reclaim_unit = \"twin\"`",
     ),
     "load": ("15%", READS, {"workload.interval": "53us"}, {"host.time_scale": 1.5}, "less load"),
     "spare": (

@@ -278,13 +278,13 @@ fn a_domain_refreshes_its_blocks_after_its_collection_was_suspended() {
         let mut config = plain(2, 1, 1, 2, 24, 16);
         config.device.page_size = 512;
         config.device.user_capacity = 4 * 12 * 16 * 512;
-        config.device.wear.read_limit = Some([120, 360]);
+        config.device.wear.read_limit = Some([100, 300]);
         cache(&mut config, 4, 48);
         choose(&mut config.ftl, "gc_schedule", "forwarding", &[]);
         choose(&mut config.ftl, "read_disturb", "redftl", &[]);
         choose(&mut config.ftl, "write_buffer", "fifo", &[("size", ParamValue::Size(512))]);
         config.workload.source = Source::Generator(generator("uniform", 4 * 512, 0.5, config.device.user_capacity));
-        config.workload.end = End { requests: Some(3000), ..End::default() };
+        config.workload.end = End { requests: Some(4000), ..End::default() };
         config.run.precondition = Precondition::Sequential { volume: config.device.user_capacity };
         config.run.seed = seed;
         let summary = run(&config);

@@ -19,6 +19,9 @@ QUEUED = 0.1
 BUSY = 0.2
 """Dies that are idle for a smaller part of the time have as much to do as they can."""
 
+FEW = 0.5
+"""Dies of which fewer programs than this are by several planes do much of their work one plane after the other."""
+
 FULL = 0.5
 """Victims with more valid pages than this cost more programs than the host's."""
 
@@ -67,6 +70,15 @@ def _cause(result: Result, kind: str, longest_us: float) -> tuple[str, str]:
         return "operations of its die that do not stop for reads", missing
     if is_open and figures.die_idle is not None and figures.die_idle < BUSY:
         busy = f"dies that were busy {100 * (1 - figures.die_idle):.0f} % of the time"
+        if (
+            (together := figures.multiplane_programs) is not None
+            and together < FEW
+            and _may_be_twin(summary["config"])
+        ):
+            return (
+                f"{busy}, as {100 * together:.0f} % of the host's pages were programmed by several planes at once",
+                '`ftl.reclaim_unit = "twin"`, whose blocks fill all planes of a die in step',
+            )
         return busy, "less load (a larger `host.time_scale`)"
     if gc["foreground"] and figures.gc_schedule != "paced":
         return (
@@ -88,6 +100,16 @@ def _cause(result: Result, kind: str, longest_us: float) -> tuple[str, str]:
 
 def _name(choice: str | dict[str, Any]) -> str:
     return choice if isinstance(choice, str) else next(iter(choice))
+
+
+def _may_be_twin(config: dict[str, Any]) -> bool:
+    """Whether planes of a die could work at once, and each has blocks of its own."""
+    device = config["device"]
+    return (
+        device["planes_per_die"] > 1
+        and device["multiplane"] != "off"
+        and _name(config["ftl"]["reclaim_unit"]) == "block"
+    )
 
 
 def _missing(figures: Figures) -> str:
