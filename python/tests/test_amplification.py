@@ -138,11 +138,16 @@ def test_an_older_result_is_read_with_both(
 
 def test_the_waf_of_an_older_sweep_is_in_pages(tmp_path: Path) -> None:
     for name, columns in (("runs", ["waf", "precondition_waf"]), ("means", ["waf_mean", "waf_std"])):
-        old = pa.table({"run": [1], **{column: [2.5] for column in columns}})
+        told = ["label", "status", "error", "hash"] if name == "runs" else []
+        old = pa.table({"run": [1], **{key: [""] for key in told}, **{column: [2.5] for column in columns}})
         schema = table.SCHEMA if name == "runs" else table.MEANS_SCHEMA
         pq.write_table(old.replace_schema_metadata({"schema": schema}), tmp_path / "t.parquet")
         read = table.read_table(tmp_path / "t.parquet")
-        assert read.column_names == ["run", *(column.replace("waf", "waf_units") for column in columns)]
+        assert read.column_names == [
+            "run",
+            *told,
+            *(column.replace("waf", "waf_units") for column in columns),
+        ]
 
 
 def test_a_sweep_has_a_column_for_each_where_they_differ(

@@ -699,7 +699,8 @@ def test_experiments_beside_the_figures_on_a_tiny_device(
     if picture is not None:
         assert (tmp_path / f"{picture}.png").stat().st_size > 10_000
     table = (tmp_path / "report.md").read_text(encoding="utf-8")
-    assert table.startswith("# TBM, scale quick\n\n| claims | all |")
+    asked = "loss" if only == "b-loss-fin1" else only
+    assert table.startswith(f"# TBM, scale quick: {asked}\n\n| claims | all |")
     assert all(one in table for one in words), table
 
 

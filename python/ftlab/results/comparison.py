@@ -182,7 +182,7 @@ class Comparison:
                 for label, why in self.reasons.items()
             ),
             *(f"- Lowest p99.9 of {kind}: {escape.markdown(told)}" for kind, told in self.lowest.items()),
-            *(f"- Note: {note}" for note in self.notes),
+            *(f"- Note: {escape.markdown(note)}" for note in self.notes),
             "",
             *(
                 ["## Without a result", "", *map(_failed_line, self.failures.items()), ""]
