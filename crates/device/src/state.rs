@@ -17,7 +17,7 @@ use crate::RunError;
 use crate::device::{Device, policies};
 use crate::flash::Stamp;
 
-const MAGIC: &[u8; 8] = b"ftlabst8";
+const MAGIC: &[u8; 8] = b"ftlabst9";
 
 /// What states of all versions begin with.
 pub(crate) const BEGINNING: &[u8] = b"ftlabst";
@@ -66,6 +66,7 @@ fn fits(config: &Config) -> Vec<(String, String)> {
         paired_page(config),
         migration(config),
         choice("read_disturb"),
+        wear_leveling(config),
         ("run.payload".into(), format!("{:?}", config.run.payload).to_lowercase()),
     ]
 }
@@ -102,6 +103,13 @@ fn migration(config: &Config) -> (String, String) {
         quotas => format!("{quotas} quotas by block"),
     };
     ("ftl.migration".into(), value)
+}
+
+/// The wear leveling, as far as it decides which active blocks there are.
+fn wear_leveling(config: &Config) -> (String, String) {
+    let is_apart = ftl::wear::separates(config.ftl.get("wear_leveling"));
+    let value = if is_apart { "active blocks for cold data" } else { "no active blocks for cold data" };
+    ("ftl.wear_leveling".into(), value.into())
 }
 
 /// The reclaim unit, with what is in step: that decides what a page is.

@@ -34,7 +34,7 @@ pub use crate::facade::{ANYWHERE, Ftl, bytes, bytes_of_state, largest_user_pages
 pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why};
-pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired};
+pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired, wear};
 pub use crate::ops::{
     Array, Coming, Demands, Done, Erasure, Finished, Going, Holds, How, MapPlace, Op, Phase, Placed, Put, Source, Step,
     Told, Way,
@@ -45,7 +45,7 @@ pub use crate::recovery::Recovery;
 pub use crate::refusals::{Refusal, Setup, besides_in_words, check};
 pub use crate::scan::{PageFound, Scanned};
 
-use crate::mechanism::{separation, wear};
+use crate::mechanism::separation;
 use base::{Choice, Param, ParamKind, Seam};
 
 /// Channel binding.

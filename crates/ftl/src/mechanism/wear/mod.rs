@@ -42,7 +42,7 @@ pub static SEAM: Seam =
     Seam { key: "wear_leveling", doc: "When cold data are moved to even out the wear.", choices: CHOICES };
 
 /// Whether cold data that are moved have active blocks of their own.
-pub(crate) fn separates(selection: &Selection) -> bool {
+pub fn separates(selection: &Selection) -> bool {
     selection.name == "swap"
 }
 
