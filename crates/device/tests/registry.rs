@@ -31,6 +31,7 @@ fn with(seam: &str, name: &str) -> Config {
     match name {
         "superblock" => config.device.user_capacity -= config.device.user_capacity % page_size(&config),
         "fast" => choose(&mut config.ftl, "victim", "fifo", &[]),
+        "swap" => choose(&mut config.ftl, "block_allocation", "least-worn", &[]),
         "gcmix-adaptive" => choose(&mut config.ftl, "separation", "dac", &[]),
         _ if seam == "read_disturb" => config.device.wear.read_limit = Some([1000, 10_000]),
         _ => {}
