@@ -183,7 +183,7 @@ pub struct Host {
     pub queue_depth: Option<u32>,
     /// Bytes per second of the link to the host, in each direction; `None`: not a limit.
     pub link: Option<u64>,
-    /// What the controller takes for each command.
+    /// Time of the controller for each command.
     pub command_time: Duration,
     /// From one command to the next, at least.
     pub command_interval: Duration,

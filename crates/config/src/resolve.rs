@@ -495,7 +495,7 @@ fn host(reader: &mut Reader<'_>) -> Option<Host> {
 
 const QUEUE_DEPTH: &str = "host.queue_depth";
 
-/// What a closed loop has where nothing is given.
+/// Queue depth of a closed loop where none is given.
 const CLOSED_DEPTH: u32 = 32;
 
 /// A depth that is given holds in every loop. Without one, an open loop takes what comes; and a closed one has to have one, so that it

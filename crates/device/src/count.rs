@@ -119,7 +119,7 @@ impl Pages {
     }
 }
 
-/// What is asked after each piece of a long request: whether to go on.
+/// Asked after each piece of a long request: returns if the run goes on.
 type Look<'a> = dyn FnMut(&Device) -> Result<(), RunError> + 'a;
 
 /// Serves a request to its end, through the write buffer if there is one.

@@ -112,7 +112,7 @@ impl Span {
         })
     }
 
-    /// Whether a page is the first of a piece that is not the first one.
+    /// True if a page begins a piece that is not the first one.
     #[inline]
     pub(crate) fn begins_piece(self, lpn: Lpn) -> bool {
         lpn.0 > self.first && (lpn.0 - self.first).is_multiple_of(PIECE)

@@ -38,7 +38,7 @@ pub(crate) struct Watchdog {
     steps: u32,
     /// Pages that were trimmed, perhaps many for one request.
     trims: u64,
-    /// What the host had got when it was looked at last.
+    /// The host's progress at the last look.
     served: u64,
     /// All that was done when the host got something last.
     then: Box<Counters>,
@@ -78,7 +78,7 @@ impl Watchdog {
         }
     }
 
-    /// Whether too much was done since the host got something.
+    /// True if too many operations passed since the host last got something.
     pub(crate) fn stands_still(&mut self, counters: &Counters) -> bool {
         self.steps = 0;
         let served = served(counters) + self.trims;
@@ -103,14 +103,14 @@ fn bound(config: &Config, geometry: &Geometry) -> u64 {
     moves.saturating_mul(streams).saturating_mul(OPERATIONS_OF_A_MOVE).max(FLOOR)
 }
 
-/// What the host got: pages and requests. Only that it grows matters.
+/// The host's progress, in pages and requests. Only that it grows matters.
 fn served(counters: &Counters) -> u64 {
     let pages: u64 = [Cause::Host, Cause::Rmw].iter().flat_map(|&cause| counters.ops[cause as usize]).sum();
     let buffered = counters.buffer_hits + counters.buffer_read_hits + counters.buffer_evictions + counters.buffer_drops;
     pages + buffered + counters.unmapped_reads + counters.requests()
 }
 
-/// What is said of a device that stands still, and of the requests in it.
+/// The report on a device that stands still, and on the requests in it.
 pub(crate) fn described(device: &Device, requests: &str) -> RunError {
     let dog = &device.watchdog;
     let done = device.recorder.counters - *dog.then;

@@ -29,7 +29,7 @@ fn column(outcome: &device::Outcome, name: &str) -> Vec<f64> {
     values.clone()
 }
 
-/// What is programmed ÷ what was written, by the counts of the summary.
+/// Programmed ÷ written, by the counts of the summary.
 fn by_hand(summary: &Value) -> f64 {
     figure(summary, "flash.page_programs") * 8192.0 / figure(summary, "host.bytes_written")
 }

@@ -181,7 +181,7 @@ impl Space {
     }
 }
 
-/// What the limits came to.
+/// Counts of the runs at the limits.
 #[derive(Default)]
 struct Tally {
     devices: u64,

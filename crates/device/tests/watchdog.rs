@@ -33,7 +33,7 @@ fn device_of(read_limit: u32, others: &Value, executor: &str, precondition: Valu
     read(keys)
 }
 
-/// What is said of a run that stands still.
+/// The report on a run that stands still.
 fn said(config: &Config) -> String {
     let mut options = Options { is_unchecked: true, ..Options::default() };
     match device::simulate(config, &mut options) {

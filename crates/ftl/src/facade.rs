@@ -345,7 +345,7 @@ impl Ftl {
         delegate!(&self.mapping, ftl => ftl.is_busy(domain))
     }
 
-    /// What a domain has, and has to do, for people.
+    /// Says in words a domain's free blocks, its job and its next operation.
     pub fn in_words(&self, domain: Domain) -> String {
         delegate!(&self.mapping, page ftl => ftl.in_words(domain), fast ftl => ftl.in_words(domain))
     }

@@ -131,7 +131,7 @@ impl<M: Mechanisms> Page<M> {
         self.kernel.job(domain).map(|job| job.why)
     }
 
-    /// What a domain has, and has to do, for people.
+    /// Says in words a domain's free blocks, its job and its next operation.
     pub(crate) fn in_words(&self, domain: Domain) -> String {
         let kernel = &self.kernel;
         let (free, all) = (kernel.free(domain), kernel.geometry().units_per_domain());

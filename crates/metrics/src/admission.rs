@@ -1,4 +1,4 @@
-//! What reads and writes of an open loop waited for a place in the device, at the ends of their latencies.
+//! Waits of an open loop's reads and writes for a place in the device, at the ends of their latencies.
 //!
 //! It is always kept there, so it is cheap: a count and two sums for each class of latency.
 
@@ -26,7 +26,7 @@ impl Class {
     }
 }
 
-/// What requests waited for a place in the device.
+/// Waits of requests for a place in the device.
 #[derive(Clone, Debug)]
 pub struct Admission {
     reads: Vec<Class>,

@@ -74,7 +74,7 @@ pub struct Recorder {
     buffer: Option<Occupancy>,
     /// Latencies by what they went to, where that is asked for.
     pub split: Option<Box<SplitLatencies>>,
-    /// What requests waited for a place in the device, in an open loop.
+    /// Waits of requests for a place in the device, in an open loop.
     pub admission: Option<Box<Admission>>,
     start: Instant,
     end: Instant,

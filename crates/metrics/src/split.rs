@@ -197,7 +197,7 @@ impl LatencyParts {
     }
 }
 
-/// What a request waited for where others held what it needed.
+/// The waits of a request where others held what it needed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Held {
     /// Its part [`LatencyPart::Admission`], by what the requests in the device waited for meanwhile.
@@ -230,7 +230,7 @@ pub struct Completed {
     pub die: Option<Die>,
     /// Its parts, which add up to its latency.
     pub parts: LatencyParts,
-    /// What it waited for where others held what it needed.
+    /// Its waits where others held what it needed.
     pub held: Held,
 }
 
@@ -243,7 +243,7 @@ impl Completed {
         [&self.parts, &self.held.places, &self.held.room]
     }
 
-    /// Whether what was divided once more adds up to what it divides.
+    /// True if the parts of a wait add up to it.
     fn adds_up(&self) -> bool {
         let [parts, places, room] = self.ways();
         let buffer = parts.get(LatencyPart::Buffer) + places.get(LatencyPart::Buffer);
@@ -360,7 +360,7 @@ const CLASSES_AROUND: usize = 8;
 /// Dies that are named at a percentile.
 const DIES_NAMED: usize = 3;
 
-/// What a die did for pages of the host: reads, and programs.
+/// Reads and programs of a die for pages of the host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Served {
     /// Pages.
@@ -584,7 +584,7 @@ impl SplitLatencies {
         SplitLatencies { reads: OfKind::new(), writes: OfKind::new(), window, rows, served: Vec::new() }
     }
 
-    /// What dies did for pages of the host, by die.
+    /// Work of each die for pages of the host.
     pub fn tell_served(&mut self, served: Vec<Served>) {
         self.served = served;
     }

@@ -41,7 +41,7 @@ impl Controller {
         self.pages
     }
 
-    /// Whether it deals with writes, trims or flushes.
+    /// True while it deals with writes, trims or flushes.
     pub(super) fn has_others_than_reads(&self) -> bool {
         self.others > 0
     }
@@ -69,7 +69,7 @@ impl Controller {
     }
 }
 
-/// Whether commands take the controller time.
+/// True if commands take the controller time.
 pub(super) fn is_configured(config: &Config) -> bool {
     Controller::new(&config.host).is_some()
 }

@@ -107,7 +107,7 @@ fn between(from: u128, to: u128, passed: u64, of: u64) -> u128 {
     from + quotient * u128::from(passed) + rest * u128::from(passed) / u128::from(of)
 }
 
-/// What holders wait for.
+/// Waits of the holders.
 pub(super) struct Holders {
     /// By part.
     tallies: [Tally; PARTS],
@@ -191,7 +191,7 @@ impl Holders {
         }
     }
 
-    /// Whether somebody waits for that.
+    /// True if somebody waits for that.
     #[inline]
     pub(super) fn any(&self, part: LatencyPart) -> bool {
         self.tallies[part as usize].weight > 0

@@ -164,7 +164,7 @@ impl Host {
         }
     }
 
-    /// Whether writes, trims or flushes are on their way to the device.
+    /// True while writes, trims or flushes are on their way to the device.
     fn is_receiving(&self) -> bool {
         self.link.as_ref().is_some_and(|link| link.is_receiving())
             || self.controller.as_ref().is_some_and(|controller| controller.has_others_than_reads())

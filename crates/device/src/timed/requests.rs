@@ -42,7 +42,7 @@ pub(super) struct Requests {
     looked_at: (u64, usize),
     /// Flushes that wait for older writes.
     flushes: Vec<RequestId>,
-    /// Whether there are as many as come.
+    /// True if there is no limit.
     is_unlimited: bool,
     /// Whether writes are complete when a write buffer has them.
     is_buffered: bool,
@@ -93,7 +93,7 @@ impl Requests {
         !self.free.is_empty() || self.is_unlimited && self.active.len() < MOST
     }
 
-    /// Whether there are as many as come.
+    /// True if there is no limit.
     #[inline]
     pub(super) fn are_unlimited(&self) -> bool {
         self.is_unlimited
@@ -138,7 +138,7 @@ impl Requests {
         self.count() == 0
     }
 
-    /// What waits, for people.
+    /// Says in words which requests wait.
     pub(super) fn in_words(&self) -> String {
         let in_device = self.active.iter().filter(|request| request.remaining > 0);
         let mut text = format!("requests in the device: {}", in_device.clone().count());

@@ -315,7 +315,7 @@ impl Timing {
         if self.types.is_empty() { delays[0] } else { delays[self.page_type(page_offset())] }
     }
 
-    /// What the array of a die takes for what others take `delay` for.
+    /// Array time of a die where the others take `delay`.
     #[inline]
     pub(super) fn of_die(&self, die: Die, delay: Delay) -> Delay {
         match self.slow {

@@ -248,7 +248,7 @@ impl Waits {
         }
     }
 
-    /// What dies did for pages of the host, by die.
+    /// Work of each die for pages of the host.
     pub(super) fn take_served(&mut self) -> Vec<Served> {
         std::mem::take(&mut self.served)
     }
@@ -597,7 +597,7 @@ impl Waits {
         Readings { places: self.places.reading(now.ns()), room, idle: self.idle(now) }
     }
 
-    /// What the holders of places waited for while a request waited for one.
+    /// The waits of the holders of places while a request waited for one.
     fn held_place(&mut self, now: Instant, arrived: Instant) -> Held {
         let (ns, then) = ((now - arrived).ns(), self.readings(now));
         let mut held = Held::default();
@@ -617,7 +617,7 @@ impl Waits {
         held
     }
 
-    /// What buffered pages waited for while a write waited `ns` for room.
+    /// The waits of buffered pages while a write waited `ns` for room.
     fn add_held_room(&self, now: Instant, request: RequestId, ns: u64, held: &mut Held) {
         let RoomFrom { at, room, idle } = self.room_from[request.0 as usize];
         self.divide_room((&room, &self.room.reading(self.room_clock.at(now))), ns, held);

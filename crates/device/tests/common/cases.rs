@@ -96,7 +96,7 @@ impl Space {
         std::iter::once(point).chain(self.dimensions[point.0].under)
     }
 
-    /// Whether a value is that of a parameter.
+    /// True if a value is that of a parameter.
     pub fn is_below(&self, point: Point) -> bool {
         self.dimensions[point.0].under.is_some()
     }

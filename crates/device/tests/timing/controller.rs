@@ -1,4 +1,4 @@
-//! What the controller takes for each command of the host: to the nanosecond.
+//! Time of the controller for each command of the host, to the nanosecond.
 
 use base::ParamValue;
 use metrics::deterministic;

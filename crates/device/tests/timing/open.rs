@@ -46,7 +46,7 @@ fn a_depth_that_is_never_reached_is_none() {
     }
 }
 
-/// What does not fit waits with the workload, and is served in its turn.
+/// Requests that do not fit wait with the workload, and are served in their turn.
 #[test]
 fn an_overloaded_device_holds_no_more_than_it_can() {
     const MOST: u64 = 1 << 18;

@@ -538,7 +538,7 @@ impl Fast {
 
 // Log blocks.
 impl Fast {
-    /// What a domain has, and has to do, for people.
+    /// Says in words a domain's free blocks, its job and its next operation.
     pub(crate) fn in_words(&self, domain: Domain) -> String {
         let of = &self.domains[domain.index()];
         let random = of.random;

@@ -90,7 +90,7 @@ impl Kernel {
         self.domains[domain.index()].job.as_mut()
     }
 
-    /// Whether a page lies in the unit that wear leveling empties now.
+    /// True if a page lies in the unit that wear leveling empties now.
     pub(crate) fn is_leveled_now(&self, lpn: Lpn) -> bool {
         self.lookup(lpn).is_some_and(|at| {
             let unit = self.geometry.unit_of(at);

@@ -51,7 +51,7 @@ pub(crate) struct Streams {
     /// Streams of data; that of the map, if it has one, is the next.
     data: usize,
     has_map: bool,
-    /// Whether cold data have a stream of their own: the last one.
+    /// True if cold data have a stream of their own: the last one.
     has_cold: bool,
     /// Whether the pages of one victim may be copied to different streams.
     splits: bool,
@@ -183,7 +183,7 @@ impl Streams {
         self.has_cold.then(|| Stream::new(self.data + usize::from(self.has_map)))
     }
 
-    /// Whether a stream is that of cold data.
+    /// True of the stream of cold data.
     #[inline]
     pub(crate) fn is_cold(&self, stream: Stream) -> bool {
         self.has_cold && stream.index() == self.data + usize::from(self.has_map)

@@ -553,7 +553,7 @@ pub(crate) struct Plan {
     axes: [Axis; AXES],
     needs: Needs,
     has_map: bool,
-    /// Whether cold data have a stream of their own.
+    /// True if cold data have a stream of their own.
     has_cold: bool,
     is_dynamic: bool,
     next_lsb: Vec<u16>,

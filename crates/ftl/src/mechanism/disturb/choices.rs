@@ -239,7 +239,7 @@ pub(super) struct Options {
     pub(super) evicted_stay_hot: bool,
     pub(super) averages_regular_alone: bool,
     pub(super) at_once: u32,
-    /// Whether blocks of the pool are collected for read-hot pages that gain nothing.
+    /// True if blocks of the pool that gain nothing are collected for read-hot pages.
     pub(super) takes_full_of_pool: bool,
 }
 

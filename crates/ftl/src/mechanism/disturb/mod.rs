@@ -157,7 +157,7 @@ pub(crate) struct Disturb {
     done: Done,
 }
 
-/// What is known of a domain.
+/// The state of a domain.
 #[derive(Clone, Debug, Default)]
 struct DomainState {
     /// Units whose pages have to move, oldest first.

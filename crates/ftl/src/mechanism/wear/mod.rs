@@ -41,7 +41,7 @@ static CHOICES: &[Choice] = &[
 pub static SEAM: Seam =
     Seam { key: "wear_leveling", doc: "When cold data are moved to even out the wear.", choices: CHOICES };
 
-/// Whether cold data that are moved have active blocks of their own.
+/// True if cold data that are moved have active blocks of their own.
 pub fn separates(selection: &Selection) -> bool {
     selection.name == "swap"
 }

@@ -1,4 +1,4 @@
-//! What wear leveling with active blocks of its own needs.
+//! Refusals of wear leveling with active blocks of its own.
 
 use super::separates;
 use crate::refusals::{Refusal, Setup};

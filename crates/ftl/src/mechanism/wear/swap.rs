@@ -17,7 +17,7 @@ pub(crate) struct Swap {
     domains: Vec<Lagging>,
 }
 
-/// What is known of a domain.
+/// The state of a domain.
 #[derive(Clone, Default)]
 struct Lagging {
     since_look: u32,
