@@ -114,6 +114,10 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 	$(BIN)/ftlab reproduce gcmix --only survival --scale paper --out out/survival
 	cp out/survival/report.md docs/evidence/gcmix-survival.md
 
+.PHONY: papers
+papers: setup ## the counts on the papers' pages, from the claims in docs/evidence
+	$(PY) -m evidence.papers
+
 .PHONY: docs
 docs: setup ## the documentation as HTML in docs/_build
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build

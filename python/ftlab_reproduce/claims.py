@@ -32,7 +32,7 @@ BASES: Mapping[Basis, str] = {
     "stated": "stated before the runs",
     "corrected": "corrected to the paper's words",
     "construction": "by construction",
-    "late": "reading chosen late",
+    "late": "post hoc",
 }
 """In words: the reading was written down before the runs that judge it; it contradicted a sentence of the paper, which
 the paper's page quotes, and was mended; the model cannot do otherwise; the reading was chosen after results had been
@@ -334,6 +334,30 @@ def counts(claims: Iterable[Claim]) -> dict[Basis, Counter[Verdict]]:
     for claim in claims:
         found[claim.basis][claim.verdict] += 1
     return {basis: verdicts for basis, verdicts in found.items() if verdicts}
+
+
+class Share(NamedTuple):
+    """How many of some claims are reproduced."""
+
+    reproduced: int
+    all: int
+    """With those that were not run."""
+    not_run: int = 0
+
+    def __str__(self) -> str:
+        """For people; empty where there are no claims."""
+        missing = f" ({self.not_run} not run)" if self.not_run else ""
+        return f"{self.reproduced} of {self.all}{missing}" if self.all else ""
+
+
+COUNTED: tuple[Basis, ...] = ("stated", "corrected")
+"""What the claims of *the* count rest on: the paper's words, read before the runs or corrected to them."""
+
+
+def share(claims: Iterable[Claim], *bases: Basis) -> Share:
+    """How many of the claims that rest on one of `bases` are reproduced."""
+    verdicts = Counter(claim.verdict for claim in claims if claim.basis in bases)
+    return Share(verdicts["reproduced"], verdicts.total(), verdicts["not-run"])
 
 
 def counted(claims: Iterable[Claim]) -> list[str]:

@@ -19,7 +19,7 @@ NAME = "all"
 
 SCHEMA = "ftlab.reproductions/1"
 
-HEAD = ("paper", "claims", *VERDICTS, "corrected", "by construction", "chosen late", "CPU min")
+HEAD = ("paper", "claims", *VERDICTS, "corrected", "by construction", "post hoc", "CPU min")
 
 
 class Found(NamedTuple):
@@ -106,6 +106,32 @@ def report(scale: str, found: Mapping[str, Found]) -> str:
         ]
         lines += ["", *(f"- {claim.id}, {claim.verdict}: {claim.note}" for claim in why)]
     return "\n".join(lines) + "\n"
+
+
+def one_count(found: Mapping[str, Found]) -> list[str]:
+    """The one count of the claims of all papers, with and without those that hold by construction, as the lines of a
+    Markdown table. Corrected claims count with those that were stated before, post hoc ones with none."""
+    head = (
+        "paper", "stated before", "corrected", "**counted**", "", "by construction", "counted with construction",
+        "", "post hoc",
+    )  # fmt: skip
+    every = [claim for paper in found.values() for claim in paper.claims]
+    rows = [(paper.title, paper.claims) for paper in found.values()] + [("**all**", every)]
+    lines = [f"| {' | '.join(head)} |", "|---|" + "---:|" * (len(head) - 1)]
+    for title, known in rows:
+        counted = claims.share(known, *claims.COUNTED)
+        whole = claims.share(known, *claims.COUNTED, "construction")
+        cells = (
+            title, claims.share(known, "stated"), claims.share(known, "corrected"), f"**{counted}**",
+            _percent(counted), claims.share(known, "construction"), whole, _percent(whole),
+            claims.share(known, "late"),
+        )  # fmt: skip
+        lines.append(f"| {' | '.join(str(cell) for cell in cells)} |")
+    return lines
+
+
+def _percent(share: claims.Share) -> str:
+    return f"{100 * share.reproduced / share.all:.0f} %" if share.all else ""
 
 
 def _counts(paper: Found) -> list[str]:

@@ -183,7 +183,7 @@ def test_a_page_past_its_budget_is_seen() -> None:
 
 def test_claims_are_counted_apart() -> None:
     groups = {claims.group_of(statement) for statement in STUDY.statements}
-    assert groups == {"captured", "generated", "by construction", "reading chosen late"}
+    assert groups == {"captured", "generated", "by construction", "post hoc"}
     counted = claims.counts(Evidence({}, {}, {"model": 2.5e9}))
     assert counted["by construction"]["reproduced"] == 1
     assert sum(sum(found.values()) for found in counted.values()) == len(STUDY.statements)

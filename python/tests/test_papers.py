@@ -1,0 +1,82 @@
+"""The papers' pages count what the evidence holds."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from evidence import papers
+from ftlab._core import InputError
+from ftlab_reproduce import claims, everything
+from ftlab_reproduce.claims import Basis, Claim, Verdict
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+AGAIN = "`python -m evidence.papers` writes it anew"
+
+
+def test_counts_of_the_pages_are_those_of_the_evidence() -> None:
+    found = dict(papers.pages(DOCS))
+    assert {page.name for page in found} >= {"papers.md", "all-paper.md"}
+    for page, text in found.items():
+        assert page.read_text(encoding="utf-8") == text, f"{page}: {AGAIN}"
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "papers").glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_begins_with_the_count_of_its_paper(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    if block := papers.BLOCK.search(text):
+        _, every = papers.judged(DOCS / "evidence" / f"{block['of'].split(',')[0]}-claims.json")
+        share = claims.share(every, *claims.COUNTED)
+        said = f"**{share.reproduced} of {share.all} claims**"
+        assert said in text[: block.start()], f"{page.name} does not say {said}"
+
+
+@pytest.mark.parametrize(
+    "file", sorted((DOCS / "evidence").glob("*-claims.json")), ids=lambda file: file.stem
+)
+def test_a_page_of_evidence_has_the_verdicts_of_its_claims(file: Path) -> None:
+    page = file.with_name(file.name.replace("-claims.json", ".md")).read_text(encoding="utf-8")
+    rows = set(re.findall(r"^\| ([\w.-]+): .*\| (reproduced|direction|not-reproduced) \| ", page, re.M))
+    assert rows == {
+        (claim.id, claim.verdict) for claim in papers.judged(file)[1] if claim.verdict != "not-run"
+    }
+
+
+def claim(basis: Basis, verdict: Verdict) -> Claim:
+    return Claim("id", "words", None, 1.0, "%", verdict, "made", "generated", "", basis)
+
+
+def test_construction_and_post_hoc_readings_are_counted_apart() -> None:
+    first = [
+        claim("stated", "reproduced"), claim("stated", "direction"), claim("corrected", "reproduced"),
+        claim("construction", "reproduced"), claim("late", "reproduced"),
+    ]  # fmt: skip
+    second = [claim("stated", "not-reproduced"), claim("construction", "not-run"), claim("late", "direction")]
+    found = {"a": everything.Found("A", first, 60.0), "b": everything.Found("B", second, 60.0)}
+    assert everything.one_count(found)[2:] == [
+        "| A | 1 of 2 | 1 of 1 | **2 of 3** | 67 % | 1 of 1 | 3 of 4 | 75 % | 1 of 1 |",
+        "| B | 0 of 1 |  | **0 of 1** | 0 % | 0 of 1 (1 not run) | 0 of 2 (1 not run) | 0 % | 0 of 1 |",
+        "| **all** | 1 of 3 | 1 of 1 | **2 of 4** | 50 % | 1 of 2 (1 not run) | 3 of 6 (1 not run) | 50 % "
+        "| 1 of 2 |",
+    ]
+
+
+def test_the_command_mends_a_count_that_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    docs = shutil.copytree(DOCS, tmp_path / "docs")
+    page = docs / "papers.md"
+    right = page.read_text(encoding="utf-8")
+    wrong = re.sub(r"\*\*\d+ of", "**1000 of", right)
+    assert wrong != right
+    page.write_text(wrong, encoding="utf-8")
+    papers.main(["--docs", str(docs)])
+    assert page.read_text(encoding="utf-8") == right
+    assert capsys.readouterr().err == f"written: {page}\n"
+
+
+def test_a_block_that_names_no_claims_is_an_error() -> None:
+    with pytest.raises(InputError, match=r"nobody-paper-claims\.json"):
+        papers.counted("<!-- counts: nobody-paper -->\n<!-- end -->", DOCS)
