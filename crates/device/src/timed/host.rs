@@ -8,13 +8,13 @@ use ftl::Coming;
 use metrics::LatencyPart;
 use workload::Workload;
 
-use super::buffer::WriteBuffer;
 use super::context::Context;
 use super::controller::Controller;
 use super::link::{Coming as OnTheWay, Going, Link};
 use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
 use super::requests::{Active, MOST, Requests};
+use super::write_buffer::WriteBuffer;
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::pages::{PIECE, Share, Span};

@@ -8,7 +8,6 @@
 //! channels and arrays; and the host is told when they are done. Each of these parts keeps its own fields, and only
 //! [`Timed`] sees all of them. What a free die does next is chosen in `choice`, from plain views.
 
-mod buffer;
 mod cache;
 mod choice;
 mod collections;
@@ -16,6 +15,7 @@ mod command;
 mod commands;
 mod context;
 mod controller;
+mod gc_schedule;
 mod holders;
 mod host;
 mod idle;
@@ -24,11 +24,11 @@ mod passage;
 mod plan;
 mod queues;
 pub(crate) mod requests;
-mod schedule;
 pub(crate) mod suspension;
 pub(crate) mod timing;
 mod waits;
 pub(crate) mod wordlines;
+mod write_buffer;
 
 use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
 use config::Config;
@@ -41,22 +41,22 @@ use workload::Workload;
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::{RunError, Watch, uncorrectable, watchdog, wear};
-use buffer::WriteBuffer;
 use cache::Caches;
 use command::{Carried, Command, Item};
 use commands::{Action, Commands, note_bystanders};
 use context::Context;
 use controller::Controller;
+use gc_schedule::Idle;
 use host::Host;
 use link::{Link, Wanted};
 use passage::{ArrayDone, Event, Load, Passage, Transferred};
 use plan::{Any, Bare, Plain, Plan};
 use queues::Queues;
-use schedule::Idle;
 use suspension::Suspensions;
 use timing::Timing;
 use waits::Waits;
 use wordlines::Wordlines;
+use write_buffer::WriteBuffer;
 
 /// A device in time.
 struct Timed<'a, 'w, P> {

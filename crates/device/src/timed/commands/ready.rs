@@ -8,10 +8,10 @@ use super::{Action, Commands};
 use crate::timed::choice::{Candidate, Choice, Found, Next, View, Waiting};
 use crate::timed::collections::NextStep;
 use crate::timed::context::Context;
+use crate::timed::gc_schedule::Standing;
 use crate::timed::host::{Host, fetch_old};
 use crate::timed::plan::Plan;
 use crate::timed::queues::{Transaction, TransactionId};
-use crate::timed::schedule::Standing;
 
 /// Waiting writes of a shared queue that are skipped at most in search of one that is ready.
 const MAX_SKIPPED: usize = 64;

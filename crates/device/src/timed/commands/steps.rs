@@ -9,9 +9,9 @@ use crate::flash::Content;
 use crate::timed::collections::NextStep;
 use crate::timed::command::{Carried, Command};
 use crate::timed::context::Context;
+use crate::timed::gc_schedule::Standing;
 use crate::timed::host::Host;
 use crate::timed::plan::Plan;
-use crate::timed::schedule::Standing;
 
 /// Which place suits the first page that a step programs.
 #[derive(Clone, Copy)]

@@ -1,0 +1,95 @@
+//! The write buffers that can be chosen, their parameters, and those that no device can have.
+
+use base::{Choice, Param, ParamKind, Seam, Selection};
+use config::Config;
+use config::model::Executor;
+
+use crate::Refusal;
+
+const PARAMS: &[Param] = &[
+    Param {
+        name: "size",
+        kind: ParamKind::Size { default: 2_097_152, min: 512, max: 1_099_511_627_776 },
+        doc: "Bytes of the buffer; whole pages, and no more than the user capacity.",
+    },
+    Param::word(
+        "order",
+        &["channel", "global"],
+        "`channel`: a channel that is free takes the oldest of its own pages; `global`: pages leave in one order over \
+         all channels, so the oldest page holds up the others while its channel is busy or collects.",
+    ),
+    Param::word(
+        "release",
+        &["programmed", "transferred"],
+        "When the room of a page is free again: when it is `programmed`, so that a program that fails can be repeated, \
+         or when its data were `transferred` into the chip's register. Without time they are the same.",
+    ),
+    Param::word(
+        "flush",
+        &["full", "free"],
+        "When pages leave: while the buffer is `full` or a write waits for room, or whenever a die is `free` to take them. How \
+         full the buffer is then tells how much the host asks for.",
+    ),
+    Param::word(
+        "power_loss",
+        &["volatile", "protected"],
+        "What becomes of it when the power goes off. `volatile`: it is lost, so a FLUSH waits until all that is buffered is \
+         programmed, and a write with FUA until it is; `protected`: capacitors give the time to save it, and both are done at \
+         once.",
+    ),
+];
+
+static CHOICES: &[Choice] = &[
+    Choice { name: "none", doc: "A write completes when it is programmed.", params: &[] },
+    Choice {
+        name: "fifo",
+        doc: "Shared by all channels; a write completes when it is buffered; flushed when full, in order of arrival \
+              (GC forwarding, section 3.1).",
+        params: PARAMS,
+    },
+    Choice {
+        name: "lru",
+        doc: "As `fifo`, but a page that is written again or read moves to the young end.",
+        params: PARAMS,
+    },
+];
+
+/// The seam, for the configuration reader.
+pub(crate) static SEAM: Seam = Seam { key: "write_buffer", doc: "Write buffer in DRAM.", choices: CHOICES };
+
+/// Refuses a buffer that no device can have.
+pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
+    let selection = config.ftl.get("write_buffer");
+    if selection.name == "none" {
+        return Ok(());
+    }
+    let refuse = |message: String, help: String| Err(Refusal { key: "ftl.write_buffer", message, help });
+    if selection.word("flush") == "free" && config.run.executor == Executor::Count {
+        return refuse(
+            format!("`{}` flushes whenever a die is free, and under `count` no time passes", selection.name),
+            format!("set `run.executor = \"timed\"`, or `write_buffer.{}.flush = \"full\"`", selection.name),
+        );
+    }
+    let (size, page) = (selection.size("size"), crate::gang::page_size(config));
+    let (print, pages) = (config::print_size, crate::gang::pages_in_words(config));
+    if size % page != 0 || size == 0 {
+        let below = size / page * page;
+        let near = if below == 0 { String::new() } else { format!("{} and ", print(below)) };
+        return refuse(
+            format!("a write buffer of {} is not a whole number of {pages}", print(size)),
+            format!("the nearest: {near}{}", print(below + page)),
+        );
+    }
+    if size > config.device.user_capacity {
+        return refuse(
+            format!("a write buffer of {} is larger than the user capacity", print(size)),
+            format!("`size` can be at most {}", print(config.device.user_capacity)),
+        );
+    }
+    Ok(())
+}
+
+/// Whether a buffer keeps its pages when the power goes off.
+pub(crate) fn is_protected(selection: &Selection) -> bool {
+    selection.name != "none" && selection.word("power_loss") == "protected"
+}

@@ -1,0 +1,112 @@
+//! The lists of waiting pages, oldest first: one for each queue, and one over the whole buffer.
+//!
+//! The links lie in the pages themselves, so a page moves between the ends of its lists without a search.
+
+use base::Queue;
+
+use super::{NONE, Page};
+
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    older: u32,
+    younger: u32,
+}
+
+/// A page's neighbours in the two lists that it is in while it waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Links([Link; 2]);
+
+const OF_QUEUE: usize = 0;
+const OF_ALL: usize = 1;
+
+impl Links {
+    /// A page in no list.
+    pub(super) const ALONE: Links = Links([Link { older: NONE, younger: NONE }; 2]);
+}
+
+#[derive(Clone, Copy)]
+struct Ends {
+    oldest: u32,
+    youngest: u32,
+}
+
+const EMPTY: Ends = Ends { oldest: NONE, youngest: NONE };
+
+/// The ends of the lists.
+#[derive(Clone)]
+pub(super) struct Lists {
+    queues: Vec<Ends>,
+    all: Ends,
+}
+
+impl Lists {
+    /// Empty lists, for so many queues.
+    pub(super) fn new(queues: u32) -> Lists {
+        Lists { queues: vec![EMPTY; queues as usize], all: EMPTY }
+    }
+
+    /// The oldest waiting page of a queue.
+    #[inline]
+    pub(super) fn oldest_of(&self, queue: Queue) -> Option<u32> {
+        some(self.queues[queue.index()].oldest)
+    }
+
+    /// The oldest waiting page of all.
+    #[inline]
+    pub(super) fn oldest(&self) -> Option<u32> {
+        some(self.all.oldest)
+    }
+
+    fn ends(&mut self, list: usize, queue: Queue) -> &mut Ends {
+        if list == OF_ALL { &mut self.all } else { &mut self.queues[queue.index()] }
+    }
+
+    /// Puts a page that is in no list at the young end.
+    pub(super) fn put_youngest(&mut self, pages: &mut [Page], page: u32) {
+        let queue = pages[page as usize].queue;
+        for list in [OF_QUEUE, OF_ALL] {
+            let ends = self.ends(list, queue);
+            let older = std::mem::replace(&mut ends.youngest, page);
+            match older {
+                NONE => ends.oldest = page,
+                _ => pages[older as usize].links.0[list].younger = page,
+            }
+            pages[page as usize].links.0[list] = Link { older, younger: NONE };
+        }
+    }
+
+    /// Puts a page that is in no list at the old end.
+    pub(super) fn put_oldest(&mut self, pages: &mut [Page], page: u32) {
+        let queue = pages[page as usize].queue;
+        for list in [OF_QUEUE, OF_ALL] {
+            let ends = self.ends(list, queue);
+            let younger = std::mem::replace(&mut ends.oldest, page);
+            match younger {
+                NONE => ends.youngest = page,
+                _ => pages[younger as usize].links.0[list].older = page,
+            }
+            pages[page as usize].links.0[list] = Link { older: NONE, younger };
+        }
+    }
+
+    /// Takes a page out of its lists.
+    pub(super) fn remove(&mut self, pages: &mut [Page], page: u32) {
+        let queue = pages[page as usize].queue;
+        for list in [OF_QUEUE, OF_ALL] {
+            let Link { older, younger } = pages[page as usize].links.0[list];
+            match older {
+                NONE => self.ends(list, queue).oldest = younger,
+                _ => pages[older as usize].links.0[list].younger = younger,
+            }
+            match younger {
+                NONE => self.ends(list, queue).youngest = older,
+                _ => pages[younger as usize].links.0[list].older = older,
+            }
+        }
+    }
+}
+
+#[inline]
+fn some(page: u32) -> Option<u32> {
+    (page != NONE).then_some(page)
+}

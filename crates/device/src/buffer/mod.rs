@@ -1,0 +1,470 @@
+//! The write buffer: which pages it holds, which of them a write or a read finds there, and which leaves next.
+//!
+//! It is shared by all channels. It knows logical pages and the queues they will be written through, and
+//! neither time nor flash: the executors ask for a page when they can program one.
+//!
+//! Pages are in one list over the whole buffer and in one per queue, oldest first. The order between two
+//! versions of one page never changes: a page that waits is overwritten in place, and one that is being
+//! programmed is out of the lists, so that its next version is a page of its own behind it.
+
+mod choices;
+mod lists;
+mod pieces;
+#[cfg(test)]
+mod tests;
+
+use base::{Instant, Lpn, Queue, Selection};
+use config::Config;
+use engine::FlatArray;
+use ftl::OutOfMemory;
+
+pub(crate) use self::choices::{SEAM, check, is_protected};
+use self::lists::{Links, Lists};
+pub(crate) use self::pieces::{Pieces, Written};
+use crate::RunError;
+use crate::device::Device;
+use crate::pages::{Parts, Share, Span};
+
+/// "No page" in a link and in the index.
+const NONE: u32 = u32::MAX;
+
+/// Where a buffered page stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// It waits in the buffer.
+    Waiting,
+    /// It was handed to its queue as this transaction, and is not being programmed yet.
+    Handed(u32),
+    /// It is being programmed; its data stay until that is done.
+    Programming,
+}
+
+/// A buffered page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Page {
+    pub(crate) lpn: Lpn,
+    /// The version that it carries.
+    pub(crate) version: u32,
+    /// The queue that it is written through.
+    pub(crate) queue: Queue,
+    pub(crate) state: State,
+    /// Its valid pieces; the rest is in flash.
+    pub(crate) valid: u128,
+    /// The flash pages of it with data of the host, a bit each.
+    parts: u64,
+    /// How many flushes had begun when it entered.
+    pub(crate) flushes: u32,
+    /// It leaves at once: a write with FUA.
+    urgent: bool,
+    /// It is being programmed and takes no room any more.
+    released: bool,
+    links: Links,
+}
+
+/// What the buffer has to know of the device.
+#[derive(Clone)]
+struct Shape {
+    /// Queues of the allocation.
+    queues: u32,
+    /// By queue its channel, or empty where pages have none before they are programmed.
+    channels: Vec<u32>,
+    /// As many pages as can be on their way at once.
+    planes: u32,
+}
+
+/// The buffer.
+#[derive(Clone)]
+pub(crate) struct Buffer {
+    capacity: u32,
+    /// Pages that take room: waiting, handed over, and being programmed.
+    fill: u32,
+    /// Pages being programmed that take no room any more.
+    released: u32,
+    /// Whether room is free as soon as the data are in the chip.
+    releases_early: bool,
+    /// Pages accepted so far.
+    accepted: u64,
+    moves_hits: bool,
+    one_order: bool,
+    /// The buffer is full, or a write waits for room: pages may leave.
+    pub(crate) flushing: bool,
+    /// Whether pages leave whenever a die is free.
+    pub(crate) drains: bool,
+    /// Whether what is buffered is durable.
+    pub(crate) is_protected: bool,
+    pages: Vec<Page>,
+    free: Vec<u32>,
+    /// By LPN: the newest version that is buffered.
+    index: FlatArray,
+    lists: Lists,
+    /// By queue, its channel; empty where the allocation does not bind pages to channels.
+    channels: Vec<u32>,
+    /// By channel: pages that take room.
+    dirty: Vec<u32>,
+    flushes: u32,
+    pub(crate) pieces: Pieces,
+}
+
+impl Buffer {
+    /// The buffer that was chosen.
+    fn new(selection: &Selection, parts: Parts, user_pages: u32, shape: Shape) -> std::io::Result<Buffer> {
+        let capacity = (selection.size("size") / parts.page_size()) as u32;
+        assert!(capacity > 0, "a buffer holds a page");
+        let Shape { queues, channels, planes } = shape;
+        let releases_early = selection.word("release") == "transferred";
+        // What takes no room any more still has its place.
+        let places = capacity as usize + if releases_early { planes as usize } else { 0 };
+        let dirty = vec![0; channels.iter().max().map_or(0, |last| *last as usize + 1)];
+        Ok(Buffer {
+            capacity,
+            fill: 0,
+            released: 0,
+            releases_early,
+            accepted: 0,
+            moves_hits: selection.name == "lru",
+            one_order: selection.word("order") == "global",
+            flushing: false,
+            drains: selection.word("flush") == "free",
+            is_protected: is_protected(selection),
+            pages: Vec::with_capacity(places),
+            free: Vec::with_capacity(places),
+            index: FlatArray::filled(user_pages as usize, NONE)?,
+            lists: Lists::new(queues),
+            channels,
+            dirty,
+            flushes: 0,
+            pieces: Pieces::new(parts),
+        })
+    }
+
+    /// Pages that it can hold.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.capacity
+    }
+
+    /// Pages that are not programmed yet, whether or not they take room.
+    pub(crate) fn unprogrammed(&self) -> u32 {
+        self.fill + self.released
+    }
+
+    /// Whether room is free as soon as the data are in the chip, and not when they are programmed.
+    #[inline]
+    pub(crate) fn releases_early(&self) -> bool {
+        self.releases_early
+    }
+
+    /// Pages that it has room for.
+    #[inline]
+    pub(crate) fn room(&self) -> u32 {
+        self.capacity - self.fill
+    }
+
+    /// By channel, the pages that take room; empty under a dynamic allocation.
+    pub(crate) fn dirty(&self) -> &[u32] {
+        &self.dirty
+    }
+
+    /// Pages accepted so far: what stands for time where none passes.
+    pub(crate) fn age(&self) -> Instant {
+        Instant(self.accepted)
+    }
+
+    /// How many pages of a span need room: those that would not overwrite a buffered one.
+    pub(crate) fn need(&self, span: Span) -> u32 {
+        span.pages().filter(|(lpn, _)| self.find_open(*lpn).is_none()).count() as u32
+    }
+
+    /// The channel of a page, if the allocation binds it to one.
+    pub(crate) fn channel_of(&self, page: u32) -> Option<u32> {
+        self.channels.get(self.pages[page as usize].queue.index()).copied()
+    }
+
+    pub(crate) fn page(&self, page: u32) -> &Page {
+        &self.pages[page as usize]
+    }
+
+    /// What the program of a page concerns: the flash pages with data of the host, and those of whose old version
+    /// something is needed.
+    pub(crate) fn share(&self, page: &Page) -> Share {
+        let missing = self.pieces.all() & !page.valid;
+        Share { touched: page.parts.count_ones() as u8, old: self.pieces.parts_of(missing) }
+    }
+
+    /// Asks for the index entry of a page that will be looked for.
+    pub(crate) fn prefetch(&self, lpn: Lpn) {
+        self.index.prefetch(lpn.index());
+    }
+
+    /// The newest buffered version of a page, wherever it stands.
+    #[inline]
+    pub(crate) fn find(&self, lpn: Lpn) -> Option<u32> {
+        let page = self.index[lpn.index()];
+        (page != NONE).then_some(page)
+    }
+
+    /// The buffered page that a write of `lpn` would overwrite in place.
+    #[inline]
+    pub(crate) fn find_open(&self, lpn: Lpn) -> Option<u32> {
+        self.find(lpn).filter(|&page| self.pages[page as usize].state != State::Programming)
+    }
+
+    /// Overwrites a buffered page in place.
+    pub(crate) fn merge(&mut self, page: u32, version: u32, written: Written) {
+        let entry = &mut self.pages[page as usize];
+        assert!(entry.state != State::Programming, "a page that is being programmed has left the buffer");
+        entry.version = version;
+        entry.valid |= written.valid;
+        entry.parts |= written.parts;
+        self.touch(page);
+    }
+
+    /// A page was used: under LRU it moves to the young end. One that has to leave anyway keeps its place, or a
+    /// flush could wait for ever.
+    pub(crate) fn touch(&mut self, page: u32) {
+        if self.moves_hits && self.pages[page as usize].state == State::Waiting && !self.is_due(page) {
+            self.lists.remove(&mut self.pages, page);
+            self.lists.put_youngest(&mut self.pages, page);
+        }
+    }
+
+    /// Takes a page in, for which there is room.
+    pub(crate) fn insert(&mut self, lpn: Lpn, version: u32, written: Written, queue: Queue) -> u32 {
+        assert!(self.fill < self.capacity, "the buffer is full");
+        debug_assert!(self.find_open(lpn).is_none(), "a page is buffered once");
+        let entry = Page {
+            lpn,
+            version,
+            queue,
+            state: State::Waiting,
+            valid: written.valid,
+            parts: written.parts,
+            flushes: self.flushes,
+            urgent: false,
+            released: false,
+            links: Links::ALONE,
+        };
+        let page = match self.free.pop() {
+            Some(page) => {
+                self.pages[page as usize] = entry;
+                page
+            }
+            None => {
+                self.pages.push(entry);
+                self.pages.len() as u32 - 1
+            }
+        };
+        self.index[lpn.index()] = page;
+        self.fill += 1;
+        if let Some(channel) = self.channel_of(page) {
+            self.dirty[channel as usize] += 1;
+        }
+        self.lists.put_youngest(&mut self.pages, page);
+        page
+    }
+
+    /// A page leaves as soon as its queue can take it, before all others.
+    pub(crate) fn hurry(&mut self, page: u32) {
+        if self.pages[page as usize].state == State::Waiting {
+            self.lists.remove(&mut self.pages, page);
+            self.lists.put_oldest(&mut self.pages, page);
+        }
+        self.pages[page as usize].urgent = true;
+    }
+
+    /// All that is buffered has to leave; what enters from now on has not. Returns the number of the flush:
+    /// it waits for the pages whose `flushes` is smaller.
+    pub(crate) fn flush(&mut self) -> u32 {
+        self.flushes += 1;
+        self.flushes
+    }
+
+    /// Whether a page leaves without waiting for the buffer to be full. Such pages are the oldest of each list.
+    fn is_due(&self, page: u32) -> bool {
+        let Page { urgent, flushes, .. } = self.pages[page as usize];
+        urgent || flushes < self.flushes
+    }
+
+    /// The page that may leave through a queue now.
+    #[inline]
+    pub(crate) fn next_of(&self, queue: Queue) -> Option<u32> {
+        let page = self.lists.oldest_of(queue)?;
+        let leaves = (self.flushing || self.is_due(page)) && !(self.one_order && self.oldest() != Some(page));
+        leaves.then_some(page)
+    }
+
+    /// The oldest waiting page of all, whether or not it may leave.
+    pub(crate) fn oldest(&self) -> Option<u32> {
+        self.lists.oldest()
+    }
+
+    /// The oldest waiting page of all, if it is due.
+    pub(crate) fn oldest_due(&self) -> Option<u32> {
+        self.oldest().filter(|&page| self.is_due(page))
+    }
+
+    /// Whether pages leave in one order over all channels.
+    pub(crate) fn is_in_one_order(&self) -> bool {
+        self.one_order
+    }
+
+    /// Whether a queue has waiting pages.
+    pub(crate) fn has_waiting(&self, queue: Queue) -> bool {
+        self.lists.oldest_of(queue).is_some()
+    }
+
+    /// Hands a waiting page to its queue as `transaction`; it takes room until [`Buffer::remove`].
+    pub(crate) fn hand_over(&mut self, page: u32, transaction: u32) {
+        assert_eq!(self.pages[page as usize].state, State::Waiting, "a page leaves once");
+        self.lists.remove(&mut self.pages, page);
+        self.pages[page as usize].state = State::Handed(transaction);
+    }
+
+    /// A page that was handed over is being programmed: it can no longer be overwritten.
+    #[inline]
+    pub(crate) fn begin_program(&mut self, page: u32) {
+        self.pages[page as usize].state = State::Programming;
+    }
+
+    /// A page that has left the lists can no longer be overwritten or read: it was trimmed.
+    pub(crate) fn close(&mut self, page: u32) {
+        let entry = &mut self.pages[page as usize];
+        entry.state = State::Programming;
+        self.index[entry.lpn.index()] = NONE;
+    }
+
+    /// All pieces of a page are in the buffer: its old version has arrived.
+    pub(crate) fn complete(&mut self, page: u32) {
+        self.pages[page as usize].valid = self.pieces.all();
+    }
+
+    /// Frees the room of a page whose data are in the chip. It can be read here until it is programmed, and is not
+    /// durable before.
+    fn release(&mut self, page: u32) {
+        let entry = &mut self.pages[page as usize];
+        assert_eq!(entry.state, State::Programming, "only what is being programmed is elsewhere");
+        assert!(!std::mem::replace(&mut entry.released, true), "room is freed once");
+        self.released += 1;
+        self.free_room(page);
+    }
+
+    fn free_room(&mut self, page: u32) {
+        if let Some(channel) = self.channel_of(page) {
+            self.dirty[channel as usize] -= 1;
+        }
+        self.fill -= 1;
+    }
+
+    /// Frees the place of a page, with its room: it is programmed, or was dropped while it waited.
+    pub(crate) fn remove(&mut self, page: u32) -> Page {
+        let entry = self.pages[page as usize];
+        if entry.state == State::Waiting {
+            self.lists.remove(&mut self.pages, page);
+        }
+        // A newer version may have taken its place in the index.
+        if self.index[entry.lpn.index()] == page {
+            self.index[entry.lpn.index()] = NONE;
+        }
+        if entry.released {
+            self.released -= 1;
+        } else {
+            self.free_room(page);
+        }
+        self.free.push(page);
+        entry
+    }
+}
+
+/// Bytes of the write buffer of a configuration.
+pub(crate) fn bytes(config: &Config, user_pages: u64, planes: u32) -> u64 {
+    let selection = config.ftl.get("write_buffer");
+    if selection.name == "none" {
+        return 0;
+    }
+    let places = selection.size("size") / crate::gang::page_size(config) + u64::from(planes);
+    places * (size_of::<Page>() + size_of::<u32>()) as u64 + FlatArray::bytes(user_pages)
+}
+
+/// The write buffer of a configuration, if it has one; the figures hear of it.
+pub(crate) fn build(config: &Config, device: &mut Device) -> Result<Option<Buffer>, RunError> {
+    let selection = config.ftl.get("write_buffer");
+    if selection.name == "none" {
+        return Ok(None);
+    }
+    let allocation = device.ftl.allocation();
+    let geometry = device.ftl.geometry();
+    let channel_of = |queue: Queue| geometry.channel_of_die(geometry.die_of_domain(queue.domain()));
+    let channels = match allocation.dynamic() {
+        None => allocation.all_queues().map(channel_of).collect(),
+        Some(_) => Vec::new(),
+    };
+    let user_pages = device.ftl.user_pages();
+    let shape = Shape { queues: allocation.queues(), channels, planes: geometry.planes() };
+    let buffer = Buffer::new(selection, device.parts, user_pages, shape).map_err(|reason| {
+        let error = OutOfMemory { megabytes: u64::from(user_pages) * 4 / 1_000_000, reason };
+        RunError::Failed(error.to_string())
+    })?;
+    device.recorder.watch_buffer(buffer.capacity, buffer.dirty.len());
+    Ok(Some(buffer))
+}
+
+/// Takes a page of a write in, over its buffered version if there is one; otherwise there is room.
+pub(crate) fn accept(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, written: Written, now: Instant) -> u32 {
+    let version = device.admit_write(lpn);
+    let page = match buffer.find_open(lpn) {
+        Some(page) => {
+            buffer.merge(page, version, written);
+            device.recorder.counters.buffer_hits += 1;
+            page
+        }
+        None => {
+            let page = buffer.insert(lpn, version, written, device.ftl.allocation().queue_of(lpn));
+            report(device, buffer, page, now);
+            page
+        }
+    };
+    buffer.accepted += 1;
+    device.write_completed(lpn, version);
+    page
+}
+
+/// The data of a page that is being programmed are in the chip: if that is what room waits for, it is free.
+pub(crate) fn release(device: &mut Device, buffer: &mut Buffer, page: u32, now: Instant) {
+    buffer.release(page);
+    report(device, buffer, page, now);
+}
+
+/// A page leaves to be programmed, or was programmed: its room is free.
+pub(crate) fn leave(device: &mut Device, buffer: &mut Buffer, page: u32, now: Instant) -> Page {
+    let left = buffer.remove(page);
+    device.recorder.counters.buffer_evictions += 1;
+    report(device, buffer, page, now);
+    left
+}
+
+/// A trim drops a page that waits.
+pub(crate) fn drop_page(device: &mut Device, buffer: &mut Buffer, page: u32, now: Instant) -> Page {
+    let dropped = buffer.remove(page);
+    device.recorder.counters.buffer_drops += 1;
+    report(device, buffer, page, now);
+    dropped
+}
+
+fn report(device: &mut Device, buffer: &Buffer, page: u32, now: Instant) {
+    let channel = buffer.channel_of(page).map(|channel| (channel, buffer.dirty()[channel as usize]));
+    device.recorder.buffer_fill(now, buffer.fill, channel);
+}
+
+/// Answers a read of the pieces `needed` of a page from the buffer, or says of which version the array's page
+/// must be at least, and how many flash pages of it are needed. What is partly buffered and partly in flash needs flash.
+pub(crate) fn read(device: &mut Device, buffer: &mut Buffer, lpn: Lpn, needed: u128) -> Option<(u32, u8)> {
+    let Some(page) = buffer.find(lpn) else { return Some((device.read_floor(lpn), buffer.pieces.parts_of(needed))) };
+    let Page { version, valid, .. } = buffer.pages[page as usize];
+    let missing = needed & !valid;
+    if missing != 0 && device.ftl.lookup(lpn).is_some() {
+        return Some((device.array_floor(lpn), buffer.pieces.parts_of(missing)));
+    }
+    device.check_read(lpn, device.read_floor(lpn), device.expected(lpn, version));
+    device.recorder.counters.buffer_read_hits += 1;
+    buffer.touch(page);
+    None
+}

@@ -1,0 +1,69 @@
+//! The part of a page that is buffered: one bit for each piece of whole sectors.
+
+use base::Lpn;
+
+use crate::pages::{Parts, bits};
+
+/// Which pieces of a page are meant: a bit for each of at most 128 pieces of whole sectors. No piece lies on two flash
+/// pages, so that whole flash pages are exact however many a superpage has.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pieces {
+    parts: Parts,
+    piece: u64,
+    /// Units of a flash page.
+    per_part: u64,
+}
+
+/// What a write brings of a page.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Written {
+    /// The pieces that it covers wholly.
+    pub(crate) valid: u128,
+    /// The flash pages that it touches, a bit each.
+    pub(crate) parts: u64,
+}
+
+impl Pieces {
+    pub(super) fn new(parts: Parts) -> Pieces {
+        let piece = 512 * (parts.size / 512).div_ceil(128 / u64::from(parts.count));
+        Pieces { parts, piece, per_part: parts.size.div_ceil(piece) }
+    }
+
+    /// The whole page.
+    pub(crate) fn all(self) -> u128 {
+        bits(0, self.per_part * u64::from(self.parts.count))
+    }
+
+    /// The piece in which a byte of the page lies.
+    fn piece_of(self, byte: u64) -> u64 {
+        byte / self.parts.size * self.per_part + byte % self.parts.size / self.piece
+    }
+
+    /// The first piece that begins at a byte of the page or behind it.
+    fn piece_from(self, byte: u64) -> u64 {
+        byte / self.parts.size * self.per_part + (byte % self.parts.size).div_ceil(self.piece)
+    }
+
+    /// What a request of `size` bytes at `offset` touches of the page: what a read needs.
+    pub(crate) fn touched(self, lpn: Lpn, offset: u64, size: u64) -> u128 {
+        let (from, to) = self.parts.range(lpn, offset, size);
+        bits(self.piece_of(from), self.piece_from(to))
+    }
+
+    /// What a write of `size` bytes at `offset` brings; `partial`: it does not cover the page.
+    #[inline]
+    pub(crate) fn written(self, lpn: Lpn, partial: bool, offset: u64, size: u64) -> Written {
+        if !partial {
+            return Written { valid: self.all(), parts: self.parts.all() };
+        }
+        let (from, to) = self.parts.range(lpn, offset, size);
+        let valid = bits(self.piece_from(from), self.piece_of(to));
+        Written { valid, parts: self.parts.touched(lpn, offset, size) }
+    }
+
+    /// In how many flash pages some of these pieces lie.
+    pub(super) fn parts_of(self, pieces: u128) -> u8 {
+        let part = |part: u8| bits(u64::from(part) * self.per_part, u64::from(part + 1) * self.per_part);
+        (0..self.parts.count).filter(|&number| pieces & part(number) != 0).count() as u8
+    }
+}
