@@ -660,6 +660,12 @@ pub(crate) fn keys(registry: &Registry) -> Vec<Key> {
     BEFORE_FTL.iter().copied().chain(seams).chain(AFTER_FTL.iter().map(workload)).collect()
 }
 
+/// The features of a chip: every key of `[device]` that is a choice, with what can be chosen, the default first.
+pub fn features() -> impl Iterator<Item = (&'static str, &'static [Choice])> {
+    let of_device = BEFORE_FTL.iter().filter(|key| key.section == "device");
+    of_device.filter_map(|key| if let Kind::Choice(choices) = key.kind { Some((key.name, choices)) } else { None })
+}
+
 /// Whether the name is an order of the letters C, W, D and P: an allocation that a formula of the LPN makes.
 pub(crate) fn is_static_order(allocation: &str) -> bool {
     let mut letters: Vec<char> = allocation.chars().collect();

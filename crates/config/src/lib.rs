@@ -19,6 +19,7 @@ mod tree;
 mod units;
 
 pub use diagnostic::{Diagnostic, Diagnostics, printable};
+pub use keys::features;
 pub use load::{Base, Loaded, load};
 pub use model::Config;
 pub use presets::{PRESETS, Preset, preset};

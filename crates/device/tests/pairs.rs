@@ -1,18 +1,21 @@
-//! Which mechanisms work together: every pair of them, under every mapping and both executors.
+//! Which mechanisms and features of the chip work together: every pair of them, under every mapping and both executors.
 //!
 //! A cell of the table is a small device that is really built and run with both, with all checks; a cell on the diagonal
 //! is one mechanism by itself, without stamps. What is refused stands there with the reason. The mechanisms are the
-//! choices of the registries, so that a new one has no row until `UPDATE_GOLDEN=1 cargo test -p ftlab-device --test pairs`
-//! writes the table anew.
+//! choices of the registries, and the features are the choices of `[device]`, so that a new one has no row until
+//! `UPDATE_GOLDEN=1 cargo test -p ftlab-device --test pairs` writes the table anew.
+//!
+//! A feature has to change some figure, beside every other mechanism: one that is ignored in silence is a fault.
 
 mod common;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::LazyLock;
 
-use base::{Cell, Duration, ParamValue};
+use base::{Cell, Duration, ParamValue, Selection};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -43,6 +46,10 @@ enum Mechanism {
     PowerCut,
     /// Pages carry stamps, so that every read is checked.
     Stamps,
+    /// A choice of a key of `[device]` that is not its default.
+    Feature(&'static str, &'static str),
+    /// Commands and data of the host take their time on the way.
+    Link,
 }
 
 impl Mechanism {
@@ -61,7 +68,8 @@ impl Mechanism {
             Mechanism::PowerCut,
             Mechanism::Stamps,
         ];
-        choices.chain(others).collect()
+        let features = features().into_iter().map(|(key, name)| Mechanism::Feature(key, name));
+        choices.chain(others).chain(features).chain([Mechanism::Link]).collect()
     }
 
     fn name(self) -> String {
@@ -75,6 +83,28 @@ impl Mechanism {
             Mechanism::ProgramFailure => "program failure".into(),
             Mechanism::PowerCut => "power cut".into(),
             Mechanism::Stamps => "stamps".into(),
+            Mechanism::Feature("programming", name) => name.into(),
+            Mechanism::Feature("erase_suspend", "reads-and-writes") => "erase suspend, writes".into(),
+            Mechanism::Feature("read_transfer", name) => format!("transfer of {name}"),
+            Mechanism::Feature(key, _) => key.replace('_', " "),
+            Mechanism::Link => "link of the host".into(),
+        }
+    }
+
+    /// Whether it is a part of the device, which the FTL need not know.
+    fn is_feature(self) -> bool {
+        matches!(self, Mechanism::Feature(..) | Mechanism::Link)
+    }
+
+    /// Takes a feature from a device.
+    fn remove(self, config: &mut Config) {
+        match self {
+            Mechanism::Feature(key, _) => {
+                let (_, choices) = config::features().find(|(other, _)| *other == key).expect("a feature");
+                *feature(&mut config.device, key) = Selection::default_of(&choices[0]);
+            }
+            Mechanism::Link => config.host = Host::new(config.host.replay, config.host.queue_depth),
+            _ => panic!("{self:?} is no feature"),
         }
     }
 
@@ -87,6 +117,7 @@ impl Mechanism {
         self != other
             && match (self, other) {
                 (Mechanism::Choice(first, _), Mechanism::Choice(second, _)) => first == second,
+                (Mechanism::Feature(first, _), Mechanism::Feature(second, _)) => first == second,
                 // It always gives way: there is nothing to choose.
                 (Mechanism::Choice("gc_schedule", "paced"), Mechanism::Preemption)
                 | (Mechanism::Preemption, Mechanism::Choice("gc_schedule", "paced")) => true,
@@ -94,7 +125,7 @@ impl Mechanism {
             }
     }
 
-    /// A figure that says that the mechanism did something, by itself on this device.
+    /// A figure that says that the mechanism did something, by itself on this device; of a feature, beside any other one too.
     fn sign(self) -> Option<&'static str> {
         match self {
             Mechanism::Choice("gc_schedule", _) => Some("gc.forward"),
@@ -108,6 +139,11 @@ impl Mechanism {
                 Some("flash.by_cause.backup.programs")
             }
             Mechanism::Preemption => Some("gc.preempted"),
+            Mechanism::Feature("programming", "two-pass") => Some("flash.first_passes"),
+            Mechanism::Feature("cache_read", _) => Some("flash.cache_mode.reads"),
+            Mechanism::Feature("cache_program", _) => Some("flash.cache_mode.programs"),
+            Mechanism::Feature("program_suspend", _) => Some("flash.suspends.programs"),
+            Mechanism::Feature("erase_suspend", _) => Some("flash.suspends.erases"),
             _ => None,
         }
     }
@@ -124,6 +160,8 @@ struct Pair {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     Runs,
+    /// No time passes, and without time one of both is a device like any other. It is accepted, and not run.
+    Timeless,
     /// It runs, and the protection of paired pages is none against this fault.
     Unprotected,
     Excluded,
@@ -145,6 +183,15 @@ impl Pair {
         })
     }
 
+    fn has_feature(&self, key: &str) -> bool {
+        self.both.iter().any(|mechanism| matches!(mechanism, Mechanism::Feature(of, _) if *of == key))
+    }
+
+    /// What it lives by: a life with a fault passes without time.
+    fn executor_of_life(&self) -> Executor {
+        if self.has_fault() { Executor::Count } else { self.executor }
+    }
+
     fn has_fault(&self) -> bool {
         self.both.iter().any(|mechanism| mechanism.is_fault())
     }
@@ -159,8 +206,9 @@ impl Pair {
         config.run.executor = self.executor;
         let has_stamps = self.both[0] != self.both[1] || self.has(Mechanism::Stamps) || self.has_fault();
         config.run.payload = if has_stamps { Payload::Stamp } else { Payload::None };
-        // Small pages, so that the map of a plane takes several translation pages.
-        config.device.page_size = if self.mapping == "dftl" { 512 } else { 1024 };
+        // Small pages, so that the map of a plane takes several translation pages; but of two codewords, where one may go alone.
+        let is_small = self.mapping == "dftl" && !self.has_feature("read_transfer");
+        config.device.page_size = if is_small { 512 } else { 1024 };
         self.set_cells(&mut config);
         self.set_choices(&mut config);
         match self.chosen("migration") {
@@ -189,14 +237,35 @@ impl Pair {
         };
         config.workload.end = End { requests: Some(requests), ..End::default() };
         config.host = Host::new(Replay::Open, Some(16));
+        self.set_features(&mut config);
         config.run.precondition = Precondition::Random { volume: config.device.user_capacity };
         config
     }
 
+    fn set_features(&self, config: &mut Config) {
+        for mechanism in self.both {
+            match mechanism {
+                Mechanism::Feature(key, name) => equip(&mut config.device, key, name, params(name)),
+                Mechanism::Link => {
+                    config.host.link = Some(20_000_000);
+                    config.host.command_time = Duration::from_us(8);
+                    config.host.command_interval = Duration::from_us(2);
+                }
+                _ => {}
+            }
+        }
+    }
+
     /// Two bits to a cell. Without a protection a fault in one of two paired pages may destroy the other one.
     fn set_cells(&self, config: &mut Config) {
-        let is_unprotected = self.has_fault() && self.protection().is_none();
-        let times = if is_unprotected { &[500][..] } else { &[500, 900] };
+        let has_wordlines = self.has_feature("programming");
+        let is_unprotected = self.has_fault() && self.protection().is_none() && !has_wordlines;
+        let times = match is_unprotected {
+            true => &[500][..],
+            // A wordline takes one time.
+            false if has_wordlines => &[900, 900],
+            false => &[500, 900],
+        };
         config.device.cell = if is_unprotected { Cell::Slc } else { Cell::Mlc };
         config.device.timing.read = times.iter().map(|us| Duration::from_us(us / 10)).collect();
         config.device.timing.program = times.iter().map(|&us| Duration::from_us(us)).collect();
@@ -277,8 +346,17 @@ impl Pair {
             config.run.precondition = Precondition::State { path: file.0.display().to_string() };
         }
         if let Err(refusal) = device::check(&config) {
-            assert!(refusal.key.starts_with("ftl."), "not for these two, but for this device: {refusal:?}");
+            let is_of_feature = refusal.key.strip_prefix("device.").is_some_and(|key| self.has_feature(key));
+            let is_of_these = refusal.key.starts_with("ftl.") || is_of_feature;
+            assert!(is_of_these, "not for these two, but for this device: {refusal:?}");
             return Outcome::Refused(reason(&config, refusal.key, &refusal.message));
+        }
+        let is_alone = self.both[0] == self.both[1];
+        if !is_alone
+            && self.executor_of_life() == Executor::Count
+            && self.both.iter().any(|feature| IDLE.contains(&feature.name()))
+        {
+            return Outcome::Timeless;
         }
         let result = match &state {
             Some(file) => simulate(&aged, Some(&file.0)).and_then(|_| self.live(&config)),
@@ -295,7 +373,7 @@ impl Pair {
         let troubles = match self.both.iter().find(|mechanism| mechanism.is_fault()) {
             Some(Mechanism::ProgramFailure) => &[Trouble::ProgramFailure][..],
             Some(_) => &[Trouble::PowerCut, Trouble::SecondCut],
-            None => return Ok(self.check(&simulate(config, None)?)),
+            None => return self.check(config, &simulate(config, None)?),
         };
         if self.has(Mechanism::SavedState) {
             return restart_from_state(config, self.has(Mechanism::PowerCut));
@@ -322,14 +400,43 @@ impl Pair {
     }
 
     /// A run in which nothing was collected, or in which the mechanism did nothing, shows nothing.
-    fn check(&self, summary: &Value) -> Outcome {
+    fn check(&self, config: &Config, summary: &Value) -> Result<Outcome, RunError> {
         assert!(figure(summary, "flash.block_erases") > 0.0, "nothing was collected");
         let [first, second] = self.both;
-        if let Some(sign) = first.sign().filter(|_| first == second) {
-            assert!(figure(summary, sign) > 0.0, "{sign} is 0: {first:?} did nothing");
+        let is_alone = first == second;
+        let features = self.both.into_iter().filter(|mechanism| mechanism.is_feature());
+        for feature in features.take(if is_alone { 1 } else { 2 }) {
+            let mut without = config.clone();
+            feature.remove(&mut without);
+            let is_idle = figures(simulate(&without, None)?) == figures(summary.clone());
+            if is_idle && self.executor == Executor::Count {
+                return Ok(Outcome::Timeless);
+            }
+            assert!(!is_idle, "{feature:?} changes nothing");
         }
-        Outcome::Runs
+        for mechanism in self.both.into_iter().filter(|mechanism| is_alone || mechanism.is_feature()) {
+            let did_something = mechanism.sign().is_none_or(|sign| figure(summary, sign) > 0.0);
+            assert!(did_something, "{:?} is 0: {mechanism:?} did nothing", mechanism.sign());
+        }
+        Ok(Outcome::Runs)
     }
+}
+
+/// The features that change nothing where no time passes, by name.
+static IDLE: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+    let features: Vec<Mechanism> = Mechanism::all().into_iter().filter(|mechanism| mechanism.is_feature()).collect();
+    let is_idle = on_all_processors(&features, |&feature| {
+        let alone = Pair { mapping: "page", executor: Executor::Count, both: [feature; 2] };
+        alone.outcome() == Outcome::Timeless
+    });
+    features.iter().zip(is_idle).filter(|(_, is_idle)| *is_idle).map(|(feature, _)| feature.name()).collect()
+});
+
+/// What a run came to, without what was asked for and what it took.
+fn figures(mut summary: Value) -> Value {
+    let object = summary.as_object_mut().expect("a summary");
+    ["config", "run"].iter().for_each(|key| drop(object.remove(*key).expect("a part of every summary")));
+    summary
 }
 
 /// Parameters for a small device.
@@ -352,6 +459,7 @@ fn params(choice: &str) -> &'static [(&'static str, ParamValue)] {
             ("pool", ParamValue::Number(0.4)),
         ],
         "fifo" | "lru" => &[("size", ParamValue::Size(8192))],
+        "sectors" => &[("codeword", ParamValue::Size(512))],
         _ => &[],
     }
 }
@@ -359,7 +467,11 @@ fn params(choice: &str) -> &'static [(&'static str, ParamValue)] {
 /// What a cell says of a refusal: the key and the message, which begins with the choice's name where several choices have
 /// the same reason.
 fn reason(config: &Config, key: &str, message: &str) -> String {
-    let name = key.strip_prefix("ftl.").filter(|seam| *seam != "mapping").map(|seam| config.ftl.get(seam).name);
+    let name = match key.split_once('.') {
+        Some(("device", key)) => Some(feature(&mut config.device.clone(), key).name),
+        Some(("ftl", seam)) if seam != "mapping" => Some(config.ftl.get(seam).name),
+        _ => None,
+    };
     let own = name.and_then(|name| message.strip_prefix(&format!("`{name}` ")));
     format!("{key}: {}", own.unwrap_or(message))
 }
@@ -438,9 +550,10 @@ impl Reasons {
 const LEGEND: &str = "refused";
 
 const HEAD: &str = "\
-Which mechanisms work together. Each cell is a small device that was run with both; on the diagonal with one alone.
+Which mechanisms and features of the chip work together. Each cell is a small device that was run with both; on the diagonal with one alone.
 
 +  runs
+o  accepted, and not run: no time passes, and without time the feature of the chip changes no figure of a device
 ~  runs, and the protection of paired pages is none against this fault
 .  no device has both: two choices of one key, or two kinds of fault in one life
 n  refused, for the reason of this number below
@@ -465,6 +578,7 @@ fn table(pairs: &[Pair], outcomes: &[Outcome], reasons: &mut Reasons) -> String 
         };
         match outcome {
             Outcome::Runs => "+".into(),
+            Outcome::Timeless => "o".into(),
             Outcome::Unprotected => "~".into(),
             Outcome::Excluded => ".".into(),
             Outcome::Refused(reason) => numbered(reason.clone()),

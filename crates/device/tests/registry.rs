@@ -47,6 +47,7 @@ fn with(seam: &str, name: &str) -> Config {
 enum Place {
     Seam(&'static str),
     Generator,
+    Feature(&'static str),
 }
 
 impl Place {
@@ -55,11 +56,12 @@ impl Place {
             (Place::Seam(seam), _) => &mut config.ftl.seams.iter_mut().find(|(key, _)| *key == seam).expect("a seam").1,
             (Place::Generator, Source::Generator(generator)) => &mut generator.pattern,
             (Place::Generator, Source::Trace { .. }) => panic!("a trace has no generator"),
+            (Place::Feature(key), _) => feature(&mut config.device, key),
         }
     }
 }
 
-/// Every choice of every seam, and every generator.
+/// Every choice of every seam, every generator, and every feature of a chip.
 fn every_choice() -> Vec<(Place, Config)> {
     let registry = device::registry();
     let seams = registry.seams.iter().flat_map(|seam| seam.choices.iter().map(|choice| (seam.key, choice.name)));
@@ -68,6 +70,12 @@ fn every_choice() -> Vec<(Place, Config)> {
         let mut config = small();
         *Place::Generator.of(&mut config) = Selection::default_of(choice);
         all.push((Place::Generator, config));
+    }
+    for (key, name) in features() {
+        let mut config = small();
+        equip(&mut config.device, key, name, &[]);
+        choose(&mut config.ftl, "allocation", "CWDP", &[]);
+        all.push((Place::Feature(key), config));
     }
     all
 }

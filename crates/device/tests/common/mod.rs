@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::{Cell, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Selection};
+use base::{Cell, Duration, Multiplane, Param, ParamKind, ParamValue, ProgramOrder, Selection};
 use config::Config;
 use config::model::*;
 use engine::Chance;
@@ -26,6 +26,34 @@ pub fn choose(ftl: &mut FtlChoices, seam: &str, name: &str, params: &[(&str, Par
         selection.set(param, *value);
     }
     ftl.seams.iter_mut().find(|(key, _)| *key == seam).expect("a seam").1 = selection;
+}
+
+/// Where a device has its choice of a feature.
+pub fn feature<'a>(device: &'a mut Device, key: &str) -> &'a mut Selection {
+    match key {
+        "programming" => &mut device.programming,
+        "cache_read" => &mut device.cache_read,
+        "cache_program" => &mut device.cache_program,
+        "program_suspend" => &mut device.program_suspend,
+        "erase_suspend" => &mut device.erase_suspend,
+        "read_transfer" => &mut device.read_transfer,
+        "slow_die" => &mut device.slow_die,
+        _ => panic!("`device.{key}` is declared as a choice: say here where it lies, and it is combined with all else"),
+    }
+}
+
+/// Sets a feature of the chip, with parameters.
+pub fn equip(device: &mut Device, key: &str, name: &str, params: &[(&str, ParamValue)]) {
+    let (_, choices) = config::features().find(|(other, _)| *other == key).expect("a feature");
+    let choice = choices.iter().find(|choice| choice.name == name).expect("a choice");
+    let mut selection = Selection::default_of(choice);
+    params.iter().for_each(|&(param, value)| selection.set(param, value));
+    *feature(device, key) = selection;
+}
+
+/// Every feature of a chip by key and name, the defaults left out.
+pub fn features() -> Vec<(&'static str, &'static str)> {
+    config::features().flat_map(|(key, choices)| choices[1..].iter().map(move |choice| (key, choice.name))).collect()
 }
 
 /// The names that a seam offers, but for some.
@@ -368,6 +396,49 @@ fn random_reads(seed: u64, config: &mut Config) {
         return;
     }
     choose(&mut config.ftl, "read_disturb", scheme, &params);
+}
+
+/// The value of a parameter of a feature of the chip.
+pub fn of_feature(param: &Param, page_size: u32, dies: u32, r: &mut Chance) -> ParamValue {
+    match param.kind {
+        // A page is a whole number of codewords.
+        ParamKind::Size { .. } => ParamValue::Size((u64::from(page_size) >> r.below(4)).max(512)),
+        ParamKind::Integer { .. } if param.name == "die" => r.below_u32(dies).into(),
+        ParamKind::Integer { min, max, .. } => (min + r.below_u32(4)).min(max).into(),
+        ParamKind::Number { default, min, max } => (*pick(r, &[min, default, max.min(10.0)])).into(),
+        ParamKind::Time { default, min, max } => (*pick(r, &[min, Duration(10_000), default])).clamp(min, max).into(),
+        ParamKind::Word(_) | ParamKind::Flag { .. } => {
+            panic!("`{}` has words: make it a dimension of its own", param.name)
+        }
+    }
+}
+
+/// Each feature of the chip in half of the cases, and the link; but none that is refused.
+pub fn random_features(seed: u64, config: &mut Config) {
+    let mut random = Chance::new(seed, "features");
+    let r = &mut random;
+    for (key, choices) in config::features() {
+        let choice = pick(r, &choices[1..]);
+        let mut with = config.clone();
+        let device = &mut with.device;
+        let dies = device.channels * device.chips_per_channel * device.dies_per_chip;
+        let params: Vec<_> =
+            choice.params.iter().map(|param| (param.name, of_feature(param, device.page_size, dies, r))).collect();
+        equip(device, key, choice.name, &params);
+        if key == "programming" {
+            // A wordline takes one time.
+            let first = device.timing.program[0];
+            device.timing.program.fill(first);
+        }
+        if r.below(2) == 0 && device::check(&with).is_ok() {
+            *config = with;
+        }
+    }
+    if r.below(2) == 0 {
+        config.host.link = Some(5_000_000 << r.below(8));
+        config.host.command_time = Duration(r.below(20_000));
+        config.host.command_interval = Duration(r.below(20_000));
+    }
 }
 
 /// In half of the cases programs, erases, or both are suspended for reads.
