@@ -1,10 +1,11 @@
 //! Does every pair of choices work, or is it refused with a reason? Small random devices at the largest user space that
 //! is accepted, with stamped pages and full checks.
 //!
-//! Each value of each key of a policy, of the keys of the device that policies depend on, and of the executor, is
-//! combined with each value of every other one. What else a case has is drawn so that it covers many pairs at once. A
-//! pair whose every draw is refused, however the rest is changed, has to stand in `pairwise.txt` with the reason
-//! (`UPDATE_PAIRWISE=1` writes that table anew; read what is new in it). So no pair goes missing in silence.
+//! Each value of each key of a policy, of each feature of the chip, of the other keys of the device that policies depend
+//! on, and of the executor, is combined with each value of every other one. What else a case has is drawn so that it
+//! covers many pairs at once. A pair whose every draw is refused, however the rest is changed, has to stand in
+//! `pairwise.txt` with the reason (`UPDATE_PAIRWISE=1` writes that table anew; read what is new in it). So no pair goes
+//! missing in silence.
 //!
 //! `FTLAB_PAIRWISE_SECONDS=3600` goes on with new draws for so long, and `FTLAB_PAIRWISE_REPORT=FILE` writes down how
 //! many there were. `FTLAB_PAIRWISE_OF="mapping=dftl with paired_page=gcmix, …"` draws these pairs only. A case that fails
@@ -241,7 +242,7 @@ impl Sweep {
              {run} random devices were run to their end with stamped pages and full checks, {at_limit} of them at the \
              largest user space that is accepted, {timed} under `timed`, the others under `count`; {collections} \
              collections, each followed by the check of the whole state. It took {seconds} s; the slowest took {:.1} s.\n\n\
-             Of {all} pairs of values of policy keys, {} are refused in every draw (`crates/device/tests/pairwise.txt` has \
+             Of {all} pairs of values of keys, {} are refused in every draw (`crates/device/tests/pairwise.txt` has \
              the reasons), {} ran at least once, {} are missing. {refused} draws were refused on the way. {} cases failed.\n",
             slowest.as_secs_f64(),
             none,

@@ -1,5 +1,5 @@
-//! Random devices as a user would write them: each with a value of every key of a policy, as small as it can be, at the largest user
-//! space that is accepted or below.
+//! Random devices as a user would write them: each with a value of every key of a policy and of every feature of the chip, as small as
+//! it can be, at the largest user space that is accepted or below.
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::cell::RefCell;
@@ -51,6 +51,11 @@ impl Space {
                 }
             }
         }
+        for (key, choices) in config::features() {
+            // Their parameters are numbers, which are drawn.
+            space.add(&format!("device.{key}"), choices.iter().map(|choice| choice.name), None);
+        }
+        space.add("link", ["off", "on"], None);
         space.add("cell", ["slc", "mlc", "tlc", "qlc"], None);
         space.add("program_order", ["consecutive", "shadow"], None);
         space.add("multiplane", ["off", "any", "pac", "bac"], None);
@@ -282,6 +287,15 @@ pub fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chanc
             "erase": format!("{}ns", 1 + r.below(5_000_000)), "ecc_latency": format!("{}ns", r.below(2) * 20_000),
         },
     });
+    for (key, choices) in config::features() {
+        let name = value(&format!("device.{key}"));
+        let choice = choices.iter().find(|choice| choice.name == name).expect("a choice");
+        let dies = numbers.shape.iter().product();
+        let number = |param: &Param| (param.name, of_feature(param, numbers.page_size, dies, r));
+        let params = choice.params.iter().map(number);
+        let params = params.map(|(name, value)| (name.to_string(), config::parameter(value)));
+        device[key] = json!({ choice.name: Value::Object(params.collect()) });
+    }
     let lanes = match space.value(assignment, "reclaim_unit") {
         "superblock" => {
             let over = value("reclaim_unit.superblock.over");
@@ -306,7 +320,7 @@ pub fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chanc
     let mut keys = json!({
         "device": device.clone(),
         "ftl": ftl.clone(),
-        "host": { "replay": value("replay"), "queue_depth": pick(r, &[1, 2, 7, 32]) },
+        "host": host(value("replay"), value("link") == "on", r),
         "workload": { "generator": "uniform", "requests": 1, "request_size": "512B",
             "interval": if is_closed { "0ns" } else { "10ms" } },
         "run": { "executor": value("executor"), "seed": r.below(1 << 32), "checks": "full", "payload": "stamp" },
@@ -358,6 +372,17 @@ pub fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chanc
     };
     let config = read(&keys)?;
     Ok((Case { keys, trace }, config))
+}
+
+/// How requests come, with what they take on their way.
+fn host(replay: &str, has_link: bool, r: &mut Chance) -> Value {
+    let mut host = json!({ "replay": replay, "queue_depth": pick(r, &[1, 2, 7, 32]) });
+    if has_link {
+        host["link"] = json!(pick(r, &["5MB/s", "500MB/s", "off"]));
+        host["command_time"] = json!(pick(r, &["0ns", "8us"]));
+        host["command_interval"] = json!(pick(r, &["1us", "100us"]));
+    }
+    host
 }
 
 /// The parameters of a choice, by name.
