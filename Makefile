@@ -17,6 +17,9 @@ PY := $(BIN)/python
 # What the extension module is made of.
 RUST := Cargo.toml Cargo.lock pyproject.toml $(shell find crates -name '*.rs' -o -name Cargo.toml -o -name '*.toml' | sort)
 
+# Where `make test` notes what each test took.
+TIMES := $(CURDIR)/target/times
+
 # How long `make evidence` combines policies at random.
 PAIRWISE_SECONDS ?= 7200
 
@@ -80,16 +83,18 @@ rust-tests: rust-lints
 # prints is kept together, so it is shown when the line is done.
 .PHONY: test
 test: .venv/.locked ## everything that must pass
+	@rm -rf $(TIMES) && mkdir -p $(TIMES)
 	@$(MAKE) --no-print-directory -j2 --output-sync=line tested-rust tested-python
+	@$(PY) scripts/slowest $(TIMES)
 
 .PHONY: tested-rust
 tested-rust: rust-tests
 	@echo "The tests of Rust are built; what they print is shown when all have run."
-	cargo test --workspace --quiet
+	TEST_TIMES=$(TIMES)/rust.txt cargo test --workspace --quiet --config 'target."cfg(all())".runner="$(CURDIR)/scripts/timed-test"'
 
 .PHONY: tested-python
 tested-python: python-lints
-	$(BIN)/pytest --numprocesses=auto
+	$(BIN)/pytest --numprocesses=auto --junitxml=$(TIMES)/python.xml
 	PATH="$(CURDIR)/$(BIN):$$PATH" OUT=out/demo-short demo/run.sh --set workload.requests=5000 --set run.precondition=none
 
 .PHONY: audit
