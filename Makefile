@@ -85,6 +85,7 @@ rust-tests: rust-lints
 test: .venv/.locked ## everything that must pass
 	@rm -rf $(TIMES) && mkdir -p $(TIMES)
 	@$(MAKE) --no-print-directory -j2 --output-sync=line tested-rust tested-python
+	@echo "what the structure counts (docs/adding-a-policy.md)" && $(PY) -m evidence.counts
 	@$(PY) scripts/slowest $(TIMES)
 
 .PHONY: tested-rust
