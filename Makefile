@@ -121,7 +121,7 @@ evidence: setup ## the engine against theory, formulas, bad input and every pair
 	cp out/survival/report.md docs/evidence/gcmix-survival.md
 
 .PHONY: papers
-papers: setup ## the counts on the papers' pages, from the claims in docs/evidence
+papers: setup ## counts and claims on the papers' pages, from docs/evidence
 	$(PY) -m evidence.papers
 
 .PHONY: docs

@@ -1,9 +1,15 @@
-"""The counts of the papers' pages, from the claims that the studies judged.
+"""The counts and the claims of the papers' pages, from what the studies judged.
 
-``python -m evidence.papers`` writes every block between ``<!-- counts: ... -->`` and ``<!-- end -->`` of
-``docs/papers.md`` and ``docs/papers/*.md`` anew, and ``docs/evidence/all-paper.md`` as well. A block names `all`, or
-the claims of one paper at one scale or several: ``tbm-paper`` is ``docs/evidence/tbm-paper-claims.json``. A file that
-`ftlab reproduce` wrote as ``claims.json`` goes there under that name.
+``python -m evidence.papers`` writes blocks of ``docs/papers.md`` and ``docs/papers/*.md`` anew, and
+``docs/evidence/all-paper.md`` as well. A block goes from its head to ``<!-- end -->``:
+
+- ``<!-- counts: all -->``: the one count of all papers at full size;
+- ``<!-- counts: tbm-paper, tbm-quick -->``: verdicts of one paper by what the claims rest on, for each scale;
+- ``<!-- claims: tbm-paper, tbm-quick -->``: the claims themselves with their figures. The first scale's verdict is a
+  column, another's stands beside its figure where it differs;
+- ``<!-- claims but construction: gcmix-paper -->``: the same without those that hold by construction.
+
+``tbm-paper`` is ``docs/evidence/tbm-paper-claims.json``, a ``claims.json`` of `ftlab reproduce`.
 """
 
 from __future__ import annotations
@@ -11,21 +17,27 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from ftlab.results.result import read_object
 from ftlab_reproduce import claims, everything
-from ftlab_reproduce.claims import Claim
+from ftlab_reproduce.claims import Basis, Claim
 from ftlab_reproduce.command import PAPERS
 
 ROOT = Path(__file__).parents[2]
 """Of the repository."""
 
-BLOCK = re.compile(r"(?P<head><!-- counts: (?P<of>[^>]+) -->\n).*?(?P<end><!-- end -->)", re.S)
+BLOCK = re.compile(
+    r"(?P<head><!-- (?P<kind>counts|claims|claims but construction): (?P<of>[^>]+) -->\n).*?(?P<end><!-- end -->)",
+    re.S,
+)
 
 SCALES = {"paper": "full size", "quick": "quick"}
 """A scale in the words of the pages."""
+
+BASIS: Mapping[Basis, str] = {"corrected": "corrected"}
+"""What a claim rests on, where a table has no room for :data:`ftlab_reproduce.claims.BASES`."""
 
 HEAD = ("claims", "scale", "all", "reproduced", "direction", "not reproduced", "not run")
 
@@ -67,8 +79,39 @@ def by_basis(docs: Path, names: Sequence[str]) -> Iterator[str]:
                 yield f"| {' | '.join(str(cell) for cell in cells)} |"
 
 
+def by_claim(docs: Path, names: Sequence[str], *, construction: bool) -> Iterator[str]:
+    """The claims of one paper with their figures by scale, as the lines of a Markdown table."""
+    known = [judged(docs / "evidence" / f"{name}-claims.json") for name in names]
+    scales = [SCALES[scale] for scale, _ in known]
+    others = [{claim.id: claim for claim in every} for _, every in known[1:]]
+    head = ("claim", "paper", *scales, "verdict" if len(scales) == 1 else f"verdict, {scales[0]}", "workload")
+    yield f"| {' | '.join(head)} |"
+    yield "|---|---:|" + "---:|" * len(scales) + "---|---|"
+    for claim in known[0][1]:
+        if claim.basis == "construction" and not construction:
+            continue
+        figures = [claims.measured(claim)]
+        for other in others:
+            each = other.get(claim.id)
+            differs = each is not None and each.verdict != claim.verdict
+            figures.append(
+                "" if each is None else claims.measured(each) + (f", {said(each)}" if differs else "")
+            )
+        basis = "" if claim.basis == "stated" else f" ({BASIS.get(claim.basis, claims.BASES[claim.basis])})"
+        paper = "" if claim.paper_value is None else claim.paper_value
+        yield (
+            f"| `{claim.id}`: {claim.claim} | {paper} | {' | '.join(figures)} | {said(claim)}{basis} "
+            f"| {claim.workload} ({claim.workload_kind}) |"
+        )
+
+
+def said(claim: Claim) -> str:
+    """A verdict as pages have it; what is not reproduced is bold."""
+    return "**not reproduced**" if claim.verdict == "not-reproduced" else claim.verdict.replace("-", " ")
+
+
 def counted(text: str, docs: Path) -> str:
-    """A page with its blocks of counts written anew.
+    """A page with its blocks written anew.
 
     Raises:
         InputError: a block names claims that are not there.
@@ -76,14 +119,20 @@ def counted(text: str, docs: Path) -> str:
 
     def block(match: re.Match[str]) -> str:
         names = [name.strip() for name in match["of"].split(",")]
-        lines = everything.one_count(full_size(docs)[1]) if names == ["all"] else by_basis(docs, names)
+        lines: Iterable[str]
+        if match["kind"] != "counts":
+            lines = by_claim(docs, names, construction=match["kind"] == "claims")
+        elif names == ["all"]:
+            lines = everything.one_count(full_size(docs)[1])
+        else:
+            lines = by_basis(docs, names)
         return "\n".join([match["head"], *lines, "", match["end"]])
 
     return BLOCK.sub(block, text)
 
 
 def pages(docs: Path) -> Iterator[tuple[Path, str]]:
-    """The pages that have counts, each with the text that it is to have."""
+    """The pages that have blocks, each with the text that it is to have."""
     for page in (docs / "papers.md", *sorted((docs / "papers").glob("*.md"))):
         text = page.read_text(encoding="utf-8")
         if BLOCK.search(text):
@@ -92,9 +141,9 @@ def pages(docs: Path) -> Iterator[tuple[Path, str]]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Writes the pages whose counts have changed, and names them."""
+    """Writes the pages of which something has changed, and names them."""
     parser = argparse.ArgumentParser(
-        prog="python -m evidence.papers", description="The counts of the papers' pages"
+        prog="python -m evidence.papers", description="The tables of the papers' pages"
     )
     parser.add_argument("--docs", type=Path, default=ROOT / "docs", help="the directory of the pages")
     docs = parser.parse_args(arguments).docs

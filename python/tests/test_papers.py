@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from evidence import papers
 from ftlab._core import InputError
+from ftlab.results import output
 from ftlab_reproduce import claims, everything
 from ftlab_reproduce.claims import Basis, Claim, Verdict
 
@@ -63,6 +65,29 @@ def test_construction_and_post_hoc_readings_are_counted_apart() -> None:
         "| **all** | 1 of 3 | 1 of 1 | **2 of 4** | 50 % | 1 of 2 (1 not run) | 3 of 6 (1 not run) | 50 % "
         "| 1 of 2 |",
     ]
+
+
+def written(docs: Path, name: str, *every: Claim) -> None:
+    known = output.json_text(claims.document("tbm", name.rpartition("-")[2], every, 60.0))
+    (docs / "evidence").mkdir(exist_ok=True)
+    (docs / "evidence" / f"{name}-claims.json").write_text(known, encoding="utf-8")
+
+
+def test_a_table_of_claims_has_the_figures_of_every_scale(tmp_path: Path) -> None:
+    first = replace(claim("stated", "reproduced"), id="first")
+    made = replace(claim("construction", "reproduced"), id="made")
+    written(
+        tmp_path, "tbm-paper", first, replace(claim("late", "direction"), id="second", paper_value=2.0), made
+    )
+    written(tmp_path, "tbm-quick", replace(first, measured=3.0, verdict="not-reproduced"))
+    text = papers.counted("<!-- claims but construction: tbm-paper, tbm-quick -->\n<!-- end -->", tmp_path)
+    assert text.splitlines()[4:] == [
+        "| `first`: words |  | 1.0 % | 3.0 %, **not reproduced** | reproduced | made (generated) |",
+        "| `second`: words | 2.0 | 1.0 % |  | direction (post hoc) | made (generated) |",
+        "",
+        "<!-- end -->",
+    ]
+    assert "`made`" in papers.counted("<!-- claims: tbm-paper -->\n<!-- end -->", tmp_path)
 
 
 def test_the_command_mends_a_count_that_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
