@@ -16,19 +16,27 @@ from ftlab.cli.main import main
 from ftlab_reproduce.experiment import Tell
 from ftlab_reproduce.stack import STUDY
 from ftlab_reproduce.stack import axes as stack
-from ftlab_reproduce.stack.axes import (
-    HALF,
+from ftlab_reproduce.stack import today as todays
+from ftlab_reproduce.stack.axes import FULL, HALF, OWN, SCALES, ZIPF, Case, Evidence, Point, is_clear
+from ftlab_reproduce.stack.bases import (
+    BASES,
     HEADLINE,
     MEMBERS,
+    OF_OWN,
     PAIRS,
-    SCALES,
+    PAPERS,
+    PAPERS_FTL,
+    PAPERS_THREE,
     SUBSETS,
-    ZIPF,
-    Case,
-    Evidence,
-    Point,
-    is_clear,
+    THREE,
+    TODAY,
+    TODAYS,
+    TODAYS_EVERY,
+    TODAYS_HALF,
+    TODAYS_THREE,
+    beside,
     name_of,
+    todays_name_of,
 )
 from ftlab_reproduce.stack.tables import advice, change, interplays
 from ftlab_reproduce.study import Experiment, Work
@@ -37,6 +45,7 @@ TINY = stack.Scale(
     1 / 256,
     {**stack._device(64, 24, "96MiB"), "device.channels": 2, "device.page_size": "16KiB"},
     written=2.0,
+    written_today=2.0,
 )
 """192 MiB, of which half for the user."""
 
@@ -52,7 +61,9 @@ PLACES = {
 LATENCIES = ("latency_us", "read_latency_us", "write_latency_us")
 
 
-def evidence(figures: dict[tuple[str, ...], list[float]]) -> Evidence:
+def evidence(
+    figures: dict[tuple[str, ...], list[float]], base: str = PAPERS, loads: tuple[str, ...] = (FULL,)
+) -> Evidence:
     """Made of IOPS and latencies, by members and repeat."""
 
     def result(iops: float) -> Any:
@@ -71,7 +82,8 @@ def evidence(figures: dict[tuple[str, ...], list[float]]) -> Evidence:
 
     return Evidence(
         {
-            Point(ZIPF, members, seed): result(v)
+            Point(ZIPF, members, seed, load, base): result(v)
+            for load in loads
             for members, vs in figures.items()
             for seed, v in enumerate(vs)
         },
@@ -88,6 +100,98 @@ def test_every_subset_is_a_device_that_can_be_run() -> None:
             run = STUDY.run(Point(ZIPF, members, 1), None, scale)
             run.job().resolve()
             assert (run.sets["ftl.reclaim_unit"] == "twin") is ("TBM" in members)
+            assert run.preset == "modern-tlc-small"
+
+
+def resolved(members: tuple[str, ...], base: str = TODAY) -> dict[str, Any]:
+    """The FTL of a drive, as the engine resolves it."""
+    run = STUDY.run(Point(ZIPF, members, 1, FULL, base), None, SCALES["quick"])
+    found: dict[str, Any] = run.job().resolve()["ftl"]
+    return found
+
+
+def test_todays_drive_is_the_preset_but_for_what_the_device_asks_for() -> None:
+    import ftlab
+
+    preset = ftlab.resolve("client-tlc-small")["ftl"]
+    mine = resolved(())
+    assert {key for key in preset if preset[key] != mine[key]} == {
+        "paired_page",
+        "read_disturb",
+        "write_buffer",
+    }
+    (buffer,) = preset["write_buffer"].values()
+    assert mine["write_buffer"] == {"fifo": {**buffer, "size": "16MiB"}}
+    for scale in SCALES.values():
+        for members in TODAYS:
+            run = STUDY.run(Point(ZIPF, members, 1, FULL, TODAY), None, scale)
+            run.job().resolve()
+            assert run.preset == "client-tlc-small"
+
+
+def test_what_is_changed_on_todays_drive_is_in_force() -> None:
+    plain = resolved(())
+    for name, sets in BASES[TODAY].changes.items():
+        changed = resolved((name,))
+        (choice,) = {key.split(".")[1] for key in sets}
+        assert {key for key in plain if plain[key] != changed[key]} == {choice}, name
+    # With all that it has taken away it is the papers' base, but for the buffer and the scheduler.
+    papers = resolved((), PAPERS)
+    kept = resolved(PAPERS_FTL)
+    assert {key for key in papers if papers[key] != kept[key]} == {"write_buffer", "scheduler"}
+    three = resolved(PAPERS_THREE), resolved(THREE, PAPERS)
+    # Twin blocks of today's drive leave the other dies of a chip alone; this one has one die a chip.
+    differ = {key for key in papers if three[0][key] != three[1][key]}
+    assert differ == {"write_buffer", "scheduler", "reclaim_unit"}
+
+
+def test_a_drive_of_today_is_compared_with_the_same_protection() -> None:
+    assert beside(("GCF",)) == () == beside(("no TBM",)) == beside(("backups",))
+    assert beside(("backups", "GCF")) == beside(PAPERS_FTL) == beside(("GCMix",)) == ("backups",)
+    assert beside(TODAYS_THREE) == beside(TODAYS_EVERY[0]) == beside(PAPERS_THREE) == ("GCMix",)
+    names = [todays_name_of(members) for members in TODAYS]
+    assert len(set(names)) == len(TODAYS)
+    assert names[0] == "supercap" and "GCMix + GCF" in names and "backups + no TBM" in names
+    assert {"all five, GCF", "papers' FTL, backups", "papers' FTL, the three"} < set(names)
+
+
+def test_the_report_of_todays_drive_has_figures_and_gains() -> None:
+    figures = {members: [100.0 + i, 102.0 + i] for i, members in enumerate(TODAYS)}
+    figures[("backups",)] = [50.0, 50.0]
+    figures[("GCMix",)] = [60.0, 60.0]
+    made = evidence(figures, TODAY)
+    assert made.cases() == [Case(ZIPF, FULL, TODAY)] == made.cases_of(TODAY) and not made.cases_of(PAPERS)
+    lines = STUDY.report("quick", ["today"], made, []).splitlines()
+    (backups,) = [line for line in lines if line.startswith("| backups | ")]
+    # 50 IOPS in place of 100 and 102, and 60 in place of 50.
+    assert "| 50.0 | " in backups and "| supercap | **-50.5 ± 0.5 %** | " in backups
+    (mix,) = [line for line in lines if line.startswith("| GCMix | ")]
+    assert "| backups | **+20.0 ± 0.0 %** | " in mix
+    assert sum(line.startswith("| ") for line in lines) == len(TODAYS) + 1
+    # What belongs to the papers' base alone is not there.
+    assert "none of the five" not in "\n".join(lines) and advice(made) == []
+    assert set(STUDY.drawn(made, ["today"])) == {"today"}
+    (words,) = todays.advice(made)
+    assert f"GCMix, IOPS: {todays_name_of(PAPERS_THREE)}, " in words
+    assert "backups, IOPS: papers' FTL, backups, " in words
+
+
+def test_half_of_its_own_is_half_of_what_the_same_drive_serves() -> None:
+    made = evidence({(): [100.0], ("GCF",): [250.0]}, TODAY)
+    for load, members, interval in (
+        (HALF, (), "20000000ns"), (HALF, ("GCF",), "20000000ns"), (OWN, (), "20000000ns"), (OWN, ("GCF",), "8000000ns"),
+    ):  # fmt: skip
+        point = Point(ZIPF, members, 0, load, TODAY)
+        own = members if load == OWN else ()
+        assert STUDY.waits_for(point) == [Point(ZIPF, own, 0, FULL, TODAY)]
+        assert STUDY.sets_after(point, made)["workload.interval"] == interval
+    assert {point.base for point in STUDY.points(["today"], "quick")} == {TODAY}
+    own_points = STUDY.points(["own"], "quick")
+    assert {(point.base, point.load) for point in own_points} == {(PAPERS, FULL), (PAPERS, OWN)}
+    assert {point.members for point in own_points} == set(OF_OWN)
+    report = STUDY.report("quick", ["own"], evidence({m: [90.0] for m in OF_OWN}, PAPERS, (FULL, OWN)), [])
+    assert "At half of its own, half as many" in report
+    assert "| none | 90.0 | " in report.split(f"## {ZIPF} (generated), half of its own: figures")[1]
 
 
 def test_gains_are_factors_and_what_a_pair_has_beyond_its_members_is_what_is_left() -> None:
@@ -169,12 +273,15 @@ def test_half_load_is_half_of_what_the_base_serves(tmp_path: Path) -> None:
 
 
 def test_full_size_is_run_for_the_headline_alone() -> None:
-    points = STUDY.points(STUDY.experiments, "paper")
+    assert set(STUDY.experiments) - set(STUDY.default_experiments("paper")) == {"today", "own"}
+    todays_own = STUDY.points(["today"], "paper")
+    assert {(point.members, point.seed) for point in todays_own} == {(members, 1) for members in TODAYS_HALF}
+    points = STUDY.points(STUDY.default_experiments("paper"), "paper")
     assert {point.workload for point in points} == set(stack.WORKLOADS)
     for case in (Case(name, load) for name in stack.WORKLOADS for load in stack.LOADS):
         assert [point.members for point in points if point.case == case] == list(HEADLINE)
     assert {point.seed for point in points} == {1}
-    assert set(HEADLINE) < set(SUBSETS) and stack.THREE in HEADLINE and ("TBM", "GCMix") in HEADLINE
+    assert set(HEADLINE) < set(SUBSETS) and THREE in HEADLINE and ("TBM", "GCMix") in HEADLINE
     assert len(STUDY.points(["zipf"], "quick")) == len(SUBSETS) * len(stack.SEEDS) * len(stack.LOADS)
 
 

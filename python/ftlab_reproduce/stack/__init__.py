@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from ftlab_reproduce.stack import drawing, tables
+from ftlab_reproduce.stack import drawing, tables, today
 from ftlab_reproduce.stack.axes import (
     LOADS,
     PLACES,
     SCALES,
     SEEDS,
-    SUBSETS,
     WORKLOADS,
     Evidence,
     Point,
     at_load,
+    own_points,
+    preset_of,
     sets,
+    todays_points,
     waits_for,
     wanted,
     weight,
 )
+from ftlab_reproduce.stack.bases import SUBSETS
 from ftlab_reproduce.study import Experiment, Study, grid
 
 EXPERIMENTS = {
@@ -26,6 +29,18 @@ EXPERIMENTS = {
         grid(Point, workload=[name], members=SUBSETS, seed=SEEDS, load=LOADS),
     )
     for name in WORKLOADS
+} | {
+    "today": Experiment(
+        "today's drive under every workload: each mechanism with a supercap, with backups and with GCMix, and what the "
+        "drive has taken away; with a full queue, at half of the drive's rate, and at half of each one's own",
+        todays_points(),
+        tables=[today.worth],
+        pictures={"today": today.bars},
+    ),
+    "own": Experiment(
+        "the papers' base under every workload at half of each one's own rate",
+        own_points(),
+    ),
 }
 
 STUDY = Study(
@@ -34,7 +49,7 @@ STUDY = Study(
     scales=SCALES,
     experiments=EXPERIMENTS,
     statements=(),
-    preset=lambda _: "modern-tlc-small",
+    preset=preset_of,
     sets=sets,
     waits_for=waits_for,
     sets_after=at_load,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,38 +13,22 @@ from numpy.typing import NDArray
 
 from ftlab.base.quantities import in_bytes
 from ftlab_reproduce import study
+from ftlab_reproduce.stack.bases import (
+    APART,
+    BASES,
+    HEADLINE,
+    OF_OWN,
+    PAIRS,
+    PAPERS,
+    TODAY,
+    TODAYS,
+    TODAYS_HALF,
+    Members,
+    name_of,
+    todays_name_of,
+)
 from ftlab_reproduce.study import Settings
 from ftlab_reproduce.workloads import Wanted, Workload
-
-MEMBERS: Mapping[str, Settings] = {
-    "TBM": {"ftl.reclaim_unit": "twin"},
-    "rCPB": {"ftl.migration": "rcpb"},
-    "GCF": {"ftl.gc_schedule": "forwarding"},
-    "CF": {"ftl.gc_schedule": "cycle-filling"},
-    "IPR": {
-        "ftl.read_disturb.ipr.low_density": 0.1, "ftl.read_disturb.ipr.monitor": 0.1, "ftl.read_disturb.ipr.pool": 0.2,
-    },
-    "GCMix": {"ftl.paired_page": "gcmix"},
-}  # fmt: skip
-"""What is switched on, and the choice that it takes the place of: see `BASE`."""
-
-APART = 50
-"""Erases by which the most and the least worn block of a plane may differ: then wear leveling moves cold data."""
-
-BASE: Settings = {
-    "ftl.allocation": "F2",
-    "ftl.reclaim_unit": "block",
-    "ftl.migration": "off-chip",
-    "ftl.gc_schedule": "threshold",
-    "ftl.read_disturb": "refresh",
-    "ftl.paired_page": "lsb-backup",
-    "ftl.separation": "none",
-    "ftl.wear_leveling.static.threshold": APART,
-    "ftl.write_buffer.lru.size": "16MiB",
-    "ftl.scheduler.paq.max_wait": "0ns",
-}
-"""A drive that keeps its data without any of the five: blocks are refreshed before their read limit, lower pages are
-backed up, pages are moved through the controller, and a collection begins when blocks run short."""
 
 DEVICE: Settings = {
     "device.chips_per_channel": 1,
@@ -55,46 +38,13 @@ DEVICE: Settings = {
     "host.replay": "closed",
     "host.queue_depth": 32,
 }
-"""On top of the preset `modern-tlc-small`: 32 planes, halfway through their life."""
+"""On top of either preset: 32 planes, halfway through their life."""
 
 READS_OF_PAGE = 10_000 / 576
 """Reads that a block takes, for each page of it: ten thousand where it has 576; ten times as many at low density."""
 
 CYCLES = 3000
 """P/E cycles that a block is good for."""
-
-Members = tuple[str, ...]
-
-
-def _exclude(one: str, other: str) -> bool:
-    """Whether two are choices of the same thing."""
-    return not MEMBERS[one].keys().isdisjoint(MEMBERS[other])
-
-
-ALONE: Sequence[Members] = tuple((name,) for name in MEMBERS)
-PAIRS: Sequence[Members] = tuple(pair for pair in itertools.combinations(MEMBERS, 2) if not _exclude(*pair))
-AHEAD = ("GCF", "CF")
-"""The two ways of collecting ahead of need that the paper on GC forwarding has; one of them can be in force."""
-EVERY: Sequence[Members] = tuple(
-    tuple(name for name in MEMBERS if name == ahead or name not in AHEAD) for ahead in AHEAD
-)
-"""All five papers together, with either."""
-THREE: Members = ("TBM", "GCF", "GCMix")
-"""Three that were picked after results had been seen: what the others cost is left out."""
-SUBSETS: Sequence[Members] = ((), *ALONE, *PAIRS, THREE, *EVERY)
-STEPS: Sequence[Members] = (*ALONE, ("TBM", "GCMix"), THREE, *EVERY)
-"""What each brings alone, and what is switched on together in the end."""
-HEADLINE: Sequence[Members] = ((), ("TBM",), ("CF",), ("GCMix",), ("TBM", "GCMix"), THREE, *EVERY)
-"""What it takes to see what to switch on, and what not; all that is run at full size."""
-
-
-def name_of(members: Members) -> str:
-    """For people."""
-    if members in EVERY:
-        (ahead,) = (name for name in members if name in AHEAD)
-        return f"all five, {ahead}"
-    return " + ".join(members) or "none"
-
 
 CAPTURED = ("oltp", "ntrx", "varmail", "fileserver")
 ZIPF = "Zipf"
@@ -107,8 +57,12 @@ FULL = ""
 """The queue is full at all times."""
 HALF = "half load"
 """Requests arrive in an open loop, half as many as the base serves with a full queue. Bursts and gaps stay."""
-LOADS: Mapping[str, float] = {FULL: 1.0, HALF: 0.5}
-"""Arrivals, of what the base serves at most."""
+OWN = "half of its own"
+"""As half load, but half as many as the same drive serves with a full queue."""
+LOADS = (FULL, HALF)
+"""Those of the papers' base, every configuration."""
+LESS = 0.5
+"""Arrivals, of what is served with a full queue."""
 
 
 def wanted(_: study.Scale) -> Sequence[Wanted]:
@@ -121,11 +75,16 @@ class Case(NamedTuple):
 
     workload: str
     load: str = FULL
+    base: str = PAPERS
 
     @property
     def label(self) -> str:
         """For people."""
-        return f"{self.workload}, {self.load}" if self.load else self.workload
+        return ", ".join(part for part in (self.workload, self.base, self.load) if part)
+
+    def point(self, members: Members, seed: int) -> Point:
+        """One of its runs."""
+        return Point(self.workload, members, seed, self.load, self.base)
 
 
 class Point(NamedTuple):
@@ -135,33 +94,40 @@ class Point(NamedTuple):
     members: Members
     seed: int
     load: str = FULL
+    base: str = PAPERS
 
     @property
     def case(self) -> Case:
         """What its results may be compared under."""
-        return Case(self.workload, self.load)
+        return Case(self.workload, self.load, self.base)
 
     @property
     def label(self) -> str:
         """For people."""
-        return f"{self.case.label}, {name_of(self.members)}, seed {self.seed}"
+        named = name_of if self.base == PAPERS else todays_name_of
+        return f"{self.case.label}, {named(self.members)}, seed {self.seed}"
 
 
-def base_of(point: Point) -> Point:
-    """The base with a full queue, whose IOPS are what loads are parts of."""
-    return point._replace(members=(), load=FULL)
+def preset_of(point: Point) -> str:
+    """The preset of a point's base."""
+    return BASES[point.base].preset
+
+
+def at_most(point: Point) -> Point:
+    """The run with a full queue whose IOPS a load is half of: that of the base, or its own."""
+    return point._replace(members=point.members if point.load == OWN else (), load=FULL)
 
 
 def waits_for(point: Point) -> Sequence[Point]:
     """The runs that tell how much is half load."""
-    return [] if point.load == FULL else [base_of(point)]
+    return [] if point.load == FULL else [at_most(point)]
 
 
 def at_load(point: Point, evidence: Evidence) -> Settings:
-    """The pace at which so much of what the base serves arrives, whatever is in force."""
+    """The pace at which half of what the base, or the drive itself, serves arrives."""
     if point.load == FULL:
         return {}
-    gap = 1 / (LOADS[point.load] * evidence.figure(base_of(point), "iops"))
+    gap = 1 / (LESS * evidence.figure(at_most(point), "iops"))
     if (workload := evidence.workloads.get(point.workload)) is None:
         return {"host.replay": "open", "workload.interval": f"{1e9 * gap:.0f}ns", "workload.poisson": True}
     return {
@@ -175,7 +141,13 @@ class Scale(study.Scale):
     """How large the device is, and how much is written to it."""
 
     written: float = 6.0
-    """User capacities that a run writes, at least."""
+    """User capacities that a run on the papers' base writes, at least."""
+    written_today: float = 6.0
+    """The same on today's drive."""
+
+    def volume(self, base: str) -> float:
+        """User capacities that a run writes, at least."""
+        return self.written if base == PAPERS else self.written_today
 
 
 def _device(blocks: int, pages: int, user: str) -> Settings:
@@ -190,16 +162,54 @@ def _device(blocks: int, pages: int, user: str) -> Settings:
     }
 
 
+ON_REQUEST = frozenset({"today", "own"})
+"""Experiments that full size runs only when they are asked for: hours more."""
+
+
 def _not_at_full_size(point: Point) -> bool:
-    """What the headline does not need, and repeats, of which the quick scale has the spread: hours more."""
-    return point.members not in HEADLINE or point.seed != SEEDS[0]
+    """What the headlines do not need, and repeats, of which the quick scale has the spread: hours more."""
+    headline = HEADLINE if point.base == PAPERS else TODAYS_HALF
+    return point.members not in headline or point.seed != SEEDS[0]
 
 
 SCALES = {
-    "quick": Scale(1 / 4, _device(208, 48, "4GiB"), written=3.0),
-    "paper": Scale(1.0, _device(208, 192, "16GiB"), _not_at_full_size),
+    "quick": Scale(1 / 4, _device(208, 48, "4GiB"), written=3.0, written_today=2.0),
+    "paper": Scale(1.0, _device(208, 192, "16GiB"), _not_at_full_size, ON_REQUEST),
 }
-"""`paper`: a device as large as those that the traces were captured on."""
+"""`paper`: a device as large as those that the traces were captured on.
+
+Stated before any run of today's drive, with the processor time of a run measured (2 to 7 s): two capacities, two
+repeats of a full queue, and one of the half loads, which are run for ten configurations.
+"""
+
+TODAYS_SEEDS = (1, 2)
+
+
+def todays_points() -> list[Point]:
+    """The grid of today's drive."""
+    full = [
+        Point(name, members, seed, FULL, TODAY)
+        for name in WORKLOADS
+        for members in TODAYS
+        for seed in TODAYS_SEEDS
+    ]
+    half = [
+        Point(name, members, SEEDS[0], load, TODAY)
+        for name in WORKLOADS
+        for load in (HALF, OWN)
+        for members in TODAYS_HALF
+    ]
+    return [*full, *half]
+
+
+def own_points() -> list[Point]:
+    """The papers' base with a full queue, and at half of each one's own rate."""
+    return [
+        Point(name, members, SEEDS[0], load)
+        for name in WORKLOADS
+        for load in (FULL, OWN)
+        for members in OF_OWN
+    ]
 
 
 def user_bytes(scale: Scale) -> int:
@@ -207,31 +217,32 @@ def user_bytes(scale: Scale) -> int:
     return in_bytes(str(scale.sets["device.user_capacity"]))
 
 
-def rounds(workload: Workload, scale: Scale) -> int:
+def rounds(workload: Workload, scale: Scale, base: str = PAPERS) -> int:
     """How often a trace is replayed."""
-    return max(1, math.ceil(scale.written * user_bytes(scale) / float(workload.info["bytes_written"])))
+    return max(1, math.ceil(scale.volume(base) * user_bytes(scale) / float(workload.info["bytes_written"])))
 
 
 def sets(point: Point, workload: Workload | None, scale: Scale) -> Settings:
     """What a point sets."""
-    chosen = study.settled(BASE, *(MEMBERS[name] for name in point.members))
+    base = BASES[point.base]
+    chosen = study.settled(base.sets, *(base.changes[name] for name in point.members))
     if workload is not None:
-        return {**chosen, "run.seed": point.seed, "workload.rounds": rounds(workload, scale)}
+        return {**chosen, "run.seed": point.seed, "workload.rounds": rounds(workload, scale, point.base)}
     return {
         **chosen,
         "run.seed": point.seed,
         "workload.generator": "zipf",
         "workload.request_size": "16KiB",
         "workload.read_fraction": ZIPF_READS,
-        "workload.volume": f"{scale.written / 2:g}x",
+        "workload.volume": f"{scale.volume(point.base) / 2:g}x",
     }
 
 
 def weight(point: Point, workload: Workload | None, scale: Scale) -> float:
     """About how much work a run is: what it writes."""
     if workload is None:
-        return 10 * scale.written * user_bytes(scale)
-    return rounds(workload, scale) * float(workload.info["bytes_written"])
+        return 10 * scale.volume(point.base) * user_bytes(scale)
+    return rounds(workload, scale, point.base) * float(workload.info["bytes_written"])
 
 
 def erases_of_blocks(summary: Mapping[str, Any], wear: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -336,11 +347,16 @@ class Evidence(study.Evidence[Point]):
     def cases(self) -> list[Case]:
         """What there are runs under, beside those of the base that others waited for."""
         known = {point.case for point in self.results if point.members}
-        return [case for name in WORKLOADS for load in LOADS if (case := Case(name, load)) in known]
+        every = (Case(name, load, base) for base in BASES for name in WORKLOADS for load in (FULL, HALF, OWN))
+        return [case for case in every if case in known]
+
+    def cases_of(self, base: str) -> list[Case]:
+        """The cases of one base."""
+        return [case for case in self.cases() if case.base == base]
 
     def titled(self, case: Case) -> str:
         """A case with its workload's kind, for people."""
-        return self.named(case.workload) + (case.load and f", {case.load}")
+        return ", ".join(part for part in (self.named(case.workload), case.base, case.load) if part)
 
     def seeds(self, case: Case) -> list[int]:
         """The repeats of a case."""
@@ -348,11 +364,9 @@ class Evidence(study.Evidence[Point]):
 
     def has(self, case: Case, *subsets: Members) -> bool:
         """Whether configurations, and the base that they are compared with, were run under a case."""
-        return all(
-            Point(case.workload, members, seed, case.load) in self.results
-            for members in ((), *subsets)
-            for seed in self.seeds(case)
-        )
+        seeds = self.seeds(case)
+        every = (case.point(members, seed) for members in ((), *subsets) for seed in seeds)
+        return bool(seeds) and all(point in self.results for point in every)
 
     def of(self, case: Case, subsets: Sequence[Members]) -> list[Members]:
         """Those of some configurations that were run under a case."""
@@ -360,17 +374,16 @@ class Evidence(study.Evidence[Point]):
 
     def pairs(self, case: Case) -> list[Members]:
         """Pairs that were run under a case as well as each of their members."""
-        return [pair for pair in PAIRS if self.has(case, pair, *((member,) for member in pair))]
+        pairs = PAIRS if case.base == PAPERS else ()
+        return [pair for pair in pairs if self.has(case, pair, *((member,) for member in pair))]
 
     def values(self, case: Case, members: Members, gauge: str) -> NDArray[np.float64]:
         """A figure of each repeat."""
-        return np.array(
-            [self.figure(Point(case.workload, members, seed, case.load), gauge) for seed in self.seeds(case)]
-        )
+        return np.array([self.figure(case.point(members, seed), gauge) for seed in self.seeds(case)])
 
-    def gains(self, case: Case, members: Members, gauge: str) -> NDArray[np.float64]:
-        """By which factor a figure is better than without any of the five, for each repeat."""
-        mine, base = self.values(case, members, gauge), self.values(case, (), gauge)
+    def gains(self, case: Case, members: Members, gauge: str, than: Members = ()) -> NDArray[np.float64]:
+        """By which factor a figure is better than that of the base as it is, or with `than`, for each repeat."""
+        mine, base = self.values(case, members, gauge), self.values(case, than, gauge)
         with np.errstate(divide="ignore", invalid="ignore"):
             return mine / base if GAUGES[gauge].is_better_high else base / mine
 
@@ -381,9 +394,9 @@ class Evidence(study.Evidence[Point]):
 
     def words(self) -> list[str]:
         """What to switch on."""
-        from ftlab_reproduce.stack.tables import advice
+        from ftlab_reproduce.stack import tables, today
 
-        return advice(self)
+        return [*tables.advice(self), *today.advice(self)]
 
 
 def spread(values: NDArray[np.float64]) -> float:

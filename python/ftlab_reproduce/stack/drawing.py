@@ -11,17 +11,20 @@ from ftlab.results import text
 from ftlab.results.drawing import COLOURS
 from ftlab_reproduce.panels import GREY, dress, sheet
 from ftlab_reproduce.stack.axes import (
-    ALONE,
-    EVERY,
     GAUGES,
-    MEMBERS,
-    PAIRS,
-    STEPS,
-    THREE,
     Case,
     Evidence,
     compared,
     is_clear,
+)
+from ftlab_reproduce.stack.bases import (
+    ALONE,
+    EVERY,
+    MEMBERS,
+    PAIRS,
+    PAPERS,
+    STEPS,
+    THREE,
     name_of,
 )
 from ftlab_reproduce.stack.tables import MANY, change
@@ -45,7 +48,7 @@ def together(evidence: Evidence) -> Figure | None:
     """For each case and figure: on the diagonal what each brings alone, above it what a pair brings, below it
     what the pair brings beyond its members. Only where every pair was run.
     """
-    cases = [case for case in evidence.cases() if len(evidence.pairs(case)) == len(PAIRS)]
+    cases = [case for case in evidence.cases_of(PAPERS) if len(evidence.pairs(case)) == len(PAIRS)]
     if not cases:
         return None
     columns = 1 + len(SHOWN)
@@ -63,7 +66,7 @@ def together(evidence: Evidence) -> Figure | None:
 
 def steps(evidence: Evidence) -> Figure | None:
     """For each case and figure: what each brings alone, and what some of them and all five bring together."""
-    cases = evidence.cases()
+    cases = evidence.cases_of(PAPERS)
     if not cases:
         return None
     figure, panels = sheet(12.5, 2.4 * len(cases) + 0.7, len(cases), 1 + len(SHOWN), sharey="row")

@@ -9,26 +9,35 @@ from numpy.typing import NDArray
 
 from ftlab.results import text
 from ftlab_reproduce.stack.axes import (
-    APART,
     CYCLES,
-    EVERY,
     GAUGES,
-    MEMBERS,
     ONCE,
-    SUBSETS,
+    OWN,
     Case,
     Evidence,
-    Members,
     compared,
     is_clear,
-    name_of,
     spread,
+)
+from ftlab_reproduce.stack.bases import (
+    APART,
+    EVERY,
+    MEMBERS,
+    PAPERS,
+    SUBSETS,
+    Members,
+    name_of,
 )
 
 MEANS = (
     "A gain is a factor by which a figure is better than with none of the five: IOPS and lives with it ÷ without it,",
     "latencies and WAF without it ÷ with it; +100 % is twice as good. The queue is full; at half load requests arrive",
     "in an open loop, half as many as the base serves with a full queue, with the bursts and gaps of the workload.",
+)
+
+OWN_MEANS = (
+    "At half of its own, half as many requests arrive as the very same configuration serves with a full queue. So a",
+    "configuration that serves more has more to do there.",
 )
 
 
@@ -58,7 +67,7 @@ def everything(evidence: Evidence) -> list[str]:
             "in force",
             lambda _: heads,
             lambda case: evidence.of(case, SUBSETS),
-            lambda case, members: [_mean(evidence.values(case, members, gauge)) for gauge in GAUGES],
+            lambda case, members: [mean_of(evidence.values(case, members, gauge)) for gauge in GAUGES],
         ),
         f"Lives are extrapolated from the wear of the run to {CYCLES} P/E cycles of a block, as if wear leveling kept",
         f"blocks within {APART} erases of the mean of their plane and cost nothing.",
@@ -67,12 +76,16 @@ def everything(evidence: Evidence) -> list[str]:
 
 def gains(evidence: Evidence) -> list[str]:
     """What each and all bring."""
+    cases = evidence.cases_of(PAPERS)
+    if not cases:
+        return []
     once = (
         f"Everything was run once, and a change is taken for clear from {100 * ONCE:.0f} % on.",
         "Repeats, and what is not here, were run at the quick scale.",
     )
     return [
         *MEANS,
+        *(OWN_MEANS if any(case.load == OWN for case in cases) else ()),
         *(() if _is_repeated(evidence) else once),
         "",
         *_by_case(
@@ -102,7 +115,7 @@ def interplays(evidence: Evidence) -> list[str]:
         "pair",
         _compared_words,
         evidence.pairs,
-        lambda case, pair: [_marked(evidence.interplay(case, pair, gauge)) for gauge in compared(case.load)],
+        lambda case, pair: [marked(evidence.interplay(case, pair, gauge)) for gauge in compared(case.load)],
     )
     repeated = "Bold: on the same side in every repeat, by more than 2 % and more than half the range of the repeats."
     bold = repeated if _is_repeated(evidence) else f"Bold: by more than {100 * ONCE:.0f} %."
@@ -111,7 +124,7 @@ def interplays(evidence: Evidence) -> list[str]:
 
 def _is_repeated(evidence: Evidence) -> bool:
     """Whether every case was run with more than one seed."""
-    return all(len(evidence.seeds(case)) > 1 for case in evidence.cases())
+    return all(len(evidence.seeds(case)) > 1 for case in evidence.cases_of(PAPERS))
 
 
 def _compared_words(case: Case) -> list[str]:
@@ -128,7 +141,7 @@ def _by_case(
 ) -> list[str]:
     """A table for each case, with a row for each of some configurations."""
     lines: list[str] = []
-    for case in evidence.cases():
+    for case in evidence.cases_of(PAPERS):
         rows = [[name_of(members), *cells(case, members)] for members in subsets(case)]
         head = [first, *heads(case)]
         if rows:
@@ -136,11 +149,13 @@ def _by_case(
     return lines
 
 
-def _mean(values: NDArray[np.float64]) -> str:
+def mean_of(values: NDArray[np.float64]) -> str:
+    """The mean of the repeats, for people."""
     return text.figure(float(values.mean())) if np.all(np.isfinite(values)) else text.ABSENT
 
 
-def _marked(factors: NDArray[np.float64]) -> str:
+def marked(factors: NDArray[np.float64]) -> str:
+    """A change, bold where it is clear."""
     words = change(factors)
     return f"**{words}**" if np.all(np.isfinite(factors)) and is_clear(factors) else words
 
@@ -156,7 +171,7 @@ def _or_none(factors: NDArray[np.float64]) -> float:
 
 def advice(evidence: Evidence) -> list[str]:
     """What to switch on for which workload, with the margin, and where two fight."""
-    return [_of_workload(evidence, case) for case in evidence.cases()]
+    return [_of_workload(evidence, case) for case in evidence.cases_of(PAPERS)]
 
 
 def _of_workload(evidence: Evidence, case: Case) -> str:
@@ -217,11 +232,11 @@ def at_work(evidence: Evidence) -> list[str]:
         [
             evidence.titled(case),
             name_of(every),
-            *(_mean(evidence.values(case, every, sign)) for sign in shown),
+            *(mean_of(evidence.values(case, every, sign)) for sign in shown),
         ]
-        for case in evidence.cases()
+        for case in evidence.cases_of(PAPERS)
         for every in evidence.of(case, EVERY)
     ]
     head = ["all five on", "with", "programs of several planes", "copybacks", "collections ahead of need",
             "wordlines reprogrammed", "pages under host pages", "refreshes"]  # fmt: skip
-    return text.markdown_table("What each did with all in force", head, rows)
+    return text.markdown_table("What each did with all in force", head, rows) if rows else []
