@@ -33,6 +33,7 @@ from ftlab_reproduce.stack.bases import (
     TODAYS,
     TODAYS_EVERY,
     TODAYS_HALF,
+    TODAYS_OWN,
     TODAYS_THREE,
     beside,
     name_of,
@@ -148,7 +149,7 @@ def test_what_is_changed_on_todays_drive_is_in_force() -> None:
 def test_a_drive_of_today_is_compared_with_the_same_protection() -> None:
     assert beside(("GCF",)) == () == beside(("no TBM",)) == beside(("backups",))
     assert beside(("backups", "GCF")) == beside(PAPERS_FTL) == beside(("GCMix",)) == ("backups",)
-    assert beside(TODAYS_THREE) == beside(TODAYS_EVERY[0]) == beside(PAPERS_THREE) == ("GCMix",)
+    assert beside(TODAYS_THREE) == beside(TODAYS_EVERY) == beside(PAPERS_THREE) == ("GCMix",)
     names = [todays_name_of(members) for members in TODAYS]
     assert len(set(names)) == len(TODAYS)
     assert names[0] == "supercap" and "GCMix + GCF" in names and "backups + no TBM" in names
@@ -275,7 +276,8 @@ def test_half_load_is_half_of_what_the_base_serves(tmp_path: Path) -> None:
 def test_full_size_is_run_for_the_headline_alone() -> None:
     assert set(STUDY.experiments) - set(STUDY.default_experiments("paper")) == {"today", "own"}
     todays_own = STUDY.points(["today"], "paper")
-    assert {(point.members, point.seed) for point in todays_own} == {(members, 1) for members in TODAYS_HALF}
+    assert {(point.members, point.seed) for point in todays_own} == {(members, 1) for members in TODAYS_OWN}
+    assert set(TODAYS_HALF) < set(TODAYS_OWN) < set(TODAYS)
     points = STUDY.points(STUDY.default_experiments("paper"), "paper")
     assert {point.workload for point in points} == set(stack.WORKLOADS)
     for case in (Case(name, load) for name in stack.WORKLOADS for load in stack.LOADS):

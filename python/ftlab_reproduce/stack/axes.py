@@ -23,6 +23,7 @@ from ftlab_reproduce.stack.bases import (
     TODAY,
     TODAYS,
     TODAYS_HALF,
+    TODAYS_OWN,
     Members,
     name_of,
     todays_name_of,
@@ -168,7 +169,7 @@ ON_REQUEST = frozenset({"today", "own"})
 
 def _not_at_full_size(point: Point) -> bool:
     """What the headlines do not need, and repeats, of which the quick scale has the spread: hours more."""
-    headline = HEADLINE if point.base == PAPERS else TODAYS_HALF
+    headline = HEADLINE if point.base == PAPERS else TODAYS_OWN
     return point.members not in headline or point.seed != SEEDS[0]
 
 
@@ -178,11 +179,11 @@ SCALES = {
 }
 """`paper`: a device as large as those that the traces were captured on.
 
-Stated before any run of today's drive, with the processor time of a run measured (2 to 7 s): two capacities, two
-repeats of a full queue, and one of the half loads, which are run for ten configurations.
+Stated before the runs of today's drive, with the processor time of a run measured (2 to 7 s): two capacities, one
+repeat, twenty drives with a full queue, ten at half of their own load and six at half of the drive's.
 """
 
-TODAYS_SEEDS = (1, 2)
+TODAYS_SEEDS = (1,)
 
 
 def todays_points() -> list[Point]:
@@ -194,10 +195,11 @@ def todays_points() -> list[Point]:
         for seed in TODAYS_SEEDS
     ]
     half = [
-        Point(name, members, SEEDS[0], load, TODAY)
+        Point(name, members, seed, load, TODAY)
         for name in WORKLOADS
-        for load in (HALF, OWN)
-        for members in TODAYS_HALF
+        for load, those in ((HALF, TODAYS_HALF), (OWN, TODAYS_OWN))
+        for members in those
+        for seed in TODAYS_SEEDS
     ]
     return [*full, *half]
 

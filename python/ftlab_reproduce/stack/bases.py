@@ -47,7 +47,6 @@ CHANGES: Mapping[str, Settings] = {
     # Quotas by page: those by block need an active block each and for each kind of data. Beside IPR and `host-gc`
     # that is 42 of the 208 blocks of a plane, and the device is refused.
     "rCPB": {"ftl.migration.rcpb.quota": "page"},
-    "rCPB by block": {"ftl.migration": "rcpb"},
     "GCF": {"ftl.gc_schedule": "forwarding"},
     "CF": {"ftl.gc_schedule": "cycle-filling"},
     "IPR": IPR,
@@ -113,32 +112,31 @@ STEPS: Sequence[Members] = (*ALONE, ("TBM", "GCMix"), THREE, *EVERY)
 """What each brings alone, and what is switched on together in the end."""
 HEADLINE: Sequence[Members] = ((), ("TBM",), ("CF",), ("GCMix",), ("TBM", "GCMix"), THREE, *EVERY)
 """What it takes to see what to switch on, and what not; all that is run at full size."""
-OF_OWN: Sequence[Members] = ((), ("TBM",), THREE, EVERY[0])
+OF_OWN: Sequence[Members] = ((), ("TBM",), THREE)
 """What is run at half of each one's own rate on the papers' base."""
 
 NEW = ("rCPB", "GCF", "CF", "IPR")
 """What today's drive lacks, GCMix apart, which takes the place of its protection of lower pages."""
 TODAYS_THREE: Members = ("GCF", "GCMix")
 """The three of the papers' base: today's drive has TBM as it stands."""
-TODAYS_EVERY: Sequence[Members] = (("rCPB", "GCF", "IPR", "GCMix"), ("rCPB", "CF", "IPR", "GCMix"))
+TODAYS_EVERY: Members = ("rCPB", "GCF", "IPR", "GCMix")
 PAPERS_FTL: Members = ("backups", "no TBM", "no pacing", "no host-gc")
 """The papers' base, but for the flash, the buffer and the scheduler, which are today's drive's."""
 PAPERS_THREE: Members = ("GCF", "GCMix", "no host-gc")
 TODAYS: Sequence[Members] = (
     (),
-    *((name,) for name in (*NEW, "rCPB by block", "no TBM", "no pacing", "no host-gc")),
+    *((name,) for name in (*NEW, "no TBM", "no pacing", "no host-gc")),
     ("backups",),
-    *(("backups", name) for name in (*NEW, "no TBM", "no pacing")),
+    *(("backups", name) for name in ("GCF", "no TBM", "no pacing")),
     ("GCMix",),
-    *tuple((name, "GCMix") for name in NEW),
-    ("GCMix", "no TBM"),
-    ("GCMix", "no pacing"),
-    *TODAYS_EVERY,
+    *((name, "GCMix") for name in ("rCPB", "GCF", "IPR")),
+    *(("GCMix", name) for name in ("no TBM", "no pacing")),
+    TODAYS_EVERY,
     PAPERS_FTL,
     PAPERS_THREE,
 )
-"""Each mechanism with a supercap, with backups and with GCMix; what today's drive has taken away; and all five."""
-TODAYS_HALF: Sequence[Members] = (
+"""Each mechanism on the drive as it stands, what helps beside backups and GCMix, and what the drive has taken away."""
+TODAYS_OWN: Sequence[Members] = (
     (),
     ("GCF",),
     ("no TBM",),
@@ -147,10 +145,12 @@ TODAYS_HALF: Sequence[Members] = (
     ("backups", "GCF"),
     ("GCMix",),
     TODAYS_THREE,
-    TODAYS_EVERY[0],
+    TODAYS_EVERY,
     PAPERS_FTL,
 )
-"""What is run at half load on today's drive, and at full size."""
+"""What is run at half of its own load on today's drive."""
+TODAYS_HALF: Sequence[Members] = ((), ("GCF",), ("no pacing",), ("backups",), ("GCMix",), TODAYS_THREE)
+"""What is run at half load there: drives that serve about as much."""
 
 
 def name_of(members: Members) -> str:
@@ -172,9 +172,8 @@ def protection_of(members: Members) -> str:
 
 def todays_name_of(members: Members) -> str:
     """Changes of today's drive, for people: first what keeps lower pages safe."""
-    if members in TODAYS_EVERY:
-        (ahead,) = (name for name in members if name in AHEAD)
-        return f"all five, {ahead}"
+    if members == TODAYS_EVERY:
+        return "all five, GCF"
     if members == PAPERS_FTL:
         return "papers' FTL, backups"
     if members == PAPERS_THREE:

@@ -13,7 +13,7 @@ from ftlab_reproduce.stack.axes import FULL, GAUGES, OWN, WORKLOADS, Case, Evide
 from ftlab_reproduce.stack.bases import (
     TODAY,
     TODAYS,
-    TODAYS_HALF,
+    TODAYS_OWN,
     Members,
     beside,
     protection_of,
@@ -98,8 +98,11 @@ def _of_case(evidence: Evidence, case: Case) -> str:
     return "\n".join(lines)
 
 
-SHOWN = (("iops", FULL, "IOPS, full queue"), ("life_percent_tib", FULL, "life, full queue"),
-         ("mean_us", OWN, "mean latency, half of its own"))  # fmt: skip
+SHOWN = (
+    ("iops", FULL, "IOPS, full queue"),
+    ("life_percent_tib", FULL, "life in TiB, full queue"),
+    ("mean_us", OWN, "mean in us, half of its own"),
+)
 """A row of the picture for each: a figure, and the load it is taken at."""
 
 OF_PROTECTION = {"supercap": COLOURS[0], "backups": COLOURS[1], "GCMix": COLOURS[2]}
@@ -108,7 +111,7 @@ OF_PROTECTION = {"supercap": COLOURS[0], "backups": COLOURS[1], "GCMix": COLOURS
 def bars(evidence: Evidence) -> Figure | None:
     """For each workload, some drives beside the drive with a supercap."""
     known = [name for name in WORKLOADS if Case(name, FULL, TODAY) in evidence.cases_of(TODAY)]
-    drives = [m for m in TODAYS_HALF if all(evidence.of(Case(name, FULL, TODAY), [m]) for name in known)]
+    drives = [m for m in TODAYS_OWN if all(evidence.of(Case(name, FULL, TODAY), [m]) for name in known)]
     if not known or () not in drives:
         return None
     rows = [
@@ -124,7 +127,8 @@ def bars(evidence: Evidence) -> Figure | None:
             panel.grid(visible=False)
     panels[0][0].invert_yaxis()
     figure.suptitle(
-        "Today's drive as it stands, with a supercap, is the line at 1; every bar is a drive's figure beside it",
+        "Figures beside those of today's drive as it stands, which is 1. "
+        "Lower pages are safe by a supercap (blue), backups (orange) or GCMix (green)",
         fontsize=10,
     )
     return figure
@@ -135,10 +139,12 @@ def _drives(panel: Axes, evidence: Evidence, case: Case, gauge: str, drives: lis
     means = np.array([float(evidence.values(case, members, gauge).mean()) for members in drives])
     ratios = means / means[drives.index(())]
     colours = [OF_PROTECTION[protection_of(members)] for members in drives]
+    top = max(1.0, float(ratios.max()))
     panel.barh(np.arange(len(drives)), ratios, color=colours)
-    panel.axvline(1, color=GREY, linewidth=0.8)
+    panel.axvline(1, color=GREY, linewidth=0.8, zorder=0)
     for place, ratio, value in zip(range(len(drives)), ratios.tolist(), means.tolist(), strict=True):
-        panel.text(ratio, place, f" {text.figure(value)}", ha="left", va="center", fontsize=8)
-    panel.set_xlim(0, 1.35 * max(1.0, float(ratios.max())))
+        label = panel.text(ratio + 0.03 * top, place, text.figure(value), ha="left", va="center", fontsize=8)
+        label.set_bbox({"facecolor": "white", "edgecolor": "none", "pad": 0.5})
+    panel.set_xlim(0, 1.4 * top)
     panel.set_yticks(np.arange(len(drives)), [todays_name_of(members) for members in drives], fontsize=8)
     panel.tick_params(axis="x", labelsize=8)
