@@ -179,8 +179,9 @@ SCALES = {
 }
 """`paper`: a device as large as those that the traces were captured on.
 
-Stated before the runs of today's drive, with the processor time of a run measured (2 to 7 s): two capacities, one
-repeat, twenty drives with a full queue, ten at half of their own load and six at half of the drive's.
+Stated before the runs of today's drive, with the processor time of a run measured (2 to 7 s), but for a few of Zipf:
+two capacities, one repeat, twenty-one drives with a full queue, ten at half of their own load and six at half of the
+drive's. Two repeats and eight more drives were planned before these, and left out for want of time.
 """
 
 TODAYS_SEEDS = (1,)
