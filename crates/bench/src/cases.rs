@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::child::Figures;
+use crate::features::{DriveRun, FeatureRun};
 use crate::mechanisms::{self, Mechanism, MechanismRun};
 use crate::{Failure, floor, limit, probe, run, traces};
 
@@ -152,6 +153,10 @@ pub(crate) enum Case {
     Run(Run),
     /// The engine with one of its larger mechanisms; without a target.
     Mechanism(MechanismRun),
+    /// The engine with a feature of the chip, or with the link of the host; likewise.
+    Feature(FeatureRun),
+    /// The engine as a drive; likewise.
+    Drive(DriveRun),
     /// The full device filled and overwritten once at random.
     Precondition,
     /// Reading a trace of that format.
@@ -193,6 +198,8 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
     for timed in [false, true] {
         cases.extend(Mechanism::ALL.map(|mechanism| Case::Mechanism(MechanismRun { mechanism, timed })));
     }
+    cases.extend(FeatureRun::all().into_iter().map(Case::Feature));
+    cases.extend(DriveRun::ALL.map(Case::Drive));
     if !quick {
         let (choices, depth) = (Choices::Static, DEPTH);
         cases.push(Case::Run(Run { timed: true, size: Size::Wide, mix: Mix::Write, choices, depth }));
@@ -236,6 +243,8 @@ impl Case {
                 format!("{executor}-{size}-{mix}-{choices}{depth}")
             }
             Case::Mechanism(run) => run.name(),
+            Case::Feature(run) => run.name(),
+            Case::Drive(run) => run.name(),
             Case::Precondition => "precondition-240g".into(),
             Case::Trace(format) => format!("trace-{}", format.name()),
             Case::State(size, choices) => format!("state-{}-{}", size.name(), choices.name()),
@@ -259,6 +268,7 @@ impl Case {
             Case::Run(run) if run.size.is_huge() => None,
             Case::Run(run) => Some(Case::State(run.size, run.choices)),
             Case::Mechanism(run) => run.state().map(Case::MechanismState),
+            Case::Feature(_) => Some(Case::State(Size::Small, Choices::Static)),
             Case::Trace(format) => Some(Case::TraceFile(format)),
             _ => None,
         }
@@ -274,6 +284,8 @@ impl Case {
         match self {
             Case::Run(run) => Some(run::requests(run)),
             Case::Mechanism(run) => Some(run.requests()),
+            Case::Feature(run) => Some(run.requests()),
+            Case::Drive(run) => Some(run.requests()),
             _ => None,
         }
     }
@@ -289,6 +301,8 @@ impl Case {
             Case::Floor(size, depth) => floor::measure(*size, *depth)?,
             Case::Run(run) => run::measure(run, &needed, requests)?,
             Case::Mechanism(run) => run.measure(&needed, requests)?,
+            Case::Feature(run) => run.measure(&needed, requests)?,
+            Case::Drive(run) => run.measure(requests)?,
             Case::Precondition => run::precondition()?,
             Case::Trace(format) => traces::read(*format, &needed)?,
             Case::State(size, choices) => run::age(*size, *choices, &self.file(scratch))?,

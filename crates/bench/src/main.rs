@@ -5,6 +5,7 @@
 
 mod cases;
 mod child;
+mod features;
 mod floor;
 mod instructions;
 mod limit;

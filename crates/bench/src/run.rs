@@ -10,7 +10,7 @@ use crate::cases::{Choices, HUGE_IS_AGED, Mix, Run, Size};
 use crate::child::Figures;
 
 /// The device of the rows with targets.
-const PRESET: &str = "tbm";
+pub(crate) const PRESET: &str = "tbm";
 
 /// Host requests of a measured run: enough for a second or more of CPU time, and for every plane to have
 /// collected several times.
@@ -25,7 +25,7 @@ pub(crate) fn requests(run: &Run) -> u64 {
 }
 
 /// The settings of a device, on top of the preset.
-fn device(size: Size, choices: Choices) -> Vec<String> {
+pub(crate) fn device(size: Size, choices: Choices) -> Vec<String> {
     let mut sets = vec![
         format!("device.blocks_per_plane={}", size.blocks_per_plane()),
         format!("device.user_capacity={}", u64::from(size.user_pages()) * 8192),
