@@ -384,10 +384,17 @@ impl<M: Mechanisms> Page<M> {
     fn copy(&mut self, domain: Domain, from: Ppn, how: How) -> Option<Placed> {
         let unit = self.kernel.geometry().unit_of(from);
         let placed = self.copy_from(domain, self.stream_in_hand(domain), unit, from, how)?;
-        if !M::IS_PLAIN && self.on_demand {
+        // Pages that move together lie beside each other: an active block that is to be closed is closed behind them.
+        if !M::IS_PLAIN && self.on_demand && !self.is_followed(domain, from) {
             self.settle(domain);
         }
         Some(placed)
+    }
+
+    /// Whether other pages of the group in hand are placed after one.
+    fn is_followed(&self, domain: Domain, page: Ppn) -> bool {
+        let pages = self.next[domain.index()].group.pages();
+        pages.contains(&page) && pages.last() != Some(&page)
     }
 
     /// Moves a page of a unit.

@@ -290,8 +290,8 @@ impl Commands {
         match self.schedule.standing(context, host, &mut self.collections, domain) {
             Standing::Goes => Some(true),
             Standing::Waits => None,
-            // With the map in flash nothing is written to a busy domain, and what protects its pages may still be to be done.
-            Standing::Suspended => Some(context.device.map_in_flash && context.device.ftl.is_busy(domain)),
+            // What protects its pages may still be to be done, and a refresh may have become due meanwhile.
+            Standing::Suspended => Some(context.device.ftl.is_busy(domain)),
         }
     }
 
