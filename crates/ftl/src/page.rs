@@ -391,7 +391,7 @@ impl<M: Mechanisms> Page<M> {
         Some(placed)
     }
 
-    /// Whether other pages of the group in hand are placed after one.
+    /// Says of a page of the group in hand if others are placed after it.
     fn is_followed(&self, domain: Domain, page: Ppn) -> bool {
         let pages = self.next[domain.index()].group.pages();
         pages.contains(&page) && pages.last() != Some(&page)
