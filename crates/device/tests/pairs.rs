@@ -317,12 +317,14 @@ impl Pair {
         }
     }
 
-    /// Half of the pages for the user, or what the policies leave; whole superpages.
+    /// Half of the pages for the user, or what the policies and features leave; whole superpages.
     fn set_capacity(&self, config: &mut Config) {
         let device = &config.device;
         let blocks = device.channels * device.planes_per_die * device.blocks_per_plane;
         let raw = u64::from(blocks * device.pages_per_block * device.page_size);
-        let most = device::largest_user_capacity(config);
+        let mut whole = config.clone();
+        self.set_features(&mut whole);
+        let most = device::largest_user_capacity(&whole);
         let page = page_size(config);
         config.device.user_capacity = (raw / 2).min(most / 10 * 9) / page * page;
     }

@@ -65,6 +65,9 @@ pub struct Policies<'a> {
     pub reads: Option<ReadLimits>,
     /// Time in which the host fills a block.
     pub block_write: Duration,
+    /// Dummy pages at most with which an active block is filled up to the end of its wordlines, so that a victim can be erased whose
+    /// pages were placed there; 0 where pages are programmed one by one.
+    pub pads: u32,
 }
 
 impl Policies<'_> {

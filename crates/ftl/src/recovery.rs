@@ -8,9 +8,10 @@
 
 use base::{Cause, Domain, Geometry, Lpn, Ppn, Slot, Unit};
 
+use crate::group::Group;
 use crate::kernel::{Frontier, Kind, Spare, Stream};
 use crate::mechanism::{Mechanisms, Origin};
-use crate::ops::{Array, Erasure, Holds, Placed, Source};
+use crate::ops::{Array, Erasure, Holds, Placed, Source, Way};
 use crate::page::Page;
 use crate::scan::{PageFound, Rescue, Scanned};
 use crate::victim::UnitState;
@@ -23,6 +24,9 @@ pub struct Recovery {
     erase: Vec<Unit>,
     /// Pages to bring back.
     rescues: Vec<Rescue>,
+    /// Slots of active blocks that were left out: a wordline of one plane was programmed as a whole, and that of the plane before it
+    /// was not.
+    holes: Vec<Ppn>,
     /// Spare areas that were read.
     pub pages_read: u64,
 }
@@ -79,6 +83,7 @@ impl<M: Mechanisms> Page<M> {
             ..Recovery::default()
         };
         page.adopt_frontiers(scan);
+        recovery.holes = page.holes(scan);
         recovery.erase = page.units_to_erase(scan, &recovery.rescues);
         page.adopt_free_space(&recovery.erase);
         Ok((page, recovery))
@@ -202,6 +207,19 @@ impl<M: Mechanisms> Page<M> {
         }
     }
 
+    /// The slots before the frontiers that are not programmed.
+    fn holes(&self, scan: &[Scanned]) -> Vec<Ppn> {
+        let mut holes = Vec::new();
+        for domain in self.kernel.geometry().all_domains() {
+            let frontiers = self.kernel.streams().all().filter_map(|stream| self.kernel.frontier(domain, stream));
+            for Frontier { unit, slot } in frontiers.filter(|frontier| !scan[frontier.unit.index()].lsb_only) {
+                let is_empty = |slot: &Slot| scan[unit.index()].pages[slot.index()] == PageFound::Empty;
+                holes.extend(slot.all_before().filter(is_empty).map(|slot| self.kernel.geometry().ppn(unit, slot)));
+            }
+        }
+        holes
+    }
+
     /// Units that hold nothing: those whose erase was interrupted, and closed ones without a valid page.
     fn units_to_erase(&self, scan: &[Scanned], rescues: &[Rescue]) -> Vec<Unit> {
         let geometry = self.kernel.geometry();
@@ -244,8 +262,15 @@ impl<M: Mechanisms> Page<M> {
             self.kernel.free_unit(self.kernel.geometry().domain_of_unit(unit), unit);
         }
         self.mechanisms.reopen(&mut self.kernel);
+        for &at in &recovery.holes {
+            let tag = self.kernel.tag(Kind::Dummy, || 0, at);
+            let dummy = Placed { at, holds: Holds::Nothing, tag, way: Way::Plain };
+            assert!(array.combined(Cause::Backup, &Group::EMPTY, dummy), "no program fails during a restart");
+        }
+        let mut rescued = Vec::new();
         for rescue in &recovery.rescues {
-            let placed = self.rescue(rescue);
+            let placed = self.rescue(rescue, &rescued);
+            rescued.push(placed.at);
             assert!(array.rewritten(Cause::Backup, rescue.source(), placed), "no program fails during a restart");
         }
         let domains = self.kernel.geometry().all_domains();
@@ -255,13 +280,18 @@ impl<M: Mechanisms> Page<M> {
         domains.filter(|&domain| self.is_busy(domain)).collect()
     }
 
-    /// Places a page that is brought back.
-    fn rescue(&mut self, rescue: &Rescue) -> Placed {
+    /// Places a page that is brought back, behind those that were.
+    fn rescue(&mut self, rescue: &Rescue, rescued: &[Ppn]) -> Placed {
         let domain = self.kernel.geometry().domain_of_unit(self.kernel.geometry().unit_of(rescue.sources[0]));
         let stream = self.kernel.streams().of_byte(rescue.stream).unwrap_or(self.kernel.streams().last_of_data());
         if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
             let next = self.kernel.geometry().ppn(unit, slot);
-            if !self.mechanisms.may_rescue_to(&self.kernel, next) && self.kernel.free(domain) > 0 {
+            // Pages that were brought back just now have their backups still, so that they may be put at risk; lost ones are not at risk.
+            let lowers = slot.all_before().filter(|&lower| self.kernel.wordlines().share(lower, slot));
+            let mut lowers = lowers.map(|lower| self.kernel.geometry().ppn(unit, lower));
+            let are_rescued = lowers.all(|at| rescued.contains(&at) || !self.kernel.is_valid(at));
+            let may = are_rescued || self.mechanisms.may_rescue_to(&self.kernel, next);
+            if !may && self.kernel.free(domain) > 0 {
                 self.seal(domain, stream);
             }
         }

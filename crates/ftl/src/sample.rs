@@ -44,6 +44,7 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
         wear: None,
         reads: None,
         block_write: Duration::ZERO,
+        pads: 0,
     }
 }
 

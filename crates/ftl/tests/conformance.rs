@@ -134,6 +134,7 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
         wear: None,
         reads: None,
         block_write: Duration::ZERO,
+        pads: 0,
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies) * 9 / 10;
@@ -223,6 +224,7 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         wear: Some(wear.clone()),
         reads: None,
         block_write: Duration::from_us(1000),
+        pads: 0,
     };
     let run = || {
         let pages = (ftl::largest_user_pages(&geometry, &policies) * 9 / 10).min(geometry.pages() / 4 * 3);
@@ -308,6 +310,7 @@ fn hold_victims(kinds: &str, victim: &'static Choice, seed: u64) {
         wear: wear.clone(),
         reads: None,
         block_write: Duration::ZERO,
+        pads: 0,
     };
     let pages = ftl::largest_user_pages(&geometry, &policies);
     let mut bench = Bench::new(Ftl::new(geometry, pages, &policies, seed, true).expect("memory"));
@@ -395,6 +398,7 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
         wear: None,
         reads: None,
         block_write: Duration::ZERO,
+        pads: 0,
     };
     let run = || {
         let pages = ftl::largest_user_pages(&geometry, &policies);
@@ -470,6 +474,7 @@ fn hybrid_mapping_under_every_static_order() {
                     wear: None,
                     reads: None,
                     block_write: Duration::ZERO,
+                    pads: 0,
                 };
                 let geometry = geometry(&seam("reclaim_unit").choices[0], 8);
                 let pages = ftl::largest_user_pages(&geometry, &policies) - 3;
@@ -537,6 +542,7 @@ fn collections_ahead_of_need_leave_the_map_whole() {
                 wear: None,
                 reads: None,
                 block_write: Duration::ZERO,
+                pads: 0,
             };
             let what = format!("{mapping}, {unit}, {separation}, {paired_page}, {}", victim.name);
             let run = || {
@@ -593,6 +599,7 @@ fn a_domain_under_collection_takes_no_host_page() {
         wear: None,
         reads: None,
         block_write: Duration::ZERO,
+        pads: 0,
     };
     let geometry = Geometry::new(Dimensions { blocks_per_plane: 4, pages_per_block: 4, ..Dimensions::ONE_PAGE });
     let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");

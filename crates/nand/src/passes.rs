@@ -22,6 +22,16 @@ impl Nand {
         self.passes = self.blocks.iter().map(|block| passes_of(block.next_page)).collect();
     }
 
+    /// The power went off: wordlines that have not had their second pass are lost, and there are no more passes.
+    pub fn end_passes(&mut self) {
+        let bits = self.shape.cell.bits();
+        for (block, passes) in (0..).zip(std::mem::take(&mut self.passes)) {
+            let programmed = u32::from(self.blocks[block as usize].next_page);
+            let first = u32::from(passes.second) * bits;
+            (first..programmed).for_each(|page| self.lose(block, page));
+        }
+    }
+
     /// Programs a page's wordline for the first time, coarsely. Programs shift the cells of the wordline before, which has its second
     /// pass afterwards; so the one before that must have had its second pass.
     ///

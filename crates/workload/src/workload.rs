@@ -74,6 +74,7 @@ enum Source {
     Trace(Box<Replay>),
     Generator(Box<dyn Batches>),
     Shifted(Box<Shifted>),
+    Listed(std::vec::IntoIter<Request>),
 }
 
 impl Workload {
@@ -115,6 +116,12 @@ impl Workload {
             }
         };
         Ok(Workload { source, end, tally: Tally::default() })
+    }
+
+    /// These requests, in order of time, each inside the device.
+    pub fn listed(requests: Vec<Request>) -> Workload {
+        let source = Source::Listed(requests.into_iter());
+        Workload { source, end: model::End::default(), tally: Tally::default() }
     }
 
     /// Writes without end, for ageing a device: whole pages, uniformly over everything the host may address.
@@ -188,6 +195,7 @@ impl Workload {
         match &mut self.source {
             Source::Generator(batches) => batches.fill(out, wanted),
             Source::Shifted(shifted) => shifted.fill(out, wanted, &mut self.tally),
+            Source::Listed(requests) => out.extend(requests.take(wanted)),
             Source::Trace(replay) => replay.fill(out, wanted, &self.end, &mut self.tally)?,
         }
         self.cut(out, begin);
@@ -242,7 +250,7 @@ impl Workload {
     pub fn format(&self) -> Option<&'static str> {
         match &self.source {
             Source::Trace(replay) => Some(replay.trace.format()),
-            Source::Generator(_) | Source::Shifted(_) => None,
+            Source::Generator(_) | Source::Shifted(_) | Source::Listed(_) => None,
         }
     }
 
@@ -254,7 +262,7 @@ impl Workload {
                 let done = self.tally.rounds.saturating_sub(1) as f64 + replay.trace.position()?;
                 Some(done / rounds.max(1) as f64)
             }),
-            Source::Generator(_) | Source::Shifted(_) => None,
+            Source::Generator(_) | Source::Shifted(_) | Source::Listed(_) => None,
         };
         [by(self.tally.bytes_written, self.end.volume), by(self.tally.requests, self.end.requests), rounds]
             .into_iter()

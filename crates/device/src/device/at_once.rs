@@ -33,7 +33,7 @@ impl<'a> AtOnce<'a> {
         if placed.way == Way::Again {
             self.counters.reprograms += 1;
         }
-        program(self.flash, placed, content_of(placed, data)) == Programmed::Done
+        self.flash.place(placed, content_of(placed, data), None) == Programmed::Done
     }
 
     #[inline]
@@ -59,7 +59,7 @@ impl Array for AtOnce<'_> {
         count_moves(self.counters, cause, 1);
         if how == How::Copyback {
             self.counters.copyback(cause, 1);
-            return copy_back(self.flash, from, to) == Programmed::Done;
+            return self.flash.place_copy(from, to) == Programmed::Done;
         }
         let content = self.read(cause, from);
         self.program(cause, to, content)
@@ -120,29 +120,6 @@ pub(super) fn content_of(placed: Placed, data: Content) -> Content {
         Holds::Map(lpn) => Content { stamp: Stamp { lpn, version: 0 }.pack(), spare: placed.tag },
         Holds::Nothing => Content { spare: placed.tag, ..Content::EMPTY },
     }
-}
-
-/// Programs a page that was placed, after it was said if its block uses LSB pages only.
-#[inline(always)] // Twice per page of a collection: a call would pass its arguments through memory.
-pub(super) fn program(flash: &mut Flash, placed: Placed, content: Content) -> Programmed {
-    if placed.way == Way::Plain { flash.program(placed.at, content) } else { program_specially(flash, placed, content) }
-}
-
-#[inline(never)]
-fn program_specially(flash: &mut Flash, placed: Placed, content: Content) -> Programmed {
-    match placed.way {
-        Way::Plain => {}
-        Way::BeginsLsbOnly => flash.use_lsb_only(placed.at),
-        Way::Guard => return flash.program_guard(placed.at),
-        Way::Again => return flash.reprogram(placed.at),
-    }
-    flash.program(placed.at, content)
-}
-
-/// Copies a page to where it was placed, inside its plane.
-pub(crate) fn copy_back(flash: &mut Flash, from: Ppn, to: Placed) -> Programmed {
-    assert!(to.way == Way::Plain, "blocks of LSB pages take backups and host pages");
-    flash.copyback(from, to.at, to.tag)
 }
 
 /// Counts valid pages moved.

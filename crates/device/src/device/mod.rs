@@ -14,10 +14,11 @@ use metrics::{Locality, Recorder};
 use crate::flash::{Aid, Content, Flash, Programmed};
 use crate::gang::geometry;
 use crate::pages::{PageSize, Parts, Share, Span};
+use crate::timed::wordlines;
 use crate::watchdog::Watchdog;
 use crate::wear;
 
-pub(crate) use at_once::{AtOnce, copy_back, count_collection, count_moves};
+pub(crate) use at_once::{AtOnce, count_collection, count_moves};
 pub(crate) use oracle::Oracle;
 
 /// An SSD without a clock.
@@ -158,7 +159,7 @@ impl Device {
         }
         let placed = self.ftl.write(domain, lpn);
         let content = self.content_of(placed, self.expected(lpn, version));
-        if self.program_placed(placed, content) == Programmed::Failed {
+        if self.flash.place(placed, content, None) == Programmed::Failed {
             let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, content);
             let is_repaired = self.ftl.repair(placed.at, None, &mut array);
             assert!(is_repaired, "faults are refused where they cannot be repaired");
@@ -379,12 +380,6 @@ impl Device {
         at_once::content_of(placed, data)
     }
 
-    /// Programs a page that was placed.
-    #[inline(always)]
-    pub(crate) fn program_placed(&mut self, placed: Placed, content: Content) -> Programmed {
-        at_once::program(&mut self.flash, placed, content)
-    }
-
     /// Tells the FTL the time, which some policies look at.
     #[inline]
     pub(crate) fn tell_time(&mut self, now: Instant) {
@@ -423,5 +418,6 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         wear: wear::of(config),
         reads: config.device.wear.read_limits(),
         block_write: block_write(config),
+        pads: wordlines::pads(config),
     }
 }

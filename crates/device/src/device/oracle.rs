@@ -18,6 +18,27 @@ pub(crate) struct Oracle {
     versions: u32,
     /// By flush: what was complete when it was sent, by LPN.
     promises: Vec<(u32, Vec<u32>)>,
+    /// The versions that outlive a power cut, where somebody asks.
+    durable: Option<Durable>,
+}
+
+/// Which versions outlive a power cut, by what the host was told.
+#[derive(Clone)]
+struct Durable {
+    /// By LPN: the newest of them; 0 for none.
+    versions: Vec<u32>,
+    /// By LPN: the newest version that was sent before the last trim.
+    trimmed: Vec<u32>,
+}
+
+impl Durable {
+    /// That version of a page does, unless a trim was sent after it.
+    fn note(&mut self, lpn: Lpn, version: u32) {
+        let known = &mut self.versions[lpn.index()];
+        if version > self.trimmed[lpn.index()] {
+            *known = version.max(*known);
+        }
+    }
 }
 
 impl Oracle {
@@ -28,7 +49,14 @@ impl Oracle {
 
     pub(super) fn new(user_pages: u32) -> Oracle {
         let none = vec![0; user_pages as usize];
-        Oracle { newest: none.clone(), completed: none.clone(), programmed: none, versions: 0, promises: Vec::new() }
+        Oracle {
+            newest: none.clone(),
+            completed: none.clone(),
+            programmed: none,
+            versions: 0,
+            promises: Vec::new(),
+            durable: None,
+        }
     }
 
     /// The version that a new write of a page carries.
@@ -43,6 +71,9 @@ impl Oracle {
         self.completed[lpn.index()] = 0;
         self.programmed[lpn.index()] = 0;
         self.promises.iter_mut().for_each(|(_, versions)| versions[lpn.index()] = 0);
+        if let Some(durable) = &mut self.durable {
+            (durable.versions[lpn.index()], durable.trimmed[lpn.index()]) = (0, self.versions);
+        }
     }
 
     /// A read sent when `floor` was the newest completed version returned `stamp`.
@@ -93,6 +124,29 @@ impl Device {
             self.programmed(lpn, version);
             self.write_completed(lpn, version);
         }
+        if let Some(oracle) = &mut self.oracle
+            && let Some(durable) = &mut oracle.durable
+        {
+            durable.note(lpn, version);
+        }
+    }
+
+    /// Keeps from now on which versions outlive a power cut.
+    pub(crate) fn keep_durable(&mut self) {
+        let oracle = self.oracle.as_mut().expect("pages carry stamps");
+        let trimmed = vec![0; oracle.programmed.len()];
+        oracle.durable = Some(Durable { versions: oracle.programmed.clone(), trimmed });
+    }
+
+    /// The newest version of a page that outlives a power cut, by what the host was told; 0 for none.
+    pub(crate) fn durable_version(&self, lpn: Lpn) -> u32 {
+        let durable = self.oracle.as_ref().and_then(|oracle| oracle.durable.as_ref());
+        durable.map_or(0, |durable| durable.versions[lpn.index()])
+    }
+
+    /// The newest version of any page that the host sent.
+    pub(crate) fn last_version(&self) -> u32 {
+        self.oracle.as_ref().map_or(0, |oracle| oracle.versions)
     }
 
     /// The oldest version that a read of the array sent now may return; a newer one may be in the write buffer.
@@ -122,7 +176,7 @@ impl Device {
     /// programmed when the flush completes. Checked where the whole state is.
     pub(crate) fn promise_durable(&mut self, request: u32) {
         if let Some(oracle) = &mut self.oracle
-            && self.full_checks
+            && (self.full_checks || oracle.durable.is_some())
         {
             let promised = oracle.completed.clone();
             oracle.promises.push((request, promised));
@@ -142,6 +196,9 @@ impl Device {
                     promised <= programmed,
                     "version {promised} of LPN {lpn} is said to be durable, and version {programmed} is programmed"
                 );
+            }
+            if let Some(durable) = &mut oracle.durable {
+                (0..).map(Lpn).zip(promised).for_each(|(lpn, promised)| durable.note(lpn, promised));
             }
         }
     }
@@ -172,13 +229,9 @@ impl Device {
         }
     }
 
-    /// Checks the FTL's state, and that every valid page is programmed.
+    /// Checks the FTL's state, and that every valid page is programmed, or placed and in a frame.
     pub(crate) fn check_state(&self) {
-        let is_programmed = |ppn| {
-            let place = self.ftl.geometry().place(ppn);
-            self.flash.nand().is_programmed(place.block, place.page)
-        };
-        if let Err(problem) = self.ftl.check(&is_programmed) {
+        if let Err(problem) = self.ftl.check(&|ppn| self.flash.is_placed(ppn)) {
             panic!("the FTL's state is inconsistent: {problem}");
         }
     }
@@ -220,6 +273,9 @@ impl Device {
             oracle.newest[lpn.index()] = version;
             oracle.completed[lpn.index()] = version;
             oracle.programmed[lpn.index()] = version;
+            if let Some(durable) = &mut oracle.durable {
+                (durable.versions[lpn.index()], durable.trimmed[lpn.index()]) = (version, 0);
+            }
             oracle.versions = oracle.versions.max(version);
         }
     }

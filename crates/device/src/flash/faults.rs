@@ -72,6 +72,11 @@ impl Supply {
         Supply { armed: None, operations: 0, programs: 0, is_off: false, aid }
     }
 
+    /// Programs under way are completed when the power goes off.
+    pub(super) fn has_power_for_programs(&self) -> bool {
+        self.aid == Aid::Supercap
+    }
+
     /// The fate of the next command.
     pub(super) fn next(&mut self, kind: OpKind) -> Fate {
         if self.is_off {
@@ -88,7 +93,7 @@ impl Supply {
                 match kind {
                     _ if !during => return Fate::IsIgnored,
                     // Its energy is for the data on their way, not for an erase.
-                    OpKind::Program if self.aid == Aid::Supercap => Fate::Completes,
+                    OpKind::Program if self.has_power_for_programs() => Fate::Completes,
                     OpKind::Program | OpKind::Erase | OpKind::Read => Fate::Fails,
                 }
             }

@@ -4,6 +4,7 @@
 //! array; what a die takes beside another command is in `overlap.rs`, wordlines that are programmed as a whole are in `wordlines.rs`, and
 //! faults of the flash itself in `faults.rs`.
 
+mod assembly;
 mod faults;
 mod overlap;
 mod wordlines;
@@ -14,6 +15,8 @@ use base::{Geometry, Lpn, Multiplane, OpKind, Ppn, ReadLimits, Unit, Wear};
 use ftl::Spot;
 use nand::{Nand, Shape, Violation};
 
+use assembly::Assembly;
+pub(crate) use assembly::Wordlines;
 pub(crate) use faults::{Aid, Fault, Found};
 use faults::{Fate, Supply};
 
@@ -26,6 +29,7 @@ pub(crate) struct Flash {
     multiplane: bool,
     planes_are_independent: bool,
     supply: Supply,
+    assembly: Assembly,
     /// Lower pages that the last failed program destroyed, where the controller keeps them.
     page_buffer: Vec<((u32, u32), Content)>,
 }
@@ -134,6 +138,7 @@ impl Flash {
             multiplane: multiplane != Multiplane::Off,
             planes_are_independent: multiplane == Multiplane::Any,
             supply: Supply::new(aid),
+            assembly: Assembly::default(),
             page_buffer: Vec::new(),
         }
     }
@@ -282,6 +287,7 @@ impl Flash {
                 Fate::IsIgnored => {}
             }
         }
+        self.forget_placed(unit);
         u64::from(self.geometry.unit_width)
     }
 

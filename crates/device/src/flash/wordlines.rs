@@ -2,14 +2,20 @@
 
 use base::Ppn;
 
-use super::{Content, Flash, obey};
+use super::{Flash, obey};
 
 impl Flash {
     /// Whether all pages of a page's wordline are placed.
     #[inline]
     pub(crate) fn is_whole(&self, ppn: Ppn) -> bool {
         let (block, page) = self.address(ppn);
-        self.nand.is_whole(block, page)
+        self.are_placed(block, page)
+    }
+
+    /// All pages of the wordline of a page are placed.
+    #[inline]
+    fn are_placed(&self, block: u32, page: u32) -> bool {
+        self.nand.last_of_wordline(page) < self.next_page_of(block)
     }
 
     /// Whether a page is the last one of its wordline.
@@ -22,7 +28,7 @@ impl Flash {
     pub(crate) fn is_next_whole(&self, ppn: Ppn) -> bool {
         let (block, page) = self.address(ppn);
         let next = self.nand.last_of_wordline(page) + 1;
-        next == self.geometry.pages_per_block || self.nand.is_whole(block, next)
+        next == self.geometry.pages_per_block || self.are_placed(block, next)
     }
 
     /// The last page of the wordline of a page.
@@ -37,11 +43,6 @@ impl Flash {
         page.checked_sub(bits).map(|before| (block, before))
     }
 
-    /// Wordlines are programmed in two passes from now on.
-    pub(crate) fn begin_passes(&mut self) {
-        self.nand.begin_passes();
-    }
-
     /// Whether a page's wordline has had its second pass, or has it now.
     #[inline]
     pub(crate) fn is_final(&self, ppn: Ppn) -> bool {
@@ -51,19 +52,7 @@ impl Flash {
     /// The same of a page of a block.
     #[inline]
     pub(crate) fn is_final_at(&self, (block, page): (u32, u32)) -> bool {
-        self.nand.is_final(block, page)
-    }
-
-    /// Programs the wordline of a page coarsely, where there are two passes.
-    pub(crate) fn first_pass(&mut self, ppn: Ppn) {
-        let (block, page) = self.address(ppn);
-        obey(self.nand.first_pass(block, page));
-    }
-
-    /// Programs the wordline of a page finely, likewise.
-    pub(crate) fn second_pass(&mut self, ppn: Ppn) {
-        let (block, page) = self.address(ppn);
-        obey(self.nand.second_pass(block, page));
+        self.is_sent_twice(block, page)
     }
 
     /// Has the array confirm that pages can be read, likewise.
@@ -78,11 +67,5 @@ impl Flash {
         for (block, page) in ppns.iter().map(|&ppn| self.address(ppn)) {
             obey(self.nand.check_whole(block, page));
         }
-    }
-
-    /// What a page holds that waits in the controller.
-    pub(crate) fn waiting(&self, ppn: Ppn) -> Content {
-        let (block, page) = self.address(ppn);
-        Content { stamp: self.nand.stamp(block, page), spare: self.nand.spare(block, page) }
     }
 }

@@ -1,6 +1,6 @@
 //! What every part of the executor works on.
 
-use base::{Die, Instant, Lpn, Queue, RequestKind};
+use base::{Die, Instant, Lpn, Ppn, Queue, RequestKind};
 use engine::memory::in_words;
 use files::Interrupt;
 use metrics::SplitLatencies;
@@ -92,6 +92,18 @@ impl<P: Plan> Context<'_, P> {
             let die = self.device.ftl.geometry().die_of_domain(queue.domain());
             self.note(|waits, now| waits.wait_for_die(now, write, die, lacks_entry));
         }
+    }
+
+    /// Where the version of a page lies that a write is about to make invalid, where an erase may have to wait for that write.
+    #[inline(always)]
+    pub(super) fn older_version(&self, lpn: Lpn) -> Option<Ppn> {
+        if self.programs_wordlines() { self.device.ftl.lookup(lpn) } else { None }
+    }
+
+    /// Wordlines are programmed as a whole.
+    #[inline(always)]
+    pub(super) fn programs_wordlines(&self) -> bool {
+        !self.plan.is_bare() && self.wordlines.are_on()
     }
 
     fn lacks_entry(&self, lpn: Lpn) -> bool {

@@ -328,8 +328,7 @@ impl Host {
                 Some(buffer) => buffer.read(context, &self.requests, request, lpn),
             };
             let Some((floor, touched)) = array else { continue };
-            if !context.plan.is_bare()
-                && context.wordlines.are_on()
+            if context.programs_wordlines()
                 && let Some(ppn) = context.device.ftl.lookup(lpn)
                 && context.wordlines.hold(&context.device.flash, ppn)
             {

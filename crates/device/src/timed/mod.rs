@@ -15,6 +15,7 @@ mod command;
 mod commands;
 mod context;
 mod controller;
+mod cut;
 mod gc_schedule;
 mod holders;
 mod host;
@@ -32,7 +33,7 @@ mod write_buffer;
 
 use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
 use config::Config;
-use config::model::Replay;
+use config::model::{Checks, Replay};
 use ftl::schedule::Schedule;
 use ftl::{Done, Told};
 use metrics::{Admission, LatencyPart, SplitLatencies, Timeline};
@@ -70,6 +71,8 @@ struct Timed<'a, 'w, P> {
     hears_of_buffer: bool,
     /// How much room it was told of.
     told_room: Option<u32>,
+    /// When the power goes off, if it does before the end.
+    cut: Option<Instant>,
 }
 
 /// Bytes of the executor: what it has for each part of the device, and for requests of so many pages.
@@ -108,6 +111,8 @@ pub(crate) struct Manner {
     pub(crate) timeline: Option<Timeline>,
     /// Whether everything is asked for, also what cannot be in force.
     pub(crate) asks_all: bool,
+    /// When the power goes off, if it does before the end.
+    pub(crate) cut: Option<Instant>,
 }
 
 /// Runs a workload to its end; returns the timeline, if one was recorded.
@@ -119,7 +124,8 @@ pub(crate) fn run(
     manner: Manner,
 ) -> Result<Option<Timeline>, RunError> {
     let buffer = crate::buffer::build(config, device)?;
-    let is_bare = plan::is_bare(device, config, manner.timeline.is_some()) && !manner.asks_all;
+    let asks_all = manner.asks_all || manner.cut.is_some();
+    let is_bare = plan::is_bare(device, config, manner.timeline.is_some()) && !asks_all;
     let is_plain = is_bare && plan::is_plain(device, config, buffer.is_some());
     let is_dynamic = device.ftl.allocation().dynamic().is_some();
     let is_whole = plan::writes_whole_pages(config);
@@ -157,7 +163,8 @@ impl Setup<'_, '_> {
         if plan.is_plain() && !plan.is_dynamic() && plan.is_whole() {
             timing.book_reads();
         }
-        let decides_early = buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
+        // Where the power may go off, the end of each transfer is an event: until then the array has not begun.
+        let decides_early = manner.cut.is_none() && buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
         let hears_of_buffer = device.ftl.demands().fill;
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
         let are_compared = plan.is_plain() || plan.is_bare() && plan::only_collect(device, config, buffer.is_some());
@@ -165,8 +172,8 @@ impl Setup<'_, '_> {
         let suspensions = Suspensions::new(&config.device, geometry.dies());
         let caches = Caches::new(&config.device, geometry.dies(), timing.lead.time);
         let wordlines = Wordlines::new(&config.device, geometry.dies());
-        if wordlines.are_twice() {
-            device.flash.begin_passes();
+        if !plan.is_bare() {
+            device.flash.open_assembly(wordlines::kind(&config.device), config.run.checks == Checks::Full);
         }
         let waits = config.run.splits_latencies().then(|| {
             let window = manner.timeline.as_ref().map(Timeline::window);
@@ -187,9 +194,11 @@ impl Setup<'_, '_> {
         let interrupt = watch.interrupt.clone();
         let context =
             Context { device, queues, suspensions, wordlines, wanted, waits, interrupt, now, draining: false, plan };
+        let cut = manner.cut;
         let passage = Passage::new(&context, timing, caches, decides_early, manner.timeline);
         let host = Host::new(&config.host, buffer, bytes_of_request(config));
-        let mut timed = Timed { workload, watch, context, host, commands, passage, hears_of_buffer, told_room: None };
+        let mut timed =
+            Timed { workload, watch, context, host, commands, passage, hears_of_buffer, told_room: None, cut };
         timed.run()?;
         Ok(timed.passage.into_timeline())
     }
@@ -212,6 +221,10 @@ impl<P: Plan> Timed<'_, '_, P> {
         }
         // A request that was not taken in whole, because somebody wants to stop, keeps its place.
         self.watch.interrupt.check().map_err(|_| RunError::Stopped)?;
+        if self.is_cut() {
+            self.cut_power();
+            return Ok(());
+        }
         assert!(self.host.is_idle(), "the device stands still with requests in it");
         assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
         assert!(self.context.suspensions.are_over(), "the device stands still with an operation suspended");
@@ -219,6 +232,9 @@ impl<P: Plan> Timed<'_, '_, P> {
             split.tell_served(waits.take_served());
         }
         self.context.device.recorder.finish(self.host.last_completion());
+        if !self.context.plan.is_bare() {
+            self.context.device.flash.close_assembly();
+        }
         Ok(())
     }
 
@@ -247,6 +263,9 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             let Some(now) = self.passage.next_instant() else { return Ok(false) };
             self.context.now = now;
+            if self.is_cut() {
+                return Ok(false);
+            }
             self.check_time()?;
             if !self.context.plan.is_plain() {
                 self.context.device.tell_time(now);
@@ -425,10 +444,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             return;
         }
-        if !self.context.plan.is_bare()
-            && self.context.wordlines.are_on()
-            && (self.program_again(die) || self.fill_wordline(die))
-        {
+        if self.context.programs_wordlines() && (self.program_again(die) || self.fill_wordline(die)) {
             return;
         }
         self.ask_who_booked(die);
@@ -755,6 +771,9 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn command_done(&mut self, die: Die) {
         let Timed { context, host, commands, passage, .. } = self;
         let command = passage.command(die);
+        if !context.plan.is_bare() && command.kind() == OpKind::Program {
+            wordlines::programmed(context, command);
+        }
         if !context.plan.is_bare() && command.is_first_pass() {
             // Its pages wait for the second one.
             for item in command.items() {

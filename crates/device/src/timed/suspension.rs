@@ -139,6 +139,11 @@ impl Suspensions {
         self.operations.get(die.index()).is_some_and(|it| it.state == State::Suspended)
     }
 
+    /// The command of a die that is suspended.
+    pub(super) fn suspended(&self, die: Die) -> Option<&Command> {
+        self.is_suspended(die).then(|| &self.operations[die.index()].command)
+    }
+
     /// When the operation that a die's array works on can be suspended.
     pub(super) fn when(&self, die: Die, now: Instant) -> When {
         let (Operation { suspends, from, until, .. }, limits) = (&self.operations[die.index()], self.limits(die));

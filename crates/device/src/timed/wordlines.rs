@@ -6,12 +6,14 @@
 
 use std::collections::VecDeque;
 
-use base::{Cause, Die, Duration, Instant, Ppn};
+use base::{Cause, Die, Duration, Instant, Ppn, Unit};
 use config::model;
 
 use super::command::{Carried, Command, Item, Pass};
+use super::context::Context;
+use super::plan::Plan;
 use crate::Refusal;
-use crate::flash::Flash;
+use crate::flash::{self, Flash};
 
 /// Pages of a command at most.
 const MAX_PAGES: u32 = ftl::MAX_LANES as u32;
@@ -195,12 +197,60 @@ impl Wordlines {
         (dies, self.next_due())
     }
 
-    /// A page of a die whose wordline is to be filled up, or the next one.
-    pub(super) fn overdue(&mut self, flash: &Flash, die: Die) -> Option<Ppn> {
+    /// The erase of a unit waits for pages that wait here: their wordlines are to be filled up. Returns the dies of those that were not
+    /// to be before.
+    pub(super) fn fill_for(&mut self, flash: &Flash, now: Instant, unit: Unit) -> Vec<Die> {
+        self.forget_settled(flash);
+        let mut dies = Vec::new();
+        let waiting = self.waiting.iter().chain(&self.between);
+        // The dies begin anew with those between two passes.
+        for (at, pages) in waiting.enumerate() {
+            let die = Die::new((at % self.waiting.len()) as u32);
+            for &Waiting { item: Item { ppn, .. }, block, .. } in pages {
+                let is_due = |due: &Due| flash.block_of(due.page) == block;
+                if flash.is_held_back_by(unit, ppn)
+                    && !is_settled(self.twice, flash, ppn)
+                    && !self.overdue.iter().any(is_due)
+                {
+                    self.overdue.push(Due { at: now, die, page: ppn, erases: flash.erases_of(ppn) });
+                    dies.push(die);
+                }
+            }
+        }
+        dies
+    }
+
+    /// Forgets wordlines that are filled up.
+    fn forget_settled(&mut self, flash: &Flash) {
         let mut overdue = std::mem::take(&mut self.overdue);
         overdue.retain(|due| !self.is_settled(flash, due));
         self.overdue = overdue;
+    }
+
+    /// A page of a die whose wordline is to be filled up, or the next one.
+    pub(super) fn overdue(&mut self, flash: &Flash, die: Die) -> Option<Ppn> {
+        self.forget_settled(flash);
         self.overdue.iter().find(|due| due.die == die).map(|due| due.page)
+    }
+}
+
+/// The array has what a program brought.
+pub(super) fn programmed(context: &mut Context<'_, impl Plan>, command: &Command) {
+    let (flash, ppns) = (&mut context.device.flash, command.items().iter().map(|item| item.ppn));
+    if !context.wordlines.are_on() {
+        return flash.programmed(ppns);
+    }
+    match command.pass() {
+        Pass::Only => {
+            flash.programmed(ppns);
+            flash.check_whole(&command.ppns()[..command.len()]);
+        }
+        Pass::First => flash.passed_once(ppns),
+        Pass::Second => flash.passed_twice(ppns),
+    }
+    while let Some(unit) = flash.take_released() {
+        let geometry = context.device.ftl.geometry();
+        context.queues.wake(geometry.die_of_domain(geometry.domain_of_unit(unit)));
     }
 }
 
@@ -217,6 +267,24 @@ pub(super) fn is_configured(device: &model::Device) -> bool {
 /// Whether they are in two passes.
 pub(super) fn is_twice(device: &model::Device) -> bool {
     device.programming.name == "two-pass"
+}
+
+/// How wordlines are programmed.
+pub(crate) fn kind(device: &model::Device) -> flash::Wordlines {
+    match (is_configured(device), is_twice(device)) {
+        (false, _) => flash::Wordlines::ByPage,
+        (true, false) => flash::Wordlines::OneShot,
+        (true, true) => flash::Wordlines::TwoPass,
+    }
+}
+
+/// Dummy pages at most with which an active block is filled up, so that all that is placed there can be programmed: one less than its
+/// wordlines have in which a page can wait, over all planes of a reclaim unit.
+pub(crate) fn pads(config: &config::Config) -> u32 {
+    let device = &config.device;
+    let lanes = crate::gang::geometry(config).unit_width;
+    let wordlines = if is_twice(device) { 2 } else { u32::from(is_configured(device)) };
+    (wordlines * device.cell.bits() * lanes).saturating_sub(1)
 }
 
 /// How long the passes of a wordline take.

@@ -181,6 +181,7 @@ fn wordlines_and_shared_queues_follow_in_cache_mode() {
             let wordline = if one_shot { 3 } else { 1 };
             if one_shot {
                 config.device.programming = Selection::default_of(&base::programming::PROGRAMMING[1]);
+                config.device.user_capacity = config.device.user_capacity / PAGE * 9 / 10 * PAGE;
             }
             let (config, times) = (cached(&config, 0), Times::of(&config));
             let count = 12 / wordline;

@@ -19,6 +19,8 @@ fn die(planes: u32) -> (Config, Times) {
     let mut config = cells(Cell::Tlc, ProgramOrder::Consecutive, planes);
     config.device.programming = one_shot();
     config.device.timing.program = vec![Duration(PROGRAM); 3];
+    // A victim's copies take dummy pages to the end of their wordlines.
+    config.device.user_capacity = config.device.user_capacity / PAGE * 9 / 10 * PAGE;
     let times = vary(&mut config, (Duration(700), None, Duration(3_001)));
     (config, times)
 }
@@ -136,13 +138,20 @@ pub(super) fn random(seed: u64) -> Config {
     }
     suspends::random(seed, &mut config.device);
     config.run.executor = Executor::Timed;
-    let page = u64::from(config.device.page_size);
-    config.device.user_capacity = device::largest_user_capacity(&config) * 9 / 10 / page * page;
-    let footprint = config.device.user_capacity;
-    config.run.precondition = Precondition::Random { volume: footprint };
-    config.workload.source = Source::Generator(generator("zipf", 4096 * (1 + seed % 5), 0.3, footprint));
+    config.workload.source = Source::Generator(generator("zipf", 4096 * (1 + seed % 5), 0.3, 0));
     config.workload.end = End { requests: Some(300), ..End::default() };
+    fill(&mut config);
     config
+}
+
+/// Makes a device nearly full.
+pub(super) fn fill(config: &mut Config) {
+    let page = u64::from(config.device.page_size);
+    config.device.user_capacity = device::largest_user_capacity(config) * 9 / 10 / page * page;
+    let volume = config.device.user_capacity;
+    config.run.precondition = Precondition::Random { volume };
+    let Source::Generator(generator) = &mut config.workload.source else { unreachable!("it is generated") };
+    generator.footprint = volume;
 }
 
 /// Pages carry stamps, so every read is checked, and all data at the end.

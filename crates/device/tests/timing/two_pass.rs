@@ -23,7 +23,7 @@ fn two_pass() -> Selection {
 fn die(planes: u32) -> (Config, Times) {
     let mut config = cells(Cell::Qlc, ProgramOrder::Consecutive, planes);
     config.device.pages_per_block = 16;
-    config.device.user_capacity = u64::from(planes * config.device.blocks_per_plane) * 16 / 2 * PAGE;
+    config.device.user_capacity = u64::from(planes * config.device.blocks_per_plane) * 16 * 2 / 5 * PAGE;
     config.device.programming = two_pass();
     config.device.timing.program = vec![Duration(PROGRAM); 4];
     let times = vary(&mut config, (Duration(700), None, Duration(3_001)));
@@ -128,6 +128,9 @@ fn random_devices_that_program_in_two_passes_lose_nothing() {
         let mut config = one_shot::random(seed + 9_900_000);
         config.device.programming = two_pass();
         config.device.cache_program = Selection::default_of(&base::cache::PROGRAM[0]);
+        // Two wordlines of each plane may be filled up for a victim, which blocks of a few wordlines hardly have.
+        config.device.pages_per_block *= 3;
+        one_shot::fill(&mut config);
         let pad_after = [300_000, PAD_AFTER, 300_000_000][seed as usize % 3];
         config.device.programming.set("pad_after", ParamValue::Time(Duration(pad_after)));
         config.run.latency_parts = seed % 2 == 0;

@@ -572,6 +572,13 @@ impl Plan {
         needs.reserve += of_pairs;
         let mut of_victim = crate::kernel::streams_of_victim(axes) as u32 + needs.opens;
         let of_copies = crate::kernel::streams_of_copies(axes);
+        if policies.pads > 0 {
+            // A victim's pages and these must fit into what it gives back, and into one unit more than they may fill; and into another
+            // one where the host goes on before a collection ends.
+            needs.without_data += policies.pads * crate::kernel::streams_of_victim(axes) as u32;
+            let reserve = if policies.gc_schedule.name == "threshold" { 2u32 } else { 3 };
+            needs.reserve += reserve.saturating_sub(policies.free_blocks() + needs.reserve);
+        }
         if needs.held > 0 && of_copies > 1 {
             // A held victim gives its room back when copies go on in its stream. Before that, victims whose pages go to other
             // streams may open a unit in each of them.

@@ -150,14 +150,19 @@ impl Commands {
     }
 }
 
-/// Programs a page that was placed, made of `data`.
+/// Programs a page that was placed, made of `data`; its last version that is older lies at `old`.
 #[inline(always)]
-fn program_placed(context: &mut Context<'_, impl Plan>, placed: Placed, data: impl FnOnce(&Device) -> Content) {
+fn program_placed(
+    context: &mut Context<'_, impl Plan>,
+    placed: Placed,
+    data: impl FnOnce(&Device) -> Content,
+    old: Option<Ppn>,
+) {
     if context.plan.is_plain() {
         return context.device.flash.program(placed.at, Content::EMPTY).expect_done();
     }
     let content = context.device.content_of(placed, data(context.device));
-    context.device.program_placed(placed, content).expect_done();
+    context.device.flash.place(placed, content, old).expect_done();
 }
 
 /// Of the superpages of a command of the host, which was counted, the host is concerned with some parts only.

@@ -26,8 +26,9 @@ impl Commands {
     ) {
         command.begin(OpKind::Program, Cause::Host);
         let lpn = context.queues.writes(Queue::of_domain(first)).first_lpn().expect("a ready write");
+        let old = context.older_version(lpn);
         let placed = context.device.ftl.write(first, lpn);
-        let mut last_age = self.add_first(context, host, command, first, placed);
+        let mut last_age = self.add_first(context, host, command, first, (placed, old));
         for _ in 1..context.device.ftl.geometry().unit_width {
             let Some(age) = self.join_own(context, host, command, die, first, last_age) else { break };
             last_age = age;
@@ -37,10 +38,11 @@ impl Commands {
                 continue;
             }
             let Some(lpn) = self.joining_write(context, host, domain, last_age) else { continue };
+            let old = context.older_version(lpn);
             let Device { ftl, flash, .. } = &mut *context.device;
             let lead = command.lead();
             if let Some(placed) = ftl.write_if(domain, lpn, |at| flash.may_share_command(lead, at)) {
-                last_age = self.add_first(context, host, command, domain, placed);
+                last_age = self.add_first(context, host, command, domain, (placed, old));
             }
         }
     }
@@ -64,8 +66,9 @@ impl Commands {
             return None;
         }
         let lpn = self.joining_write(context, host, domain, last_age)?;
+        let old = context.older_version(lpn);
         let placed = write_on_new_plane(context.device, command, die, domain, lpn)?;
-        Some(self.add_first(context, host, command, domain, placed))
+        Some(self.add_first(context, host, command, domain, (placed, old)))
     }
 
     /// The page of a domain's first write, if it can be programmed and the scheduler lets it into the command.
@@ -103,8 +106,9 @@ impl Commands {
             return self.collect(context, host, command, die, first);
         }
         command.begin(OpKind::Program, Cause::Host);
+        let old = context.older_version(lpn);
         let placed = context.device.ftl.write(first, lpn);
-        let mut last_age = self.add_shared(context, host, command, queue, found, first, placed);
+        let mut last_age = self.add_shared(context, host, command, queue, found, first, (placed, old));
         let burst = context.device.ftl.allocation().dynamic().map_or(1, ftl::allocation::Dynamic::burst);
         for _ in 1..burst {
             let Some(found) = self.ready_shared_write(context, host, queue) else { break };
@@ -116,14 +120,15 @@ impl Commands {
             if !context.device.ftl.prepare(domain, lpn) {
                 break;
             }
+            let old = context.older_version(lpn);
             let Some(placed) = write_on_new_plane(context.device, command, die, domain, lpn) else { break };
             context.device.ftl.rotate(die, domain);
-            last_age = self.add_shared(context, host, command, queue, found, domain, placed);
+            last_age = self.add_shared(context, host, command, queue, found, domain, (placed, old));
         }
         true
     }
 
-    /// Takes the first write of a domain's queue, which was placed, and programs it. Returns its age.
+    /// Takes the first write of a domain's queue, which was placed and has an older version or none, and programs it. Returns its age.
     #[inline]
     fn add_first(
         &mut self,
@@ -131,7 +136,7 @@ impl Commands {
         host: &mut Host,
         command: &mut Command,
         domain: Domain,
-        placed: Placed,
+        placed: (Placed, Option<Ppn>),
     ) -> u64 {
         let queue = Queue::of_domain(domain);
         let write = context.queues.writes(queue).first().expect("a ready write");
@@ -153,7 +158,7 @@ impl Commands {
         queue: Queue,
         (previous, write): Found,
         domain: Domain,
-        placed: Placed,
+        placed: (Placed, Option<Ppn>),
     ) -> u64 {
         context.queues.remove_write(queue, previous, write);
         self.add_write(context, host, command, domain, write, placed)
@@ -167,10 +172,10 @@ impl Commands {
         command: &mut Command,
         domain: Domain,
         write: TransactionId,
-        placed: Placed,
+        (placed, old): (Placed, Option<Ppn>),
     ) -> u64 {
         let Transaction { lpn, version, age, .. } = *context.queues.get(write);
-        program_placed(context, placed, |device| device.expected(lpn, version));
+        program_placed(context, placed, |device| device.expected(lpn, version), old);
         if !context.plan.is_plain() {
             host.begin_program(&context.queues, write);
         }

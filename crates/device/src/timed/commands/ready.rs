@@ -285,14 +285,38 @@ impl Commands {
             return if context.device.ftl.is_busy(domain) { None } else { Some(false) };
         }
         if self.schedule.is_threshold() {
-            return Some(true);
+            return if self.erase_waits(context, host, domain) { None } else { Some(true) };
         }
         match self.schedule.standing(context, host, &mut self.collections, domain) {
+            Standing::Goes if self.erase_waits(context, host, domain) => None,
             Standing::Goes => Some(true),
             Standing::Waits => None,
             // What protects its pages may still be to be done, and a refresh may have become due meanwhile.
             Standing::Suspended => Some(context.device.ftl.is_busy(domain)),
         }
+    }
+
+    /// The erase that a domain's collection comes to next waits for pages whose older versions the victim has, and which wait
+    /// for the rest of their wordlines. Then these wordlines are filled up.
+    #[inline]
+    fn erase_waits(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
+        context.programs_wordlines() && self.look_at_erase(context, host, domain)
+    }
+
+    #[inline(never)]
+    fn look_at_erase(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
+        self.schedule.phase_of(context, &mut self.collections, domain);
+        let next = self.collections.next_step(&mut context.device.ftl, domain);
+        self.schedule.note_neighbours(context);
+        self.schedule.note_foreground(context, host, domain);
+        let Some((NextStep::Erase(unit), _)) = next else { return false };
+        if !context.device.flash.holds_back(unit) {
+            return false;
+        }
+        for die in context.wordlines.fill_for(&context.device.flash, context.now, unit) {
+            context.queues.wake(die);
+        }
+        true
     }
 
     /// The collection of a domain, and what waits for its end in a queue.

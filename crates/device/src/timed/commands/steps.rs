@@ -4,7 +4,7 @@ use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
 use ftl::{ANYWHERE, Coming, Done, Finished, How, Op, Placed, Put, Step, Way};
 
 use super::{Commands, program_placed};
-use crate::device::{Device, copy_back, count_collection, count_moves};
+use crate::device::{Device, count_collection, count_moves};
 use crate::flash::Content;
 use crate::timed::collections::NextStep;
 use crate::timed::command::{Carried, Command};
@@ -43,6 +43,14 @@ impl Commands {
             context.queues.wake(die);
             return false;
         };
+        if let NextStep::Erase(unit) = next
+            && context.programs_wordlines()
+            && context.device.flash.holds_back(unit)
+        {
+            // The collection has just begun. From now on the die sees that it waits.
+            context.queues.wake(die);
+            return false;
+        }
         self.schedule.count_phase(context, domain, phase);
         if context.device.map_in_flash || context.device.hears_of_reads {
             // A step for the map, or for pages that were read often, may have begun a collection.
@@ -151,7 +159,9 @@ impl Commands {
                 self.add_programs(context, command, domain, if joins { Suits::Beside(lead) } else { Suits::None })
             }
             NextStep::Erase(unit) => {
-                let joins = is_equal && device.flash.may_share_erase(device.ftl.geometry().unit_of(lead), unit);
+                let joins = is_equal
+                    && device.flash.may_share_erase(device.ftl.geometry().unit_of(lead), unit)
+                    && !(context.programs_wordlines() && device.flash.holds_back(unit));
                 if joins {
                     add_erase(context, command, domain, unit);
                 }
@@ -219,9 +229,11 @@ impl Commands {
             let Some(placed) = place(context.device, domain, Put::Copy(from, how), suits) else { return false };
             count_moves(&mut context.device.recorder.counters, self.collections.step(domain).cause, 1);
             match how {
-                How::OffChip => add_program(context, command, domain, placed, self.collections.content(domain, at)),
+                How::OffChip => {
+                    add_program(context, command, domain, placed, self.collections.content(domain, at), Some(from));
+                }
                 How::Copyback => {
-                    copy_back(&mut context.device.flash, from, placed).expect_done();
+                    context.device.flash.place_copy(from, placed).expect_done();
                     context.device.note_read(from);
                     command.add_copied(from, placed.at, Carried::Domain(domain));
                 }
@@ -249,7 +261,7 @@ impl Commands {
         let data = pages.fold(Content::EMPTY, |all, page| all ^ page);
         let Some(placed) = place(context.device, domain, Put::Combined(cause, group), suits) else { return false };
         context.device.recorder.counters.reprograms += u64::from(placed.way == Way::Again);
-        add_program(context, command, domain, placed, data);
+        add_program(context, command, domain, placed, data, None);
         true
     }
 
@@ -284,7 +296,7 @@ fn add_erase(context: &Context<'_, impl Plan>, command: &mut Command, domain: Do
 fn add_dummy(context: &mut Context<'_, impl Plan>, command: &mut Command, domain: Domain, suits: Suits) -> bool {
     let placed = place(context.device, domain, Put::Dummy, suits);
     if let Some(placed) = placed {
-        add_program(context, command, domain, placed, Content::EMPTY);
+        add_program(context, command, domain, placed, Content::EMPTY, None);
     }
     placed.is_some()
 }
@@ -298,7 +310,7 @@ pub(in crate::timed) fn fill_wordline(context: &mut Context<'_, impl Plan>, comm
     command.begin(OpKind::Program, Cause::Rmw);
     loop {
         let placed = context.device.ftl.place(domain, Put::Filler(unit), ANYWHERE).expect("an active block");
-        add_program(context, command, domain, placed, Content::EMPTY);
+        add_program(context, command, domain, placed, Content::EMPTY, None);
         let flash = &context.device.flash;
         let is_last_lane = geometry.lane_of_slot(geometry.unit_and_slot(placed.at).1) == geometry.unit_width - 1;
         if flash.is_last_of_wordline(placed.at) && (is_last_lane || flash.block_of(placed.at) == flash.block_of(page)) {
@@ -318,7 +330,7 @@ fn place(device: &mut Device, domain: Domain, put: Put<'_>, suits: Suits) -> Opt
     }
 }
 
-/// Programs a page that a domain placed, made of `data`.
+/// Programs a page that a domain placed, made of `data`; it is a copy of the page at `old`, or of none.
 #[inline(always)]
 fn add_program(
     context: &mut Context<'_, impl Plan>,
@@ -326,8 +338,9 @@ fn add_program(
     domain: Domain,
     placed: Placed,
     data: Content,
+    old: Option<Ppn>,
 ) {
     debug_assert_eq!(command.kind(), OpKind::Program);
-    program_placed(context, placed, |_| data);
+    program_placed(context, placed, |_| data, old);
     command.add(placed.at, Carried::Domain(domain));
 }

@@ -535,7 +535,7 @@ impl Passage {
 /// Counts a command, which is that `load`, and has the array confirm that its pages may share one.
 #[inline(always)]
 fn count(context: &mut Context<'_, impl Plan>, command: &Command, Load { kind, cause, count, .. }: Load) {
-    if !context.plan.is_bare() && context.wordlines.are_on() && kind == OpKind::Program {
+    if context.programs_wordlines() && kind == OpKind::Program {
         count_wordlines(context, command);
     } else if !context.plan.is_plain() && command.is_mixed() {
         (0..count).for_each(|at| context.device.recorder.counters.part(command.cause_of(at), kind));
@@ -545,21 +545,17 @@ fn count(context: &mut Context<'_, impl Plan>, command: &Command, Load { kind, c
     if count > 1 && (context.plan.is_bare() || !context.wordlines.are_on() || kind != OpKind::Program) {
         context.device.flash.check_shared(kind, &command.ppns()[..count]);
     }
-    if !context.plan.is_bare() && context.wordlines.are_on() && kind != OpKind::Erase {
+    if context.programs_wordlines() && kind == OpKind::Read {
         check_wordlines(context, command);
     }
 }
 
-/// Has the array confirm that the pages of a command can be read, or programmed with all of their wordlines.
+/// Has the array confirm that the pages of a command can be read, since their wordlines are programmed.
 #[cold]
 fn check_wordlines(context: &Context<'_, impl Plan>, command: &Command) {
     let (flash, ppns) = (&context.device.flash, command.ppns());
     let ppns = &ppns[..command.len()];
-    if context.wordlines.are_twice() && command.kind() == OpKind::Read {
-        flash.check_final(ppns);
-    } else {
-        flash.check_whole(ppns);
-    }
+    if context.wordlines.are_twice() { flash.check_final(ppns) } else { flash.check_whole(ppns) }
 }
 
 /// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a
@@ -574,11 +570,10 @@ fn count_wordlines(context: &mut Context<'_, impl Plan>, command: &Command) {
     match command.pass() {
         Pass::Only => {}
         Pass::First => {
-            last.iter().for_each(|&ppn| device.flash.first_pass(ppn));
             device.recorder.counters.first_passes += last.len() as u64;
             return;
         }
-        Pass::Second => last.iter().for_each(|&ppn| device.flash.second_pass(ppn)),
+        Pass::Second => last.iter().for_each(|&ppn| device.flash.sends_second_pass(ppn)),
     }
     for at in 0..command.len() {
         let counters = &mut device.recorder.counters;

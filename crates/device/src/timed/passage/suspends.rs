@@ -6,11 +6,24 @@ use metrics::LatencyPart;
 use super::arrays::name_of;
 use super::{ArrayDone, DieRecord, Passage, Phase, Ways};
 use crate::timed::cache::Stage;
+use crate::timed::command::Command;
 use crate::timed::context::Context;
 use crate::timed::plan::Plan;
-use crate::timed::suspension::{self, When};
+use crate::timed::suspension::{self, Suspensions, When};
 
 impl Passage {
+    /// The commands that a die's array works on: one, and one that is suspended for it. What is on its way there is not among them.
+    pub(in crate::timed) fn in_array<'a>(
+        &'a self,
+        suspensions: &'a Suspensions,
+        die: Die,
+    ) -> impl Iterator<Item = &'a Command> {
+        let record = &self.dies[die.index()];
+        let works = matches!(record.phase, Phase::Array | Phase::Suspending);
+        let suspended = if record.phase == Phase::Suspending { None } else { suspensions.suspended(die) };
+        works.then_some(&record.command).into_iter().chain(suspended)
+    }
+
     /// Whether a die's operation is suspended, and the die does nothing.
     pub(in crate::timed) fn takes_work_beside(&self, die: Die) -> bool {
         self.dies[die.index()].phase == Phase::Suspended

@@ -6,6 +6,10 @@
 //! as its last durable version or as one that the host sent after it, never as another page's, as an older
 //! one, or as nothing. The device then goes on, and is held to the same promise.
 
+mod in_time;
+
+pub use in_time::{Cuts, try_cuts};
+
 use base::{Domain, Instant, Lpn, Request, RequestKind};
 use config::Config;
 use engine::Chance;
@@ -465,23 +469,12 @@ impl Life<'_> {
         }
     }
 
-    /// The version that a page reads as; 0 for none.
-    fn version_of(&self, lpn: u32) -> u32 {
-        let Some(ppn) = self.device.ftl.lookup(Lpn(lpn)) else { return 0 };
-        if self.device.flash.is_lost(ppn) {
-            return 0;
-        }
-        let place = self.device.ftl.geometry().place(ppn);
-        let stamp = Stamp::unpack(self.device.flash.nand().stamp(place.block, place.page));
-        if stamp.lpn == Lpn(lpn) { stamp.version } else { u32::MAX }
-    }
-
     fn broken_promise(&self) -> Option<Loss> {
         (0..self.promised.len() as u32).find_map(|lpn| {
             let promised = self.promised[lpn as usize];
             let newest = self.device.newest_version(Lpn(lpn));
             // Pages in the write buffer are newer than what flash holds; after a cut it is empty.
-            let found = self.version_of(lpn);
+            let found = version_of(&self.device, lpn);
             let is_kept = (promised..=newest.max(promised)).contains(&found);
             (!is_kept).then_some(Loss { seed: 0, at: 0, during: false, lpn, promised, found })
         })
@@ -492,10 +485,21 @@ impl Life<'_> {
         self.device.trust_array();
         self.buffer = buffer::build(self.config, &mut self.device)?.map(Box::new);
         for lpn in 0..self.promised.len() as u32 {
-            self.promised[lpn as usize] = self.version_of(lpn);
+            self.promised[lpn as usize] = version_of(&self.device, lpn);
         }
         Ok(())
     }
+}
+
+/// The version that a page reads as, with nothing in the controller; 0 for none.
+fn version_of(device: &Device, lpn: u32) -> u32 {
+    let Some(ppn) = device.ftl.lookup(Lpn(lpn)) else { return 0 };
+    if device.flash.is_lost(ppn) {
+        return 0;
+    }
+    let place = device.ftl.geometry().place(ppn);
+    let stamp = Stamp::unpack(device.flash.nand().stamp(place.block, place.page));
+    if stamp.lpn == Lpn(lpn) { stamp.version } else { u32::MAX }
 }
 
 /// So many user capacities in pages.

@@ -1,0 +1,320 @@
+//! Pages that are placed and not programmed: the FTL's map points to them, and the array does not have them yet.
+//!
+//! A page is placed when its die takes it, and programmed when the array has come to the end of its program. In between its data lie
+//! in a frame of the controller's RAM: while the page waits for the rest of its wordline, while it is sent, and while the array works.
+//! A power cut loses the frames. Where no time passes in between, which is so without time, on devices that program page by page, a
+//! page is programmed as soon as it is placed.
+
+use std::collections::BTreeMap;
+
+use base::{Ppn, Unit};
+use ftl::{Placed, Way};
+
+use super::{Content, Flash, Programmed, obey};
+
+/// A placed page.
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    data: Data,
+    /// The unit of its last version that is older, which must not be erased before this one is programmed.
+    old: Option<Unit>,
+}
+
+/// Where the data of a placed page are.
+#[derive(Clone, Copy, Debug)]
+enum Data {
+    /// In the controller, for a program of that way.
+    Held { content: Content, way: Way },
+    /// In the array: the page is copied from there, inside its plane.
+    Copied { from: Ppn, tag: u128 },
+}
+
+/// The pages that are placed and not programmed.
+#[derive(Clone, Default)]
+pub(super) struct Assembly {
+    /// Programs end later than their pages are placed.
+    is_open: bool,
+    /// Pages have frames even if they store nothing and are programmed like any other.
+    keeps_all: bool,
+    /// By block and page.
+    frames: BTreeMap<(u32, u32), Frame>,
+    /// By block, the page that is placed next; empty where pages are programmed one by one.
+    next_pages: Vec<u16>,
+    /// By block, wordlines whose second pass was sent; empty where there is one pass.
+    sent: Vec<u16>,
+    /// By unit, placed pages whose older versions it has; empty where pages are programmed one by one.
+    holding: Vec<u16>,
+    /// Units that have come to have none.
+    released: Vec<Unit>,
+}
+
+/// How wordlines are programmed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wordlines {
+    /// Page by page.
+    ByPage,
+    /// As a whole, at once.
+    OneShot,
+    /// As a whole, twice.
+    TwoPass,
+}
+
+// From placing to programming.
+impl Flash {
+    /// From now on pages are placed first, and programmed when that is told.
+    pub(crate) fn open_assembly(&mut self, wordlines: Wordlines, keeps_all: bool) {
+        let next_pages = self.nand.blocks().iter().map(|block| block.next_page);
+        let next_pages = if wordlines == Wordlines::ByPage { Vec::new() } else { next_pages.collect() };
+        if wordlines == Wordlines::TwoPass {
+            self.nand.begin_passes();
+        }
+        let bits = self.nand.last_of_wordline(0) as u16 + 1;
+        let sent = next_pages.iter().map(|&page| page / bits);
+        let sent = if wordlines == Wordlines::TwoPass { sent.collect() } else { Vec::new() };
+        let are_whole = wordlines != Wordlines::ByPage;
+        let keeps_all = keeps_all || are_whole || self.nand.has_payload();
+        let holding = vec![0; if are_whole { self.geometry.units() as usize } else { 0 }];
+        self.assembly = Assembly { is_open: true, keeps_all, next_pages, sent, holding, ..Assembly::default() };
+    }
+
+    /// From now on pages are programmed as soon as they are placed. Those that still wait for the rest of their wordlines are
+    /// programmed as they are: the device is at rest, and the next run fills the wordline on.
+    ///
+    /// # Panics
+    /// If another page is placed and not programmed.
+    pub(crate) fn close_assembly(&mut self) {
+        let mut assembly = std::mem::take(&mut self.assembly);
+        for (block, &end) in (0..).zip(&assembly.next_pages) {
+            for page in self.nand.blocks()[block as usize].next_page..end {
+                obey(self.nand.program(block, page.into()));
+            }
+        }
+        if !assembly.next_pages.is_empty() {
+            for ((block, page), frame) in std::mem::take(&mut assembly.frames) {
+                let Data::Held { content, .. } = frame.data else { unreachable!("wordlines are of data") };
+                self.nand.store(block, page, content.stamp, content.spare);
+            }
+        }
+        assert!(assembly.frames.is_empty(), "pages are placed and not programmed");
+    }
+
+    /// Places a page, whose last version that is older lies there. Where programs end at once it is programmed.
+    #[inline(always)]
+    pub(crate) fn place(&mut self, placed: Placed, content: Content, old: Option<Ppn>) -> Programmed {
+        if self.assembly.is_open {
+            self.keep(placed, content, old);
+            return Programmed::Done;
+        }
+        self.program_as(placed.at, placed.way, content)
+    }
+
+    /// Places a copy of a page inside its plane, likewise.
+    pub(crate) fn place_copy(&mut self, from: Ppn, to: Placed) -> Programmed {
+        assert!(to.way == Way::Plain, "blocks of LSB pages take backups and host pages");
+        if self.assembly.is_open {
+            let (at, old) = (self.note_placed(to.at), self.hold_back(Some(from)));
+            self.assembly.frames.insert(at, Frame { data: Data::Copied { from, tag: to.tag }, old });
+            return Programmed::Done;
+        }
+        self.copyback(from, to.at, to.tag)
+    }
+
+    fn keep(&mut self, placed: Placed, content: Content, old: Option<Ppn>) {
+        let at = self.note_placed(placed.at);
+        if self.assembly.keeps_all || placed.way != Way::Plain {
+            let (data, old) = (Data::Held { content, way: placed.way }, self.hold_back(old));
+            self.assembly.frames.insert(at, Frame { data, old });
+        }
+    }
+
+    /// The erase of the unit of a page waits for a placed page, where pages wait for their wordlines. Returns that unit.
+    fn hold_back(&mut self, old: Option<Ppn>) -> Option<Unit> {
+        let unit = self.geometry.unit_of(old?);
+        *self.assembly.holding.get_mut(unit.index())? += 1;
+        Some(unit)
+    }
+
+    /// Takes the frame of a page, if it has one: its program has come to its end.
+    fn take_frame(&mut self, at: (u32, u32)) -> Option<Data> {
+        let Frame { data, old } = self.assembly.frames.remove(&at)?;
+        if let Some(unit) = old {
+            let holding = &mut self.assembly.holding[unit.index()];
+            *holding -= 1;
+            if *holding == 0 {
+                self.assembly.released.push(unit);
+            }
+        }
+        Some(data)
+    }
+
+    /// The erase of a unit waits for pages whose older versions it has.
+    pub(crate) fn holds_back(&self, unit: Unit) -> bool {
+        self.assembly.holding.get(unit.index()).is_some_and(|&pages| pages > 0)
+    }
+
+    /// The erase of a unit waits for this page.
+    pub(crate) fn is_held_back_by(&self, unit: Unit, ppn: Ppn) -> bool {
+        self.assembly.frames.get(&self.address(ppn)).is_some_and(|frame| frame.old == Some(unit))
+    }
+
+    /// A unit whose erase waits for no page any more.
+    pub(crate) fn take_released(&mut self) -> Option<Unit> {
+        self.assembly.released.pop()
+    }
+
+    /// The placed pages of a block are one more. Returns its number and that page.
+    fn note_placed(&mut self, at: Ppn) -> (u32, u32) {
+        let (block, page) = self.address(at);
+        if let Some(next) = self.assembly.next_pages.get_mut(block as usize) {
+            *next = page as u16 + 1;
+        }
+        (block, page)
+    }
+
+    /// A program of placed pages, or the only pass over their wordlines, has come to its end.
+    pub(crate) fn programmed(&mut self, ppns: impl Iterator<Item = Ppn>) {
+        for ppn in ppns {
+            self.program_frame(ppn);
+        }
+    }
+
+    /// The first pass over the wordlines of placed pages has come to its end. Their data stay in frames for the second one.
+    pub(crate) fn passed_once(&mut self, ppns: impl Iterator<Item = Ppn>) {
+        for ppn in ppns {
+            let (block, page) = self.address(ppn);
+            obey(self.nand.program(block, page));
+            if self.is_last_of_wordline(ppn) {
+                obey(self.nand.first_pass(block, page));
+            }
+        }
+    }
+
+    /// The second pass has.
+    pub(crate) fn passed_twice(&mut self, ppns: impl Iterator<Item = Ppn>) {
+        for ppn in ppns {
+            let (block, page) = self.address(ppn);
+            if let Some(Data::Held { content, .. }) = self.take_frame((block, page)) {
+                self.nand.store(block, page, content.stamp, content.spare);
+            }
+            if self.is_last_of_wordline(ppn) {
+                obey(self.nand.second_pass(block, page));
+            }
+        }
+    }
+
+    /// The second pass over the wordlines of these pages is sent.
+    pub(crate) fn sends_second_pass(&mut self, last: Ppn) {
+        let block = self.address(last).0 as usize;
+        self.assembly.sent[block] += 1;
+    }
+
+    #[inline]
+    fn program_frame(&mut self, ppn: Ppn) {
+        let data = if self.assembly.frames.is_empty() { None } else { self.take_frame(self.address(ppn)) };
+        let done = match data {
+            None => self.program(ppn, Content::EMPTY),
+            Some(Data::Held { content, way }) => self.program_as(ppn, way, content),
+            Some(Data::Copied { from, tag }) => self.copyback(from, ppn, tag),
+        };
+        done.expect_done();
+    }
+
+    #[inline(always)]
+    fn program_as(&mut self, at: Ppn, way: Way, content: Content) -> Programmed {
+        if way == Way::Plain { self.program(at, content) } else { self.program_specially(at, way, content) }
+    }
+
+    #[inline(never)]
+    fn program_specially(&mut self, at: Ppn, way: Way, content: Content) -> Programmed {
+        match way {
+            Way::Plain => {}
+            Way::BeginsLsbOnly => self.use_lsb_only(at),
+            Way::Guard => return self.program_guard(at),
+            Way::Again => return self.reprogram(at),
+        }
+        self.program(at, content)
+    }
+
+    /// The blocks of a unit are erased: none of their pages is placed.
+    pub(super) fn forget_placed(&mut self, unit: Unit) {
+        if !self.assembly.next_pages.is_empty() {
+            for lane in 0..self.geometry.unit_width {
+                let block = self.geometry.block_of(unit, lane) as usize;
+                self.assembly.next_pages[block] = 0;
+                if let Some(sent) = self.assembly.sent.get_mut(block) {
+                    *sent = 0;
+                }
+            }
+        }
+    }
+
+    /// A page is programmed, or has a frame.
+    pub(crate) fn is_placed(&self, ppn: Ppn) -> bool {
+        self.is_programmed(ppn) || self.assembly.frames.contains_key(&self.address(ppn))
+    }
+
+    /// The content of a page that waits for the rest of its wordline. An earlier run may have left a part of that in the array.
+    pub(crate) fn waiting(&self, ppn: Ppn) -> Content {
+        let (block, page) = self.address(ppn);
+        match self.assembly.frames.get(&(block, page)) {
+            Some(Frame { data: Data::Held { content, .. }, .. }) => *content,
+            _ => Content { stamp: self.nand.stamp(block, page), spare: self.nand.spare(block, page) },
+        }
+    }
+
+    /// The page of a block that is placed next.
+    pub(super) fn next_page_of(&self, block: u32) -> u32 {
+        match self.assembly.next_pages.get(block as usize) {
+            Some(&next) => next.into(),
+            None => self.nand.blocks()[block as usize].next_page.into(),
+        }
+    }
+
+    /// The wordline of a page has had its second pass, or is sent for it.
+    pub(super) fn is_sent_twice(&self, block: u32, page: u32) -> bool {
+        let bits = self.nand.last_of_wordline(0) + 1;
+        page / bits < u32::from(self.assembly.sent[block as usize])
+    }
+}
+
+// A power cut.
+impl Flash {
+    /// The power goes off while the array programs these pages, all of them with one command: they are torn, unless there is power for
+    /// what is under way.
+    pub(crate) fn tear_program(&mut self, ppns: impl Iterator<Item = Ppn>) {
+        for ppn in ppns {
+            if self.supply.has_power_for_programs() {
+                self.program_frame(ppn);
+                continue;
+            }
+            let (block, page) = self.address(ppn);
+            let way = match self.assembly.frames.get(&(block, page)) {
+                Some(&Frame { data: Data::Held { way, .. }, .. }) => way,
+                _ => Way::Plain,
+            };
+            match way {
+                Way::Again => obey(self.nand.fail_reprogram(block, page)),
+                Way::Guard => obey(self.nand.fail_program_guard(block, page)),
+                Way::BeginsLsbOnly => {
+                    obey(self.nand.use_lsb_only(block));
+                    obey(self.nand.fail_program(block, page));
+                }
+                Way::Plain => obey(self.nand.fail_program(block, page)),
+            }
+        }
+    }
+
+    /// The power goes off while the array erases the blocks of a unit.
+    pub(crate) fn tear_erase(&mut self, unit: Unit) {
+        for lane in 0..self.geometry.unit_width {
+            obey(self.nand.tear_erase(self.geometry.block_of(unit, lane)));
+        }
+    }
+
+    /// The power is off: what lay in frames is gone, and with it all wordlines that have not had their second pass.
+    pub(crate) fn lose_frames(&mut self) {
+        self.nand.end_passes();
+        self.assembly = Assembly::default();
+        self.nand.cycle_power();
+    }
+}

@@ -1,0 +1,199 @@
+//! Power cuts in time: at any instant of a run, with all dies at work.
+//!
+//! Where time passes, a cut does not come at one operation. It tears what every array works on, also what is suspended; it loses what
+//! is on its way to a die, and what waits in the controller for the rest of its wordline. The promise is the same as without time.
+
+use base::{Instant, Lpn, Request, RequestKind};
+use config::Config;
+use engine::Chance;
+use files::Interrupt;
+use ftl::Put;
+use metrics::Recorder;
+use workload::Workload;
+
+use super::{Loss, NEVER, Tally, check, in_pages, version_of};
+use crate::device::{Device, shape};
+use crate::flash::{Content, Fault, Wordlines};
+use crate::timed::{self, Manner, wordlines};
+use crate::watchdog::Watchdog;
+use crate::{RunError, Watch};
+
+/// How many runs there are, and where the power goes off.
+#[derive(Clone, Copy, Debug)]
+pub struct Cuts {
+    /// So many devices, each with a history of its own.
+    pub seeds: u64,
+    /// Cuts of each, at instants drawn at random from a run.
+    pub cuts: u64,
+    /// Pages that the host writes before the run, in user capacities, besides the fill.
+    pub before: f64,
+    /// Requests of the run, and of the one after the restart.
+    pub requests: u32,
+    /// The power goes off a second time, at any operation of the recovery.
+    pub twice: bool,
+}
+
+/// Has the power go off in runs of the executor with time, restarts the device, looks for every page, and goes on.
+///
+/// # Errors
+/// When the configuration cannot be used (it has to have stamped pages), memory runs out, or somebody wants to stop.
+pub fn try_cuts(config: &Config, cuts: &Cuts, interrupt: &Interrupt) -> Result<Tally, RunError> {
+    check(config)?;
+    let mut tally = Tally::default();
+    for seed in 0..cuts.seeds {
+        let aged = Aged::new(config, cuts, seed, interrupt)?;
+        for number in 0..cuts.cuts {
+            interrupt.check().map_err(|_| RunError::Stopped)?;
+            let mut random = Chance::new(seed << 32 | number, "cut");
+            let at = Instant(aged.begins.0 + random.below(aged.ends.0 - aged.begins.0));
+            let (device, loss) = aged.cut_at(cuts, at, &mut random)?;
+            tally.runs += 1;
+            tally.restarts += 1 + u64::from(cuts.twice);
+            tally.rescued += device.1;
+            if let Some(loss) = loss {
+                tally.losing += 1;
+                tally.first.get_or_insert(Loss { seed, at: at.0, during: true, ..loss });
+            }
+        }
+    }
+    Ok(tally)
+}
+
+/// A device that has been written for a while, and a run of it.
+struct Aged<'a> {
+    config: &'a Config,
+    interrupt: &'a Interrupt,
+    device: Device,
+    requests: Vec<Request>,
+    begins: Instant,
+    ends: Instant,
+}
+
+impl Aged<'_> {
+    fn new<'a>(config: &'a Config, cuts: &Cuts, seed: u64, interrupt: &'a Interrupt) -> Result<Aged<'a>, RunError> {
+        let mut random = Chance::new(seed, "life in time");
+        let mut device = Device::new(config, true).map_err(|error| RunError::Failed(error.to_string()))?;
+        device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
+        let (pages, page) = (device.ftl.user_pages(), device.page_size.bytes());
+        let write = |lpn: u32| request(RequestKind::Write, u64::from(lpn) * page, page);
+        let mut fill: Vec<Request> = (0..pages).map(write).collect();
+        fill.extend((0..in_pages(cuts.before, pages)).map(|_| write(random.below_u32(pages))));
+        run(&mut device, fill, config, None, interrupt)?;
+        device.keep_durable();
+        let requests: Vec<Request> = (0..cuts.requests).map(|_| any_request(&mut random, pages, page)).collect();
+        let mut whole = device.clone();
+        run(&mut whole, requests.clone(), config, None, interrupt)?;
+        whole.check_state();
+        whole.check_data();
+        let (begins, ends) = (Instant::ZERO, whole.recorder.end());
+        assert!(ends > begins, "a run takes time");
+        Ok(Aged { config, interrupt, device, requests, begins, ends })
+    }
+
+    /// Has the power go off, and comes back. Returns the device with what it rescued, and the first broken promise.
+    fn cut_at(&self, cuts: &Cuts, at: Instant, random: &mut Chance) -> Result<((Device, u64), Option<Loss>), RunError> {
+        let mut device = self.device.clone();
+        run(&mut device, self.requests.clone(), self.config, Some(at), self.interrupt)?;
+        let failed = |error: ftl::OutOfMemory| RunError::Failed(error.to_string());
+        if cuts.twice {
+            let mut trial = device.clone();
+            trial.flash.arm(Fault::PowerCut { at: NEVER, during: false });
+            trial.restart(self.config).map_err(failed)?;
+            if let Some(last) = trial.flash.operations().checked_sub(1) {
+                let fault = Fault::PowerCut { at: random.below(last + 1), during: random.below(2) == 0 };
+                device.flash.arm(fault);
+                device.restart(self.config).map_err(failed)?;
+                assert!(device.flash.is_off(), "the second cut comes in the recovery");
+                device.flash.power_on();
+            }
+        }
+        device.flash.arm(Fault::PowerCut { at: NEVER, during: false });
+        let rescued = device.restart(self.config).map_err(failed)?.rescued;
+        if let Some(loss) = broken_promise(&device) {
+            return Ok(((device, rescued), Some(loss)));
+        }
+        device.check_state();
+        device.trust_array();
+        let (pages, page) = (device.ftl.user_pages(), device.page_size.bytes());
+        let requests = (0..cuts.requests).map(|_| any_request(random, pages, page)).collect();
+        run(&mut device, requests, self.config, None, self.interrupt)?;
+        device.check_state();
+        device.check_data();
+        Ok(((device, rescued), None))
+    }
+}
+
+/// Runs requests in time, until the power goes off if it does.
+fn run(
+    device: &mut Device,
+    requests: Vec<Request>,
+    config: &Config,
+    cut: Option<Instant>,
+    interrupt: &Interrupt,
+) -> Result<(), RunError> {
+    device.recorder = Recorder::new(shape(config, device.ftl.geometry(), true));
+    device.watchdog = Watchdog::new(config, device.ftl.geometry());
+    let manner = Manner { timeline: None, asks_all: true, cut };
+    let mut watch = Watch::new(None, interrupt.clone());
+    timed::run(device, &mut Workload::listed(requests), config, &mut watch, manner)?;
+    if cut.is_none() && wordlines::kind(&config.device) != Wordlines::ByPage {
+        fill_wordlines(device, config.device.cell.bits());
+    }
+    Ok(())
+}
+
+/// Fills the wordlines up that the end of a run left incomplete: where they are programmed as a whole, the array has no part of one.
+fn fill_wordlines(device: &mut Device, bits: u32) {
+    let geometry = *device.ftl.geometry();
+    for unit in geometry.all_units() {
+        let is_open = |device: &Device| {
+            let blocks = (0..geometry.unit_width).map(|lane| geometry.block_of(unit, lane));
+            let mut pages = blocks.map(|block| u32::from(device.flash.nand().blocks()[block as usize].next_page));
+            pages.any(|next| next % bits > 0)
+        };
+        while is_open(device) {
+            let domain = geometry.domain_of_unit(unit);
+            let placed = device.ftl.place(domain, Put::Filler(unit), ftl::ANYWHERE).expect("an active block");
+            let content = device.content_of(placed, Content::EMPTY);
+            device.flash.place(placed, content, None).expect_done();
+        }
+    }
+}
+
+fn request(kind: RequestKind, offset: u64, size: u64) -> Request {
+    Request { at: Instant::ZERO, offset, size, kind, fua: false }
+}
+
+/// Any request: most are writes, of one page, of several or of a part of one, most of them to a few pages.
+fn any_request(random: &mut Chance, pages: u32, page: u64) -> Request {
+    let few = match random.below(4) {
+        0 => pages,
+        1 => pages.div_ceil(8),
+        _ => pages.div_ceil(3),
+    };
+    let first = u64::from(random.below_u32(few));
+    let several = (1 + random.below(4)).min(u64::from(pages) - first);
+    let (offset, size) = match random.below(5) {
+        0 => (first * page, several * page),
+        1 => (first * page + 512, 512 * (1 + random.below(page / 512 - 1))),
+        _ => (first * page, page),
+    };
+    match random.below(20) {
+        0 => request(RequestKind::Flush, 0, 0),
+        1..=4 => request(RequestKind::Read, offset, size),
+        5 => request(RequestKind::Trim, first * page, several * page),
+        _ => request(RequestKind::Write, offset, size),
+    }
+}
+
+/// A page must read as its last durable version or as one that was sent after it. One that was trimmed may read as any version of
+/// its own: a trim need not outlive the cut.
+fn broken_promise(device: &Device) -> Option<Loss> {
+    (0..device.ftl.user_pages()).find_map(|lpn| {
+        let (promised, newest) = (device.durable_version(Lpn(lpn)), device.newest_version(Lpn(lpn)));
+        let newest = if newest == 0 { device.last_version() } else { newest };
+        let found = version_of(device, lpn);
+        let is_kept = (promised..=newest).contains(&found);
+        (!is_kept).then_some(Loss { seed: 0, at: 0, during: false, lpn, promised, found })
+    })
+}

@@ -1,0 +1,40 @@
+//! A power cut: the device stops in the middle of what all its dies do.
+
+use base::OpKind;
+
+use super::Timed;
+use super::command::Pass;
+use super::plan::Plan;
+use crate::device::Device;
+
+impl<P: Plan> Timed<'_, '_, P> {
+    /// True once the power has gone off.
+    #[inline]
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut.is_some_and(|at| self.context.now > at)
+    }
+
+    /// The power is off: what each array works on is torn, what is suspended too, and what the controller holds is gone.
+    #[cold]
+    pub(super) fn cut_power(&mut self) {
+        let context = &mut self.context;
+        let Device { ftl, flash, .. } = &mut *context.device;
+        let geometry = *ftl.geometry();
+        for die in geometry.all_dies() {
+            for command in self.passage.in_array(&context.suspensions, die) {
+                let ppns = command.items().iter().map(|item| item.ppn);
+                match command.kind() {
+                    OpKind::Read => {}
+                    // Its first pass is done, and without the second one the data are lost.
+                    OpKind::Program if context.wordlines.are_on() && command.pass() == Pass::Second => {}
+                    OpKind::Program => flash.tear_program(ppns),
+                    OpKind::Erase => {
+                        ppns.step_by(geometry.unit_width as usize)
+                            .for_each(|ppn| flash.tear_erase(geometry.unit_of(ppn)));
+                    }
+                }
+            }
+        }
+        flash.lose_frames();
+    }
+}

@@ -1,0 +1,152 @@
+//! Does acknowledged data survive a power cut at any instant, with all dies at work?
+
+mod common;
+
+use common::preset;
+use device::survival::{Cuts, Tally, try_cuts};
+use files::Interrupt;
+
+/// Two channels of two dies of two planes of 16 blocks of 12 TLC pages, written one by one with power for what is under way.
+const DEVICE: [&str; 15] = [
+    "device.channels=2",
+    "device.chips_per_channel=2",
+    "device.dies_per_chip=1",
+    "device.planes_per_die=2",
+    "device.blocks_per_plane=20",
+    "device.pages_per_block=12",
+    "device.cell=\"tlc\"",
+    "device.program_order=\"consecutive\"",
+    "device.over_provisioning=1.2",
+    "host.replay=\"closed\"",
+    "host.queue_depth=16",
+    "run.payload=\"stamp\"",
+    "run.precondition=\"none\"",
+    "run.executor=\"timed\"",
+    "ftl.write_buffer=\"none\"",
+];
+
+const ONE_SHOT: [&str; 3] =
+    ["device.programming=\"one-shot\"", "device.timing.program=\"700us\"", "ftl.paired_page=\"none\""];
+const TWO_PASS: [&str; 4] = [
+    "device.pages_per_block=24",
+    "device.programming=\"two-pass\"",
+    "device.timing.program=\"1400us\"",
+    "ftl.paired_page=\"none\"",
+];
+const SUPERCAP: [&str; 1] = ["ftl.paired_page=\"supercap\""];
+
+/// So many lives; `FTLAB_LIVES=n` asks for n times as many.
+fn cut(sets: &[&str], twice: bool) -> Tally {
+    cut_often(sets, twice, 1)
+}
+
+fn cut_often(sets: &[&str], twice: bool, often: u64) -> Tally {
+    let all: Vec<String> = DEVICE.iter().chain(sets).map(|set| (*set).to_owned()).collect();
+    let times = std::env::var("FTLAB_LIVES").ok().and_then(|lives| lives.parse().ok()).unwrap_or(1);
+    let cuts = Cuts { seeds: 2 * times * often, cuts: 30, before: 1.5, requests: 250, twice };
+    try_cuts(&preset("tbm-small", &all), &cuts, &Interrupt::default()).unwrap()
+}
+
+#[track_caller]
+fn assert_survives(what: &str, sets: &[&str]) {
+    // A recovery takes no time, and programs page by page: with whole wordlines it is not interrupted here.
+    let is_whole = sets.iter().any(|set| set.starts_with("device.programming"));
+    for twice in if is_whole { &[false][..] } else { &[false, true] }.iter().copied() {
+        let tally =
+            std::panic::catch_unwind(|| cut(sets, twice)).unwrap_or_else(|_| panic!("{what}, a second cut: {twice}"));
+        assert_eq!(
+            tally.losing, 0,
+            "{what}, a second cut: {twice}: {} of {}, {:?}",
+            tally.losing, tally.runs, tally.first
+        );
+    }
+}
+
+/// Everything that a device can have besides, with what it calls for.
+const BESIDES: &[(&str, &[&str])] = &[
+    ("nothing", &[]),
+    ("suspends", &["device.program_suspend=\"reads\"", "device.erase_suspend=\"reads\""]),
+    ("cache reads", &["device.cache_read=\"on\""]),
+    ("twin blocks", &["ftl.reclaim_unit=\"twin\""]),
+    ("free dies", &["ftl.allocation=\"F2\""]),
+    ("free dies and twin blocks", &["ftl.allocation=\"F2\"", "ftl.reclaim_unit=\"twin\""]),
+    ("two streams", &["ftl.separation=\"host-gc\""]),
+    ("paced collections", &["ftl.gc_schedule=\"paced\"", "ftl.separation=\"host-gc\""]),
+    ("forward collections", &["ftl.gc_schedule=\"forwarding\""]),
+    ("a write buffer", &["ftl.write_buffer.lru.size=\"128KiB\""]),
+    ("wear leveling", &["ftl.wear_leveling.static.threshold=4"]),
+    (
+        "commands and a link",
+        &["host.command_time=\"8us\"", "host.link=\"2GB/s\"", "device.timing.command_overhead=\"300ns\""],
+    ),
+];
+
+#[test]
+fn pages_programmed_one_by_one_survive_with_a_supercap() {
+    for (what, sets) in BESIDES {
+        assert_survives(what, &[&SUPERCAP, *sets].concat());
+    }
+}
+
+#[test]
+fn pages_that_share_no_cells_survive() {
+    let slc = [
+        "device.cell=\"slc\"",
+        "device.timing.read=\"25us\"",
+        "device.timing.program=\"200us\"",
+        "ftl.paired_page=\"none\"",
+    ];
+    for (what, sets) in BESIDES {
+        assert_survives(what, &[&slc, *sets].concat());
+    }
+}
+
+const PROTECTIONS: [&str; 3] =
+    ["ftl.paired_page=\"lsb-backup\"", "ftl.paired_page=\"gcmix\"", "ftl.paired_page.slc-buffer.blocks=2"];
+
+/// The room that protections need: after a second cut a plane may have three blocks in which little is written.
+const ROOM: [&str; 2] = ["device.blocks_per_plane=40", "ftl.gc_schedule.threshold.free_blocks=3"];
+
+#[test]
+fn backups_keep_lower_pages_where_versions_of_a_page_share_a_die() {
+    for protection in PROTECTIONS {
+        assert_survives(protection, &[&[protection, "ftl.allocation=\"CWDP\""], &ROOM[..]].concat());
+    }
+}
+
+/// An open fault. A lower page is not covered any more when the host writes its page anew; under a dynamic allocation the new version is
+/// on its way to another die, and one cut can tear both.
+#[test]
+fn backups_lose_versions_that_share_no_die() {
+    let losing = |protection| cut_often(&[&[protection, "ftl.allocation=\"F\""], &ROOM[..]].concat(), false, 8).losing;
+    assert!(losing(PROTECTIONS[0]) > 0);
+}
+
+#[test]
+fn wordlines_programmed_in_one_shot_survive() {
+    for (what, sets) in BESIDES {
+        assert_survives(what, &[&ONE_SHOT, *sets].concat());
+    }
+}
+
+#[test]
+fn wordlines_programmed_in_two_passes_survive() {
+    // After a cut, collections ahead of need leave too few free blocks there: an open fault.
+    for (what, sets) in BESIDES.iter().filter(|(what, _)| *what != "forward collections") {
+        assert_survives(what, &[&TWO_PASS, *sets].concat());
+    }
+}
+
+#[test]
+fn a_map_in_flash_survives() {
+    let map = ["ftl.mapping.dftl.cache=\"2KiB\"", "device.over_provisioning=2.5", "ftl.allocation=\"CWDP\""];
+    for (what, sets) in [("supercap", &SUPERCAP[..]), ("lsb-backup", &["ftl.paired_page=\"lsb-backup\""])] {
+        assert_survives(what, &[sets, &map, &ROOM].concat());
+    }
+}
+
+#[test]
+fn pages_that_share_a_wordline_are_lost_without_a_protection() {
+    assert!(cut(&["ftl.paired_page=\"none\""], false).losing > 0);
+    assert!(cut(&["ftl.paired_page=\"page-buffer\""], false).losing > 0);
+}
