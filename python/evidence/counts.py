@@ -152,25 +152,29 @@ def constant_answers() -> int:
 
 
 def methods() -> tuple[int, int]:
-    """Methods of the mechanisms' traits, and those that one mechanism or none fills in."""
-    files = {file: code_of(file) for file in sources("ftl", "mechanism")}
-    of_trait: dict[str, list[str]] = {}
-    for text in files.values():
-        for trait in re.finditer(r"^pub(?:\([^)]*\))? trait (\w+)[^{]*", text, re.M):
-            of_trait[trait[1]] = re.findall(r"^    fn (\w+)", body_at(text, trait.end() - 1), re.M)
+    """Methods of the mechanisms' traits, and those that one mechanism or none fills in.
+
+    A macro makes the traits: a line of `traits.rs` declares a method by the way in which several answers become one.
+    """
+    of_trait: dict[str, list[str]] = defaultdict(list)
+    current = ""
+    declares = r"(?:fn|all|any|every|first|sound) (\w+)(?:<[^(]*>)?\("
+    for line in code_of(CRATES / "ftl/src/mechanism/traits.rs").splitlines():
+        if trait := re.match(r"\s*(?:pub(?:\([^)]*\))? )?trait (\w+)", line):
+            current = trait[1]
+        elif (method := re.match(rf"\s*{declares}", line)) and current:
+            of_trait[current].append(method[1])
     fills: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for text in files.values():
+    mechanisms = CRATES / "ftl/src/mechanism"
+    for file in sources("ftl", "mechanism"):
+        folder = file.relative_to(mechanisms).parts[0]
+        if folder == file.name:
+            continue
+        text = code_of(file)
         for block in re.finditer(r"^impl(?:<[^>]*>)? (\w+)(?:<[^>]*>)? for (\w+)[^{]*", text, re.M):
-            of, who = block[1], block[2]
             body = body_at(text, block.end() - 1)
             for method in re.finditer(r"^    fn (\w+)", body, re.M):
-                if who == "All" and of in of_trait:
-                    # It has all mechanisms, and forwards to those that it names.
-                    named = set(re.findall(r"self\s*\.(\w+)", body_at(body, method.end())))
-                    is_forwarded_to_all = re.search(r"\b(?:each|first|any)\w*!", body_at(body, method.end()))
-                    fills[of, method[1]] |= set() if is_forwarded_to_all or of == "Mechanism" else named
-                elif of in of_trait and who != "Plain":
-                    fills[of, method[1]].add(who)
+                fills[block[1], method[1]].add(folder)
     every = [(trait, name) for trait, names in of_trait.items() for name in names]
     return len(every), sum(len(fills[method]) <= 1 for method in every)
 

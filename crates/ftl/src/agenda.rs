@@ -1,12 +1,12 @@
 //! The agenda: what a domain does before it takes another host page, in which order, and where room comes from.
 //!
-//! Two tables say it all. Each line is asked of every mechanism, in the order of [`crate::mechanism::All`].
+//! Two tables say it all. Each line is asked of every mechanism, in the order of their rows (`mechanism/rows.rs`).
 
 use base::{Cause, Domain, Lpn, Slot};
 
 use crate::group::Group;
 use crate::kernel::{Job, Stream, Why};
-use crate::mechanism::{Disturbed, End, Mechanisms, Pending, Room, Under};
+use crate::mechanism::{Due, End, Mechanisms, Pending, Picked, Room, Under};
 use crate::ops::{How, Op, Step};
 use crate::page::Page;
 
@@ -17,15 +17,13 @@ enum Line {
     Erase,
     /// What somebody waits for, besides room.
     Pending,
-    /// A collection that waited for other domains goes on.
+    /// The work that mechanisms begin on their own account, or go on with.
     TakeUp,
-    /// A unit whose pages were read too often is refreshed.
-    Refresh,
     /// What comes before the next page of the victim.
     BeforeCopies,
     /// The end of a collection whose victim is empty.
     End,
-    /// The next pages of the victim.
+    /// The next pages of the victim; where the others stay in it, the end of its collection.
     Move,
     /// What has to be safe before the next host page is programmed.
     Protect,
@@ -34,11 +32,14 @@ enum Line {
 }
 
 /// What a domain does next: the first line that has an operation gives it.
-const AGENDA: [(Line, &str); 9] = [
+const AGENDA: [(Line, &str); 8] = [
     (Line::Erase, "It gives room at once, and nothing is lost by it."),
     (Line::Pending, "A read or a write waits for it, and a collection may last long."),
-    (Line::TakeUp, "Its pages are moved already: only its erase is left."),
-    (Line::Refresh, "Its pages can be read but a few times more; a collection in progress ends first."),
+    (
+        Line::TakeUp,
+        "A victim that waited is moved already, and pages that were read too often can be read but a few times more; a collection \
+         in progress ends first.",
+    ),
     (Line::BeforeCopies, "What an earlier collection left behind would pile up."),
     (Line::End, "An empty victim is room that is not used yet."),
     (Line::Move, "The host waits for the room."),
@@ -98,9 +99,11 @@ impl<M: Mechanisms> Page<M> {
                 self.in_words(domain)
             );
             group.clear();
-            ask!('agenda: 0 1 2 3 4 5 6 7 8);
+            ask!('agenda: 0 1 2 3 4 5 6 7);
             self.waiting[domain.index()] = None;
-            self.mechanisms.settled(domain);
+            if let Some(covers) = self.mechanisms.parts_mut().covers {
+                covers.settled(domain);
+            }
             return None;
         }
     }
@@ -110,22 +113,15 @@ impl<M: Mechanisms> Page<M> {
         match line {
             Line::Erase => self.erase_kept(domain, group),
             Line::Pending => self.pending(domain, group).map_or(Said::Nothing, Said::Step),
-            Line::TakeUp => {
-                self.mechanisms.take_up(&mut self.kernel, domain);
-                Said::Nothing
-            }
-            Line::Refresh => self.refresh(domain, group),
+            Line::TakeUp => self.take_up(domain, group),
             Line::BeforeCopies if self.kernel.job(domain).is_some() => {
                 match self.mechanisms.before_copies(&mut self.kernel, domain, group) {
-                    Some(op) => Said::Step(self.guarded(domain, op, group)),
+                    Some(step) => Said::Step(self.guarded(domain, step, group)),
                     None => Said::Nothing,
                 }
             }
             Line::End => self.end(domain, group),
-            Line::Move => match self.kernel.job(domain).copied() {
-                Some(job) => Said::Step(self.next_move(domain, job, group)),
-                None => Said::Nothing,
-            },
+            Line::Move => self.move_next(domain, group),
             Line::Protect => self.protect(domain, group),
             Line::Under => self.under(domain, group),
             Line::BeforeCopies => Said::Nothing,
@@ -135,19 +131,20 @@ impl<M: Mechanisms> Page<M> {
     /// A unit that a mechanism kept, once nothing has to be done before its erase.
     fn erase_kept(&mut self, domain: Domain, group: &mut Group) -> Said {
         let Some(unit) = self.mechanisms.erasable(&self.kernel, domain) else { return Said::Nothing };
-        match self.mechanisms.before_erase(&mut self.kernel, domain, unit, group) {
-            End::Act(op) => Said::Step(self.guarded(domain, op, group)),
-            End::Park | End::Hold => Said::Nothing,
-            End::Erase => Said::Step(Step::new(Op::Erase(unit), self.erasure(domain, unit).cause)),
+        match self.mechanisms.end(&mut self.kernel, domain, unit, group) {
+            Some(End::Act(step)) => Said::Step(self.guarded(domain, step, group)),
+            Some(End::Over | End::Hold) => Said::Nothing,
+            None => Said::Step(Step::new(Op::Erase(unit), self.erasure(domain, unit).cause)),
         }
     }
 
-    /// What reads of the array call for.
-    fn refresh(&mut self, domain: Domain, group: &mut Group) -> Said {
-        match self.mechanisms.disturbed(&mut self.kernel, domain, group) {
-            Disturbed::Nothing => Said::Nothing,
-            Disturbed::Changed => Said::FromTheTop,
-            Disturbed::Close(stream) => {
+    /// The work that mechanisms begin on their own account.
+    fn take_up(&mut self, domain: Domain, group: &mut Group) -> Said {
+        let may_begin = self.mechanisms.parts().map.is_none_or(|map| !map.is_parked(domain));
+        match self.mechanisms.take_up(&mut self.kernel, domain, may_begin, group) {
+            None => Said::Nothing,
+            Some(Due::Changed) => Said::FromTheTop,
+            Some(Due::Close(stream)) => {
                 self.seal(domain, stream);
                 if self.waiting[domain.index()] == Some(stream) {
                     // The host page that waits was to go there: room is made for it anew.
@@ -155,41 +152,20 @@ impl<M: Mechanisms> Page<M> {
                 }
                 Said::FromTheTop
             }
-            Disturbed::Keep => match self.mechanisms.before_keeping(&mut self.kernel, domain, group) {
-                End::Act(op) => Said::Step(self.guarded(domain, op, group)),
-                End::Park => Said::FromTheTop,
-                End::Erase | End::Hold => {
-                    self.mechanisms.keep(&mut self.kernel, domain);
-                    Said::FromTheTop
-                }
-            },
-            Disturbed::Room => {
+            Some(Due::Room) => {
                 self.collect_for_room(domain, Stream::FIRST);
                 self.attribute(domain, true);
                 Said::FromTheTop
             }
-            Disturbed::Move => match self.kernel.job(domain).copied() {
-                Some(job) => Said::Step(self.next_move(domain, job, group)),
-                None => Said::Nothing,
-            },
-            Disturbed::Act(op) => {
-                let stream = group.stream;
-                if op == Op::Pad {
-                    let pages = *group;
-                    group.clear();
-                    if let Some(first) = self.before_row(domain, stream, group) {
-                        return Said::Step(first);
-                    }
-                    *group = pages;
-                }
-                Said::Step(Step::new(op, Cause::Refresh))
-            }
+            Some(Due::Act(step)) => Said::Step(self.guarded(domain, step, group)),
+            Some(Due::Move) => self.move_next(domain, group),
         }
     }
 
     /// Whose operations are those of a collection that began for want of room.
     fn attribute(&mut self, domain: Domain, asked: bool) {
-        if let Some(cause) = self.mechanisms.cause_of_room(&self.kernel, domain, asked)
+        if let Some(reads) = self.mechanisms.parts_mut().reads
+            && let Some(cause) = reads.cause_of_room(&self.kernel, domain, asked)
             && let Some(job) = self.kernel.job_mut(domain)
             && job.cause == Cause::Gc
         {
@@ -199,45 +175,47 @@ impl<M: Mechanisms> Page<M> {
 
     /// What somebody waits for. If it takes a place among the pages of the map, room is made for it first.
     pub(crate) fn pending(&mut self, domain: Domain, group: &mut Group) -> Option<Step> {
-        match self.mechanisms.pending(&mut self.kernel, domain, false, group) {
-            Pending::None => None,
-            Pending::Act(Op::Pad) => {
-                let stream = group.stream;
-                let first = self.before_row(domain, stream, group);
-                Some(first.unwrap_or_else(|| {
-                    group.stream = stream;
-                    Step::new(Op::Pad, Cause::Mapping)
-                }))
-            }
-            Pending::Act(op) => Some(self.guarded(domain, op, group)),
+        let may_fetch = self.may_fetch(domain);
+        let step = match self.mechanisms.pending(&mut self.kernel, domain, false, may_fetch, group)? {
+            Pending::Act(step) => step,
             Pending::Room => {
                 if self.make_room(domain, self.kernel.streams().of_map()) {
                     return None;
                 }
-                match self.mechanisms.pending(&mut self.kernel, domain, true, group) {
-                    Pending::Act(op) => Some(self.guarded(domain, op, group)),
-                    Pending::None | Pending::Room => unreachable!("what asked for room has it now"),
+                match self.mechanisms.pending(&mut self.kernel, domain, true, may_fetch, group) {
+                    Some(Pending::Act(step)) => step,
+                    None | Some(Pending::Room) => unreachable!("what asked for room has it now"),
                 }
             }
-        }
+        };
+        Some(self.guarded(domain, step, group))
     }
 
-    /// An operation of a mechanism; if it programs a page of the map, what has to be safe first.
-    fn guarded(&mut self, domain: Domain, op: Op, group: &mut Group) -> Step {
-        if op == Op::Combine {
-            let (pages, stream) = (*group, self.kernel.streams().of_map());
-            group.clear();
-            if let Some(first) = self.before_row(domain, stream, group) {
-                return first;
-            }
-            *group = pages;
+    /// The page of the map that a domain wants may be read.
+    fn may_fetch(&self, domain: Domain) -> bool {
+        let parts = self.mechanisms.parts();
+        let (Some(map), Some(reads)) = (parts.map, parts.reads) else { return true };
+        map.wanted_page(&self.kernel, domain).is_none_or(|at| reads.may_read(&self.kernel, at))
+    }
+
+    /// A step of a mechanism; if it programs a page of the map or a dummy page, what has to be safe first.
+    fn guarded(&mut self, domain: Domain, step: Step, group: &mut Group) -> Step {
+        if !self.guards_pages || !matches!(step.op, Op::Combine | Op::Pad) {
+            return step;
         }
-        Step::new(op, Cause::Mapping)
+        let pages = *group;
+        let stream = if step.op == Op::Pad { group.stream } else { self.kernel.streams().of_map() };
+        group.clear();
+        if let Some(first) = self.before_row(domain, stream, group) {
+            return first;
+        }
+        *group = pages;
+        step
     }
 
     /// What has to be safe before the next pages of a stream are programmed: those that one command may hold.
     fn before_row(&mut self, domain: Domain, stream: Stream, group: &mut Group) -> Option<Step> {
-        if !self.mechanisms.guards_pages() {
+        if !self.guards_pages {
             return None;
         }
         let first = self.kernel.next_place(domain, stream);
@@ -261,33 +239,48 @@ impl<M: Mechanisms> Page<M> {
         if self.kernel.valid_of(unit) > 0 {
             return Said::Nothing;
         }
-        match self.mechanisms.end(&mut self.kernel, domain, group) {
-            End::Erase => Said::Step(Step::new(Op::Erase(unit), cause)),
-            End::Act(op) => Said::Step(self.guarded(domain, op, group)),
-            End::Park => Said::FromTheTop,
-            End::Hold => Said::Nothing,
+        match self.mechanisms.end(&mut self.kernel, domain, unit, group) {
+            None => Said::Step(Step::new(Op::Erase(unit), cause)),
+            Some(End::Act(step)) => Said::Step(self.guarded(domain, step, group)),
+            Some(End::Over) => Said::FromTheTop,
+            Some(End::Hold) => Said::Nothing,
         }
     }
 
-    /// The next pages of a victim that has any, once what lies under them is safe.
-    pub(crate) fn next_move(&mut self, domain: Domain, mut job: Job, group: &mut Group) -> Step {
-        self.pick(domain, &mut job, &|lpn| self.copy_stream(lpn), group);
+    /// The next pages of a victim, or the end of its collection where no more of them move.
+    fn move_next(&mut self, domain: Domain, group: &mut Group) -> Said {
+        let Some(job) = self.kernel.job(domain).copied() else { return Said::Nothing };
+        if let Some(step) = self.next_move(domain, job, group) {
+            return Said::Step(step);
+        }
+        match self.mechanisms.end(&mut self.kernel, domain, job.unit, group) {
+            Some(End::Act(step)) => Said::Step(self.guarded(domain, step, group)),
+            Some(End::Over) => Said::FromTheTop,
+            None | Some(End::Hold) => unreachable!("a unit whose pages stay is in use again"),
+        }
+    }
+
+    /// The next pages of a victim that has any, once what lies under them is safe; nothing if those that are left stay.
+    pub(crate) fn next_move(&mut self, domain: Domain, mut job: Job, group: &mut Group) -> Option<Step> {
+        if self.pick(domain, &mut job, &|lpn| self.copy_stream(lpn), group) == Picked::Stays {
+            return None;
+        }
         if let Some(own) = self.kernel.job_mut(domain) {
             (own.cursor, own.lone_cursor) = (job.cursor, job.lone_cursor);
         }
         self.prefetch_behind(group);
         let stream = self.stream_of_copy(domain, group.pages()[0]);
         group.stream = stream;
-        if self.mechanisms.guards_pages() {
+        if self.guards_pages {
             let picked = *group;
             group.clear();
             if let Some(first) = self.before_row(domain, stream, group) {
-                return first;
+                return Some(first);
             }
             *group = picked;
         }
-        let how = self.mechanisms.how(&self.kernel, domain, stream, group);
-        Step::new(Op::Move(how), job.cause)
+        let how = self.mechanisms.how(&self.kernel, domain, stream, group).unwrap_or(How::OffChip);
+        Some(Step::new(Op::Move(how), job.cause))
     }
 
     /// Asks for what moving the pages behind a group will change: their step may ask for it before any of them is read.
@@ -301,16 +294,17 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Puts the pages of a victim that move next into a group.
-    fn pick(&self, domain: Domain, job: &mut Job, stream_of: &dyn Fn(Lpn) -> Stream, group: &mut Group) {
-        self.mechanisms.pick(&self.kernel, domain, job, stream_of, group);
-        if group.pages().is_empty() {
-            // A state may say of a cursor what it will.
-            let next =
-                self.kernel.next_valid(job.unit, job.cursor).or_else(|| self.kernel.next_valid(job.unit, Slot::FIRST));
-            let slot = next.expect("a victim with valid pages");
-            job.cursor = slot;
-            group.push(self.kernel.geometry().ppn(job.unit, slot));
+    fn pick(&self, domain: Domain, job: &mut Job, stream_of: &dyn Fn(Lpn) -> Stream, group: &mut Group) -> Picked {
+        if let Some(picked) = self.mechanisms.pick(&self.kernel, domain, job, stream_of, group) {
+            return picked;
         }
+        // A state may say of a cursor what it will.
+        let next =
+            self.kernel.next_valid(job.unit, job.cursor).or_else(|| self.kernel.next_valid(job.unit, Slot::FIRST));
+        let slot = next.expect("a victim with valid pages");
+        job.cursor = slot;
+        group.push(self.kernel.geometry().ppn(job.unit, slot));
+        Picked::Group
     }
 
     /// What has to be safe before the host page that waits is programmed.
@@ -322,11 +316,19 @@ impl<M: Mechanisms> Page<M> {
     /// The victim's pages that go under the host page that waits.
     fn under(&mut self, domain: Domain, group: &mut Group) -> Said {
         let Some(stream) = self.waiting[domain.index()] else { return Said::Nothing };
-        match self.mechanisms.under(&mut self.kernel, domain, stream) {
-            Under::Nothing => Said::Nothing,
-            Under::Erase => self.erase_kept(domain, group),
-            Under::Collection => Said::FromTheTop,
-            Under::Victim => {
+        let mut under = self.mechanisms.under(&mut self.kernel, domain, stream, false);
+        if under == Some(Under::Choice) {
+            if self.begin_due(domain) {
+                return Said::FromTheTop;
+            }
+            under = self.mechanisms.under(&mut self.kernel, domain, stream, true);
+        }
+        match under {
+            None => Said::Nothing,
+            Some(Under::Erase) => self.erase_kept(domain, group),
+            Some(Under::Collection) => Said::FromTheTop,
+            Some(Under::Choice) => unreachable!("a victim may be chosen"),
+            Some(Under::Victim) => {
                 let Some(mut job) = self.kernel.pairing(domain).copied() else { return Said::Nothing };
                 self.pick(domain, &mut job, &|_| stream, group);
                 self.prefetch_behind(group);
@@ -353,7 +355,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// Begins what makes room.
     pub(crate) fn collect_for_room(&mut self, domain: Domain, stream: Stream) {
-        let begun = self.kernel.take_deferred(domain, Why::Room)
+        let begun = self.take_deferred(domain, Why::Room)
             || ROOM.iter().any(|&(source, _)| match source {
                 Some(source) => {
                     let begins = self.mechanisms.room(&mut self.kernel, domain, stream, source);
@@ -376,8 +378,10 @@ impl<M: Mechanisms> Page<M> {
 
     /// Collects other domains along, where they are near their own threshold.
     fn begin_neighbours(&mut self, domain: Domain) {
-        for other in self.mechanisms.neighbours(&self.kernel, domain).map(Domain::new) {
-            if other == domain || self.is_busy(other) || !self.mechanisms.goes_along(&self.kernel, other) {
+        let mut near = Vec::new();
+        self.mechanisms.neighbours(&self.kernel, domain, &mut near);
+        for other in near {
+            if self.is_busy(other) {
                 continue;
             }
             if !self.mechanisms.room(&mut self.kernel, other, Stream::FIRST, Room::Forced) {

@@ -8,7 +8,7 @@ use crate::allocation::Allocation;
 use crate::fast::{self, Fast};
 use crate::group::Group;
 use crate::kernel::{Saved, Why};
-use crate::mechanism::{All, Mechanism as _, Mechanisms as _, Plain, Plan, dftl, disturb, paired};
+use crate::mechanism::{Agenda as _, All, Mechanisms as _, Placing as _, Plain, Plan, dftl, disturb, paired};
 use crate::ops::{Array, Coming, Demands, Done, Finished, Going, MapPlace, Phase, Placed, Put, Step, Told};
 use crate::page::Page;
 use crate::plain::PlainPages;
@@ -283,18 +283,17 @@ impl Ftl {
                 is_plain,
             };
         };
-        let map = if ftl.mechanisms.has_owners() {
-            MapPlace::WithOwners
-        } else if ftl.mechanisms.owner_of(Lpn(0)).is_some() {
-            MapPlace::Flash
-        } else {
-            MapPlace::Dram
+        let parts = ftl.mechanisms.parts();
+        let map = match parts.map {
+            None => MapPlace::Dram,
+            Some(map) if map.has_owners() => MapPlace::WithOwners,
+            Some(_) => MapPlace::Flash,
         };
         Demands {
             map,
-            fill: ftl.mechanisms.hears_of_buffer(),
-            time: ftl.mechanisms.hears_of_time(),
-            reads: ftl.mechanisms.hears_of_reads(),
+            fill: parts.load.is_some_and(|load| load.selects()),
+            time: ftl.hears_of_time,
+            reads: parts.reads.is_some(),
             only_collects: !ftl.on_demand,
             is_plain: false,
         }
@@ -361,7 +360,7 @@ impl Ftl {
     #[inline]
     pub fn may_read(&self, at: Ppn) -> bool {
         match &self.mapping {
-            Mapping::Page(ftl) => ftl.mechanisms.may_read(&ftl.kernel, at),
+            Mapping::Page(ftl) => ftl.mechanisms.parts().reads.is_none_or(|reads| reads.may_read(&ftl.kernel, at)),
             Mapping::Plain(_) | Mapping::Fast(_) => true,
         }
     }
@@ -370,7 +369,7 @@ impl Ftl {
     #[inline]
     pub fn is_known(&self, lpn: Lpn) -> bool {
         match &self.mapping {
-            Mapping::Page(ftl) => ftl.mechanisms.is_known(&ftl.kernel, lpn),
+            Mapping::Page(ftl) => ftl.mechanisms.parts().map.is_none_or(|map| map.is_known(&ftl.kernel, lpn)),
             Mapping::Plain(_) | Mapping::Fast(_) => true,
         }
     }
@@ -379,7 +378,7 @@ impl Ftl {
     #[inline]
     pub fn owner_of(&self, lpn: Lpn) -> Option<Domain> {
         match &self.mapping {
-            Mapping::Page(ftl) => ftl.mechanisms.owner_of(lpn),
+            Mapping::Page(ftl) => ftl.mechanisms.parts().map.map(|map| map.owner_of(lpn)),
             Mapping::Plain(_) | Mapping::Fast(_) => None,
         }
     }
@@ -551,9 +550,11 @@ impl Ftl {
     #[inline]
     pub fn tell(&mut self, told: Told) -> Option<f64> {
         match (&mut self.mapping, told) {
-            (Mapping::Page(ftl), Told::Time(now)) => ftl.tell_time(now),
+            (Mapping::Page(ftl), Told::Time(now)) => ftl.mechanisms.tell(&mut ftl.kernel, now),
             (Mapping::Page(ftl), Told::Fill(now, fill)) => {
-                ftl.mechanisms.tell_fill(&mut ftl.kernel, now, fill);
+                if let Some(load) = ftl.mechanisms.parts_mut().load {
+                    load.tell_fill(&mut ftl.kernel, now, fill);
+                }
                 None
             }
             (Mapping::Page(ftl), Told::HostRead(lpn)) => {

@@ -9,7 +9,7 @@
 use base::{Domain, Slot, Unit};
 
 use crate::group::Group;
-use crate::kernel::{Stream, Why};
+use crate::kernel::{Job, Stream, Why};
 use crate::mechanism::Mechanisms;
 use crate::ops::{Array, Going};
 use crate::page::Page;
@@ -26,7 +26,7 @@ impl<M: Mechanisms> Page<M> {
         if self.is_busy(domain) {
             return false;
         }
-        if self.kernel.take_deferred(domain, Why::Forward) {
+        if self.take_deferred(domain, Why::Forward) {
             return true;
         }
         let Some(unit) = self.victim_forward(domain) else { return false };
@@ -120,15 +120,43 @@ impl<M: Mechanisms> Page<M> {
     pub(crate) fn suspend(&mut self, domain: Domain) {
         assert!(self.may_suspend(domain), "collections ahead of need are suspended, between two groups of pages");
         let Some(job) = self.kernel.take_job(domain) else { return };
-        self.mechanisms.suspended(domain, false);
+        self.put_by(domain, false);
         if self.kernel.valid_of(job.unit) == 0 {
-            self.kernel.defer(domain, job);
+            self.defer(domain, job);
         } else {
             self.give_back(domain, &job);
         }
     }
 
-    fn give_back(&mut self, domain: Domain, job: &crate::kernel::Job) {
+    /// The map in flash hears that a collection is suspended, for the erase of another unit or for longer.
+    fn put_by(&mut self, domain: Domain, is_for_erase: bool) {
+        if let Some(map) = self.mechanisms.parts_mut().map {
+            map.suspended(domain, is_for_erase);
+        }
+    }
+
+    /// Leaves the erase of an empty unit for later.
+    ///
+    /// # Panics
+    /// If something in it is valid.
+    fn defer(&mut self, domain: Domain, job: Job) {
+        assert_eq!(self.kernel.valid_of(job.unit), 0, "only the erase of an empty unit is deferred");
+        self.deferred[domain.index()].push(job);
+    }
+
+    /// The erase of a unit was left for later.
+    fn has_deferred(&self, domain: Domain) -> bool {
+        self.deferred.get(domain.index()).is_some_and(|jobs| !jobs.is_empty())
+    }
+
+    /// Makes an erase that was left for later the domain's collection. Returns whether there is one.
+    pub(crate) fn take_deferred(&mut self, domain: Domain, why: Why) -> bool {
+        let Some(job) = self.deferred.get_mut(domain.index()).and_then(Vec::pop) else { return false };
+        self.kernel.resume_job(domain, job.because(why));
+        true
+    }
+
+    fn give_back(&mut self, domain: Domain, job: &Job) {
         self.kernel.give_back(domain, job);
         self.mechanisms.filled(&mut self.kernel, domain, job.unit);
     }
@@ -170,12 +198,12 @@ impl<M: Mechanisms> Page<M> {
     /// Whether an empty unit waits for its erase.
     pub(crate) fn has_emptied(&self, domain: Domain) -> bool {
         let job = self.kernel.job(domain);
-        job.is_some_and(|job| self.is_emptied(domain, job.unit)) || self.kernel.has_deferred(domain)
+        job.is_some_and(|job| self.is_emptied(domain, job.unit)) || self.has_deferred(domain)
     }
 
     /// Whether only the erase of a victim is left.
     fn is_emptied(&self, domain: Domain, unit: Unit) -> bool {
-        self.kernel.valid_of(unit) == 0 && !self.mechanisms.delays_erase(&self.kernel, domain, unit)
+        self.kernel.valid_of(unit) == 0 && !self.delays_erase(domain, unit)
     }
 
     /// Makes the erase of an empty unit the next operation of a collection ahead of need.
@@ -186,9 +214,9 @@ impl<M: Mechanisms> Page<M> {
         let Some(&job) = self.kernel.job(domain) else { return };
         if self.kernel.valid_of(job.unit) > 0 {
             self.kernel.take_job(domain);
-            self.mechanisms.suspended(domain, true);
+            self.put_by(domain, true);
             self.give_back(domain, &job);
-            assert!(self.kernel.take_deferred(domain, Why::Forward), "an empty unit waits for its erase");
+            assert!(self.take_deferred(domain, Why::Forward), "an empty unit waits for its erase");
         }
     }
 
@@ -201,7 +229,7 @@ impl<M: Mechanisms> Page<M> {
         }
         let Some(unit) = self.victim_forward(domain).filter(|_| !self.kernel.is_short(domain)) else { return false };
         self.kernel.take_job(domain);
-        self.kernel.defer(domain, job);
+        self.defer(domain, job);
         self.kernel.begin(domain, unit, Why::Forward);
         true
     }

@@ -3,12 +3,12 @@
 //! It is compiled twice: [`Plain`](crate::mechanism::Plain) without any mechanism, so that what is not in force costs
 //! nothing, and with all of them ([`All`](crate::mechanism::All)).
 
-use base::{Cause, Domain, Geometry, Instant, Lpn, Ppn, Slot, Unit};
+use base::{Cause, Domain, Geometry, Lpn, Ppn, Slot, Unit};
 
 use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Job, Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Stream, Why};
-use crate::mechanism::{Made, Mechanisms, Origin, Placing};
+use crate::kernel::{AXES, Job, Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Stream, Why};
+use crate::mechanism::{Arrival, Keepers, Mechanisms, NewPage, Origin, Product};
 use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Placed, Put, Step, Way};
 use crate::round_robin::RoundRobin;
 use crate::victim::UnitState;
@@ -36,19 +36,25 @@ pub(crate) struct Page<M> {
     pub(crate) round_robin: RoundRobin,
     /// Whether room is made before each host page; else a collection begins after the page that fills the active block.
     pub(crate) on_demand: bool,
+    /// Whether pages may have to be made safe before others are programmed.
+    pub(crate) guards_pages: bool,
+    /// Whether a mechanism wants to know the time.
+    pub(crate) hears_of_time: bool,
     /// By domain: the stream of a host page that waits for what has to come before it.
     pub(crate) waiting: Vec<Option<Stream>>,
     /// By domain: what comes next.
     next: Vec<Decided>,
     /// Domains whose collection began along with another's, until the executor takes note.
     pub(crate) early: Vec<Domain>,
+    /// By domain: empty units whose erase is left for later.
+    pub(crate) deferred: Vec<Vec<Job>>,
 }
 
 // Set-up, and what is asked.
 impl<M: Mechanisms> Page<M> {
     /// Bytes of what is known of domains besides kernel and mechanisms.
     pub(crate) fn bytes(geometry: &Geometry, allocation: &Allocation) -> u64 {
-        let of_domain = (size_of::<Option<u8>>() + size_of::<Decided>()) as u64;
+        let of_domain = (size_of::<Option<u8>>() + size_of::<Decided>() + size_of::<Vec<Job>>()) as u64;
         let domains = if M::IS_PLAIN { 0 } else { u64::from(geometry.domains()) };
         domains * of_domain + RoundRobin::bytes(geometry, allocation)
     }
@@ -67,11 +73,7 @@ impl<M: Mechanisms> Page<M> {
         seed: u64,
         keeps_spares: bool,
     ) -> Result<Page<M>, OutOfMemory> {
-        let mut page: Page<M> = Page::over(geometry, user_pages, policies, seed)?;
-        if keeps_spares {
-            page.kernel.keep_spares();
-            page.mechanisms.keep_contents();
-        }
+        let mut page: Page<M> = Page::over(geometry, user_pages, policies, seed, keeps_spares)?;
         page.mechanisms.reopen(&mut page.kernel);
         Ok(page)
     }
@@ -82,25 +84,31 @@ impl<M: Mechanisms> Page<M> {
         user_pages: u64,
         policies: &Policies<'_>,
         seed: u64,
+        keeps_spares: bool,
     ) -> Result<Page<M>, OutOfMemory> {
         let most = crate::largest_user_pages(&geometry, policies);
         assert!(user_pages <= most, "user space too large for the spare space");
         let plan = crate::mechanism::Plan::new(policies, &geometry);
         let of_map = plan.map_pages(&geometry, user_pages);
         let allocation = Allocation::build(policies.allocation, &geometry);
-        let on_demand = plan.on_demand();
         let mut kernel = Kernel::new(geometry, user_pages, of_map, plan.shares(&geometry), policies, seed)?;
-        let mechanisms = M::build(&mut kernel, policies, &allocation)?;
+        if keeps_spares {
+            kernel.keep_spares();
+        }
+        let mechanisms = M::build(&kernel, policies, &allocation)?.expect("mechanisms, if only none");
         let domains = if M::IS_PLAIN { 0 } else { geometry.domains() as usize };
         Ok(Page {
             round_robin: RoundRobin::new(&geometry, &allocation),
             kernel,
             mechanisms,
             allocation,
-            on_demand,
+            on_demand: plan.on_demand(),
+            guards_pages: policies.guards_pages(),
+            hears_of_time: plan.hears_of_time(),
             waiting: vec![None; domains],
             next: vec![Decided::NOTHING; domains],
             early: Vec::new(),
+            deferred: vec![Vec::new(); domains],
         })
     }
 
@@ -121,7 +129,8 @@ impl<M: Mechanisms> Page<M> {
         if self.is_busy(domain) {
             return false;
         }
-        let valid = self.kernel.valid(domain) + if M::IS_PLAIN { 0 } else { self.mechanisms.promised(domain) };
+        let to_come = self.mechanisms.parts().map.map_or(0, |map| map.unwritten(domain));
+        let valid = self.kernel.valid(domain) + to_come;
         u64::from(valid) < self.kernel.budget().max_valid
     }
 
@@ -160,16 +169,29 @@ impl<M: Mechanisms> Page<M> {
                 Erasure { unit, cause: job.cause, forward: job.why == Why::Forward, ends: true }
             }
             _ => {
-                let cause = self.mechanisms.erase_cause(domain, unit).unwrap_or(Cause::Gc);
+                let cause = if self.is_aside(unit) { Cause::Backup } else { Cause::Gc };
                 Erasure { unit, cause, forward: false, ends: true }
             }
         }
     }
 
+    /// Whether a unit is set aside: it never holds pages of the host.
+    fn is_aside(&self, unit: Unit) -> bool {
+        self.kernel.state_of(unit) == UnitState::Aside
+    }
+
+    /// The stream of a page of data.
+    #[inline]
+    fn stream_of(&self, lpn: Lpn, arrival: Arrival) -> Stream {
+        let mut classes = [0; AXES];
+        let own = self.mechanisms.class(&self.kernel, lpn, arrival, &mut classes);
+        own.unwrap_or_else(|| self.kernel.streams().at(classes))
+    }
+
     /// The stream of a page that the host is about to write.
     #[inline]
     fn host_stream(&self, lpn: Lpn, is_mapped: bool) -> Stream {
-        if M::IS_PLAIN { Stream::FIRST } else { self.mechanisms.host_stream(&self.kernel, lpn, is_mapped) }
+        if M::IS_PLAIN { Stream::FIRST } else { self.stream_of(lpn, Arrival::Host { is_mapped }) }
     }
 
     /// The stream of a logical page that is about to be copied.
@@ -180,7 +202,7 @@ impl<M: Mechanisms> Page<M> {
         } else if self.kernel.is_of_map(lpn) {
             self.kernel.streams().of_map()
         } else {
-            self.mechanisms.copy_stream(&self.kernel, lpn)
+            self.stream_of(lpn, Arrival::Copy)
         }
     }
 
@@ -211,11 +233,11 @@ impl<M: Mechanisms> Page<M> {
             return false;
         }
         let stream = self.host_stream(lpn, self.kernel.is_mapped(lpn));
-        let needs_room = !self.kernel.is_open(domain, stream) || self.mechanisms.is_cramped(&self.kernel, domain);
+        let needs_room = !self.kernel.is_open(domain, stream) || self.kernel.is_cramped(domain);
         if needs_room && self.make_room(domain, stream) {
             return false;
         }
-        if !self.mechanisms.guards_pages() {
+        if !self.guards_pages {
             return true;
         }
         self.waiting[domain.index()] = Some(stream);
@@ -226,20 +248,25 @@ impl<M: Mechanisms> Page<M> {
     /// not, its owner has something to do first.
     #[inline]
     pub(crate) fn prepare_entry(&mut self, lpn: Lpn) -> bool {
-        M::IS_PLAIN || self.mechanisms.holds_entry(lpn) || self.want_entry(lpn)
+        self.mechanisms.parts().map.is_none_or(|map| map.holds_entry(lpn)) || self.want_entry(lpn)
     }
 
     fn want_entry(&mut self, lpn: Lpn) -> bool {
-        let owner = self.mechanisms.want_entry(&mut self.kernel, lpn, true);
+        let Some(map) = self.mechanisms.parts_mut().map else { return true };
+        let owner = map.want(&mut self.kernel, lpn, true);
         let has_step = self.pending(owner, &mut Group::EMPTY.clone()).is_some();
-        if self.mechanisms.has_owners() { self.mechanisms.holds_entry(lpn) } else { !has_step && !self.is_busy(owner) }
+        match self.mechanisms.parts().map.filter(|map| map.has_owners()) {
+            Some(map) => map.holds_entry(lpn),
+            None => !has_step && !self.is_busy(owner),
+        }
     }
 
     /// Has the owner of a map entry get it for a read. Returns whether it is at hand.
     pub(crate) fn prepare_read(&mut self, lpn: Lpn) -> bool {
-        let is_known = self.mechanisms.is_known(&self.kernel, lpn);
+        let Some(map) = self.mechanisms.parts_mut().map else { return true };
+        let is_known = map.is_known(&self.kernel, lpn);
         if !is_known {
-            self.mechanisms.want_entry(&mut self.kernel, lpn, false);
+            map.want(&mut self.kernel, lpn, false);
         }
         is_known
     }
@@ -279,7 +306,7 @@ impl<M: Mechanisms> Page<M> {
         if (M::IS_PLAIN || !self.on_demand) && place.filled.is_some() {
             self.collect_if_needed(domain);
         }
-        let region = || if M::IS_PLAIN { 0 } else { self.mechanisms.region(lpn) };
+        let region = || self.mechanisms.region(lpn).unwrap_or(0);
         let tag = self.kernel.host_spare(lpn, region, place.at);
         self.announced(place.at, Holds::Data(lpn), tag)
     }
@@ -299,7 +326,7 @@ impl<M: Mechanisms> Page<M> {
         if !self.kernel.is_mapped(lpn) {
             return false;
         }
-        self.mechanisms.trimmed(&mut self.kernel, lpn);
+        self.mechanisms.lost(&mut self.kernel, lpn);
         self.kernel.forget(lpn);
         true
     }
@@ -309,19 +336,14 @@ impl<M: Mechanisms> Page<M> {
         if let Some(unit) = place.filled {
             self.mechanisms.filled(&mut self.kernel, domain, unit);
         }
-        self.mechanisms.placed(&mut self.kernel, &Placing { domain, lpn, at: place.at, origin });
+        self.mechanisms.placed(&mut self.kernel, &NewPage { domain, lpn, at: place.at, origin });
     }
 
     /// What is to be programmed.
     #[inline]
     pub(crate) fn announced(&self, at: Ppn, holds: Holds, tag: u128) -> Placed {
-        let begins_lsb_only = !M::IS_PLAIN && self.mechanisms.guards_pages() && self.begins_lsb_only(at);
-        Placed { at, holds, tag, way: if begins_lsb_only { Way::BeginsLsbOnly } else { Way::Plain } }
-    }
-
-    fn begins_lsb_only(&self, at: Ppn) -> bool {
-        let (unit, slot) = self.kernel.geometry().unit_and_slot(at);
-        self.kernel.geometry().page_of_slot(slot) == 0 && self.kernel.is_lsb_only(unit)
+        let way = self.mechanisms.way(&self.kernel, at, holds == Holds::Nothing).unwrap_or(Way::Plain);
+        Placed { at, holds, tag, way }
     }
 }
 
@@ -412,7 +434,7 @@ impl<M: Mechanisms> Page<M> {
     /// The spare area of a page of data that was placed last, but for its identity.
     #[inline]
     pub(crate) fn data_tag(&mut self, lpn: Lpn, at: Ppn) -> u128 {
-        let region = || if M::IS_PLAIN { 0 } else { self.mechanisms.region(lpn) };
+        let region = || self.mechanisms.region(lpn).unwrap_or(0);
         self.kernel.tag(Kind::Data, region, at)
     }
 
@@ -440,8 +462,6 @@ impl<M: Mechanisms> Page<M> {
     }
 
     fn pad_stream(&mut self, domain: Domain, stream: Stream) -> Placed {
-        let next = self.kernel.next_place(domain, stream);
-        let is_guard = self.mechanisms.is_guard(&self.kernel, next);
         let place = self.kernel.place_dummy(domain, stream);
         if let Some(unit) = place.filled {
             self.mechanisms.filled(&mut self.kernel, domain, unit);
@@ -453,30 +473,36 @@ impl<M: Mechanisms> Page<M> {
         self.mechanisms.padded(&self.kernel, domain, place.at);
         let tag = self.kernel.tag(Kind::Dummy, || 0, place.at);
         self.settle(domain);
-        let placed = self.announced(place.at, Holds::Nothing, tag);
-        if is_guard { Placed { way: Way::Guard, ..placed } } else { placed }
+        self.announced(place.at, Holds::Nothing, tag)
     }
 
-    /// Places what is combined of the pages of a group, for [`Op::Combine`] under that cause.
-    fn combine(&mut self, domain: Domain, cause: Cause, pages: &[Ppn]) -> Placed {
-        let combined = self.mechanisms.combine(&mut self.kernel, domain, cause, pages);
+    /// Places what is combined of the pages of a group, for [`Op::Combine`] or [`Op::Reprogram`] under that cause, if the place
+    /// suits.
+    fn combine(
+        &mut self,
+        domain: Domain,
+        cause: Cause,
+        pages: &[Ppn],
+        suits: &mut dyn FnMut(Ppn) -> bool,
+    ) -> Option<Placed> {
+        let combined = self.mechanisms.combine(&mut self.kernel, domain, cause, pages, suits)?;
         let at = combined.place.at;
-        let (holds, tag) = match combined.what {
-            Made::Map(lpn) => {
+        let (holds, tag) = match combined.product {
+            Product::Map(lpn) => {
                 self.note_placed(domain, lpn, combined.place, Origin::Map);
                 (Holds::Map(lpn), self.kernel.map_spare(lpn, at))
             }
-            Made::Backup => (Holds::Parity, self.backup_tag(pages)),
-            Made::Guard => return Placed { at, holds: Holds::Nothing, tag: 0, way: Way::Again },
+            Product::Backup => (Holds::Parity, self.backup_tag(pages)),
+            Product::Guard => return Some(Placed { at, holds: Holds::Nothing, tag: 0, way: Way::Again }),
         };
         if holds == Holds::Parity {
             self.settle(domain);
         }
-        self.announced(at, holds, tag)
+        Some(self.announced(at, holds, tag))
     }
 
     fn backup_tag(&mut self, pages: &[Ppn]) -> u128 {
-        let region = |page: &Ppn| self.kernel.lpn_at(*page).map_or(0, |lpn| self.mechanisms.region(lpn));
+        let region = |page: &Ppn| self.kernel.lpn_at(*page).and_then(|lpn| self.mechanisms.region(lpn)).unwrap_or(0);
         let regions = if self.kernel.keeps_spares() { pages.iter().fold(0, |all, page| all ^ region(page)) } else { 0 };
         self.kernel.backup_tag(pages, || regions)
     }
@@ -488,26 +514,31 @@ impl<M: Mechanisms> Page<M> {
             Put::Copy(from, how) => self.copy(domain, from, how),
             Put::Dummy => Some(self.pad(domain)),
             Put::Filler(unit) => self.pad_unit(domain, unit),
-            Put::Combined(cause, group) => Some(self.combine(domain, cause, group.pages())),
+            Put::Combined(cause, group) => self.combine(domain, cause, group.pages(), &mut |_| true),
         }
     }
 
     /// The same, if the place of the page suits; opens a unit if none is open.
     #[inline]
     pub(crate) fn place_if(&mut self, domain: Domain, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
-        let at = match put {
-            Put::Copy(..) | Put::Dummy | Put::Filler(_) => self.kernel.next_place(domain, self.stream_in_hand(domain)),
-            Put::Combined(cause, _) => self.mechanisms.combined_place(&mut self.kernel, domain, cause),
-        };
+        if let Put::Combined(cause, group) = put {
+            let mut suits = Some(suits);
+            let mut once = |at| suits.take().is_some_and(|suits| suits(at));
+            return self.combine(domain, cause, group.pages(), &mut once);
+        }
+        let at = self.kernel.next_place(domain, self.stream_in_hand(domain));
         if suits(at) { self.place(domain, put) } else { None }
     }
 
     /// Something that was asked for is done.
     pub(crate) fn finish(&mut self, domain: Domain, done: Done) -> Finished {
         match done {
-            Done::Read => Finished::Entry(self.mechanisms.was_read(&mut self.kernel, domain)),
+            Done::Read => {
+                let map = self.mechanisms.parts_mut().map.expect("a map in flash");
+                Finished::Entry(map.fetched(&mut self.kernel, domain))
+            }
             Done::Committed => {
-                self.mechanisms.committed(&mut self.kernel, domain);
+                self.committed(domain);
                 Finished::Nothing
             }
             Done::Erased(unit) => {
@@ -515,6 +546,13 @@ impl<M: Mechanisms> Page<M> {
                 self.erased(domain, unit);
                 Finished::Erased(erasure)
             }
+        }
+    }
+
+    /// A page that was combined is in flash.
+    fn committed(&mut self, domain: Domain) {
+        if let Some(map) = self.mechanisms.parts_mut().map {
+            map.update_committed(&mut self.kernel, domain);
         }
     }
 
@@ -533,10 +571,10 @@ impl<M: Mechanisms> Page<M> {
             self.collect_if_needed(domain);
             return;
         }
-        let is_delayed = why.is_some() && self.mechanisms.delays_erase(&self.kernel, domain, unit);
+        let is_delayed = why.is_some() && self.delays_erase(domain, unit);
         assert!(!is_delayed, "what comes before an erase is done");
-        // What a mechanism kept was a victim once, unless it says otherwise.
-        let of_kept = self.mechanisms.erase_cause(domain, unit).is_none().then_some(Why::Pairing);
+        // What a mechanism kept was a victim once, unless it was set aside.
+        let of_kept = (!self.is_aside(unit)).then_some(Why::Pairing);
         self.kernel.free_unit(domain, unit);
         let was_kept = self.mechanisms.erased(&mut self.kernel, domain, unit, why.or(of_kept));
         let Some(why) = why else {
@@ -552,13 +590,24 @@ impl<M: Mechanisms> Page<M> {
 
     /// Begins what is due between two collections, unless the last one was of that kind.
     fn begin_what_is_due(&mut self, domain: Domain, last: Why) {
-        if last != Why::Level
-            && !self.is_busy(domain)
-            && self.mechanisms.may_begin(&self.kernel, domain, Why::Level)
-            && let Some((unit, why)) = self.mechanisms.due(&self.kernel, domain)
-        {
+        if last != Why::Level && !self.is_busy(domain) {
+            self.begin_due(domain);
+        }
+    }
+
+    /// Begins what is due whatever the need for room. Returns whether anything is.
+    pub(crate) fn begin_due(&mut self, domain: Domain) -> bool {
+        let may_level = self.mechanisms.parts_mut().map.is_none_or(|map| map.may_level(&self.kernel, domain));
+        let due = if may_level { self.mechanisms.due(&self.kernel, domain) } else { None };
+        if let Some((unit, why)) = due {
             self.kernel.begin(domain, unit, why);
         }
+        due.is_some()
+    }
+
+    /// Whether something has to be done before an empty unit is erased.
+    pub(crate) fn delays_erase(&self, domain: Domain, unit: Unit) -> bool {
+        self.mechanisms.parts().map.is_some_and(|map| map.delays_erase(&self.kernel, domain, unit))
     }
 
     /// What a domain without anything on demand does next: the job in hand.
@@ -568,7 +617,7 @@ impl<M: Mechanisms> Page<M> {
         if self.kernel.valid_of(job.unit) == 0 {
             return Some(Step::new(Op::Erase(job.unit), job.cause));
         }
-        Some(self.next_move(domain, job, group))
+        self.next_move(domain, job, group)
     }
 
     /// Ends what has nothing left to do.
@@ -633,15 +682,19 @@ impl<M: Mechanisms> Page<M> {
         self.mechanisms.check(&self.kernel)
     }
 
+    /// The units of a domain that mechanisms keep.
+    pub(crate) fn keepers(&self, domain: Domain) -> Keepers {
+        let mut keepers = Keepers::default();
+        self.mechanisms.kept(&self.kernel, domain, &mut keepers);
+        keepers
+    }
+
     /// Units that are set aside or in work are just those that somebody knows of.
     fn check_keepers(&self, domain: Domain) -> Result<(), String> {
-        let (mut aside, mut in_work) = (Vec::new(), Vec::new());
-        self.mechanisms.kept(domain, &mut aside, &mut in_work);
+        let Keepers { aside, mut in_work, withheld } = self.keepers(domain);
         in_work.extend(self.kernel.job(domain).map(|job| job.unit));
         in_work.extend(self.kernel.pairing(domain).map(|job| job.unit));
-        in_work.extend(self.kernel.deferred(domain));
-        let mut withheld = Vec::new();
-        self.mechanisms.withheld(&self.kernel, domain, &mut withheld);
+        in_work.extend(self.deferred.get(domain.index()).into_iter().flatten().map(|job| job.unit));
         let kept = [(UnitState::Aside, aside), (UnitState::Collecting, in_work), (UnitState::Withheld, withheld)];
         for (state, mut known) in kept {
             known.sort_unstable();
@@ -652,12 +705,6 @@ impl<M: Mechanisms> Page<M> {
         }
         Ok(())
     }
-
-    /// Tells the time. Returns a sample of the workload's locality, where one is taken and due.
-    #[inline]
-    pub(crate) fn tell_time(&mut self, now: Instant) -> Option<f64> {
-        if M::IS_PLAIN { None } else { self.mechanisms.tell(&mut self.kernel, now) }
-    }
 }
 
 // Without time.
@@ -665,8 +712,8 @@ impl<M: Mechanisms> Page<M> {
     /// A page of the array is read.
     #[inline]
     pub(crate) fn page_read(&mut self, at: Ppn) {
-        if !M::IS_PLAIN {
-            self.mechanisms.page_read(&mut self.kernel, at);
+        if let Some(reads) = self.mechanisms.parts_mut().reads {
+            reads.page_read(&mut self.kernel, at);
         }
     }
 
@@ -674,7 +721,7 @@ impl<M: Mechanisms> Page<M> {
     #[inline]
     pub(crate) fn read_run(&mut self, first: Lpn, most: u32) -> Option<(Ppn, u32)> {
         let (at, pages) = self.kernel.lookup_run(first, most)?;
-        Some((at, if M::IS_PLAIN { pages } else { self.mechanisms.host_reads(&self.kernel, at, pages) }))
+        Some((at, self.mechanisms.parts_mut().reads.map_or(pages, |reads| reads.host_reads(&self.kernel, at, pages))))
     }
 
     /// Carries out whatever collections a domain needs, at once.
@@ -708,8 +755,8 @@ impl<M: Mechanisms> Page<M> {
     /// Asks for what a coming read of a page counts.
     #[inline]
     pub(crate) fn prefetch_read(&self, at: Ppn) {
-        if !M::IS_PLAIN {
-            self.mechanisms.prefetch_read(&self.kernel, at);
+        if let Some(reads) = self.mechanisms.parts().reads {
+            reads.prefetch_read(&self.kernel, at);
         }
     }
 
@@ -762,7 +809,7 @@ impl<M: Mechanisms> Page<M> {
         }
         let mut group = Group::EMPTY;
         group.push(from);
-        self.mechanisms.how(&self.kernel, domain, stream, &group)
+        self.mechanisms.how(&self.kernel, domain, stream, &group).unwrap_or(How::OffChip)
     }
 
     /// Does what a domain has to do, one operation after the other.
@@ -779,7 +826,7 @@ impl<M: Mechanisms> Page<M> {
             Op::Move(how) => self.move_group(domain, cause, how, group, array),
             Op::Combine | Op::Reprogram => {
                 group.pages().iter().for_each(|&page| self.page_read(page));
-                let placed = self.combine(domain, cause, group.pages());
+                let placed = self.combine(domain, cause, group.pages(), &mut |_| true).expect("what was asked for");
                 if !array.combined(cause, group, placed) {
                     self.repair(placed.at, None, array);
                 }

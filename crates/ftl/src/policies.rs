@@ -31,6 +31,18 @@ pub struct Bytes {
     pub renewed: u64,
 }
 
+impl std::iter::Sum for Bytes {
+    fn sum<I: Iterator<Item = Bytes>>(parts: I) -> Bytes {
+        parts.fold(Bytes::default(), |sum, part| Bytes {
+            maps: sum.maps + part.maps,
+            cached_map: sum.cached_map + part.cached_map,
+            blocks: sum.blocks + part.blocks,
+            regions: sum.regions + part.regions,
+            renewed: sum.renewed + part.renewed,
+        })
+    }
+}
+
 /// The choices made at the FTL's seams.
 pub struct Policies<'a> {
     /// Mapping.

@@ -64,13 +64,13 @@ impl<M: Mechanisms> Page<M> {
         seed: u64,
         scan: &[Scanned],
     ) -> Result<(Page<M>, Recovery), OutOfMemory> {
-        let mut page: Page<M> = Page::over(geometry, user_pages, policies, seed)?;
-        page.kernel.keep_spares();
-        page.mechanisms.keep_contents();
+        let mut page: Page<M> = Page::over(geometry, user_pages, policies, seed, true)?;
         let newest = page.newest_pages(scan);
         page.adopt_units(scan);
-        for (unit, found) in page.kernel.geometry().all_units().zip(scan) {
-            page.mechanisms.adopt_reads(&page.kernel, unit, found);
+        if let Some(reads) = page.mechanisms.parts_mut().reads {
+            for (unit, found) in page.kernel.geometry().all_units().zip(scan) {
+                reads.adopt_found(&page.kernel, unit, found);
+            }
         }
         for (lpn, found) in newest.iter().enumerate().filter_map(|(lpn, found)| found.map(|found| (lpn, found))) {
             page.kernel.adopt_page(Lpn(lpn as u32), found.at);
@@ -158,8 +158,9 @@ impl<M: Mechanisms> Page<M> {
     /// Pages of which a backup holds a newer version than any other page.
     fn rescues(&self, scan: &[Scanned], newest: &[Option<Found>]) -> Vec<Rescue> {
         let mut rescues: Vec<Rescue> = Vec::new();
+        let Some(covers) = self.mechanisms.parts().covers else { return rescues };
         for (at, spare) in self.pages_of(scan) {
-            let candidate = self.mechanisms.rescued(&self.kernel, scan, at, &spare);
+            let candidate = covers.rescued(&self.kernel, scan, at, &spare);
             let Some(rescue) = candidate.filter(|rescue| rescue.lpn.index() < newest.len()) else { continue };
             if newest[rescue.lpn.index()].is_some_and(|found| found.write >= rescue.write) {
                 continue;
@@ -225,11 +226,7 @@ impl<M: Mechanisms> Page<M> {
         let geometry = self.kernel.geometry();
         let is_source =
             |unit: Unit| rescues.iter().flat_map(|rescue| &rescue.sources).any(|&page| geometry.unit_of(page) == unit);
-        let is_kept = |unit: Unit| {
-            let (mut aside, mut in_work) = (Vec::new(), Vec::new());
-            self.mechanisms.kept(geometry.domain_of_unit(unit), &mut aside, &mut in_work);
-            aside.contains(&unit)
-        };
+        let is_kept = |unit: Unit| self.keepers(geometry.domain_of_unit(unit)).aside.contains(&unit);
         geometry
             .all_units()
             .filter(|&unit| {
@@ -240,16 +237,9 @@ impl<M: Mechanisms> Page<M> {
             .collect()
     }
 
-    /// Fills the pool, tells the victim policy what is closed, and the mechanisms what is set aside.
+    /// Fills the pool, and tells the victim policy what is closed.
     fn adopt_free_space(&mut self, to_erase: &[Unit]) {
-        for unit in self.kernel.by_age() {
-            let domain = self.kernel.geometry().domain_of_unit(unit);
-            if to_erase.contains(&unit) {
-                self.kernel.adopt_state(unit, UnitState::Collecting);
-            } else if self.kernel.state_of(unit) == UnitState::Aside {
-                self.mechanisms.adopt_aside(domain, unit);
-            }
-        }
+        to_erase.iter().for_each(|&unit| self.kernel.adopt_state(unit, UnitState::Collecting));
         self.kernel.adopt_free_space();
     }
 
@@ -285,12 +275,11 @@ impl<M: Mechanisms> Page<M> {
         let domain = self.kernel.geometry().domain_of_unit(self.kernel.geometry().unit_of(rescue.sources[0]));
         let stream = self.kernel.streams().of_byte(rescue.stream).unwrap_or(self.kernel.streams().last_of_data());
         if let Some(Frontier { unit, slot }) = self.kernel.frontier(domain, stream) {
-            let next = self.kernel.geometry().ppn(unit, slot);
-            // Pages that were brought back just now have their backups still, so that they may be put at risk; lost ones are not at risk.
+            // Nothing that is unprotected is put at risk while the only copy of something else is a backup. Pages that were brought back just
+            // now have their backups still, and lost ones are not at risk.
             let lowers = slot.all_before().filter(|&lower| self.kernel.wordlines().share(lower, slot));
             let mut lowers = lowers.map(|lower| self.kernel.geometry().ppn(unit, lower));
-            let are_rescued = lowers.all(|at| rescued.contains(&at) || !self.kernel.is_valid(at));
-            let may = are_rescued || self.mechanisms.may_rescue_to(&self.kernel, next);
+            let may = lowers.all(|at| rescued.contains(&at) || !self.kernel.is_valid(at));
             if !may && self.kernel.free(domain) > 0 {
                 self.seal(domain, stream);
             }

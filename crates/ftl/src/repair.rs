@@ -38,10 +38,8 @@ impl<M: Mechanisms> Page<M> {
     /// The data of a page are lost. A page of the map has its place all the same: what it says is in the spare areas of the
     /// others, from which it is made.
     fn lose(&mut self, lpn: Lpn) {
-        if self.kernel.is_of_map(lpn) {
-            self.mechanisms.map_page_lost(&mut self.kernel, lpn);
-        } else {
-            self.mechanisms.trimmed(&mut self.kernel, lpn);
+        self.mechanisms.lost(&mut self.kernel, lpn);
+        if !self.kernel.is_of_map(lpn) {
             self.kernel.forget(lpn);
         }
     }
@@ -54,7 +52,8 @@ impl<M: Mechanisms> Page<M> {
         pages
             .filter_map(|page| {
                 let lpn = self.kernel.lpn_at(page)?;
-                Some((lpn, self.mechanisms.elsewhere(domain, page).unwrap_or(Source::PageBuffer(page))))
+                let covered = self.mechanisms.parts().covers.and_then(|covers| covers.elsewhere(domain, page));
+                Some((lpn, covered.unwrap_or(Source::PageBuffer(page))))
             })
             .collect()
     }

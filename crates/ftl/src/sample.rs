@@ -5,7 +5,7 @@ use base::{Cell, Domain, Duration, Geometry, Lpn, ParamValue, Ppn, ProgramOrder,
 use crate::Policies;
 use crate::allocation::Allocation;
 use crate::kernel::{Kernel, Stream};
-use crate::mechanism::{All, Mechanisms as _, Plan};
+use crate::mechanism::{All, Plan, Planned as _};
 
 /// The first domain of a device.
 pub(crate) const FIRST: Domain = Domain::new(0);
@@ -52,9 +52,9 @@ pub(crate) fn policies(choices: &[Chosen<'_>], cell: Cell) -> Policies<'static> 
 pub(crate) fn kernel(geometry: Geometry, user_pages: u64, policies: &Policies<'_>) -> (Kernel, All) {
     let plan = Plan::new(policies, &geometry);
     let of_map = plan.map_pages(&geometry, user_pages);
-    let mut kernel = Kernel::new(geometry, user_pages, of_map, plan.shares(&geometry), policies, 1).expect("memory");
+    let kernel = Kernel::new(geometry, user_pages, of_map, plan.shares(&geometry), policies, 1).expect("memory");
     let allocation = Allocation::build(policies.allocation, &geometry);
-    let mechanisms = All::build(&mut kernel, policies, &allocation).expect("memory");
+    let mechanisms = All::build(&kernel, policies, &allocation).expect("memory").expect("mechanisms, if only none");
     (kernel, mechanisms)
 }
 

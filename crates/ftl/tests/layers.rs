@@ -13,9 +13,10 @@ const LEAVES: [&str; 6] = ["victim", "pool", "allocation", "group", "ops", "stre
 const ABOVE: [&str; 9] = ["mechanism", "agenda", "page", "fast", "facade", "forward", "recovery", "repair", "policies"];
 
 /// Files that may name single mechanisms, and why.
-const TABLES: [(&str, &str); 5] = [
+const TABLES: [(&str, &str); 6] = [
     ("refusals.rs", "asks each for what it refuses"),
-    ("mechanism/all.rs", "the table of them"),
+    ("mechanism/all.rs", "those in force, and what one of them alone does"),
+    ("mechanism/plan.rs", "how they share the space of a domain"),
     ("lib.rs", "their seams"),
     ("facade.rs", "the choices of the mapping are page mapping, DFTL and FAST"),
     ("policies.rs", "figures by mechanism, and which choice of the mapping is DFTL"),

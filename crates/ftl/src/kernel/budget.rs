@@ -1,14 +1,15 @@
 //! The accounting of space: what mechanisms need, and what is left for the user.
 
-use base::Geometry;
+use base::{Domain, Geometry};
 
+use super::Kernel;
 use super::streams::{AXES, Axis, Streams};
 
 /// What a mechanism takes of every domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Needs {
-    /// How it tells pages apart.
-    pub(crate) axis: Axis,
+    /// How it tells pages apart, on the axis that is its own.
+    pub(crate) axes: [Axis; AXES],
     /// Units that are held free besides `free_blocks`.
     pub(crate) reserve: u32,
     /// Units that never hold pages which count against the limit on valid pages.
@@ -25,12 +26,14 @@ pub(crate) struct Needs {
     pub(crate) on_demand: bool,
     /// Whether it empties victims beside collections, over many host pages.
     pub(crate) beside: bool,
+    /// It wants to know the time.
+    pub(crate) time: bool,
 }
 
 impl Needs {
     /// Nothing.
     pub(crate) const NONE: Needs = Needs {
-        axis: Axis::ONE,
+        axes: [Axis::ONE; AXES],
         reserve: 0,
         aside: 0,
         held: 0,
@@ -39,21 +42,37 @@ impl Needs {
         for_refresh: 0,
         on_demand: false,
         beside: false,
+        time: false,
     };
 
-    /// All that several mechanisms need, their axes apart.
-    pub(crate) fn sum(all: &[Needs]) -> Needs {
-        all.iter().fold(Needs::NONE, |sum, needs| Needs {
-            axis: Axis::ONE,
-            reserve: sum.reserve + needs.reserve,
-            aside: sum.aside + needs.aside,
-            held: sum.held + needs.held,
-            without_data: sum.without_data + needs.without_data,
-            opens: sum.opens + needs.opens,
-            for_refresh: sum.for_refresh + needs.for_refresh,
-            on_demand: sum.on_demand || needs.on_demand,
-            beside: sum.beside || needs.beside,
-        })
+    /// That pages are told apart on an axis.
+    pub(crate) fn of_axis(number: usize, axis: Axis) -> Needs {
+        let mut needs = Needs::NONE;
+        needs.axes[number] = axis;
+        needs
+    }
+
+    /// What this and another mechanism need together.
+    ///
+    /// # Panics
+    /// If both tell pages apart on one axis.
+    pub(crate) fn and(self, other: Needs) -> Needs {
+        let mut axes = self.axes;
+        for (own, axis) in axes.iter_mut().zip(other.axes).filter(|(_, axis)| *axis != Axis::ONE) {
+            assert_eq!(std::mem::replace(own, axis), Axis::ONE, "each axis is one mechanism's");
+        }
+        Needs {
+            axes,
+            reserve: self.reserve + other.reserve,
+            aside: self.aside + other.aside,
+            held: self.held + other.held,
+            without_data: self.without_data + other.without_data,
+            opens: self.opens + other.opens,
+            for_refresh: self.for_refresh + other.for_refresh,
+            on_demand: self.on_demand || other.on_demand,
+            beside: self.beside || other.beside,
+            time: self.time || other.time,
+        }
     }
 }
 
@@ -72,6 +91,8 @@ pub(crate) struct Budget {
     pub(crate) for_a_victim: u32,
     /// Free units that must be there before a unit is refreshed; no more than the reserve.
     pub(crate) for_refresh: u32,
+    /// Victims are emptied beside collections: after each host page there has to be room to empty any.
+    empties_beside: bool,
 }
 
 impl Budget {
@@ -80,14 +101,8 @@ impl Budget {
     /// When collection starts, `reserve` units are free and the host's frontier is full. The frontiers of the other
     /// streams may be open. Some units may be set aside, or held. All other units are closed, and one of them has to have
     /// an invalid page.
-    pub(crate) fn new(
-        geometry: &Geometry,
-        free_blocks: u32,
-        axes: [Axis; AXES],
-        needs: &Needs,
-        has_map: bool,
-        has_cold: bool,
-    ) -> Budget {
+    pub(crate) fn new(geometry: &Geometry, free_blocks: u32, needs: &Needs, has_map: bool, has_cold: bool) -> Budget {
+        let axes = needs.axes;
         let reserve = free_blocks + needs.reserve;
         let data = i64::from(streams_in_use(axes));
         let of_victim = streams_of_victim(axes);
@@ -100,8 +115,33 @@ impl Budget {
             slots,
             max_valid: (closed * i64::from(slots) - 1).max(0) as u64,
             for_refresh: needs.for_refresh,
+            empties_beside: needs.beside,
             for_a_victim: if needs.on_demand { of_victim as u32 + needs.opens } else { 1 },
         }
+    }
+}
+
+impl Kernel {
+    /// Whether there may not be room to empty the next victim after another host page, wherever that goes.
+    ///
+    /// Where all copies go to one stream, or a unit holds pages of one stream, they open one unit at most, and the
+    /// reserve has it. Where victims split and are emptied beside collections, a victim's pages may open a unit in each stream.
+    /// Emptying it fills no more slots than its erase gives back, so what counts is slots: as many as all frontiers can
+    /// keep open, and those that the host page and the copies under it take.
+    pub(crate) fn is_cramped(&self, domain: Domain) -> bool {
+        if !self.budget.empties_beside || !self.streams.split_victims() {
+            return false;
+        }
+        let (free, slots) = (self.free(domain), self.budget.slots);
+        self.streams.sets().any(|set| {
+            let (mut streams, mut open) = (0, 0);
+            for stream in set {
+                streams += 1;
+                open +=
+                    self.frontier(domain, stream).map_or(0, |frontier| slots.saturating_sub(frontier.slot.number()));
+            }
+            free <= streams && free * slots + open <= streams * slots + self.wordlines.most_open()
+        })
     }
 }
 

@@ -218,32 +218,6 @@ impl Kernel {
         std::mem::replace(&mut self.pairing[domain.index()], job)
     }
 
-    /// Leaves the erase of an empty unit for later.
-    ///
-    /// # Panics
-    /// If something in it is valid.
-    pub(crate) fn defer(&mut self, domain: Domain, job: Job) {
-        assert_eq!(self.valid_of(job.unit), 0, "only the erase of an empty unit is deferred");
-        self.deferred[domain.index()].push(job);
-    }
-
-    /// Whether the erase of a unit was left for later.
-    pub(crate) fn has_deferred(&self, domain: Domain) -> bool {
-        !self.deferred[domain.index()].is_empty()
-    }
-
-    /// The units whose erase was left for later.
-    pub(crate) fn deferred(&self, domain: Domain) -> impl Iterator<Item = Unit> + '_ {
-        self.deferred[domain.index()].iter().map(|job| job.unit)
-    }
-
-    /// Makes an erase that was left for later the domain's collection. Returns whether there is one.
-    pub(crate) fn take_deferred(&mut self, domain: Domain, why: Why) -> bool {
-        let Some(job) = self.deferred[domain.index()].pop() else { return false };
-        self.resume_job(domain, job.because(why));
-        true
-    }
-
     /// What units of a domain are in work, for the whole-state check.
     pub(crate) fn scan(&self, domain: Domain) -> Scan<'_> {
         Scan::new(self, domain)

@@ -86,14 +86,10 @@ pub(crate) struct Kernel {
     budget: Budget,
     wordlines: Wordlines,
     pool: AnyPool,
-    /// Streams, by bits, whose units come from the offset named and those behind it, where one of these is free.
-    high: (u64, u32),
     victim: AnyVictim,
     numbers: spare::Numbers,
     /// By domain: the victim whose pages go under host pages, where they do.
     pairing: Vec<Option<Job>>,
-    /// By domain: empty units whose erase is left for later.
-    deferred: Vec<Vec<Job>>,
     /// The workload's locality, as it was last taken.
     locality: Option<f64>,
     /// Whether the host asks for little.
@@ -111,9 +107,8 @@ impl Kernel {
         // Erases and times of closing; the streams that filled them last.
         let of_unit = (size_of::<UnitRecord>() + 2 * size_of::<u32>() + size_of::<u8>()) as u64;
         let of_others = (streams - 1) * size_of::<PackedFrontier>() as u64;
-        // The victim whose pages go under host pages, and empty units whose erase is left for later.
-        let of_domain =
-            (size_of::<DomainRecord>() + size_of::<Option<Job>>() + size_of::<Vec<Job>>()) as u64 + of_others;
+        // With the victim whose pages go under host pages.
+        let of_domain = (size_of::<DomainRecord>() + size_of::<Option<Job>>()) as u64 + of_others;
         Bytes {
             maps: FlatArray::bytes(logical_pages) + FlatArray::bytes(geometry.pages()),
             blocks: units * of_unit + domains * of_domain + chosen,
@@ -167,11 +162,9 @@ impl Kernel {
             budget,
             wordlines: Wordlines::new(policies.cell, policies.program_order, &geometry),
             pool: AnyPool::build(policies.block_allocation, shape),
-            high: (0, 0),
             victim: AnyVictim::build(policies.victim, shape, chance_by_domain(seed, shape.domains)),
             numbers: spare::Numbers::default(),
             pairing: vec![None; shape.domains as usize],
-            deferred: vec![Vec::new(); shape.domains as usize],
             locality: None,
             calm: false,
             woken: Vec::new(),
@@ -231,11 +224,6 @@ impl Kernel {
     /// Takes note of the workload's locality.
     pub(crate) fn note_locality(&mut self, locality: Option<f64>) {
         self.locality = locality;
-    }
-
-    /// Has a stream filled from units at that offset of their domain, or behind it, as long as one of these is free.
-    pub(crate) fn prefer_high_units(&mut self, stream: Stream, offset: u32) {
-        self.high = (self.high.0 | 1 << stream.byte(), offset);
     }
 
     /// Takes note of whether the host asks for little: collections begun from now on say so.

@@ -130,8 +130,7 @@ impl Kernel {
         if self.streams.is_cold(stream) {
             return self.pool.take_worn(domain);
         }
-        let (streams, offset) = self.high;
-        let of_high = if streams >> stream.byte() & 1 != 0 { self.pool.take_from(domain, offset) } else { None };
+        let of_high = self.streams.high(stream).and_then(|offset| self.pool.take_from(domain, offset));
         of_high.or_else(|| self.pool.take(domain))
     }
 

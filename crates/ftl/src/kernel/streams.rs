@@ -35,12 +35,14 @@ pub(crate) struct Axis {
     pub(crate) by_victim: bool,
     /// Whether garbage collection copies to the first class alone.
     pub(crate) first_alone: bool,
+    /// The class whose units come from an offset of their domain on, as long as one of these is free.
+    pub(crate) high: Option<(usize, u32)>,
 }
 
 impl Axis {
     /// No distinction.
     pub(crate) const ONE: Axis =
-        Axis { classes: 1, lsb_only: None, splits: false, by_victim: false, first_alone: false };
+        Axis { classes: 1, lsb_only: None, splits: false, by_victim: false, first_alone: false, high: None };
 }
 
 /// All streams of a domain.
@@ -61,6 +63,8 @@ pub(crate) struct Streams {
     lsb_only: u64,
     /// By slot: the LSB page behind it; empty where no stream asks.
     next_lsb: Vec<u16>,
+    /// A bit for each stream whose units come from an offset on, and that offset.
+    high: (u64, u32),
 }
 
 impl Streams {
@@ -85,6 +89,11 @@ impl Streams {
             strides.iter().zip(axes).any(|(stride, axis)| axis.lsb_only == Some(stream / stride % axis.classes))
         };
         let lsb_only = (0..data).filter(|&stream| uses_lsb_only(stream)).fold(0, |bits, stream| bits | 1 << stream);
+        let of_high = strides.iter().zip(axes).find_map(|(&stride, axis)| Some((stride, axis.classes, axis.high?)));
+        let high = of_high.map_or((0, 0), |(stride, classes, (class, offset))| {
+            let streams = (0..data).filter(|stream| stream / stride % classes == class);
+            (streams.fold(0, |bits, stream| bits | 1 << stream), offset)
+        });
         let splits = axes.iter().any(|axis| axis.splits);
         let by_victim = axes.iter().position(|axis| axis.by_victim);
         Streams {
@@ -97,6 +106,7 @@ impl Streams {
             by_victim,
             lsb_only,
             next_lsb: if lsb_only == 0 { Vec::new() } else { next_lsb() },
+            high,
         }
     }
 
@@ -141,6 +151,12 @@ impl Streams {
     /// The stream that a spare area names.
     pub(crate) fn of_byte(&self, byte: u8) -> Option<Stream> {
         (usize::from(byte) < self.count()).then_some(Stream::new(byte.into()))
+    }
+
+    /// The offset of a domain from which on the units of a stream come, if any of these is free.
+    pub(super) fn high(&self, stream: Stream) -> Option<u32> {
+        let (streams, offset) = self.high;
+        (streams >> stream.byte() & 1 != 0).then_some(offset)
     }
 
     /// Whether the pages of one victim may be copied to different streams.

@@ -17,7 +17,7 @@ impl Dftl {
     fn check_entries(&self, kernel: &Kernel) -> Result<(), String> {
         for lpn in (0..self.user_pages).map(base::Lpn) {
             let page = self.page_of(lpn);
-            let (slot, due) = (self.cache.slot(lpn.0), self.due[page as usize]);
+            let (slot, due) = (self.cache.slot(lpn.0), self.causes[page as usize]);
             if due.moved || due.trimmed || slot != NONE && self.cache.entry(slot).is_dirty {
                 continue;
             }
@@ -59,7 +59,7 @@ impl Dftl {
                 false => instance.moved.contains(&page),
             };
             if let Some(page) = pages.find(|&page| {
-                let due = self.due[page as usize];
+                let due = self.causes[page as usize];
                 due.moved && !knows_of_move(page) || due.trimmed && !instance.trimmed.contains(&page)
             }) {
                 return Err(format!("domain {domain} has forgotten to update translation page {page}"));
@@ -92,7 +92,7 @@ impl Dftl {
             return Err(format!("{held} entries are found in the cache, which has {cached}"));
         }
         let mut listed = 0;
-        for page in 0..self.due.len() as u32 {
+        for page in 0..self.causes.len() as u32 {
             let mut at = self.cache.first_dirty(page);
             while at != NONE {
                 let entry = self.cache.entry(at);

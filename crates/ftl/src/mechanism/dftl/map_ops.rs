@@ -1,11 +1,11 @@
 //! What a domain does for its map, and what the map hears of writes, moves and trims.
 
-use base::{Domain, Lpn, Ppn, Unit};
+use base::{Cause, Domain, Lpn, Ppn, Unit};
 
-use super::{Combined, Dftl, Due, End, Made, MapNeed, MapOp, NONE, PATIENCE, Pending, Reason};
+use super::{Causes, Combined, Dftl, End, MapNeed, MapOp, NONE, PATIENCE, Pending, Product, Reason};
 use crate::group::Group;
 use crate::kernel::{Kernel, Why};
-use crate::ops::Op;
+use crate::ops::{Op, Step};
 use crate::victim::UnitState;
 
 // What is asked of entries.
@@ -59,7 +59,7 @@ impl Dftl {
             panic!("a translation page is written when it was asked for");
         };
         let written = self.cache.clean(page);
-        self.due[page as usize] = Due::default();
+        self.causes[page as usize] = Causes::default();
         match reason {
             Reason::WriteBack => {
                 self.done.write_backs += 1;
@@ -82,7 +82,7 @@ impl Dftl {
             Some(old) => kernel.invalidate(old),
         }
         let place = kernel.place_new(domain, kernel.streams().of_map(), lpn, false);
-        Combined { place, what: Made::Map(lpn) }
+        Combined { place, product: Product::Map(lpn) }
     }
 }
 
@@ -123,7 +123,7 @@ impl Dftl {
             return;
         }
         self.done.moved_uncached += 1;
-        let was_due = std::mem::replace(&mut self.due[page as usize].moved, true);
+        let was_due = std::mem::replace(&mut self.causes[page as usize].moved, true);
         let moved = &mut self.instances[domain.index()].moved;
         if !was_due || self.has_owners_elsewhere && !moved.contains(&page) {
             moved.push(page);
@@ -143,7 +143,7 @@ impl Dftl {
 
     /// A translation page is to be updated in time; nothing waits for it.
     pub(super) fn ask_for_update(&mut self, page: u32) {
-        if !std::mem::replace(&mut self.due[page as usize].trimmed, true) {
+        if !std::mem::replace(&mut self.causes[page as usize].trimmed, true) {
             let owner = self.owner_of_page(page);
             self.instances[owner.index()].trimmed.push(page);
         }
@@ -159,18 +159,18 @@ impl Dftl {
 
 // What a domain does next.
 impl Dftl {
-    /// The next operation that a domain does for its map, apart from those that belong to a collection. `may_read` says
+    /// The next operation that a domain does for its map, apart from those that belong to a collection. `may_fetch` says
     /// whether a translation page may be read for an entry now; an update reads each for the last time.
     pub(crate) fn next_map_op(
         &mut self,
         kernel: &mut Kernel,
         domain: Domain,
         has_room: bool,
+        may_fetch: bool,
         group: &mut Group,
-        may_read: impl Fn(&Kernel, Ppn) -> bool,
-    ) -> Pending {
+    ) -> Option<Pending> {
         if self.instances[domain.index()].map_op.is_none() {
-            let mut wanted = self.op_for_entry(kernel, domain, has_room, may_read);
+            let mut wanted = self.op_for_entry(kernel, domain, has_room, may_fetch);
             if wanted == MapNeed::Nothing {
                 wanted = self.op_for_others(kernel, domain, has_room);
             }
@@ -181,29 +181,20 @@ impl Dftl {
                 wanted = self.op_for_pairs(kernel, domain, has_room);
             }
             match wanted {
-                MapNeed::Nothing => return Pending::None,
-                MapNeed::Room => return Pending::Room,
+                MapNeed::Nothing => return None,
+                MapNeed::Room => return Some(Pending::Room),
                 MapNeed::MapOp(map_op) => self.instances[domain.index()].map_op = Some(map_op),
             }
         }
-        match self.op_in_hand(kernel, domain, group) {
-            Some(op) => Pending::Act(op),
-            None => Pending::None,
-        }
+        self.step_in_hand(kernel, domain, group).map(Pending::Act)
     }
 
     /// What has to be done for the entry that is wanted; nothing if it could be had at once, or has to wait.
-    fn op_for_entry(
-        &mut self,
-        kernel: &mut Kernel,
-        domain: Domain,
-        has_room: bool,
-        may_read: impl Fn(&Kernel, Ppn) -> bool,
-    ) -> MapNeed {
+    fn op_for_entry(&mut self, kernel: &mut Kernel, domain: Domain, has_room: bool, may_fetch: bool) -> MapNeed {
         let Some(lpn) = self.instances[domain.index()].wanted else { return MapNeed::Nothing };
         let page = self.page_of(lpn);
         let at = kernel.lookup(self.lpn_of(page));
-        if at.is_some_and(|at| !may_read(kernel, at)) {
+        if !may_fetch {
             return MapNeed::Nothing;
         }
         if self.cache.is_full(domain) {
@@ -235,7 +226,7 @@ impl Dftl {
             return MapNeed::Nothing;
         }
         while let Some(&page) = self.instances[domain.index()].trimmed.last() {
-            if self.due[page as usize].trimmed {
+            if self.causes[page as usize].trimmed {
                 return self.with_room(kernel, domain, has_room, MapOp::Update(page, Reason::Trimmed));
             }
             self.instances[domain.index()].trimmed.pop();
@@ -251,7 +242,7 @@ impl Dftl {
             return MapNeed::Nothing;
         }
         while let Some(&page) = instance.moved.last() {
-            if self.due[page as usize].moved {
+            if self.causes[page as usize].moved {
                 return self.with_room(kernel, domain, has_room, MapOp::Update(page, Reason::Moved));
             }
             instance.moved.pop();
@@ -274,12 +265,12 @@ impl Dftl {
     }
 
     /// The next translation page to update before the victim of a domain is erased.
-    pub(super) fn moved_update(&mut self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Op> {
+    pub(super) fn moved_update(&mut self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Step> {
         let instance = &mut self.instances[domain.index()];
         while let Some(&page) = instance.moved.last() {
-            if self.due[page as usize].moved {
+            if self.causes[page as usize].moved {
                 instance.map_op = Some(MapOp::Update(page, Reason::Moved));
-                return self.op_in_hand(kernel, domain, group);
+                return self.step_in_hand(kernel, domain, group);
             }
             instance.moved.pop();
         }
@@ -288,43 +279,50 @@ impl Dftl {
 
     /// The updates that come before the next copy of a collection: those that a collection before has left. Its victim
     /// has been given back, so they are not needed for its erase yet; but they would pile up.
-    pub(super) fn carried_update(&mut self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Op> {
+    pub(super) fn carried_update(&mut self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Step> {
         let unit = kernel.job(domain)?.unit;
         if !self.instances[domain.index()].carries || kernel.holds_map(unit) {
             return None;
         }
-        let op = self.moved_update(kernel, domain, group);
-        if op.is_none() {
+        let step = self.moved_update(kernel, domain, group);
+        if step.is_none() {
             self.instances[domain.index()].carries = false;
         }
-        op
+        step
     }
 
-    /// What comes before the erase of an empty victim: the updates for its pages.
-    pub(super) fn end_of_victim(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
-        if kernel.job(domain).is_none_or(|job| kernel.holds_map(job.unit)) {
-            return End::Erase;
+    /// What comes before an empty unit is erased, or a unit stays in use from which pages moved: the updates for these.
+    pub(super) fn end_of_unit(
+        &mut self,
+        kernel: &mut Kernel,
+        domain: Domain,
+        unit: Unit,
+        group: &mut Group,
+    ) -> Option<End> {
+        if kernel.holds_map(unit) {
+            return None;
         }
-        if self.park(kernel, domain) {
-            return End::Park;
+        if kernel.job(domain).is_some_and(|job| job.unit == unit) && self.park(kernel, domain) {
+            return Some(End::Over);
         }
-        self.moved_update(kernel, domain, group).map_or(End::Erase, End::Act)
+        self.moved_update(kernel, domain, group).map(End::Act)
     }
 
     /// Whether translation pages have to be updated before a victim is erased.
     pub(super) fn awaits_updates(&self, domain: Domain) -> bool {
-        self.instances[domain.index()].moved.iter().any(|&page| self.due[page as usize].moved)
+        self.instances[domain.index()].moved.iter().any(|&page| self.causes[page as usize].moved)
     }
 
     /// The operation in hand.
-    fn op_in_hand(&self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Op> {
+    fn step_in_hand(&self, kernel: &Kernel, domain: Domain, group: &mut Group) -> Option<Step> {
         let map_op = self.instances[domain.index()].map_op?;
         let (MapOp::Fetch(page) | MapOp::Update(page, _)) = map_op;
         group.clear();
         if let Some(at) = kernel.lookup(self.lpn_of(page)) {
             group.push(at);
         }
-        Some(if matches!(map_op, MapOp::Fetch(_)) { Op::Read } else { Op::Combine })
+        let op = if matches!(map_op, MapOp::Fetch(_)) { Op::Read } else { Op::Combine };
+        Some(Step::new(op, Cause::Mapping))
     }
 
     /// Collects translation pages whatever the victim policy says, because free units ran short: the emptiest closed unit
@@ -368,7 +366,7 @@ impl Dftl {
         let lost = (0..self.user_pages).map(Lpn).find(|&lpn| {
             let slot = self.cache.slot(lpn.0);
             let is_newer = slot != NONE && self.cache.entry(slot).is_dirty;
-            is_in_unit(contents[lpn.index()]) && !is_newer && !self.due[self.page_of(lpn) as usize].trimmed
+            is_in_unit(contents[lpn.index()]) && !is_newer && !self.causes[self.page_of(lpn) as usize].trimmed
         });
         assert_eq!(lost, None, "translation pages name no page of an erased unit");
     }

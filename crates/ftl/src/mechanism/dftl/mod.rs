@@ -40,14 +40,16 @@ mod saved;
 use std::ops::Range;
 use std::slice;
 
-use base::{Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Unit};
+use base::{Cause, Choice, Domain, FastDiv, Geometry, Lpn, Param, ParamKind, Ppn, Unit};
 
-use super::{Combined, End, Made, Mechanism, Origin, Pending, Placing, Room};
+use super::{
+    Agenda, Combined, Due, End, Keepers, NewPage, Origin, Pending, Placing, Planned, Product, Report, Restart, Room,
+};
 use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{Job, Kept, Kernel, Needs, Saved, Stream, Why};
-use crate::ops::Op;
-use crate::{Figures, OutOfMemory, Policies};
+use crate::ops::Step;
+use crate::{Bytes, Figures, OutOfMemory, Policies};
 use cache::{Cache, NONE};
 pub(crate) use refusals::{check, in_words};
 
@@ -65,6 +67,9 @@ pub const LEAST_ENTRIES: u32 = 2;
 /// translation units afterwards may open another. With schedules that put nothing down one fewer would do; but then they
 /// could not be compared with the others.
 pub const RESERVE: u32 = 3;
+
+/// Free units that the pages of one victim may open for translation pages: see [`RESERVE`].
+pub(crate) const OPENS: u32 = 2;
 
 /// Collections that the victim policy may choose between two host pages of a domain that is short of free units, before
 /// translation units are compacted instead. A policy that looks at neither would otherwise not gain room for ever.
@@ -197,9 +202,9 @@ struct Updates {
     committed: u32,
 }
 
-/// What is to be done with a translation page.
+/// For what a translation page is to be updated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Due {
+struct Causes {
     moved: bool,
     trimmed: bool,
 }
@@ -247,7 +252,7 @@ pub(crate) struct Dftl {
     cache: Cache,
     instances: Vec<Instance>,
     /// By translation page.
-    due: Vec<Due>,
+    causes: Vec<Causes>,
     done: Done,
     /// What the translation pages in flash say, by LPN; kept where pages have payloads, to check the rest against.
     in_flash: Option<Vec<Option<base::Ppn>>>,
@@ -279,42 +284,6 @@ fn most_moved(geometry: &Geometry, pages: u64, has_owners_elsewhere: bool) -> us
 }
 
 impl Dftl {
-    /// Bytes for a user space, if the map is in flash.
-    pub(crate) fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keeps_contents: bool) -> u64 {
-        if !policies.has_map() {
-            return 0;
-        }
-        let domains = u64::from(geometry.domains());
-        let all = translation_pages(geometry, user_pages);
-        let of_cache = policies.mapping.size("cache");
-        let cache = Cache::bytes(capacity(geometry, user_pages, of_cache), domains, user_pages, all);
-        let has_owners_elsewhere = crate::allocation::is_dynamic(policies.allocation.name);
-        let moved = most_moved(geometry, all / domains, has_owners_elsewhere) as u64;
-        let lists = moved + u64::from(geometry.units_per_domain());
-        // With its place in a stripe, and the domain of that place.
-        let instances = domains * (size_of::<Instance>() as u64 + (lists + 2) * 4);
-        let in_flash = if keeps_contents { user_pages * size_of::<Option<base::Ppn>>() as u64 } else { 0 };
-        cache + instances + all * (size_of::<Updates>() + size_of::<Due>()) as u64 + in_flash
-    }
-
-    /// The map in flash, if that is the mapping that was chosen.
-    ///
-    /// # Errors
-    /// When the cached mapping table does not fit in memory.
-    pub(crate) fn build(
-        kernel: &Kernel,
-        policies: &Policies<'_>,
-        allocation: &Allocation,
-    ) -> Result<Option<Dftl>, OutOfMemory> {
-        if !policies.has_map() {
-            return Ok(None);
-        }
-        let bytes = policies.mapping.size("cache");
-        let pages = u64::from(kernel.user_pages());
-        let memory = |reason| OutOfMemory { megabytes: pages * 4 / 1_000_000, reason };
-        Dftl::new(kernel.geometry(), pages, bytes, allocation).map(Some).map_err(memory)
-    }
-
     fn new(geometry: &Geometry, user_pages: u64, bytes: u64, allocation: &Allocation) -> std::io::Result<Dftl> {
         let has_owners_elsewhere = allocation.dynamic().is_some();
         let domains = geometry.domains();
@@ -359,7 +328,7 @@ impl Dftl {
             domain_at,
             cache: Cache::new(capacity, domains, user_pages as usize, all)?,
             instances: (0..domains).map(|_| instance()).collect(),
-            due: vec![Due::default(); all],
+            causes: vec![Causes::default(); all],
             done: Done::default(),
             in_flash: None,
         })
@@ -429,56 +398,55 @@ impl Dftl {
     }
 }
 
-impl Mechanism for Dftl {
-    fn needs(policies: &Policies<'_>, _: &Geometry) -> Needs {
-        if !policies.has_map() {
-            return Needs::NONE;
-        }
+impl Planned for Dftl {
+    fn needs(policies: &Policies<'_>, _: &Geometry) -> Option<Needs> {
         let is_dynamic = crate::allocation::is_dynamic(policies.allocation.name);
         let reserve = RESERVE + if is_dynamic { RESERVE_FOR_OTHERS } else { 0 };
-        Needs { reserve, opens: 2, on_demand: true, ..Needs::NONE }
+        policies.has_map().then_some(Needs { reserve, opens: OPENS, on_demand: true, ..Needs::NONE })
+    }
+
+    fn bytes(policies: &Policies<'_>, geometry: &Geometry, user_pages: u64, keeps_spares: bool) -> Bytes {
+        if !policies.has_map() {
+            return Bytes::default();
+        }
+        let domains = u64::from(geometry.domains());
+        let all = translation_pages(geometry, user_pages);
+        let of_cache = policies.mapping.size("cache");
+        let cache = Cache::bytes(capacity(geometry, user_pages, of_cache), domains, user_pages, all);
+        let has_owners_elsewhere = crate::allocation::is_dynamic(policies.allocation.name);
+        let moved = most_moved(geometry, all / domains, has_owners_elsewhere) as u64;
+        let lists = moved + u64::from(geometry.units_per_domain());
+        // With its place in a stripe, and the domain of that place.
+        let instances = domains * (size_of::<Instance>() as u64 + (lists + 2) * 4);
+        // What translation pages say is kept beside the map there.
+        let in_flash = if keeps_spares { user_pages * size_of::<Option<Ppn>>() as u64 } else { 0 };
+        let cached_map = cache + instances + all * (size_of::<Updates>() + size_of::<Causes>()) as u64 + in_flash;
+        Bytes { cached_map, ..Bytes::default() }
+    }
+
+    fn build(kernel: &Kernel, policies: &Policies<'_>, allocation: &Allocation) -> Result<Option<Dftl>, OutOfMemory> {
+        if !policies.has_map() {
+            return Ok(None);
+        }
+        let bytes = policies.mapping.size("cache");
+        let pages = u64::from(kernel.user_pages());
+        let memory = |reason| OutOfMemory { megabytes: pages * 4 / 1_000_000, reason };
+        let mut dftl = Dftl::new(kernel.geometry(), pages, bytes, allocation).map_err(memory)?;
+        if kernel.keeps_spares() {
+            dftl.keep_contents();
+        }
+        Ok(Some(dftl))
+    }
+}
+
+impl Placing for Dftl {
+    #[inline]
+    fn prefetch(&self, lpn: Lpn) {
+        self.prefetch_entry(lpn);
     }
 
     #[inline]
-    fn is_pending(&self, domain: Domain) -> bool {
-        let instance = &self.instances[domain.index()];
-        instance.wanted.is_some()
-            || instance.map_op.is_some()
-            || !instance.trimmed.is_empty()
-            || self.has_owners_elsewhere && (instance.parked.is_some() || !instance.requested.is_empty())
-    }
-
-    fn delays_erase(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> bool {
-        self.awaits_updates(domain) && !kernel.holds_map(unit)
-    }
-
-    fn kept(&self, domain: Domain, _: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {
-        in_work.extend(self.instances[domain.index()].parked.as_ref().map(|parked| parked.job.unit));
-    }
-
-    fn check(&self, kernel: &Kernel) -> Result<(), String> {
-        self.check_state(kernel)
-    }
-
-    fn figures(&self, figures: &mut Figures) {
-        let (domains, done) = (u64::from(self.domains.divisor()), &self.done);
-        let mut count = |name, count| figures.count("mapping", name, count);
-        count("cached_entries", u64::from(self.cache.capacity) * domains);
-        count("translation_pages", u64::from(self.pages) * domains);
-        count("lookups", done.lookups);
-        count("fetches", done.fetches);
-        count("write_backs", done.write_backs);
-        count("gc_updates", done.gc_updates);
-        count("trim_updates", done.trim_updates);
-        let mut ratio = |name, part, whole| figures.ratio("mapping", name, part, whole);
-        ratio("hit_fraction", done.lookups.saturating_sub(done.misses), done.lookups);
-        ratio("entries_per_write_back", done.entries_written_back, done.write_backs);
-        ratio("entries_per_gc_update", done.moved_uncached, done.gc_updates);
-        ratio("moved_cached_fraction", done.moved_cached, done.moved_cached + done.moved_uncached);
-    }
-
-    #[inline]
-    fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
+    fn placed(&mut self, kernel: &mut Kernel, page: &NewPage) {
         match page.origin {
             Origin::Host { .. } => self.entry_written(kernel, page.lpn),
             Origin::Copy(..) => {
@@ -499,8 +467,12 @@ impl Mechanism for Dftl {
         }
     }
 
-    fn trimmed(&mut self, kernel: &mut Kernel, lpn: Lpn) {
-        self.entry_trimmed(kernel, lpn);
+    fn lost(&mut self, kernel: &mut Kernel, lpn: Lpn) {
+        if self.is_translation(lpn.0) {
+            self.translation_page_lost(kernel, lpn);
+        } else {
+            self.entry_trimmed(kernel, lpn);
+        }
     }
 
     #[inline]
@@ -512,40 +484,70 @@ impl Mechanism for Dftl {
         self.check_contents(kernel, unit);
         false
     }
+}
 
-    /// Updates are left for later: they would pile up with those of the next collection.
-    fn suspended(&mut self, domain: Domain, is_for_erase: bool) {
-        let instance = &mut self.instances[domain.index()];
-        if !is_for_erase {
-            instance.map_op.take_if(|map_op| matches!(map_op, MapOp::Update(_, Reason::Moved)));
-        }
-        instance.carries = !instance.moved.is_empty();
+impl Agenda for Dftl {
+    #[inline]
+    fn is_pending(&self, domain: Domain) -> bool {
+        let instance = &self.instances[domain.index()];
+        instance.wanted.is_some()
+            || instance.map_op.is_some()
+            || !instance.trimmed.is_empty()
+            || self.has_owners_elsewhere && (instance.parked.is_some() || !instance.requested.is_empty())
     }
 
-    fn committed(&mut self, kernel: &mut Kernel, domain: Domain) {
-        self.update_committed(kernel, domain);
+    #[inline]
+    fn pending(
+        &mut self,
+        kernel: &mut Kernel,
+        domain: Domain,
+        has_room: bool,
+        may_fetch: bool,
+        group: &mut Group,
+    ) -> Option<Pending> {
+        self.next_map_op(kernel, domain, has_room, may_fetch, group)
     }
 
-    /// Forgets the figures; the cache stays, as the data do.
-    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
-        self.done = Done::default();
-    }
-
-    fn take_up(&mut self, kernel: &mut Kernel, domain: Domain) {
+    /// A collection that waited for updates goes on.
+    fn take_up(&mut self, kernel: &mut Kernel, domain: Domain, _: bool, _: &mut Group) -> Option<Due> {
         self.unpark(kernel, domain);
+        None
     }
 
-    fn before_copies(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Op> {
+    fn before_copies(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Step> {
         self.carried_update(kernel, domain, group)
     }
 
-    fn end(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
-        self.end_of_victim(kernel, domain, group)
+    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> Option<End> {
+        self.end_of_unit(kernel, domain, unit, group)
     }
 
-    /// Pages may have moved out of a unit that stays in use, and their entries with them.
-    fn before_keeping(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> End {
-        self.end_of_victim(kernel, domain, group)
+    fn room(&mut self, kernel: &mut Kernel, domain: Domain, _: Stream, source: Room) -> bool {
+        source == Room::Forced && self.compact(kernel, domain, Why::Room)
+    }
+
+    fn combine(
+        &mut self,
+        kernel: &mut Kernel,
+        domain: Domain,
+        cause: Cause,
+        _: &[Ppn],
+        suits: &mut dyn FnMut(Ppn) -> bool,
+    ) -> Option<Combined> {
+        let is_ours = !matches!(cause, Cause::Backup | Cause::Refresh);
+        let goes = is_ours && suits(kernel.next_place(domain, kernel.streams().of_map()));
+        goes.then(|| self.update(kernel, domain))
+    }
+}
+
+impl Restart for Dftl {
+    /// What translation pages say is not looked at: each is written anew.
+    fn adopt_page(&mut self, lpn: Lpn, _: u8) {
+        self.adopt_found(lpn);
+    }
+
+    fn reopen(&mut self, kernel: &mut Kernel) {
+        self.all_domains().for_each(|domain| self.find_closed(kernel, domain));
     }
 
     fn save(&self, _: &Kernel, saved: &mut Saved<'_>) {
@@ -556,35 +558,68 @@ impl Mechanism for Dftl {
         self.adopt_words(kernel, &mut words.copied())
     }
 
-    /// What translation pages say is not looked at: each is written anew.
-    fn adopt_page(&mut self, lpn: Lpn, _: u8) {
-        self.adopt_found(lpn);
+    /// Forgets the figures; the cache stays, as the data do.
+    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
+        self.done = Done::default();
+    }
+}
+
+impl Report for Dftl {
+    fn figures(&self, figures: &mut Figures) {
+        let (domains, done) = (u64::from(self.domains.divisor()), &self.done);
+        let mut count = |name, count| figures.count("mapping", name, count);
+        count("cached_entries", u64::from(self.cache.capacity) * domains);
+        count("translation_pages", u64::from(self.pages) * domains);
+        count("lookups", done.lookups);
+        count("fetches", done.fetches);
+        count("write_backs", done.write_backs);
+        count("gc_updates", done.gc_updates);
+        count("trim_updates", done.trim_updates);
+        let mut ratio = |name, part, whole| figures.ratio("mapping", name, part, whole);
+        ratio("hit_fraction", done.lookups.saturating_sub(done.misses), done.lookups);
+        ratio("entries_per_write_back", done.entries_written_back, done.write_backs);
+        ratio("entries_per_gc_update", done.moved_uncached, done.gc_updates);
+        ratio("moved_cached_fraction", done.moved_cached, done.moved_cached + done.moved_uncached);
     }
 
-    fn reopen(&mut self, kernel: &mut Kernel) {
-        self.all_domains().for_each(|domain| self.find_closed(kernel, domain));
+    fn kept(&self, _: &Kernel, domain: Domain, keepers: &mut Keepers) {
+        keepers.in_work.extend(self.instances[domain.index()].parked.as_ref().map(|parked| parked.job.unit));
     }
 
-    fn before_erase(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, group: &mut Group) -> End {
-        if kernel.holds_map(unit) {
-            return End::Erase;
-        }
-        self.moved_update(kernel, domain, group).map_or(End::Erase, End::Act)
+    fn check(&self, kernel: &Kernel) -> Result<(), String> {
+        self.check_state(kernel)
+    }
+}
+
+// What page mapping asks of a map in flash, and tells it.
+impl Dftl {
+    /// Whether something has to be done before an empty unit is erased.
+    pub(crate) fn delays_erase(&self, kernel: &Kernel, domain: Domain, unit: Unit) -> bool {
+        self.awaits_updates(domain) && !kernel.holds_map(unit)
     }
 
-    fn room(&mut self, kernel: &mut Kernel, domain: Domain, _: Stream, source: Room) -> bool {
-        source == Room::Forced && self.compact(kernel, domain, Why::Room)
-    }
-
-    /// Wear leveling takes updates of translation pages, and these take room: one unit for each host page at most, or it
-    /// could use up all that collections gain. A refresh waits for the collection that waits for updates itself.
-    fn may_begin(&mut self, kernel: &Kernel, domain: Domain, why: Why) -> bool {
-        if why != Why::Level {
-            return why != Why::Refresh || !self.is_parked(domain);
-        }
+    /// Whether wear leveling may move a unit now. It takes updates of translation pages, and these take room: one unit for each
+    /// host page at most, or it could use up all that collections gain.
+    pub(crate) fn may_level(&mut self, kernel: &Kernel, domain: Domain) -> bool {
         let clock = kernel.clock(domain);
         let before = &mut self.instances[domain.index()].levelled;
         kernel.free(domain) >= kernel.budget().reserve && std::mem::replace(before, clock) != clock
+    }
+
+    /// The place of the translation page that is wanted, if it was ever written.
+    pub(crate) fn wanted_page(&self, kernel: &Kernel, domain: Domain) -> Option<Ppn> {
+        let wanted = self.instances[domain.index()].wanted?;
+        kernel.lookup(self.lpn_of(self.page_of(wanted)))
+    }
+
+    /// A collection is suspended; if that is for the erase of another unit, what it was about to do is done first. Updates are left
+    /// for later: they would pile up with those of the next collection.
+    pub(crate) fn suspended(&mut self, domain: Domain, is_for_erase: bool) {
+        let instance = &mut self.instances[domain.index()];
+        if !is_for_erase {
+            instance.map_op.take_if(|map_op| matches!(map_op, MapOp::Update(_, Reason::Moved)));
+        }
+        instance.carries = !instance.moved.is_empty();
     }
 }
 

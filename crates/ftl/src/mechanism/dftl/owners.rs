@@ -11,7 +11,7 @@ use crate::kernel::Kernel;
 
 impl Dftl {
     /// The translation page that was placed last in a domain is in flash.
-    pub(super) fn update_committed(&mut self, kernel: &mut Kernel, domain: Domain) {
+    pub(crate) fn update_committed(&mut self, kernel: &mut Kernel, domain: Domain) {
         let Some(page) = self.instances[domain.index()].in_flight.take() else { return };
         self.updates[page as usize].committed += 1;
         if self.has_owners_elsewhere {
@@ -30,7 +30,7 @@ impl Dftl {
             return MapNeed::Nothing;
         }
         while let Some(&page) = self.instances[domain.index()].requested.last() {
-            if self.due[page as usize].moved {
+            if self.causes[page as usize].moved {
                 let map_op = MapOp::Update(page, Reason::Moved);
                 return match kernel.job(domain) {
                     None => self.with_room(kernel, domain, has_room, map_op),
@@ -44,7 +44,7 @@ impl Dftl {
     }
 
     /// Whether a collection of the domain waits for updates.
-    pub(super) fn is_parked(&self, domain: Domain) -> bool {
+    pub(crate) fn is_parked(&self, domain: Domain) -> bool {
         self.instances[domain.index()].parked.is_some()
     }
 
@@ -58,7 +58,7 @@ impl Dftl {
         let mut awaits = Vec::new();
         while let Some(page) = self.instances[domain.index()].moved.pop() {
             let Updates { placed, committed } = self.updates[page as usize];
-            if self.due[page as usize].moved {
+            if self.causes[page as usize].moved {
                 let owner = self.owner_of_page(page);
                 let requested = &mut self.instances[owner.index()].requested;
                 if !requested.contains(&page) {

@@ -7,7 +7,7 @@
 use base::{Domain, Lpn};
 
 use super::cache::NONE;
-use super::{Dftl, Due};
+use super::{Causes, Dftl};
 use crate::kernel::Kernel;
 
 /// Bytes of what a state holds of so many cached entries, and of so many domains.
@@ -22,7 +22,7 @@ impl Dftl {
         for (domain, instance) in self.all_domains().zip(&self.instances) {
             debug_assert!(instance.map_op.is_none() && instance.parked.is_none(), "saved between operations only");
             let trimmed: Vec<u32> =
-                instance.trimmed.iter().copied().filter(|&page| self.due[page as usize].trimmed).collect();
+                instance.trimmed.iter().copied().filter(|&page| self.causes[page as usize].trimmed).collect();
             words.extend([self.cache.order(domain).len, trimmed.len() as u32, instance.heard]);
             words.extend([instance.heard_at, instance.levelled].into_iter().flat_map(halves));
             let mut at = self.cache.order(domain).oldest;
@@ -73,7 +73,7 @@ impl Dftl {
         }
         for _ in 0..trimmed {
             let page = words.next().filter(|&page| self.owner_of_page(page) == domain)?;
-            self.due[page as usize] = Due { moved: false, trimmed: true };
+            self.causes[page as usize] = Causes { moved: false, trimmed: true };
             self.instances[domain.index()].trimmed.push(page);
         }
         let instance = &mut self.instances[domain.index()];

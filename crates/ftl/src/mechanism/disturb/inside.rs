@@ -5,14 +5,14 @@
 //! them. So nothing is lost if the power goes off in between, or in the middle of a reprogram: the top page's data are
 //! elsewhere, and a cell that stays between two levels still tells its lower bits, since both levels agree in them.
 
-use base::{Cell, Domain, Ppn, Slot, Unit};
+use base::{Cause, Cell, Domain, Ppn, Slot, Unit};
 
 use super::refresh::Work;
 use super::{AXIS, Disturb, HOT, INSIDE, stream_inside};
 use crate::group::Group;
 use crate::kernel::{Frontier, Kernel, Stream};
-use crate::mechanism::Disturbed;
-use crate::ops::Op;
+use crate::mechanism::Due;
+use crate::ops::{Op, Step};
 
 /// What is done with a unit that stays in use.
 #[derive(Clone, Debug)]
@@ -169,15 +169,15 @@ impl Disturb {
         valid.any(|slot| !is_complete(kernel, slot, end))
     }
 
-    /// What a refresh in progress does next, if not what any collection does.
-    pub(super) fn go_on(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Disturbed {
-        let Some(Work::Inside(work)) = &mut self.domains[domain.index()].work else { return Disturbed::Nothing };
+    /// What a refresh of a unit that stays in use does next; nothing if it does what any collection does.
+    pub(super) fn go_on(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Due> {
+        let Some(Work::Inside(work)) = &mut self.domains[domain.index()].work else { return None };
         if work.is_broken {
-            return self.give_up(kernel, domain);
+            return Some(self.move_out(kernel, domain));
         }
         if let Some(slot) = work.next_move(kernel) {
             work.cursor = slot;
-            return Disturbed::Move;
+            return Some(Due::Move);
         }
         work.cursor = kernel.geometry().end_slot();
         let next = work.next_line(kernel);
@@ -187,7 +187,7 @@ impl Disturb {
         {
             // What moved out is covered by the page that it came from, and that is about to go.
             group.stream = stream;
-            return Disturbed::Act(Op::Pad);
+            return Some(Due::Act(Step::new(Op::Pad, Cause::Refresh)));
         }
         if let Some(top) = next {
             let at = kernel.geometry().ppn(work.unit, top);
@@ -196,16 +196,9 @@ impl Disturb {
             }
             group.push(at);
             (work.top, work.line) = (Some(at), top);
-            return Disturbed::Act(Op::Reprogram);
+            return Some(Due::Act(Step::new(Op::Reprogram, Cause::Refresh)));
         }
-        let unit = work.unit;
-        if kernel.valid_of(unit) > 0 {
-            return Disturbed::Keep;
-        }
-        self.close_inside(kernel, domain);
-        self.discount_kept(domain, unit);
-        self.domain_mut(domain).work = Some(Work::All(unit, HOT));
-        Disturbed::Changed
+        Some(if kernel.valid_of(work.unit) > 0 { Due::Move } else { self.move_out(kernel, domain) })
     }
 
     /// The wordline in hand has its guard levels.
@@ -217,12 +210,12 @@ impl Disturb {
         }
     }
 
-    /// A program failed in a unit that was to stay: its pages move out, as those of any other.
-    fn give_up(&mut self, kernel: &mut Kernel, domain: Domain) -> Disturbed {
+    /// A program failed in a unit that was to stay, or nothing is left in it: it ends as any other.
+    fn move_out(&mut self, kernel: &mut Kernel, domain: Domain) -> Due {
         let unit = self.close_inside(kernel, domain);
         self.discount_kept(domain, unit);
         self.domain_mut(domain).work = Some(Work::All(unit, HOT));
-        Disturbed::Changed
+        Due::Changed
     }
 
     /// Ends the filling of a unit by its own pages.

@@ -31,12 +31,17 @@ pub(crate) use refusals::{check, in_words};
 pub(crate) use saved::bytes_of_state;
 use states::States;
 
-use super::{Combined, Disturbed, Made, Mechanism, Origin, Placing, Room};
+use super::{
+    Agenda, Arrival, Combined, Due, End, Keepers, NewPage, Origin, Picked, Placing, Planned, Product, Report, Restart,
+    Room,
+};
+use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{AXES, Axis, Job, Kept, Kernel, Needs, Place, Saved, Stream, Why, streams_of_victim};
+use crate::ops::Way;
 use crate::scan::Scanned;
 use crate::victim::UnitState;
-use crate::{Figures, Policies};
+use crate::{Bytes, Figures, OutOfMemory, Policies};
 
 /// The axis of block states.
 const AXIS: usize = 3;
@@ -48,10 +53,10 @@ const MONITOR: usize = 1;
 /// Read-hot pages.
 const HOT: usize = 2;
 /// Pages that move inside their own unit.
-pub(crate) const INSIDE: usize = 3;
+const INSIDE: usize = 3;
 
 /// The stream of pages that move inside their own unit.
-pub(crate) fn stream_inside(kernel: &Kernel) -> Stream {
+fn stream_inside(kernel: &Kernel) -> Stream {
     let mut classes = [0; AXES];
     classes[AXIS] = INSIDE;
     kernel.streams().at(classes)
@@ -179,38 +184,20 @@ struct DomainState {
 }
 
 impl Disturb {
-    /// Bytes of what is known of reads.
-    pub(crate) fn bytes(policies: &Policies<'_>, geometry: &Geometry) -> u64 {
-        if Scheme::of(policies.read_disturb.name).is_none() {
-            return 0;
-        }
-        let counters = u64::from(Shares::of(policies, geometry).monitors) * u64::from(geometry.domains());
-        let of_units = (states::BYTES_OF_UNIT + 4) * u64::from(geometry.units());
-        let of_domains = size_of::<DomainState>() as u64 * u64::from(geometry.domains());
-        let of_blocks = u64::from(geometry.blocks()) * counters::BYTES_OF_BLOCK;
-        of_blocks + of_units + of_domains + counters * u64::from(geometry.unit_slots()) * 2
-    }
-
-    /// What was chosen, unless nothing is done. `guards_pages`: lower pages are protected.
-    pub(crate) fn build(kernel: &mut Kernel, policies: &Policies<'_>, guards_pages: bool) -> Option<Disturb> {
+    /// What was chosen, unless nothing is done.
+    fn of(kernel: &Kernel, policies: &Policies<'_>) -> Option<Disturb> {
         let scheme = Scheme::of(policies.read_disturb.name)?;
         let limits = policies.reads.clone().expect("a management of read disturb knows the limits");
         let geometry = *kernel.geometry();
         let shares = Shares::of(policies, &geometry);
         let options = Options::of(policies.read_disturb, scheme);
-        if scheme == Scheme::Reprogrammed {
-            let of_hot = |&stream: &Stream| kernel.streams().class(stream, AXIS) == HOT;
-            for stream in kernel.streams().all_of_data().filter(of_hot).collect::<Vec<_>>() {
-                kernel.prefer_high_units(stream, shares.pool);
-            }
-        }
         let owed = reads_owed(scheme, policies, &geometry);
         Some(Disturb {
             scheme,
             options,
             shares,
             cell: policies.cell,
-            guards_pages,
+            guards_pages: policies.guards_pages(),
             of_backups: backups_ahead(kernel, reads_of_one_backup(policies, &geometry)),
             counters: Counters::new(&geometry, limits.full.saturating_sub(owed + options.margin)),
             monitors: Monitors::new(&geometry, shares.monitors * geometry.domains()),
@@ -381,7 +368,7 @@ impl Disturb {
 impl Disturb {
     /// A page of the array is read soon.
     #[inline]
-    pub(crate) fn prefetch(&self, kernel: &Kernel, at: Ppn) {
+    pub(crate) fn prefetch_read(&self, kernel: &Kernel, at: Ppn) {
         let (unit, slot) = kernel.geometry().unit_and_slot(at);
         self.monitors.prefetch(unit);
         self.counters.prefetch(unit, kernel.geometry().lane_of_slot(slot));
@@ -422,15 +409,9 @@ impl Disturb {
             || self.left(kernel, unit) > i64::from(self.options.margin / 2)
     }
 
-    /// Whether the next dummy page gets guard levels.
-    pub(crate) fn is_guard(&self, kernel: &Kernel, at: Ppn) -> bool {
-        let (unit, slot) = kernel.geometry().unit_and_slot(at);
-        self.scheme == Scheme::Guarded && self.class_of(kernel, unit) == HOT && kernel.wordlines().is_top(slot)
-    }
-
     /// The class of a page that is about to be copied.
     #[inline]
-    pub(crate) fn class_of_copy(&self, kernel: &Kernel, lpn: Lpn) -> usize {
+    fn class_of_copy(&self, kernel: &Kernel, lpn: Lpn) -> usize {
         let Some(from) = kernel.lookup(lpn) else { return REGULAR };
         let (unit, slot) = kernel.geometry().unit_and_slot(from);
         match &self.domain(kernel.geometry().domain_of_unit(unit)).work {
@@ -454,79 +435,60 @@ impl Disturb {
     }
 }
 
-impl Mechanism for Disturb {
-    fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Needs {
-        let Some(scheme) = Scheme::of(policies.read_disturb.name) else { return Needs::NONE };
+impl Planned for Disturb {
+    fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Option<Needs> {
+        let scheme = Scheme::of(policies.read_disturb.name)?;
+        let shares = Shares::of(policies, geometry);
         let has_states = scheme != Scheme::Refresh;
-        let axis = Axis { classes: scheme.classes(), splits: has_states, first_alone: has_states, ..Axis::ONE };
-        let aside = Shares::of(policies, geometry).wasted(geometry.unit_slots());
-        Needs { axis, aside, on_demand: true, ..Needs::NONE }
+        let axis = Axis {
+            classes: scheme.classes(),
+            splits: has_states,
+            first_alone: has_states,
+            high: (scheme == Scheme::Reprogrammed).then_some((HOT, shares.pool)),
+            ..Axis::ONE
+        };
+        let aside = shares.wasted(geometry.unit_slots());
+        Some(Needs { aside, on_demand: true, ..Needs::of_axis(AXIS, axis) })
     }
 
+    fn bytes(policies: &Policies<'_>, geometry: &Geometry, _: u64, _: bool) -> Bytes {
+        if Scheme::of(policies.read_disturb.name).is_none() {
+            return Bytes::default();
+        }
+        let counters = u64::from(Shares::of(policies, geometry).monitors) * u64::from(geometry.domains());
+        let of_units = (states::BYTES_OF_UNIT + 4) * u64::from(geometry.units());
+        let of_domains = size_of::<DomainState>() as u64 * u64::from(geometry.domains());
+        let of_blocks = u64::from(geometry.blocks()) * counters::BYTES_OF_BLOCK;
+        let blocks = of_blocks + of_units + of_domains + counters * u64::from(geometry.unit_slots()) * 2;
+        Bytes { blocks, ..Bytes::default() }
+    }
+
+    fn build(kernel: &Kernel, policies: &Policies<'_>, _: &Allocation) -> Result<Option<Disturb>, OutOfMemory> {
+        Ok(Disturb::of(kernel, policies))
+    }
+}
+
+impl Placing for Disturb {
     #[inline]
-    fn is_pending(&self, domain: Domain) -> bool {
-        let state = self.domain(domain);
-        !state.due.is_empty() || state.guards != 0 || state.closes != 0
-    }
-
-    fn goes_on(&self, domain: Domain) -> bool {
-        let state = self.domain(domain);
-        state.guards != 0 || state.closes != 0
-    }
-
-    fn pick(&self, kernel: &Kernel, domain: Domain, job: &mut Job, _: &dyn Fn(Lpn) -> Stream, group: &mut Group) {
-        if let Some(Work::Inside(work)) = &self.domain(domain).work
-            && work.unit == job.unit
-            && let Some(slot) = work.next_move(kernel)
-        {
-            group.push(kernel.geometry().ppn(work.unit, slot));
+    fn class(&self, kernel: &Kernel, lpn: Lpn, arrival: Arrival, classes: &mut [usize; AXES]) -> Option<Stream> {
+        if arrival == Arrival::Copy {
+            classes[AXIS] = self.class_of_copy(kernel, lpn);
         }
+        (classes[AXIS] == INSIDE).then(|| stream_inside(kernel))
     }
 
-    fn withheld(&self, kernel: &Kernel, domain: Domain, units: &mut Vec<Unit>) {
-        let is_withheld = |unit: &Unit| self.states.of(*unit).is_withheld;
-        units.extend(kernel.geometry().units_of_domain(domain).filter(is_withheld));
-    }
-
-    fn check(&self, kernel: &Kernel) -> Result<(), String> {
-        self.check_states(kernel)
-    }
-
-    fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {
-        self.save_states(kernel, saved);
-    }
-
-    fn restore(
-        &mut self,
-        kernel: &mut Kernel,
-        kept: &[Kept],
-        words: &mut std::slice::Iter<'_, u32>,
-    ) -> Result<(), String> {
-        self.restore_states(kernel, kept, words).ok_or("the reads of blocks".into())
-    }
-
-    fn figures(&self, figures: &mut Figures) {
-        let done = &self.done;
-        figures.count("read_disturb", "refreshes", done.refreshes);
-        if self.scheme == Scheme::Refresh {
-            return;
+    /// A dummy page of a unit for read-hot pages gets guard levels, where these are programmed with the data.
+    #[inline]
+    fn way(&self, kernel: &Kernel, at: Ppn, is_dummy: bool) -> Option<Way> {
+        if !is_dummy || self.scheme != Scheme::Guarded {
+            return None;
         }
-        figures.count("read_disturb", "monitored", done.monitored);
-        figures.count("read_disturb", "read_hot_blocks", done.kept);
-        figures.count("read_disturb", "evicted", done.evicted);
-        if let Scheme::Shadow { .. } = self.scheme {
-            figures.ratio("read_disturb", "reuse", done.rounds, done.shadows);
-            return;
-        }
-        figures.counts("read_disturb", "used_reads", &done.used_reads);
-        if self.scheme == Scheme::Reprogrammed {
-            let [reprograms, cycles] = self.states.cycles();
-            figures.ratio("read_disturb", "ipr_rate", reprograms, cycles);
-            figures.ratio("read_disturb", "skipped", done.skipped, done.skipped + done.reprogrammed);
-        }
+        let (unit, slot) = kernel.geometry().unit_and_slot(at);
+        let is_guard = self.class_of(kernel, unit) == HOT && kernel.wordlines().is_top(slot);
+        is_guard.then_some(Way::Guard)
     }
 
-    fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
+    fn placed(&mut self, kernel: &mut Kernel, page: &NewPage) {
         match page.origin {
             Origin::Host { .. } => self.clock += 1,
             Origin::Copy(from, _) => self.check_arrow(kernel, from, page.at),
@@ -558,6 +520,15 @@ impl Mechanism for Disturb {
         self.look_anew(kernel, unit);
     }
 
+    fn sealed(&mut self, _: &Kernel, domain: Domain, unit: Unit) {
+        if let Some(Work::Inside(work)) = &mut self.domain_mut(domain).work
+            && work.unit == unit
+        {
+            // A failed program in the unit in work.
+            work.is_broken = true;
+        }
+    }
+
     #[inline]
     fn read(&mut self, _: Lpn) {
         self.clock += 1;
@@ -567,18 +538,52 @@ impl Mechanism for Disturb {
         self.note_erase(kernel, domain, unit, why);
         false
     }
+}
 
-    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
-        self.done = Done::default();
-        self.states.renew();
+impl Agenda for Disturb {
+    #[inline]
+    fn is_pending(&self, domain: Domain) -> bool {
+        let state = self.domain(domain);
+        !state.due.is_empty() || state.guards != 0 || state.closes != 0
     }
 
-    fn sealed(&mut self, _: &Kernel, domain: Domain, unit: Unit) {
-        if let Some(Work::Inside(work)) = &mut self.domain_mut(domain).work
-            && work.unit == unit
-        {
-            // A failed program in the unit in work.
-            work.is_broken = true;
+    fn goes_on(&self, domain: Domain) -> bool {
+        let state = self.domain(domain);
+        state.guards != 0 || state.closes != 0
+    }
+
+    fn take_up(&mut self, kernel: &mut Kernel, domain: Domain, may_begin: bool, group: &mut Group) -> Option<Due> {
+        if kernel.job(domain).is_none() && !may_begin {
+            return None;
+        }
+        self.next(kernel, domain, group)
+    }
+
+    fn pick(
+        &self,
+        kernel: &Kernel,
+        domain: Domain,
+        job: &mut Job,
+        _: &dyn Fn(Lpn) -> Stream,
+        group: &mut Group,
+    ) -> Option<Picked> {
+        let Some(Work::Inside(work)) = &self.domain(domain).work else { return None };
+        if work.unit != job.unit {
+            return None;
+        }
+        let Some(slot) = work.next_move(kernel) else { return Some(Picked::Stays) };
+        group.push(kernel.geometry().ppn(work.unit, slot));
+        Some(Picked::Group)
+    }
+
+    /// A unit of which nothing moves any more is in use again.
+    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, _: &mut Group) -> Option<End> {
+        match &self.domain(domain).work {
+            Some(Work::Inside(work)) if work.unit == unit => {
+                self.end_inside(kernel, domain);
+                Some(End::Over)
+            }
+            _ => None,
         }
     }
 
@@ -590,14 +595,20 @@ impl Mechanism for Disturb {
         }
     }
 
-    fn disturbed(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Disturbed {
-        self.next(kernel, domain, group)
+    fn combine(
+        &mut self,
+        kernel: &mut Kernel,
+        domain: Domain,
+        cause: Cause,
+        _: &[Ppn],
+        suits: &mut dyn FnMut(Ppn) -> bool,
+    ) -> Option<Combined> {
+        let is_ours = cause == Cause::Refresh && suits(self.next_guard(domain));
+        is_ours.then(|| self.reprogrammed(kernel, domain))
     }
+}
 
-    fn keep(&mut self, kernel: &mut Kernel, domain: Domain) {
-        self.end_inside(kernel, domain);
-    }
-
+impl Restart for Disturb {
     /// The lower pages of a wordline whose reprogram fails can be read as before: a cell stays between two levels that agree
     /// in them. What the unit holds moves like that of any other.
     fn failed(&mut self, _: &Kernel, domain: Domain, at: Ppn) -> bool {
@@ -608,10 +619,6 @@ impl Mechanism for Disturb {
             }
             _ => false,
         }
-    }
-
-    fn adopt_reads(&mut self, kernel: &Kernel, unit: Unit, found: &Scanned) {
-        self.adopt_found(kernel, unit, found);
     }
 
     fn adopt_open(&mut self, kernel: &mut Kernel, _: Domain, unit: Unit, _: Slot) -> bool {
@@ -632,12 +639,62 @@ impl Mechanism for Disturb {
     fn reopen(&mut self, kernel: &mut Kernel) {
         self.take_stock(kernel);
     }
+
+    fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {
+        self.save_states(kernel, saved);
+    }
+
+    fn restore(
+        &mut self,
+        kernel: &mut Kernel,
+        kept: &[Kept],
+        words: &mut std::slice::Iter<'_, u32>,
+    ) -> Result<(), String> {
+        self.restore_states(kernel, kept, words).ok_or("the reads of blocks".into())
+    }
+
+    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
+        self.done = Done::default();
+        self.states.renew();
+    }
+}
+
+impl Report for Disturb {
+    fn figures(&self, figures: &mut Figures) {
+        let done = &self.done;
+        figures.count("read_disturb", "refreshes", done.refreshes);
+        if self.scheme == Scheme::Refresh {
+            return;
+        }
+        figures.count("read_disturb", "monitored", done.monitored);
+        figures.count("read_disturb", "read_hot_blocks", done.kept);
+        figures.count("read_disturb", "evicted", done.evicted);
+        if let Scheme::Shadow { .. } = self.scheme {
+            figures.ratio("read_disturb", "reuse", done.rounds, done.shadows);
+            return;
+        }
+        figures.counts("read_disturb", "used_reads", &done.used_reads);
+        if self.scheme == Scheme::Reprogrammed {
+            let [reprograms, cycles] = self.states.cycles();
+            figures.ratio("read_disturb", "ipr_rate", reprograms, cycles);
+            figures.ratio("read_disturb", "skipped", done.skipped, done.skipped + done.reprogrammed);
+        }
+    }
+
+    fn kept(&self, kernel: &Kernel, domain: Domain, keepers: &mut Keepers) {
+        let is_withheld = |unit: &Unit| self.states.of(*unit).is_withheld;
+        keepers.withheld.extend(kernel.geometry().units_of_domain(domain).filter(is_withheld));
+    }
+
+    fn check(&self, kernel: &Kernel) -> Result<(), String> {
+        self.check_states(kernel)
+    }
 }
 
 // Reprogramming in place.
 impl Disturb {
     /// The top page of the wordline that is reprogrammed next.
-    pub(crate) fn next_guard(&self, domain: Domain) -> Ppn {
+    fn next_guard(&self, domain: Domain) -> Ppn {
         match &self.domain(domain).work {
             Some(Work::Inside(work)) => work.top.expect("a wordline in hand"),
             _ => unreachable!("a wordline is reprogrammed when it was asked for"),
@@ -645,9 +702,9 @@ impl Disturb {
     }
 
     /// It is reprogrammed now.
-    pub(crate) fn reprogrammed(&mut self, kernel: &Kernel, domain: Domain) -> Combined {
+    fn reprogrammed(&mut self, kernel: &Kernel, domain: Domain) -> Combined {
         let at = self.next_guard(domain);
         self.line_done(kernel, domain);
-        Combined { place: Place { at, filled: None }, what: Made::Guard }
+        Combined { place: Place { at, filled: None }, product: Product::Guard }
     }
 }

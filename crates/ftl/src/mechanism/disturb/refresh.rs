@@ -1,6 +1,6 @@
 //! Refreshing: which unit's pages move next because reads disturbed them, and where each goes (Figure 4 of the paper).
 
-use base::{Domain, Ppn, Slot, Unit};
+use base::{Cause, Domain, Ppn, Slot, Unit};
 
 use super::choices::Scheme;
 use super::inside::Inside;
@@ -8,8 +8,8 @@ use super::states::UnitFacts;
 use super::{AXIS, Disturb, HOT, MONITOR, REGULAR};
 use crate::group::Group;
 use crate::kernel::{Kernel, Stream, Why};
-use crate::mechanism::Disturbed;
-use crate::ops::Op;
+use crate::mechanism::Due;
+use crate::ops::{Op, Step};
 use crate::victim::UnitState;
 
 /// What the collection of a unit does with its pages.
@@ -123,29 +123,29 @@ impl Disturb {
     }
 
     /// What reads call for in a domain.
-    pub(super) fn next(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Disturbed {
+    pub(super) fn next(&mut self, kernel: &mut Kernel, domain: Domain, group: &mut Group) -> Option<Due> {
         if let Some(stream) = lowest(self.domain(domain).guards) {
             group.stream = stream;
-            return Disturbed::Act(Op::Pad);
+            return Some(Due::Act(Step::new(Op::Pad, Cause::Refresh)));
         }
         if let Some(stream) = lowest(self.domain(domain).closes) {
             self.domain_mut(domain).closes &= !(1 << stream.byte());
-            return Disturbed::Close(stream);
+            return Some(Due::Close(stream));
         }
         match kernel.job(domain) {
             Some(job) if job.why == Why::Refresh => self.go_on(kernel, domain, group),
-            Some(_) => Disturbed::Nothing,
+            Some(_) => None,
             None => self.begin(kernel, domain),
         }
     }
 
     /// Begins with the unit that has been due for longest. Where lower pages are backed up, those that pages still come to are
     /// closed before that: its pages may be programmed there, and others read again for that.
-    fn begin(&mut self, kernel: &mut Kernel, domain: Domain) -> Disturbed {
+    fn begin(&mut self, kernel: &mut Kernel, domain: Domain) -> Option<Due> {
         if self.guards_pages
             && let Some(open) = self.open_and_due(kernel, domain)
         {
-            return Disturbed::Close(kernel.stream_of(open));
+            return Some(Due::Close(kernel.stream_of(open)));
         }
         while let Some(&unit) = self.domain(domain).due.first() {
             let UnitFacts { is_early, is_extra, .. } = *self.states.of(unit);
@@ -157,14 +157,14 @@ impl Disturb {
                 continue;
             }
             if kernel.state_of(unit) == UnitState::Open {
-                return Disturbed::Close(kernel.stream_of(unit));
+                return Some(Due::Close(kernel.stream_of(unit)));
             }
             if kernel.free(domain) < kernel.budget().for_refresh {
-                return Disturbed::Room;
+                return Some(Due::Room);
             }
             if is_extra {
                 self.evict(kernel, domain, unit);
-                return Disturbed::Changed;
+                return Some(Due::Changed);
             }
             match self.plan(kernel, domain, unit) {
                 Plan::Evict(other) => self.evict(kernel, domain, other),
@@ -176,9 +176,9 @@ impl Disturb {
                 }
                 Plan::Move(work) => self.begin_work(kernel, domain, work),
             }
-            return Disturbed::Changed;
+            return Some(Due::Changed);
         }
-        Disturbed::Nothing
+        None
     }
 
     /// An active block that is due.

@@ -118,7 +118,7 @@ impl Disturb {
     }
 
     /// After a restart: what a scan found of a unit.
-    pub(super) fn adopt_found(&mut self, kernel: &Kernel, unit: Unit, found: &Scanned) {
+    pub(crate) fn adopt_found(&mut self, kernel: &Kernel, unit: Unit, found: &Scanned) {
         let last = found.pages.iter().rposition(|page| *page != PageFound::Empty);
         let Some(last) = last else { return };
         let is_guard = |slot: &Slot| found.pages[slot.index()] == PageFound::Guard;

@@ -3,11 +3,20 @@
 use base::{Cell, Dimensions, Geometry, Lpn, ParamValue, ReadLimits, ReprogramWear, Slot};
 
 use super::*;
-use crate::mechanism::{Mechanism, Placing};
 use crate::ops::{How, Op};
 use crate::sample::{self, FIRST};
 
 const PAGES: u32 = 12;
+
+/// What was done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    Begun,
+    Close(Stream),
+    Act(Op),
+    Move,
+    Stays,
+}
 
 /// A plane under a scheme. Blocks of twelve pages take a hundred reads, and a thousand at low density.
 struct Plane {
@@ -27,8 +36,8 @@ impl Plane {
             sample::policies(&[("read_disturb", scheme, params), ("wear_leveling", wear_leveling, &[])], Cell::Tlc);
         let wear = ReprogramWear { rates: vec![0.2], wear: vec![1.2] };
         policies.reads = Some(ReadLimits { full: 100, low: 1000, restarts: false, wear });
-        let (mut kernel, _) = sample::kernel(geometry, 200, &policies);
-        let disturb = Disturb::build(&mut kernel, &policies, false).expect("something is done");
+        let (kernel, _) = sample::kernel(geometry, 200, &policies);
+        let disturb = Disturb::of(&kernel, &policies).expect("something is done");
         Plane { kernel, disturb }
     }
 
@@ -48,7 +57,7 @@ impl Plane {
         if let Some(unit) = place.filled {
             self.disturb.filled(&mut self.kernel, FIRST, unit);
         }
-        self.disturb.placed(&mut self.kernel, &Placing { domain: FIRST, lpn, at: place.at, origin });
+        self.disturb.placed(&mut self.kernel, &NewPage { domain: FIRST, lpn, at: place.at, origin });
     }
 
     fn read(&mut self, lpn: u32, times: u32) {
@@ -56,23 +65,36 @@ impl Plane {
         (0..times).for_each(|_| self.disturb.page_read(&mut self.kernel, at));
     }
 
-    /// What is done next, as the agenda asks. Pages that move are moved.
-    fn next(&mut self) -> Disturbed {
+    /// What is done next, as the agenda asks, until something is. Pages that move are moved.
+    fn next(&mut self) -> Next {
         let mut group = Group::EMPTY;
-        let next = self.disturb.next(&mut self.kernel, FIRST, &mut group);
-        if next == Disturbed::Move {
-            let mut job = *self.kernel.job(FIRST).expect("a refresh");
-            self.disturb.pick(&self.kernel, FIRST, &mut job, &|_| Stream::FIRST, &mut group);
-            self.copy(group.pages()[0]);
+        match self.disturb.take_up(&mut self.kernel, FIRST, true, &mut group) {
+            Some(Due::Changed) => return Next::Begun,
+            Some(Due::Close(stream)) => return Next::Close(stream),
+            Some(Due::Act(step)) => {
+                if step.op == Op::Reprogram {
+                    group.pages().iter().for_each(|&page| self.disturb.page_read(&mut self.kernel, page));
+                    self.disturb.reprogrammed(&self.kernel, FIRST);
+                }
+                assert_eq!(step.cause, Cause::Refresh);
+                return Next::Act(step.op);
+            }
+            Some(Due::Move) => {}
+            said => panic!("{said:?}"),
         }
-        if next == Disturbed::Act(Op::Reprogram) {
-            group.pages().iter().for_each(|&page| self.disturb.page_read(&mut self.kernel, page));
-            self.disturb.reprogrammed(&self.kernel, FIRST);
+        let mut job = *self.kernel.job(FIRST).expect("a refresh");
+        match self.disturb.pick(&self.kernel, FIRST, &mut job, &|_| Stream::FIRST, &mut group) {
+            Some(Picked::Group) => {
+                self.copy(group.pages()[0]);
+                Next::Move
+            }
+            Some(Picked::Stays) => {
+                let end = self.disturb.end(&mut self.kernel, FIRST, job.unit, &mut group);
+                assert_eq!((end, self.kernel.job(FIRST)), (Some(End::Over), None));
+                Next::Stays
+            }
+            None => panic!("what moves is not as for any collection"),
         }
-        if next == Disturbed::Keep {
-            self.disturb.keep(&mut self.kernel, FIRST);
-        }
-        next
     }
 
     fn copy(&mut self, from: Ppn) {
@@ -107,7 +129,7 @@ fn a_unit_is_due_when_its_reads_are_used_up_but_for_those_of_its_refresh() {
     assert!(plane.disturb.may_read(&plane.kernel, at), "half of the margin is for reads meanwhile");
     plane.read(3, 6);
     assert!(!plane.disturb.may_read(&plane.kernel, at));
-    assert_eq!(plane.next(), Disturbed::Changed);
+    assert_eq!(plane.next(), Next::Begun);
     let job = plane.kernel.job(FIRST).expect("a refresh");
     assert_eq!((job.unit, job.cause), (unit, Cause::Refresh));
 }
@@ -119,7 +141,7 @@ fn pages_above_the_average_of_a_monitor_are_read_hot() {
     for lpn in 0..PAGES {
         plane.read(lpn, if lpn % 4 == 0 { 20 } else { 2 });
     }
-    assert_eq!(plane.next(), Disturbed::Changed);
+    assert_eq!(plane.next(), Next::Begun);
     for lpn in 0..PAGES {
         assert_eq!(plane.class(lpn), if lpn % 4 == 0 { HOT } else { REGULAR }, "page {lpn}");
     }
@@ -196,10 +218,10 @@ fn a_read_hot_unit_is_reprogrammed_in_place() {
         done.push(plane.next());
     }
     let count = |what| done.iter().filter(|&&next| next == what).count();
-    assert_eq!((count(Disturbed::Move), count(Disturbed::Act(Op::Reprogram))), (4, 4), "{done:?}");
-    assert_eq!(done[1], Disturbed::Move, "nothing is reprogrammed before its data are elsewhere");
-    let first = done.iter().position(|&next| next == Disturbed::Act(Op::Reprogram)).unwrap();
-    assert!(done[..first].iter().filter(|&&next| next == Disturbed::Move).count() == 4, "{done:?}");
+    assert_eq!((count(Next::Move), count(Next::Act(Op::Reprogram))), (4, 4), "{done:?}");
+    assert_eq!(done[1], Next::Move, "nothing is reprogrammed before its data are elsewhere");
+    let first = done.iter().position(|&next| next == Next::Act(Op::Reprogram)).unwrap();
+    assert!(done[..first].iter().filter(|&&next| next == Next::Move).count() == 4, "{done:?}");
     let state = plane.disturb.states.of(unit);
     assert!(state.is_low && state.is_kept && state.is_withheld);
     assert_eq!((plane.kernel.state_of(unit), plane.kernel.valid_of(unit)), (UnitState::Withheld, 8));
@@ -223,7 +245,7 @@ fn a_refresh_that_waits_for_room_ends_one_interval() {
     plane.write(HOT, PAGES..2 * PAGES);
     let second = plane.kernel.geometry().unit_of(plane.kernel.lookup(Lpn(PAGES)).expect("a page that was written"));
     plane.read(PAGES, 80);
-    assert_eq!(plane.next(), Disturbed::Changed);
+    assert_eq!(plane.next(), Next::Begun);
     let job = plane.kernel.take_job(FIRST).expect("room is made");
     assert_eq!((job.unit, plane.disturb.intervals.count), (first, 1), "one block of low density is all there may be");
     plane.kernel.resume_job(FIRST, job);
@@ -236,7 +258,7 @@ fn a_refresh_that_waits_for_room_ends_one_interval() {
     plane.kernel.take_job(FIRST);
     plane.kernel.free_unit(FIRST, first);
     plane.disturb.erased(&mut plane.kernel, FIRST, first, Some(Why::Refresh));
-    assert_eq!(plane.next(), Disturbed::Changed);
+    assert_eq!(plane.next(), Next::Begun);
     assert_eq!(plane.kernel.job(FIRST).map(|job| job.unit), Some(second));
     assert_eq!(plane.disturb.intervals.count, 2);
 }
@@ -246,7 +268,7 @@ fn a_refresh_that_waits_for_room_ends_one_interval() {
 fn the_pages_of_a_shadow_unit_move_on() {
     let mut plane = Plane::new("read-leveling", &[("margin", 12.into()), ("hot_pages", 3.into())]);
     let unit = plane.write(HOT, 0..3);
-    let Disturbed::Close(stream) = plane.next() else { panic!("three pages are a share") };
+    let Next::Close(stream) = plane.next() else { panic!("three pages are a share") };
     plane.kernel.close(FIRST, stream);
     plane.disturb.filled(&mut plane.kernel, FIRST, unit);
     for round in 1..4 {
@@ -261,7 +283,7 @@ fn the_pages_of_a_shadow_unit_move_on() {
         assert_eq!(plane.disturb.left(&plane.kernel, unit), 100 - 3 - 3);
     }
     plane.read(0, 90);
-    assert_eq!(plane.next(), Disturbed::Changed);
+    assert_eq!(plane.next(), Next::Begun);
     assert_eq!(plane.class(0), HOT, "twelve pages are four shares: it is used up");
 }
 
@@ -274,9 +296,9 @@ fn guard_levels_are_programmed_with_the_data() {
     for lpn in 0..8 {
         plane.write(HOT, lpn..lpn + 1);
         while plane.disturb.is_pending(FIRST) {
-            assert_eq!(plane.next(), Disturbed::Act(Op::Pad));
+            assert_eq!(plane.next(), Next::Act(Op::Pad));
             let at = plane.kernel.next_place(FIRST, stream);
-            assert!(plane.disturb.is_guard(&plane.kernel, at));
+            assert_eq!(plane.disturb.way(&plane.kernel, at, true), Some(Way::Guard));
             let place = plane.kernel.place_dummy(FIRST, stream);
             if let Some(unit) = place.filled {
                 plane.disturb.filled(&mut plane.kernel, FIRST, unit);

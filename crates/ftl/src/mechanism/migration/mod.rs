@@ -14,14 +14,15 @@ mod selector;
 use std::cell::Cell;
 use std::sync::Arc;
 
-use base::{Choice, Domain, ECC_LIMIT, Geometry, Instant, Lpn, Param, ParamKind, Ppn, Seam, Slot, Unit, Wear};
+use base::{Cause, Choice, Domain, ECC_LIMIT, Geometry, Instant, Lpn, Param, ParamKind, Ppn, Seam, Slot, Unit, Wear};
 
-use super::{Mechanism, Origin, Pending, Placing};
+use super::{Agenda, Arrival, NewPage, Origin, Pending, Placing, Planned, Report, Restart};
+use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Axis, Job, Kernel, Needs, Stream, Why};
-use crate::ops::{How, Op};
+use crate::kernel::{AXES, Axis, Job, Kernel, Needs, Stream, Why};
+use crate::ops::{How, Op, Step};
 use crate::victim::UnitState;
-use crate::{Figures, Policies};
+use crate::{Bytes, Figures, OutOfMemory, Policies};
 use metadata::Metadata;
 use quota::Classes;
 pub(crate) use refusals::{check, in_words};
@@ -163,23 +164,11 @@ pub fn quota_classes(policies: &Policies<'_>) -> usize {
 }
 
 impl Migration {
-    /// Bytes of what is known of quotas and blocks.
-    pub(crate) fn bytes(policies: &Policies<'_>, geometry: &Geometry, user_pages: u64) -> u64 {
-        let Some(wear) = &policies.wear else { return 0 };
-        let of_blocks = wear.qualities.len() as u64 * size_of::<base::Quality>() as u64;
-        of_blocks
-            + match policies.migration.name {
-                "copyback" => 0,
-                _ if is_by_block(policies) => u64::from(geometry.units()),
-                _ => user_pages * size_of::<u32>() as u64,
-            }
-    }
-
     /// The migration that was chosen, unless pages move off the chip.
     ///
     /// # Panics
     /// If nothing is known of the blocks' wear.
-    pub(crate) fn build(kernel: &Kernel, policies: &Policies<'_>) -> Option<Migration> {
+    fn of(kernel: &Kernel, policies: &Policies<'_>) -> Option<Migration> {
         if policies.migration.name == "off-chip" {
             return None;
         }
@@ -213,19 +202,8 @@ impl Migration {
         }
     }
 
-    /// Time goes on.
-    #[inline]
-    pub(crate) fn tell(&mut self, kernel: &mut Kernel, now: Instant) {
-        if self.is_told
-            && let Some(selector) = &mut self.selector
-        {
-            selector.pass(now);
-            kernel.note_calm(!selector.is_too_full());
-        }
-    }
-
     /// The class of the stream that a page is copied to: that of the quota which is left to the pages of its block.
-    pub(crate) fn quota_class(&self, kernel: &Kernel, lpn: Lpn) -> usize {
+    fn quota_class(&self, kernel: &Kernel, lpn: Lpn) -> usize {
         let Quotas::ByBlock { .. } = &self.quotas else { return 0 };
         let Some(from) = kernel.lookup(lpn) else { return 0 };
         let unit = kernel.geometry().unit_of(from);
@@ -327,67 +305,47 @@ fn stays_in_planes(kernel: &Kernel, domain: Domain, stream: Stream, group: &Grou
     })
 }
 
-impl Mechanism for Migration {
-    fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Needs {
+impl Planned for Migration {
+    fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Option<Needs> {
+        if policies.migration.name == "off-chip" {
+            return None;
+        }
         let classes = classes(policies).map_or(1, |classes| classes.count());
         let axis = Axis { classes, by_victim: classes > 1, ..Axis::ONE };
+        let needs = Needs { time: selector(policies).is_some(), ..Needs::of_axis(AXIS, axis) };
         if has_metadata(policies) {
             let without_data = metadata::pages_of_unit(geometry.unit_width);
-            return Needs { axis, without_data, on_demand: true, ..Needs::NONE };
+            return Some(Needs { without_data, on_demand: true, ..needs });
         }
-        Needs { axis, ..Needs::NONE }
+        Some(needs)
     }
 
+    fn bytes(policies: &Policies<'_>, geometry: &Geometry, user_pages: u64, _: bool) -> Bytes {
+        let Some(wear) = &policies.wear else { return Bytes::default() };
+        let of_blocks = wear.qualities.len() as u64 * size_of::<base::Quality>() as u64;
+        let of_quotas = match policies.migration.name {
+            "copyback" => 0,
+            _ if is_by_block(policies) => u64::from(geometry.units()),
+            _ => user_pages * size_of::<u32>() as u64,
+        };
+        Bytes { blocks: of_blocks + of_quotas, ..Bytes::default() }
+    }
+
+    fn build(kernel: &Kernel, policies: &Policies<'_>, _: &Allocation) -> Result<Option<Migration>, OutOfMemory> {
+        Ok(Migration::of(kernel, policies))
+    }
+}
+
+impl Placing for Migration {
     #[inline]
-    fn is_pending(&self, domain: Domain) -> bool {
-        self.metadata.as_ref().is_some_and(|metadata| metadata.is_due(domain))
-    }
-
-    fn goes_on(&self, domain: Domain) -> bool {
-        self.is_pending(domain)
-    }
-
-    fn pending(&mut self, _: &mut Kernel, domain: Domain, _: bool, group: &mut Group) -> Pending {
-        match self.metadata.as_ref().and_then(|metadata| metadata.next(domain)) {
-            Some(stream) => {
-                group.stream = stream;
-                Pending::Act(Op::Pad)
-            }
-            None => Pending::None,
+    fn class(&self, kernel: &Kernel, lpn: Lpn, arrival: Arrival, classes: &mut [usize; AXES]) -> Option<Stream> {
+        if arrival == Arrival::Copy {
+            classes[AXIS] = self.quota_class(kernel, lpn);
         }
+        None
     }
 
-    fn padded(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) {
-        self.note_frontier(kernel, domain, kernel.geometry().unit_of(at));
-    }
-
-    fn sealed(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
-        self.note_frontier(kernel, domain, unit);
-    }
-
-    /// Pages of the map move off the chip: they are of no stream of data. So does what is filled up with dummy pages, which
-    /// have to be sent.
-    fn how(&self, kernel: &Kernel, domain: Domain, stream: Stream, group: &Group) -> How {
-        let unit = kernel.geometry().unit_of(group.pages()[0]);
-        let prefers = kernel.job(domain).is_some_and(|job| job.unit == unit && self.prefers_copyback(job));
-        let may = prefers
-            && !kernel.holds_map(unit)
-            && group.pads == 0
-            && stays_in_planes(kernel, domain, stream, group)
-            && self.allows(kernel, unit, group);
-        if may { How::Copyback } else { How::OffChip }
-    }
-
-    fn figures(&self, figures: &mut Figures) {
-        let [copied, off_chip] = self.moved;
-        figures.ratio("migration", "copyback_fraction", copied, copied + off_chip);
-        figures.count("migration", "off_chip", off_chip);
-        if let Quotas::ByBlock { classes, .. } = &self.quotas {
-            figures.count("migration", "quota_classes", classes.count() as u64);
-        }
-    }
-
-    fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
+    fn placed(&mut self, kernel: &mut Kernel, page: &NewPage) {
         self.note_frontier(kernel, page.domain, kernel.geometry().unit_of(page.at));
         if page.lpn.0 >= kernel.user_pages() {
             return;
@@ -413,11 +371,65 @@ impl Mechanism for Migration {
         }
     }
 
+    fn padded(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) {
+        self.note_frontier(kernel, domain, kernel.geometry().unit_of(at));
+    }
+
+    fn sealed(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
+        self.note_frontier(kernel, domain, unit);
+    }
+
     fn erased(&mut self, _: &mut Kernel, _: Domain, unit: Unit, _: Option<Why>) -> bool {
         if let Quotas::ByBlock { unknown, .. } = &mut self.quotas {
             unknown[unit.index()] = false;
         }
         false
+    }
+}
+
+impl Agenda for Migration {
+    #[inline]
+    fn is_pending(&self, domain: Domain) -> bool {
+        self.metadata.as_ref().is_some_and(|metadata| metadata.is_due(domain))
+    }
+
+    fn goes_on(&self, domain: Domain) -> bool {
+        self.is_pending(domain)
+    }
+
+    fn pending(&mut self, _: &mut Kernel, domain: Domain, _: bool, _: bool, group: &mut Group) -> Option<Pending> {
+        group.stream = self.metadata.as_ref()?.next(domain)?;
+        Some(Pending::Act(Step::new(Op::Pad, Cause::Mapping)))
+    }
+
+    /// Pages of the map move off the chip: they are of no stream of data. So does what is filled up with dummy pages, which
+    /// have to be sent.
+    fn how(&self, kernel: &Kernel, domain: Domain, stream: Stream, group: &Group) -> Option<How> {
+        let unit = kernel.geometry().unit_of(group.pages()[0]);
+        let prefers = kernel.job(domain).is_some_and(|job| job.unit == unit && self.prefers_copyback(job));
+        let may = prefers
+            && !kernel.holds_map(unit)
+            && group.pads == 0
+            && stays_in_planes(kernel, domain, stream, group)
+            && self.allows(kernel, unit, group);
+        may.then_some(How::Copyback)
+    }
+
+    #[inline]
+    fn tell(&mut self, kernel: &mut Kernel, now: Instant) -> Option<f64> {
+        if self.is_told
+            && let Some(selector) = &mut self.selector
+        {
+            selector.pass(now);
+            kernel.note_calm(!selector.is_too_full());
+        }
+        None
+    }
+}
+
+impl Restart for Migration {
+    fn reopen(&mut self, kernel: &mut Kernel) {
+        self.forget(kernel);
     }
 
     fn renew(&mut self, kernel: &mut Kernel, policies: &Policies<'_>) {
@@ -429,9 +441,16 @@ impl Mechanism for Migration {
             kernel.note_calm(false);
         }
     }
+}
 
-    fn reopen(&mut self, kernel: &mut Kernel) {
-        self.forget(kernel);
+impl Report for Migration {
+    fn figures(&self, figures: &mut Figures) {
+        let [copied, off_chip] = self.moved;
+        figures.ratio("migration", "copyback_fraction", copied, copied + off_chip);
+        figures.count("migration", "off_chip", off_chip);
+        if let Quotas::ByBlock { classes, .. } = &self.quotas {
+            figures.count("migration", "quota_classes", classes.count() as u64);
+        }
     }
 }
 
@@ -471,12 +490,12 @@ mod tests {
                 qualities: kinds.iter().map(|&kind| [Quality::BEST, Quality::MEDIAN, Quality::WORST][kind]).collect(),
             }));
             let (kernel, _) = sample::kernel(geometry, u64::from(PAGES), &policies);
-            let migration = Migration::build(&kernel, &policies).expect("pages move by copyback");
+            let migration = Migration::of(&kernel, &policies).expect("pages move by copyback");
             Plane { kernel, migration, thresholds: kinds.iter().map(|&kind| THRESHOLDS[kind]).collect() }
         }
 
         fn told(&mut self, lpn: Lpn, at: Ppn, origin: Origin) {
-            self.migration.placed(&mut self.kernel, &Placing { domain: FIRST, lpn, at, origin });
+            self.migration.placed(&mut self.kernel, &NewPage { domain: FIRST, lpn, at, origin });
         }
 
         fn erase(&mut self, unit: Unit) {
@@ -504,7 +523,7 @@ mod tests {
             let stream = self.kernel.streams().at([0, 0, self.migration.quota_class(&self.kernel, lpn), 0]);
             let mut group = Group::EMPTY;
             group.push(from);
-            let how = self.migration.how(&self.kernel, FIRST, stream, &group);
+            let how = self.migration.how(&self.kernel, FIRST, stream, &group).unwrap_or(How::OffChip);
             self.kernel.detach(unit, from);
             let at = self.kernel.place(FIRST, stream, lpn).at;
             self.told(lpn, at, Origin::Copy(from, how));

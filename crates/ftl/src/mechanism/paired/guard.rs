@@ -1,11 +1,11 @@
 //! What has to be safe before a page is programmed, and what a victim leaves behind.
 
-use base::{Domain, Ppn};
+use base::{Domain, Ppn, Unit};
 
 use super::{Cover, Paired, Scheme};
 use crate::group::Group;
 use crate::kernel::{Kernel, Place, Stream, Why};
-use crate::mechanism::{Combined, End, Made};
+use crate::mechanism::{Combined, End, Product};
 use crate::ops::Op;
 
 impl Paired {
@@ -81,7 +81,7 @@ impl Paired {
         if let Some(backup) = &mut guard.backup {
             backup.slot = kernel.wordlines().next_lsb(backup.slot);
         }
-        Combined { place: Place { at, filled: None }, what: Made::Backup }
+        Combined { place: Place { at, filled: None }, product: Product::Backup }
     }
 
     /// Takes note of a program: of a host page or a dummy (covered by nothing), or of a copy.
@@ -113,8 +113,11 @@ impl Paired {
     /// The end of a collection: its unit is erased, unless pages depend on it that cannot be backed up. Then it
     /// is held until further copies have completed their wordlines, which takes no more units than lower
     /// pages can be open ([`crate::kernel::Wordlines::most_open`]).
-    pub(super) fn end_of_victim(&mut self, kernel: &mut Kernel, domain: Domain) -> End {
-        let Some(unit) = kernel.job(domain).map(|job| job.unit) else { return End::Erase };
+    pub(super) fn end_of_victim(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit) -> Option<End> {
+        let is_victim = kernel.job(domain).is_some_and(|job| job.unit == unit) && kernel.valid_of(unit) == 0;
+        if !is_victim {
+            return None;
+        }
         let guard = &mut self.guards[domain.index()];
         if self.scheme.keeps_backups() {
             // Backed up when its wordline goes on.
@@ -122,9 +125,9 @@ impl Paired {
         } else if guard.lowers.depend_on(kernel, unit) {
             guard.held.push(unit);
             kernel.take_job(domain);
-            return End::Hold;
+            return Some(End::Hold);
         }
-        End::Erase
+        None
     }
 
     /// The stream's buffer is full: its oldest unit is merged.

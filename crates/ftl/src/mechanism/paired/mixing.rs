@@ -1,59 +1,42 @@
 //! GCMix: the valid pages of a victim under the pages that the host writes (GCMix, section 4).
 
-use super::{Mechanism as _, Paired, Scheme};
+use super::{Agenda as _, Paired, Scheme};
 use crate::kernel::{Kernel, Stream, Why};
 use crate::mechanism::Under;
 use base::Domain;
 
-/// Whether there is room to empty any victim after the next host page, whichever streams its pages go to.
-///
-/// Where all copies go to one stream, or a unit holds pages of one stream, they open one unit at most, and the
-/// reserve has it. Where victims split and are mixed a victim's pages may open a unit in each stream.
-/// Emptying it fills no more slots than its erase gives back, so what counts is slots: as many as all frontiers can
-/// keep open, and those that the host page and the copies under it take.
-pub(super) fn can_empty_any_victim(kernel: &Kernel, domain: Domain) -> bool {
-    if !kernel.streams().split_victims() {
-        return true;
-    }
-    let (free, slots) = (kernel.free(domain), kernel.budget().slots);
-    kernel.streams().sets().all(|set| {
-        let (mut streams, mut open) = (0, 0);
-        for stream in set {
-            streams += 1;
-            open += kernel.frontier(domain, stream).map_or(0, |frontier| slots.saturating_sub(frontier.slot.number()));
-        }
-        free > streams || free * slots + open > streams * slots + kernel.wordlines().most_open()
-    })
-}
-
 impl Paired {
-    /// Whether a victim is to be chosen now, for what goes under the next host page of a stream.
-    pub(in crate::mechanism) fn is_to_choose(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream) -> bool {
-        if self.scheme != Scheme::Mixing || kernel.pairing(domain).is_some() || kernel.job(domain).is_some() {
-            return false;
-        }
-        let slot = kernel.open_frontier(domain, stream).slot;
-        !kernel.wordlines().is_top(slot) && self.update_mixing(kernel, domain)
-    }
-
-    /// What goes under the next host page of a stream.
-    pub(super) fn page_under(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream) -> Under {
+    /// What goes under the next host page of a stream. Blocks that are emptied under host pages are erased without a collection, so
+    /// nobody asked what is due behind it: that comes before a victim is chosen.
+    pub(super) fn page_under(
+        &mut self,
+        kernel: &mut Kernel,
+        domain: Domain,
+        stream: Stream,
+        may_choose: bool,
+    ) -> Option<Under> {
         if self.scheme != Scheme::Mixing {
-            return Under::Nothing;
+            return None;
         }
         let slot = kernel.open_frontier(domain, stream).slot;
         if kernel.wordlines().is_top(slot) {
-            return Under::Nothing;
+            return None;
+        }
+        if !may_choose && self.is_to_choose(kernel, domain) {
+            return Some(Under::Choice);
         }
         if self.has_victim(kernel, domain) {
-            Under::Victim
+            Some(Under::Victim)
         } else if kernel.job(domain).is_some() {
-            Under::Collection
-        } else if self.has_erasable(kernel, domain) {
-            Under::Erase
+            Some(Under::Collection)
         } else {
-            Under::Nothing
+            self.has_erasable(kernel, domain).then_some(Under::Erase)
         }
+    }
+
+    /// Whether a victim is to be chosen now.
+    fn is_to_choose(&mut self, kernel: &Kernel, domain: Domain) -> bool {
+        kernel.pairing(domain).is_none() && kernel.job(domain).is_none() && self.update_mixing(kernel, domain)
     }
 
     /// Turns mixing on or off by the watermarks and, if adaptive, by ω (GCMix, Algorithm 1).

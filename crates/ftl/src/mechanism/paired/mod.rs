@@ -25,15 +25,16 @@ mod saved;
 use std::collections::{BTreeSet, VecDeque};
 use std::slice;
 
-use base::{Cause, Choice, Domain, Geometry, Param, ParamKind, Ppn, Seam, Slot, Unit};
+use base::{Cause, Choice, Domain, Geometry, Lpn, Param, ParamKind, Ppn, Seam, Slot, Unit};
 
-use super::{End, Mechanism, Origin, Placing, Room, Under};
+use super::{Agenda, Arrival, Combined, End, Keepers, NewPage, Origin, Placing, Planned, Report, Restart, Room, Under};
+use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Axis, Frontier, Kept, Kernel, Needs, Saved, Spare, Stream, Why};
-use crate::ops::{Op, Source};
+use crate::kernel::{AXES, Axis, Frontier, Kept, Kernel, Needs, Saved, Spare, Stream, Why};
+use crate::ops::{Op, Source, Way};
 use crate::scan::{Rescue, Scanned};
 use crate::victim::UnitState;
-use crate::{Figures, Policies};
+use crate::{Bytes, Figures, OutOfMemory, Policies};
 use lowers::{Cover, Lowers};
 pub(crate) use refusals::{check, in_words};
 pub(crate) use saved::bytes_of_state;
@@ -115,6 +116,9 @@ static CHOICES: &[Choice] = &[
 
 /// The seam, for the configuration reader.
 pub static SEAM: Seam = Seam { key: "paired_page", doc: "Protection of paired pages.", choices: CHOICES };
+
+/// The axis of host pages that go to a buffer, and of copies.
+const AXIS: usize = 1;
 
 /// Whether the protection of that name keeps track of lower pages, with blocks of its own.
 pub fn keeps_track(name: &str) -> bool {
@@ -211,128 +215,51 @@ pub(crate) struct Paired {
     host_pages: u64,
 }
 
-impl Paired {
-    /// Bytes of what is known of so many domains.
-    pub(crate) fn bytes(policies: &Policies<'_>, domains: u64) -> u64 {
-        if keeps_track(policies.paired_page.name) { domains * size_of::<Guard>() as u64 } else { 0 }
-    }
-
-    /// The protection that was chosen, if it keeps track of lower pages.
-    pub(crate) fn build(kernel: &Kernel, policies: &Policies<'_>) -> Option<Paired> {
-        let selection = policies.paired_page;
-        let scheme = Scheme::of(selection.name);
+impl Planned for Paired {
+    fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Option<Needs> {
+        let scheme = Scheme::of(policies.paired_page.name);
         if !scheme.keeps_track() {
             return None;
         }
-        let domains = kernel.geometry().domains();
-        let watermarks = (scheme == Scheme::Mixing).then(|| Watermarks {
-            low: kernel.budget().reserve + selection.integer("low"),
-            high: selection.integer("high"),
-            hold: selection.flag("hold"),
-            tau: (selection.name == "gcmix-adaptive").then(|| selection.number("tau")),
-        });
-        Some(Paired {
-            scheme,
-            watermarks,
-            buffer_units: if scheme == Scheme::SlcBuffer { selection.integer("blocks") } else { 0 },
-            guards: vec![Guard::default(); domains as usize],
-            paired_pages: 0,
-            host_pages: 0,
+        let wordlines = crate::kernel::Wordlines::new(policies.cell, policies.program_order, geometry);
+        let needs = Needs { on_demand: true, ..Needs::NONE };
+        Some(match scheme {
+            Scheme::SlcBuffer => Needs {
+                aside: policies.paired_page.integer("blocks"),
+                held: wordlines.most_open(),
+                on_demand: true,
+                ..Needs::of_axis(AXIS, Axis { classes: 2, lsb_only: Some(0), ..Axis::ONE })
+            },
+            _ => Needs { aside: 1, beside: scheme == Scheme::Mixing, ..needs },
         })
+    }
+
+    fn bytes(policies: &Policies<'_>, geometry: &Geometry, _: u64, _: bool) -> Bytes {
+        let domains = if keeps_track(policies.paired_page.name) { u64::from(geometry.domains()) } else { 0 };
+        Bytes { blocks: domains * size_of::<Guard>() as u64, ..Bytes::default() }
+    }
+
+    fn build(kernel: &Kernel, policies: &Policies<'_>, _: &Allocation) -> Result<Option<Paired>, OutOfMemory> {
+        Ok(Paired::of(kernel, policies))
     }
 }
 
-impl Mechanism for Paired {
-    fn needs(policies: &Policies<'_>, geometry: &Geometry) -> Needs {
-        let scheme = Scheme::of(policies.paired_page.name);
-        if !scheme.keeps_track() {
-            return Needs::NONE;
-        }
-        let wordlines = crate::kernel::Wordlines::new(policies.cell, policies.program_order, geometry);
-        let needs = Needs { on_demand: true, ..Needs::NONE };
-        match scheme {
-            Scheme::SlcBuffer => Needs {
-                axis: Axis { classes: 2, lsb_only: Some(0), ..Axis::ONE },
-                aside: policies.paired_page.integer("blocks"),
-                held: wordlines.most_open(),
-                ..needs
-            },
-            _ => Needs { aside: 1, beside: scheme == Scheme::Mixing, ..needs },
-        }
-    }
-
+impl Placing for Paired {
     /// Copies go apart from the host's pages where these go to a buffer.
     #[inline]
-    fn copy_class(&self, _: base::Lpn) -> usize {
-        usize::from(self.scheme == Scheme::SlcBuffer)
+    fn class(&self, _: &Kernel, _: Lpn, arrival: Arrival, classes: &mut [usize; AXES]) -> Option<Stream> {
+        classes[AXIS] = usize::from(self.scheme == Scheme::SlcBuffer && arrival == Arrival::Copy);
+        None
     }
 
     #[inline]
-    fn is_pending(&self, domain: Domain) -> bool {
-        self.guards[domain.index()].erases
+    fn way(&self, kernel: &Kernel, at: Ppn, _: bool) -> Option<Way> {
+        let (unit, slot) = kernel.geometry().unit_and_slot(at);
+        let begins_lsb_only = kernel.geometry().page_of_slot(slot) == 0 && kernel.is_lsb_only(unit);
+        begins_lsb_only.then_some(Way::BeginsLsbOnly)
     }
 
-    fn is_cramped(&self, kernel: &Kernel, domain: Domain) -> bool {
-        self.scheme == Scheme::Mixing && !mixing::can_empty_any_victim(kernel, domain)
-    }
-
-    fn erasable(&self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
-        let guard = &self.guards[domain.index()];
-        let hold = self.watermarks.is_none_or(|watermarks| watermarks.hold);
-        guard.held.iter().copied().find(|&unit| !hold || !guard.lowers.depend_on(kernel, unit))
-    }
-
-    fn erase_cause(&self, domain: Domain, unit: Unit) -> Option<Cause> {
-        self.is_backup(domain, unit).then_some(Cause::Backup)
-    }
-
-    fn elsewhere(&self, domain: Domain, page: Ppn) -> Option<Source> {
-        match self.guards[domain.index()].lowers.cover_of(page) {
-            Cover::None | Cover::Lost => None,
-            Cover::Copy(page) => Some(Source::Page(page)),
-            Cover::Parity { parity, other } => Some(Source::Parity(parity, other)),
-        }
-    }
-
-    fn kept(&self, domain: Domain, aside: &mut Vec<Unit>, in_work: &mut Vec<Unit>) {
-        let guard = &self.guards[domain.index()];
-        aside.extend(guard.buffers.iter().copied());
-        aside.extend(guard.backup.map(|backup| backup.unit));
-        in_work.extend(guard.held.iter().copied());
-    }
-
-    fn check(&self, kernel: &Kernel) -> Result<(), String> {
-        for (domain, guard) in self.guards.iter().enumerate() {
-            let held: BTreeSet<Unit> = guard.held.iter().copied().collect();
-            if let Some(unit) = held.iter().find(|&&unit| kernel.state_of(unit) != UnitState::Collecting) {
-                return Err(format!("domain {domain} holds unit {unit}, which is {:?}", kernel.state_of(*unit)));
-            }
-        }
-        Ok(())
-    }
-
-    fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {
-        for domain in kernel.geometry().all_domains() {
-            self.save_domain(kernel, domain, saved);
-        }
-    }
-
-    fn restore(&mut self, kernel: &mut Kernel, kept: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
-        for domain in kernel.geometry().all_domains() {
-            self.adopt_kept(kernel, domain, kept).ok_or("the units that the protection of paired pages keeps")?;
-            self.adopt_words(kernel, domain, words).ok_or("the protection of paired pages")?;
-        }
-        Ok(())
-    }
-
-    fn figures(&self, figures: &mut Figures) {
-        if self.scheme == Scheme::Mixing {
-            figures.count("paired_page", "paired_pages", self.paired_pages);
-            figures.ratio("paired_page", "paired_fraction", self.paired_pages, self.host_pages);
-        }
-    }
-
-    fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
+    fn placed(&mut self, kernel: &mut Kernel, page: &NewPage) {
         let cover = match page.origin {
             Origin::Host { .. } | Origin::Map => Cover::None,
             Origin::Copy(from, _) | Origin::Anew(Source::Page(from)) => Cover::Copy(from),
@@ -354,6 +281,10 @@ impl Mechanism for Paired {
         }
     }
 
+    fn sealed(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
+        self.guards[domain.index()].lowers.forget(kernel, unit);
+    }
+
     fn erased(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, _: Option<Why>) -> bool {
         if self.is_backup(domain, unit) {
             self.guards[domain.index()].lowers.uncover(kernel, unit);
@@ -365,27 +296,30 @@ impl Mechanism for Paired {
         held.retain(|&held| held != unit);
         held.len() < before
     }
+}
 
-    fn settled(&mut self, domain: Domain) {
-        self.guards[domain.index()].erases = false;
+impl Agenda for Paired {
+    #[inline]
+    fn is_pending(&self, domain: Domain) -> bool {
+        self.guards[domain.index()].erases
     }
 
-    /// Forgets figures, not what is on flash.
-    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
-        (self.paired_pages, self.host_pages) = (0, 0);
-        self.guards.iter_mut().for_each(|guard| (guard.is_mixing, guard.none_gains_at) = (false, None));
+    fn erasable(&self, kernel: &Kernel, domain: Domain) -> Option<Unit> {
+        let guard = &self.guards[domain.index()];
+        let hold = self.watermarks.is_none_or(|watermarks| watermarks.hold);
+        guard.held.iter().copied().find(|&unit| !hold || !guard.lowers.depend_on(kernel, unit))
     }
 
-    fn end(&mut self, kernel: &mut Kernel, domain: Domain, _: &mut Group) -> End {
-        self.end_of_victim(kernel, domain)
+    fn end(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, _: &mut Group) -> Option<End> {
+        self.end_of_victim(kernel, domain, unit)
     }
 
     fn before_page(&mut self, kernel: &mut Kernel, domain: Domain, at: Ppn, group: &mut Group) -> Option<Op> {
         self.protect(kernel, domain, at, group)
     }
 
-    fn under(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream) -> Under {
-        self.page_under(kernel, domain, stream)
+    fn under(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, may_choose: bool) -> Option<Under> {
+        self.page_under(kernel, domain, stream, may_choose)
     }
 
     fn room(&mut self, kernel: &mut Kernel, domain: Domain, stream: Stream, source: Room) -> bool {
@@ -399,6 +333,20 @@ impl Mechanism for Paired {
         }
     }
 
+    fn combine(
+        &mut self,
+        kernel: &mut Kernel,
+        domain: Domain,
+        cause: Cause,
+        pages: &[Ppn],
+        suits: &mut dyn FnMut(Ppn) -> bool,
+    ) -> Option<Combined> {
+        let is_ours = cause == Cause::Backup && suits(self.next_backup_page(kernel, domain));
+        is_ours.then(|| self.back_up(kernel, domain, pages))
+    }
+}
+
+impl Restart for Paired {
     /// A failed backup covers nothing, and will be made again.
     fn failed(&mut self, kernel: &Kernel, domain: Domain, at: Ppn) -> bool {
         let is_backup = self.is_backup(domain, kernel.geometry().unit_of(at));
@@ -406,10 +354,6 @@ impl Mechanism for Paired {
             self.guards[domain.index()].lowers.uncover_page(at);
         }
         is_backup
-    }
-
-    fn sealed(&mut self, kernel: &Kernel, domain: Domain, unit: Unit) {
-        self.guards[domain.index()].lowers.forget(kernel, unit);
     }
 
     fn adopt_open(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, next: Slot) -> bool {
@@ -420,13 +364,7 @@ impl Mechanism for Paired {
         self.adopt_lowers(kernel, domain, unit, next, found);
     }
 
-    fn adopt_aside(&mut self, domain: Domain, unit: Unit) {
-        if self.scheme == Scheme::SlcBuffer {
-            self.guards[domain.index()].buffers.push_back(unit);
-        }
-    }
-
-    /// Gives every domain a unit for backups, where the protection keeps one.
+    /// Gives every domain a unit for backups, where the protection keeps one; finds full buffer units, where it has these.
     fn reopen(&mut self, kernel: &mut Kernel) {
         if self.scheme.keeps_backups() {
             for domain in kernel.geometry().all_domains() {
@@ -435,20 +373,104 @@ impl Mechanism for Paired {
                     *backup = Some(kernel.set_aside(domain));
                 }
             }
+        } else {
+            for unit in kernel.by_age().into_iter().filter(|&unit| kernel.state_of(unit) == UnitState::Aside) {
+                self.guards[kernel.geometry().domain_of_unit(unit).index()].buffers.push_back(unit);
+            }
         }
     }
 
-    fn rescued(&self, kernel: &Kernel, scan: &[Scanned], at: Ppn, spare: &Spare) -> Option<Rescue> {
-        restart::rescued(kernel, scan, at, spare)
+    fn save(&self, kernel: &Kernel, saved: &mut Saved<'_>) {
+        for domain in kernel.geometry().all_domains() {
+            self.save_domain(kernel, domain, saved);
+        }
     }
 
-    fn may_rescue_to(&self, kernel: &Kernel, at: Ppn) -> bool {
-        // Nothing that is unprotected is put at risk while the only copy of something else is a backup.
-        kernel.wordlines().is_lsb(kernel.geometry().unit_and_slot(at).1)
+    fn restore(&mut self, kernel: &mut Kernel, kept: &[Kept], words: &mut slice::Iter<'_, u32>) -> Result<(), String> {
+        for domain in kernel.geometry().all_domains() {
+            self.adopt_kept(kernel, domain, kept).ok_or("the units that the protection of paired pages keeps")?;
+            self.adopt_words(kernel, domain, words).ok_or("the protection of paired pages")?;
+        }
+        Ok(())
+    }
+
+    /// Forgets figures, not what is on flash.
+    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
+        (self.paired_pages, self.host_pages) = (0, 0);
+        self.guards.iter_mut().for_each(|guard| (guard.is_mixing, guard.none_gains_at) = (false, None));
+    }
+}
+
+impl Report for Paired {
+    fn figures(&self, figures: &mut Figures) {
+        if self.scheme == Scheme::Mixing {
+            figures.count("paired_page", "paired_pages", self.paired_pages);
+            figures.ratio("paired_page", "paired_fraction", self.paired_pages, self.host_pages);
+        }
+    }
+
+    fn kept(&self, _: &Kernel, domain: Domain, keepers: &mut Keepers) {
+        let guard = &self.guards[domain.index()];
+        keepers.aside.extend(guard.buffers.iter().copied());
+        keepers.aside.extend(guard.backup.map(|backup| backup.unit));
+        keepers.in_work.extend(guard.held.iter().copied());
+    }
+
+    fn check(&self, kernel: &Kernel) -> Result<(), String> {
+        for (domain, guard) in self.guards.iter().enumerate() {
+            let held: BTreeSet<Unit> = guard.held.iter().copied().collect();
+            if let Some(unit) = held.iter().find(|&&unit| kernel.state_of(unit) != UnitState::Collecting) {
+                return Err(format!("domain {domain} holds unit {unit}, which is {:?}", kernel.state_of(*unit)));
+            }
+        }
+        Ok(())
     }
 }
 
 impl Paired {
+    /// The protection that was chosen, if it keeps track of lower pages.
+    fn of(kernel: &Kernel, policies: &Policies<'_>) -> Option<Paired> {
+        let selection = policies.paired_page;
+        let scheme = Scheme::of(selection.name);
+        if !scheme.keeps_track() {
+            return None;
+        }
+        let domains = kernel.geometry().domains();
+        let watermarks = (scheme == Scheme::Mixing).then(|| Watermarks {
+            low: kernel.budget().reserve + selection.integer("low"),
+            high: selection.integer("high"),
+            hold: selection.flag("hold"),
+            tau: (selection.name == "gcmix-adaptive").then(|| selection.number("tau")),
+        });
+        Some(Paired {
+            scheme,
+            watermarks,
+            buffer_units: if scheme == Scheme::SlcBuffer { selection.integer("blocks") } else { 0 },
+            guards: vec![Guard::default(); domains as usize],
+            paired_pages: 0,
+            host_pages: 0,
+        })
+    }
+
+    /// Where else the data of a page are that a failed program destroyed.
+    pub(crate) fn elsewhere(&self, domain: Domain, page: Ppn) -> Option<Source> {
+        match self.guards[domain.index()].lowers.cover_of(page) {
+            Cover::None | Cover::Lost => None,
+            Cover::Copy(page) => Some(Source::Page(page)),
+            Cover::Parity { parity, other } => Some(Source::Parity(parity, other)),
+        }
+    }
+
+    /// What a page of backup brings back, of all that a scan found.
+    pub(crate) fn rescued(&self, kernel: &Kernel, scan: &[Scanned], at: Ppn, spare: &Spare) -> Option<Rescue> {
+        restart::rescued(kernel, scan, at, spare)
+    }
+
+    /// Nothing is left to do in a domain.
+    pub(crate) fn settled(&mut self, domain: Domain) {
+        self.guards[domain.index()].erases = false;
+    }
+
     fn is_backup(&self, domain: Domain, unit: Unit) -> bool {
         self.guards[domain.index()].backup.is_some_and(|backup| backup.unit == unit)
     }
@@ -466,7 +488,7 @@ mod tests {
         let policies = sample::policies(&[("paired_page", scheme, &[])], Cell::Mlc);
         let plane = Geometry::new(Dimensions { blocks_per_plane: 16, pages_per_block: 8, ..Dimensions::ONE_PAGE });
         let (mut kernel, _) = sample::kernel(plane, 8, &policies);
-        let mut paired = Paired::build(&kernel, &policies).expect("a protection that keeps track");
+        let mut paired = Paired::of(&kernel, &policies).expect("a protection that keeps track");
         paired.reopen(&mut kernel);
         (kernel, paired)
     }

@@ -4,11 +4,15 @@ mod refusals;
 
 use base::{Choice, Geometry, Instant, Lpn, Param, ParamKind, Seam, Selection};
 
-use super::{Mechanism, Origin, Placing};
+use super::{Agenda, Arrival, NewPage, Origin, Placing, Planned, Report, Restart};
 pub(crate) use refusals::check;
 
-use crate::kernel::{Axis, Kernel, Needs};
-use crate::{Figures, Policies};
+use crate::allocation::Allocation;
+use crate::kernel::{AXES, Axis, Kernel, Needs, Stream};
+use crate::{Bytes, Figures, OutOfMemory, Policies};
+
+/// The axis of regions, or of host pages and copies.
+const AXIS: usize = 0;
 
 /// The most regions of data clustering.
 const MAX_REGIONS: usize = 8;
@@ -37,8 +41,6 @@ pub static SEAM: Seam = Seam { key: "separation", doc: "Which data share a front
 /// Data separation in force.
 #[derive(Clone)]
 pub(crate) enum Separation {
-    /// One frontier.
-    Shared,
     /// Host writes are class 0, copies class 1.
     HostGc,
     /// Classes are regions.
@@ -64,9 +66,69 @@ pub(crate) struct Dac {
 }
 
 impl Separation {
-    /// Asks for what is known of a page that will be placed soon.
+    /// # Panics
+    /// If the selection is not from this registry.
+    fn of(selection: &Selection, user_pages: usize) -> Option<Separation> {
+        match selection.name {
+            "none" => None,
+            "host-gc" => Some(Separation::HostGc),
+            "dac" => Some(Separation::Dac(Dac {
+                top: selection.integer("regions") as u8 - 1,
+                regions: vec![0; user_pages],
+                valid: [0; MAX_REGIONS],
+                overwritten: [0; MAX_REGIONS],
+                next_locality: LOCALITY_PERIOD,
+            })),
+            name => panic!("`{name}` is not a data separation"),
+        }
+    }
+}
+
+impl Planned for Separation {
+    fn needs(policies: &Policies<'_>, _: &Geometry) -> Option<Needs> {
+        let axis = |classes, splits| Axis { classes, splits, ..Axis::ONE };
+        match policies.separation.name {
+            "host-gc" => Some(Needs::of_axis(AXIS, axis(2, false))),
+            // Collection goes on until one unit more than the reserve is free.
+            "dac" => {
+                let regions = axis(policies.separation.integer("regions") as usize, true);
+                Some(Needs { aside: 1, on_demand: true, time: true, ..Needs::of_axis(AXIS, regions) })
+            }
+            _ => None,
+        }
+    }
+
+    fn bytes(policies: &Policies<'_>, _: &Geometry, user_pages: u64, _: bool) -> Bytes {
+        let regions = if policies.separation.name == "dac" { user_pages } else { 0 };
+        Bytes { regions, renewed: regions, ..Bytes::default() }
+    }
+
+    fn build(kernel: &Kernel, policies: &Policies<'_>, _: &Allocation) -> Result<Option<Separation>, OutOfMemory> {
+        Ok(Separation::of(policies.separation, kernel.user_pages() as usize))
+    }
+}
+
+impl Placing for Separation {
     #[inline]
-    pub(crate) fn prefetch(&self, lpn: Lpn) {
+    fn class(&self, _: &Kernel, lpn: Lpn, arrival: Arrival, classes: &mut [usize; AXES]) -> Option<Stream> {
+        classes[AXIS] = match (self, arrival) {
+            (Separation::HostGc, Arrival::Host { .. }) => 0,
+            (Separation::HostGc, Arrival::Copy) => 1,
+            (Separation::Dac(dac), Arrival::Host { is_mapped }) => dac.host_region(lpn, is_mapped),
+            (Separation::Dac(dac), Arrival::Copy) => dac.copy_region(lpn),
+        };
+        None
+    }
+
+    /// Pages of the map have no region.
+    #[inline]
+    fn region(&self, lpn: Lpn) -> Option<u8> {
+        let Separation::Dac(dac) = self else { return None };
+        dac.regions.get(lpn.index()).copied()
+    }
+
+    #[inline]
+    fn prefetch(&self, lpn: Lpn) {
         if let Separation::Dac(dac) = self
             && lpn.index() < dac.regions.len()
         {
@@ -74,93 +136,8 @@ impl Separation {
         }
     }
 
-    /// Bytes that are kept by logical page.
-    pub(crate) fn bytes(selection: &Selection, user_pages: u64) -> u64 {
-        if selection.name == "dac" { user_pages } else { 0 }
-    }
-
-    /// # Panics
-    /// If the selection is not from this registry.
-    pub(crate) fn build(selection: &Selection, user_pages: usize) -> Separation {
-        match selection.name {
-            "none" => Separation::Shared,
-            "host-gc" => Separation::HostGc,
-            "dac" => Separation::Dac(Dac {
-                top: selection.integer("regions") as u8 - 1,
-                regions: vec![0; user_pages],
-                valid: [0; MAX_REGIONS],
-                overwritten: [0; MAX_REGIONS],
-                next_locality: LOCALITY_PERIOD,
-            }),
-            name => panic!("`{name}` is not a data separation"),
-        }
-    }
-
-    /// The region of a page, for its spare area; pages of the map have none.
-    pub(crate) fn region(&self, lpn: Lpn) -> u8 {
-        match self {
-            Separation::Shared | Separation::HostGc => 0,
-            Separation::Dac(dac) => dac.regions.get(lpn.index()).copied().unwrap_or(0),
-        }
-    }
-
-    /// Whether the workload's locality is sampled: regions are kept.
-    pub(crate) fn samples_locality(&self) -> bool {
-        matches!(self, Separation::Dac(_))
-    }
-
-    /// The workload's locality ω (GCMix, equations 1 to 4), every simulated second, if regions are kept and pages were
-    /// overwritten.
     #[inline]
-    pub(crate) fn tell(&mut self, now: Instant) -> Option<f64> {
-        match self {
-            Separation::Dac(dac) if now >= dac.next_locality => dac.take_locality(now),
-            _ => None,
-        }
-    }
-}
-
-impl Mechanism for Separation {
-    fn needs(policies: &Policies<'_>, _: &Geometry) -> Needs {
-        let axis = |classes, splits| Axis { classes, splits, ..Axis::ONE };
-        match policies.separation.name {
-            "host-gc" => Needs { axis: axis(2, false), ..Needs::NONE },
-            // Collection goes on until one unit more than the reserve is free.
-            "dac" => Needs {
-                axis: axis(policies.separation.integer("regions") as usize, true),
-                aside: 1,
-                on_demand: true,
-                ..Needs::NONE
-            },
-            _ => Needs::NONE,
-        }
-    }
-
-    #[inline]
-    fn host_class(&self, lpn: Lpn, is_mapped: bool) -> usize {
-        match self {
-            Separation::Shared | Separation::HostGc => 0,
-            Separation::Dac(dac) => dac.host_region(lpn, is_mapped),
-        }
-    }
-
-    #[inline]
-    fn copy_class(&self, lpn: Lpn) -> usize {
-        match self {
-            Separation::Shared => 0,
-            Separation::HostGc => 1,
-            Separation::Dac(dac) => dac.copy_region(lpn),
-        }
-    }
-
-    fn figures(&self, figures: &mut Figures) {
-        if let Separation::Dac(dac) = self {
-            figures.counts("separation", "valid_pages", &dac.valid[..=usize::from(dac.top)]);
-        }
-    }
-
-    #[inline]
-    fn placed(&mut self, kernel: &mut Kernel, page: &Placing) {
+    fn placed(&mut self, kernel: &mut Kernel, page: &NewPage) {
         let Separation::Dac(dac) = self else { return };
         if page.lpn.0 >= kernel.user_pages() {
             return;
@@ -173,13 +150,32 @@ impl Mechanism for Separation {
     }
 
     /// A page that is trimmed begins anew in the coldest region.
-    fn trimmed(&mut self, _: &mut Kernel, lpn: Lpn) {
-        if let Separation::Dac(dac) = self {
-            dac.valid[usize::from(dac.regions[lpn.index()])] -= 1;
-            dac.regions[lpn.index()] = 0;
+    fn lost(&mut self, _: &mut Kernel, lpn: Lpn) {
+        if let Separation::Dac(dac) = self
+            && let Some(region) = dac.regions.get_mut(lpn.index())
+        {
+            dac.valid[usize::from(std::mem::take(region))] -= 1;
         }
     }
+}
 
+impl Agenda for Separation {
+    /// The workload's locality ω (GCMix, equations 1 to 4), every simulated second, if regions are kept and pages were
+    /// overwritten.
+    #[inline]
+    fn tell(&mut self, kernel: &mut Kernel, now: Instant) -> Option<f64> {
+        match self {
+            Separation::Dac(dac) if now >= dac.next_locality => {
+                let omega = dac.take_locality(now)?;
+                kernel.note_locality(Some(omega));
+                Some(omega)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Restart for Separation {
     fn adopt_page(&mut self, lpn: Lpn, region: u8) {
         if let Separation::Dac(dac) = self
             && lpn.index() < dac.regions.len()
@@ -191,13 +187,23 @@ impl Mechanism for Separation {
 
     /// Every page begins in the coldest region.
     fn renew(&mut self, kernel: &mut Kernel, policies: &Policies<'_>) {
-        *self = Separation::build(policies.separation, kernel.user_pages() as usize);
+        if let Some(anew) = Separation::of(policies.separation, kernel.user_pages() as usize) {
+            *self = anew;
+        }
         if let Separation::Dac(_) = self {
             for lpn in (0..kernel.user_pages()).map(Lpn).filter(|&lpn| kernel.is_mapped(lpn)) {
                 self.adopt_page(lpn, 0);
             }
         }
         kernel.note_locality(None);
+    }
+}
+
+impl Report for Separation {
+    fn figures(&self, figures: &mut Figures) {
+        if let Separation::Dac(dac) = self {
+            figures.counts("separation", "valid_pages", &dac.valid[..=usize::from(dac.top)]);
+        }
     }
 }
 
@@ -269,8 +275,8 @@ mod tests {
     fn dac(regions: u32, pages: usize) -> Dac {
         let mut selection = Selection::default_of(SEAM.find("dac").unwrap());
         selection.set("regions", regions.into());
-        match Separation::build(&selection, pages) {
-            Separation::Dac(dac) => dac,
+        match Separation::of(&selection, pages) {
+            Some(Separation::Dac(dac)) => dac,
             _ => unreachable!(),
         }
     }

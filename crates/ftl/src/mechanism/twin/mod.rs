@@ -7,11 +7,13 @@
 
 use std::ops::Range;
 
-use base::{Domain, Lpn, Ppn, Selection, Slot, Unit};
+use base::{Domain, Geometry, Lpn, Ppn, Selection, Slot, Unit};
 
-use super::Mechanism;
+use super::{Agenda, Picked, Placing, Planned, Report, Restart};
+use crate::allocation::Allocation;
 use crate::group::Group;
-use crate::kernel::{Job, Kernel, Stream};
+use crate::kernel::{Job, Kernel, Needs, Stream};
+use crate::{Bytes, OutOfMemory, Policies};
 
 /// A victim with fewer invalid pages, in multiples of its width, is never padded: room must be gained.
 const PAD_MIN_INVALID_ROWS: u32 = 4;
@@ -28,7 +30,7 @@ pub(crate) struct Twin {
 }
 
 impl Twin {
-    pub(crate) fn new(reclaim_unit: &Selection) -> Twin {
+    fn new(reclaim_unit: &Selection) -> Twin {
         if reclaim_unit.name == "twin" {
             Twin {
                 pad: reclaim_unit.flag("pad"),
@@ -41,24 +43,32 @@ impl Twin {
     }
 }
 
-impl Mechanism for Twin {
-    /// The dies of the chip (TBM section 5.2).
-    fn neighbours(&self, kernel: &Kernel, domain: Domain) -> Range<u32> {
-        if kernel.geometry().unit_width == 1 || self.neighbours == 0.0 {
-            return 0..0;
+impl Planned for Twin {
+    fn needs(_: &Policies<'_>, geometry: &Geometry) -> Option<Needs> {
+        (geometry.unit_width > 1).then_some(Needs::NONE)
+    }
+
+    fn bytes(_: &Policies<'_>, _: &Geometry, _: u64, _: bool) -> Bytes {
+        Bytes::default()
+    }
+
+    fn build(kernel: &Kernel, policies: &Policies<'_>, _: &Allocation) -> Result<Option<Twin>, OutOfMemory> {
+        Ok((kernel.geometry().unit_width > 1).then(|| Twin::new(policies.reclaim_unit)))
+    }
+}
+
+impl Placing for Twin {}
+
+impl Agenda for Twin {
+    /// Other dies of the chip (TBM section 5.2).
+    fn neighbours(&self, kernel: &Kernel, domain: Domain, along: &mut Vec<Domain>) {
+        if self.neighbours == 0.0 {
+            return;
         }
         let dies = kernel.geometry().dies_per_chip;
         let first = domain.number() / dies * dies;
-        first..first + dies
-    }
-
-    fn goes_along(&self, kernel: &Kernel, domain: Domain) -> bool {
-        let slots = kernel.geometry().unit_slots();
-        let threshold = f64::from(kernel.budget().reserve * slots);
-        let open =
-            kernel.frontier(domain, Stream::FIRST).map_or(0, |frontier| kernel.geometry().slots_left(frontier.slot));
-        let free_pages = f64::from(kernel.free(domain) * slots + open);
-        free_pages <= threshold * (1.0 + self.neighbours)
+        let others = (first..first + dies).map(Domain::new).filter(|&other| other != domain);
+        along.extend(others.filter(|&other| self.is_near(kernel, other)));
     }
 
     /// The next pages to move of a victim that has any.
@@ -75,10 +85,25 @@ impl Mechanism for Twin {
         job: &mut Job,
         stream_of: &dyn Fn(Lpn) -> Stream,
         group: &mut Group,
-    ) {
-        if kernel.geometry().unit_width > 1 {
-            Pick::new(kernel, domain, job, stream_of).into_group(self, job, group);
-        }
+    ) -> Option<Picked> {
+        Pick::new(kernel, domain, job, stream_of).into_group(self, job, group);
+        (!group.pages().is_empty()).then_some(Picked::Group)
+    }
+}
+
+impl Restart for Twin {}
+
+impl Report for Twin {}
+
+impl Twin {
+    /// Whether the free pages of a domain exceed its threshold by little.
+    fn is_near(&self, kernel: &Kernel, domain: Domain) -> bool {
+        let slots = kernel.geometry().unit_slots();
+        let threshold = f64::from(kernel.budget().reserve * slots);
+        let open =
+            kernel.frontier(domain, Stream::FIRST).map_or(0, |frontier| kernel.geometry().slots_left(frontier.slot));
+        let free_pages = f64::from(kernel.free(domain) * slots + open);
+        free_pages <= threshold * (1.0 + self.neighbours)
     }
 }
 

@@ -3,15 +3,16 @@
 mod refusals;
 mod swap;
 
-use base::{Choice, Domain, Param, ParamKind, Seam, Selection, Unit};
+use base::{Choice, Domain, Geometry, Lpn, Param, ParamKind, Seam, Selection, Unit};
 
 pub(crate) use refusals::check;
 use swap::Swap;
 
-use super::Mechanism;
-use crate::Policies;
-use crate::kernel::{Kernel, Why};
+use super::{Agenda, Arrival, Placing, Planned, Report, Restart};
+use crate::allocation::Allocation;
+use crate::kernel::{AXES, Kernel, Needs, Stream, Why, shape_of};
 use crate::victim::{Shape, UnitRecord, UnitState};
+use crate::{Bytes, OutOfMemory, Policies};
 
 const fn threshold(doc: &'static str) -> Param {
     Param { name: "threshold", kind: ParamKind::Integer { default: 20, min: 1, max: 1_000_000 }, doc }
@@ -49,8 +50,6 @@ pub fn separates(selection: &Selection) -> bool {
 /// Wear leveling in force.
 #[derive(Clone)]
 pub(crate) enum WearLeveling {
-    /// None.
-    None,
     /// By a threshold on erase counts.
     Static(Static),
     /// Into worn units, as often as units are erased.
@@ -76,66 +75,87 @@ fn period(shape: Shape) -> u32 {
 }
 
 impl WearLeveling {
-    /// Bytes of the wear leveling that was chosen.
-    pub fn bytes(selection: &Selection, shape: Shape) -> u64 {
-        match selection.name {
-            "none" => 0,
-            "swap" => Swap::bytes(shape),
-            _ => u64::from(shape.domains) * 4,
-        }
-    }
-
-    /// The wear leveling that was chosen.
-    ///
     /// # Panics
     /// If the selection is not from this registry.
-    pub(crate) fn build(selection: &Selection, shape: Shape) -> WearLeveling {
+    fn of(selection: &Selection, shape: Shape) -> Option<WearLeveling> {
         match selection.name {
-            "none" => WearLeveling::None,
-            "static" => WearLeveling::Static(Static {
+            "none" => None,
+            "static" => Some(WearLeveling::Static(Static {
                 threshold: selection.integer("threshold"),
                 period: period(shape),
                 shape,
                 since_check: vec![0; shape.domains as usize],
-            }),
-            "swap" => WearLeveling::Swap(Swap::new(selection.integer("threshold"), shape)),
+            })),
+            "swap" => Some(WearLeveling::Swap(Swap::new(selection.integer("threshold"), shape))),
             name => panic!("`{name}` is not a wear leveling"),
         }
     }
 }
 
-impl Mechanism for WearLeveling {
+impl Planned for WearLeveling {
+    fn needs(policies: &Policies<'_>, _: &Geometry) -> Option<Needs> {
+        (policies.wear_leveling.name != "none").then_some(Needs::NONE)
+    }
+
+    fn bytes(policies: &Policies<'_>, geometry: &Geometry, _: u64, _: bool) -> Bytes {
+        let shape = shape_of(geometry);
+        let bytes = match policies.wear_leveling.name {
+            "none" => 0,
+            "swap" => Swap::bytes(shape),
+            _ => u64::from(shape.domains) * 4,
+        };
+        Bytes { blocks: bytes, renewed: bytes, ..Bytes::default() }
+    }
+
+    fn build(kernel: &Kernel, policies: &Policies<'_>, _: &Allocation) -> Result<Option<WearLeveling>, OutOfMemory> {
+        Ok(WearLeveling::of(policies.wear_leveling, shape_of(kernel.geometry())))
+    }
+}
+
+impl Placing for WearLeveling {
+    /// Cold data that are moved have active blocks of their own, where these are told apart.
+    #[inline]
+    fn class(&self, kernel: &Kernel, lpn: Lpn, arrival: Arrival, _: &mut [usize; AXES]) -> Option<Stream> {
+        if arrival != Arrival::Copy {
+            return None;
+        }
+        kernel.streams().of_cold().filter(|_| kernel.is_leveled_now(lpn))
+    }
+
     /// Erases for wear leveling's own sake do not count, nor those of backups.
     fn erased(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, why: Option<Why>) -> bool {
         if why.is_some_and(|why| why != Why::Level) {
             match self {
-                WearLeveling::None => {}
                 WearLeveling::Static(leveling) => leveling.since_check[domain.index()] += 1,
                 WearLeveling::Swap(leveling) => leveling.erased(domain, kernel.wear_of(unit)),
             }
         }
         false
     }
+}
 
-    /// A run from a saved state begins like the run that aged the device.
-    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
-        match self {
-            WearLeveling::None => {}
-            WearLeveling::Static(leveling) => leveling.since_check.fill(0),
-            WearLeveling::Swap(leveling) => leveling.renew(),
-        }
-    }
-
+impl Agenda for WearLeveling {
     fn due(&mut self, kernel: &Kernel, domain: Domain) -> Option<(Unit, Why)> {
         let wear = |unit| kernel.wear_of(unit);
         let unit = match self {
-            WearLeveling::None => None,
             WearLeveling::Static(leveling) => leveling.due_of(domain, kernel.units(), wear),
             WearLeveling::Swap(leveling) => leveling.due_of(domain, kernel.units(), wear),
         };
         unit.map(|unit| (unit, Why::Level))
     }
 }
+
+impl Restart for WearLeveling {
+    /// A run from a saved state begins like the run that aged the device.
+    fn renew(&mut self, _: &mut Kernel, _: &Policies<'_>) {
+        match self {
+            WearLeveling::Static(leveling) => leveling.since_check.fill(0),
+            WearLeveling::Swap(leveling) => leveling.renew(),
+        }
+    }
+}
+
+impl Report for WearLeveling {}
 
 impl Static {
     /// The closed unit of a domain to empty now, if any, of units that are so worn; asked between collections.
@@ -163,7 +183,7 @@ mod tests {
         let shape = Shape { domains: 1, units_per_domain: 4, slots: 4 };
         let mut selection = Selection::default_of(SEAM.find("static").unwrap());
         selection.set("threshold", 5.into());
-        let WearLeveling::Static(mut leveling) = WearLeveling::build(&selection, shape) else { unreachable!() };
+        let Some(WearLeveling::Static(mut leveling)) = WearLeveling::of(&selection, shape) else { unreachable!() };
         let unit = |state| UnitRecord { valid: 1, state, lsb_only: false };
         let units = [unit(UnitState::Closed), unit(UnitState::Free), unit(UnitState::Closed), unit(UnitState::Closed)];
         let due = |leveling: &mut Static, erases: [u32; 4]| leveling.due_of(FIRST, &units, |unit| erases[unit.index()]);
