@@ -55,6 +55,12 @@ def test_questions_are_counted_outside_comments_tests_and_the_folder_for_them(cr
     assert counts.takers_back() == 2
 
 
+def test_a_file_goes_on_behind_the_line_that_names_its_file_of_tests(crates: Path) -> None:
+    asks = "fn f() { plan.is_plain() }\n"
+    (crates / "timed/mod.rs").write_text("#[cfg(test)]\nmod tests;\n\n" + asks, encoding="utf-8")
+    assert counts.plain_questions() == 1
+
+
 def test_imports_that_run_back_are_found(crates: Path) -> None:
     (crates / "lib.rs").write_text("mod flash;\nmod timed;\nuse timed::run;\n", encoding="utf-8")
     (crates / "flash.rs").write_text("pub struct Flash;\n", encoding="utf-8")
