@@ -253,6 +253,8 @@ def imports_of_device() -> Mapping[str, set[str]]:
 def paths_of(code: str, own: tuple[str, ...], children: set[str]) -> Iterator[tuple[str, ...]]:
     """The paths of modules and items that a file names, from the root of its crate."""
     use = re.compile(r"^ *(?:pub(?:\([^)]*\))? )?use ([^;]+);", re.M)
+    # Who may see an item needs nothing of it.
+    code = re.sub(r"\bpub\(in [\w:]+\)", "pub", code)
     named = [path for used in use.findall(code) for path in expanded(re.sub(r"\s+(?:as \w+)?", "", used))]
     named += re.findall(r"(?<![\w:])(?:crate|self|super|[a-z]\w*)(?:::\w+)+", use.sub("", code))
     for path in named:

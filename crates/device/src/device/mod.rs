@@ -14,7 +14,7 @@ use metrics::{Locality, Recorder};
 use crate::flash::{Aid, Content, Flash, Programmed};
 use crate::gang::geometry;
 use crate::pages::{PageSize, Parts, Share, Span};
-use crate::timed::wordlines;
+use crate::timed::chip::one_shot;
 use crate::watchdog::Watchdog;
 use crate::wear;
 
@@ -418,6 +418,6 @@ pub(crate) fn policies(config: &Config) -> Policies<'_> {
         wear: wear::of(config),
         reads: config.device.wear.read_limits(),
         block_write: block_write(config),
-        pads: wordlines::pads(config),
+        pads: one_shot::pads(config),
     }
 }

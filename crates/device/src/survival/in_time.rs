@@ -14,7 +14,8 @@ use workload::Workload;
 use super::{Loss, NEVER, Tally, check, in_pages, version_of};
 use crate::device::{Device, shape};
 use crate::flash::{Content, Fault, Wordlines};
-use crate::timed::{self, Manner, wordlines};
+use crate::timed::chip::one_shot;
+use crate::timed::{self, Manner};
 use crate::watchdog::Watchdog;
 use crate::{RunError, Watch};
 
@@ -136,7 +137,7 @@ fn run(
     let manner = Manner { timeline: None, asks_all: true, cut };
     let mut watch = Watch::new(None, interrupt.clone());
     timed::run(device, &mut Workload::listed(requests), config, &mut watch, manner)?;
-    if cut.is_none() && wordlines::kind(&config.device) != Wordlines::ByPage {
+    if cut.is_none() && one_shot::kind(&config.device) != Wordlines::ByPage {
         fill_wordlines(device, config.device.cell.bits());
     }
     Ok(())

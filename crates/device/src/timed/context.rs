@@ -5,12 +5,12 @@ use engine::memory::in_words;
 use files::Interrupt;
 use metrics::SplitLatencies;
 
+use super::chip::one_shot::Wordlines;
 use super::link::Wanted;
 use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId};
 use super::suspension::Suspensions;
 use super::waits::Waits;
-use super::wordlines::Wordlines;
 use crate::RunError;
 use crate::device::Device;
 

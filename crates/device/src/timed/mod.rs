@@ -9,6 +9,7 @@
 //! [`Timed`] sees all of them. What a free die does next is chosen in `choice`, from plain views.
 
 mod cache;
+pub(crate) mod chip;
 mod choice;
 mod collections;
 mod command;
@@ -28,7 +29,6 @@ pub(crate) mod requests;
 pub(crate) mod suspension;
 pub(crate) mod timing;
 mod waits;
-pub(crate) mod wordlines;
 mod write_buffer;
 
 use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
@@ -43,6 +43,7 @@ use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::{RunError, Watch, uncorrectable, watchdog, wear};
 use cache::Caches;
+use chip::one_shot::{self, Wordlines};
 use command::{Carried, Command, Item};
 use commands::{Action, Commands, note_bystanders};
 use context::Context;
@@ -56,7 +57,6 @@ use queues::Queues;
 use suspension::Suspensions;
 use timing::Timing;
 use waits::Waits;
-use wordlines::Wordlines;
 use write_buffer::WriteBuffer;
 
 /// A device in time.
@@ -173,7 +173,7 @@ impl Setup<'_, '_> {
         let caches = Caches::new(&config.device, geometry.dies(), timing.lead.time);
         let wordlines = Wordlines::new(&config.device, geometry.dies());
         if !plan.is_bare() {
-            device.flash.open_assembly(wordlines::kind(&config.device), config.run.checks == Checks::Full);
+            device.flash.open_assembly(one_shot::kind(&config.device), config.run.checks == Checks::Full);
         }
         let waits = config.run.splits_latencies().then(|| {
             let window = manner.timeline.as_ref().map(Timeline::window);
@@ -772,7 +772,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         let Timed { context, host, commands, passage, .. } = self;
         let command = passage.command(die);
         if !context.plan.is_bare() && command.kind() == OpKind::Program {
-            wordlines::programmed(context, command);
+            one_shot::programmed(context, command);
         }
         if !context.plan.is_bare() && command.is_first_pass() {
             // Its pages wait for the second one.

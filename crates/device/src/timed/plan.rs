@@ -126,7 +126,7 @@ pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> b
         && !takes_time
         && !super::suspension::is_configured(&config.device)
         && !super::cache::is_configured(&config.device)
-        && !super::wordlines::is_configured(&config.device)
+        && !super::chip::one_shot::is_configured(&config.device)
         && !super::link::is_configured(config)
         && !super::controller::is_configured(config)
         && base::slow_die::slow_die(&config.device.slow_die).is_none()

@@ -255,7 +255,7 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
             "use a static allocation such as `CWDP`, or `reads`",
         );
     }
-    if super::wordlines::is_configured(device) {
+    if super::chip::one_shot::is_configured(device) {
         return refuse(
             "is not modelled for wordlines that are programmed as a whole: their pages wait in the controller".into(),
             "set `device.programming = \"page\"`, or use `reads`",

@@ -6,7 +6,7 @@ use base::{Die, Duration, Geometry, InStep, OpKind, PageLayout, SuspendLimits};
 use config::{Config, model};
 use ftl::schedule::{Kind, Schedule};
 
-use super::wordlines;
+use super::chip::one_shot;
 use crate::Refusal;
 
 /// Bits of a cell at most, and so types of pages.
@@ -178,8 +178,8 @@ impl Timing {
             read,
             program,
             copy,
-            passes: match wordlines::is_twice(device) {
-                true => wordlines::times_of_passes(device).map(|time| lines.delay(time)),
+            passes: match one_shot::is_twice(device) {
+                true => one_shot::times_of_passes(device).map(|time| lines.delay(time)),
                 false => [program[0]; 2],
             },
             erase: lines.delay(timing.erase),
@@ -192,7 +192,7 @@ impl Timing {
             dram,
             ecc: timing.ecc_latency,
             ecc_page: timing.ecc_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
-            wordline: match wordlines::is_configured(device) {
+            wordline: match one_shot::is_configured(device) {
                 true => lines.delay(device.programming.time("pad_after")).line,
                 false => lines.delay(timing.erase).line,
             },
@@ -386,5 +386,5 @@ fn shortest_latency(device: &model::Device) -> Option<Duration> {
 
 /// Pages that a program has of each plane at most.
 fn pages_of_a_plane(device: &model::Device) -> u32 {
-    if wordlines::is_configured(device) { device.cell.bits() } else { 1 }
+    if one_shot::is_configured(device) { device.cell.bits() } else { 1 }
 }

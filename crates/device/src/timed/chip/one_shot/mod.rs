@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 use base::{Cause, Die, Duration, Instant, Ppn, Unit};
 use config::model;
 
-use super::command::{Carried, Command, Item, Pass};
-use super::context::Context;
-use super::plan::Plan;
 use crate::Refusal;
 use crate::flash::{self, Flash};
+use crate::timed::command::{Carried, Command, Item, Pass};
+use crate::timed::context::Context;
+use crate::timed::plan::Plan;
 
 /// Pages of a command at most.
 const MAX_PAGES: u32 = ftl::MAX_LANES as u32;
@@ -38,7 +38,7 @@ struct Due {
 }
 
 /// The incomplete wordlines of all dies.
-pub(super) struct Wordlines {
+pub(in crate::timed) struct Wordlines {
     pad_after: Duration,
     /// By die; empty where every page is programmed by itself.
     waiting: Vec<Vec<Waiting>>,
@@ -56,14 +56,14 @@ pub(super) struct Wordlines {
 
 impl Wordlines {
     /// Bytes for each die.
-    pub(super) fn bytes_of_die(device: &model::Device) -> usize {
+    pub(in crate::timed) fn bytes_of_die(device: &model::Device) -> usize {
         // Pages of a wordline on every plane wait, and one of each has a time. With two passes there are two wordlines more.
         let waiting = if is_twice(device) { 3 } else { 1 } * size_of::<Waiting>();
         let pages = MAX_PAGES as usize * (waiting + size_of::<Due>());
         if is_configured(device) { 3 * size_of::<Vec<Waiting>>() + 2 * pages } else { 0 }
     }
 
-    pub(super) fn new(device: &model::Device, dies: u32) -> Wordlines {
+    pub(in crate::timed) fn new(device: &model::Device, dies: u32) -> Wordlines {
         let (is_on, twice) = (is_configured(device), is_twice(device));
         let of_passes = if twice { dies as usize } else { 0 };
         Wordlines {
@@ -79,19 +79,19 @@ impl Wordlines {
 
     /// Whether wordlines are programmed as a whole.
     #[inline]
-    pub(super) fn are_on(&self) -> bool {
+    pub(in crate::timed) fn are_on(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Whether they are in two passes.
     #[inline]
-    pub(super) fn are_twice(&self) -> bool {
+    pub(in crate::timed) fn are_twice(&self) -> bool {
         self.twice
     }
 
     /// Whether a page waits for the rest of its wordline or for its second pass, so that the array does not have it.
     #[inline]
-    pub(super) fn hold(&self, flash: &Flash, ppn: Ppn) -> bool {
+    pub(in crate::timed) fn hold(&self, flash: &Flash, ppn: Ppn) -> bool {
         self.are_on() && if self.twice { !flash.is_final(ppn) } else { !flash.is_whole(ppn) }
     }
 
@@ -103,7 +103,7 @@ impl Wordlines {
     /// Takes the pages of a program that do not complete their wordline out of its command, and adds those that wait for one that
     /// does. Returns whether anything is left to program, and when the first of the pages that came has to be filled up, if
     /// nothing was due before.
-    pub(super) fn gather(
+    pub(in crate::timed) fn gather(
         &mut self,
         flash: &Flash,
         die: Die,
@@ -160,7 +160,7 @@ impl Wordlines {
     }
 
     /// Builds the second pass of wordlines, if one is due on a die. Returns whether it is.
-    pub(super) fn begin_second_pass(&mut self, flash: &Flash, die: Die, command: &mut Command) -> bool {
+    pub(in crate::timed) fn begin_second_pass(&mut self, flash: &Flash, die: Die, command: &mut Command) -> bool {
         let Some(wordlines) = self.again.get_mut(die.index()).and_then(VecDeque::pop_front) else { return false };
         command.begin_wordlines();
         command.set_pass(Pass::Second);
@@ -183,7 +183,7 @@ impl Wordlines {
     }
 
     /// The first wordlines are due now. Returns their dies, and when the next one is.
-    pub(super) fn take_due(&mut self, flash: &Flash, now: Instant) -> (Vec<Die>, Option<Instant>) {
+    pub(in crate::timed) fn take_due(&mut self, flash: &Flash, now: Instant) -> (Vec<Die>, Option<Instant>) {
         let mut dies = Vec::new();
         while let Some(&due) = self.due.front()
             && (due.at <= now || self.is_settled(flash, &due))
@@ -199,7 +199,7 @@ impl Wordlines {
 
     /// The erase of a unit waits for pages that wait here: their wordlines are to be filled up. Returns the dies of those that were not
     /// to be before.
-    pub(super) fn fill_for(&mut self, flash: &Flash, now: Instant, unit: Unit) -> Vec<Die> {
+    pub(in crate::timed) fn fill_for(&mut self, flash: &Flash, now: Instant, unit: Unit) -> Vec<Die> {
         self.forget_settled(flash);
         let mut dies = Vec::new();
         let waiting = self.waiting.iter().chain(&self.between);
@@ -228,14 +228,14 @@ impl Wordlines {
     }
 
     /// A page of a die whose wordline is to be filled up, or the next one.
-    pub(super) fn overdue(&mut self, flash: &Flash, die: Die) -> Option<Ppn> {
+    pub(in crate::timed) fn overdue(&mut self, flash: &Flash, die: Die) -> Option<Ppn> {
         self.forget_settled(flash);
         self.overdue.iter().find(|due| due.die == die).map(|due| due.page)
     }
 }
 
 /// The array has what a program brought.
-pub(super) fn programmed(context: &mut Context<'_, impl Plan>, command: &Command) {
+pub(in crate::timed) fn programmed(context: &mut Context<'_, impl Plan>, command: &Command) {
     let (flash, ppns) = (&mut context.device.flash, command.items().iter().map(|item| item.ppn));
     if !context.wordlines.are_on() {
         return flash.programmed(ppns);
@@ -260,12 +260,12 @@ fn is_settled(twice: bool, flash: &Flash, ppn: Ppn) -> bool {
 }
 
 /// Whether wordlines are programmed as a whole.
-pub(super) fn is_configured(device: &model::Device) -> bool {
+pub(in crate::timed) fn is_configured(device: &model::Device) -> bool {
     device.programming.name != "page"
 }
 
 /// Whether they are in two passes.
-pub(super) fn is_twice(device: &model::Device) -> bool {
+pub(in crate::timed) fn is_twice(device: &model::Device) -> bool {
     device.programming.name == "two-pass"
 }
 
@@ -288,7 +288,7 @@ pub(crate) fn pads(config: &config::Config) -> u32 {
 }
 
 /// How long the passes of a wordline take.
-pub(super) fn times_of_passes(device: &model::Device) -> [Duration; 2] {
+pub(in crate::timed) fn times_of_passes(device: &model::Device) -> [Duration; 2] {
     let whole = device.timing.program[0];
     let first = Duration((whole.ns() as f64 * device.programming.number("first")).round() as u64);
     [first, Duration(whole.ns() - first.ns())]
