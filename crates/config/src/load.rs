@@ -10,7 +10,7 @@ use crate::diagnostic::{Diagnostic, Diagnostics, Origin, Place, Problems, clean,
 use crate::document::{self, Entry, Node, Value};
 use crate::keys::{Key, keys};
 use crate::model::Config;
-use crate::presets::{PRESETS, Preset, preset};
+use crate::presets::{self, BASE, PRESETS, Preset, preset};
 use crate::reader::Reader;
 use crate::resolve::resolve;
 use crate::tree::{Sorter, Tree};
@@ -73,7 +73,7 @@ impl Base {
         match self {
             Base::Preset(name) => match preset(name) {
                 Some(preset) => read_preset(preset),
-                None => Err(vec![unknown_preset(name)]),
+                None => Err(vec![presets::unknown(name, PRESETS)]),
             },
             Base::File(path) => {
                 let text = read(path, &Interrupt::default()).map_err(|error| vec![error])?;
@@ -97,14 +97,7 @@ impl Base {
 
 fn read_preset(preset: &Preset) -> Result<Vec<Entry>, Vec<Diagnostic>> {
     let name = format!("preset {}", preset.name);
-    document::parse(&Arc::new(Origin::Text { name, text: preset.text.to_owned() }))
-}
-
-fn unknown_preset(name: &str) -> Diagnostic {
-    let names = || PRESETS.iter().map(|preset| preset.name);
-    Diagnostic::new(format!("unknown preset `{}`", clean(name)))
-        .label(format!("expected one of {}", list(names())))
-        .maybe_hint(did_you_mean(name, names()))
+    document::parse(&Arc::new(Origin::Text { name, text: preset.text().to_owned() }))
 }
 
 /// The text of a file.
@@ -214,7 +207,7 @@ fn base_layers(base: &Base, keys: &[Key], problems: &mut Problems) -> Option<Tre
         }
     };
     let mut tree = Tree::default();
-    if let Some(at) = entries.iter().position(|entry| entry.key == "preset") {
+    if let Some(at) = entries.iter().position(|entry| entry.key == BASE) {
         tree.overlay(named_preset(&entries.remove(at).node, keys, problems)?);
     }
     let upper = Sorter { keys, problems, is_file: true }.sort(entries);
@@ -223,15 +216,12 @@ fn base_layers(base: &Base, keys: &[Key], problems: &mut Problems) -> Option<Tre
 }
 
 fn named_preset(node: &Node, keys: &[Key], problems: &mut Problems) -> Option<Tree> {
-    let Value::String(name) = &node.value else {
-        let names = list(PRESETS.iter().map(|preset| preset.name));
-        let label = format!("found {}; expected one of {names}", node.found());
-        problems.push(Diagnostic::new("`preset` has a value of the wrong type").at(&node.place).label(label));
-        return None;
-    };
-    let Some(preset) = preset(name) else {
-        problems.push(unknown_preset(name).at(&node.place));
-        return None;
+    let preset = match presets::named(node, PRESETS) {
+        Ok(preset) => preset,
+        Err(problem) => {
+            problems.push(problem);
+            return None;
+        }
     };
     match read_preset(preset) {
         Ok(entries) => Some(Sorter { keys, problems, is_file: true }.sort(entries)),
@@ -246,7 +236,7 @@ fn command_line(sets: &[String], trace: Option<&str>, keys: &[Key], problems: &m
     let mut tree = Tree::default();
     for set in sets {
         match document::parse_set(set) {
-            Ok(entry) if entry.key == "preset" => problems.push(preset_by_set(&entry)),
+            Ok(entry) if entry.key == BASE => problems.push(preset_by_set(&entry)),
             Ok(entry) => Sorter { keys, problems, is_file: false }.table(vec![entry], "", &mut tree),
             Err(problem) => problems.push(problem),
         }

@@ -64,35 +64,10 @@ impl Tree {
     pub(crate) fn overlay(&mut self, mut upper: Tree) {
         self.layers += 1;
         upper.leaves.values_mut().for_each(|leaf| leaf.layer = self.layers);
-        let any = |paths: &[&str]| paths.iter().any(|path| upper.has(path));
-        if any(CAPACITY) {
-            self.remove(CAPACITY);
-        }
-        // Which binding is possible follows from the allocation.
-        if upper.has("ftl.allocation") {
-            self.remove(&["ftl.binding"]);
-        }
-        if upper.has("workload.trace") && self.has("workload.generator") {
-            self.remove(&["workload.generator"]);
-            self.remove(GENERATOR_ONLY);
-            self.remove(ENDS);
-        }
-        if upper.has("workload.generator") && self.has("workload.trace") {
-            self.remove(&["workload.trace"]);
-            self.remove(TRACE_ONLY);
-            self.remove(ENDS);
-        }
-        // The format is that of the file.
-        if upper.has("workload.trace") {
-            self.remove(&["workload.trace_format", "workload.trace_columns"]);
+        for path in given_up(|path| self.has(path), |path| upper.has(path)) {
+            self.leaves.remove(path);
         }
         self.leaves.extend(upper.leaves);
-    }
-
-    fn remove(&mut self, paths: &[&str]) {
-        for path in paths {
-            self.leaves.remove(*path);
-        }
     }
 
     /// Adds a key of the command line: the last one wins, except that the parameters of one choice add up.
@@ -105,6 +80,31 @@ impl Tree {
         }
         self.leaves.insert(path, leaf);
     }
+}
+
+/// The keys that a layer gives up to one above it, besides those that the upper one gives anew.
+pub(crate) fn given_up(lower: impl Fn(&str) -> bool, upper: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    let mut gone = Vec::new();
+    if CAPACITY.iter().any(|path| upper(path)) {
+        gone.extend(CAPACITY);
+    }
+    // Which binding is possible follows from the allocation.
+    if upper("ftl.allocation") {
+        gone.push("ftl.binding");
+    }
+    if upper("workload.trace") && lower("workload.generator") {
+        gone.push("workload.generator");
+        gone.extend(GENERATOR_ONLY.iter().chain(ENDS));
+    }
+    if upper("workload.generator") && lower("workload.trace") {
+        gone.push("workload.trace");
+        gone.extend(TRACE_ONLY.iter().chain(ENDS));
+    }
+    // The format is that of the file.
+    if upper("workload.trace") {
+        gone.extend(["workload.trace_format", "workload.trace_columns"]);
+    }
+    gone
 }
 
 /// Adds the parameters of `new` to `old` where both make the same choice.

@@ -36,6 +36,17 @@ fn presets_resolve_and_read_back() {
     }
 }
 
+/// A user's file names its base with the same key, and gets the same.
+#[test]
+fn a_presets_file_is_read_as_a_users_is() {
+    for preset in PRESETS {
+        let config = on(preset.name, &[]);
+        let path = format!("{}/../../presets/{}.toml", env!("CARGO_MANIFEST_DIR"), preset.name);
+        assert_eq!(read(&Base::File(path.into()), &[], None), config, "{}", preset.name);
+        assert_eq!(read(&text(preset.text()), &[], None), config, "{}", preset.name);
+    }
+}
+
 #[test]
 fn a_policy_of_ones_own_is_named_where_others_are() {
     let config = on("tbm-small", &["ftl.victim=mine.py:Greedy", "ftl.allocation=\"some.module:Runs\""]);
@@ -74,7 +85,7 @@ fn copyback_thresholds_are_the_papers_where_none_are_given() {
 #[test]
 fn presets_give_every_key() {
     for preset in PRESETS {
-        let table: toml::Table = preset.text.parse().unwrap();
+        let table: toml::Table = preset.text().parse().unwrap();
         let resolved: toml::Table = to_toml(&on(preset.name, &[])).parse().unwrap();
         for (section, keys) in &resolved {
             for key in keys.as_table().unwrap().keys() {

@@ -391,7 +391,7 @@ proptest! {
         which in 0..PRESETS.len(),
         edits in proptest::collection::vec((any::<prop::sample::Index>(), 0usize..8, "\\PC{0,4}"), 1..4),
     ) {
-        let mut chars: Vec<char> = PRESETS[which].text.chars().collect();
+        let mut chars: Vec<char> = PRESETS[which].text().chars().collect();
         for (at, length, inserted) in edits {
             let at = at.index(chars.len());
             let end = (at + length).min(chars.len());

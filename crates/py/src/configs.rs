@@ -137,7 +137,7 @@ pub(crate) fn resolve(
 /// Name, one line, and TOML text of every preset.
 #[pyfunction]
 pub(crate) fn presets() -> Vec<(&'static str, &'static str, &'static str)> {
-    config::PRESETS.iter().map(|preset| (preset.name, preset.description(), preset.text)).collect()
+    config::PRESETS.iter().map(|preset| (preset.name, preset.description(), preset.text())).collect()
 }
 
 /// Seams, choices and generators with their parameters, as JSON text.

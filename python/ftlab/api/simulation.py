@@ -191,7 +191,7 @@ def compare(
 
 
 def presets() -> dict[str, str]:
-    """The built-in configurations: TOML text by name."""
+    """The built-in configurations by name: the whole of each as TOML text, with the comments of those it builds on."""
     return {name: text for name, _, text in _core.presets()}
 
 
