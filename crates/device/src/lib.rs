@@ -170,7 +170,7 @@ pub(crate) fn preset(name: &str, sets: &[&str]) -> Config {
 /// writes.
 pub fn check(config: &Config) -> Result<(), Refusal> {
     timed::chip::one_shot::check(config)?;
-    timed::suspension::check(config)?;
+    timed::chip::check(config)?;
     timed::link::check(config)?;
     timed::timing::check(config)?;
     check_twin(config)?;

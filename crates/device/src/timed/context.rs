@@ -9,17 +9,16 @@ use super::chip::one_shot::Wordlines;
 use super::link::Wanted;
 use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId};
-use super::suspension::Suspensions;
 use super::waits::Waits;
 use crate::RunError;
 use crate::device::Device;
 
 /// The FTL and the array, what waits for a die, the time, and what is in force.
-pub(super) struct Context<'a, P> {
+pub(super) struct Context<'a, P: Plan> {
     pub(super) device: &'a mut Device,
     pub(super) queues: Queues,
-    /// Programs and erases that are suspended for reads.
-    pub(super) suspensions: Suspensions,
+    /// What features of the chip have under way.
+    pub(super) chip: P::Chip,
     /// What pages wait for, where latencies are split.
     pub(super) waits: Option<Box<Waits>>,
     /// Wordlines that are programmed in one shot, and are not complete.

@@ -5,7 +5,6 @@ use base::OpKind;
 use super::Timed;
 use super::command::Pass;
 use super::plan::Plan;
-use crate::device::Device;
 
 impl<P: Plan> Timed<'_, '_, P> {
     /// True once the power has gone off.
@@ -18,10 +17,10 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[cold]
     pub(super) fn cut_power(&mut self) {
         let context = &mut self.context;
-        let Device { ftl, flash, .. } = &mut *context.device;
-        let geometry = *ftl.geometry();
+        let geometry = *context.device.ftl.geometry();
         for die in geometry.all_dies() {
-            for command in self.passage.in_array(&context.suspensions, die) {
+            for command in self.passage.in_array(context, die) {
+                let flash = &mut context.device.flash;
                 let ppns = command.items().iter().map(|item| item.ppn);
                 match command.kind() {
                     OpKind::Read => {}
@@ -35,6 +34,6 @@ impl<P: Plan> Timed<'_, '_, P> {
                 }
             }
         }
-        flash.lose_frames();
+        context.device.flash.lose_frames();
     }
 }

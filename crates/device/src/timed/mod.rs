@@ -8,7 +8,6 @@
 //! channels and arrays; and the host is told when they are done. Each of these parts keeps its own fields, and only
 //! [`Timed`] sees all of them. What a free die does next is chosen in `choice`, from plain views.
 
-mod cache;
 pub(crate) mod chip;
 mod choice;
 mod collections;
@@ -26,7 +25,6 @@ mod passage;
 mod plan;
 mod queues;
 pub(crate) mod requests;
-pub(crate) mod suspension;
 pub(crate) mod timing;
 mod waits;
 mod write_buffer;
@@ -42,8 +40,8 @@ use workload::Workload;
 use crate::buffer::Buffer;
 use crate::device::Device;
 use crate::{RunError, Watch, uncorrectable, watchdog, wear};
-use cache::Caches;
 use chip::one_shot::{self, Wordlines};
+use chip::{Chip, Feature, Features};
 use command::{Carried, Command, Item};
 use commands::{Action, Commands, note_bystanders};
 use context::Context;
@@ -54,13 +52,12 @@ use link::{Link, Wanted};
 use passage::{ArrayDone, Event, Load, Passage, Transferred};
 use plan::{Any, Bare, Plain, Plan};
 use queues::Queues;
-use suspension::Suspensions;
 use timing::Timing;
 use waits::Waits;
 use write_buffer::WriteBuffer;
 
 /// A device in time.
-struct Timed<'a, 'w, P> {
+struct Timed<'a, 'w, P: Plan> {
     workload: &'a mut Workload,
     watch: &'a mut Watch<'w>,
     context: Context<'a, P>,
@@ -81,8 +78,7 @@ pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u
     let splits = |bytes| if config.run.splits_latencies() { bytes } else { 0 };
     let of_die = Passage::BYTES_OF_DIE
         + Queues::BYTES_OF_DIE
-        + Suspensions::bytes_of_die(&config.device)
-        + Caches::bytes_of_die(&config.device)
+        + Features::bytes_of_die(config)
         + Wordlines::bytes_of_die(&config.device)
         + splits(Waits::BYTES_OF_DIE);
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
@@ -152,7 +148,7 @@ struct Setup<'a, 'w> {
 }
 
 impl Setup<'_, '_> {
-    fn run(self, plan: impl Plan) -> Result<Option<Timeline>, RunError> {
+    fn run<P: Plan>(self, plan: P) -> Result<Option<Timeline>, RunError> {
         let Setup { device, workload, config, watch, buffer, manner } = self;
         let has_payload = device.flash.nand().has_payload();
         let schedule = Schedule::new(config.ftl.get("gc_schedule"));
@@ -169,8 +165,7 @@ impl Setup<'_, '_> {
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
         let are_compared = plan.is_plain() || plan.is_bare() && plan::only_collect(device, config, buffer.is_some());
         let queues = Queues::new(&device.ftl, are_compared);
-        let suspensions = Suspensions::new(&config.device, geometry.dies());
-        let caches = Caches::new(&config.device, geometry.dies(), timing.lead.time);
+        let chip = P::Chip::new(config, geometry.dies(), &mut timing);
         let wordlines = Wordlines::new(&config.device, geometry.dies());
         if !plan.is_bare() {
             device.flash.open_assembly(one_shot::kind(&config.device), config.run.checks == Checks::Full);
@@ -192,10 +187,9 @@ impl Setup<'_, '_> {
             .then(|| Box::new(Wanted::new(base::transfer::codeword(&config.device.read_transfer))));
         let now = Instant::ZERO;
         let interrupt = watch.interrupt.clone();
-        let context =
-            Context { device, queues, suspensions, wordlines, wanted, waits, interrupt, now, draining: false, plan };
+        let context = Context { device, queues, chip, wordlines, wanted, waits, interrupt, now, draining: false, plan };
         let cut = manner.cut;
-        let passage = Passage::new(&context, timing, caches, decides_early, manner.timeline);
+        let passage = Passage::new(&context, timing, decides_early, manner.timeline);
         let host = Host::new(&config.host, buffer, bytes_of_request(config));
         let mut timed =
             Timed { workload, watch, context, host, commands, passage, hears_of_buffer, told_room: None, cut };
@@ -227,7 +221,7 @@ impl<P: Plan> Timed<'_, '_, P> {
         }
         assert!(self.host.is_idle(), "the device stands still with requests in it");
         assert_eq!(self.host.unprogrammed(), 0, "the device stands still with pages in its write buffer");
-        assert!(self.context.suspensions.are_over(), "the device stands still with an operation suspended");
+        assert!(self.context.chip.is_over(), "the device stands still with an operation that was not finished");
         if let (Some(waits), Some(split)) = (&mut self.context.waits, &mut self.context.device.recorder.split) {
             split.tell_served(waits.take_served());
         }
@@ -321,7 +315,7 @@ impl<P: Plan> Timed<'_, '_, P> {
                     self.page_arrived(corrected);
                 }
                 Event::WordlineDue => self.wordline_due(),
-                Event::MayFollow(die) => self.passage.may_follow_now(&mut self.context, die),
+                Event::OfChip(die) => P::Chip::timer_of_die(self, die),
                 Event::LinkIn => {
                     self.host.come_in(&mut self.context);
                     // There may be room for more, or a turn.
@@ -430,17 +424,12 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[inline(always)]
     fn choose(&mut self, die: Die) {
         if !self.passage.is_idle(die) {
-            if !self.context.plan.is_bare() && self.context.suspensions.are_on() {
-                self.work_beside(die);
-            }
+            P::Chip::beside(self, die);
             if self.context.plan.is_plain()
                 && !self.context.plan.is_dynamic()
                 && self.passage.may_read_no_more(self.context.now, die)
             {
                 self.reconsider(die);
-            }
-            if !self.context.plan.is_bare() && self.passage.caches_are_on() {
-                self.follow(die);
             }
             return;
         }
@@ -537,61 +526,6 @@ impl<P: Plan> Timed<'_, '_, P> {
         true
     }
 
-    /// Has a die, if its operation is suspended, read or program beside it or go on with it; or has it be suspended, if reads or
-    /// writes wait that could be done then.
-    #[inline(never)]
-    fn work_beside(&mut self, die: Die) {
-        let Timed { context, host, commands, passage, .. } = self;
-        if passage.takes_work_beside(die) {
-            if let Some(found) = commands.find_read_beside(context, die) {
-                commands.read_found(context, passage.next_command(die), die, found);
-                self.start(die);
-            } else if let Some(domain) = commands.find_write_beside(context, host, die) {
-                context.suspensions.note_program(die);
-                commands.build(context, host, passage.next_command(die), die, Action::Program(domain));
-                self.start_or_gather(die);
-            } else {
-                passage.resume(context, die);
-            }
-            self.note_choice(die);
-        } else if passage.may_be_suspended(context, die)
-            && (commands.find_read_beside(context, die).is_some()
-                || commands.find_write_beside(context, host, die).is_some())
-        {
-            passage.suspend(context, die);
-        }
-    }
-
-    /// Has a die take what it would do next in cache mode, if it can now; and sends out the data of its read, if they wait for
-    /// that.
-    #[inline(never)]
-    fn follow(&mut self, die: Die) {
-        let Timed { context, host, commands, passage, .. } = self;
-        if let Some(kind) = passage.may_follow(context, die) {
-            let action = commands.next(context, host, die);
-            if commands.follows(context, host, action, kind)
-                && commands.build(context, host, passage.next_follower(die), die, action)
-                && (!context.wordlines.are_on() || self.gather(die, true))
-            {
-                self.start_follower(die);
-            }
-        }
-        self.passage.send_data(&mut self.context, die);
-    }
-
-    /// Starts the command that was built to follow on that of a die. Until it takes the place of that its pages wait for the die.
-    fn start_follower(&mut self, die: Die) {
-        let Timed { context, passage, .. } = self;
-        passage.follow(context, die);
-        let command = passage.follower(die);
-        note_bystanders(context, command);
-        for item in command.items() {
-            if let Carried::Transaction(page) = item.carried {
-                context.note(|waits, now| waits.wait_for_die(now, page, die, false));
-            }
-        }
-    }
-
     /// Starts the command that was built for a die.
     #[inline(always)]
     fn start(&mut self, die: Die) {
@@ -604,17 +538,23 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[inline(always)]
     fn start_or_gather(&mut self, die: Die) {
         let plan = self.context.plan;
-        if plan.is_bare() || !self.context.wordlines.are_on() || self.gather(die, false) {
+        if plan.is_bare() || !self.context.wordlines.are_on() || self.gather_next(die) {
             self.start(die);
         }
     }
 
-    /// Has pages of a program wait for the rest of their wordlines, of what a die does next or of what follows on that
-    /// (`follows`). Returns whether there is anything left to start.
     #[inline(never)]
-    fn gather(&mut self, die: Die, follows: bool) -> bool {
+    fn gather_next(&mut self, die: Die) -> bool {
+        let mut command = *self.passage.command(die);
+        let is_whole = self.gather(die, &mut command);
+        *self.passage.next_command(die) = command;
+        is_whole
+    }
+
+    /// Has pages of a program wait for the rest of their wordlines. Returns whether there is anything left to start.
+    #[inline(never)]
+    fn gather(&mut self, die: Die, command: &mut Command) -> bool {
         let Timed { context, passage, .. } = self;
-        let command = if follows { passage.next_follower(die) } else { passage.next_command(die) };
         if command.kind() != OpKind::Program {
             return true;
         }
@@ -721,11 +661,15 @@ impl<P: Plan> Timed<'_, '_, P> {
         match self.passage.transfer_done(&mut self.context, channel) {
             Transferred::Nothing => {}
             Transferred::DataIn(die) => data_in(&mut self.context, &mut self.host, self.passage.command(die)),
-            Transferred::DataOfFollower(die) => data_in(&mut self.context, &mut self.host, self.passage.follower(die)),
+            Transferred::DataAhead(die) => {
+                if let Some(command) = P::Chip::ahead(&self.context, die) {
+                    data_in(&mut self.context, &mut self.host, &command);
+                }
+            }
             Transferred::DataOut { die, is_last, corrected } => {
                 if is_last {
                     self.context.queues.wake(die);
-                    if !self.context.plan.is_bare() && self.passage.caches_are_on() {
+                    if P::Chip::overlaps(&self.context) {
                         self.note_choice(die);
                     }
                 }
@@ -751,11 +695,11 @@ impl<P: Plan> Timed<'_, '_, P> {
         }
         match self.passage.array_done(&mut self.context, die) {
             ArrayDone::DataNext => {}
-            ArrayDone::MaySuspend | ArrayDone::Suspended => self.context.queues.wake(die),
+            ArrayDone::MayChoose => self.context.queues.wake(die),
             ArrayDone::Command => {
                 self.context.queues.wake(die);
                 self.command_done(die);
-                if !self.context.plan.is_bare() && self.passage.go_on(&mut self.context, die) {
+                if P::Chip::goes_on(&mut self.passage, &mut self.context, die) {
                     self.note_choice(die);
                 }
             }

@@ -6,6 +6,7 @@
 use config::Config;
 use config::model::Source;
 
+use super::chip::{Chip, Feature, Features, NoFeatures};
 use crate::device::Device;
 use crate::scheduler;
 use ftl::MapPlace;
@@ -13,6 +14,9 @@ use ftl::schedule::Schedule;
 
 /// What is in force.
 pub(super) trait Plan: Copy {
+    /// The features of the chip: all that are configured, or none.
+    type Chip: Chip<Self> + Feature;
+
     /// Whether a bare device has nothing but plain page mapping and foreground GC: no mechanism, no write buffer, nothing that pages
     /// store, and nothing that is kept of single pages.
     fn is_plain(self) -> bool;
@@ -37,6 +41,8 @@ pub(super) struct Any {
 }
 
 impl Plan for Any {
+    type Chip = Features;
+
     #[inline(always)]
     fn is_plain(self) -> bool {
         false
@@ -66,6 +72,8 @@ pub(super) struct Bare {
 }
 
 impl Plan for Bare {
+    type Chip = NoFeatures;
+
     #[inline(always)]
     fn is_plain(self) -> bool {
         false
@@ -94,6 +102,8 @@ pub(super) struct Plain<const IS_DYNAMIC: bool> {
 }
 
 impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
+    type Chip = NoFeatures;
+
     #[inline(always)]
     fn is_plain(self) -> bool {
         true
@@ -124,8 +134,7 @@ pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> b
         || timing.ecc_bandwidth.is_some();
     !device.parts.are_several()
         && !takes_time
-        && !super::suspension::is_configured(&config.device)
-        && !super::cache::is_configured(&config.device)
+        && !Features::is_configured(config)
         && !super::chip::one_shot::is_configured(&config.device)
         && !super::link::is_configured(config)
         && !super::controller::is_configured(config)

@@ -2,7 +2,7 @@
 
 use base::slow_die::slow_die;
 use base::transfer::codeword;
-use base::{Die, Duration, Geometry, InStep, OpKind, PageLayout, SuspendLimits};
+use base::{Die, Duration, Geometry, InStep, OpKind, PageLayout};
 use config::{Config, model};
 use ftl::schedule::{Kind, Schedule};
 
@@ -34,23 +34,32 @@ pub(super) struct Delay {
     pub(super) line: Line,
 }
 
+impl Delay {
+    /// Of what does not happen.
+    pub(super) const NONE: Delay = Delay { time: Duration::ZERO, line: Line::ARRIVAL };
+}
+
 /// Delays so far, by line.
-struct Lines(Vec<Duration>);
+struct Lines {
+    delays: Vec<Duration>,
+    /// Of reads that are booked.
+    booked: u32,
+}
 
 impl Lines {
     /// Lines that do not belong to a delay.
     const FIXED: usize = [Line::ARRIVAL, Line::CORRECTION, Line::CHANNEL].len();
 
     fn count(&self) -> u32 {
-        (Lines::FIXED + self.0.len()) as u32
+        (Lines::FIXED + self.delays.len()) as u32 + self.booked
     }
 
     /// A delay in its own line, or in that of an equal one.
     fn delay(&mut self, time: Duration) -> Delay {
-        let found = self.0.iter().position(|&other| other == time);
+        let found = self.delays.iter().position(|&other| other == time);
         let line = found.unwrap_or_else(|| {
-            self.0.push(time);
-            self.0.len() - 1
+            self.delays.push(time);
+            self.delays.len() - 1
         });
         Delay { time, line: Line((Lines::FIXED + line) as u32) }
     }
@@ -115,15 +124,10 @@ pub(super) struct Timing {
     pub(super) ecc_page: Duration,
     /// Where dies wait that have nothing to do.
     pub(super) idle: Line,
-    /// Where suspends, and the ends of what was suspended, wait. These times are irregular.
-    pub(super) suspension: Line,
-    /// The cycles and the data of the largest program, as they pass through channel or DRAM: how long before the end of a program
-    /// the next one is chosen in cache mode. Where that is waited for.
-    pub(super) lead: Delay,
     /// Where wordlines wait until they are filled up.
     pub(super) wordline: Line,
     slow: Option<Slow>,
-    lines: u32,
+    lines: Lines,
 }
 
 /// A die whose array is slower than the others, by what factor, and where it waits.
@@ -157,7 +161,7 @@ impl Timing {
         let command = timing.command_overhead * u64::from(in_step.planes);
         let dram = timing.dram_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate));
         let planes = geometry.planes_per_die;
-        let mut lines = Lines(Vec::new());
+        let mut lines = Lines { delays: Vec::new(), booked: 0 };
         let mut by_type =
             |times: &[Duration]| std::array::from_fn(|page_type| lines.delay(times[page_type.min(times.len() - 1)]));
         let (read, program) = (by_type(&timing.read), by_type(&timing.program));
@@ -196,11 +200,6 @@ impl Timing {
                 true => lines.delay(device.programming.time("pad_after")).line,
                 false => lines.delay(timing.erase).line,
             },
-            lead: match super::cache::is_configured(device) {
-                true => lines.delay((command + transfer).max(dram) * u64::from(planes * pages_of_a_plane(device))),
-                false => lines.delay(timing.erase),
-            },
-            suspension: lines.delay(shortest_latency(device).unwrap_or(timing.erase)).line,
             idle: match schedule.kind {
                 Kind::Background { idle } => lines.delay(idle).line,
                 _ => lines.delay(timing.erase).line,
@@ -209,7 +208,7 @@ impl Timing {
                 // Its other times are out of order there.
                 Slow { die, factor, line: lines.delay(Slow::takes(factor, timing.erase)).line }
             }),
-            lines: lines.count(),
+            lines,
         }
     }
 
@@ -225,9 +224,9 @@ impl Timing {
             return;
         }
         for _ in 0..MAX_BITS {
-            let from = self.lines;
+            let from = self.lines.count();
             self.booked.push(std::array::from_fn(|read| Delay { line: Line(from + read as u32), ..self.read[read] }));
-            self.lines += MAX_BITS as u32;
+            self.lines.booked += MAX_BITS as u32;
         }
     }
 
@@ -257,9 +256,14 @@ impl Timing {
         self.program[0].line
     }
 
+    /// A time that something else takes, such as a feature of the chip, with its line. Nothing is booked yet.
+    pub(super) fn delay(&mut self, time: Duration) -> Delay {
+        self.lines.delay(time)
+    }
+
     /// Lines of timers.
     pub(super) fn lines(&self) -> u32 {
-        self.lines
+        self.lines.count()
     }
 
     /// Whether a command without data needs the channel at all.
@@ -284,6 +288,12 @@ impl Timing {
     #[inline]
     pub(super) fn copy_command(&self, pages: usize) -> Delay {
         self.copy_command[pages - 1]
+    }
+
+    /// How long the cycles and the data of the largest program take, as they pass through channel or DRAM.
+    pub(super) fn longest_data_in(&self) -> Duration {
+        let pages = self.data_in.len() as u64;
+        self.data_in.last().map_or(Duration::ZERO, |delay| delay.time.max(self.dram * pages))
     }
 
     /// The data of one page of a read.
@@ -376,12 +386,6 @@ fn parts(device: &model::Device, codeword: u64, line: Line) -> Vec<PartTimes> {
         PartTimes { out, dram: limited(timing.dram_bandwidth), ecc: limited(timing.ecc_bandwidth) }
     };
     (1..=u64::from(device.page_size) / codeword).map(|count| of_bytes(count * codeword)).collect()
-}
-
-/// How soon a suspended array takes reads, at the earliest; `None`: nothing is suspended.
-fn shortest_latency(device: &model::Device) -> Option<Duration> {
-    let limits = [&device.program_suspend, &device.erase_suspend].map(SuspendLimits::new);
-    limits.into_iter().flatten().map(|limits| limits.latency).min()
 }
 
 /// Pages that a program has of each plane at most.

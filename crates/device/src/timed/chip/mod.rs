@@ -1,3 +1,149 @@
 //! Features of a chip besides one read, program or erase after the other, each in a folder of its own.
+//!
+//! The life of a die and its commands is in `passage` and the loop, which know no feature: at every turn they ask the chip. A
+//! feature is a type with its state, an `impl` of [`Feature`] (what it is built of and refuses), one of [`Chip`] with the few
+//! methods that it needs, and its row below. What two features share is a question to the chip, never a call from one to the other.
 
+#[macro_use]
+mod rows;
+
+mod cache;
 pub(crate) mod one_shot;
+mod suspend;
+
+use base::{Die, Instant, Ppn};
+use config::Config;
+
+use super::Timed;
+use super::command::Command;
+use super::context::Context;
+use super::passage::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways};
+use super::plan::{Any, Plan};
+use super::timing::{Delay, Line, Timing};
+use crate::Refusal;
+use cache::Cache;
+use suspend::Suspend;
+
+/// What a feature is built of.
+pub(in crate::timed) trait Feature: Sized {
+    /// True if a device has it.
+    fn is_configured(config: &Config) -> bool;
+
+    /// Refuses what it cannot be combined with.
+    ///
+    /// # Errors
+    /// The first reason.
+    fn check(_: &Config) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// Bytes for each die, where it is configured.
+    fn bytes_of_die(_: &Config) -> usize {
+        0
+    }
+
+    /// The feature; where it is not configured, without memory of its own.
+    fn new(config: &Config, dies: u32, timing: &mut Timing) -> Self;
+
+    /// Nothing that it began is left to do.
+    fn is_over(&self) -> bool {
+        true
+    }
+}
+
+features! {
+    suspend: Suspend,
+    cache: Cache,
+}
+
+asked! {
+    // Questions: nothing changes.
+
+    /// The array of a die cannot read a page before it is done with something else.
+    any bars(context: &Context<'_, P>, die: Die, ppn: Ppn) -> bool;
+
+    /// Something of a die's work is left besides its command.
+    any has_more(context: &Context<'_, P>, die: Die) -> bool;
+
+    /// A die may have a second command, which it has taken before its first one is over.
+    any overlaps(context: &Context<'_, P>) -> bool;
+
+    /// That second command.
+    first ahead(context: &Context<'_, P>, die: Die) -> Option<Command>;
+
+    /// A command that the array of a die has begun and not finished, besides the one that it works on.
+    first unfinished(context: &Context<'_, P>, die: Die) -> Option<Command>;
+
+    // The life of a command.
+
+    /// A die takes a command.
+    every begun(context: &mut Context<'_, P>, die: Die, command: &Command) -> bool;
+
+    /// The array of a die begins with its command: it takes so much longer, and waits there.
+    first prolongs(context: &mut Context<'_, P>, die: Die) -> Option<Delay>;
+
+    /// The array of a die works on its command in that time, from its beginning or from where it was stopped.
+    all runs(
+        ways: &mut Ways, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord, span: (Instant, Instant)
+    );
+
+    /// The array of a die begins with its command; `line`: where the timer of its end is. Returns whether the feature will say when
+    /// it worked, since that may change.
+    every begins(
+        ways: &mut Ways, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord, span: (Instant, Instant), line: Line
+    ) -> bool;
+
+    /// The timer of an array ended. An answer says what that means; without one the die's command has come as far as it would.
+    first worked(
+        ways: &mut Ways, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord
+    ) -> Option<ArrayDone>;
+
+    /// The array of a die has read. Returns whether the data stay where they are for now.
+    any holds_data(context: &mut Context<'_, P>, die: Die) -> bool;
+
+    /// A channel has carried what a die sent. An answer says what that means; without one, it was of the die's own command.
+    first sent(passage: &mut Passage, context: &mut Context<'_, P>, number: u32, die: Die) -> Option<Transferred>;
+
+    /// A channel is free for a die, which asked for it with a command without data, or with data. Returns whether the feature sends
+    /// something; otherwise the die's own command is next.
+    any granted(
+        ways: &mut Ways, context: &mut Context<'_, P>, number: u32, die: Die, phase: Phase, is_command: bool
+    ) -> bool;
+
+    /// The command of a die is over. Returns whether the die has something left to do, which makes it go on.
+    any is_left(ways: &mut Ways, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord) -> bool;
+
+    /// All have heard that the command of a die is over. Returns whether the die goes on with another one.
+    any goes_on(passage: &mut Passage, context: &mut Context<'_, P>, die: Die) -> bool;
+
+    // What a die does next.
+
+    /// A die that is not idle may have work.
+    all beside(timed: &mut Timed<'_, '_, P>, die: Die);
+
+    /// The timer of a die ended that features have besides that of its array.
+    all timer_of_die(timed: &mut Timed<'_, '_, P>, die: Die);
+}
+
+/// A chip without features.
+pub(in crate::timed) struct NoFeatures;
+
+impl Feature for NoFeatures {
+    fn is_configured(_: &Config) -> bool {
+        false
+    }
+
+    fn new(_: &Config, _: u32, _: &mut Timing) -> NoFeatures {
+        NoFeatures
+    }
+}
+
+impl<P: Plan> Chip<P> for NoFeatures {}
+
+/// Refuses what features of the chip cannot be combined with.
+///
+/// # Errors
+/// The first reason.
+pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
+    Features::check(config)
+}

@@ -7,6 +7,7 @@ mod reads;
 mod ready;
 mod steps;
 
+pub(super) use reads::FoundRead;
 pub(super) use steps::fill_wordline;
 
 use base::{Die, Domain, Ppn, Queue, Selection};
@@ -43,8 +44,8 @@ pub(super) enum Action {
 /// Builds commands, and knows what collections need of them.
 pub(super) struct Commands {
     scheduler: Scheduler,
-    schedule: GcSchedule,
-    collections: Collections,
+    pub(super) schedule: GcSchedule,
+    pub(super) collections: Collections,
     /// Whether reads wait for a foreground GC of their die.
     gc_holds_reads: bool,
     /// How long reads may go before other work, where that is bounded.

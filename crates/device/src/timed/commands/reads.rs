@@ -3,7 +3,7 @@
 use base::{Die, OpKind, Ppn};
 
 use super::Commands;
-use crate::device::Device;
+use crate::timed::chip::Chip;
 use crate::timed::command::{Carried, Command};
 use crate::timed::context::Context;
 use crate::timed::host::read_cause;
@@ -11,36 +11,9 @@ use crate::timed::plan::Plan;
 use crate::timed::queues::{Transaction, TransactionId};
 
 /// A read that waits for a die, with its predecessor in the queue and its page.
-type FoundRead = (Option<TransactionId>, TransactionId, Ppn);
+pub(in crate::timed) type FoundRead = (Option<TransactionId>, TransactionId, Ppn);
 
 impl Commands {
-    /// The first read of a die that can be done while its program or erase is suspended, or could: its map entry is known, its
-    /// page is on the die and is neither part of what is half programmed or erased nor held by a collection.
-    pub(in crate::timed) fn find_read_beside(&self, context: &Context<'_, impl Plan>, die: Die) -> Option<FoundRead> {
-        let Device { ftl, flash, .. } = &*context.device;
-        let geometry = ftl.geometry();
-        if self.holds_die(context, die) {
-            return None;
-        }
-        let mut previous = None;
-        let mut at = context.queues.reads(die).first();
-        while let Some(read) = at {
-            let Transaction { lpn, translated, .. } = *context.queues.get(read);
-            let is_known = !context.device.map_in_flash || translated || ftl.is_known(lpn);
-            let can_be_read = |&ppn: &Ppn| {
-                geometry.die_of(ppn) == die
-                    && (!context.device.hears_of_reads || ftl.may_read(ppn))
-                    && !context.suspensions.bar(flash, die, ppn)
-                    && !context.wordlines.hold(flash, ppn)
-            };
-            if is_known && let Some(ppn) = ftl.lookup(lpn).filter(can_be_read) {
-                return Some((previous, read, ppn));
-            }
-            (previous, at) = (at, context.queues.after(read));
-        }
-        None
-    }
-
     /// Reads the page of the first read of a die, and with it those of other reads that fit its address.
     pub(super) fn read(
         &self,
@@ -71,7 +44,7 @@ impl Commands {
     }
 
     /// Adds waiting reads of other planes that fit the first one's address.
-    fn join_reads(&self, context: &mut Context<'_, impl Plan>, command: &mut Command, die: Die, first: TransactionId) {
+    fn join_reads<P: Plan>(&self, context: &mut Context<'_, P>, command: &mut Command, die: Die, first: TransactionId) {
         let geometry = *context.device.ftl.geometry();
         let (lead, cause) = (command.lead(), command.cause());
         let mut last_age = context.queues.get(first).age;
@@ -92,7 +65,7 @@ impl Commands {
                     && self.scheduler.may_join(last_age, age)
                     && device.flash.may_share_command(lead, other)
                     && command.is_new_plane(&geometry, die, other)
-                    && (context.plan.is_bare() || !context.suspensions.bar(&device.flash, die, other))
+                    && !P::Chip::bars(context, die, other)
                     && (context.plan.is_bare() || !context.wordlines.hold(&device.flash, other))
             });
             match found {

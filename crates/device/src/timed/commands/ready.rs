@@ -1,8 +1,7 @@
 //! What a die could do next. Here things change: trims are carried out, old versions are sent for, pages leave the write
 //! buffer, domains are prepared. What is found is shown to the choice, which changes nothing.
 
-use base::{Die, Domain, Lpn, OpKind, Ppn, Queue};
-use ftl::Op;
+use base::{Cause, Die, Domain, Lpn, Ppn, Queue};
 
 use super::{Action, Commands};
 use crate::timed::choice::{Candidate, Choice, Found, Next, View, Waiting};
@@ -93,73 +92,11 @@ impl Commands {
         }
     }
 
-    /// The domain of a die with the oldest write that can be programmed while the die's erase is suspended, or could: not of the domain
-    /// whose victim is erased, nor of one that is collected. A page of a dynamic allocation goes to another die.
-    pub(in crate::timed) fn find_write_beside(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        host: &mut Host,
-        die: Die,
-    ) -> Option<Domain> {
-        if context.plan.is_dynamic() || !context.suspensions.let_writes_by(die) || self.holds_die(context, die) {
-            return None;
-        }
-        let mut oldest: Option<(u64, Domain)> = None;
-        for domain in context.device.ftl.geometry().domains_of_die(die) {
-            if context.suspensions.is_for(die, domain) || context.device.ftl.is_busy(domain) {
-                continue;
-            }
-            if let Some(View::Writes { age, .. }) = self.view_of(context, host, die, domain, None)
-                && oldest.is_none_or(|(first, _)| age < first)
-            {
-                oldest = Some((age, domain));
-            }
-        }
-        oldest.map(|(_, domain)| domain)
-    }
-
     /// Whether a foreground GC of a die lets nothing by.
-    pub(super) fn holds_die(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
+    pub(in crate::timed) fn holds_die(&self, context: &Context<'_, impl Plan>, die: Die) -> bool {
         let ftl = &context.device.ftl;
         let is_in_gc = |domain| ftl.why(domain).is_some_and(ftl::Why::is_foreground_gc);
         self.gc_holds_reads && ftl.geometry().domains_of_die(die).any(is_in_gc)
-    }
-
-    /// Whether what a die does next is a command of that kind, so that it can follow in cache mode. A page whose cells are programmed
-    /// anew is read by the array first, so it cannot.
-    pub(in crate::timed) fn follows(
-        &mut self,
-        context: &mut Context<'_, impl Plan>,
-        host: &Host,
-        action: Action,
-        kind: OpKind,
-    ) -> bool {
-        match (kind, action) {
-            (OpKind::Read, Action::Read(..)) | (OpKind::Program, Action::Program(_)) => true,
-            (OpKind::Program, Action::ProgramShared { domain, found, .. }) => {
-                // Otherwise the domain has something else to do first.
-                let lpn = context.queues.get(found.1).lpn;
-                let is_prepared = context.device.ftl.prepare(domain, lpn);
-                if !is_prepared {
-                    self.schedule.note_collections(context, host, domain);
-                }
-                is_prepared
-            }
-            (_, Action::Collect(domain)) => {
-                self.schedule.phase_of(context, &mut self.collections, domain);
-                let next = self.collections.next_step(&mut context.device.ftl, domain);
-                self.schedule.note_neighbours(context);
-                self.schedule.note_foreground(context, host, domain);
-                match next {
-                    Some((NextStep::Read(_), _)) => kind == OpKind::Read,
-                    Some((NextStep::Program, _)) => {
-                        kind == OpKind::Program && self.collections.step(domain).op != Op::Reprogram
-                    }
-                    _ => false,
-                }
-            }
-            _ => false,
-        }
     }
 
     /// Whether other work of a die has waited so long for its reads that it goes before them.
@@ -235,7 +172,7 @@ impl Commands {
 
     /// What a domain could do, after what is due in it was begun or ended.
     #[inline(always)]
-    fn view_of(
+    pub(in crate::timed) fn view_of(
         &mut self,
         context: &mut Context<'_, impl Plan>,
         host: &mut Host,
@@ -303,13 +240,23 @@ impl Commands {
         context.programs_wordlines() && self.look_at_erase(context, host, domain)
     }
 
-    #[inline(never)]
-    fn look_at_erase(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
+    /// The next step of a domain's collection, for which one may just have begun.
+    pub(in crate::timed) fn look_at_step(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        host: &Host,
+        domain: Domain,
+    ) -> Option<(NextStep, Cause)> {
         self.schedule.phase_of(context, &mut self.collections, domain);
         let next = self.collections.next_step(&mut context.device.ftl, domain);
         self.schedule.note_neighbours(context);
         self.schedule.note_foreground(context, host, domain);
-        let Some((NextStep::Erase(unit), _)) = next else { return false };
+        next
+    }
+
+    #[inline(never)]
+    fn look_at_erase(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
+        let Some((NextStep::Erase(unit), _)) = self.look_at_step(context, host, domain) else { return false };
         if !context.device.flash.holds_back(unit) {
             return false;
         }

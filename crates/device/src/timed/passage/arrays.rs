@@ -5,6 +5,7 @@ use metrics::Track;
 
 use super::{DieRecord, Load, Phase, Ways};
 use crate::flash::Flash;
+use crate::timed::chip::Chip;
 use crate::timed::command::{Command, Item, Pass};
 use crate::timed::context::Context;
 use crate::timed::plan::Plan;
@@ -23,7 +24,12 @@ impl Ways {
 
     /// How long an array takes for a command, which is that `load` and no copyback.
     #[inline(always)]
-    pub(super) fn delay_of_array(&self, flash: &Flash, command: &Command, Load { kind, count, .. }: Load) -> Delay {
+    pub(in crate::timed) fn delay_of_array(
+        &self,
+        flash: &Flash,
+        command: &Command,
+        Load { kind, count, .. }: Load,
+    ) -> Delay {
         let delay_of = |ppn| self.timing.array(kind, || flash.page_offset(ppn));
         if count > 1 && flash.planes_are_independent() {
             // The array is done when the slowest page is.
@@ -36,9 +42,9 @@ impl Ways {
 
     /// The array of a die starts at `from`, which is now or the end of the transfer that begins now.
     #[inline(always)]
-    pub(super) fn start_array(
+    pub(in crate::timed) fn start_array<P: Plan>(
         &mut self,
-        context: &mut Context<'_, impl Plan>,
+        context: &mut Context<'_, P>,
         die: Die,
         record: &mut DieRecord,
         load: Load,
@@ -66,9 +72,9 @@ impl Ways {
             context.device.recorder.book_read(die, until, until + read.time);
             return;
         }
-        let (line, until) = match context.plan.is_bare() {
-            true => (delay.line, until),
-            false => self.add_busy(die, delay.line, until),
+        let (line, until) = match P::Chip::prolongs(context, die) {
+            Some(more) => (more.line, until + more.time),
+            None => (delay.line, until),
         };
         self.timers.set(line.0, until, self.rank_of_array(die));
         if !context.draining {
@@ -77,22 +83,15 @@ impl Ways {
         if context.plan.is_bare() {
             return;
         }
-        if kind == OpKind::Program && self.caches.may_follow(&record.command) {
-            self.expect_follower(die, from, until);
-        }
-        if context.suspensions.concern(die, &record.command) {
-            context.suspensions.begin(die, &record.command, (from, until), line);
-            if context.queues.reads(die).first().is_some() || context.suspensions.let_writes_by(die) {
-                context.queues.wake(die);
-            }
-        } else if self.timeline.is_some() {
+        P::Chip::runs(self, context, die, record, (from, until));
+        if !P::Chip::begins(self, context, die, record, (from, until), line) && self.timeline.is_some() {
             let name = name_of(&record.command);
             self.record_array(context.device.ftl.geometry(), die, &record.command, name, from, until);
         }
     }
 
     #[cold]
-    pub(super) fn record_array(
+    pub(in crate::timed) fn record_array(
         &mut self,
         geometry: &Geometry,
         die: Die,
@@ -123,7 +122,7 @@ impl Ways {
 }
 
 /// What an array does, in a timeline.
-pub(super) fn name_of(command: &Command) -> &'static str {
+pub(in crate::timed) fn name_of(command: &Command) -> &'static str {
     match command.kind() {
         OpKind::Read => "read",
         OpKind::Program if !command.sources().is_empty() => "copyback",

@@ -37,8 +37,14 @@ impl Passage {
 
 impl Ways {
     #[inline]
-    pub(super) fn rank_of_array(&self, die: Die) -> u32 {
+    pub(in crate::timed) fn rank_of_array(&self, die: Die) -> u32 {
         self.dies_from + die.number()
+    }
+
+    /// Has a timer of a die end that features of the chip have besides that of its array.
+    pub(in crate::timed) fn set_timer_of_die(&mut self, die: Die, line: Line, at: Instant) {
+        // Behind those of dies and of six other timers.
+        self.timers.set(line.0, at, self.dies_from + self.dies + 6 + die.number());
     }
 
     /// A die takes a command: it is idle no more.
@@ -51,7 +57,7 @@ impl Ways {
     }
 
     #[inline(always)]
-    pub(super) fn ask_channel(
+    pub(in crate::timed) fn ask_channel(
         &mut self,
         context: &mut Context<'_, impl Plan>,
         die: Die,
@@ -155,7 +161,7 @@ impl Ways {
     }
 
     #[cold]
-    pub(super) fn record_transfer(
+    pub(in crate::timed) fn record_transfer(
         &mut self,
         number: u32,
         (command, sent): (&Command, u8),
@@ -184,7 +190,7 @@ impl Ways {
     }
 
     /// When the controller's DRAM, which all channels share, has moved what takes it so long besides.
-    pub(super) fn through_dram(&mut self, now: Instant, takes: Duration) -> Instant {
+    pub(in crate::timed) fn through_dram(&mut self, now: Instant, takes: Duration) -> Instant {
         if takes == Duration::ZERO {
             return now;
         }

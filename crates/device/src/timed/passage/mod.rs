@@ -5,8 +5,6 @@
 mod arrays;
 mod booking;
 mod channels;
-mod following;
-mod suspends;
 
 use std::collections::VecDeque;
 
@@ -14,12 +12,13 @@ use base::{Cause, Die, Duration, Instant, OpKind, Ppn, Queue};
 use engine::Timers;
 use metrics::{LatencyPart, Timeline};
 
-use super::cache::{Caches, Stage};
+use super::chip::Chip;
 use super::command::{Carried, Command, Pass};
 use super::context::Context;
 use super::idle::IdleDies;
 use super::plan::Plan;
 use super::timing::{Line, Timing};
+pub(super) use arrays::name_of;
 use channels::codewords;
 
 /// What can happen.
@@ -35,8 +34,8 @@ pub(super) enum Event {
     Corrected,
     /// Wordlines are to be filled up.
     WordlineDue,
-    /// A die programs, and the data of its next program may set out.
-    MayFollow(Die),
+    /// A timer that features of the chip have of this die.
+    OfChip(Die),
     /// A request has passed the host's link.
     LinkIn,
     /// Data have passed it the other way.
@@ -52,8 +51,8 @@ pub(super) enum Transferred {
     Nothing,
     /// The data of a program for the host are in the registers of this die.
     DataIn(Die),
-    /// The same of the program that follows on its command.
-    DataOfFollower(Die),
+    /// The same of a command that the die has taken ahead.
+    DataAhead(Die),
     /// A page has left a die: the last of its command, or not; and what it was, if it is correct already.
     DataOut { die: Die, is_last: bool, corrected: Option<Carried> },
 }
@@ -67,29 +66,25 @@ pub(super) enum ArrayDone {
     DataNext,
     /// The command is done.
     Command,
-    /// It has come so far that it may be suspended.
-    MaySuspend,
-    /// The array takes reads: its operation is suspended.
-    Suspended,
+    /// Nothing, but the die may choose again.
+    MayChoose,
 }
 
 /// Where a die's command is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     /// No command.
     Idle,
     /// Command and address cycles, and the data of a program: needs the channel.
     Command,
     /// The array works.
     Array,
-    /// The data of a read are in the cache register, and the next read may be sent for before they go out.
+    /// The data of a read are in a register, and do not go out yet.
     Register,
     /// The data of a read: needs the channel, page by page.
     DataOut,
-    /// The array stops its operation, to take reads.
-    Suspending,
-    /// Its operation is suspended, and the array takes reads.
-    Suspended,
+    /// A feature of the chip has something left to do with the die, and says when it goes on.
+    Held,
 }
 
 /// A die and the command it carries out.
@@ -98,16 +93,16 @@ enum Phase {
 /// those of the collections are most of what the processor's first cache has to hold.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct DieRecord {
-    phase: Phase,
+pub(super) struct DieRecord {
+    pub(super) phase: Phase,
     /// Pages of a read that have left the die.
-    sent: u8,
+    pub(super) sent: u8,
     /// Whether a timer runs that says how long it has been idle.
     times_idle: bool,
     /// So many pages are sent before a program is booked again.
     skips: u8,
     /// Its channel.
-    channel: u32,
+    pub(super) channel: u32,
     /// When the read begins, or began, that was booked behind a program.
     booked: Instant,
     /// When the transfer of the program begins, or began, that was booked behind the read of a page; and where that page was and
@@ -118,7 +113,7 @@ struct DieRecord {
     sends: Instant,
     /// The line of the timer of the booked read.
     booked_line: Line,
-    command: Command,
+    pub(super) command: Command,
 }
 
 const _: () = assert!(std::mem::offset_of!(DieRecord, command) + Command::BYTES_OF_ONE_PAGE <= 64);
@@ -154,20 +149,20 @@ impl Command {
 
 /// A channel: until when it carries something, and who waits for it in order of asking.
 #[derive(Clone, Default)]
-struct Channel {
+pub(super) struct Channel {
     /// When its last transfer ends.
-    until: Instant,
+    pub(super) until: Instant,
     /// Whether the end of the transfer is an event.
-    is_awaited: bool,
+    pub(super) is_awaited: bool,
     /// The die that goes on when the transfer ends, unless that is decided already.
-    holder: Option<Die>,
+    pub(super) holder: Option<Die>,
     /// The die whose program was booked last, and when its transfer begins.
     booked: Option<Die>,
     booked_from: Instant,
     /// Dies that wait to be sent a command without data. They go first: a command is short, and until it has
     /// it the die's array stands still.
-    commands: VecDeque<Die>,
-    waiting: VecDeque<Die>,
+    pub(super) commands: VecDeque<Die>,
+    pub(super) waiting: VecDeque<Die>,
     /// Dies that send the pages of a read, in this order, where channels are taken ahead.
     senders: VecDeque<Die>,
 }
@@ -181,9 +176,9 @@ impl Channel {
 
 /// Dies with their commands, and what they share.
 pub(super) struct Passage {
-    dies: Vec<DieRecord>,
+    pub(super) dies: Vec<DieRecord>,
     idle: IdleDies,
-    ways: Ways,
+    pub(super) ways: Ways,
     /// Pages under correction, in the order in which they will be correct.
     correcting: VecDeque<(Instant, Carried)>,
     /// When the controller's error correction has corrected all that it was given.
@@ -192,12 +187,14 @@ pub(super) struct Passage {
 
 /// Channels, the controller's DRAM, and the times of all that is under way. It is given the record of the die that it works
 /// for.
-struct Ways {
-    timing: Timing,
-    timers: Timers,
-    channels: Vec<Channel>,
+pub(super) struct Ways {
+    pub(super) timing: Timing,
+    pub(super) timers: Timers,
+    pub(super) channels: Vec<Channel>,
     /// Ranks of timers before those of dies.
     dies_from: u32,
+    /// How many dies there are.
+    dies: u32,
     /// Whether what follows on the transfer of a command is decided when it begins. A write buffer may want to know when
     /// it ends; and a dynamic allocation offers writes to idle dies at every event, in turn, which makes a difference where a
     /// write that is not ready is refused.
@@ -207,8 +204,6 @@ struct Ways {
     takes_ahead: bool,
     /// When the controller's DRAM has moved all that it was given.
     dram_free: Instant,
-    /// The commands that follow on those of the dies.
-    caches: Caches,
     timeline: Option<Timeline>,
 }
 
@@ -220,10 +215,9 @@ impl Passage {
     pub(super) const BYTES_OF_CHANNEL: usize = size_of::<Channel>();
 
     /// Nothing is under way.
-    pub(super) fn new(
-        context: &Context<'_, impl Plan>,
+    pub(super) fn new<P: Plan>(
+        context: &Context<'_, P>,
         timing: Timing,
-        caches: Caches,
         decides_early: bool,
         timeline: Option<Timeline>,
     ) -> Passage {
@@ -243,12 +237,15 @@ impl Passage {
             command: Command::NONE,
         };
         let ways = Ways {
-            timers: Timers::new(timing.lines(), channels + dies + 6 + if caches.are_on() { dies } else { 0 }),
+            timers: Timers::new(
+                timing.lines(),
+                channels + dies + 6 + if P::Chip::overlaps(context) { dies } else { 0 },
+            ),
             takes_ahead: context.plan.is_bare() && decides_early && timing.all_take_time(),
             timing,
-            caches,
             channels: vec![Channel::default(); channels as usize],
             dies_from: channels,
+            dies,
             decides_early,
             dram_free: Instant::ZERO,
             timeline,
@@ -290,6 +287,17 @@ impl Passage {
         self.idle.of(queue)
     }
 
+    /// The commands that a die's array works on, or has not finished. What is on its way there is not among them.
+    pub(super) fn in_array<P: Plan>(
+        &self,
+        context: &Context<'_, P>,
+        die: Die,
+    ) -> impl Iterator<Item = Command> + use<P> {
+        let DieRecord { phase, command, .. } = self.dies[die.index()];
+        let own = (phase == Phase::Array).then_some(command);
+        own.into_iter().chain(P::Chip::unfinished(context, die))
+    }
+
     /// The command of a die, or its last one.
     #[inline]
     pub(super) fn command(&self, die: Die) -> &Command {
@@ -325,7 +333,7 @@ impl Passage {
             rank if rank == channels + dies + 3 => Event::LinkIn,
             rank if rank == channels + dies + 4 => Event::LinkOut,
             rank if rank == channels + dies + 5 => Event::CommandDone,
-            rank => Event::MayFollow(Die::new(rank - (channels + dies + 6))),
+            rank => Event::OfChip(Die::new(rank - (channels + dies + 6))),
         })
     }
 
@@ -377,16 +385,14 @@ impl Passage {
 impl Passage {
     /// Counts the command that was built for a die, which is that `load`, and starts it.
     #[inline(always)]
-    pub(super) fn start(&mut self, context: &mut Context<'_, impl Plan>, die: Die, load: Load) {
+    pub(super) fn start<P: Plan>(&mut self, context: &mut Context<'_, P>, die: Die, load: Load) {
         if context.plan.is_dynamic() {
             self.idle.remove(die);
         }
         let record = &mut self.dies[die.index()];
         let Load { kind, cause, .. } = load;
         count(context, &record.command, load);
-        if !context.plan.is_bare() {
-            context.suspensions.check(&context.device.flash, die, &record.command);
-        }
+        P::Chip::begun(context, die, &record.command);
         if !context.plan.is_plain() {
             self.ways.end_idle_time(die, record);
             count_copyback(context, &record.command);
@@ -404,7 +410,7 @@ impl Passage {
 
     /// A channel finished a transfer.
     #[inline(always)]
-    pub(super) fn transfer_done(&mut self, context: &mut Context<'_, impl Plan>, number: u32) -> Transferred {
+    pub(super) fn transfer_done<P: Plan>(&mut self, context: &mut Context<'_, P>, number: u32) -> Transferred {
         let channel = &mut self.ways.channels[number as usize];
         if context.plan.is_bare() && self.ways.takes_ahead {
             let die = *channel.senders.front().expect("a die that sends");
@@ -415,8 +421,8 @@ impl Passage {
             self.release(context, number);
             return Transferred::Nothing;
         };
-        if !context.plan.is_bare() && self.ways.caches.stage(die) == Stage::Transfers {
-            return self.follower_transferred(context, number, die);
+        if let Some(sent) = P::Chip::sent(self, context, number, die) {
+            return sent;
         }
         let DieRecord { phase, ref command, .. } = self.dies[die.index()];
         if phase == Phase::Command {
@@ -432,17 +438,13 @@ impl Passage {
 
     /// A page of a read has left its die.
     #[inline(always)]
-    fn page_left(&mut self, context: &mut Context<'_, impl Plan>, number: u32, die: Die) -> Transferred {
+    fn page_left<P: Plan>(&mut self, context: &mut Context<'_, P>, number: u32, die: Die) -> Transferred {
         let record = &mut self.dies[die.index()];
         let carried = record.command.item(usize::from(record.sent)).carried;
         record.sent += 1;
         let is_last = usize::from(record.sent) == record.command.len();
         if is_last {
-            if !context.plan.is_bare() && context.suspensions.is_suspended(die) {
-                record.phase = Phase::Suspended;
-            } else if !context.plan.is_bare() && self.ways.caches.stage(die) != Stage::None {
-                self.ways.promote(context, die, record);
-            } else {
+            if !P::Chip::is_left(&mut self.ways, context, die, record) {
                 record.phase = Phase::Idle;
                 if context.plan.is_dynamic() && context.queues.takes_writes(die) {
                     self.idle.insert(die);
@@ -468,60 +470,39 @@ impl Passage {
 
     /// Gives a channel whose transfer ended to the die that has waited longest.
     #[inline(always)]
-    fn release(&mut self, context: &mut Context<'_, impl Plan>, number: u32) {
+    pub(super) fn release<P: Plan>(&mut self, context: &mut Context<'_, P>, number: u32) {
         let channel = &mut self.ways.channels[number as usize];
         let command = if context.plan.is_bare() { None } else { channel.commands.pop_front() };
         if let Some(die) = command.or_else(|| channel.waiting.pop_front()) {
             let record = &mut self.dies[die.index()];
-            // Data of a read wait for the channel as its next command does, which has none.
-            let is_follower = !context.plan.is_bare()
-                && self.ways.caches.stage(die) == Stage::Waits
-                && (command.is_some() || record.phase == Phase::Array);
-            match is_follower {
-                true => self.ways.grant_to_follower(context, number, die),
-                false => self.ways.grant(context, number, die, record, record.command.load()),
+            if !P::Chip::granted(&mut self.ways, context, number, die, record.phase, command.is_some()) {
+                self.ways.grant(context, number, die, record, record.command.load());
             }
         }
     }
 
     /// The timer of a die's array ended.
     #[inline(always)]
-    pub(super) fn array_done(&mut self, context: &mut Context<'_, impl Plan>, die: Die) -> ArrayDone {
+    pub(super) fn array_done<P: Plan>(&mut self, context: &mut Context<'_, P>, die: Die) -> ArrayDone {
         let record = &mut self.dies[die.index()];
         if !context.plan.is_plain() && record.phase == Phase::Idle {
             record.times_idle = false;
             return ArrayDone::WasIdle;
         }
-        if !context.plan.is_bare() && self.ways.caches.stage(die) == Stage::Array && record.phase != Phase::Array {
-            self.ways.caches.set_stage(die, Stage::Ready);
-            return ArrayDone::DataNext;
-        }
-        if !context.plan.is_bare()
-            && context.suspensions.are_on()
-            && let Some(done) = self.ways.suspendable_done(context, die, record)
-        {
+        if let Some(done) = P::Chip::worked(&mut self.ways, context, die, record) {
             return done;
         }
         let load = record.command.load();
         if load.kind == OpKind::Read {
-            if !context.plan.is_bare()
-                && self.ways.caches.concern(OpKind::Read)
-                && !context.suspensions.is_suspended(die)
-            {
+            if P::Chip::holds_data(context, die) {
                 record.phase = Phase::Register;
-                context.queues.wake(die);
                 return ArrayDone::DataNext;
             }
             record.phase = Phase::DataOut;
             self.ways.ask_channel(context, die, record, Load { kind: OpKind::Read, ..load });
             return ArrayDone::DataNext;
         }
-        if !context.plan.is_bare() && context.suspensions.is_suspended(die) {
-            record.phase = Phase::Suspended;
-            return ArrayDone::Command;
-        }
-        if !context.plan.is_bare() && self.ways.caches.stage(die) != Stage::None {
-            // The command that followed on it is next, when those above have heard of this one.
+        if P::Chip::is_left(&mut self.ways, context, die, record) {
             return ArrayDone::Command;
         }
         record.phase = Phase::Idle;
@@ -534,7 +515,7 @@ impl Passage {
 
 /// Counts a command, which is that `load`, and has the array confirm that its pages may share one.
 #[inline(always)]
-fn count(context: &mut Context<'_, impl Plan>, command: &Command, Load { kind, cause, count, .. }: Load) {
+pub(super) fn count(context: &mut Context<'_, impl Plan>, command: &Command, Load { kind, cause, count, .. }: Load) {
     if context.programs_wordlines() && kind == OpKind::Program {
         count_wordlines(context, command);
     } else if !context.plan.is_plain() && command.is_mixed() {

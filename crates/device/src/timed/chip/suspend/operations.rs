@@ -1,14 +1,10 @@
-//! Programs and erases that are suspended for reads, or erases for writes: which operation of a die may be, when, and what is left of it.
-//!
-//! Here is what an array knows of its operation; the way there and back, with its timers, is in `passage`.
+//! The operations of dies that may be suspended: which may be, when, and what is left of it.
 
-use base::{Die, Domain, Duration, Instant, OpKind, Ppn, SuspendLimits};
-use config::{Config, model};
+use base::{Die, Domain, Duration, Instant, Ppn, SuspendLimits};
 
-use super::command::{Carried, Command};
-use super::timing::Line;
-use crate::Refusal;
 use crate::flash::Flash;
+use crate::timed::command::{Carried, Command};
+use crate::timed::timing::Line;
 
 /// Where the program or erase of a die is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +15,8 @@ enum State {
     Runs,
     /// As before, and a timer ends when it may be suspended.
     Awaited,
+    /// It is suspended, and the array does not take reads yet.
+    Stops,
     /// It is suspended.
     Suspended,
 }
@@ -54,20 +52,19 @@ pub(super) enum When {
 }
 
 /// The programs and erases of all dies that may be suspended.
-pub(super) struct Suspensions {
+pub(super) struct Operations {
     /// By kind of operation.
     limits: [Option<SuspendLimits>; 3],
     /// By die; empty where nothing is suspended.
     operations: Vec<Operation>,
 }
 
-impl Suspensions {
+impl Operations {
     /// Bytes for each die.
-    pub(super) fn bytes_of_die(device: &model::Device) -> usize {
-        if is_configured(device) { size_of::<Operation>() } else { 0 }
-    }
+    pub(super) const BYTES_OF_DIE: usize = size_of::<Operation>();
 
-    pub(super) fn new(device: &model::Device, dies: u32) -> Suspensions {
+    /// `dies`: none where nothing is suspended.
+    pub(super) fn new(limits: [Option<SuspendLimits>; 3], dies: u32) -> Operations {
         let none = Operation {
             state: State::None,
             suspends: 0,
@@ -78,8 +75,7 @@ impl Suspensions {
             programs: 0,
             command: Command::NONE,
         };
-        let limits = [None, SuspendLimits::new(&device.program_suspend), SuspendLimits::new(&device.erase_suspend)];
-        Suspensions { limits, operations: vec![none; if is_configured(device) { dies as usize } else { 0 }] }
+        Operations { limits, operations: vec![none; dies as usize] }
     }
 
     /// Whether anything is suspended on this device.
@@ -136,7 +132,22 @@ impl Suspensions {
     /// Whether an operation of a die is suspended.
     #[inline]
     pub(super) fn is_suspended(&self, die: Die) -> bool {
-        self.operations.get(die.index()).is_some_and(|it| it.state == State::Suspended)
+        self.operations.get(die.index()).is_some_and(|it| matches!(it.state, State::Stops | State::Suspended))
+    }
+
+    /// If the array of a die was about to stop: it takes reads from now on.
+    pub(super) fn stop(&mut self, die: Die) -> bool {
+        let operation = &mut self.operations[die.index()];
+        let was_about = operation.state == State::Stops;
+        if was_about {
+            operation.state = State::Suspended;
+        }
+        was_about
+    }
+
+    /// An operation of a die is suspended, and the array takes reads.
+    pub(super) fn has_stopped(&self, die: Die) -> bool {
+        self.operations[die.index()].state == State::Suspended
     }
 
     /// The command of a die that is suspended.
@@ -181,7 +192,7 @@ impl Suspensions {
         let latency = self.limits(die).latency;
         let operation = &mut self.operations[die.index()];
         assert!(operation.state == State::Runs && operation.until > now, "nothing to suspend");
-        (operation.state, operation.rest) = (State::Suspended, operation.until - now);
+        (operation.state, operation.rest) = (State::Stops, operation.until - now);
         operation.suspends += 1;
         operation.programs = 0;
         (operation.line, operation.from, latency)
@@ -225,55 +236,5 @@ impl Suspensions {
             let suspended = (of.kind(), &of.ppns()[..of.len()]);
             flash.check_while_suspended(suspended, beside.kind(), &beside.ppns()[..beside.len()]);
         }
-    }
-}
-
-/// Whether a device suspends anything.
-pub(super) fn is_configured(device: &model::Device) -> bool {
-    [&device.program_suspend, &device.erase_suspend].iter().any(|choice| SuspendLimits::new(choice).is_some())
-}
-
-/// Refuses erases that are suspended for writes where no write would ever wait for one.
-///
-/// # Errors
-/// The first reason.
-pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
-    let device = &config.device;
-    if SuspendLimits::new(&device.erase_suspend).is_none_or(|limits| limits.programs == 0) {
-        return Ok(());
-    }
-    let refuse = |message: String, help: &str| {
-        let message = format!("`reads-and-writes` {message}");
-        Err(Refusal { key: "device.erase_suspend", message, help: help.into() })
-    };
-    let allocation = config.ftl.get("allocation").name;
-    if ftl::allocation::is_dynamic(allocation) {
-        return refuse(
-            format!(
-                "is for writes that wait for one die, and with `ftl.allocation` `{allocation}` a page goes to any die that is free"
-            ),
-            "use a static allocation such as `CWDP`, or `reads`",
-        );
-    }
-    if super::chip::one_shot::is_configured(device) {
-        return refuse(
-            "is not modelled for wordlines that are programmed as a whole: their pages wait in the controller".into(),
-            "set `device.programming = \"page\"`, or use `reads`",
-        );
-    }
-    if config.device.planes_per_die == 1 || config.ftl.get("reclaim_unit").name != "block" {
-        return refuse(
-            "is for writes to the other planes of a die, and here all that a die has is collected together".into(),
-            "use `reads`, or dies of several planes with `ftl.reclaim_unit = \"block\"`",
-        );
-    }
-    Ok(())
-}
-
-/// The name of a suspend of that kind in a timeline, and of its resume.
-pub(super) fn names(kind: OpKind) -> [&'static str; 2] {
-    match kind {
-        OpKind::Erase => ["erase suspend", "erase resume"],
-        _ => ["program suspend", "program resume"],
     }
 }

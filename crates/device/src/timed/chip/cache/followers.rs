@@ -1,14 +1,8 @@
-//! Cache reads and cache programs: the command that follows on that of a die before it is done.
-//!
-//! Each plane has a page register for its array and a cache register for the channel. So a die may have a second command, of the
-//! same kind: the next program's data come in while the array programs, and the array reads the next page while the data
-//! of the last one go out. When the first command is done the second one takes its place. Here is what is known of it; its
-//! way, with its timers, is in `passage`.
+//! The commands that follow on those of dies: where each is, and when a program may follow.
 
 use base::{Die, Duration, Instant, OpKind};
-use config::model;
 
-use super::command::Command;
+use crate::timed::command::Command;
 
 /// Where the command is that follows on another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +33,7 @@ struct Follower {
 }
 
 /// The commands that follow, of all dies.
-pub(super) struct Caches {
+pub(super) struct Followers {
     /// By kind of operation, the time between two of them.
     busy: [Option<Duration>; 3],
     /// How long before the end of a program the next one is chosen: as long as its data take at most.
@@ -48,14 +42,13 @@ pub(super) struct Caches {
     followers: Vec<Follower>,
 }
 
-impl Caches {
+impl Followers {
     /// Bytes for each die.
-    pub(super) fn bytes_of_die(device: &model::Device) -> usize {
-        if is_configured(device) { size_of::<Follower>() } else { 0 }
-    }
+    pub(super) const BYTES_OF_DIE: usize = size_of::<Follower>();
 
-    /// `lead`: the time that the data of the largest program take.
-    pub(super) fn new(device: &model::Device, dies: u32, lead: Duration) -> Caches {
+    /// `busy`: by kind of operation, the time between two of them; `lead`: the time that the data of the largest program take. No dies
+    /// where there is no cache mode.
+    pub(super) fn new(busy: [Option<Duration>; 3], dies: u32, lead: Duration) -> Followers {
         let none = Follower {
             stage: Stage::None,
             has_followed: false,
@@ -63,16 +56,7 @@ impl Caches {
             opens: Instant::ZERO,
             command: Command::NONE,
         };
-        Caches {
-            busy: [base::cache::busy(&device.cache_read), base::cache::busy(&device.cache_program), None],
-            lead,
-            followers: vec![none; if is_configured(device) { dies as usize } else { 0 }],
-        }
-    }
-
-    /// How many dies there are, if there is any cache mode.
-    pub(super) fn dies(&self) -> u32 {
-        self.followers.len() as u32
+        Followers { busy, lead, followers: vec![none; dies as usize] }
     }
 
     /// Whether there is any cache mode on this device.
@@ -135,7 +119,7 @@ impl Caches {
 }
 
 // When a program may follow.
-impl Caches {
+impl Followers {
     /// A die's array programs in that time. Returns when a timer has to end, after which the next program is chosen, unless one
     /// runs.
     ///
@@ -158,9 +142,4 @@ impl Caches {
     pub(super) fn is_open(&self, die: Die, now: Instant) -> bool {
         self.followers[die.index()].opens <= now
     }
-}
-
-/// Whether a device has a cache mode.
-pub(super) fn is_configured(device: &model::Device) -> bool {
-    [&device.cache_read, &device.cache_program].iter().any(|choice| base::cache::busy(choice).is_some())
 }

@@ -1,0 +1,356 @@
+//! Cache reads and cache programs: the command that follows on that of a die before it is done.
+//!
+//! Each plane has a page register for its array and a cache register for the channel. So a die may have a second command, of the
+//! same kind: the next program's data come in while the array programs, and the array reads the next page while the data
+//! of the last one go out. When the first command is done the second one takes its place. What is known of it is in `followers`;
+//! here is its way, with its timers.
+
+mod followers;
+
+use base::{Cause, Die, Duration, Instant, OpKind};
+use config::{Config, model};
+use ftl::Op;
+use metrics::LatencyPart;
+
+use super::{Chip, Feature, Features};
+use crate::timed::Timed;
+use crate::timed::collections::NextStep;
+use crate::timed::command::{Carried, Command, Item};
+use crate::timed::commands::{Action, Commands, note_bystanders};
+use crate::timed::context::Context;
+use crate::timed::host::Host;
+use crate::timed::passage::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways, count, name_of};
+use crate::timed::plan::Any;
+use crate::timed::timing::{Delay, Line, Timing};
+use followers::{Followers, Stage};
+
+/// Cache mode.
+pub(in crate::timed) struct Cache {
+    followers: Followers,
+    /// The cycles and the data of the largest program, as they pass through channel or DRAM: how long before the end of a program the
+    /// next one is chosen. Where that is waited for.
+    lead: Delay,
+}
+
+impl Feature for Cache {
+    fn is_configured(config: &Config) -> bool {
+        busy(&config.device).iter().any(Option::is_some)
+    }
+
+    fn bytes_of_die(_: &Config) -> usize {
+        Followers::BYTES_OF_DIE
+    }
+
+    fn new(config: &Config, dies: u32, timing: &mut Timing) -> Cache {
+        let is_on = Cache::is_configured(config);
+        let lead = if is_on { timing.delay(timing.longest_data_in()) } else { Delay::NONE };
+        Cache { followers: Followers::new(busy(&config.device), if is_on { dies } else { 0 }, lead.time), lead }
+    }
+}
+
+/// By kind of operation, the time between two of them; `None`: they do not follow on each other.
+fn busy(device: &model::Device) -> [Option<Duration>; 3] {
+    [base::cache::busy(&device.cache_read), base::cache::busy(&device.cache_program), None]
+}
+
+impl Chip<Any> for Cache {
+    fn has_more(context: &Context<'_, Any>, die: Die) -> bool {
+        context.chip.cache.followers.stage(die) != Stage::None
+    }
+
+    fn overlaps(context: &Context<'_, Any>) -> bool {
+        context.chip.cache.followers.are_on()
+    }
+
+    fn ahead(context: &Context<'_, Any>, die: Die) -> Option<Command> {
+        Some(*context.chip.cache.followers.command(die))
+    }
+
+    fn prolongs(context: &mut Context<'_, Any>, die: Die) -> Option<Delay> {
+        let Cache { followers, lead } = &mut context.chip.cache;
+        let busy = followers.take_busy(die);
+        (busy > Duration::ZERO).then_some(Delay { time: busy, line: lead.line })
+    }
+
+    fn runs(
+        ways: &mut Ways,
+        context: &mut Context<'_, Any>,
+        die: Die,
+        record: &mut DieRecord,
+        span: (Instant, Instant),
+    ) {
+        let Cache { followers, lead } = &mut context.chip.cache;
+        if record.command.kind() == OpKind::Program
+            && followers.may_follow(&record.command)
+            && let Some(at) = followers.program_runs(die, span)
+        {
+            // The next program is chosen when its data would come in time.
+            ways.set_timer_of_die(die, lead.line, at);
+        }
+    }
+
+    fn worked(_: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) -> Option<ArrayDone> {
+        let followers = &mut context.chip.cache.followers;
+        let is_of_follower = followers.stage(die) == Stage::Array && record.phase != Phase::Array;
+        is_of_follower.then(|| {
+            followers.set_stage(die, Stage::Ready);
+            ArrayDone::DataNext
+        })
+    }
+
+    /// Until the next read is sent for. With something suspended the page register has what is left of that.
+    fn holds_data(context: &mut Context<'_, Any>, die: Die) -> bool {
+        let holds = context.chip.cache.followers.concern(OpKind::Read) && !Features::has_more(context, die);
+        if holds {
+            context.queues.wake(die);
+        }
+        holds
+    }
+
+    /// What follows on a program is next when those above have heard of that.
+    fn is_left(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) -> bool {
+        let has_follower = context.chip.cache.followers.stage(die) != Stage::None;
+        if has_follower && record.command.kind() == OpKind::Read {
+            promote(ways, context, die, record);
+        }
+        has_follower
+    }
+
+    fn goes_on(passage: &mut Passage, context: &mut Context<'_, Any>, die: Die) -> bool {
+        let has_follower = context.chip.cache.followers.stage(die) != Stage::None;
+        if has_follower {
+            promote(&mut passage.ways, context, die, &mut passage.dies[die.index()]);
+        }
+        has_follower
+    }
+
+    fn sent(passage: &mut Passage, context: &mut Context<'_, Any>, number: u32, die: Die) -> Option<Transferred> {
+        (context.chip.cache.followers.stage(die) == Stage::Transfers)
+            .then(|| transferred(passage, context, number, die))
+    }
+
+    /// Data of a read wait for the channel as its next command does, which has none.
+    fn granted(
+        ways: &mut Ways,
+        context: &mut Context<'_, Any>,
+        number: u32,
+        die: Die,
+        phase: Phase,
+        is_command: bool,
+    ) -> bool {
+        let waits = context.chip.cache.followers.stage(die) == Stage::Waits;
+        let is_follower = waits && (is_command || phase == Phase::Array);
+        if is_follower {
+            grant(ways, context, number, die);
+        }
+        is_follower
+    }
+
+    fn beside(timed: &mut Timed<'_, '_, Any>, die: Die) {
+        if timed.context.chip.cache.followers.are_on() {
+            follow(timed, die);
+        }
+    }
+
+    /// After it a program may follow on that of the die.
+    fn timer_of_die(timed: &mut Timed<'_, '_, Any>, die: Die) {
+        let Timed { context, passage, .. } = timed;
+        let Cache { followers, lead } = &mut context.chip.cache;
+        match followers.timer_ended(die, context.now) {
+            Some(at) => passage.ways.set_timer_of_die(die, lead.line, at),
+            None => context.queues.wake(die),
+        }
+    }
+}
+
+// What follows.
+
+/// Has a die take what it would do next in cache mode, if it can now; and sends out the data of its read, if they wait for
+/// that.
+fn follow(timed: &mut Timed<'_, '_, Any>, die: Die) {
+    let Timed { context, host, commands, passage, .. } = timed;
+    if let Some(kind) = may_follow(passage, context, die) {
+        let action = commands.next(context, host, die);
+        if follows(commands, context, host, action, kind) {
+            // What the command is built of asks for the commands that follow.
+            let mut command = *context.chip.cache.followers.command(die);
+            let is_whole = commands.build(context, host, &mut command, die, action)
+                && (!context.wordlines.are_on() || timed.gather(die, &mut command));
+            *timed.context.chip.cache.followers.command_mut(die) = command;
+            if is_whole {
+                start(&mut timed.passage, &mut timed.context, die, &command);
+            }
+        }
+    }
+    send_data(&mut timed.passage, &mut timed.context, die);
+}
+
+/// The kind of command that may follow on that of a die now, if any: the data of a program may set out, or those of a read are
+/// on their way. Where something is suspended the page register has what is left of it.
+///
+/// What the FTL hears of only at its end goes on alone: until then the domain has the same operation before it.
+fn may_follow(passage: &Passage, context: &Context<'_, Any>, die: Die) -> Option<OpKind> {
+    let DieRecord { phase, ref command, .. } = passage.dies[die.index()];
+    let kind = command.kind();
+    let followers = &context.chip.cache.followers;
+    let is_time = match (phase, kind) {
+        (Phase::Array, OpKind::Program) => followers.may_follow(command) && followers.is_open(die, context.now),
+        (Phase::Register | Phase::DataOut, OpKind::Read) => followers.may_follow(command),
+        _ => false,
+    };
+    let may = is_time && !Features::has_more(context, die) && !tells_at_end(command);
+    may.then_some(kind)
+}
+
+/// True if what a die does next is a command of that kind, so that it can follow. A page whose cells are programmed anew is read by the
+/// array first, so it cannot.
+fn follows(commands: &mut Commands, context: &mut Context<'_, Any>, host: &Host, action: Action, kind: OpKind) -> bool {
+    match (kind, action) {
+        (OpKind::Read, Action::Read(..)) | (OpKind::Program, Action::Program(_)) => true,
+        (OpKind::Program, Action::ProgramShared { domain, found, .. }) => {
+            // Otherwise the domain has something else to do first.
+            let lpn = context.queues.get(found.1).lpn;
+            let is_prepared = context.device.ftl.prepare(domain, lpn);
+            if !is_prepared {
+                commands.schedule.note_collections(context, host, domain);
+            }
+            is_prepared
+        }
+        (_, Action::Collect(domain)) => match commands.look_at_step(context, host, domain) {
+            Some((NextStep::Read(_), _)) => kind == OpKind::Read,
+            Some((NextStep::Program, _)) => {
+                kind == OpKind::Program && commands.collections.step(domain).op != Op::Reprogram
+            }
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// True if the FTL hears of a command only when it is done.
+fn tells_at_end(command: &Command) -> bool {
+    let is_of_domain = |item: &Item| matches!(item.carried, Carried::Domain(_));
+    command.kind() == OpKind::Program
+        && (command.cause() == Cause::Mapping || command.is_mixed())
+        && command.items().iter().any(is_of_domain)
+}
+
+// Its way.
+
+/// Counts the command that was built to follow on that of a die, and starts it. Until it takes the place of that its pages wait for
+/// the die.
+fn start(passage: &mut Passage, context: &mut Context<'_, Any>, die: Die, command: &Command) {
+    let running = passage.dies[die.index()].command.cached();
+    context.device.flash.check_cached(running, command.cached(), &command.ppns()[..command.len()]);
+    count(context, command, command.load());
+    if !context.draining {
+        context.device.recorder.die_cached(command.kind());
+    }
+    if command.has_data_in() || passage.ways.timing.has_command_cycles() {
+        ask_channel(&mut passage.ways, context, die, passage.dies[die.index()].channel, command);
+    } else {
+        read_next(&mut passage.ways, context, die);
+    }
+    note_bystanders(context, command);
+    for item in command.items() {
+        if let Carried::Transaction(page) = item.carried {
+            context.note(|waits, now| waits.wait_for_die(now, page, die, false));
+        }
+    }
+}
+
+/// The data of a read go out, if they wait for the next read to be sent for.
+fn send_data(passage: &mut Passage, context: &mut Context<'_, Any>, die: Die) {
+    let record = &mut passage.dies[die.index()];
+    if record.phase == Phase::Register {
+        record.phase = Phase::DataOut;
+        passage.ways.ask_channel(context, die, record, record.command.load());
+    }
+}
+
+fn ask_channel(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, number: u32, command: &Command) {
+    let channel = &mut ways.channels[number as usize];
+    if context.now >= channel.until && !channel.is_awaited {
+        return grant(ways, context, number, die);
+    }
+    let line = if command.has_data_in() { &mut channel.waiting } else { &mut channel.commands };
+    line.push_back(die);
+    context.chip.cache.followers.set_stage(die, Stage::Waits);
+    if !channel.is_awaited {
+        channel.is_awaited = true;
+        ways.timers.set(Line::CHANNEL.0, channel.until, number);
+    }
+}
+
+/// Gives a channel to the command that follows on that of a die. Its end is an event: when the array will be free is not
+/// certain.
+fn grant(ways: &mut Ways, context: &mut Context<'_, Any>, number: u32, die: Die) {
+    let followers = &mut context.chip.cache.followers;
+    followers.set_stage(die, Stage::Transfers);
+    let command = followers.command(die);
+    let (delay, pages) = match command.has_data_in() {
+        true => (ways.timing.data_in(command.len()), command.len() as u64),
+        false => (ways.timing.command(command.len()), 0),
+    };
+    let now = context.now;
+    let until = (now + delay.time).max(ways.through_dram(now, ways.timing.dram * pages));
+    let channel = &mut ways.channels[number as usize];
+    (channel.until, channel.holder, channel.is_awaited) = (until, Some(die), true);
+    ways.timers.set(delay.line.0, until, number);
+    if !context.draining {
+        context.device.recorder.channel_busy(number, command.cause(), now, until);
+    }
+    ways.record_transfer(number, (command, 0), pages, now, until);
+}
+
+/// What followed on a die's command has its data, or its cycles have passed.
+fn transferred(passage: &mut Passage, context: &mut Context<'_, Any>, number: u32, die: Die) -> Transferred {
+    let followers = &mut context.chip.cache.followers;
+    let command = followers.command(die);
+    let is_data = command.has_data_in() && (command.is_of_host() || command.is_mixed());
+    if command.kind() == OpKind::Program {
+        followers.set_stage(die, Stage::Ready);
+    } else {
+        read_next(&mut passage.ways, context, die);
+    }
+    passage.release(context, number);
+    if is_data { Transferred::DataAhead(die) } else { Transferred::Nothing }
+}
+
+/// The array reads for the command that follows on that of a die. Before it does, the register is copied.
+fn read_next(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die) {
+    let Cache { followers, lead } = &mut context.chip.cache;
+    followers.set_stage(die, Stage::Array);
+    let command = followers.command(die);
+    let delay = ways.delay_of_array(&context.device.flash, command, command.load());
+    let delay = ways.timing.of_die(die, delay);
+    let (from, busy) = (context.now, followers.busy(OpKind::Read));
+    let until = from + busy + delay.time;
+    let line = if busy == Duration::ZERO { delay.line } else { lead.line };
+    ways.timers.set(line.0, until, ways.rank_of_array(die));
+    if !context.draining {
+        context.device.recorder.die_busy(die, OpKind::Read, from, until);
+    }
+    ways.record_array(context.device.ftl.geometry(), die, command, name_of(command), from, until);
+}
+
+/// A die's command is done, and the one that followed on it takes its place.
+fn promote(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) {
+    let (&command, stage) = context.chip.cache.followers.take(die);
+    (record.command, record.sent) = (command, 0);
+    let (kind, cause) = (record.command.kind(), record.command.cause());
+    let what = if stage == Stage::Waits { LatencyPart::Channel } else { LatencyPart::of_command(kind, cause) };
+    context.note(|waits, now| waits.die_does(now, die, what));
+    match (stage, kind) {
+        (Stage::Waits | Stage::Transfers, _) => record.phase = Phase::Command,
+        (Stage::Ready, OpKind::Program) => {
+            ways.start_array(context, die, record, record.command.load(), context.now);
+        }
+        (Stage::Ready, _) => {
+            record.phase = Phase::Register;
+            context.queues.wake(die);
+        }
+        (Stage::Array, _) => record.phase = Phase::Array,
+        (Stage::None, _) => unreachable!("nothing follows"),
+    }
+}

@@ -1,0 +1,144 @@
+//! Reads, and writes of other planes, that a die does while an operation of its own is suspended.
+
+use base::{Die, Domain, Ppn, SuspendLimits};
+use config::Config;
+
+use super::operations::When;
+use super::{resume, suspend, wait_to_suspend};
+use crate::Refusal;
+use crate::timed::Timed;
+use crate::timed::chip::{Chip, Features, one_shot};
+use crate::timed::choice::View;
+use crate::timed::commands::{Action, Commands, FoundRead};
+use crate::timed::context::Context;
+use crate::timed::host::Host;
+use crate::timed::passage::{Passage, Phase};
+use crate::timed::plan::{Any, Plan};
+use crate::timed::queues::Transaction;
+
+/// Has a die, if its operation is suspended, read or program beside it or go on with it; or has it be suspended, if reads or
+/// writes wait that could be done then.
+pub(super) fn work(timed: &mut Timed<'_, '_, Any>, die: Die) {
+    let Timed { context, host, commands, passage, .. } = timed;
+    if takes_work(passage, context, die) {
+        if let Some(found) = find_read(commands, context, die) {
+            commands.read_found(context, passage.next_command(die), die, found);
+            timed.start(die);
+        } else if let Some(domain) = find_write(commands, context, host, die) {
+            context.chip.suspend.operations.note_program(die);
+            commands.build(context, host, passage.next_command(die), die, Action::Program(domain));
+            timed.start_or_gather(die);
+        } else {
+            resume(&mut passage.ways, context, die, &mut passage.dies[die.index()]);
+        }
+        timed.note_choice(die);
+    } else if may_be_suspended(passage, context, die)
+        && (find_read(commands, context, die).is_some() || find_write(commands, context, host, die).is_some())
+    {
+        // Now or as soon as the chip takes that, unless the operation ends before.
+        let Passage { ways, dies, .. } = passage;
+        match context.chip.suspend.operations.when(die, context.now) {
+            When::Now => suspend(ways, context, die, &mut dies[die.index()]),
+            When::At(at) => wait_to_suspend(ways, context, die, at),
+            When::Never => {}
+        }
+    }
+}
+
+/// True if a die's operation is suspended, and the die does nothing.
+fn takes_work(passage: &Passage, context: &Context<'_, Any>, die: Die) -> bool {
+    let is_held = passage.dies[die.index()].phase == Phase::Held;
+    is_held && context.chip.suspend.operations.has_stopped(die)
+}
+
+/// True if a die's array works on an operation that may be suspended. With another program in the cache register it is not: a
+/// read needs that for its own data.
+fn may_be_suspended(passage: &Passage, context: &Context<'_, Any>, die: Die) -> bool {
+    let works = passage.dies[die.index()].phase == Phase::Array && context.chip.suspend.operations.runs(die);
+    works && !Features::has_more(context, die)
+}
+
+/// The first read of a die that can be done while its program or erase is suspended, or could: its map entry is known, its
+/// page is on the die and is neither part of what is half programmed or erased nor held by a collection.
+fn find_read(commands: &Commands, context: &Context<'_, Any>, die: Die) -> Option<FoundRead> {
+    let ftl = &context.device.ftl;
+    let geometry = ftl.geometry();
+    if commands.holds_die(context, die) {
+        return None;
+    }
+    let mut previous = None;
+    let mut at = context.queues.reads(die).first();
+    while let Some(read) = at {
+        let Transaction { lpn, translated, .. } = *context.queues.get(read);
+        let is_known = !context.device.map_in_flash || translated || ftl.is_known(lpn);
+        let can_be_read = |&ppn: &Ppn| {
+            geometry.die_of(ppn) == die
+                && (!context.device.hears_of_reads || ftl.may_read(ppn))
+                && !Features::bars(context, die, ppn)
+                && !context.wordlines.hold(&context.device.flash, ppn)
+        };
+        if is_known && let Some(ppn) = ftl.lookup(lpn).filter(can_be_read) {
+            return Some((previous, read, ppn));
+        }
+        (previous, at) = (at, context.queues.after(read));
+    }
+    None
+}
+
+/// The domain of a die with the oldest write that can be programmed while the die's erase is suspended, or could: not of the domain
+/// whose victim is erased, nor of one that is collected. A page of a dynamic allocation goes to another die.
+fn find_write(commands: &mut Commands, context: &mut Context<'_, Any>, host: &mut Host, die: Die) -> Option<Domain> {
+    let operations = &context.chip.suspend.operations;
+    if context.plan.is_dynamic() || !operations.let_writes_by(die) || commands.holds_die(context, die) {
+        return None;
+    }
+    let mut oldest: Option<(u64, Domain)> = None;
+    for domain in context.device.ftl.geometry().domains_of_die(die) {
+        if context.chip.suspend.operations.is_for(die, domain) || context.device.ftl.is_busy(domain) {
+            continue;
+        }
+        if let Some(View::Writes { age, .. }) = commands.view_of(context, host, die, domain, None)
+            && oldest.is_none_or(|(first, _)| age < first)
+        {
+            oldest = Some((age, domain));
+        }
+    }
+    oldest.map(|(_, domain)| domain)
+}
+
+/// Refuses erases that are suspended for writes where no write would ever wait for one.
+///
+/// # Errors
+/// The first reason.
+pub(super) fn check(config: &Config) -> Result<(), Refusal> {
+    let device = &config.device;
+    if SuspendLimits::new(&device.erase_suspend).is_none_or(|limits| limits.programs == 0) {
+        return Ok(());
+    }
+    let refuse = |message: String, help: &str| {
+        let message = format!("`reads-and-writes` {message}");
+        Err(Refusal { key: "device.erase_suspend", message, help: help.into() })
+    };
+    let allocation = config.ftl.get("allocation").name;
+    if ftl::allocation::is_dynamic(allocation) {
+        return refuse(
+            format!(
+                "is for writes that wait for one die, and with `ftl.allocation` `{allocation}` a page goes to any die that is free"
+            ),
+            "use a static allocation such as `CWDP`, or `reads`",
+        );
+    }
+    if one_shot::is_configured(device) {
+        return refuse(
+            "is not modelled for wordlines that are programmed as a whole: their pages wait in the controller".into(),
+            "set `device.programming = \"page\"`, or use `reads`",
+        );
+    }
+    if config.device.planes_per_die == 1 || config.ftl.get("reclaim_unit").name != "block" {
+        return refuse(
+            "is for writes to the other planes of a die, and here all that a die has is collected together".into(),
+            "use `reads`, or dies of several planes with `ftl.reclaim_unit = \"block\"`",
+        );
+    }
+    Ok(())
+}

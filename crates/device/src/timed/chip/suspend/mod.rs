@@ -1,0 +1,191 @@
+//! Programs and erases that are suspended for reads, or erases for writes, and go on.
+//!
+//! Which operation of a die may be suspended, when, and what is left of it is in `operations`; what the die does beside it, in
+//! `beside`. Here is the way there and back, with its timers.
+
+mod beside;
+mod operations;
+
+use base::{Die, Duration, Instant, OpKind, Ppn, SuspendLimits};
+use config::{Config, model};
+use metrics::LatencyPart;
+
+use super::{Chip, Feature, Features};
+use crate::Refusal;
+use crate::timed::Timed;
+use crate::timed::command::Command;
+use crate::timed::context::Context;
+use crate::timed::passage::{ArrayDone, DieRecord, Phase, Ways, name_of};
+use crate::timed::plan::Any;
+use crate::timed::timing::{Line, Timing};
+use operations::Operations;
+
+/// The programs and erases of all dies that may be suspended.
+pub(in crate::timed) struct Suspend {
+    operations: Operations,
+    /// Where suspends, and the ends of what was suspended, wait. These times are irregular.
+    line: Line,
+}
+
+impl Feature for Suspend {
+    fn is_configured(config: &Config) -> bool {
+        shortest_latency(&config.device).is_some()
+    }
+
+    fn check(config: &Config) -> Result<(), Refusal> {
+        beside::check(config)
+    }
+
+    fn bytes_of_die(_: &Config) -> usize {
+        Operations::BYTES_OF_DIE
+    }
+
+    fn new(config: &Config, dies: u32, timing: &mut Timing) -> Suspend {
+        let device = &config.device;
+        let line = shortest_latency(device).map_or(Line::ARRIVAL, |latency| timing.delay(latency).line);
+        let dies = if Suspend::is_configured(config) { dies } else { 0 };
+        Suspend { operations: Operations::new(limits(device), dies), line }
+    }
+
+    fn is_over(&self) -> bool {
+        self.operations.are_over()
+    }
+}
+
+/// By kind of operation.
+fn limits(device: &model::Device) -> [Option<SuspendLimits>; 3] {
+    [None, SuspendLimits::new(&device.program_suspend), SuspendLimits::new(&device.erase_suspend)]
+}
+
+/// How soon a suspended array takes reads, at the earliest; `None`: nothing is suspended.
+fn shortest_latency(device: &model::Device) -> Option<Duration> {
+    limits(device).into_iter().flatten().map(|limits| limits.latency).min()
+}
+
+impl Chip<Any> for Suspend {
+    fn bars(context: &Context<'_, Any>, die: Die, ppn: Ppn) -> bool {
+        context.chip.suspend.operations.bar(&context.device.flash, die, ppn)
+    }
+
+    fn has_more(context: &Context<'_, Any>, die: Die) -> bool {
+        context.chip.suspend.operations.is_suspended(die)
+    }
+
+    fn unfinished(context: &Context<'_, Any>, die: Die) -> Option<Command> {
+        context.chip.suspend.operations.suspended(die).copied()
+    }
+
+    fn begun(context: &mut Context<'_, Any>, die: Die, command: &Command) -> bool {
+        context.chip.suspend.operations.check(&context.device.flash, die, command);
+        false
+    }
+
+    fn begins(
+        _: &mut Ways,
+        context: &mut Context<'_, Any>,
+        die: Die,
+        record: &mut DieRecord,
+        span: (Instant, Instant),
+        line: Line,
+    ) -> bool {
+        let operations = &mut context.chip.suspend.operations;
+        if !operations.concern(die, &record.command) {
+            return false;
+        }
+        operations.begin(die, &record.command, span, line);
+        if context.queues.reads(die).first().is_some() || operations.let_writes_by(die) {
+            context.queues.wake(die);
+        }
+        true
+    }
+
+    /// Where nothing is suspended, or a command came to its end, it goes on as elsewhere.
+    fn worked(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) -> Option<ArrayDone> {
+        let operations = &mut context.chip.suspend.operations;
+        if !operations.are_on() {
+            return None;
+        }
+        if operations.stop(die) {
+            return Some(ArrayDone::MayChoose);
+        }
+        if !operations.runs(die) {
+            return None;
+        }
+        if let Some((until, line)) = operations.end_wait(die) {
+            ways.timers.set(line.0, until, ways.rank_of_array(die));
+            return Some(ArrayDone::MayChoose);
+        }
+        let from = operations.end(die);
+        let name = name_of(&record.command);
+        ways.record_array(context.device.ftl.geometry(), die, &record.command, name, from, context.now);
+        None
+    }
+
+    fn is_left(_: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) -> bool {
+        let is_suspended = context.chip.suspend.operations.is_suspended(die);
+        if is_suspended {
+            record.phase = Phase::Held;
+        }
+        is_suspended
+    }
+
+    fn beside(timed: &mut Timed<'_, '_, Any>, die: Die) {
+        if timed.context.chip.suspend.operations.are_on() {
+            beside::work(timed, die);
+        }
+    }
+}
+
+/// The operation of a die is suspended now.
+fn suspend(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) {
+    let (now, kind) = (context.now, record.command.kind());
+    let (line, from, latency) = context.chip.suspend.operations.suspend(die, now);
+    record.phase = Phase::Held;
+    context.note(|waits, now| waits.die_does(now, die, LatencyPart::Suspend));
+    ways.timers.stop(line.0, ways.rank_of_array(die));
+    ways.timers.set(context.chip.suspend.line.0, now + latency, ways.rank_of_array(die));
+    if !context.draining {
+        context.device.recorder.die_suspended(die, kind, now, now + latency);
+    }
+    let geometry = context.device.ftl.geometry();
+    ways.record_array(geometry, die, &record.command, name_of(&record.command), from, now);
+    ways.record_array(geometry, die, &record.command, names(kind)[0], now, now + latency);
+}
+
+/// The operation of a die is suspended at an instant, if it is still wanted then.
+fn wait_to_suspend(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, at: Instant) {
+    let Suspend { operations, line } = &mut context.chip.suspend;
+    if let Some(end) = operations.wait(die) {
+        ways.timers.stop(end.0, ways.rank_of_array(die));
+        ways.timers.set(line.0, at, ways.rank_of_array(die));
+    }
+}
+
+/// A die goes on with its suspended operation.
+fn resume(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) {
+    let now = context.now;
+    let Suspend { operations, line } = &mut context.chip.suspend;
+    let line = *line;
+    let (&command, resume, until) = operations.resume(die, now, line);
+    (record.phase, record.command) = (Phase::Array, command);
+    ways.timers.set(line.0, until, ways.rank_of_array(die));
+    let (kind, cause) = (record.command.kind(), record.command.cause());
+    context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
+    if !context.draining {
+        context.device.recorder.die_resumed(die, kind, now, resume, until);
+    }
+    let geometry = context.device.ftl.geometry();
+    ways.record_array(geometry, die, &record.command, names(kind)[1], now, now + resume);
+    if context.chip.suspend.operations.let_writes_by(die) {
+        context.queues.wake(die);
+    }
+    Features::runs(ways, context, die, record, (now + resume, until));
+}
+
+/// The name of a suspend of that kind in a timeline, and of its resume.
+fn names(kind: OpKind) -> [&'static str; 2] {
+    match kind {
+        OpKind::Erase => ["erase suspend", "erase resume"],
+        _ => ["program suspend", "program resume"],
+    }
+}
