@@ -10,8 +10,10 @@ use workload::Workload;
 
 use crate::buffer::{self, Buffer};
 use crate::device::Device;
+use crate::errors::RunError;
 use crate::pages::{PIECE, PageSize, Span};
-use crate::{RunError, Watch, uncorrectable, work_of};
+use crate::uncorrectable;
+use crate::watch::{Watch, work_of};
 
 /// Requests drawn at once; enough to cover a memory access, few enough to stay in the cache.
 const BATCH: usize = 64;

@@ -8,7 +8,7 @@
 use base::{Dimensions, Geometry, InStep, Multiplane};
 use config::Config;
 
-use crate::Refusal;
+use crate::errors::Refusal;
 use crate::pages::MAX_PARTS;
 
 /// The device's shape under a configuration, as the FTL sees it: what is in step is one part with wider pages.

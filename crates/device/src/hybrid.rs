@@ -2,7 +2,7 @@
 
 use config::Config;
 
-use crate::RunError;
+use crate::errors::RunError;
 
 /// Whether the mapping is a hybrid one.
 fn is_hybrid(config: &Config) -> bool {

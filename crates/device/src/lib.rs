@@ -6,6 +6,7 @@
 mod buffer;
 mod count;
 mod device;
+mod errors;
 mod flash;
 mod gang;
 mod hybrid;
@@ -20,6 +21,7 @@ mod state;
 pub mod survival;
 mod timed;
 mod uncorrectable;
+mod watch;
 mod watchdog;
 mod wear;
 
@@ -27,65 +29,17 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use base::{Instant, Request, Seam};
+use base::{Instant, Seam};
 use config::model::{Executor, Precondition, Source};
 use config::{Config, Diagnostics, Loaded};
 use files::{Interrupt, Output};
-use metrics::{Counters, Locality, Progress, Report, Stopwatch, Table, Timeline, Wear};
+use metrics::{Locality, Progress, Report, Stopwatch, Table, Timeline, Wear};
 use serde_json::{Value, json};
-use workload::{TraceError, Workload, WorkloadError};
+use workload::Workload;
 
 use crate::device::Device;
-
-/// A run that did not come to its end.
-#[derive(Debug, thiserror::Error)]
-pub enum RunError {
-    /// Something the user gave cannot be used: a trace, a state file. The text says where, what was found,
-    /// and what would be right.
-    #[error("{0}")]
-    Input(String),
-    /// The run itself failed: no memory, a file that cannot be written.
-    #[error("{0}")]
-    Failed(String),
-    /// The device works on and on, and nothing of it comes to the host: a fault of this program. The text says what stands still.
-    #[error("{0}")]
-    StandsStill(String),
-    /// The caller asked to stop.
-    #[error("stopped before the end")]
-    Stopped,
-}
-
-impl From<ftl::OutOfMemory> for RunError {
-    fn from(error: ftl::OutOfMemory) -> RunError {
-        RunError::Failed(error.to_string())
-    }
-}
-
-impl From<WorkloadError> for RunError {
-    fn from(error: WorkloadError) -> RunError {
-        match error {
-            WorkloadError::Trace(TraceError::Stopped { .. }) => RunError::Stopped,
-            error => RunError::Input(error.to_string()),
-        }
-    }
-}
-
-/// A setting that is well-formed but that no device can have.
-#[derive(Debug)]
-pub struct Refusal {
-    /// The key to point at.
-    pub key: &'static str,
-    /// What is wrong.
-    pub message: String,
-    /// What would be right.
-    pub help: String,
-}
-
-impl std::fmt::Display for Refusal {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "`{}`: {}\nhint: {}", self.key, self.message, self.help)
-    }
-}
+pub use crate::errors::{Refusal, RunError};
+use crate::watch::Watch;
 
 /// A timeline to record.
 #[derive(Clone, Debug)]
@@ -467,65 +421,4 @@ fn tally(workload: &Workload) -> Value {
         object.insert("format".into(), json!(format));
     }
     tally
-}
-
-/// Tells the caller how far the run is, and hears whether to go on.
-pub(crate) struct Watch<'a> {
-    progress: Option<&'a mut dyn FnMut(&Progress) -> bool>,
-    pub(crate) interrupt: Interrupt,
-    phase: &'static str,
-    /// Work since the last report.
-    work: u64,
-}
-
-/// Work between two reports: pages or events, some 0.1 ms.
-const REPORT_EVERY: u64 = 1024;
-
-/// About how much work a request is, beside the page or event that everything is.
-#[inline]
-pub(crate) fn work_of(request: &Request) -> u64 {
-    1 + (request.size >> 12)
-}
-
-impl<'a> Watch<'a> {
-    fn new(progress: Option<&'a mut dyn FnMut(&Progress) -> bool>, interrupt: Interrupt) -> Watch<'a> {
-        Watch { progress, interrupt, phase: "run", work: 0 }
-    }
-
-    fn phase(&mut self, phase: &'static str) {
-        self.phase = phase;
-        self.work = 0;
-    }
-
-    /// Reports after so much work; otherwise it costs a comparison. Returns whether it did.
-    #[inline]
-    pub(crate) fn report(
-        &mut self,
-        work: u64,
-        now: Instant,
-        counters: &Counters,
-        fraction: impl FnOnce() -> Option<f64>,
-    ) -> Result<bool, RunError> {
-        self.work += work;
-        if self.work < REPORT_EVERY {
-            return Ok(false);
-        }
-        self.work = 0;
-        self.report_now(now, counters, fraction())?;
-        Ok(true)
-    }
-
-    #[cold]
-    fn report_now(&mut self, now: Instant, counters: &Counters, fraction: Option<f64>) -> Result<(), RunError> {
-        self.interrupt.check().map_err(|_| RunError::Stopped)?;
-        let Some(progress) = &mut self.progress else { return Ok(()) };
-        let moment = Progress {
-            phase: self.phase,
-            simulated: now,
-            requests: counters.requests(),
-            bytes_written: counters.bytes_written,
-            fraction,
-        };
-        if progress(&moment) { Ok(()) } else { Err(RunError::Stopped) }
-    }
 }

@@ -11,9 +11,10 @@ use nand::Nand;
 use workload::Workload;
 
 use crate::device::{Oracle, policies};
+use crate::errors::Refusal;
 use crate::flash::Flash;
 use crate::gang::geometry;
-use crate::{Refusal, buffer, gang, state, timed, wear};
+use crate::{buffer, gang, state, timed, wear};
 
 /// What every run takes, whatever its device: code and data of the first use, the summary's text, some buffers.
 const ALWAYS: u64 = 8 << 20;

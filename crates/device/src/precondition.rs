@@ -10,8 +10,10 @@ use serde_json::{Value, json};
 use workload::Workload;
 
 use crate::device::Device;
+use crate::errors::RunError;
 use crate::pages::Span;
-use crate::{RunError, Watch, state};
+use crate::state;
+use crate::watch::Watch;
 
 /// Windows with erases after which an unsettled device is taken as it is, in user capacities.
 const MAX_WINDOWS: usize = 60;

@@ -3,7 +3,7 @@
 use config::Config;
 use config::model::Executor;
 
-use crate::Refusal;
+use crate::errors::Refusal;
 
 /// Refuses what cannot work together, with the reason.
 pub(crate) fn check(config: &Config) -> Result<(), Refusal> {

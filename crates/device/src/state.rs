@@ -13,8 +13,8 @@ use ftl::{Keeping, Kept, Saved};
 use nand::{Block, Cycles};
 use serde::{Deserialize, Serialize};
 
-use crate::RunError;
 use crate::device::{Device, policies};
+use crate::errors::RunError;
 use crate::flash::Stamp;
 
 const MAGIC: &[u8; 8] = b"ftlabst9";

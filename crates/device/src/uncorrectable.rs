@@ -2,8 +2,8 @@
 
 use nand::Disturbed;
 
-use crate::RunError;
 use crate::device::Device;
+use crate::errors::RunError;
 
 /// Fails where a page was read whose errors cannot be corrected.
 pub(crate) fn check_reads(device: &Device) -> Result<(), RunError> {

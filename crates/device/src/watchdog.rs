@@ -10,8 +10,8 @@ use base::{Cause, Geometry, OpKind};
 use config::Config;
 use metrics::Counters;
 
-use crate::RunError;
 use crate::device::{Device, policies};
+use crate::errors::RunError;
 
 /// Operations that may always pass, however small the device is.
 const FLOOR: u64 = 1_000_000;

@@ -4,7 +4,7 @@ use base::{Choice, Param, ParamKind, Seam, Selection};
 use config::Config;
 use config::model::Executor;
 
-use crate::Refusal;
+use crate::errors::Refusal;
 
 const PARAMS: &[Param] = &[
     Param {

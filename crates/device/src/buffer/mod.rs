@@ -21,8 +21,8 @@ use ftl::OutOfMemory;
 pub(crate) use self::choices::{SEAM, check, is_protected};
 use self::lists::{Links, Lists};
 pub(crate) use self::pieces::{Pieces, Written};
-use crate::RunError;
 use crate::device::Device;
+use crate::errors::RunError;
 use crate::pages::{Parts, Share, Span};
 
 /// "No page" in a link and in the index.

@@ -13,11 +13,12 @@ use workload::Workload;
 
 use super::{Loss, NEVER, Tally, check, in_pages, version_of};
 use crate::device::{Device, shape};
+use crate::errors::RunError;
 use crate::flash::{Content, Fault, Wordlines};
 use crate::timed::chip::one_shot;
 use crate::timed::{self, Manner};
+use crate::watch::Watch;
 use crate::watchdog::Watchdog;
-use crate::{RunError, Watch};
 
 /// How many runs there are, and where the power goes off.
 #[derive(Clone, Copy, Debug)]

@@ -20,8 +20,10 @@ use serde_json::{Value, json};
 use crate::buffer::{self, Buffer};
 use crate::count;
 use crate::device::Device;
+use crate::errors::RunError;
 use crate::flash::{Fault, Stamp};
-use crate::{RunError, Watch, hybrid, policy, precondition, uncorrectable};
+use crate::watch::Watch;
+use crate::{hybrid, policy, precondition, uncorrectable};
 
 /// A number of operations that no life reaches.
 const NEVER: u64 = u64::MAX;

@@ -7,14 +7,14 @@ use metrics::SplitLatencies;
 
 use super::chip::one_shot::Wordlines;
 use super::link::Wanted;
-use super::plan::Plan;
+use super::plan::{Any, Plan};
 use super::queues::{Queues, RequestId, Transaction, TransactionId};
 use super::waits::Waits;
-use crate::RunError;
 use crate::device::Device;
+use crate::errors::RunError;
 
 /// The FTL and the array, what waits for a die, the time, and what is in force.
-pub(super) struct Context<'a, P: Plan> {
+pub(super) struct Context<'a, P: Plan = Any> {
     pub(super) device: &'a mut Device,
     pub(super) queues: Queues,
     /// What features of the chip have under way.

@@ -17,8 +17,9 @@ use super::requests::{Active, MOST, Requests};
 use super::write_buffer::WriteBuffer;
 use crate::buffer::Buffer;
 use crate::device::Device;
+use crate::errors::RunError;
 use crate::pages::{PIECE, Share, Span};
-use crate::{RunError, Watch, work_of};
+use crate::watch::{Watch, work_of};
 
 /// Requests drawn from the workload at once.
 const BATCH: usize = 64;

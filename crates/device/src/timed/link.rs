@@ -11,7 +11,7 @@ use config::Config;
 
 use super::queues::{RequestId, TransactionId};
 use super::timing::passing;
-use crate::Refusal;
+use crate::errors::Refusal;
 use crate::pages::Span;
 
 /// A request on its way to the device.

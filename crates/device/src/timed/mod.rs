@@ -39,9 +39,10 @@ use workload::Workload;
 
 use crate::buffer::Buffer;
 use crate::device::Device;
-use crate::{RunError, Watch, uncorrectable, watchdog, wear};
+use crate::errors::RunError;
+use crate::watch::Watch;
+use crate::{uncorrectable, watchdog, wear};
 use chip::one_shot::{self, Wordlines};
-use chip::{Chip, Feature, Features};
 use command::{Carried, Command, Item};
 use commands::{Action, Commands, note_bystanders};
 use context::Context;
@@ -50,14 +51,14 @@ use gc_schedule::Idle;
 use host::Host;
 use link::{Link, Wanted};
 use passage::{ArrayDone, Event, Load, Passage, Transferred};
-use plan::{Any, Bare, Plain, Plan};
+use plan::{Any, Bare, Chip, Feature, Features, Plain, Plan};
 use queues::Queues;
 use timing::Timing;
 use waits::Waits;
 use write_buffer::WriteBuffer;
 
 /// A device in time.
-struct Timed<'a, 'w, P: Plan> {
+struct Timed<'a, 'w, P: Plan = Any> {
     workload: &'a mut Workload,
     watch: &'a mut Watch<'w>,
     context: Context<'a, P>,

@@ -6,7 +6,7 @@
 use config::Config;
 use config::model::Source;
 
-use super::chip::{Chip, Feature, Features, NoFeatures};
+pub(super) use super::chip::{Chip, Feature, Features};
 use crate::device::Device;
 use crate::scheduler;
 use ftl::MapPlace;
@@ -72,7 +72,7 @@ pub(super) struct Bare {
 }
 
 impl Plan for Bare {
-    type Chip = NoFeatures;
+    type Chip = super::chip::NoFeatures;
 
     #[inline(always)]
     fn is_plain(self) -> bool {
@@ -102,7 +102,7 @@ pub(super) struct Plain<const IS_DYNAMIC: bool> {
 }
 
 impl<const IS_DYNAMIC: bool> Plan for Plain<IS_DYNAMIC> {
-    type Chip = NoFeatures;
+    type Chip = super::chip::NoFeatures;
 
     #[inline(always)]
     fn is_plain(self) -> bool {

@@ -8,7 +8,7 @@ use engine::memory::in_words;
 use ftl::{Ftl, Why};
 
 use super::choice::{Begun, Urgency};
-use crate::RunError;
+use crate::errors::RunError;
 use crate::pages::Share;
 
 /// A request of the host, by its place.

@@ -6,7 +6,7 @@ use engine::memory::in_words;
 use super::context::Context;
 use super::plan::Plan;
 use super::queues::{RequestId, Transaction, Work};
-use crate::RunError;
+use crate::errors::RunError;
 use crate::pages::{PIECE, Span};
 
 /// What a device without a limit holds at most, in requests and in pages of them: state is sized by the device and not by the trace.

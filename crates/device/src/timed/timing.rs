@@ -7,7 +7,7 @@ use config::{Config, model};
 use ftl::schedule::{Kind, Schedule};
 
 use super::chip::one_shot;
-use crate::Refusal;
+use crate::errors::Refusal;
 
 /// Bits of a cell at most, and so types of pages.
 const MAX_BITS: usize = 4;

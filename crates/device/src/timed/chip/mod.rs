@@ -20,8 +20,8 @@ use super::context::Context;
 use super::passage::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways};
 use super::plan::{Any, Plan};
 use super::timing::{Delay, Line, Timing};
-use crate::Refusal;
-use cache::Cache;
+use crate::errors::Refusal;
+use cache::CacheModes;
 use suspend::Suspend;
 
 /// What a feature is built of.
@@ -53,7 +53,7 @@ pub(in crate::timed) trait Feature: Sized {
 
 features! {
     suspend: Suspend,
-    cache: Cache,
+    cache: CacheModes,
 }
 
 asked! {

@@ -3,11 +3,10 @@
 
 mod pages;
 mod programs;
-mod reads;
+pub(super) mod reads;
 mod ready;
 mod steps;
 
-pub(super) use reads::FoundRead;
 pub(super) use steps::fill_wordline;
 
 use base::{Die, Domain, Ppn, Queue, Selection};

@@ -3,11 +3,10 @@
 use base::{Die, OpKind, Ppn};
 
 use super::Commands;
-use crate::timed::chip::Chip;
 use crate::timed::command::{Carried, Command};
 use crate::timed::context::Context;
 use crate::timed::host::read_cause;
-use crate::timed::plan::Plan;
+use crate::timed::plan::{Chip, Plan};
 use crate::timed::queues::{Transaction, TransactionId};
 
 /// A read that waits for a die, with its predecessor in the queue and its page.

@@ -5,10 +5,9 @@ use metrics::Track;
 
 use super::{DieRecord, Load, Phase, Ways};
 use crate::flash::Flash;
-use crate::timed::chip::Chip;
 use crate::timed::command::{Command, Item, Pass};
 use crate::timed::context::Context;
-use crate::timed::plan::Plan;
+use crate::timed::plan::{Chip, Plan};
 use crate::timed::timing::Delay;
 
 impl Ways {

@@ -2,7 +2,7 @@
 //!
 //! It knows addresses and times. For whom a page is, it hands back to those above, as it was given.
 
-mod arrays;
+pub(super) mod arrays;
 mod booking;
 mod channels;
 
@@ -12,13 +12,11 @@ use base::{Cause, Die, Duration, Instant, OpKind, Ppn, Queue};
 use engine::Timers;
 use metrics::{LatencyPart, Timeline};
 
-use super::chip::Chip;
 use super::command::{Carried, Command, Pass};
 use super::context::Context;
 use super::idle::IdleDies;
-use super::plan::Plan;
+use super::plan::{Chip, Plan};
 use super::timing::{Line, Timing};
-pub(super) use arrays::name_of;
 use channels::codewords;
 
 /// What can happen.

@@ -12,27 +12,27 @@ use config::{Config, model};
 use ftl::Op;
 use metrics::LatencyPart;
 
-use super::{Chip, Feature, Features};
 use crate::timed::Timed;
 use crate::timed::collections::NextStep;
 use crate::timed::command::{Carried, Command, Item};
 use crate::timed::commands::{Action, Commands, note_bystanders};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
-use crate::timed::passage::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways, count, name_of};
-use crate::timed::plan::Any;
+use crate::timed::passage::arrays::name_of;
+use crate::timed::passage::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways, count};
+use crate::timed::plan::{Any, Chip, Feature, Features};
 use crate::timed::timing::{Delay, Line, Timing};
 use followers::{Followers, Stage};
 
-/// Cache mode.
-pub(in crate::timed) struct Cache {
+/// CacheModes mode.
+pub(in crate::timed) struct CacheModes {
     followers: Followers,
     /// The cycles and the data of the largest program, as they pass through channel or DRAM: how long before the end of a program the
     /// next one is chosen. Where that is waited for.
     lead: Delay,
 }
 
-impl Feature for Cache {
+impl Feature for CacheModes {
     fn is_configured(config: &Config) -> bool {
         busy(&config.device).iter().any(Option::is_some)
     }
@@ -41,10 +41,10 @@ impl Feature for Cache {
         Followers::BYTES_OF_DIE
     }
 
-    fn new(config: &Config, dies: u32, timing: &mut Timing) -> Cache {
-        let is_on = Cache::is_configured(config);
+    fn new(config: &Config, dies: u32, timing: &mut Timing) -> CacheModes {
+        let is_on = CacheModes::is_configured(config);
         let lead = if is_on { timing.delay(timing.longest_data_in()) } else { Delay::NONE };
-        Cache { followers: Followers::new(busy(&config.device), if is_on { dies } else { 0 }, lead.time), lead }
+        CacheModes { followers: Followers::new(busy(&config.device), if is_on { dies } else { 0 }, lead.time), lead }
     }
 }
 
@@ -53,33 +53,27 @@ fn busy(device: &model::Device) -> [Option<Duration>; 3] {
     [base::cache::busy(&device.cache_read), base::cache::busy(&device.cache_program), None]
 }
 
-impl Chip<Any> for Cache {
-    fn has_more(context: &Context<'_, Any>, die: Die) -> bool {
+impl Chip<Any> for CacheModes {
+    fn has_more(context: &Context<'_>, die: Die) -> bool {
         context.chip.cache.followers.stage(die) != Stage::None
     }
 
-    fn overlaps(context: &Context<'_, Any>) -> bool {
+    fn overlaps(context: &Context<'_>) -> bool {
         context.chip.cache.followers.are_on()
     }
 
-    fn ahead(context: &Context<'_, Any>, die: Die) -> Option<Command> {
+    fn ahead(context: &Context<'_>, die: Die) -> Option<Command> {
         Some(*context.chip.cache.followers.command(die))
     }
 
-    fn prolongs(context: &mut Context<'_, Any>, die: Die) -> Option<Delay> {
-        let Cache { followers, lead } = &mut context.chip.cache;
+    fn prolongs(context: &mut Context<'_>, die: Die) -> Option<Delay> {
+        let CacheModes { followers, lead } = &mut context.chip.cache;
         let busy = followers.take_busy(die);
         (busy > Duration::ZERO).then_some(Delay { time: busy, line: lead.line })
     }
 
-    fn runs(
-        ways: &mut Ways,
-        context: &mut Context<'_, Any>,
-        die: Die,
-        record: &mut DieRecord,
-        span: (Instant, Instant),
-    ) {
-        let Cache { followers, lead } = &mut context.chip.cache;
+    fn runs(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord, span: (Instant, Instant)) {
+        let CacheModes { followers, lead } = &mut context.chip.cache;
         if record.command.kind() == OpKind::Program
             && followers.may_follow(&record.command)
             && let Some(at) = followers.program_runs(die, span)
@@ -89,7 +83,7 @@ impl Chip<Any> for Cache {
         }
     }
 
-    fn worked(_: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) -> Option<ArrayDone> {
+    fn worked(_: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> Option<ArrayDone> {
         let followers = &mut context.chip.cache.followers;
         let is_of_follower = followers.stage(die) == Stage::Array && record.phase != Phase::Array;
         is_of_follower.then(|| {
@@ -99,7 +93,7 @@ impl Chip<Any> for Cache {
     }
 
     /// Until the next read is sent for. With something suspended the page register has what is left of that.
-    fn holds_data(context: &mut Context<'_, Any>, die: Die) -> bool {
+    fn holds_data(context: &mut Context<'_>, die: Die) -> bool {
         let holds = context.chip.cache.followers.concern(OpKind::Read) && !Features::has_more(context, die);
         if holds {
             context.queues.wake(die);
@@ -108,7 +102,7 @@ impl Chip<Any> for Cache {
     }
 
     /// What follows on a program is next when those above have heard of that.
-    fn is_left(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) -> bool {
+    fn is_left(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
         let has_follower = context.chip.cache.followers.stage(die) != Stage::None;
         if has_follower && record.command.kind() == OpKind::Read {
             promote(ways, context, die, record);
@@ -116,7 +110,7 @@ impl Chip<Any> for Cache {
         has_follower
     }
 
-    fn goes_on(passage: &mut Passage, context: &mut Context<'_, Any>, die: Die) -> bool {
+    fn goes_on(passage: &mut Passage, context: &mut Context<'_>, die: Die) -> bool {
         let has_follower = context.chip.cache.followers.stage(die) != Stage::None;
         if has_follower {
             promote(&mut passage.ways, context, die, &mut passage.dies[die.index()]);
@@ -124,7 +118,7 @@ impl Chip<Any> for Cache {
         has_follower
     }
 
-    fn sent(passage: &mut Passage, context: &mut Context<'_, Any>, number: u32, die: Die) -> Option<Transferred> {
+    fn sent(passage: &mut Passage, context: &mut Context<'_>, number: u32, die: Die) -> Option<Transferred> {
         (context.chip.cache.followers.stage(die) == Stage::Transfers)
             .then(|| transferred(passage, context, number, die))
     }
@@ -132,7 +126,7 @@ impl Chip<Any> for Cache {
     /// Data of a read wait for the channel as its next command does, which has none.
     fn granted(
         ways: &mut Ways,
-        context: &mut Context<'_, Any>,
+        context: &mut Context<'_>,
         number: u32,
         die: Die,
         phase: Phase,
@@ -146,16 +140,16 @@ impl Chip<Any> for Cache {
         is_follower
     }
 
-    fn beside(timed: &mut Timed<'_, '_, Any>, die: Die) {
+    fn beside(timed: &mut Timed<'_, '_>, die: Die) {
         if timed.context.chip.cache.followers.are_on() {
             follow(timed, die);
         }
     }
 
     /// After it a program may follow on that of the die.
-    fn timer_of_die(timed: &mut Timed<'_, '_, Any>, die: Die) {
+    fn timer_of_die(timed: &mut Timed<'_, '_>, die: Die) {
         let Timed { context, passage, .. } = timed;
-        let Cache { followers, lead } = &mut context.chip.cache;
+        let CacheModes { followers, lead } = &mut context.chip.cache;
         match followers.timer_ended(die, context.now) {
             Some(at) => passage.ways.set_timer_of_die(die, lead.line, at),
             None => context.queues.wake(die),
@@ -167,7 +161,7 @@ impl Chip<Any> for Cache {
 
 /// Has a die take what it would do next in cache mode, if it can now; and sends out the data of its read, if they wait for
 /// that.
-fn follow(timed: &mut Timed<'_, '_, Any>, die: Die) {
+fn follow(timed: &mut Timed<'_, '_>, die: Die) {
     let Timed { context, host, commands, passage, .. } = timed;
     if let Some(kind) = may_follow(passage, context, die) {
         let action = commands.next(context, host, die);
@@ -189,7 +183,7 @@ fn follow(timed: &mut Timed<'_, '_, Any>, die: Die) {
 /// on their way. Where something is suspended the page register has what is left of it.
 ///
 /// What the FTL hears of only at its end goes on alone: until then the domain has the same operation before it.
-fn may_follow(passage: &Passage, context: &Context<'_, Any>, die: Die) -> Option<OpKind> {
+fn may_follow(passage: &Passage, context: &Context<'_>, die: Die) -> Option<OpKind> {
     let DieRecord { phase, ref command, .. } = passage.dies[die.index()];
     let kind = command.kind();
     let followers = &context.chip.cache.followers;
@@ -204,7 +198,7 @@ fn may_follow(passage: &Passage, context: &Context<'_, Any>, die: Die) -> Option
 
 /// True if what a die does next is a command of that kind, so that it can follow. A page whose cells are programmed anew is read by the
 /// array first, so it cannot.
-fn follows(commands: &mut Commands, context: &mut Context<'_, Any>, host: &Host, action: Action, kind: OpKind) -> bool {
+fn follows(commands: &mut Commands, context: &mut Context<'_>, host: &Host, action: Action, kind: OpKind) -> bool {
     match (kind, action) {
         (OpKind::Read, Action::Read(..)) | (OpKind::Program, Action::Program(_)) => true,
         (OpKind::Program, Action::ProgramShared { domain, found, .. }) => {
@@ -239,7 +233,7 @@ fn tells_at_end(command: &Command) -> bool {
 
 /// Counts the command that was built to follow on that of a die, and starts it. Until it takes the place of that its pages wait for
 /// the die.
-fn start(passage: &mut Passage, context: &mut Context<'_, Any>, die: Die, command: &Command) {
+fn start(passage: &mut Passage, context: &mut Context<'_>, die: Die, command: &Command) {
     let running = passage.dies[die.index()].command.cached();
     context.device.flash.check_cached(running, command.cached(), &command.ppns()[..command.len()]);
     count(context, command, command.load());
@@ -260,7 +254,7 @@ fn start(passage: &mut Passage, context: &mut Context<'_, Any>, die: Die, comman
 }
 
 /// The data of a read go out, if they wait for the next read to be sent for.
-fn send_data(passage: &mut Passage, context: &mut Context<'_, Any>, die: Die) {
+fn send_data(passage: &mut Passage, context: &mut Context<'_>, die: Die) {
     let record = &mut passage.dies[die.index()];
     if record.phase == Phase::Register {
         record.phase = Phase::DataOut;
@@ -268,7 +262,7 @@ fn send_data(passage: &mut Passage, context: &mut Context<'_, Any>, die: Die) {
     }
 }
 
-fn ask_channel(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, number: u32, command: &Command) {
+fn ask_channel(ways: &mut Ways, context: &mut Context<'_>, die: Die, number: u32, command: &Command) {
     let channel = &mut ways.channels[number as usize];
     if context.now >= channel.until && !channel.is_awaited {
         return grant(ways, context, number, die);
@@ -284,7 +278,7 @@ fn ask_channel(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, number
 
 /// Gives a channel to the command that follows on that of a die. Its end is an event: when the array will be free is not
 /// certain.
-fn grant(ways: &mut Ways, context: &mut Context<'_, Any>, number: u32, die: Die) {
+fn grant(ways: &mut Ways, context: &mut Context<'_>, number: u32, die: Die) {
     let followers = &mut context.chip.cache.followers;
     followers.set_stage(die, Stage::Transfers);
     let command = followers.command(die);
@@ -304,7 +298,7 @@ fn grant(ways: &mut Ways, context: &mut Context<'_, Any>, number: u32, die: Die)
 }
 
 /// What followed on a die's command has its data, or its cycles have passed.
-fn transferred(passage: &mut Passage, context: &mut Context<'_, Any>, number: u32, die: Die) -> Transferred {
+fn transferred(passage: &mut Passage, context: &mut Context<'_>, number: u32, die: Die) -> Transferred {
     let followers = &mut context.chip.cache.followers;
     let command = followers.command(die);
     let is_data = command.has_data_in() && (command.is_of_host() || command.is_mixed());
@@ -318,8 +312,8 @@ fn transferred(passage: &mut Passage, context: &mut Context<'_, Any>, number: u3
 }
 
 /// The array reads for the command that follows on that of a die. Before it does, the register is copied.
-fn read_next(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die) {
-    let Cache { followers, lead } = &mut context.chip.cache;
+fn read_next(ways: &mut Ways, context: &mut Context<'_>, die: Die) {
+    let CacheModes { followers, lead } = &mut context.chip.cache;
     followers.set_stage(die, Stage::Array);
     let command = followers.command(die);
     let delay = ways.delay_of_array(&context.device.flash, command, command.load());
@@ -335,7 +329,7 @@ fn read_next(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die) {
 }
 
 /// A die's command is done, and the one that followed on it takes its place.
-fn promote(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) {
+fn promote(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) {
     let (&command, stage) = context.chip.cache.followers.take(die);
     (record.command, record.sent) = (command, 0);
     let (kind, cause) = (record.command.kind(), record.command.cause());

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use base::{Cause, Die, Duration, Instant, Ppn, Unit};
 use config::model;
 
-use crate::Refusal;
+use crate::errors::Refusal;
 use crate::flash::{self, Flash};
 use crate::timed::command::{Carried, Command, Item, Pass};
 use crate::timed::context::Context;

@@ -5,20 +5,21 @@ use config::Config;
 
 use super::operations::When;
 use super::{resume, suspend, wait_to_suspend};
-use crate::Refusal;
+use crate::errors::Refusal;
 use crate::timed::Timed;
-use crate::timed::chip::{Chip, Features, one_shot};
+use crate::timed::chip::one_shot;
 use crate::timed::choice::View;
-use crate::timed::commands::{Action, Commands, FoundRead};
+use crate::timed::commands::reads::FoundRead;
+use crate::timed::commands::{Action, Commands};
 use crate::timed::context::Context;
 use crate::timed::host::Host;
 use crate::timed::passage::{Passage, Phase};
-use crate::timed::plan::{Any, Plan};
+use crate::timed::plan::{Chip, Features, Plan};
 use crate::timed::queues::Transaction;
 
 /// Has a die, if its operation is suspended, read or program beside it or go on with it; or has it be suspended, if reads or
 /// writes wait that could be done then.
-pub(super) fn work(timed: &mut Timed<'_, '_, Any>, die: Die) {
+pub(super) fn work(timed: &mut Timed<'_, '_>, die: Die) {
     let Timed { context, host, commands, passage, .. } = timed;
     if takes_work(passage, context, die) {
         if let Some(found) = find_read(commands, context, die) {
@@ -46,21 +47,21 @@ pub(super) fn work(timed: &mut Timed<'_, '_, Any>, die: Die) {
 }
 
 /// True if a die's operation is suspended, and the die does nothing.
-fn takes_work(passage: &Passage, context: &Context<'_, Any>, die: Die) -> bool {
+fn takes_work(passage: &Passage, context: &Context<'_>, die: Die) -> bool {
     let is_held = passage.dies[die.index()].phase == Phase::Held;
     is_held && context.chip.suspend.operations.has_stopped(die)
 }
 
 /// True if a die's array works on an operation that may be suspended. With another program in the cache register it is not: a
 /// read needs that for its own data.
-fn may_be_suspended(passage: &Passage, context: &Context<'_, Any>, die: Die) -> bool {
+fn may_be_suspended(passage: &Passage, context: &Context<'_>, die: Die) -> bool {
     let works = passage.dies[die.index()].phase == Phase::Array && context.chip.suspend.operations.runs(die);
     works && !Features::has_more(context, die)
 }
 
 /// The first read of a die that can be done while its program or erase is suspended, or could: its map entry is known, its
 /// page is on the die and is neither part of what is half programmed or erased nor held by a collection.
-fn find_read(commands: &Commands, context: &Context<'_, Any>, die: Die) -> Option<FoundRead> {
+fn find_read(commands: &Commands, context: &Context<'_>, die: Die) -> Option<FoundRead> {
     let ftl = &context.device.ftl;
     let geometry = ftl.geometry();
     if commands.holds_die(context, die) {
@@ -87,7 +88,7 @@ fn find_read(commands: &Commands, context: &Context<'_, Any>, die: Die) -> Optio
 
 /// The domain of a die with the oldest write that can be programmed while the die's erase is suspended, or could: not of the domain
 /// whose victim is erased, nor of one that is collected. A page of a dynamic allocation goes to another die.
-fn find_write(commands: &mut Commands, context: &mut Context<'_, Any>, host: &mut Host, die: Die) -> Option<Domain> {
+fn find_write(commands: &mut Commands, context: &mut Context<'_>, host: &mut Host, die: Die) -> Option<Domain> {
     let operations = &context.chip.suspend.operations;
     if context.plan.is_dynamic() || !operations.let_writes_by(die) || commands.holds_die(context, die) {
         return None;

@@ -10,13 +10,13 @@ use base::{Die, Duration, Instant, OpKind, Ppn, SuspendLimits};
 use config::{Config, model};
 use metrics::LatencyPart;
 
-use super::{Chip, Feature, Features};
-use crate::Refusal;
+use crate::errors::Refusal;
 use crate::timed::Timed;
 use crate::timed::command::Command;
 use crate::timed::context::Context;
-use crate::timed::passage::{ArrayDone, DieRecord, Phase, Ways, name_of};
-use crate::timed::plan::Any;
+use crate::timed::passage::arrays::name_of;
+use crate::timed::passage::{ArrayDone, DieRecord, Phase, Ways};
+use crate::timed::plan::{Any, Chip, Feature, Features};
 use crate::timed::timing::{Line, Timing};
 use operations::Operations;
 
@@ -63,26 +63,26 @@ fn shortest_latency(device: &model::Device) -> Option<Duration> {
 }
 
 impl Chip<Any> for Suspend {
-    fn bars(context: &Context<'_, Any>, die: Die, ppn: Ppn) -> bool {
+    fn bars(context: &Context<'_>, die: Die, ppn: Ppn) -> bool {
         context.chip.suspend.operations.bar(&context.device.flash, die, ppn)
     }
 
-    fn has_more(context: &Context<'_, Any>, die: Die) -> bool {
+    fn has_more(context: &Context<'_>, die: Die) -> bool {
         context.chip.suspend.operations.is_suspended(die)
     }
 
-    fn unfinished(context: &Context<'_, Any>, die: Die) -> Option<Command> {
+    fn unfinished(context: &Context<'_>, die: Die) -> Option<Command> {
         context.chip.suspend.operations.suspended(die).copied()
     }
 
-    fn begun(context: &mut Context<'_, Any>, die: Die, command: &Command) -> bool {
+    fn begun(context: &mut Context<'_>, die: Die, command: &Command) -> bool {
         context.chip.suspend.operations.check(&context.device.flash, die, command);
         false
     }
 
     fn begins(
         _: &mut Ways,
-        context: &mut Context<'_, Any>,
+        context: &mut Context<'_>,
         die: Die,
         record: &mut DieRecord,
         span: (Instant, Instant),
@@ -100,7 +100,7 @@ impl Chip<Any> for Suspend {
     }
 
     /// Where nothing is suspended, or a command came to its end, it goes on as elsewhere.
-    fn worked(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) -> Option<ArrayDone> {
+    fn worked(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> Option<ArrayDone> {
         let operations = &mut context.chip.suspend.operations;
         if !operations.are_on() {
             return None;
@@ -121,7 +121,7 @@ impl Chip<Any> for Suspend {
         None
     }
 
-    fn is_left(_: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) -> bool {
+    fn is_left(_: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) -> bool {
         let is_suspended = context.chip.suspend.operations.is_suspended(die);
         if is_suspended {
             record.phase = Phase::Held;
@@ -129,7 +129,7 @@ impl Chip<Any> for Suspend {
         is_suspended
     }
 
-    fn beside(timed: &mut Timed<'_, '_, Any>, die: Die) {
+    fn beside(timed: &mut Timed<'_, '_>, die: Die) {
         if timed.context.chip.suspend.operations.are_on() {
             beside::work(timed, die);
         }
@@ -137,7 +137,7 @@ impl Chip<Any> for Suspend {
 }
 
 /// The operation of a die is suspended now.
-fn suspend(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) {
+fn suspend(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) {
     let (now, kind) = (context.now, record.command.kind());
     let (line, from, latency) = context.chip.suspend.operations.suspend(die, now);
     record.phase = Phase::Held;
@@ -153,7 +153,7 @@ fn suspend(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &m
 }
 
 /// The operation of a die is suspended at an instant, if it is still wanted then.
-fn wait_to_suspend(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, at: Instant) {
+fn wait_to_suspend(ways: &mut Ways, context: &mut Context<'_>, die: Die, at: Instant) {
     let Suspend { operations, line } = &mut context.chip.suspend;
     if let Some(end) = operations.wait(die) {
         ways.timers.stop(end.0, ways.rank_of_array(die));
@@ -162,7 +162,7 @@ fn wait_to_suspend(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, at
 }
 
 /// A die goes on with its suspended operation.
-fn resume(ways: &mut Ways, context: &mut Context<'_, Any>, die: Die, record: &mut DieRecord) {
+fn resume(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) {
     let now = context.now;
     let Suspend { operations, line } = &mut context.chip.suspend;
     let line = *line;
