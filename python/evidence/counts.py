@@ -183,7 +183,8 @@ def methods() -> tuple[int, int]:
 def files_of_a_device_key() -> int:
     """Files of `config` that name a feature of the chip: the most of any."""
     texts = [code_of(file) for file in sources("config")]
-    keys = re.findall(r'key\(\s*"device",\s*"(\w+)",\s*Kind::Choice', "\n".join(texts))
+    declared = "\n".join(code_of(file) for file in all_sources())
+    keys = re.findall(r'FeatureKey = FeatureKey \{\s*key: "(\w+)"', declared)
     assert keys, "the features of `[device]` are declared in another way: count them anew"
     return max(sum(bool(re.search(rf"\b{key}\b", text)) for text in texts) for key in keys)
 

@@ -323,7 +323,9 @@ def test_every_choice_of_the_registry_is_described() -> None:
     registry = ftlab.registry()
     keys = [seam["key"] for seam in registry["seams"]]
     assert {"mapping", "binding", "allocation", "victim", "scheduler"} <= set(keys)
-    for choices in [*(seam["choices"] for seam in registry["seams"]), registry["generators"]]:
+    assert {"programming", "erase_suspend"} <= {feature["key"] for feature in registry["features"]}
+    chosen = [*registry["features"], *registry["seams"]]
+    for choices in [*(seam["choices"] for seam in chosen), registry["generators"]]:
         for choice in choices:
             assert choice["doc"]
             for param in choice["params"]:

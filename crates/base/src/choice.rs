@@ -142,6 +142,26 @@ impl Seam {
     }
 }
 
+/// A feature of the flash chips that a device has or has not.
+#[derive(Clone, Copy, Debug)]
+pub struct FeatureKey {
+    /// The key under `[device]`.
+    pub key: &'static str,
+    /// The words that messages have for it.
+    pub noun: &'static str,
+    /// Meaning, one or two sentences.
+    pub doc: &'static str,
+    /// Its choices; the first is the default, a chip without the feature.
+    pub choices: &'static [Choice],
+}
+
+impl FeatureKey {
+    /// The choice made for it.
+    pub fn of<'a>(&self, made: &'a Choices) -> &'a Selection {
+        made.get(self.key)
+    }
+}
+
 /// What stands for a policy of the user's own, which no table has.
 pub static OWN: Choice = Choice { name: "python", doc: "A class of your own in Python: `FILE.py:CLASS`.", params: &[] };
 
@@ -317,6 +337,37 @@ impl Selection {
 
     fn is_no(&self, kind: &str, name: &str, value: ParamValue) -> ! {
         panic!("parameter `{name}` of `{}` is no {kind}: {value:?}", self.name)
+    }
+}
+
+/// One choice for each key of a registry: the seams of `[ftl]`, the features of the chips in `[device]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Choices {
+    /// (key, choice), in the order of the registry; every key is present.
+    pub made: Vec<(&'static str, Selection)>,
+}
+
+impl Choices {
+    /// The choice made for a key.
+    ///
+    /// # Panics
+    /// If no such key is registered.
+    pub fn get(&self, key: &str) -> &Selection {
+        match self.made.iter().find(|(other, _)| *other == key) {
+            Some((_, selection)) => selection,
+            None => panic!("no choice has the key `{key}`"),
+        }
+    }
+
+    /// The same, to be changed.
+    ///
+    /// # Panics
+    /// If no such key is registered.
+    pub fn get_mut(&mut self, key: &str) -> &mut Selection {
+        match self.made.iter_mut().find(|(other, _)| *other == key) {
+            Some((_, selection)) => selection,
+            None => panic!("no choice has the key `{key}`"),
+        }
     }
 }
 

@@ -1,39 +1,49 @@
 //! Programs and erases of the array that are suspended for reads, erases for programs too: what can be chosen, and the limits that follow.
 
-use crate::choice::{Choice, Param, ParamKind, Selection};
+use crate::choice::{Choice, Choices, FeatureKey, Param, ParamKind, Selection};
 use crate::units::Duration;
 
 /// Longer than any chip takes.
 const LONGEST: Duration = Duration::from_us(1_000_000);
 
-/// What can be chosen for programs.
-pub static PROGRAM: &[Choice] = &[
-    OFF,
-    Choice {
-        name: "reads",
-        doc: "A program is suspended for reads of the host, those of read-modify-writes included; not for those of GC. The default \
-              times and number are our assumption: data sheets of today's chips are not public.",
-        params: &[latency(20), resume(5), interval(50), most(8)],
-    },
-];
+/// Suspends of programs.
+pub static PROGRAM: FeatureKey = FeatureKey {
+    key: "program_suspend",
+    noun: "suspend of programs",
+    doc: "Whether a program is suspended where reads of the host wait for its die (executor `timed`).",
+    choices: &[
+        OFF,
+        Choice {
+            name: "reads",
+            doc: "A program is suspended for reads of the host, those of read-modify-writes included; not for those of GC. The default \
+                  times and number are our assumption: data sheets of today's chips are not public.",
+            params: &[latency(20), resume(5), interval(50), most(8)],
+        },
+    ],
+};
 
-/// What can be chosen for erases; likewise.
-pub static ERASE: &[Choice] = &[
-    OFF,
-    Choice {
-        name: "reads",
-        doc: "An erase is suspended for reads of the host, those of read-modify-writes included; not for those of GC. The default \
-              times and number are our assumption: data sheets of today's chips are not public.",
-        params: &[latency(60), resume(20), interval(250), most(16)],
-    },
-    Choice {
-        name: "reads-and-writes",
-        doc: "An erase is suspended for pages of the host that are to be programmed too, of domains with queues of their own that are \
-              not being collected. A program never is: while one is suspended a chip takes no other. The default times and \
-              numbers are our assumption.",
-        params: &[latency(60), resume(20), interval(250), most(16), PROGRAMS],
-    },
-];
+/// Suspends of erases.
+pub static ERASE: FeatureKey = FeatureKey {
+    key: "erase_suspend",
+    noun: "suspend of erases",
+    doc: "The same of an erase; for writes of the host too, if that is chosen.",
+    choices: &[
+        OFF,
+        Choice {
+            name: "reads",
+            doc: "An erase is suspended for reads of the host, those of read-modify-writes included; not for those of GC. The default \
+                  times and number are our assumption: data sheets of today's chips are not public.",
+            params: &[latency(60), resume(20), interval(250), most(16)],
+        },
+        Choice {
+            name: "reads-and-writes",
+            doc: "An erase is suspended for pages of the host that are to be programmed too, of domains with queues of their own that are \
+                  not being collected. A program never is: while one is suspended a chip takes no other. The default times and \
+                  numbers are our assumption.",
+            params: &[latency(60), resume(20), interval(250), most(16), PROGRAMS],
+        },
+    ],
+};
 
 const OFF: Choice = Choice { name: "off", doc: "It runs to its end, and reads of the die wait.", params: &[] };
 
@@ -85,8 +95,12 @@ pub struct SuspendLimits {
 }
 
 impl SuspendLimits {
-    /// Those of a choice; `None`: nothing is suspended.
-    pub fn new(selection: &Selection) -> Option<SuspendLimits> {
+    /// Those of programs and of erases; `None`: they are not suspended.
+    pub fn of(made: &Choices) -> [Option<SuspendLimits>; 2] {
+        [PROGRAM, ERASE].map(|feature| SuspendLimits::new(feature.of(made)))
+    }
+
+    fn new(selection: &Selection) -> Option<SuspendLimits> {
         (selection.name != "off").then(|| SuspendLimits {
             latency: selection.time("latency"),
             resume: selection.time("resume"),

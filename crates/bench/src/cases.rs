@@ -112,18 +112,18 @@ impl Mix {
 
 /// The FTL's choices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Choices {
+pub(crate) enum FtlSet {
     /// Those of the paper's device: dynamic allocation F, RGA victims.
     Paper,
     /// Static allocation CWDP and greedy victims, which is what the limit loop does too.
     Static,
 }
 
-impl Choices {
+impl FtlSet {
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Choices::Paper => "f-rga",
-            Choices::Static => "cwdp-greedy",
+            FtlSet::Paper => "f-rga",
+            FtlSet::Static => "cwdp-greedy",
         }
     }
 }
@@ -134,7 +134,7 @@ pub(crate) struct Run {
     pub(crate) timed: bool,
     pub(crate) size: Size,
     pub(crate) mix: Mix,
-    pub(crate) choices: Choices,
+    pub(crate) choices: FtlSet,
     pub(crate) depth: u32,
 }
 
@@ -162,7 +162,7 @@ pub(crate) enum Case {
     /// Reading a trace of that format.
     Trace(traces::Format),
     /// Brings a device to its steady state; not reported.
-    State(Size, Choices),
+    State(Size, FtlSet),
     /// The same for a device with a mechanism; not reported.
     MechanismState(Mechanism),
     /// Writes a trace; not reported.
@@ -184,16 +184,16 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
         cases.extend([Case::Limit(size), Case::Floor(size, DEPTH)]);
         for timed in [false, true] {
             for mix in [Mix::Write, Mix::Mixed] {
-                for choices in [Choices::Paper, Choices::Static] {
+                for choices in [FtlSet::Paper, FtlSet::Static] {
                     cases.push(Case::Run(Run { timed, size, mix, choices, depth: DEPTH }));
                 }
             }
         }
     }
     for depth in [16, 256] {
-        let deep = Run { timed: true, size: Size::Small, mix: Mix::Write, choices: Choices::Paper, depth };
+        let deep = Run { timed: true, size: Size::Small, mix: Mix::Write, choices: FtlSet::Paper, depth };
         cases.push(Case::Floor(Size::Small, depth));
-        cases.extend([Case::Run(deep), Case::Run(Run { choices: Choices::Static, ..deep })]);
+        cases.extend([Case::Run(deep), Case::Run(Run { choices: FtlSet::Static, ..deep })]);
     }
     for timed in [false, true] {
         cases.extend(Mechanism::ALL.map(|mechanism| Case::Mechanism(MechanismRun { mechanism, timed })));
@@ -201,7 +201,7 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
     cases.extend(FeatureRun::all().into_iter().map(Case::Feature));
     cases.extend(DriveRun::ALL.map(Case::Drive));
     if !quick {
-        let (choices, depth) = (Choices::Static, DEPTH);
+        let (choices, depth) = (FtlSet::Static, DEPTH);
         cases.push(Case::Run(Run { timed: true, size: Size::Wide, mix: Mix::Write, choices, depth }));
         cases.push(Case::Precondition);
     }
@@ -215,7 +215,7 @@ pub(crate) fn on_request() -> Vec<Case> {
     for size in [Size::Tera2, Size::Tera16] {
         cases.push(Case::Limit(size));
         for mix in [Mix::Write, Mix::Mixed] {
-            cases.push(Case::Run(Run { timed: false, size, mix, choices: Choices::Static, depth: DEPTH }));
+            cases.push(Case::Run(Run { timed: false, size, mix, choices: FtlSet::Static, depth: DEPTH }));
         }
     }
     cases
@@ -268,7 +268,7 @@ impl Case {
             Case::Run(run) if run.size.is_huge() => None,
             Case::Run(run) => Some(Case::State(run.size, run.choices)),
             Case::Mechanism(run) => run.state().map(Case::MechanismState),
-            Case::Feature(_) => Some(Case::State(Size::Small, Choices::Static)),
+            Case::Feature(_) => Some(Case::State(Size::Small, FtlSet::Static)),
             Case::Trace(format) => Some(Case::TraceFile(format)),
             _ => None,
         }

@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use crate::Failure;
-use crate::cases::{Choices, Mix, Size};
+use crate::cases::{FtlSet, Mix, Size};
 use crate::child::Figures;
 use crate::run::{self, Setup, carry_out};
 
@@ -23,10 +23,10 @@ pub(crate) enum FeatureRun {
 impl FeatureRun {
     /// All of them, from where they are declared: a new one has a row.
     pub(crate) fn all() -> Vec<FeatureRun> {
-        let of_key = |(key, choices): (_, &'static [base::Choice])| {
-            choices[1..].iter().map(move |choice| FeatureRun::Chip(key, choice.name))
+        let of_key = |feature: &'static base::FeatureKey| {
+            feature.choices[1..].iter().map(|choice| FeatureRun::Chip(feature.key, choice.name))
         };
-        config::features().flat_map(of_key).chain([FeatureRun::Link]).collect()
+        device::features().into_iter().flat_map(of_key).chain([FeatureRun::Link]).collect()
     }
 
     pub(crate) fn name(self) -> String {
@@ -48,7 +48,7 @@ impl FeatureRun {
     }
 
     fn setup(self, state: &Path) -> Setup {
-        let mut sets = run::device(Size::Small, Choices::Static);
+        let mut sets = run::device(Size::Small, FtlSet::Static);
         sets.push(format!("run.precondition.state={}", state.display()));
         sets.push(format!("workload.read_fraction={:?}", Mix::Mixed.read_fraction()));
         match self {

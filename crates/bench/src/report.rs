@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::cases::{Case, Choices, Mix, Run, Size};
+use crate::cases::{Case, FtlSet, Mix, Run, Size};
 use crate::child::Sample;
 
 /// What a figure has to reach.
@@ -269,10 +269,10 @@ fn least(run: &Run) -> f64 {
     let of_writes = match (run.timed, run.size, run.choices) {
         (false, Size::Small, _) => return 30.0,
         (false, _, _) => return 20.0,
-        (true, Size::Small, Choices::Static) => 20.0,
-        (true, Size::Small, Choices::Paper) => 12.0,
-        (true, Size::Full, Choices::Static) => 15.0,
-        (true, Size::Full, Choices::Paper) => 10.0,
+        (true, Size::Small, FtlSet::Static) => 20.0,
+        (true, Size::Small, FtlSet::Paper) => 12.0,
+        (true, Size::Full, FtlSet::Static) => 15.0,
+        (true, Size::Full, FtlSet::Paper) => 10.0,
         (true, _, _) => 11.5,
     };
     // Of a mix, at least four fifths of that.
@@ -467,7 +467,7 @@ fn machine() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cases::{Choices, Mix};
+    use crate::cases::{FtlSet, Mix};
     use crate::child::Figures;
     use crate::mechanisms::{Mechanism, MechanismRun};
 
@@ -477,7 +477,7 @@ mod tests {
     }
 
     fn run(depth: u32) -> Case {
-        let choices = Choices::Static;
+        let choices = FtlSet::Static;
         Case::Run(Run { timed: true, size: Size::Small, mix: Mix::Write, choices, depth })
     }
 
@@ -503,7 +503,7 @@ mod tests {
 
     #[test]
     fn many_dies_are_set_beside_few_and_counts_beside_their_limit() {
-        let few = Run { timed: true, size: Size::Full, mix: Mix::Write, choices: Choices::Static, depth: 32 };
+        let few = Run { timed: true, size: Size::Full, mix: Mix::Write, choices: FtlSet::Static, depth: 32 };
         let many = Run { size: Size::Wide, ..few };
         let counted = Run { timed: false, ..few };
         let rate = |rate| vec![sample(&[("ops_per_s", rate), ("write.ops_per_s", rate)])];

@@ -6,7 +6,7 @@ use config::Config;
 use serde_json::Value;
 
 use crate::Failure;
-use crate::cases::{Choices, HUGE_IS_AGED, Mix, Run, Size};
+use crate::cases::{FtlSet, HUGE_IS_AGED, Mix, Run, Size};
 use crate::child::Figures;
 
 /// The device of the rows with targets.
@@ -25,14 +25,14 @@ pub(crate) fn requests(run: &Run) -> u64 {
 }
 
 /// The settings of a device, on top of the preset.
-pub(crate) fn device(size: Size, choices: Choices) -> Vec<String> {
+pub(crate) fn device(size: Size, choices: FtlSet) -> Vec<String> {
     let mut sets = vec![
         format!("device.blocks_per_plane={}", size.blocks_per_plane()),
         format!("device.user_capacity={}", u64::from(size.user_pages()) * 8192),
     ];
     let (channels, chips) = size.channels_and_chips();
     sets.extend([format!("device.channels={channels}"), format!("device.chips_per_channel={chips}")]);
-    if choices == Choices::Static {
+    if choices == FtlSet::Static {
         sets.extend(["ftl.binding=static", "ftl.allocation=CWDP", "ftl.victim=greedy"].map(String::from));
     }
     sets
@@ -108,7 +108,7 @@ fn figures(summary: &Value) -> Figures {
 }
 
 /// Brings a device to its steady state and saves it. The file is an ordinary saved state.
-pub(crate) fn age(size: Size, choices: Choices, path: &Path) -> Result<Figures, Failure> {
+pub(crate) fn age(size: Size, choices: FtlSet, path: &Path) -> Result<Figures, Failure> {
     save_steady(PRESET, device(size, choices), path)
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn save_steady(preset: &str, mut sets: Vec<String>, path: &Path) -> R
 /// Fills the full device, overwrites it once at random and runs one request in time: what the process takes
 /// is the cost of preconditioning, and what it holds is the memory of the executor that holds more.
 pub(crate) fn precondition() -> Result<Figures, Failure> {
-    let mut sets = device(Size::Full, Choices::Paper);
+    let mut sets = device(Size::Full, FtlSet::Paper);
     sets.extend(
         ["run.executor=timed", "run.precondition.random=1x", "workload.requests=1", "workload.volume=1x"]
             .map(String::from),

@@ -182,7 +182,7 @@ pub(crate) const TRACE_ONLY: &[&str] = &[
 /// When a workload ends.
 pub(crate) const ENDS: &[&str] = &["workload.volume", "workload.requests", "workload.rounds"];
 
-const BEFORE_FTL: &[Key] = &[
+const BEFORE_FEATURES: &[Key] = &[
     key("device", "channels", count(1, 256), "4", "Channels of the device."),
     key("device", "chips_per_channel", count(1, 256), "4", "Chips on each channel."),
     key("device", "dies_per_chip", count(1, 64), "2", "Dies of each chip."),
@@ -232,55 +232,9 @@ const BEFORE_FTL: &[Key] = &[
         "Multi-plane commands: none, with any addresses (`any`), with equal page offsets (`pac`), or with equal page and \
          block offsets (`bac`).",
     ),
-    key(
-        "device",
-        "programming",
-        Kind::Choice(base::programming::PROGRAMMING),
-        "\"page\"",
-        "Whether pages are programmed one by one or a wordline at a time; `device.timing.program` is the time of either.",
-    ),
-    key(
-        "device",
-        "cache_read",
-        Kind::Choice(base::cache::READ),
-        "\"off\"",
-        "Whether a die reads the next page while data of the last one leave it (executor `timed`).",
-    ),
-    key(
-        "device",
-        "cache_program",
-        Kind::Choice(base::cache::PROGRAM),
-        "\"off\"",
-        "Whether a die takes the data of the next program while it programs (executor `timed`).",
-    ),
-    key(
-        "device",
-        "program_suspend",
-        Kind::Choice(base::suspend::PROGRAM),
-        "\"off\"",
-        "Whether a program is suspended where reads of the host wait for its die (executor `timed`).",
-    ),
-    key(
-        "device",
-        "erase_suspend",
-        Kind::Choice(base::suspend::ERASE),
-        "\"off\"",
-        "The same of an erase; for writes of the host too, if that is chosen.",
-    ),
-    key(
-        "device",
-        "read_transfer",
-        Kind::Choice(base::transfer::READ_TRANSFER),
-        "\"page\"",
-        "How much of a page a read of the host sends over the channel (executor `timed`).",
-    ),
-    key(
-        "device",
-        "slow_die",
-        Kind::Choice(base::slow_die::SLOW_DIE),
-        "\"none\"",
-        "Whether the array of one die takes longer than the others (executor `timed`).",
-    ),
+];
+
+const BEFORE_FTL: &[Key] = &[
     key(
         "device",
         "user_capacity",
@@ -645,6 +599,13 @@ const AFTER_FTL: &[Key] = &[
 
 /// Every key, in the order of a resolved config.
 pub(crate) fn keys(registry: &Registry) -> Vec<Key> {
+    let features = registry.features.iter().map(|feature| Key {
+        section: "device",
+        name: feature.key,
+        kind: Kind::Choice(feature.choices),
+        default: "",
+        doc: feature.doc,
+    });
     let seams = registry.seams.iter().map(|seam| Key {
         section: "ftl",
         name: seam.key,
@@ -657,13 +618,8 @@ pub(crate) fn keys(registry: &Registry) -> Vec<Key> {
         Kind::Name(_) => Key { kind: Kind::Name(registry.trace_formats), ..*key },
         _ => *key,
     };
-    BEFORE_FTL.iter().copied().chain(seams).chain(AFTER_FTL.iter().map(workload)).collect()
-}
-
-/// The features of a chip: every key of `[device]` that is a choice, with what can be chosen, the default first.
-pub fn features() -> impl Iterator<Item = (&'static str, &'static [Choice])> {
-    let of_device = BEFORE_FTL.iter().filter(|key| key.section == "device");
-    of_device.filter_map(|key| if let Kind::Choice(choices) = key.kind { Some((key.name, choices)) } else { None })
+    let device = BEFORE_FEATURES.iter().copied().chain(features).chain(BEFORE_FTL.iter().copied());
+    device.chain(seams).chain(AFTER_FTL.iter().map(workload)).collect()
 }
 
 /// Whether the name is an order of the letters C, W, D and P: an allocation that a formula of the LPN makes.

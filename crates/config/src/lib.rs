@@ -1,8 +1,8 @@
 //! From what the user wrote to a resolved configuration.
 //!
 //! It owns the keys, their units, defaults and ranges, the presets, and the texts of all errors about them.
-//! It knows no policy: what can be chosen at a seam, and with which parameters, comes from the registry that
-//! it is handed. The flow is one way: text → [tree](crate::load) of keys with places → one layer over another
+//! It knows no policy and no feature of a chip: the choices of each, with their parameters, come from the registry
+//! that it is handed. The flow is one way: text → [tree](crate::load) of keys with places → one layer over another
 //! (preset, file, command line) → [`Config`].
 
 mod diagnostic;
@@ -19,7 +19,6 @@ mod tree;
 mod units;
 
 pub use diagnostic::{Diagnostic, Diagnostics, printable};
-pub use keys::features;
 pub use load::{Base, Loaded, load};
 pub use model::Config;
 pub use presets::{PRESETS, Preset, preset};
@@ -27,11 +26,13 @@ pub use print::{parameter, to_json, to_toml};
 pub use reference::{reference, reference_page};
 pub use units::print_size;
 
-use base::{Choice, Seam};
+use base::{Choice, FeatureKey, Seam};
 
 /// What can be chosen.
 #[derive(Clone, Debug)]
 pub struct Registry {
+    /// The features of the chips, in the order of a resolved config.
+    pub features: Vec<&'static FeatureKey>,
     /// The seams of `[ftl]`, in the order of a resolved config.
     pub seams: Vec<&'static Seam>,
     /// The generators of `[workload]`.

@@ -3,15 +3,17 @@
 //! Sizes are bytes, times integer nanoseconds, rates bytes per second. Nothing downstream reads what the
 //! user wrote; everything reads this.
 
-use base::{Cell, CopybackTable, Duration, InStep, Multiplane, ProgramOrder, ReadLimits, ReprogramWear, Selection};
+use base::{
+    Cell, Choices, CopybackTable, Duration, InStep, Multiplane, ProgramOrder, ReadLimits, ReprogramWear, Selection,
+};
 
 /// One simulation, completely described.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The flash device.
     pub device: Device,
-    /// The policies of the FTL and the scheduler.
-    pub ftl: FtlChoices,
+    /// The policies of the FTL and the scheduler: one choice per seam.
+    pub ftl: Choices,
     /// How the host issues requests.
     pub host: Host,
     /// What the host asks for.
@@ -28,7 +30,7 @@ impl Config {
 }
 
 /// Which channels and planes a reclaim unit keeps in step.
-pub(crate) fn in_step(device: &Device, ftl: &FtlChoices) -> InStep {
+pub(crate) fn in_step(device: &Device, ftl: &Choices) -> InStep {
     let unit = ftl.get("reclaim_unit");
     let over = if unit.name == "superblock" { unit.word("over") } else { "" };
     InStep {
@@ -60,20 +62,8 @@ pub struct Device {
     pub program_order: ProgramOrder,
     /// Which multi-plane commands the chips accept.
     pub multiplane: Multiplane,
-    /// How the pages of a wordline are programmed, from [`base::programming::PROGRAMMING`].
-    pub programming: Selection,
-    /// Whether there are cache reads, from [`base::cache::READ`].
-    pub cache_read: Selection,
-    /// Whether there are cache programs, from [`base::cache::PROGRAM`].
-    pub cache_program: Selection,
-    /// Whether programs are suspended, from [`base::suspend::PROGRAM`].
-    pub program_suspend: Selection,
-    /// Whether erases are, from [`base::suspend::ERASE`].
-    pub erase_suspend: Selection,
-    /// How much of a page a read sends, from [`base::transfer::READ_TRANSFER`].
-    pub read_transfer: Selection,
-    /// A die whose array takes longer, from [`base::slow_die::SLOW_DIE`].
-    pub slow_die: Selection,
+    /// The features of the chips.
+    pub features: Choices,
     /// Bytes that the host may address; a multiple of the page size.
     pub user_capacity: u64,
     /// Spare ÷ user capacity (not spare ÷ raw capacity).
@@ -139,26 +129,6 @@ pub struct Timing {
     pub ecc_latency: Duration,
     /// Bytes per second that the controller corrects, for all channels; `None`: not a limit.
     pub ecc_bandwidth: Option<u64>,
-}
-
-/// `[ftl]`: one choice per seam.
-#[derive(Clone, Debug, PartialEq)]
-pub struct FtlChoices {
-    /// (seam key, choice), in the order of the registry; every seam is present.
-    pub seams: Vec<(&'static str, Selection)>,
-}
-
-impl FtlChoices {
-    /// The choice made at a seam.
-    ///
-    /// # Panics
-    /// If no such seam is registered.
-    pub fn get(&self, seam: &str) -> &Selection {
-        match self.seams.iter().find(|(key, _)| *key == seam) {
-            Some((_, selection)) => selection,
-            None => panic!("no seam `{seam}`"),
-        }
-    }
 }
 
 /// How requests are issued.

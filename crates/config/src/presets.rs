@@ -127,7 +127,7 @@ fn base(preset: &Preset) -> Result<Option<Node>, Diagnostic> {
 }
 
 /// A key of a preset: a choice with its parameters is one, though each may have a line.
-struct Key {
+struct KeyLines {
     section: &'static str,
     path: String,
     /// Comments on lines of their own, before it.
@@ -141,8 +141,8 @@ fn head(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The keys below them.
-fn keys(text: &str) -> Vec<Key> {
-    let mut keys: Vec<Key> = Vec::new();
+fn keys(text: &str) -> Vec<KeyLines> {
+    let mut keys: Vec<KeyLines> = Vec::new();
     let (mut table, mut above) = ("", Vec::new());
     for line in text.lines().skip(head(text).count()).filter(|line| !line.is_empty()) {
         if let Some(name) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) {
@@ -157,7 +157,7 @@ fn keys(text: &str) -> Vec<Key> {
             let path = format!("{section}.{name}");
             match keys.iter_mut().find(|key| key.path == path) {
                 Some(key) => key.lines.extend(above.drain(..).chain([line])),
-                None => keys.push(Key { section, path, above: std::mem::take(&mut above), lines: vec![line] }),
+                None => keys.push(KeyLines { section, path, above: std::mem::take(&mut above), lines: vec![line] }),
             }
         }
     }
@@ -185,8 +185,8 @@ fn aligned(line: &str) -> String {
 }
 
 /// The keys of a preset over those of its base: each takes the place of its own, and a new one stands at the end of its section.
-fn over(mut lower: Vec<Key>, upper: Vec<Key>) -> Vec<Key> {
-    let has = |keys: &[Key], path: &str| keys.iter().any(|key| key.path == path);
+fn over(mut lower: Vec<KeyLines>, upper: Vec<KeyLines>) -> Vec<KeyLines> {
+    let has = |keys: &[KeyLines], path: &str| keys.iter().any(|key| key.path == path);
     let gone = given_up(|path| has(&lower, path), |path| has(&upper, path));
     lower.retain(|key| !gone.contains(&&*key.path) || has(&upper, &key.path));
     for key in upper {
@@ -202,7 +202,7 @@ fn over(mut lower: Vec<Key>, upper: Vec<Key>) -> Vec<Key> {
 }
 
 /// The text of a head and of keys.
-fn printed<'a>(head: impl Iterator<Item = &'a str>, keys: &[Key]) -> String {
+fn printed<'a>(head: impl Iterator<Item = &'a str>, keys: &[KeyLines]) -> String {
     let mut text: String = head.flat_map(|line| [line, "\n"]).collect();
     let mut section = "";
     for key in keys {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use base::{ParamValue, Selection};
+use base::{Choices, ParamValue, Selection};
 use serde_json::{Map, Value, json};
 
 use crate::keys::{UNLIMITED, Word};
@@ -67,7 +67,7 @@ fn sections(config: &Config) -> Vec<Section> {
         Section { name: "device", keys: device(&config.device) },
         Section { name: "device.wear", keys: wear(&config.device.wear) },
         Section { name: "device.timing", keys: timing(&config.device.timing) },
-        Section { name: "ftl", keys: config.ftl.seams.iter().map(|(key, made)| (*key, selection(made))).collect() },
+        Section { name: "ftl", keys: chosen(&config.ftl) },
         Section {
             name: "host",
             keys: vec![
@@ -96,7 +96,7 @@ fn sections(config: &Config) -> Vec<Section> {
 }
 
 fn device(device: &Device) -> Vec<(&'static str, Value)> {
-    vec![
+    let mut keys = vec![
         ("channels", json!(device.channels)),
         ("chips_per_channel", json!(device.chips_per_channel)),
         ("dies_per_chip", json!(device.dies_per_chip)),
@@ -107,16 +107,17 @@ fn device(device: &Device) -> Vec<(&'static str, Value)> {
         ("cell", json!(device.cell.word())),
         ("program_order", json!(device.program_order.word())),
         ("multiplane", json!(device.multiplane.word())),
-        ("programming", selection(&device.programming)),
-        ("cache_read", selection(&device.cache_read)),
-        ("cache_program", selection(&device.cache_program)),
-        ("program_suspend", selection(&device.program_suspend)),
-        ("erase_suspend", selection(&device.erase_suspend)),
-        ("read_transfer", selection(&device.read_transfer)),
-        ("slow_die", selection(&device.slow_die)),
+    ];
+    keys.extend(chosen(&device.features));
+    keys.extend([
         ("user_capacity", json!(print_size(device.user_capacity))),
         ("over_provisioning", json!(device.over_provisioning)),
-    ]
+    ]);
+    keys
+}
+
+fn chosen(choices: &Choices) -> Vec<(&'static str, Value)> {
+    choices.made.iter().map(|(key, made)| (*key, selection(made))).collect()
 }
 
 fn wear(wear: &Wear) -> Vec<(&'static str, Value)> {

@@ -185,13 +185,11 @@ fn takes(key: &Key) -> String {
 
 fn default(key: &Key) -> String {
     match (key.kind, key.default) {
-        (Kind::Choice(choices), _) if key.section == "ftl" || key.section == "device.wear" => {
-            match (key.name, choices.first()) {
-                ("binding", _) => "by the allocation".into(),
-                (_, Some(first)) => format!("`\"{}\"`", first.name),
-                (_, None) => "none".into(),
-            }
-        }
+        (Kind::Choice(choices), _) if key.section != "workload" => match (key.name, choices.first()) {
+            ("binding", _) => "by the allocation".into(),
+            (_, Some(first)) => format!("`\"{}\"`", first.name),
+            (_, None) => "none".into(),
+        },
         (_, "") => match key.name {
             "user_capacity" => "by `over_provisioning`".into(),
             "request_size" => "one page".into(),

@@ -1,6 +1,6 @@
 //! From keys to the resolved configuration, with the rules that tie keys together.
 
-use base::{Cell, CopybackTable, Duration, ReprogramWear, Selection};
+use base::{Cell, Choices, CopybackTable, Duration, ReprogramWear, Selection};
 
 use crate::Registry;
 use crate::diagnostic::{Diagnostic, Problems};
@@ -9,8 +9,8 @@ use crate::keys::{
     ARRIVALS, BLOCKS_PER_PLANE_MAX, BLOCKS_PER_PLANE_MIN, GENERATOR_ONLY, Kind, TRACE_ONLY, Word, is_static_order,
 };
 use crate::model::{
-    BackwardsTime, Config, Device, Discards, End, Executor, FtlChoices, Generator, Host, OutOfRange, Precondition,
-    Replay, Retention, Run, Source, Timing, Wear, Workload, in_step,
+    BackwardsTime, Config, Device, Discards, End, Executor, Generator, Host, OutOfRange, Precondition, Replay,
+    Retention, Run, Source, Timing, Wear, Workload, in_step,
 };
 use crate::reader::{READS_MAX, Reader, expected};
 use crate::units::{list, print_size};
@@ -22,7 +22,7 @@ const AGREEMENT: f64 = 0.005;
 
 /// Reads every section; problems are left in the reader.
 pub(crate) fn resolve(reader: &mut Reader<'_>, registry: &Registry) -> Option<Config> {
-    let device = device(reader);
+    let device = device(reader, registry);
     let ftl = ftl(reader, registry);
     let device = device.map(|device| whole_superpages(reader, device, ftl.as_ref()));
     let host = host(reader);
@@ -36,7 +36,7 @@ pub(crate) fn resolve(reader: &mut Reader<'_>, registry: &Registry) -> Option<Co
     reader.problems.is_empty().then_some(config)
 }
 
-fn device(reader: &mut Reader<'_>) -> Option<Device> {
+fn device(reader: &mut Reader<'_>, registry: &Registry) -> Option<Device> {
     let channels = reader.count32("device.channels");
     let chips_per_channel = reader.count32("device.chips_per_channel");
     let dies_per_chip = reader.count32("device.dies_per_chip");
@@ -50,13 +50,7 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
     let blocks_per_plane = blocks_per_plane(reader, planes, page_size);
     let program_order = reader.word("device.program_order");
     let multiplane = reader.word("device.multiplane");
-    let programming = reader.choice("device.programming", "way of programming");
-    let cache_read = reader.choice("device.cache_read", "cache read");
-    let cache_program = reader.choice("device.cache_program", "cache program");
-    let program_suspend = reader.choice("device.program_suspend", "suspend of programs");
-    let erase_suspend = reader.choice("device.erase_suspend", "suspend of erases");
-    let read_transfer = reader.choice("device.read_transfer", "transfer of reads");
-    let slow_die = reader.choice("device.slow_die", "slow die");
+    let features = features(reader, registry);
     let counts = [channels, chips_per_channel, dies_per_chip, planes_per_die, pages_per_block, blocks_per_plane];
     let raw = raw_capacity(reader, counts, page_size);
     let capacity = user_capacity(reader, raw, page_size);
@@ -74,18 +68,21 @@ fn device(reader: &mut Reader<'_>) -> Option<Device> {
         cell: cell?,
         program_order: program_order?,
         multiplane: multiplane?,
-        programming: programming?,
-        cache_read: cache_read?,
-        cache_program: cache_program?,
-        program_suspend: program_suspend?,
-        erase_suspend: erase_suspend?,
-        read_transfer: read_transfer?,
-        slow_die: slow_die?,
+        features: features?,
         user_capacity,
         over_provisioning,
         wear: wear?,
         timing: timing?,
     })
+}
+
+fn features(reader: &mut Reader<'_>, registry: &Registry) -> Option<Choices> {
+    // All are read, so that all that is wrong is told.
+    let read =
+        |feature: &&base::FeatureKey| (feature.key, reader.choice(&format!("device.{}", feature.key), feature.noun));
+    let read: Vec<_> = registry.features.iter().map(read).collect();
+    let made = read.into_iter().map(|(key, made)| Some((key, made?))).collect::<Option<_>>()?;
+    Some(Choices { made })
 }
 
 fn whole_wordlines(reader: &mut Reader<'_>, pages: Option<u32>, bits: Option<u32>) -> Option<u32> {
@@ -215,7 +212,7 @@ fn enough_blocks(reader: &mut Reader<'_>, raw: u64, capacity: u64, ratio: Option
 }
 
 /// A capacity that follows from `over_provisioning` ends where a superpage does, if channels or planes are in step.
-fn whole_superpages(reader: &Reader<'_>, device: Device, ftl: Option<&FtlChoices>) -> Device {
+fn whole_superpages(reader: &Reader<'_>, device: Device, ftl: Option<&Choices>) -> Device {
     let parts = ftl.map_or(1, |ftl| in_step(&device, ftl).parts());
     let superpage = u64::from(parts) * u64::from(device.page_size);
     if device.user_capacity.is_multiple_of(superpage) || reader.tree.has("device.user_capacity") {
@@ -428,7 +425,7 @@ fn timing(reader: &mut Reader<'_>, bits: Option<u32>) -> Option<Timing> {
     })
 }
 
-fn ftl(reader: &mut Reader<'_>, registry: &Registry) -> Option<FtlChoices> {
+fn ftl(reader: &mut Reader<'_>, registry: &Registry) -> Option<Choices> {
     let mut seams = Vec::new();
     let mut sound = true;
     for seam in &registry.seams {
@@ -441,7 +438,7 @@ fn ftl(reader: &mut Reader<'_>, registry: &Registry) -> Option<FtlChoices> {
         }
     }
     bind(reader, registry, &mut seams)?;
-    sound.then_some(FtlChoices { seams })
+    sound.then_some(Choices { made: seams })
 }
 
 /// The binding follows from the allocation; one that contradicts it is refused.

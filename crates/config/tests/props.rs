@@ -2,11 +2,11 @@
 
 mod common;
 
-use base::{Cell, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Selection};
+use base::{Cell, Choices, Duration, Multiplane, ParamKind, ParamValue, ProgramOrder, Selection};
 use common::registry;
 use config::model::{
-    BackwardsTime, Checks, Device, Discards, End, Executor, FtlChoices, Generator, Host, OutOfRange, Payload,
-    Precondition, Replay, Retention, Run, Source, Timing, Wear, Workload,
+    BackwardsTime, Checks, Device, Discards, End, Executor, Generator, Host, OutOfRange, Payload, Precondition, Replay,
+    Retention, Run, Source, Timing, Wear, Workload,
 };
 use config::{Base, Config, PRESETS, load, to_json, to_toml};
 use proptest::prelude::*;
@@ -122,11 +122,7 @@ prop_compose! {
         channel_rate in 1_000u64..100_000_000_000,
         bandwidths in (bandwidth(), bandwidth()),
         wear in wear(),
-        (programming, program_suspend, erase_suspend, read_transfer, slow_die) in (
-            selection(base::programming::PROGRAMMING), selection(base::suspend::PROGRAM), selection(base::suspend::ERASE),
-            selection(base::transfer::READ_TRANSFER), selection(base::slow_die::SLOW_DIE),
-        ),
-        (cache_read, cache_program) in (selection(base::cache::READ), selection(base::cache::PROGRAM)),
+        features in features(),
     ) -> Device {
         let pages_per_block = shape.5 * cell.bits();
         let blocks = u64::from(shape.0) * u64::from(shape.1) * u64::from(shape.2) * u64::from(shape.3 * shape.4);
@@ -143,13 +139,7 @@ prop_compose! {
             cell,
             program_order,
             multiplane,
-            programming,
-            cache_read,
-            cache_program,
-            program_suspend,
-            erase_suspend,
-            read_transfer,
-            slow_die,
+            features,
             user_capacity: user_pages * u64::from(page_size),
             over_provisioning: ((pages - user_pages) * u64::from(page_size)) as f64
                 / (user_pages * u64::from(page_size)) as f64,
@@ -193,7 +183,16 @@ fn selection(choices: &'static [base::Choice]) -> impl Strategy<Value = Selectio
     })
 }
 
-fn ftl() -> impl Strategy<Value = FtlChoices> {
+fn features() -> impl Strategy<Value = Choices> {
+    let made: Vec<_> = registry()
+        .features
+        .iter()
+        .map(|feature| selection(feature.choices).prop_map(|selection| (feature.key, selection)))
+        .collect();
+    made.prop_map(|made| Choices { made })
+}
+
+fn ftl() -> impl Strategy<Value = Choices> {
     let seams: Vec<_> = registry()
         .seams
         .iter()
@@ -211,7 +210,7 @@ fn ftl() -> impl Strategy<Value = FtlChoices> {
                 *made = Selection::default_of(binding);
             }
         }
-        FtlChoices { seams }
+        Choices { made: seams }
     })
 }
 

@@ -29,7 +29,7 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use base::{Instant, Seam};
+use base::{FeatureKey, Instant, Seam};
 use config::model::{Executor, Precondition, Source};
 use config::{Config, Diagnostics, Loaded};
 use files::{Interrupt, Output};
@@ -88,9 +88,24 @@ pub fn seams() -> Vec<&'static Seam> {
     seams
 }
 
+/// Every feature of the chips.
+pub fn features() -> Vec<&'static FeatureKey> {
+    use base::{cache, programming, slow_die, suspend, transfer};
+    vec![
+        &programming::PROGRAMMING,
+        &cache::READ,
+        &cache::PROGRAM,
+        &suspend::PROGRAM,
+        &suspend::ERASE,
+        &transfer::READ_TRANSFER,
+        &slow_die::SLOW_DIE,
+    ]
+}
+
 /// What can be chosen: for the configuration reader, the listings and the reference page.
 pub fn registry() -> config::Registry {
     config::Registry {
+        features: features(),
         seams: seams(),
         generators: workload::GENERATORS,
         own: ftl::TAKE_OWN,

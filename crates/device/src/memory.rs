@@ -222,7 +222,7 @@ fn smaller() -> String {
 }
 
 fn set(config: &mut Config, seam: &str, param: &str, value: u64) {
-    let seam = config.ftl.seams.iter_mut().find(|(key, _)| *key == seam);
+    let seam = config.ftl.made.iter_mut().find(|(key, _)| *key == seam);
     seam.into_iter().for_each(|(_, selection)| selection.set(param, ParamValue::Size(value)));
 }
 

@@ -34,7 +34,7 @@ fn fifo(channels: u32, pages: u64) -> Config {
 /// The same, with room that is free as soon as the data are in the chip.
 fn transferred(config: &Config) -> Config {
     let mut config = config.clone();
-    let buffer = config.ftl.seams.iter_mut().find(|(key, _)| *key == "write_buffer").expect("a seam");
+    let buffer = config.ftl.made.iter_mut().find(|(key, _)| *key == "write_buffer").expect("a seam");
     buffer.1.set("release", "transferred".into());
     config
 }
@@ -141,7 +141,7 @@ fn a_flush_completes_when_all_before_it_is_programmed() {
 /// The same buffer, which capacitors save.
 fn protected(config: &Config) -> Config {
     let mut config = config.clone();
-    let buffer = config.ftl.seams.iter_mut().find(|(key, _)| *key == "write_buffer").expect("a seam");
+    let buffer = config.ftl.made.iter_mut().find(|(key, _)| *key == "write_buffer").expect("a seam");
     buffer.1.set("power_loss", "protected".into());
     config
 }

@@ -258,11 +258,11 @@ fn bare(seed: u64) -> Config {
     let mut random = Chance::new(seed, "bare");
     let transfers = |count: u64| base::Duration::from_us(50 * count);
     let device = &mut config.device;
-    device.cache_read = Selection::default_of(&base::cache::READ[0]);
-    device.cache_program = Selection::default_of(&base::cache::PROGRAM[0]);
-    device.program_suspend = Selection::default_of(&base::suspend::PROGRAM[0]);
-    device.erase_suspend = Selection::default_of(&base::suspend::ERASE[0]);
-    device.programming = Selection::default_of(&base::programming::PROGRAMMING[0]);
+    *device.features.get_mut("cache_read") = Selection::default_of(&base::cache::READ.choices[0]);
+    *device.features.get_mut("cache_program") = Selection::default_of(&base::cache::PROGRAM.choices[0]);
+    *device.features.get_mut("program_suspend") = Selection::default_of(&base::suspend::PROGRAM.choices[0]);
+    *device.features.get_mut("erase_suspend") = Selection::default_of(&base::suspend::ERASE.choices[0]);
+    *device.features.get_mut("programming") = Selection::default_of(&base::programming::PROGRAMMING.choices[0]);
     let timing = &mut device.timing;
     (timing.command_overhead, timing.dram_bandwidth) = (base::Duration::ZERO, None);
     (timing.ecc_latency, timing.ecc_bandwidth) = (base::Duration::ZERO, None);

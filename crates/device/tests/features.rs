@@ -8,7 +8,7 @@ mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use base::{Cell, Duration, ParamValue};
+use base::{Cell, Duration, FeatureKey, ParamValue};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -33,7 +33,7 @@ const SIGNS: [(&str, &[&str], &str); 5] = [
 impl Chip {
     fn all() -> Vec<Chip> {
         let mut all: Vec<Chip> = [false, true].map(|has_link| Chip { choices: Vec::new(), has_link }).to_vec();
-        for (key, choices) in config::features() {
+        for &FeatureKey { key, choices, .. } in device::features() {
             let with = |chip: &Chip, name| Chip { choices: [&chip.choices[..], &[(key, name)]].concat(), ..*chip };
             all = all.iter().flat_map(|chip| choices.iter().map(move |choice| with(chip, choice.name))).collect();
         }
@@ -103,7 +103,7 @@ impl Chip {
 
     /// Whether it has another choice of a feature than the default.
     fn is_equipped(&self, key: &str) -> bool {
-        config::features().any(|(other, choices)| other == key && self.choice(key) != choices[0].name)
+        device::features().iter().any(|feature| feature.key == key && self.choice(key) != feature.choices[0].name)
     }
 }
 
@@ -138,8 +138,8 @@ fn every_subset_of_the_features_runs_and_each_does_its_part() {
 fn the_first_choice_of_a_feature_is_the_default() {
     let base = config::Base::Object { name: "nothing".into(), object: serde_json::Map::new() };
     let sets = ["workload.generator=uniform".to_string(), "workload.requests=1".to_string()];
-    let mut loaded = device::load(&base, &sets, None).map_err(|problems| problems.to_string()).expect("a device");
-    for (key, choices) in config::features() {
-        assert_eq!(feature(&mut loaded.config.device, key).name, choices[0].name, "`device.{key}`");
+    let loaded = device::load(&base, &sets, None).map_err(|problems| problems.to_string()).expect("a device");
+    for &FeatureKey { key, choices, .. } in device::features() {
+        assert_eq!(loaded.config.device.features.get(key).name, choices[0].name, "`device.{key}`");
     }
 }

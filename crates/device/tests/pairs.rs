@@ -15,7 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::LazyLock;
 
-use base::{Cell, Duration, ParamValue, Selection};
+use base::{Cell, Choices, Duration, ParamValue, Selection};
 use common::*;
 use config::Config;
 use config::model::*;
@@ -100,8 +100,9 @@ impl Mechanism {
     fn remove(self, config: &mut Config) {
         match self {
             Mechanism::Feature(key, _) => {
-                let (_, choices) = config::features().find(|(other, _)| *other == key).expect("a feature");
-                *feature(&mut config.device, key) = Selection::default_of(&choices[0]);
+                let features = device::features();
+                let feature = features.iter().find(|feature| feature.key == key).expect("a feature");
+                *config.device.features.get_mut(key) = Selection::default_of(&feature.choices[0]);
             }
             Mechanism::Link => config.host = Host::new(config.host.replay, config.host.queue_depth),
             _ => panic!("{self:?} is no feature"),
@@ -305,7 +306,7 @@ impl Pair {
 
     /// So many blocks are held free that a collection can open one in each of three regions. Preemption is of collections
     /// ahead of need.
-    fn set_schedule(&self, ftl: &mut FtlChoices) {
+    fn set_schedule(&self, ftl: &mut Choices) {
         let free = ("free_blocks", 3.into());
         let preempts = self.has(Mechanism::Preemption);
         let preempt = ("preempt", if preempts { "on" } else { "off" }.into());
@@ -470,7 +471,7 @@ fn params(choice: &str) -> &'static [(&'static str, ParamValue)] {
 /// the same reason.
 fn reason(config: &Config, key: &str, message: &str) -> String {
     let name = match key.split_once('.') {
-        Some(("device", key)) => Some(feature(&mut config.device.clone(), key).name),
+        Some(("device", key)) => Some(config.device.features.get(key).name),
         Some(("ftl", seam)) if seam != "mapping" => Some(config.ftl.get(seam).name),
         _ => None,
     };

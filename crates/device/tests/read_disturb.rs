@@ -127,8 +127,7 @@ fn pages_that_are_read_together_count_one_by_one() {
 
 /// What a case is, in a line.
 fn described(config: &Config) -> String {
-    let choices =
-        config.ftl.seams.iter().filter(|(_, selection)| !["none", "page", "ignore"].contains(&selection.name));
+    let choices = config.ftl.made.iter().filter(|(_, selection)| !["none", "page", "ignore"].contains(&selection.name));
     let choices: Vec<String> =
         choices.map(|(key, selection)| format!("{key}={} {:?}", selection.name, selection.params)).collect();
     let device = &config.device;

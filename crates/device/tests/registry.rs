@@ -53,10 +53,10 @@ enum Place {
 impl Place {
     fn of(self, config: &mut Config) -> &mut Selection {
         match (self, &mut config.workload.source) {
-            (Place::Seam(seam), _) => &mut config.ftl.seams.iter_mut().find(|(key, _)| *key == seam).expect("a seam").1,
+            (Place::Seam(seam), _) => config.ftl.get_mut(seam),
             (Place::Generator, Source::Generator(generator)) => &mut generator.pattern,
             (Place::Generator, Source::Trace { .. }) => panic!("a trace has no generator"),
-            (Place::Feature(key), _) => feature(&mut config.device, key),
+            (Place::Feature(key), _) => config.device.features.get_mut(key),
         }
     }
 }

@@ -140,7 +140,7 @@ pub(crate) fn presets() -> Vec<(&'static str, &'static str, &'static str)> {
     config::PRESETS.iter().map(|preset| (preset.name, preset.description(), preset.text())).collect()
 }
 
-/// Seams, choices and generators with their parameters, as JSON text.
+/// Features of the chips, seams and generators, with choices and their parameters, as JSON text.
 #[pyfunction]
 pub(crate) fn registry() -> String {
     let registry = device::registry();
@@ -149,7 +149,9 @@ pub(crate) fn registry() -> String {
         .iter()
         .map(|seam| json!({ "key": seam.key, "doc": seam.doc, "choices": choices(seam.choices) }))
         .collect();
-    json!({ "seams": seams, "generators": choices(registry.generators) }).to_string()
+    let feature = |feature: &&base::FeatureKey| json!({ "key": feature.key, "doc": feature.doc, "choices": choices(feature.choices) });
+    let features: Vec<Value> = registry.features.iter().map(feature).collect();
+    json!({ "features": features, "seams": seams, "generators": choices(registry.generators) }).to_string()
 }
 
 /// Every key with what it takes, its default and its meaning, as JSON text.

@@ -116,13 +116,13 @@ pub(crate) fn load(py: Python<'_>, loaded: &mut Loaded, caller: &Caller) -> PyRe
 }
 
 fn own<'a>(loaded: &'a mut Loaded, key: &str) -> Option<&'a mut Own> {
-    let seams = &mut loaded.config.ftl.seams;
+    let seams = &mut loaded.config.ftl.made;
     seams.iter_mut().find(|(seam, _)| *seam == key).and_then(|(_, made): &mut (_, Selection)| made.own.as_mut())
 }
 
 /// Whether a configuration has any.
 pub(crate) fn has_own(loaded: &Loaded) -> bool {
-    loaded.config.ftl.seams.iter().any(|(_, made)| made.own.is_some())
+    loaded.config.ftl.made.iter().any(|(_, made)| made.own.is_some())
 }
 
 /// The planes of all logical pages, as a class of the user's own says; or what is wrong, and what would be right.

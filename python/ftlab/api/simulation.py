@@ -205,7 +205,7 @@ def resolve(config: Config, *, sets: Sets = (), trace: Trace | None = None) -> d
 
 
 def registry() -> dict[str, Any]:
-    """What can be chosen: every seam and the workload generators, with choices, parameters and their ranges."""
+    """All choices: features of the chips, seams and workload generators, with their parameters and ranges."""
     found: dict[str, Any] = json.loads(_core.registry())
     return found
 

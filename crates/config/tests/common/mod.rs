@@ -1,6 +1,7 @@
 //! A registry with the shape of the real one, so that these tests need no policy.
 
 use base::{Choice, Duration, Param, ParamKind, Seam};
+use base::{cache, programming, slow_die, suspend, transfer};
 use config::Registry;
 
 const fn plain(name: &'static str) -> Choice {
@@ -273,5 +274,14 @@ pub fn registry() -> Registry {
         &WRITE_BUFFER,
         &SCHEDULER,
     ];
-    Registry { seams, generators: GENERATORS, own: &["victim", "allocation"], trace_formats: TRACE_FORMATS }
+    let features = vec![
+        &programming::PROGRAMMING,
+        &cache::READ,
+        &cache::PROGRAM,
+        &suspend::PROGRAM,
+        &suspend::ERASE,
+        &transfer::READ_TRANSFER,
+        &slow_die::SLOW_DIE,
+    ];
+    Registry { features, seams, generators: GENERATORS, own: &["victim", "allocation"], trace_formats: TRACE_FORMATS }
 }

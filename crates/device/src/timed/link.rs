@@ -183,12 +183,12 @@ impl Wanted {
 
 /// Whether data pass a link, or reads send parts of pages.
 pub(super) fn is_configured(config: &Config) -> bool {
-    config.host.link.is_some() || codeword(&config.device.read_transfer).is_some()
+    config.host.link.is_some() || codeword(&config.device.features).is_some()
 }
 
 /// Refuses codewords that no page can have, with the reason.
 pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
-    let Some(size) = codeword(&config.device.read_transfer) else { return Ok(()) };
+    let Some(size) = codeword(&config.device.features) else { return Ok(()) };
     let refuse = |message: String, help: &str| {
         Err(Refusal { key: "device.read_transfer", message: format!("`sectors` {message}"), help: help.into() })
     };

@@ -185,7 +185,7 @@ impl Setup<'_, '_> {
             device.recorder.admission = Some(Box::new(Admission::new()));
         }
         let wanted = link::is_configured(config)
-            .then(|| Box::new(Wanted::new(base::transfer::codeword(&config.device.read_transfer))));
+            .then(|| Box::new(Wanted::new(base::transfer::codeword(&config.device.features))));
         let now = Instant::ZERO;
         let interrupt = watch.interrupt.clone();
         let context = Context { device, queues, chip, wordlines, wanted, waits, interrupt, now, draining: false, plan };

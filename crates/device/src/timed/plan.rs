@@ -138,7 +138,7 @@ pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> b
         && !super::chip::one_shot::is_configured(&config.device)
         && !super::link::is_configured(config)
         && !super::controller::is_configured(config)
-        && base::slow_die::slow_die(&config.device.slow_die).is_none()
+        && base::slow_die::slow_die(&config.device.features).is_none()
         && !has_timeline
         && !config.run.splits_latencies()
 }

@@ -1,5 +1,6 @@
 //! How long things take, and in which line of timers each wait is.
 
+use base::programming::PROGRAMMING;
 use base::slow_die::slow_die;
 use base::transfer::codeword;
 use base::{Die, Duration, Geometry, InStep, OpKind, PageLayout};
@@ -175,7 +176,7 @@ impl Timing {
         });
         let is_uniform = [&timing.read, &timing.program].iter().all(|times| times.iter().all(|time| *time == times[0]));
         let data_out = lines.delay(transfer);
-        let parts = codeword(&device.read_transfer).map_or(Vec::new(), |size| parts(device, size, data_out.line));
+        let parts = codeword(&device.features).map_or(Vec::new(), |size| parts(device, size, data_out.line));
         let types = (0..device.pages_per_block).map(|page| layout.page_type(page).0);
         Timing {
             types: if is_uniform { Vec::new() } else { types.collect() },
@@ -197,14 +198,14 @@ impl Timing {
             ecc: timing.ecc_latency,
             ecc_page: timing.ecc_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
             wordline: match one_shot::is_configured(device) {
-                true => lines.delay(device.programming.time("pad_after")).line,
+                true => lines.delay(PROGRAMMING.of(&device.features).time("pad_after")).line,
                 false => lines.delay(timing.erase).line,
             },
             idle: match schedule.kind {
                 Kind::Background { idle } => lines.delay(idle).line,
                 _ => lines.delay(timing.erase).line,
             },
-            slow: slow_die(&device.slow_die).map(|(die, factor)| {
+            slow: slow_die(&device.features).map(|(die, factor)| {
                 // Its other times are out of order there.
                 Slow { die, factor, line: lines.delay(Slow::takes(factor, timing.erase)).line }
             }),
@@ -353,7 +354,7 @@ impl Timing {
 
 /// Refuses a slow die that there is not, with the reason.
 pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
-    let Some((die, _)) = slow_die(&config.device.slow_die) else { return Ok(()) };
+    let Some((die, _)) = slow_die(&config.device.features) else { return Ok(()) };
     let refuse = |message: String, help: String| Err(Refusal { key: "device.slow_die", message, help });
     let dies = config.device.channels * config.device.chips_per_channel * config.device.dies_per_chip;
     if die.number() >= dies {

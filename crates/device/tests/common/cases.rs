@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;
 
-use base::{Choice, Param, ParamKind, ParamValue};
+use base::{Choice, FeatureKey, Param, ParamKind, ParamValue};
 use config::Config;
 use engine::Chance;
 use serde_json::{Map, Value, json};
@@ -51,7 +51,7 @@ impl Space {
                 }
             }
         }
-        for (key, choices) in config::features() {
+        for &FeatureKey { key, choices, .. } in device::features() {
             // Their parameters are numbers, which are drawn.
             space.add(&format!("device.{key}"), choices.iter().map(|choice| choice.name), None);
         }
@@ -287,7 +287,7 @@ pub fn build(space: &Space, assignment: &Assignment, roomier: u32, r: &mut Chanc
             "erase": format!("{}ns", 1 + r.below(5_000_000)), "ecc_latency": format!("{}ns", r.below(2) * 20_000),
         },
     });
-    for (key, choices) in config::features() {
+    for &FeatureKey { key, choices, .. } in device::features() {
         let name = value(&format!("device.{key}"));
         let choice = choices.iter().find(|choice| choice.name == name).expect("a choice");
         let dies = numbers.shape.iter().product();

@@ -5,55 +5,41 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base::{Cell, Duration, Multiplane, Param, ParamKind, ParamValue, ProgramOrder, Selection};
+use base::{Cell, Choices, Duration, FeatureKey, Multiplane, Param, ParamKind, ParamValue, ProgramOrder, Selection};
 use config::Config;
 use config::model::*;
 use engine::Chance;
 use serde_json::Value;
 
 /// Every seam at its first choice.
-pub fn default_ftl() -> FtlChoices {
-    FtlChoices {
-        seams: device::seams().iter().map(|seam| (seam.key, Selection::default_of(&seam.choices[0]))).collect(),
-    }
+pub fn default_ftl() -> Choices {
+    Choices { made: device::seams().iter().map(|seam| (seam.key, Selection::default_of(&seam.choices[0]))).collect() }
 }
 
 /// Sets a seam, with parameters.
-pub fn choose(ftl: &mut FtlChoices, seam: &str, name: &str, params: &[(&str, ParamValue)]) {
+pub fn choose(ftl: &mut Choices, seam: &str, name: &str, params: &[(&str, ParamValue)]) {
     let registered = device::seams().into_iter().find(|s| s.key == seam).expect("a seam");
     let mut selection = Selection::default_of(registered.find(name).expect("a choice"));
     for (param, value) in params {
         selection.set(param, *value);
     }
-    ftl.seams.iter_mut().find(|(key, _)| *key == seam).expect("a seam").1 = selection;
-}
-
-/// Where a device has its choice of a feature.
-pub fn feature<'a>(device: &'a mut Device, key: &str) -> &'a mut Selection {
-    match key {
-        "programming" => &mut device.programming,
-        "cache_read" => &mut device.cache_read,
-        "cache_program" => &mut device.cache_program,
-        "program_suspend" => &mut device.program_suspend,
-        "erase_suspend" => &mut device.erase_suspend,
-        "read_transfer" => &mut device.read_transfer,
-        "slow_die" => &mut device.slow_die,
-        _ => panic!("`device.{key}` is declared as a choice: say here where it lies, and it is combined with all else"),
-    }
+    *ftl.get_mut(seam) = selection;
 }
 
 /// Sets a feature of the chip, with parameters.
 pub fn equip(device: &mut Device, key: &str, name: &str, params: &[(&str, ParamValue)]) {
-    let (_, choices) = config::features().find(|(other, _)| *other == key).expect("a feature");
-    let choice = choices.iter().find(|choice| choice.name == name).expect("a choice");
-    let mut selection = Selection::default_of(choice);
+    let features = device::registry().features;
+    let feature = features.iter().find(|feature| feature.key == key).expect("a feature");
+    let choice = feature.choices.iter().find(|choice| choice.name == name).expect("a choice");
+    let selection = device.features.get_mut(key);
+    *selection = Selection::default_of(choice);
     params.iter().for_each(|&(param, value)| selection.set(param, value));
-    *feature(device, key) = selection;
 }
 
 /// Every feature of a chip by key and name, the defaults left out.
 pub fn features() -> Vec<(&'static str, &'static str)> {
-    config::features().flat_map(|(key, choices)| choices[1..].iter().map(move |choice| (key, choice.name))).collect()
+    let of = |feature: &&'static FeatureKey| feature.choices[1..].iter().map(|choice| (feature.key, choice.name));
+    device::registry().features.iter().flat_map(of).collect()
 }
 
 /// The names that a seam offers, but for some.
@@ -102,6 +88,12 @@ pub fn generator(name: &str, request_size: u64, read_fraction: f64, footprint: u
     }
 }
 
+/// A chip without any feature.
+fn defaults(features: &[&'static FeatureKey]) -> Choices {
+    let default = |feature: &&'static FeatureKey| (feature.key, Selection::default_of(&feature.choices[0]));
+    Choices { made: features.iter().map(default).collect() }
+}
+
 /// One small SLC device with round numbers: page read 75 µs, program 1600 µs, erase 5 ms, transfer 40.96 µs.
 pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pages: u32) -> Config {
     let page_size = 8192u32;
@@ -119,13 +111,7 @@ pub fn plain(channels: u32, chips: u32, dies: u32, planes: u32, blocks: u32, pag
             cell: Cell::Slc,
             program_order: ProgramOrder::Consecutive,
             multiplane: Multiplane::Pac,
-            programming: Selection::default_of(&base::programming::PROGRAMMING[0]),
-            cache_read: Selection::default_of(&base::cache::READ[0]),
-            cache_program: Selection::default_of(&base::cache::PROGRAM[0]),
-            program_suspend: Selection::default_of(&base::suspend::PROGRAM[0]),
-            erase_suspend: Selection::default_of(&base::suspend::ERASE[0]),
-            read_transfer: Selection::default_of(&base::transfer::READ_TRANSFER[0]),
-            slow_die: Selection::default_of(&base::slow_die::SLOW_DIE[0]),
+            features: defaults(&device::registry().features),
             user_capacity,
             over_provisioning: 1.0 / 3.0,
             wear: Wear {
@@ -340,7 +326,8 @@ fn random_caches(seed: u64, device: &mut Device) {
         }
         choice
     };
-    (device.cache_read, device.cache_program) = (draw(base::cache::READ), draw(base::cache::PROGRAM));
+    *device.features.get_mut("cache_read") = draw(base::cache::READ.choices);
+    *device.features.get_mut("cache_program") = draw(base::cache::PROGRAM.choices);
 }
 
 /// Blocks of any age and quality. Where nothing limits copybacks, blocks do not mind them.
@@ -417,7 +404,7 @@ pub fn of_feature(param: &Param, page_size: u32, dies: u32, r: &mut Chance) -> P
 pub fn random_features(seed: u64, config: &mut Config) {
     let mut random = Chance::new(seed, "features");
     let r = &mut random;
-    for (key, choices) in config::features() {
+    for &FeatureKey { key, choices, .. } in device::features() {
         let choice = pick(r, &choices[1..]);
         let mut with = config.clone();
         let device = &mut with.device;
@@ -446,7 +433,9 @@ fn random_suspends(seed: u64, device: &mut Device) {
     let mut random = Chance::new(seed, "suspends");
     let both = suspends(&mut random);
     if random.below(2) == 0 {
-        [device.program_suspend, device.erase_suspend] = both;
+        let [program, erase] = both;
+        *device.features.get_mut("program_suspend") = program;
+        *device.features.get_mut("erase_suspend") = erase;
     }
 }
 
@@ -463,7 +452,7 @@ pub fn suspends(random: &mut Chance) -> [Selection; 2] {
         }
         choice
     };
-    [draw(base::suspend::PROGRAM), draw(base::suspend::ERASE)]
+    [draw(base::suspend::PROGRAM.choices), draw(base::suspend::ERASE.choices)]
 }
 
 fn random_timing(r: &mut Chance, device: &mut Device) {
@@ -477,7 +466,7 @@ fn random_timing(r: &mut Chance, device: &mut Device) {
     device.timing.ecc_latency = Duration(if r.below(2) == 0 { 0 } else { r.below(20_000) });
 }
 
-fn random_policies(r: &mut Chance, ftl: &mut FtlChoices) {
+fn random_policies(r: &mut Chance, ftl: &mut Choices) {
     for seam in device::seams() {
         let choice = pick(r, seam.choices);
         choose(ftl, seam.key, choice.name, &[]);
@@ -563,7 +552,7 @@ fn random_policies(r: &mut Chance, ftl: &mut FtlChoices) {
 }
 
 /// What is in step, where something is.
-fn random_superblock(r: &mut Chance, ftl: &mut FtlChoices) {
+fn random_superblock(r: &mut Chance, ftl: &mut Choices) {
     if ftl.get("reclaim_unit").name == "superblock" {
         let over = either(r, "reclaim_unit", "superblock", "over");
         choose(ftl, "reclaim_unit", "superblock", &[over]);
@@ -571,11 +560,11 @@ fn random_superblock(r: &mut Chance, ftl: &mut FtlChoices) {
 }
 
 /// How twin blocks move lone pages, and whether reads wait for collections.
-fn random_steps(seed: u64, ftl: &mut FtlChoices) {
+fn random_steps(seed: u64, ftl: &mut Choices) {
     let mut random = Chance::new(seed, "steps");
     if ftl.get("reclaim_unit").name == "twin" {
         let (name, value) = either(&mut random, "reclaim_unit", "twin", "lone");
-        ftl.seams.iter_mut().find(|(key, _)| *key == "reclaim_unit").expect("a seam").1.set(name, value);
+        ftl.get_mut("reclaim_unit").set(name, value);
     }
     let scheduler = ftl.get("scheduler").name;
     let gc = either(&mut random, "scheduler", scheduler, "gc");
@@ -585,7 +574,7 @@ fn random_steps(seed: u64, ftl: &mut FtlChoices) {
 }
 
 /// Collections ahead of need, whenever they may begin, or up to a few spare blocks.
-fn random_schedule(r: &mut Chance, ftl: &mut FtlChoices, free_blocks: u32) {
+fn random_schedule(r: &mut Chance, ftl: &mut Choices, free_blocks: u32) {
     let schedule = ftl.get("gc_schedule").name;
     let spare_blocks = [1 + r.below_u32(4), 200][r.below(2) as usize];
     let preempt = either(r, "gc_schedule", "forwarding", "preempt");

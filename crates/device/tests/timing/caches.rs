@@ -18,8 +18,8 @@ fn on(choices: &'static [base::Choice], busy: u64) -> Selection {
 
 fn cached(config: &Config, busy: u64) -> Config {
     let mut config = config.clone();
-    config.device.cache_read = on(base::cache::READ, busy);
-    config.device.cache_program = on(base::cache::PROGRAM, busy);
+    *config.device.features.get_mut("cache_read") = on(base::cache::READ.choices, busy);
+    *config.device.features.get_mut("cache_program") = on(base::cache::PROGRAM.choices, busy);
     config
 }
 
@@ -145,12 +145,12 @@ fn a_read_that_comes_late_follows_from_then_on() {
 #[test]
 fn a_program_with_another_one_behind_it_is_not_suspended() {
     let (mut config, times) = die(12);
-    let mut suspend = Selection::default_of(&base::suspend::PROGRAM[1]);
+    let mut suspend = Selection::default_of(&base::suspend::PROGRAM.choices[1]);
     let (latency, resume, interval) = (1_003, 7_001, 50_021);
     for (name, ns) in [("latency", latency), ("resume", resume), ("interval", interval)] {
         suspend.set(name, ParamValue::Time(Duration(ns)));
     }
-    config.device.program_suspend = suspend;
+    *config.device.features.get_mut("program_suspend") = suspend;
     let (first, read) = (times.program(1, PROGRAM), times.read(1, READ));
     let writes = [(0, "Write", 40 * PAGE, PAGE), (0, "Write", 41 * PAGE, PAGE)];
     let late = (first - times.bus) / 100 * 100 + 100;
@@ -180,7 +180,8 @@ fn wordlines_and_shared_queues_follow_in_cache_mode() {
             choose(&mut config.ftl, "allocation", allocation, &[]);
             let wordline = if one_shot { 3 } else { 1 };
             if one_shot {
-                config.device.programming = Selection::default_of(&base::programming::PROGRAMMING[1]);
+                *config.device.features.get_mut("programming") =
+                    Selection::default_of(&base::programming::PROGRAMMING.choices[1]);
                 config.device.user_capacity = config.device.user_capacity / PAGE * 9 / 10 * PAGE;
             }
             let (config, times) = (cached(&config, 0), Times::of(&config));
@@ -201,7 +202,8 @@ pub fn random(seed: u64, device: &mut Device) {
         0 => Selection::default_of(&choices[0]),
         _ => on(choices, [0, 0, 3_000, 400_000][random.below(4) as usize]),
     };
-    (device.cache_read, device.cache_program) = (draw(base::cache::READ), draw(base::cache::PROGRAM));
+    *device.features.get_mut("cache_read") = draw(base::cache::READ.choices);
+    *device.features.get_mut("cache_program") = draw(base::cache::PROGRAM.choices);
 }
 
 #[test]

@@ -92,9 +92,9 @@ fn the_link_is_the_bandwidth_of_what_is_faster() {
 /// Pages of 8 KiB in codewords of 2 KiB.
 fn in_codewords(config: Config) -> Config {
     let mut config = config;
-    let mut sectors = Selection::default_of(&base::transfer::READ_TRANSFER[1]);
+    let mut sectors = Selection::default_of(&base::transfer::READ_TRANSFER.choices[1]);
     sectors.set("codeword", ParamValue::Size(2048));
-    config.device.read_transfer = sectors;
+    *config.device.features.get_mut("read_transfer") = sectors;
     config
 }
 
@@ -129,7 +129,7 @@ fn a_part_of_a_page_takes_a_part_of_dram_and_correction() {
 fn codewords_that_no_page_has_are_refused() {
     let refusal = |config: &Config| device::check(config).expect_err("refused").to_string();
     let mut config = in_codewords(plain(2, 1, 1, 2, 16, 12));
-    config.device.read_transfer.set("codeword", ParamValue::Size(3072));
+    config.device.features.get_mut("read_transfer").set("codeword", ParamValue::Size(3072));
     let told = refusal(&config);
     assert!(told.contains("a page of 8KiB is not a whole number of them"), "{told}");
     let mut config = in_codewords(plain(2, 1, 1, 2, 16, 12));

@@ -9,7 +9,7 @@ const PROGRAM: u64 = 700_001;
 const PAD_AFTER: u64 = 900_000;
 
 fn one_shot() -> Selection {
-    let mut choice = Selection::default_of(&base::programming::PROGRAMMING[1]);
+    let mut choice = Selection::default_of(&base::programming::PROGRAMMING.choices[1]);
     choice.set("pad_after", ParamValue::Time(Duration(PAD_AFTER)));
     choice
 }
@@ -17,7 +17,7 @@ fn one_shot() -> Selection {
 /// A die of `planes` planes of TLC that programs wordlines.
 fn die(planes: u32) -> (Config, Times) {
     let mut config = cells(Cell::Tlc, ProgramOrder::Consecutive, planes);
-    config.device.programming = one_shot();
+    *config.device.features.get_mut("programming") = one_shot();
     config.device.timing.program = vec![Duration(PROGRAM); 3];
     // A victim's copies take dummy pages to the end of their wordlines.
     config.device.user_capacity = config.device.user_capacity / PAGE * 9 / 10 * PAGE;
@@ -96,7 +96,8 @@ fn a_die_writes_its_planes_wordlines_in_one_program_time() {
         let expected = rate(&config, 3 * planes, times.program(3 * planes, PROGRAM));
         within_a_percent(bandwidth(&config, "sequential", false, 2_400), expected, "a die");
         // Page by page each of the three takes that time.
-        config.device.programming = Selection::default_of(&base::programming::PROGRAMMING[0]);
+        *config.device.features.get_mut("programming") =
+            Selection::default_of(&base::programming::PROGRAMMING.choices[0]);
         let expected = rate(&config, planes, times.program(planes, PROGRAM));
         within_a_percent(bandwidth(&config, "sequential", false, 2_400), expected, "a die, page by page");
     }
@@ -119,10 +120,11 @@ fn dies_that_program_wordlines_are_bound_by_their_channel() {
 pub(super) fn random(seed: u64) -> Config {
     let mut config = random_config(seed);
     let device = &mut config.device;
-    (device.program_order, device.programming) = (ProgramOrder::Consecutive, one_shot());
+    device.program_order = ProgramOrder::Consecutive;
+    *device.features.get_mut("programming") = one_shot();
     if seed.is_multiple_of(3) {
         // Blocks are filled, collected and erased before it is over.
-        device.programming.set("pad_after", ParamValue::Time(Duration(300_000_000)));
+        device.features.get_mut("programming").set("pad_after", ParamValue::Time(Duration(300_000_000)));
     }
     device.cell = [Cell::Mlc, Cell::Tlc][seed as usize % 2];
     let bits = device.cell.bits();

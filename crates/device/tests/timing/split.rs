@@ -91,9 +91,9 @@ pub(super) fn die(pages: u64) -> Config {
 #[test]
 fn a_suspended_program_is_waited_for_again_when_it_goes_on() {
     let mut config = die(12);
-    let mut suspend = base::Selection::default_of(&base::suspend::PROGRAM[1]);
+    let mut suspend = base::Selection::default_of(&base::suspend::PROGRAM.choices[1]);
     suspend.set("most", 1.into());
-    config.device.program_suspend = suspend;
+    *config.device.features.get_mut("program_suspend") = suspend;
     let (latency, resume) = (20_000, 5_000);
     let ends = PROGRAM + latency + READ + resume;
     let rows = [(0, "Write", 40 * 8192, 8192), (200_000, "Read", 0, 8192), (500_000, "Read", 8192, 8192)];
@@ -128,10 +128,10 @@ fn a_page_waits_for_what_its_die_does() {
 fn a_read_waits_until_a_program_is_suspended() {
     let (latency, resume) = (20_000, 7_000);
     let mut config = die(12);
-    let on = base::suspend::PROGRAM.iter().find(|choice| choice.name == "reads").expect("a choice");
-    config.device.program_suspend = base::Selection::default_of(on);
+    let on = base::suspend::PROGRAM.choices.iter().find(|choice| choice.name == "reads").expect("a choice");
+    *config.device.features.get_mut("program_suspend") = base::Selection::default_of(on);
     for (name, ns) in [("latency", latency), ("resume", resume), ("interval", 1000)] {
-        config.device.program_suspend.set(name, base::ParamValue::Time(Duration(ns)));
+        config.device.features.get_mut("program_suspend").set(name, base::ParamValue::Time(Duration(ns)));
     }
     let rows = [(0, "Write", 12 * 8192, 8192), (500_000, "Read", 0, 8192)];
     let write = [("suspend", latency), ("host_read", READ), ("service", PROGRAM + resume)];
@@ -142,11 +142,8 @@ fn a_read_waits_until_a_program_is_suspended() {
 #[test]
 fn in_cache_mode_a_page_waits_for_the_one_before() {
     let mut config = die(12);
-    for (choice, of) in
-        [(&mut config.device.cache_read, base::cache::READ), (&mut config.device.cache_program, base::cache::PROGRAM)]
-    {
-        *choice = base::Selection::default_of(&of[1]);
-        choice.set("busy", base::ParamValue::Time(Duration(3_000)));
+    for key in ["cache_read", "cache_program"] {
+        equip(&mut config.device, key, "on", &[("busy", base::ParamValue::Time(Duration(3_000)))]);
     }
     let writes = [(0, "Write", 40 * 8192, 8192), (0, "Write", 41 * 8192, 8192)];
     let second = [("host_program", PROGRAM), ("service", PROGRAM - BUS + 3_000)];
@@ -371,12 +368,12 @@ fn parts_add_up_on_any_device() {
         let [time, interval] = [[0, 0], [8_000, 0], [9_001, 1_003], [0, 700]][seed as usize % 4];
         (config.host.command_time, config.host.command_interval) = (Duration(time), Duration(interval));
         if seed % 5 < 3 && config.in_step().parts() == 1 {
-            let mut sectors = base::Selection::default_of(&base::transfer::READ_TRANSFER[1]);
+            let mut sectors = base::Selection::default_of(&base::transfer::READ_TRANSFER.choices[1]);
             sectors.set("codeword", base::ParamValue::Size(512));
-            config.device.read_transfer = sectors;
+            *config.device.features.get_mut("read_transfer") = sectors;
         }
         if seed % 4 == 1 && config.in_step().parts() == 1 {
-            config.device.slow_die = Selection::default_of(&base::slow_die::SLOW_DIE[1]);
+            *config.device.features.get_mut("slow_die") = Selection::default_of(&base::slow_die::SLOW_DIE.choices[1]);
         }
         seen.extend(attempt(&config, &format!("case {seed}")));
         let _ = std::fs::remove_file(&path);

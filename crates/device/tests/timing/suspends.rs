@@ -24,8 +24,8 @@ fn limited(choices: &'static [base::Choice], name: &str, most: u32) -> Selection
 /// A die with its first `pages` pages written, of which programs and erases are suspended up to `most` times.
 fn die(cell: Cell, pages: u64, most: u32) -> (Config, Times) {
     let mut config = filled(&cells(cell, ProgramOrder::Consecutive, 1), pages);
-    config.device.program_suspend = reads(base::suspend::PROGRAM, most);
-    config.device.erase_suspend = reads(base::suspend::ERASE, most);
+    *config.device.features.get_mut("program_suspend") = reads(base::suspend::PROGRAM.choices, most);
+    *config.device.features.get_mut("erase_suspend") = reads(base::suspend::ERASE.choices, most);
     let times = Times::of(&config);
     (config, times)
 }
@@ -74,7 +74,7 @@ fn a_program_that_ends_before_the_array_would_take_reads_is_not_suspended() {
     config.device.timing.program = vec![Duration(500_000 - times.bus % 100)];
     let ends = times.bus + config.device.timing.program[0].0;
     for (latency, is_suspended) in [(100, false), (99, true), (101, false)] {
-        config.device.program_suspend.set("latency", ParamValue::Time(Duration(latency)));
+        config.device.features.get_mut("program_suspend").set("latency", ParamValue::Time(Duration(latency)));
         let (found, write, summary) = read_into_a_program(&config, ends - 100);
         let (wait, overhead) = if is_suspended { (latency, latency + RESUME + times.read(1, READ)) } else { (100, 0) };
         assert_eq!(found, wait + times.read(1, READ), "a latency of {latency}");
@@ -172,7 +172,7 @@ fn a_read_that_comes_during_an_erase_suspends_it() {
 /// that `rows` adds to.
 fn erased_beside(suspend: Selection, rows: &[(u64, &'static str, u64)]) -> (Value, u64, Times) {
     let mut config = cells(Cell::Slc, ProgramOrder::Consecutive, 2);
-    config.device.erase_suspend = suspend;
+    *config.device.features.get_mut("erase_suspend") = suspend;
     let times = Times::of(&config);
     let writes = |writes: u64| (0..writes).map(|i| (i * APART, "Write", 0, PAGE)).collect::<Vec<_>>();
     let first = (1..400).find(|&count| figure(&replay(&config, &writes(count)), "flash.block_erases") > 0.0);
@@ -187,7 +187,7 @@ fn erased_beside(suspend: Selection, rows: &[(u64, &'static str, u64)]) -> (Valu
 fn a_write_to_another_plane_suspends_an_erase() {
     let at = 1_000_000;
     for (name, is_suspended) in [("reads", false), ("reads-and-writes", true)] {
-        let suspend = limited(base::suspend::ERASE, name, 1);
+        let suspend = limited(base::suspend::ERASE.choices, name, 1);
         let (summary, begins, times) = erased_beside(suspend, &[(at, "Write", 1)]);
         let at = (begins + at) / 100 * 100;
         let wait = if is_suspended { LATENCY } else { begins + ERASE - at };
@@ -204,7 +204,7 @@ fn an_erase_lets_so_many_writes_by() {
     let rows = [(at, "Write", 1), (at, "Write", 3), (at, "Read", 0), (at + 100, "Write", 0)];
     let read = |times: Times| times.read(1, READ);
     for (programs, most) in [(1, 2), (2, 1)] {
-        let mut suspend = limited(base::suspend::ERASE, "reads-and-writes", most);
+        let mut suspend = limited(base::suspend::ERASE.choices, "reads-and-writes", most);
         suspend.set("programs", programs.into());
         let (summary, begins, times) = erased_beside(suspend, &rows);
         let program = times.program(1, PROGRAM);
@@ -222,7 +222,7 @@ fn erases_are_not_suspended_for_writes_that_wait_for_no_die() {
     let base = cells(Cell::Slc, ProgramOrder::Consecutive, 2);
     let refused = |change: &dyn Fn(&mut Config)| {
         let mut config = base.clone();
-        config.device.erase_suspend = Selection::default_of(&base::suspend::ERASE[2]);
+        *config.device.features.get_mut("erase_suspend") = Selection::default_of(&base::suspend::ERASE.choices[2]);
         change(&mut config);
         device::check(&config).err().map(|refusal| refusal.to_string())
     };
@@ -234,17 +234,14 @@ fn erases_are_not_suspended_for_writes_that_wait_for_no_die() {
         ),
         ("collected together", &|config| choose(&mut config.ftl, "reclaim_unit", "twin", &[])),
         ("collected together", &|config| {
-            *config = Config {
-                device: Device {
-                    erase_suspend: config.device.erase_suspend.clone(),
-                    ..cells(Cell::Slc, ProgramOrder::Consecutive, 1).device
-                },
-                ..config.clone()
-            }
+            let erase_suspend = config.device.features.get("erase_suspend").clone();
+            config.device = cells(Cell::Slc, ProgramOrder::Consecutive, 1).device;
+            *config.device.features.get_mut("erase_suspend") = erase_suspend;
         }),
         ("programmed as a whole", &|config| {
             (config.device.cell, config.device.program_order) = (Cell::Mlc, ProgramOrder::Consecutive);
-            config.device.programming = Selection::default_of(&base::programming::PROGRAMMING[1]);
+            *config.device.features.get_mut("programming") =
+                Selection::default_of(&base::programming::PROGRAMMING.choices[1]);
         }),
     ] {
         let found = refused(change).expect("a refusal");
@@ -260,8 +257,8 @@ fn a_collection_that_holds_reads_is_not_suspended() {
         choose(&mut config.ftl, "scheduler", "fifo", &[("gc", gc.into())]);
         let writes = config.device.user_capacity / PAGE;
         config = filled(&config, writes);
-        config.device.erase_suspend = reads(base::suspend::ERASE, 8);
-        config.device.program_suspend = reads(base::suspend::PROGRAM, 8);
+        *config.device.features.get_mut("erase_suspend") = reads(base::suspend::ERASE.choices, 8);
+        *config.device.features.get_mut("program_suspend") = reads(base::suspend::PROGRAM.choices, 8);
         // Overwrites at random places begin collections; reads come all the time.
         let rows = (0..400u64).flat_map(|i| {
             [(i * 4_000_000, "Write", i * 7 % writes * PAGE, PAGE), (i * 4_000_000 + 3_000_000, "Read", 0, PAGE)]
@@ -274,7 +271,9 @@ fn a_collection_that_holds_reads_is_not_suspended() {
 
 /// Programs, erases, or both are suspended, or neither.
 pub fn random(seed: u64, device: &mut Device) {
-    [device.program_suspend, device.erase_suspend] = common::suspends(&mut engine::Chance::new(seed, "suspends"));
+    let [program, erase] = common::suspends(&mut engine::Chance::new(seed, "suspends"));
+    *device.features.get_mut("program_suspend") = program;
+    *device.features.get_mut("erase_suspend") = erase;
 }
 
 /// Latencies of reads fall and nothing else of the data changes, whatever runs; no track does two things at once, which
@@ -294,12 +293,13 @@ fn suspends_change_when_things_are_done_and_nothing_else() {
         with.run.per_request = seed % 3 == 0;
         random(seed, &mut with.device);
         if seed % 2 == 0 {
-            let before = with.device.erase_suspend.clone();
-            with.device.erase_suspend = limited(base::suspend::ERASE, "reads-and-writes", 4);
+            let before = with.device.features.get("erase_suspend").clone();
+            *with.device.features.get_mut("erase_suspend") =
+                limited(base::suspend::ERASE.choices, "reads-and-writes", 4);
             if device::check(&with).is_ok() {
                 for_writes += 1;
             } else {
-                with.device.erase_suspend = before;
+                *with.device.features.get_mut("erase_suspend") = before;
             }
         }
         // Pages carry stamps: each read is checked, and at the end all data are.

@@ -13,7 +13,7 @@ const BITS: u64 = 4;
 const PAGE: u64 = 8192;
 
 fn two_pass() -> Selection {
-    let mut choice = Selection::default_of(&base::programming::PROGRAMMING[2]);
+    let mut choice = Selection::default_of(&base::programming::PROGRAMMING.choices[2]);
     choice.set("first", ParamValue::Number(0.3));
     choice.set("pad_after", ParamValue::Time(Duration(PAD_AFTER)));
     choice
@@ -24,7 +24,7 @@ fn die(planes: u32) -> (Config, Times) {
     let mut config = cells(Cell::Qlc, ProgramOrder::Consecutive, planes);
     config.device.pages_per_block = 16;
     config.device.user_capacity = u64::from(planes * config.device.blocks_per_plane) * 16 * 2 / 5 * PAGE;
-    config.device.programming = two_pass();
+    *config.device.features.get_mut("programming") = two_pass();
     config.device.timing.program = vec![Duration(PROGRAM); 4];
     let times = vary(&mut config, (Duration(700), None, Duration(3_001)));
     (config, times)
@@ -126,13 +126,13 @@ fn random_devices_that_program_in_two_passes_lose_nothing() {
     let (mut padded, mut moved, mut passes) = (0.0, 0.0, 0.0);
     for seed in seeds() {
         let mut config = one_shot::random(seed + 9_900_000);
-        config.device.programming = two_pass();
-        config.device.cache_program = Selection::default_of(&base::cache::PROGRAM[0]);
+        *config.device.features.get_mut("programming") = two_pass();
+        *config.device.features.get_mut("cache_program") = Selection::default_of(&base::cache::PROGRAM.choices[0]);
         // Two wordlines of each plane may be filled up for a victim, which blocks of a few wordlines hardly have.
         config.device.pages_per_block *= 3;
         one_shot::fill(&mut config);
         let pad_after = [300_000, PAD_AFTER, 300_000_000][seed as usize % 3];
-        config.device.programming.set("pad_after", ParamValue::Time(Duration(pad_after)));
+        config.device.features.get_mut("programming").set("pad_after", ParamValue::Time(Duration(pad_after)));
         config.run.latency_parts = seed % 2 == 0;
         let summary = device::simulate(&config, &mut device::Options::default());
         let summary = summary.unwrap_or_else(|error| panic!("case {seed}: {error}")).summary;
@@ -147,7 +147,7 @@ fn random_devices_that_program_in_two_passes_lose_nothing() {
 fn cache_programs_are_refused() {
     let (mut config, _) = die(1);
     assert!(device::check(&config).is_ok());
-    config.device.cache_program = Selection::default_of(&base::cache::PROGRAM[1]);
+    *config.device.features.get_mut("cache_program") = Selection::default_of(&base::cache::PROGRAM.choices[1]);
     let refusal = device::check(&config).expect_err("a refusal").to_string();
     assert!(refusal.contains("second pass") && refusal.contains("device.cache_program"), "{refusal}");
 }

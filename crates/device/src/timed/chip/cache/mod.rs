@@ -50,7 +50,8 @@ impl Feature for CacheModes {
 
 /// By kind of operation, the time between two of them; `None`: they do not follow on each other.
 fn busy(device: &model::Device) -> [Option<Duration>; 3] {
-    [base::cache::busy(&device.cache_read), base::cache::busy(&device.cache_program), None]
+    let [reads, programs] = base::cache::busy(&device.features);
+    [reads, programs, None]
 }
 
 impl Chip<Any> for CacheModes {

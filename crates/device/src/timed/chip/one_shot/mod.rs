@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use base::programming::PROGRAMMING;
 use base::{Cause, Die, Duration, Instant, Ppn, Unit};
 use config::model;
 
@@ -67,7 +68,7 @@ impl Wordlines {
         let (is_on, twice) = (is_configured(device), is_twice(device));
         let of_passes = if twice { dies as usize } else { 0 };
         Wordlines {
-            pad_after: if is_on { device.programming.time("pad_after") } else { Duration::ZERO },
+            pad_after: if is_on { PROGRAMMING.of(&device.features).time("pad_after") } else { Duration::ZERO },
             waiting: vec![Vec::new(); if is_on { dies as usize } else { 0 }],
             twice,
             between: vec![Vec::new(); of_passes],
@@ -261,12 +262,12 @@ fn is_settled(twice: bool, flash: &Flash, ppn: Ppn) -> bool {
 
 /// Whether wordlines are programmed as a whole.
 pub(in crate::timed) fn is_configured(device: &model::Device) -> bool {
-    device.programming.name != "page"
+    PROGRAMMING.of(&device.features).name != "page"
 }
 
 /// Whether they are in two passes.
 pub(in crate::timed) fn is_twice(device: &model::Device) -> bool {
-    device.programming.name == "two-pass"
+    PROGRAMMING.of(&device.features).name == "two-pass"
 }
 
 /// How wordlines are programmed.
@@ -290,7 +291,8 @@ pub(crate) fn pads(config: &config::Config) -> u32 {
 /// How long the passes of a wordline take.
 pub(in crate::timed) fn times_of_passes(device: &model::Device) -> [Duration; 2] {
     let whole = device.timing.program[0];
-    let first = Duration((whole.ns() as f64 * device.programming.number("first")).round() as u64);
+    let share = PROGRAMMING.of(&device.features).number("first");
+    let first = Duration((whole.ns() as f64 * share).round() as u64);
     [first, Duration(whole.ns() - first.ns())]
 }
 
@@ -304,7 +306,7 @@ pub(crate) fn check(config: &config::Config) -> Result<(), Refusal> {
         return Ok(());
     }
     let refuse = |message: String, help: &str| {
-        let message = format!("`{}` {message}", device.programming.name);
+        let message = format!("`{}` {message}", PROGRAMMING.of(&device.features).name);
         Err(Refusal { key: "device.programming", message, help: help.into() })
     };
     let (bits, planes) = (device.cell.bits(), device.planes_per_die);
@@ -335,7 +337,7 @@ pub(crate) fn check(config: &config::Config) -> Result<(), Refusal> {
             "use fewer planes or bits per cell",
         );
     }
-    if is_twice(device) && base::cache::busy(&device.cache_program).is_some() {
+    if is_twice(device) && base::cache::busy(&device.features)[1].is_some() {
         return refuse(
             "sends the data of a wordline again for its second pass, and which of them cache registers hold is not modelled".into(),
             "set `device.cache_program = \"off\"`, or use `one-shot`",

@@ -113,7 +113,8 @@ fn find_write(commands: &mut Commands, context: &mut Context<'_>, host: &mut Hos
 /// The first reason.
 pub(super) fn check(config: &Config) -> Result<(), Refusal> {
     let device = &config.device;
-    if SuspendLimits::new(&device.erase_suspend).is_none_or(|limits| limits.programs == 0) {
+    let [_, erases] = SuspendLimits::of(&device.features);
+    if erases.is_none_or(|limits| limits.programs == 0) {
         return Ok(());
     }
     let refuse = |message: String, help: &str| {

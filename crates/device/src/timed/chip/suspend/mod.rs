@@ -54,7 +54,8 @@ impl Feature for Suspend {
 
 /// By kind of operation.
 fn limits(device: &model::Device) -> [Option<SuspendLimits>; 3] {
-    [None, SuspendLimits::new(&device.program_suspend), SuspendLimits::new(&device.erase_suspend)]
+    let [programs, erases] = SuspendLimits::of(&device.features);
+    [None, programs, erases]
 }
 
 /// How soon a suspended array takes reads, at the earliest; `None`: nothing is suspended.
