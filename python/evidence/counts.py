@@ -107,13 +107,13 @@ def body_at(text: str, at: int) -> str:
 
 
 def facade() -> str:
-    """The façade, in one file or in several."""
-    files = [file for file in sources("ftl") if file.name == "facade.rs" or "facade" in file.parts]
+    """The façade: its folder, and page mapping as the executor with time has it where nothing else is in force."""
+    files = [file for file in sources("ftl") if "facade" in file.parts or file.name == "plain.rs"]
     return "\n".join(code_of(file) for file in files)
 
 
 def variants() -> Mapping[str, int]:
-    """By enum of the façade's arguments, its variants."""
+    """By enum that may be an argument of the façade, its variants."""
     text = "\n".join(
         code_of(file) for file in sources("ftl") if file.name == "ops.rs" or "facade" in str(file)
     )
@@ -124,20 +124,19 @@ def variants() -> Mapping[str, int]:
 
 
 def facade_calls() -> int:
-    """Calls that an executor can make; of an argument that says which one is meant, every variant."""
+    """Calls that an executor can make; of an argument that says which one is meant, every variant.
+
+    The calls that every mapping answers are declared once, in a macro, and those of parts by their types.
+    """
     text, of_enum = facade(), variants()
-    traits = "".join(body_at(text, trait.start()) for trait in re.finditer(r"^pub trait ", text, re.M))
-    own = r"^    (?:#\[[^\n]*\]\n    )*pub fn (\w+)(?:<[^(]*>)?\(([^{;]*?)\)(?: ->|\s*\{|;)"
-    of_traits = own.replace("pub fn", "fn")
+    declared = "".join(body_at(text, calls.start()) for calls in re.finditer(r"^calls! ", text, re.M))
+    own = r"^    pub fn (\w+)(?:<[^{;]*?>)?\(([^{;]*?)\)(?: ->|\s*\{|;)"
+    of_trait = own.replace("    pub fn", "        fn")
     count = 0
-    for pattern, where in ((own, text), (of_traits, traits)):
+    for pattern, where in ((own, text), (of_trait, declared)):
         for call in re.finditer(pattern, where, re.M | re.S):
             if "self" in call[2]:
-                kinds = [
-                    of_enum[name]
-                    for name in re.findall(r": &?(\w+)", call[2])
-                    if name in ("Coming", "Told", "Put", "Done")
-                ]
+                kinds = [of_enum[name] for name in re.findall(r": &?(\w+)", call[2]) if name in of_enum]
                 count += kinds[0] if kinds else 1
     return count
 
@@ -145,11 +144,16 @@ def facade_calls() -> int:
 def constant_answers() -> int:
     """Answers of a mapping to a call of the façade that are a constant, since it has no such thing."""
     constant = r"(?:true|false|None|0|\{\}|\(\)|Vec::new\(\)|unreachable!\([^)]*\)|[A-Z]\w*::[A-Z]\w*)"
-    arms = rf"(?:fast _|Mapping::\w+\(_\)(?: \| Mapping::\w+\(_\))*(?:, _\))?)\s*=>\s*{constant}[,)\s]"
-    default = rf"\bfn \w+\([^)]*\)[^{{;]*\{{\s*{constant}?\s*\}}"
-    text = facade()
-    traits = "".join(body_at(text, trait.start()) for trait in re.finditer(r"^pub trait ", text, re.M))
-    return len(re.findall(arms, text)) + len(re.findall(default, traits))
+    arms = rf"InForce::\w+\(_\)(?: \| InForce::\w+\(_\))*(?:, _\))?\s*=>\s*{constant}[,)\s]"
+    body = rf"\bfn \w+\([^)]*\)[^{{;]*\{{\s*{constant}?\s*\}}"
+    text = "\n".join(code_of(file) for file in sources("ftl"))
+    doors = re.finditer(
+        r"^(?:pub(?:\([^)]*\))? trait (?:Mapping|CollectsAhead)\b|impl.* (?:Mapping|CollectsAhead) for )",
+        text,
+        re.M,
+    )
+    bodies = "".join(body_at(text, door.start()) for door in doors)
+    return len(re.findall(arms, facade())) + len(re.findall(body, bodies))
 
 
 def methods() -> tuple[int, int]:

@@ -88,3 +88,49 @@ def test_names_of_types_and_vague_lines_are_counted(crates: Path) -> None:
     )
     (crates / "b.rs").write_text("//! Whether it is.\npub enum Step {}\n", encoding="utf-8")
     assert (counts.names_of_types(), counts.vague_doc_lines()) == (1, 2)
+
+
+FACADE = """calls! {
+    trait Mapping {
+        /// Where a page is.
+        fn lookup(&self, lpn: Lpn) -> Option<Ppn>;
+        fn place(
+            &mut self, domain: Domain, suits: Option<impl FnOnce(Ppn) -> bool>
+        ) -> Option<Placed>;
+    }
+}
+impl Ftl {
+    pub fn new(geometry: Geometry) -> Ftl {}
+    pub fn write_if<S: FnOnce(Ppn) -> bool>(&mut self, suits: S) {}
+    pub fn tell(&mut self, told: Told) {}
+    pub(crate) fn own(&self) {}
+}
+pub enum Told {
+    Time(Instant),
+    Fill,
+}
+"""
+
+
+def test_calls_of_the_facade_are_counted_with_every_variant(crates: Path) -> None:
+    folder = crates.parents[1] / "ftl/src/facade"
+    folder.mkdir(parents=True)
+    (folder / "mod.rs").write_text(FACADE, encoding="utf-8")
+    assert counts.facade_calls() == 5, "lookup, place, write_if, and tell twice"
+    (folder.parent / "plain.rs").write_text("impl Pages {\n    pub fn next(&self) {}\n}\n", encoding="utf-8")
+    assert counts.facade_calls() == 6
+
+
+def test_answers_that_are_constants_are_seen_in_doors_and_in_bodies(crates: Path) -> None:
+    folder = crates.parents[1] / "ftl/src/facade"
+    folder.mkdir(parents=True)
+    (folder / "mod.rs").write_text(
+        "fn f() { match x { InForce::Fast(_) => None, InForce::Plain(_) => not_given() } }\n",
+        encoding="utf-8",
+    )
+    (folder.parent / "fast.rs").write_text(
+        "impl Mapping for Fast {\n    fn a(&self) -> bool {\n        true\n    }\n    fn b(&self) -> bool {\n"
+        "        self.b\n    }\n}\nimpl Other for Fast {\n    fn c(&self) -> bool {\n        true\n    }\n}\n",
+        encoding="utf-8",
+    )
+    assert counts.constant_answers() == 2

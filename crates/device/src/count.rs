@@ -5,7 +5,6 @@
 
 use base::{Instant, Lpn, Request, RequestKind};
 use config::Config;
-use ftl::Coming;
 use workload::Workload;
 
 use crate::buffer::{self, Buffer};
@@ -111,8 +110,8 @@ impl Pages {
     #[inline]
     fn prefetch(&self, device: &Device) {
         let [reads, writes] = [0, 1].map(|kind| &self.of_kind[kind][..self.counts[kind]]);
-        reads.iter().chain(writes).for_each(|&lpn| device.ftl.prefetch(Coming::Lookup(lpn)));
-        writes.iter().for_each(|&lpn| device.ftl.prefetch(Coming::Overwrite(lpn)));
+        reads.iter().chain(writes).for_each(|&lpn| device.ftl.prefetch(lpn));
+        writes.iter().for_each(|&lpn| device.ftl.prefetch_old(lpn));
         for &lpn in reads {
             if let Some(ppn) = device.ftl.lookup(lpn) {
                 device.flash.prefetch(ppn);
@@ -171,18 +170,20 @@ fn serve_long(device: &mut Device, request: &Request, span: Span, look: &mut Loo
 fn prefetch(device: &Device, buffer: Option<&Buffer>, batch: &[Request], spans: &[Span]) {
     let with_pages = || batch.iter().zip(spans).filter(|(_, span)| span.len() > 0);
     for (_, span) in with_pages() {
-        device.ftl.prefetch(Coming::Lookup(Lpn(span.first)));
+        device.ftl.prefetch(Lpn(span.first));
     }
     if let Some(buffer) = buffer {
         with_pages().for_each(|(_, span)| buffer.prefetch(Lpn(span.first)));
     }
     for (request, span) in with_pages() {
         match request.kind {
-            RequestKind::Write => device.ftl.prefetch(Coming::Overwrite(Lpn(span.first))),
+            RequestKind::Write => device.ftl.prefetch_old(Lpn(span.first)),
             RequestKind::Read => {
                 if let Some(ppn) = device.ftl.lookup(Lpn(span.first)) {
                     device.flash.prefetch(ppn);
-                    device.ftl.prefetch(Coming::Read(ppn));
+                    if device.has.reads.is_some() {
+                        device.ftl.prefetch_old(Lpn(span.first));
+                    }
                 }
             }
             RequestKind::Trim | RequestKind::Flush => {}

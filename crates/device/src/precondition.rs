@@ -4,7 +4,6 @@ use base::{Instant, Lpn, Request};
 use config::Config;
 use config::model::Precondition;
 use engine::Chance;
-use ftl::Coming;
 use metrics::Counters;
 use serde_json::{Value, json};
 use workload::Workload;
@@ -136,10 +135,10 @@ fn write_pages(
         let count = (pages - done).min(BATCH as u64) as usize;
         for (offset, slot) in batch[..count].iter_mut().enumerate() {
             *slot = lpn_of(done + offset as u64);
-            device.ftl.prefetch(Coming::Lookup(*slot));
+            device.ftl.prefetch(*slot);
         }
         for lpn in &batch[..count] {
-            device.ftl.prefetch(Coming::Overwrite(*lpn));
+            device.ftl.prefetch_old(*lpn);
         }
         for lpn in &batch[..count] {
             device.write_now(*lpn, device.parts.whole());
@@ -177,10 +176,10 @@ fn write_requests(
         batch.clear();
         writes.fill(&mut batch, BATCH)?;
         for request in &batch {
-            device.ftl.prefetch(Coming::Lookup(device.page_size.page_of(request.offset)));
+            device.ftl.prefetch(device.page_size.page_of(request.offset));
         }
         for request in &batch {
-            device.ftl.prefetch(Coming::Overwrite(device.page_size.page_of(request.offset)));
+            device.ftl.prefetch_old(device.page_size.page_of(request.offset));
         }
         for request in &batch {
             let span = Span::of(request, device.page_size);

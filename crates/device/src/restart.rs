@@ -29,17 +29,15 @@ impl Device {
         let geometry = *self.ftl.geometry();
         let scan: Vec<Scanned> = geometry.all_units().map(|unit| self.scan(unit)).collect();
         let user_pages = u64::from(self.ftl.user_pages());
-        let recovered = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan)?;
+        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
+        let recovered = Ftl::recover(geometry, user_pages, &policies(config), config.run.seed, &scan, &mut array)?;
         let (ftl, recovery) = recovered.expect("restarts are refused where nothing can be found again");
         self.ftl = ftl;
-        let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
-        for domain in self.ftl.resume(&recovery, &mut array) {
-            self.collect_now(domain);
-        }
+        recovery.busy.iter().for_each(|&domain| self.collect_now(domain));
         Ok(Restart {
             pages_read: recovery.pages_read * u64::from(self.parts.count),
-            erased: recovery.erases() as u64,
-            rescued: recovery.rescues() as u64,
+            erased: recovery.erased as u64,
+            rescued: recovery.rescued as u64,
         })
     }
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use base::{Geometry, Lpn, PageLayout, Slot, Unit};
 use config::Config;
 use files::{Input, Interrupt, Output};
-use ftl::{Keeping, Kept, Saved};
+use ftl::{Keeping, Kept, PageMapping, Saved};
 use nand::{Block, Cycles};
 use serde::{Deserialize, Serialize};
 
@@ -128,7 +128,8 @@ pub(crate) fn save(device: &Device, config: &Config, path: &Path, interrupt: &In
     file.write_all(MAGIC)?;
     let mut out = zstd::Encoder::new(file, 1)?;
     out.include_checksum(true)?;
-    let saved = device.ftl.save().ok_or_else(|| io::Error::other("this mapping has no states"))?;
+    let pages = device.has.pages.ok_or_else(|| io::Error::other("this mapping has no states"))?;
+    let saved = pages.save(&device.ftl);
     let header = Header { ftlab_version: env!("CARGO_PKG_VERSION").into(), fits: fits(config) };
     let header = serde_json::to_vec(&header)?;
     out.write_all(&(header.len() as u32).to_le_bytes())?;
@@ -250,10 +251,11 @@ fn read(device: &mut Device, config: &Config, path: &str, interrupt: &Interrupt)
         of_array = Some(array);
         Ok(saved)
     };
-    let restored = device.ftl.restore(read, &policies(config), config.run.seed)?;
+    let pages = device.has.pages.ok_or_else(|| damaged("hybrid mapping, which has no states"))?;
+    let restored = pages.restore(&mut device.ftl, read, &policies(config), config.run.seed)?;
     restored.map_err(|problem| damaged(&problem))?;
     device.flash.nand_mut().restore(of_array.expect("read with the rest")).map_err(damaged)?;
-    if !marked_alike(device) {
+    if !marked_alike(device, pages) {
         return Err(damaged(NOT_ALIKE));
     }
     // What is programmed was compared above.
@@ -459,13 +461,13 @@ fn filled_alike(saved: &Saved<'_>, blocks: &[Block], shape: &Shape) -> bool {
 }
 
 /// Whether just the blocks of units that use their LSB pages only are marked as such, from their first page on.
-fn marked_alike(device: &Device) -> bool {
+fn marked_alike(device: &Device, pages: PageMapping) -> bool {
     let (ftl, nand) = (&device.ftl, device.flash.nand());
     let geometry = ftl.geometry();
     geometry.all_units().all(|unit| {
         (0..geometry.unit_width).all(|lane| {
             let block = nand.blocks()[geometry.block_of(unit, lane) as usize];
-            block.is_lsb_only() == (ftl.is_lsb_only(unit) && block.next_page > 0)
+            block.is_lsb_only() == (pages.is_lsb_only(ftl, unit) && block.next_page > 0)
         })
     })
 }

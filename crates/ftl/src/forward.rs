@@ -8,24 +8,16 @@
 
 use base::{Domain, Slot, Unit};
 
+use crate::facade::CollectsAhead;
 use crate::group::Group;
 use crate::kernel::{Job, Stream, Why};
-use crate::mechanism::Mechanisms;
-use crate::ops::{Array, Going};
+use crate::mechanism::{Agenda as _, All, Mechanisms};
+use crate::ops::{Array, Going, Phase};
 use crate::page::Page;
 use crate::victim::UnitState;
 
-impl<M: Mechanisms> Page<M> {
-    /// Whether the collection in progress can be suspended at all: the host does not wait for it.
-    fn is_suspendable(&self, domain: Domain) -> bool {
-        self.kernel.job(domain).is_some_and(|job| !job.why.is_foreground())
-    }
-
-    /// Begins a collection ahead of need. Returns whether there is a unit worth it, and room to empty it.
-    pub(crate) fn begin_forward(&mut self, domain: Domain) -> bool {
-        if self.is_busy(domain) {
-            return false;
-        }
+impl CollectsAhead for Page<All> {
+    fn begin_forward(&mut self, domain: Domain) -> bool {
         if self.take_deferred(domain, Why::Forward) {
             return true;
         }
@@ -34,6 +26,67 @@ impl<M: Mechanisms> Page<M> {
         true
     }
 
+    fn is_forward(&self, domain: Domain) -> bool {
+        self.kernel.job(domain).is_some_and(|job| !job.why.is_foreground())
+    }
+
+    /// It does so between any two groups of pages.
+    fn next_phase(&self, domain: Domain) -> Option<Phase> {
+        Some(if self.has_emptied(domain) { Phase::Erase } else { Phase::Copy })
+    }
+
+    fn has_emptied(&self, domain: Domain) -> bool {
+        let job = self.kernel.job(domain);
+        job.is_some_and(|job| self.is_emptied(domain, job.unit)) || self.has_deferred(domain)
+    }
+
+    fn may_suspend(&mut self, domain: Domain) -> bool {
+        let host_has_room =
+            self.on_demand || self.kernel.is_open(domain, Stream::FIRST) || !self.kernel.is_short(domain);
+        let has_room = self.kernel.free(domain) >= self.kernel.budget().for_a_victim && host_has_room;
+        self.is_forward(domain) && has_room && self.copies_in_step(domain) && !self.mechanisms.goes_on(domain)
+    }
+
+    fn suspend(&mut self, domain: Domain) {
+        assert!(self.may_suspend(domain), "collections ahead of need are suspended, between two groups of pages");
+        let Some(job) = self.kernel.take_job(domain) else { return };
+        self.put_by(domain, false);
+        if self.kernel.valid_of(job.unit) == 0 {
+            self.defer(domain, job);
+        } else {
+            self.give_back(domain, &job);
+        }
+    }
+
+    fn defer_erase(&mut self, domain: Domain) -> bool {
+        let Some(&job) = self.kernel.job(domain) else { return false };
+        if !self.is_emptied(domain, job.unit) {
+            return true;
+        }
+        let Some(unit) = self.victim_forward(domain).filter(|_| !self.kernel.is_short(domain)) else { return false };
+        self.kernel.take_job(domain);
+        self.defer(domain, job);
+        self.kernel.begin(domain, unit, Why::Forward);
+        true
+    }
+
+    fn erase_emptied(&mut self, domain: Domain) {
+        let Some(&job) = self.kernel.job(domain) else { return };
+        if self.kernel.valid_of(job.unit) > 0 {
+            self.kernel.take_job(domain);
+            self.put_by(domain, true);
+            self.give_back(domain, &job);
+            assert!(self.take_deferred(domain, Why::Forward), "an empty unit waits for its erase");
+        }
+    }
+
+    #[inline]
+    fn carry_out_next(&mut self, domain: Domain, group: &mut Group, array: &mut impl Array) -> bool {
+        Page::carry_out_next(self, domain, group, array)
+    }
+}
+
+impl Page<All> {
     /// Begins a collection in step with the host, which has just written `written` pages to a domain, or goes on with `last`, if
     /// free space has come down to `low` units above the reserve.
     ///
@@ -71,7 +124,9 @@ impl<M: Mechanisms> Page<M> {
     pub(crate) fn steps_left(&self, domain: Domain) -> u32 {
         self.kernel.job(domain).map_or(0, |job| self.kernel.valid_of(job.unit) + 1)
     }
+}
 
+impl<M: Mechanisms> Page<M> {
     /// The victim of a collection ahead of need.
     fn victim_forward(&mut self, domain: Domain) -> Option<Unit> {
         if self.kernel.free(domain) < self.kernel.budget().for_a_victim {
@@ -79,16 +134,6 @@ impl<M: Mechanisms> Page<M> {
         }
         let unit = self.kernel.choose(domain)?;
         (self.kernel.gain_of(unit) > 0).then_some(unit)
-    }
-
-    /// Whether a collection ahead of need can be suspended between two groups of pages: a foreground one finds a free
-    /// unit then, the host's next page has a place, planes that move pages together are in step, and nothing that belongs to the
-    /// last group is missing.
-    pub(crate) fn may_suspend(&self, domain: Domain) -> bool {
-        let host_has_room =
-            self.on_demand || self.kernel.is_open(domain, Stream::FIRST) || !self.kernel.is_short(domain);
-        let has_room = self.kernel.free(domain) >= self.kernel.budget().for_a_victim && host_has_room;
-        self.is_suspendable(domain) && has_room && self.copies_in_step(domain) && !self.mechanisms.goes_on(domain)
     }
 
     /// Whether the next page that a collection copies begins a page offset.
@@ -110,21 +155,6 @@ impl<M: Mechanisms> Page<M> {
             Some(slot) => self.stream_of_copy(domain, self.kernel.geometry().ppn(unit, slot)),
             None if self.kernel.holds_map(unit) => self.kernel.streams().of_map(),
             None => self.kernel.streams().last_of_data(),
-        }
-    }
-
-    /// Suspends a collection; the victim policy hears of the unit again.
-    ///
-    /// # Panics
-    /// Unless [`Page::may_suspend`].
-    pub(crate) fn suspend(&mut self, domain: Domain) {
-        assert!(self.may_suspend(domain), "collections ahead of need are suspended, between two groups of pages");
-        let Some(job) = self.kernel.take_job(domain) else { return };
-        self.put_by(domain, false);
-        if self.kernel.valid_of(job.unit) == 0 {
-            self.defer(domain, job);
-        } else {
-            self.give_back(domain, &job);
         }
     }
 
@@ -161,76 +191,8 @@ impl<M: Mechanisms> Page<M> {
         self.mechanisms.filled(&mut self.kernel, domain, job.unit);
     }
 
-    /// Carries out a collection ahead of need without time; see [`crate::Ftl::collect_ahead`].
-    pub(crate) fn collect_ahead(
-        &mut self,
-        domain: Domain,
-        operations: u32,
-        defers: bool,
-        array: &mut impl Array,
-    ) -> bool {
-        if M::IS_PLAIN {
-            self.collect(domain, array);
-            return false;
-        }
-        let is_suspended = self.carry_out_ahead(domain, operations, defers, array);
-        self.carry_out_woken(array);
-        is_suspended
-    }
-
-    fn carry_out_ahead(&mut self, domain: Domain, operations: u32, defers: bool, array: &mut impl Array) -> bool {
-        let (mut group, mut done) = (Group::EMPTY, 0);
-        loop {
-            if done >= operations && self.may_suspend(domain) {
-                self.suspend(domain);
-                return true;
-            }
-            if defers && self.is_suspendable(domain) {
-                self.defer_erase(domain);
-            }
-            if !self.carry_out_next(domain, &mut group, array) {
-                return false;
-            }
-            done += 1;
-        }
-    }
-
-    /// Whether an empty unit waits for its erase.
-    pub(crate) fn has_emptied(&self, domain: Domain) -> bool {
-        let job = self.kernel.job(domain);
-        job.is_some_and(|job| self.is_emptied(domain, job.unit)) || self.has_deferred(domain)
-    }
-
     /// Whether only the erase of a victim is left.
     fn is_emptied(&self, domain: Domain, unit: Unit) -> bool {
         self.kernel.valid_of(unit) == 0 && !self.delays_erase(domain, unit)
-    }
-
-    /// Makes the erase of an empty unit the next operation of a collection ahead of need.
-    ///
-    /// # Panics
-    /// Unless [`Page::has_emptied`].
-    pub(crate) fn erase_emptied(&mut self, domain: Domain) {
-        let Some(&job) = self.kernel.job(domain) else { return };
-        if self.kernel.valid_of(job.unit) > 0 {
-            self.kernel.take_job(domain);
-            self.put_by(domain, true);
-            self.give_back(domain, &job);
-            assert!(self.take_deferred(domain, Why::Forward), "an empty unit waits for its erase");
-        }
-    }
-
-    /// Has a collection ahead of need go on with pages to copy: where its unit is empty, defers the erase and begins with
-    /// the next victim. Returns whether there are such pages.
-    pub(crate) fn defer_erase(&mut self, domain: Domain) -> bool {
-        let Some(&job) = self.kernel.job(domain) else { return false };
-        if !self.is_emptied(domain, job.unit) {
-            return true;
-        }
-        let Some(unit) = self.victim_forward(domain).filter(|_| !self.kernel.is_short(domain)) else { return false };
-        self.kernel.take_job(domain);
-        self.defer(domain, job);
-        self.kernel.begin(domain, unit, Why::Forward);
-        true
     }
 }

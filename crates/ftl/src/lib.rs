@@ -30,15 +30,15 @@ mod scan;
 mod stream;
 pub mod victim;
 
-pub use crate::facade::{ANYWHERE, Ftl, bytes, bytes_of_state, largest_user_pages, map_pages, streams};
+pub use crate::facade::{
+    ANYWHERE, Ahead, BufferFill, Capabilities, CountedReads, DynamicAllocation, Elsewhere, Ftl, MapInFlash, Paced,
+    PageMapping, Time, bytes, bytes_of_state, largest_user_pages, map_pages, streams,
+};
 pub use crate::figures::{Figure, Figures};
 pub use crate::group::{Group, MAX_LANES};
 pub use crate::kernel::{IDENTITY, Keeping, Kept, Saved, Why};
 pub use crate::mechanism::{dftl, disturb, forwarding as schedule, migration, paired, wear};
-pub use crate::ops::{
-    Array, Coming, Demands, Done, Erasure, Finished, Going, Holds, How, MapPlace, Op, Phase, Placed, Put, Source, Step,
-    Told, Way,
-};
+pub use crate::ops::{Array, Erasure, Going, Holds, How, Op, Phase, Placed, Source, Step, Way};
 pub use crate::plain::{PlainPages, Spot};
 pub use crate::policies::{Bytes, OutOfMemory, Policies};
 pub use crate::recovery::Recovery;

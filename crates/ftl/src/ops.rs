@@ -1,7 +1,7 @@
 //! What the FTL has the array do. Why it is done is the FTL's business: executors see operations, and the cause under which
 //! each is counted.
 
-use base::{Cause, Instant, Lpn, Ppn, Unit};
+use base::{Cause, Lpn, Ppn, Unit};
 
 use crate::group::Group;
 
@@ -22,13 +22,13 @@ pub enum Op {
     Move(How),
     /// Read the pages of the group, if there are any, then place and program one page that is made of them.
     Combine,
-    /// Read the page of the group, then say so ([`Ftl::finish`](crate::Ftl::finish)).
+    /// Read the page of the group, then say so ([`MapInFlash::fetched`](crate::MapInFlash::fetched)).
     Read,
     /// Place and program a dummy page.
     Pad,
     /// Read the pages of the group, which share a wordline, then place and program its top page anew, in place.
     Reprogram,
-    /// Erase this unit, in which nothing is valid, then say so.
+    /// Erase this unit, in which nothing is valid, then say so ([`Ftl::erased`](crate::Ftl::erased)).
     Erase(Unit),
 }
 
@@ -111,96 +111,6 @@ pub struct Erasure {
     pub forward: bool,
     /// Whether a collection ends with it; a merge erases further units.
     pub ends: bool,
-}
-
-/// What the executor has to know of the mapping before it begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Demands {
-    /// Where map entries are.
-    pub map: MapPlace,
-    /// Whether a mechanism wants to hear how full the write buffer is.
-    pub fill: bool,
-    /// Whether a mechanism wants to know the time.
-    pub time: bool,
-    /// Whether a mechanism wants to hear of every page that is read, and has a say in it.
-    pub reads: bool,
-    /// Whether domains collect and do nothing besides: none is busy but with a collection.
-    pub only_collects: bool,
-    /// Whether page mapping has no mechanism: what a domain does next follows from its victim alone.
-    pub is_plain: bool,
-}
-
-/// What mechanisms are told of the rest of the device.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Told {
-    /// The time.
-    Time(Instant),
-    /// From then on so much of the write buffer is full, of 1.
-    Fill(Instant, f64),
-    /// The host reads this page.
-    HostRead(Lpn),
-    /// The executor reads this page of the array, whatever for. What it calls for is a domain's that
-    /// [`Ftl::take_woken`](crate::Ftl::take_woken) names.
-    ArrayRead(Ppn),
-}
-
-/// Where map entries are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MapPlace {
-    /// All in DRAM.
-    Dram,
-    /// In flash, each in the domain of its page.
-    Flash,
-    /// In flash, each in the domain that owns it, wherever its page is.
-    WithOwners,
-}
-
-/// What is needed of the maps soon.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Coming {
-    /// A page will be looked up or written.
-    Lookup(Lpn),
-    /// A page will be written. Best said some time after [`Coming::Lookup`].
-    Overwrite(Lpn),
-    /// A page of the array will be read.
-    Read(Ppn),
-    /// A page will be moved from there.
-    Copy(Ppn),
-}
-
-/// What is placed.
-#[derive(Clone, Copy, Debug)]
-pub enum Put<'a> {
-    /// This page, which moves that way.
-    Copy(Ppn, How),
-    /// What is made under this cause of pages that were read.
-    Combined(Cause, &'a Group),
-    /// A dummy page.
-    Dummy,
-    /// A dummy page in this unit, if it is an active block: whatever the domain does, its wordline is to be complete.
-    Filler(Unit),
-}
-
-/// What is done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Done {
-    /// The page of [`Op::Read`] was read.
-    Read,
-    /// A page of the map is in flash.
-    Committed,
-    /// The unit of [`Op::Erase`] was erased. The next collection of the domain may begin at once.
-    Erased(Unit),
-}
-
-/// What that means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Finished {
-    /// Nothing to the executor.
-    Nothing,
-    /// The map entry of this page came.
-    Entry(Lpn),
-    /// What the erase was.
-    Erased(Erasure),
 }
 
 /// How a collection ahead of need goes on.

@@ -9,10 +9,10 @@ use crate::allocation::Allocation;
 use crate::group::Group;
 use crate::kernel::{AXES, Job, Kernel, Kind, PREFETCH_DISTANCE, Place, Saved, Stream, Why};
 use crate::mechanism::{Arrival, Keepers, Mechanisms, NewPage, Origin, Product};
-use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Placed, Put, Step, Way};
+use crate::ops::{Array, Erasure, Holds, How, Op, Placed, Step, Way};
 use crate::round_robin::RoundRobin;
 use crate::victim::UnitState;
-use crate::{Figures, OutOfMemory, Policies};
+use crate::{OutOfMemory, Policies};
 
 /// What a domain does next, as the agenda decided.
 #[derive(Clone, Copy, Debug)]
@@ -132,12 +132,6 @@ impl<M: Mechanisms> Page<M> {
         let to_come = self.mechanisms.parts().map.map_or(0, |map| map.unwritten(domain));
         let valid = self.kernel.valid(domain) + to_come;
         u64::from(valid) < self.kernel.budget().max_valid
-    }
-
-    /// Why a domain is collected, if it is.
-    #[inline]
-    pub(crate) fn why(&self, domain: Domain) -> Option<Why> {
-        self.kernel.job(domain).map(|job| job.why)
     }
 
     /// Says in words a domain's free blocks, its job and its next operation.
@@ -261,16 +255,6 @@ impl<M: Mechanisms> Page<M> {
         }
     }
 
-    /// Has the owner of a map entry get it for a read. Returns whether it is at hand.
-    pub(crate) fn prepare_read(&mut self, lpn: Lpn) -> bool {
-        let Some(map) = self.mechanisms.parts_mut().map else { return true };
-        let is_known = map.is_known(&self.kernel, lpn);
-        if !is_known {
-            map.want(&mut self.kernel, lpn, false);
-        }
-        is_known
-    }
-
     /// Places a page that the host writes, and makes its old version invalid.
     ///
     /// A collection may begin ([`Page::is_busy`]): it has to end before the domain takes another host page.
@@ -321,16 +305,6 @@ impl<M: Mechanisms> Page<M> {
         }
     }
 
-    /// Forgets a logical page. Returns whether it was mapped.
-    pub(crate) fn trim(&mut self, lpn: Lpn) -> bool {
-        if !self.kernel.is_mapped(lpn) {
-            return false;
-        }
-        self.mechanisms.lost(&mut self.kernel, lpn);
-        self.kernel.forget(lpn);
-        true
-    }
-
     #[inline]
     pub(crate) fn note_placed(&mut self, domain: Domain, lpn: Lpn, place: Place, origin: Origin) {
         if let Some(unit) = place.filled {
@@ -371,6 +345,8 @@ impl<M: Mechanisms> Page<M> {
     fn advance_agenda(&mut self, domain: Domain) {
         let mut group = Group::EMPTY;
         let step = self.take_in_hand(domain, &mut group);
+        // They are read before they are placed.
+        group.pages().iter().for_each(|&page| self.prefetch_copy(page));
         let next = &mut self.next[domain.index()];
         next.step = step;
         next.group.assign(&group);
@@ -396,14 +372,16 @@ impl<M: Mechanisms> Page<M> {
         if self.kernel.valid_of(job.unit) == 0 {
             return Some(Step::new(Op::Erase(job.unit), job.cause));
         }
-        group.push(self.kernel.geometry().ppn(job.unit, job.cursor));
+        let page = self.kernel.geometry().ppn(job.unit, job.cursor);
+        self.kernel.prefetch_copy(page);
+        group.push(page);
         Some(Step::new(Op::Move(How::OffChip), job.cause))
     }
 
     /// Moves a page that was read for a collection: its new place, or `None` if it was overwritten or trimmed since and
     /// there is nothing to move.
     #[inline(always)]
-    fn copy(&mut self, domain: Domain, from: Ppn, how: How) -> Option<Placed> {
+    pub(crate) fn copy(&mut self, domain: Domain, from: Ppn, how: How) -> Option<Placed> {
         let unit = self.kernel.geometry().unit_of(from);
         let placed = self.copy_from(domain, self.stream_in_hand(domain), unit, from, how)?;
         // Pages that move together lie beside each other: an active block that is to be closed is closed behind them.
@@ -444,13 +422,19 @@ impl<M: Mechanisms> Page<M> {
         if M::IS_PLAIN { Stream::FIRST } else { self.next[domain.index()].stream }
     }
 
+    /// Where the next page that the operation in hand copies, or a dummy page of it, goes; opens a unit if none is open.
+    #[inline]
+    pub(crate) fn next_place(&mut self, domain: Domain) -> Ppn {
+        self.kernel.next_place(domain, self.stream_in_hand(domain))
+    }
+
     /// The place of a dummy page, which [`Group::pads`] or [`Op::Pad`] asked for.
-    fn pad(&mut self, domain: Domain) -> Placed {
+    pub(crate) fn pad(&mut self, domain: Domain) -> Placed {
         self.pad_stream(domain, self.stream_in_hand(domain))
     }
 
     /// Places a dummy page in an active block. `None`: the unit is none.
-    fn pad_unit(&mut self, domain: Domain, unit: Unit) -> Option<Placed> {
+    pub(crate) fn pad_unit(&mut self, domain: Domain, unit: Unit) -> Option<Placed> {
         let mut streams = self.kernel.streams().all();
         let stream = streams
             .find(|&stream| self.kernel.frontier(domain, stream).is_some_and(|frontier| frontier.unit == unit))?;
@@ -478,7 +462,7 @@ impl<M: Mechanisms> Page<M> {
 
     /// Places what is combined of the pages of a group, for [`Op::Combine`] or [`Op::Reprogram`] under that cause, if the place
     /// suits.
-    fn combine(
+    pub(crate) fn combine(
         &mut self,
         domain: Domain,
         cause: Cause,
@@ -507,48 +491,6 @@ impl<M: Mechanisms> Page<M> {
         self.kernel.backup_tag(pages, || regions)
     }
 
-    /// Places a page of the operation in hand. `None` if it was to be copied, and was overwritten or trimmed since.
-    #[inline(always)]
-    pub(crate) fn place(&mut self, domain: Domain, put: Put<'_>) -> Option<Placed> {
-        match put {
-            Put::Copy(from, how) => self.copy(domain, from, how),
-            Put::Dummy => Some(self.pad(domain)),
-            Put::Filler(unit) => self.pad_unit(domain, unit),
-            Put::Combined(cause, group) => self.combine(domain, cause, group.pages(), &mut |_| true),
-        }
-    }
-
-    /// The same, if the place of the page suits; opens a unit if none is open.
-    #[inline]
-    pub(crate) fn place_if(&mut self, domain: Domain, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
-        if let Put::Combined(cause, group) = put {
-            let mut suits = Some(suits);
-            let mut once = |at| suits.take().is_some_and(|suits| suits(at));
-            return self.combine(domain, cause, group.pages(), &mut once);
-        }
-        let at = self.kernel.next_place(domain, self.stream_in_hand(domain));
-        if suits(at) { self.place(domain, put) } else { None }
-    }
-
-    /// Something that was asked for is done.
-    pub(crate) fn finish(&mut self, domain: Domain, done: Done) -> Finished {
-        match done {
-            Done::Read => {
-                let map = self.mechanisms.parts_mut().map.expect("a map in flash");
-                Finished::Entry(map.fetched(&mut self.kernel, domain))
-            }
-            Done::Committed => {
-                self.committed(domain);
-                Finished::Nothing
-            }
-            Done::Erased(unit) => {
-                let erasure = self.erasure(domain, unit);
-                self.erased(domain, unit);
-                Finished::Erased(erasure)
-            }
-        }
-    }
-
     /// A page that was combined is in flash.
     fn committed(&mut self, domain: Domain) {
         if let Some(map) = self.mechanisms.parts_mut().map {
@@ -560,7 +502,7 @@ impl<M: Mechanisms> Page<M> {
     ///
     /// # Panics
     /// If the unit was not to be erased or still holds valid pages.
-    fn erased(&mut self, domain: Domain, unit: Unit) {
+    pub(crate) fn unit_erased(&mut self, domain: Domain, unit: Unit) {
         let why = self.kernel.job(domain).filter(|job| job.unit == unit).map(|job| job.why);
         if why.is_some() {
             self.kernel.take_job(domain);
@@ -627,16 +569,11 @@ impl<M: Mechanisms> Page<M> {
         }
     }
 
-    /// Makes every policy anew; see [`crate::Ftl::renew_policies`].
+    /// Makes every policy anew; see [`Ftl::renew_policies`](crate::Ftl::renew_policies).
     pub(crate) fn renew_policies(&mut self, policies: &Policies<'_>, seed: u64) {
         self.kernel.renew_policies(policies, seed);
         self.mechanisms.renew(&mut self.kernel, policies);
         self.round_robin.restart();
-    }
-
-    /// Whether a unit uses its LSB pages only.
-    pub(crate) fn is_lsb_only(&self, unit: Unit) -> bool {
-        self.kernel.is_lsb_only(unit)
     }
 
     /// What outlives a run.
@@ -646,7 +583,7 @@ impl<M: Mechanisms> Page<M> {
         saved
     }
 
-    /// Takes over what outlived a run; see [`crate::Ftl::restore`].
+    /// Takes over what outlived a run; see [`PageMapping::restore`](crate::PageMapping::restore).
     pub(crate) fn restore<E: From<OutOfMemory>>(
         &mut self,
         read: impl FnOnce() -> Result<Saved<'static>, E>,
@@ -665,23 +602,6 @@ impl<M: Mechanisms> Page<M> {
         Ok(result)
     }
 
-    /// What was done since preconditioning.
-    pub(crate) fn figures(&self) -> Figures {
-        let mut figures = Figures::default();
-        self.mechanisms.figures(&mut figures);
-        figures
-    }
-
-    /// Checks the whole state.
-    ///
-    /// # Errors
-    /// A sentence that names the first disagreement.
-    pub(crate) fn check(&self) -> Result<(), String> {
-        self.kernel.check()?;
-        self.kernel.geometry().all_domains().try_for_each(|domain| self.check_keepers(domain))?;
-        self.mechanisms.check(&self.kernel)
-    }
-
     /// The units of a domain that mechanisms keep.
     pub(crate) fn keepers(&self, domain: Domain) -> Keepers {
         let mut keepers = Keepers::default();
@@ -690,7 +610,7 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Units that are set aside or in work are just those that somebody knows of.
-    fn check_keepers(&self, domain: Domain) -> Result<(), String> {
+    pub(crate) fn check_keepers(&self, domain: Domain) -> Result<(), String> {
         let Keepers { aside, mut in_work, withheld } = self.keepers(domain);
         in_work.extend(self.kernel.job(domain).map(|job| job.unit));
         in_work.extend(self.kernel.pairing(domain).map(|job| job.unit));
@@ -717,7 +637,7 @@ impl<M: Mechanisms> Page<M> {
         }
     }
 
-    /// See [`Ftl::read_run`](crate::Ftl::read_run).
+    /// See [`PageMapping::read_run`](crate::PageMapping::read_run).
     #[inline]
     pub(crate) fn read_run(&mut self, first: Lpn, most: u32) -> Option<(Ppn, u32)> {
         let (at, pages) = self.kernel.lookup_run(first, most)?;
@@ -730,7 +650,7 @@ impl<M: Mechanisms> Page<M> {
             while let Some(&job) = self.kernel.job(domain) {
                 self.empty(domain, job, array);
                 array.erased(self.erasure(domain, job.unit));
-                self.erased(domain, job.unit);
+                self.unit_erased(domain, job.unit);
             }
             return;
         }
@@ -742,21 +662,6 @@ impl<M: Mechanisms> Page<M> {
     pub(crate) fn carry_out_woken(&mut self, array: &mut impl Array) {
         while let Some(woken) = self.kernel.take_woken() {
             self.carry_out(woken, array);
-        }
-    }
-
-    /// Asks for what a coming write or read of a page looks up.
-    #[inline]
-    pub(crate) fn prefetch_map(&self, lpn: Lpn) {
-        self.kernel.prefetch_map(lpn);
-        self.mechanisms.prefetch(lpn);
-    }
-
-    /// Asks for what a coming read of a page counts.
-    #[inline]
-    pub(crate) fn prefetch_read(&self, at: Ppn) {
-        if let Some(reads) = self.mechanisms.parts().reads {
-            reads.prefetch_read(&self.kernel, at);
         }
     }
 
@@ -831,7 +736,7 @@ impl<M: Mechanisms> Page<M> {
                     self.repair(placed.at, None, array);
                 }
                 if op == Op::Combine {
-                    self.finish(domain, Done::Committed);
+                    self.committed(domain);
                 }
             }
             Op::Pad => {
@@ -842,11 +747,13 @@ impl<M: Mechanisms> Page<M> {
             Op::Read => {
                 self.page_read(group.pages()[0]);
                 array.read(cause, group.pages()[0]);
-                self.finish(domain, Done::Read);
+                if let Some(map) = self.mechanisms.parts_mut().map {
+                    map.fetched(&mut self.kernel, domain);
+                }
             }
             Op::Erase(unit) => {
                 array.erased(self.erasure(domain, unit));
-                self.erased(domain, unit);
+                self.unit_erased(domain, unit);
             }
         }
         true

@@ -31,7 +31,7 @@ impl PlainPages {
         Some(Spot { at: self.0.kernel.geometry().ppn(unit, slot), unit, slot })
     }
 
-    /// As [`crate::Coming::Copy`].
+    /// Asks the memory for what moving a page will change.
     #[inline(always)]
     pub fn prefetch_copy(&self, from: Ppn) {
         self.0.kernel.prefetch_copy(from);
@@ -73,7 +73,7 @@ impl Ftl {
     /// Page mapping without mechanisms.
     ///
     /// # Panics
-    /// If another mapping is in force; see [`crate::Demands::is_plain`].
+    /// If another mapping is in force; see [`crate::Capabilities::is_plain`].
     #[inline(always)]
     pub fn plain(&mut self) -> &mut PlainPages {
         self.plain_pages().expect("page mapping without mechanisms")

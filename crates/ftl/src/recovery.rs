@@ -17,9 +17,21 @@ use crate::scan::{PageFound, Rescue, Scanned};
 use crate::victim::UnitState;
 use crate::{OutOfMemory, Policies};
 
-/// What is left to be done after a restart, by [`Ftl::resume`](crate::Ftl::resume).
+/// A restart, in numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Recovery {
+    /// Spare areas that were read.
+    pub pages_read: u64,
+    /// Units that were erased.
+    pub erased: usize,
+    /// Pages that were brought back from backups.
+    pub rescued: usize,
+    /// Domains that have collections to do now.
+    pub busy: Vec<Domain>,
+}
+
+/// The work of a restart, once it is known where everything is.
+struct Rest {
     /// Units to erase.
     erase: Vec<Unit>,
     /// Pages to bring back.
@@ -27,20 +39,6 @@ pub struct Recovery {
     /// Slots of active blocks that were left out: a wordline of one plane was programmed as a whole, and that of the plane before it
     /// was not.
     holes: Vec<Ppn>,
-    /// Spare areas that were read.
-    pub pages_read: u64,
-}
-
-impl Recovery {
-    /// Units that [`Ftl::resume`](crate::Ftl::resume) erases.
-    pub fn erases(&self) -> usize {
-        self.erase.len()
-    }
-
-    /// Pages that [`Ftl::resume`](crate::Ftl::resume) brings back from backups.
-    pub fn rescues(&self) -> usize {
-        self.rescues.len()
-    }
 }
 
 /// A readable page of a logical page.
@@ -53,7 +51,7 @@ struct Found {
 }
 
 impl<M: Mechanisms> Page<M> {
-    /// Page mapping of a device of which nothing is known but the array. `scan` is by unit.
+    /// Page mapping of a device of which nothing is known but the array, after the work of the restart. `scan` is by unit.
     ///
     /// # Errors
     /// When the maps do not fit in memory.
@@ -63,6 +61,7 @@ impl<M: Mechanisms> Page<M> {
         policies: &Policies<'_>,
         seed: u64,
         scan: &[Scanned],
+        array: &mut impl Array,
     ) -> Result<(Page<M>, Recovery), OutOfMemory> {
         let mut page: Page<M> = Page::over(geometry, user_pages, policies, seed, true)?;
         let newest = page.newest_pages(scan);
@@ -76,16 +75,17 @@ impl<M: Mechanisms> Page<M> {
             page.kernel.adopt_page(Lpn(lpn as u32), found.at);
             page.mechanisms.adopt_page(Lpn(lpn as u32), found.region);
         }
-        let mut recovery = Recovery {
-            rescues: page.rescues(scan, &newest),
-            pages_read: scan.iter().flat_map(|unit| &unit.pages).filter(|slot| **slot != PageFound::Empty).count()
-                as u64,
-            ..Recovery::default()
-        };
+        let rescues = page.rescues(scan, &newest);
         page.adopt_frontiers(scan);
-        recovery.holes = page.holes(scan);
-        recovery.erase = page.units_to_erase(scan, &recovery.rescues);
-        page.adopt_free_space(&recovery.erase);
+        let rest = Rest { holes: page.holes(scan), erase: page.units_to_erase(scan, &rescues), rescues };
+        page.adopt_free_space(&rest.erase);
+        let read = scan.iter().flat_map(|unit| &unit.pages).filter(|slot| **slot != PageFound::Empty);
+        let recovery = Recovery {
+            pages_read: read.count() as u64,
+            erased: rest.erase.len(),
+            rescued: rest.rescues.len(),
+            busy: page.resume(&rest, array),
+        };
         Ok((page, recovery))
     }
 
@@ -244,21 +244,19 @@ impl<M: Mechanisms> Page<M> {
     }
 
     /// Does what is left to be done after a restart. Returns the domains that have collections to do then.
-    ///
-    /// The power may go off again in the middle of it; then what is left is for the next restart.
-    pub(crate) fn resume(&mut self, recovery: &Recovery, array: &mut impl Array) -> Vec<Domain> {
-        for &unit in &recovery.erase {
+    fn resume(&mut self, rest: &Rest, array: &mut impl Array) -> Vec<Domain> {
+        for &unit in &rest.erase {
             array.erased(Erasure { unit, cause: Cause::Gc, forward: false, ends: false });
             self.kernel.free_unit(self.kernel.geometry().domain_of_unit(unit), unit);
         }
         self.mechanisms.reopen(&mut self.kernel);
-        for &at in &recovery.holes {
+        for &at in &rest.holes {
             let tag = self.kernel.tag(Kind::Dummy, || 0, at);
             let dummy = Placed { at, holds: Holds::Nothing, tag, way: Way::Plain };
             assert!(array.combined(Cause::Backup, &Group::EMPTY, dummy), "no program fails during a restart");
         }
         let mut rescued = Vec::new();
-        for rescue in &recovery.rescues {
+        for rescue in &rest.rescues {
             let placed = self.rescue(rescue, &rescued);
             rescued.push(placed.at);
             assert!(array.rewritten(Cause::Backup, rescue.source(), placed), "no program fails during a restart");

@@ -18,7 +18,7 @@ use bench::Bench;
 use common::{seam, selection};
 use engine::Chance;
 use ftl::allocation::is_dynamic;
-use ftl::{Done, Ftl, OutOfMemory, Policies, Told};
+use ftl::{Ftl, OutOfMemory, Policies};
 
 /// Two channels, two dies, two planes of six blocks of four pages: small enough to be checked as a whole after
 /// every step.
@@ -143,8 +143,9 @@ fn one_combination(choices: [&'static Choice; 6], reclaim_unit: &'static Choice)
         bench.drive(1, if geometry.blocks_per_plane == 6 { 200 } else { (geometry.unit_width + 1) * pages as u32 });
         assert!(bench.collections > 20, "only {} collections", bench.collections);
         // A saved state is the same state, and goes on under policies made anew.
-        let saved = bench.ftl.save().expect("page mapping").into_owned();
-        bench.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory").expect("a state");
+        let pages = bench.has.pages.expect("page mapping");
+        let saved = pages.save(&bench.ftl).into_owned();
+        pages.restore(&mut bench.ftl, || Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory").expect("a state");
         bench.check();
         bench.check_data();
         bench.drive(2, 20);
@@ -232,7 +233,9 @@ fn one_migration((name, params): (&'static str, &[(&'static str, ParamValue)]), 
         bench.wear = Some(wear.clone());
         for part in 0..3 {
             // The write buffer is full now and then.
-            bench.ftl.tell(Told::Fill(Instant(part * 1_000_000_000), f64::from(u32::from(part == 1))));
+            if let Some(fill) = bench.has.fill {
+                fill.tell(&mut bench.ftl, Instant(part * 1_000_000_000), f64::from(u32::from(part == 1)));
+            }
             bench.drive(part, pages as u32);
         }
         for lpn in 0..pages as u32 {
@@ -414,9 +417,13 @@ fn one_map_in_flash(choices: [&'static Choice; 6], unit_width: u32, free_blocks:
         let is_usual = of("hit_fraction") >= 0.0 && of("moved_cached_fraction") > 0.0;
         assert!(is_usual || cache <= 8, "{figures:?}");
         // A saved state is the same state.
-        let saved = bench.ftl.save().expect("page mapping").into_owned();
+        let mapping = bench.has.pages.expect("page mapping");
+        let saved = mapping.save(&bench.ftl).into_owned();
         bench.ftl = Ftl::new(geometry, pages, &policies, 1, true).expect("memory");
-        bench.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies, 2).expect("memory").expect("a state");
+        mapping
+            .restore(&mut bench.ftl, || Ok::<_, OutOfMemory>(saved), &policies, 2)
+            .expect("memory")
+            .expect("a state");
         bench.check();
         bench.check_data();
         bench.ftl.renew_policies(&policies, 2);
@@ -612,7 +619,7 @@ fn a_domain_under_collection_takes_no_host_page() {
     assert!(panic.downcast_ref::<&str>().is_some_and(|text| text.contains("takes no host pages")));
     let early = catch_unwind(AssertUnwindSafe(|| {
         let mut ftl = Ftl::new(geometry, 8, &policies, 1, false).expect("memory");
-        ftl.finish(only, Done::Erased(Unit::new(0)));
+        ftl.erased(only, Unit::new(0));
     }));
     assert!(early.is_err(), "an erase without a collection is refused");
     assert!(catch_unwind(AssertUnwindSafe(|| Ftl::new(geometry, 12, &policies, 1, false))).is_err(), "too full");

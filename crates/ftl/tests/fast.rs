@@ -6,7 +6,7 @@ use base::{Cause, Cell, Dimensions, Domain, Geometry, Lpn, Multiplane, Ppn, Prog
 use engine::Chance;
 use ftl::allocation::{self, Allocation};
 use ftl::fast::{Broken, Fast, Gather, LEAST_LOG_BLOCKS, Merges, Options, Start, most_log_blocks};
-use ftl::{Done, Erasure, Finished, Group, How, Op, Placed, Put, Source, Step};
+use ftl::{ANYWHERE, Erasure, Group, How, Op, Placed, Source};
 use nand::{Nand, Shape};
 
 const BROKEN: [Broken; 3] = [Broken::Fill, Broken::Merge, Broken::Waste];
@@ -164,34 +164,31 @@ impl Machine {
     /// happens in the wait.
     fn step(&mut self, domain: Domain, between: impl FnOnce(&mut Machine)) -> bool {
         self.fast.advance(domain);
-        let Some(Step { op, .. }) = self.fast.op(domain, &mut self.group) else { return false };
-        match op {
+        let Some(step) = self.fast.op(domain, &mut self.group) else { return false };
+        match step.op {
             Op::Move(_) => {
                 let from = self.group.pages()[0];
                 let stamp = self.array.read(from);
                 between(self);
                 if !self.fast.is_valid(from) {
                     let is_over = !self.fast.is_busy(domain);
-                    assert!(is_over || self.fast.place(domain, Put::Copy(from, How::OffChip)).is_none());
+                    assert!(is_over || self.fast.place(domain, step, &[from], ANYWHERE).is_none());
                     return true;
                 }
                 let mut announced = None;
-                assert_eq!(
-                    self.fast.place_if(domain, Put::Copy(from, How::OffChip), |at| announced.replace(at).is_some()),
-                    None
-                );
-                let placed = self.fast.place(domain, Put::Copy(from, How::OffChip)).unwrap();
+                assert_eq!(self.fast.place(domain, step, &[from], Some(|at| announced.replace(at).is_some())), None);
+                let placed = self.fast.place(domain, step, &[from], ANYWHERE).unwrap();
                 assert_eq!(Some(placed.at), announced);
                 self.array.program(placed.at, stamp);
             }
             Op::Pad => {
-                let placed = self.fast.place(domain, Put::Dummy).unwrap();
+                let placed = self.fast.place(domain, step, &[], ANYWHERE).unwrap();
                 self.array.program(placed.at, 0);
             }
             Op::Combine | Op::Read | Op::Reprogram => panic!("merges do no such thing"),
             Op::Erase(unit) => {
                 between(self);
-                let Finished::Erased(erasure) = self.fast.finish(domain, Done::Erased(unit)) else { unreachable!() };
+                let erasure = self.fast.erased(domain, unit);
                 ftl::Array::erased(&mut self.array, erasure);
             }
         }

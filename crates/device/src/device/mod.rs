@@ -4,11 +4,11 @@
 mod at_once;
 mod oracle;
 
-use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn, Request};
+use base::{Cause, Domain, Duration, Geometry, Instant, Lpn, OpKind, Ppn, Request, Unit};
 use config::Config;
 use config::model::{Checks, Payload};
 use ftl::schedule::Schedule;
-use ftl::{Ftl, MapPlace, OutOfMemory, Placed, Policies, Told};
+use ftl::{Capabilities, Ftl, OutOfMemory, PageMapping, Placed, Policies};
 use metrics::{Locality, Recorder};
 
 use crate::flash::{Aid, Content, Flash, Programmed};
@@ -25,6 +25,8 @@ pub(crate) use oracle::Oracle;
 #[derive(Clone)]
 pub(crate) struct Device {
     pub(crate) ftl: Ftl,
+    /// The parts that the mapping has.
+    pub(crate) has: Capabilities,
     pub(crate) flash: Flash,
     pub(crate) recorder: Recorder,
     pub(crate) oracle: Option<Oracle>,
@@ -32,16 +34,10 @@ pub(crate) struct Device {
     pub(crate) page_size: PageSize,
     /// The flash pages of a page.
     pub(crate) parts: Parts,
-    /// Whether map entries may have to be read from flash first.
-    pub(crate) map_in_flash: bool,
     /// Whether pages lie on other planes than the owners of their map entries.
     pub(crate) has_owners: bool,
-    /// Whether the FTL wants to hear of every page that is read, and has a say in it.
-    pub(crate) hears_of_reads: bool,
-    /// Whether the FTL wants to know the time.
-    hears_of_time: bool,
-    /// Whether pages that follow each other can be read together: they store nothing, and their map entries are in DRAM.
-    reads_runs: bool,
+    /// Page mapping, where pages that follow each other can be read together: they store nothing, and their map entries are in DRAM.
+    runs: Option<PageMapping>,
     /// Samples of the workload's locality, where the FTL keeps regions.
     pub(crate) locality: Option<Locality>,
     full_checks: bool,
@@ -69,6 +65,7 @@ impl Device {
         let user_pages = config.device.user_capacity / u64::from(geometry.page_size);
         let payload = config.run.payload == Payload::Stamp;
         let ftl = Ftl::new(geometry, user_pages, &policies(config), config.run.seed, payload)?;
+        let has = ftl.capabilities();
         let shape = shape(config, &geometry, timed);
         let mut flash = Flash::new(geometry, &config.device, payload, Aid::of(config.ftl.get("paired_page").name));
         if let Some(wear) = wear::of(config) {
@@ -78,14 +75,11 @@ impl Device {
             flash.keep_reads(limits);
         }
         Ok(Device {
-            map_in_flash: ftl.demands().map != MapPlace::Dram,
-            has_owners: ftl.demands().map == MapPlace::WithOwners,
-            hears_of_reads: ftl.demands().reads,
-            hears_of_time: ftl.demands().time,
-            reads_runs: !payload
-                && ftl.demands().map == MapPlace::Dram
-                && geometry.unit_width == 1
-                && config.in_step().parts() == 1,
+            has_owners: has.map.is_some_and(|map| map.has_owners),
+            runs: has
+                .pages
+                .filter(|_| !payload && has.map.is_none() && geometry.unit_width == 1 && config.in_step().parts() == 1),
+            has,
             oracle: payload.then(|| Oracle::new(ftl.user_pages())),
             ftl,
             flash,
@@ -101,7 +95,7 @@ impl Device {
 
     /// Whether nothing but plain page mapping is in force, and pages store nothing; without time.
     pub(crate) fn is_plain_without_time(&self) -> bool {
-        self.reads_runs && self.ftl.demands().is_plain && self.flash.nand().is_plain() && self.paced.is_none()
+        self.runs.is_some() && self.has.is_plain && self.flash.nand().is_plain() && self.paced.is_none()
     }
 
     /// Writes a whole page where [`Device::is_plain_without_time`] holds, and does whatever collection it calls for.
@@ -161,8 +155,8 @@ impl Device {
         let content = self.content_of(placed, self.expected(lpn, version));
         if self.flash.place(placed, content, None) == Programmed::Failed {
             let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, content);
-            let is_repaired = self.ftl.repair(placed.at, None, &mut array);
-            assert!(is_repaired, "faults are refused where they cannot be repaired");
+            let pages = self.has.pages.expect("faults are refused where they cannot be repaired");
+            pages.repair(&mut self.ftl, placed.at, None, &mut array);
             self.update_elsewhere(domain);
         }
         self.recorder.counters.count(Cause::Host, OpKind::Program, 1);
@@ -179,7 +173,8 @@ impl Device {
     /// Where collections keep step with the host, and no time passes, one begins at the same mark and goes to its end.
     #[cold]
     fn keep_pace(&mut self, domain: Domain, low: u32) {
-        while self.ftl.begin_paced(domain, low, 1, None).is_some() {
+        let Some(pace) = self.has.paced else { return };
+        while pace.begin(&mut self.ftl, domain, low, 1, None).is_some() {
             self.collect_now(domain);
         }
     }
@@ -229,8 +224,8 @@ impl Device {
     /// Reads the pages of a request of the array without time.
     #[inline]
     pub(crate) fn read_span_now(&mut self, span: Span, request: &Request) {
-        if self.reads_runs {
-            return self.read_runs_now(span);
+        if let Some(pages) = self.runs {
+            return self.read_runs_now(pages, span);
         }
         for (lpn, partial) in span.pages() {
             self.read_now(lpn, self.parts.share(lpn, partial, request.offset, request.size).touched);
@@ -239,10 +234,10 @@ impl Device {
 
     /// The same, with pages that follow each other in a block read together, until one of them calls for something.
     #[inline]
-    fn read_runs_now(&mut self, span: Span) {
+    fn read_runs_now(&mut self, mapping: PageMapping, span: Span) {
         let mut next = span.first;
         while next < span.end {
-            if let Some((first, pages @ 1..)) = self.ftl.read_run(Lpn(next), span.end - next) {
+            if let Some((first, pages @ 1..)) = mapping.read_run(&mut self.ftl, Lpn(next), span.end - next) {
                 self.flash.read_run(first, pages);
                 self.recorder.counters.count(Cause::Host, OpKind::Read, u64::from(pages));
                 next += pages;
@@ -256,9 +251,9 @@ impl Device {
     /// A page of the array was read: what that calls for is done at once.
     #[inline]
     fn tell_read(&mut self, ppn: Ppn) {
-        if self.hears_of_reads {
+        if self.has.reads.is_some() {
             self.note_read(ppn);
-            while let Some(domain) = self.ftl.take_woken() {
+            while let Some(domain) = self.take_woken() {
                 self.collect_now(domain);
             }
         }
@@ -267,23 +262,26 @@ impl Device {
     /// The host reads a page, or a part of one that it writes.
     #[inline]
     pub(crate) fn note_host_read(&mut self, lpn: Lpn) {
-        if self.map_in_flash || self.hears_of_reads {
-            self.ftl.tell(Told::HostRead(lpn));
+        if let Some(map) = self.has.map {
+            map.used(&mut self.ftl, lpn);
+        }
+        if let Some(reads) = self.has.reads {
+            reads.host_reads(&mut self.ftl);
         }
     }
 
     /// A page of the array is read.
     #[inline]
     pub(crate) fn note_read(&mut self, ppn: Ppn) {
-        if self.hears_of_reads {
-            self.ftl.tell(Told::ArrayRead(ppn));
+        if let Some(reads) = self.has.reads {
+            reads.read(&mut self.ftl, ppn);
         }
     }
 
     /// Uses the map entry of a page that is to be read, which may have to be fetched.
     #[inline]
     fn use_entry(&mut self, lpn: Lpn) {
-        if self.map_in_flash {
+        if self.has.map.is_some() {
             self.use_cached_entry(lpn);
         }
     }
@@ -293,12 +291,53 @@ impl Device {
     /// # Panics
     /// If the map is not in flash.
     pub(crate) fn owner_of(&self, lpn: Lpn) -> Domain {
-        self.ftl.owner_of(lpn).expect("the map is in flash")
+        self.has.map.expect("the map is in flash").owner_of(&self.ftl, lpn)
+    }
+
+    /// Whether the map entry of a page can be read.
+    #[inline(always)]
+    pub(crate) fn is_known(&self, lpn: Lpn) -> bool {
+        self.has.map.is_none_or(|map| map.is_known(&self.ftl, lpn))
+    }
+
+    /// Has the owner of a map entry get it for a read. Returns whether it is at hand.
+    #[inline(always)]
+    pub(crate) fn prepare_read(&mut self, lpn: Lpn) -> bool {
+        self.has.map.is_none_or(|map| map.prepare_read(&mut self.ftl, lpn))
+    }
+
+    /// Has the owner of a map entry get it for a write, where owners are other domains. Returns whether it is at hand.
+    #[inline(always)]
+    pub(crate) fn prepare_write(&mut self, lpn: Lpn) -> bool {
+        let map = self.has.map.filter(|map| map.has_owners);
+        map.is_none_or(|map| map.prepare_write(&mut self.ftl, lpn))
+    }
+
+    /// Whether a page of the array may be read for the host now; if not, it has to move first.
+    #[inline(always)]
+    pub(crate) fn may_read(&self, ppn: Ppn) -> bool {
+        self.has.reads.is_none_or(|reads| reads.may_read(&self.ftl, ppn))
+    }
+
+    /// A domain that has something to do because of another one, since it was last named.
+    pub(crate) fn take_woken(&mut self) -> Option<Domain> {
+        self.has.elsewhere?.take_woken(&mut self.ftl)
+    }
+
+    /// Domains whose collection began along with another's.
+    fn take_along(&mut self) -> Vec<Domain> {
+        self.has.elsewhere.map_or_else(Vec::new, |elsewhere| elsewhere.take_along(&mut self.ftl).collect())
+    }
+
+    /// Places a dummy page in an active block.
+    pub(crate) fn fill(&mut self, domain: Domain, unit: Unit) -> Placed {
+        let pages = self.has.pages.expect("wordlines are programmed as a whole under page mapping alone");
+        pages.fill(&mut self.ftl, domain, unit).expect("an active block")
     }
 
     #[inline(never)]
     fn use_cached_entry(&mut self, lpn: Lpn) {
-        while !self.ftl.prepare_read(lpn) {
+        while !self.prepare_read(lpn) {
             let owner = self.owner_of(lpn);
             self.collect_now(owner);
         }
@@ -308,13 +347,13 @@ impl Device {
     pub(crate) fn collect_now(&mut self, domain: Domain) {
         let mut array = AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
         self.ftl.collect(domain, &mut array);
-        loop {
-            // Neighbours that are collected along may have neighbours of their own.
-            let early: Vec<Domain> = self.ftl.take_early().collect();
-            if early.is_empty() {
+        // Neighbours that are collected along may have neighbours of their own.
+        while let Some(elsewhere) = self.has.elsewhere {
+            let along: Vec<Domain> = elsewhere.take_along(&mut self.ftl).collect();
+            if along.is_empty() {
                 break;
             }
-            for neighbour in early {
+            for neighbour in along {
                 self.ftl.collect(neighbour, &mut array);
             }
         }
@@ -323,19 +362,19 @@ impl Device {
         }
     }
 
-    /// Collects a domain ahead of need without time, where a unit is worth it; see [`Ftl::collect_ahead`].
+    /// Collects a domain ahead of need without time, where a unit is worth it; see [`ftl::Ahead::collect`].
     pub(crate) fn collect_ahead_now(&mut self, domain: Domain, operations: u32, defers: bool) {
-        if self.ftl.begin_forward(domain) {
+        let Some(ahead) = self.has.ahead else { return };
+        if ahead.begin(&mut self.ftl, domain) {
             let mut array =
                 AtOnce::new(&mut self.flash, &mut self.recorder.counters, &mut self.watchdog, Content::EMPTY);
-            let is_suspended = self.ftl.collect_ahead(domain, operations, defers, &mut array);
+            let is_suspended = ahead.collect(&mut self.ftl, domain, operations, defers, &mut array);
             array.counters.gc_preempted += u64::from(is_suspended);
             if array.has_erased {
                 self.after_collection();
             }
             // Neighbours that are collected along.
-            let early: Vec<Domain> = self.ftl.take_early().collect();
-            early.into_iter().for_each(|neighbour| self.collect_now(neighbour));
+            self.take_along().into_iter().for_each(|neighbour| self.collect_now(neighbour));
         }
     }
 
@@ -354,7 +393,7 @@ impl Device {
 
     /// Does what a trim of these pages calls for.
     pub(crate) fn collect_after_trim(&mut self, span: Span) {
-        if self.map_in_flash {
+        if self.has.map.is_some() {
             let domains = self.ftl.geometry().domains();
             for first in span.first..span.end.min(span.first.saturating_add(domains)) {
                 let domain = self.owner_of(Lpn(first));
@@ -383,8 +422,8 @@ impl Device {
     /// Tells the FTL the time, which some policies look at.
     #[inline]
     pub(crate) fn tell_time(&mut self, now: Instant) {
-        if self.hears_of_time
-            && let (Some(omega), Some(locality)) = (self.ftl.tell(Told::Time(now)), &mut self.locality)
+        if let Some(time) = self.has.time
+            && let (Some(omega), Some(locality)) = (time.tell(&mut self.ftl, now), &mut self.locality)
         {
             locality.record(omega);
         }

@@ -342,11 +342,13 @@ mod canary {
 
     /// The whole state, maps and all.
     fn saved(device: &Device) -> ftl::Saved<'static> {
-        device.ftl.save().expect("page mapping").into_owned()
+        device.has.pages.expect("page mapping").save(&device.ftl).into_owned()
     }
 
     fn restore(config: &Config, device: &mut Device, saved: ftl::Saved<'static>) {
-        device.ftl.restore(|| Ok::<_, OutOfMemory>(saved), &policies(config), config.run.seed).unwrap().unwrap();
+        let pages = device.has.pages.expect("page mapping");
+        let read = || Ok::<_, OutOfMemory>(saved);
+        pages.restore(&mut device.ftl, read, &policies(config), config.run.seed).unwrap().unwrap();
     }
 
     /// Changes the FTL's saved state behind its back.

@@ -7,7 +7,6 @@ use base::{Instant, Lpn, Request, RequestKind};
 use config::Config;
 use engine::Chance;
 use files::Interrupt;
-use ftl::Put;
 use metrics::Recorder;
 use workload::Workload;
 
@@ -155,7 +154,7 @@ fn fill_wordlines(device: &mut Device, bits: u32) {
         };
         while is_open(device) {
             let domain = geometry.domain_of_unit(unit);
-            let placed = device.ftl.place(domain, Put::Filler(unit), ftl::ANYWHERE).expect("an active block");
+            let placed = device.fill(domain, unit);
             let content = device.content_of(placed, Content::EMPTY);
             device.flash.place(placed, content, None).expect_done();
         }

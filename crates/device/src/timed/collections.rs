@@ -1,7 +1,7 @@
 //! What collections hold in the controller between a read and a program.
 
-use base::{Cause, Die, Domain, Lpn, OpKind, Ppn, Unit};
-use ftl::{Done, Finished, Ftl, Group, How, Op, Step};
+use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
+use ftl::{Ftl, Group, How, Op, Step};
 
 use super::plan::Plan;
 use crate::flash::Content;
@@ -280,21 +280,15 @@ impl Collections {
         }
     }
 
-    /// A page that a collection read is in the controller, corrected. Returns the page of the host whose map entry came with
-    /// it, if it was read for one.
-    pub(super) fn page_arrived(&mut self, ftl: &mut Ftl, die: Die, domain: Domain) -> Option<Lpn> {
+    /// A page that a collection read is in the controller, corrected. Returns whether it was read for its own sake, as a page of the
+    /// map is: the step ends with its read.
+    pub(super) fn page_arrived(&mut self, die: Die, domain: Domain) -> bool {
         self.all[domain.index()].correcting -= 1;
         self.correcting[die.index()] -= 1;
-        if self.step(domain).op == Op::Read { self.entry_arrived(ftl, domain) } else { None }
-    }
-
-    /// A translation page was read. Nothing is programmed: the step ends with its read.
-    #[cold]
-    fn entry_arrived(&mut self, ftl: &mut Ftl, domain: Domain) -> Option<Lpn> {
-        self.end_group(domain);
-        match ftl.finish(domain, Done::Read) {
-            Finished::Entry(lpn) => Some(lpn),
-            Finished::Nothing | Finished::Erased(_) => None,
+        let is_over = self.step(domain).op == Op::Read;
+        if is_over {
+            self.end_group(domain);
         }
+        is_over
     }
 }

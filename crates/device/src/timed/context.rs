@@ -106,7 +106,7 @@ impl<P: Plan> Context<'_, P> {
     }
 
     fn lacks_entry(&self, lpn: Lpn) -> bool {
-        self.device.map_in_flash && !self.device.ftl.is_known(lpn)
+        !self.device.is_known(lpn)
     }
 
     /// A request is complete.

@@ -6,7 +6,7 @@
 
 use base::{Die, Domain, Duration, Queue};
 use ftl::schedule::{Kind, Pace, Schedule};
-use ftl::{Going, Phase, Why};
+use ftl::{Ahead, Going, Phase, Why};
 
 use super::choice::Begun;
 use super::collections::Collections;
@@ -130,7 +130,8 @@ impl GcSchedule {
     /// Notes which collections began along with another one.
     #[inline]
     pub(super) fn note_neighbours(&mut self, context: &mut Context<'_, impl Plan>) {
-        for neighbour in context.device.ftl.take_early() {
+        let Some(elsewhere) = context.device.has.elsewhere else { return };
+        for neighbour in elsewhere.take_along(&mut context.device.ftl) {
             self.note_collection(context, neighbour);
             context.queues.wake(context.device.ftl.geometry().die_of_domain(neighbour));
         }
@@ -196,7 +197,8 @@ impl GcSchedule {
     }
 
     fn begin_forward(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
-        let begins = self.may_begin(context, host, domain) && context.device.ftl.begin_forward(domain);
+        let Some(ahead) = context.device.has.ahead else { return false };
+        let begins = self.may_begin(context, host, domain) && ahead.begin(&mut context.device.ftl, domain);
         if begins {
             self.note_collections(context, host, domain);
         }
@@ -261,7 +263,8 @@ impl GcSchedule {
         collections: &mut Collections,
         domain: Domain,
     ) -> Standing {
-        let rests = collections.is_between_groups(domain) && context.device.ftl.rests(domain).is_some();
+        let Some(ahead) = context.device.has.ahead else { return Standing::Goes };
+        let rests = collections.is_between_groups(domain) && ahead.rests(&context.device.ftl, domain).is_some();
         if !rests || !is_forward(context, domain) {
             return Standing::Goes;
         }
@@ -271,27 +274,27 @@ impl GcSchedule {
             Kind::CycleFilling(_) => self.initiator.is_none(),
             Kind::Paced { .. } => self.has_kept_pace(context, domain),
         };
-        if stops && self.rule.preempts && context.device.ftl.suspend(domain) {
+        if stops && self.rule.preempts && ahead.suspend(&mut context.device.ftl, domain) {
             collections.forget_group(domain);
             // Nobody preempts a collection that did what was due.
             context.device.recorder.counters.gc_preempted += u64::from(!self.is_paced());
             return Standing::Suspended;
         }
-        if self.may_begin_phase(context, domain) { Standing::Goes } else { Standing::Waits }
+        if self.may_begin_phase(context, ahead, domain) { Standing::Goes } else { Standing::Waits }
     }
 
     /// Whether a collection that fills another one's time may begin with its next page or logical block, or its next
     /// erase: it keeps step with the initiator, so that the planes of a die can share their commands and preemption
     /// points come together (sections 3.4 and 3.5). An empty victim is erased when the initiator erases its own; until
     /// then the next one is begun with, if it may be.
-    fn may_begin_phase(&self, context: &mut Context<'_, impl Plan>, domain: Domain) -> bool {
+    fn may_begin_phase(&self, context: &mut Context<'_, impl Plan>, ahead: Ahead, domain: Domain) -> bool {
         if !self.keeps_step() || self.keeps_kind() {
             return true;
         }
         let Some(initiator) = self.initiator else { return true };
         let (of_initiator, own) = (self.progress[initiator.index()], self.progress[domain.index()]);
-        own.erases < of_initiator.erases && context.device.ftl.rests(domain) == Some(Phase::Erase)
-            || own.copies < of_initiator.copies && context.device.ftl.go_on_with(domain, Phase::Copy)
+        own.erases < of_initiator.erases && ahead.rests(&context.device.ftl, domain) == Some(Phase::Erase)
+            || own.copies < of_initiator.copies && ahead.copy_next(&mut context.device.ftl, domain)
     }
 
     /// What the next step of a domain's collection begins with, where it keeps step with the initiator. An erase that is due is made the
@@ -313,9 +316,11 @@ impl GcSchedule {
         collections: &mut Collections,
         domain: Domain,
     ) -> Option<Phase> {
-        let initiator = self.initiator?;
-        let rests =
-            if collections.is_between_groups(domain) { context.device.ftl.rests(domain)? } else { return None };
+        let (initiator, ahead) = (self.initiator?, context.device.has.ahead?);
+        if !collections.is_between_groups(domain) {
+            return None;
+        }
+        let rests = ahead.rests(&context.device.ftl, domain)?;
         if domain != initiator && !is_forward(context, domain) {
             return None;
         }
@@ -327,9 +332,9 @@ impl GcSchedule {
         }
         // What keeps step by kind alone erases too soon rather than wait, where there is no room to empty another victim.
         if self.progress[domain.index()].erases < self.progress[initiator.index()].erases
-            || self.keeps_kind() && !context.device.ftl.go_on_with(domain, Phase::Copy)
+            || self.keeps_kind() && !ahead.copy_next(&mut context.device.ftl, domain)
         {
-            context.device.ftl.go_on_with(domain, Phase::Erase);
+            ahead.erase_next(&mut context.device.ftl, domain);
             collections.forget_group(domain);
             return Some(Phase::Erase);
         }
@@ -367,12 +372,12 @@ impl GcSchedule {
         domain: Domain,
         written: u32,
     ) {
-        let Kind::Paced { low } = self.rule.kind else { return };
+        let (Kind::Paced { low }, Some(pace)) = (self.rule.kind, context.device.has.paced) else { return };
         if context.draining {
             return;
         }
         let paced = &mut self.paced[domain.index()];
-        let going = context.device.ftl.begin_paced(domain, low, written, *paced);
+        let going = pace.begin(&mut context.device.ftl, domain, low, written, *paced);
         if going.is_some() {
             *paced = going;
             self.note_collections(context, host, domain);
@@ -381,7 +386,8 @@ impl GcSchedule {
 
     /// Whether a domain's collection did what was due.
     fn has_kept_pace(&self, context: &Context<'_, impl Plan>, domain: Domain) -> bool {
-        self.paced[domain.index()].is_none_or(|going| context.device.ftl.steps_left(domain) <= going.until)
+        let going = context.device.has.paced.zip(self.paced[domain.index()]);
+        going.is_none_or(|(pace, going)| pace.steps_left(&context.device.ftl, domain) <= going.until)
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use base::{Cause, Die, Domain, Instant, Lpn, Ppn, Queue, Request, RequestKind};
 use config::model::{self, Replay};
-use ftl::Coming;
 use metrics::LatencyPart;
 use workload::Workload;
 
@@ -184,7 +183,7 @@ impl Host {
         for request in &self.drawn {
             if request.size > 0 {
                 let lpn = context.device.page_size.page_of(request.offset);
-                context.device.ftl.prefetch(Coming::Lookup(lpn));
+                context.device.ftl.prefetch(lpn);
                 if let Some(buffer) = &self.buffer {
                     buffer.prefetch(lpn);
                 }
@@ -204,10 +203,10 @@ impl Host {
         let coming = |ahead| self.incoming.get(ahead).filter(|request: &&Request| request.size > 0);
         let page = |request: &Request| context.device.page_size.page_of(request.offset);
         if let Some(then) = coming(LOOKED_UP_AHEAD) {
-            context.device.ftl.prefetch(Coming::Lookup(page(then)));
+            context.device.ftl.prefetch(page(then));
         }
         match coming(0).map(|next| (next.kind, page(next))) {
-            Some((RequestKind::Write, lpn)) => context.device.ftl.prefetch(Coming::Overwrite(lpn)),
+            Some((RequestKind::Write, lpn)) => context.device.ftl.prefetch_old(lpn),
             Some((RequestKind::Read, lpn)) => {
                 if let Some(ppn) = context.device.ftl.lookup(lpn) {
                     context.device.flash.prefetch(ppn);
@@ -375,7 +374,7 @@ impl Host {
             let version = context.device.admit_write(lpn);
             let share = context.device.parts.share(lpn, partial, offset, bytes);
             let write = context.insert(Transaction::new(age, lpn, version, Work::Write(request), share));
-            context.device.ftl.prefetch(Coming::Overwrite(lpn));
+            context.device.ftl.prefetch_old(lpn);
             if partial && !self.requests.has_trims() {
                 fetch_old(context, write);
             }
@@ -391,7 +390,7 @@ impl Host {
 #[inline]
 fn die_to_ask(context: &Context<'_, impl Plan>, lpn: Lpn) -> Option<Die> {
     let Device { ftl, flash, .. } = &*context.device;
-    if !context.device.map_in_flash || ftl.is_known(lpn) {
+    if context.device.is_known(lpn) {
         let ppn = ftl.lookup(lpn)?;
         flash.prefetch(ppn);
         Some(ftl.geometry().die_of(ppn))

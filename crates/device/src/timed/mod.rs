@@ -32,8 +32,8 @@ mod write_buffer;
 use base::{Cause, Die, Geometry, Instant, OpKind, PageLayout};
 use config::Config;
 use config::model::{Checks, Replay};
+use ftl::BufferFill;
 use ftl::schedule::Schedule;
-use ftl::{Done, Told};
 use metrics::{Admission, LatencyPart, SplitLatencies, Timeline};
 use workload::Workload;
 
@@ -66,7 +66,7 @@ struct Timed<'a, 'w, P: Plan = Any> {
     commands: Commands,
     passage: Passage,
     /// Whether the FTL asks how full the write buffer is.
-    hears_of_buffer: bool,
+    fill: Option<BufferFill>,
     /// How much room it was told of.
     told_room: Option<u32>,
     /// When the power goes off, if it does before the end.
@@ -162,7 +162,7 @@ impl Setup<'_, '_> {
         }
         // Where the power may go off, the end of each transfer is an event: until then the array has not begun.
         let decides_early = manner.cut.is_none() && buffer.is_none() && (!plan.is_dynamic() || plan.is_whole());
-        let hears_of_buffer = device.ftl.demands().fill;
+        let fill = device.has.fill;
         let commands = Commands::new(config.ftl.get("scheduler"), schedule, &device.ftl, has_payload);
         let are_compared = plan.is_plain() || plan.is_bare() && plan::only_collect(device, config, buffer.is_some());
         let queues = Queues::new(&device.ftl, are_compared);
@@ -192,8 +192,7 @@ impl Setup<'_, '_> {
         let cut = manner.cut;
         let passage = Passage::new(&context, timing, decides_early, manner.timeline);
         let host = Host::new(&config.host, buffer, bytes_of_request(config));
-        let mut timed =
-            Timed { workload, watch, context, host, commands, passage, hears_of_buffer, told_room: None, cut };
+        let mut timed = Timed { workload, watch, context, host, commands, passage, fill, told_room: None, cut };
         timed.run()?;
         Ok(timed.passage.into_timeline())
     }
@@ -348,12 +347,12 @@ impl<P: Plan> Timed<'_, '_, P> {
     /// Tells the FTL how full the write buffer is, if it asks.
     #[inline]
     fn tell_fill(&mut self) {
-        if self.hears_of_buffer
+        if let Some(fill) = self.fill
             && let Some(buffer) = self.host.buffer()
             && self.told_room != Some(buffer.room())
         {
             self.told_room = Some(buffer.room());
-            self.context.device.ftl.tell(Told::Fill(self.context.now, buffer.fill()));
+            fill.tell(&mut self.context.device.ftl, self.context.now, buffer.fill());
         }
     }
 
@@ -383,7 +382,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             while let Some(die) = self.context.queues.take_woken() {
                 self.choose(die);
             }
-            let wakes = self.context.device.has_owners || self.context.device.hears_of_reads;
+            let wakes = self.context.device.has_owners || self.context.device.has.reads.is_some();
             if self.context.plan.is_plain() || !wakes || !self.wake_owners() {
                 return;
             }
@@ -395,7 +394,7 @@ impl<P: Plan> Timed<'_, '_, P> {
     #[cold]
     fn wake_owners(&mut self) -> bool {
         let mut any = false;
-        while let Some(domain) = self.context.device.ftl.take_woken() {
+        while let Some(domain) = self.context.device.take_woken() {
             self.context.queues.wake(self.context.device.ftl.geometry().die_of_domain(domain));
             any = true;
         }
@@ -404,9 +403,10 @@ impl<P: Plan> Timed<'_, '_, P> {
 
     /// Offers waiting writes of a dynamic allocation to free dies, round robin.
     fn offer_shared_writes(&mut self) {
+        let Some(dynamic) = self.context.device.has.dynamic else { return };
         for queue in self.context.queues.all() {
             while self.passage.has_idle_dies(queue) && self.host.has_writes(&self.context.queues, queue) {
-                let next = self.context.device.ftl.next_die_of(queue, self.passage.idle_dies(queue));
+                let next = dynamic.next_die_of(&mut self.context.device.ftl, queue, self.passage.idle_dies(queue));
                 let Some(die) = next else { break };
                 let queues = &self.context.queues;
                 if self.context.plan.is_plain() && queues.writes(queue).all_wait() && !queues.is_woken(die) {
@@ -745,7 +745,9 @@ impl<P: Plan> Timed<'_, '_, P> {
                     match item.carried {
                         Carried::Transaction(write) => host.write_done(context, write),
                         Carried::Domain(domain) => {
-                            context.device.ftl.finish(domain, Done::Committed);
+                            if let Some(map) = context.device.has.map {
+                                map.committed(&mut context.device.ftl, domain);
+                            }
                         }
                     }
                 }

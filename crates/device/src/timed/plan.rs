@@ -9,7 +9,6 @@ use config::model::Source;
 pub(super) use super::chip::{Chip, Feature, Features};
 use crate::device::Device;
 use crate::scheduler;
-use ftl::MapPlace;
 use ftl::schedule::Schedule;
 
 /// What is in force.
@@ -145,7 +144,7 @@ pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> b
 
 /// Whether a bare device is run as a plain one; see [`Plan::is_plain`].
 pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool) -> bool {
-    device.ftl.demands().is_plain
+    device.has.is_plain
         && Schedule::new(config.ftl.get("gc_schedule")).is_threshold()
         && scheduler::max_wait(config.ftl.get("scheduler")).is_none()
         && device.flash.nand().is_plain()
@@ -155,10 +154,9 @@ pub(super) fn is_plain(device: &Device, config: &Config, has_buffer: bool) -> bo
 /// Whether domains of a bare device have nothing but writes and collections to do, as those of a plain one, so that it is kept how much
 /// their work presses.
 pub(super) fn only_collect(device: &Device, config: &Config, has_buffer: bool) -> bool {
-    let demands = device.ftl.demands();
-    demands.only_collects
-        && demands.map == MapPlace::Dram
-        && !demands.reads
+    device.has.only_collects
+        && device.has.map.is_none()
+        && device.has.reads.is_none()
         && Schedule::new(config.ftl.get("gc_schedule")).is_threshold()
         && scheduler::max_wait(config.ftl.get("scheduler")).is_none()
         && !has_buffer

@@ -7,7 +7,6 @@
 use std::collections::VecDeque;
 
 use base::{Lpn, Queue, Request, RequestKind};
-use ftl::Coming;
 
 use super::context::Context;
 use super::plan::Plan;
@@ -220,7 +219,7 @@ impl WriteBuffer {
         let Active { bytes, .. } = *requests.get(request);
         let Entering { offset, fua, .. } = self.entering[request.0 as usize];
         let written = self.buffer.pieces.written(lpn, partial, offset, bytes);
-        context.device.ftl.prefetch(Coming::Overwrite(lpn));
+        context.device.ftl.prefetch_old(lpn);
         let room = self.buffer.room();
         let page = buffer::accept(context.device, &mut self.buffer, lpn, written, context.now);
         let entry = self.buffer.page(page);

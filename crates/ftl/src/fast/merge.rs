@@ -5,7 +5,7 @@ use base::{Cause, Domain, Lpn, Ppn, Slot, Unit};
 use super::{DomainRecord, Fast, Gather, Merge, NONE, Recycling, Role};
 use crate::group::Group;
 use crate::kernel::Why;
-use crate::ops::{Array, Done, Erasure, Finished, Holds, How, Op, Placed, Put, Step, Way};
+use crate::ops::{Array, Erasure, Holds, How, Op, Placed, Step, Way};
 use crate::pool::FreePool;
 
 /// A page that was placed. Spare areas hold nothing: a log in order of writing says by itself what is newest, and nothing
@@ -282,33 +282,27 @@ impl Fast {
         placed(at, Holds::Nothing)
     }
 
-    /// Places a page of the merge in progress. `None` if it was to be copied, and was trimmed since.
+    /// Places a page of the merge in progress, if the place of the page suits. `None` if not, or if it was to be copied, and was
+    /// trimmed since.
     ///
     /// # Panics
     /// If it is not this page's turn.
-    pub fn place(&mut self, domain: Domain, put: Put<'_>) -> Option<Placed> {
-        match put {
-            Put::Copy(from, _) => self.copy(domain, from),
-            Put::Dummy => Some(self.pad(domain)),
-            Put::Combined(..) => unreachable!("merges protect no pages, and the whole map is in DRAM"),
-            Put::Filler(_) => unreachable!("log blocks are programmed page by page"),
+    pub fn place(
+        &mut self,
+        domain: Domain,
+        step: Step,
+        pages: &[Ppn],
+        suits: Option<impl FnOnce(Ppn) -> bool>,
+    ) -> Option<Placed> {
+        if let Some(suits) = suits
+            && !suits(self.next_copy_page(domain))
+        {
+            return None;
         }
-    }
-
-    /// The same, if the place of the page suits.
-    pub fn place_if(&mut self, domain: Domain, put: Put<'_>, suits: impl FnOnce(Ppn) -> bool) -> Option<Placed> {
-        if suits(self.next_copy_page(domain)) { self.place(domain, put) } else { None }
-    }
-
-    /// Something that was asked for is done.
-    pub fn finish(&mut self, domain: Domain, done: Done) -> Finished {
-        match done {
-            Done::Erased(unit) => {
-                let erasure = self.erasure(domain, unit);
-                self.erased(domain, unit);
-                Finished::Erased(erasure)
-            }
-            Done::Read | Done::Committed => Finished::Nothing,
+        match (step.op, pages) {
+            (Op::Move(_), &[from]) => self.copy(domain, from),
+            (Op::Pad, []) => Some(self.pad(domain)),
+            (op, _) => unreachable!("{op:?} is no step of a merge that places {pages:?}"),
         }
     }
 
@@ -316,7 +310,8 @@ impl Fast {
     ///
     /// # Panics
     /// If it is another unit, or something in it is valid.
-    fn erased(&mut self, domain: Domain, unit: Unit) {
+    pub fn erased(&mut self, domain: Domain, unit: Unit) -> Erasure {
+        let erasure = self.erasure(domain, unit);
         let state = &mut self.domains[domain.index()];
         if state.erase == Some(unit) {
             state.erase = None;
@@ -333,6 +328,7 @@ impl Fast {
         self.erases[unit.index()] += 1;
         self.pool.put(domain, unit, self.erases[unit.index()]);
         self.settle(domain);
+        erasure
     }
 
     /// The oldest log block was erased. One that was begun behind it is gone on with, at once or later.
@@ -359,28 +355,32 @@ impl Fast {
     /// Carries out whatever merges a domain needs, at once.
     pub fn collect(&mut self, domain: Domain, array: &mut impl Array) {
         let mut group = Group::EMPTY;
-        loop {
-            self.advance(domain);
-            let Some(Step { op, cause }) = self.op(domain, &mut group) else { return };
-            match op {
-                Op::Move(_) => {
-                    let from = group.pages()[0];
-                    let placed = self.copy(domain, from).expect("nothing changes in between");
-                    assert!(array.moved(cause, How::OffChip, from, placed), "{NO_FAULTS}");
-                }
-                Op::Pad => {
-                    let placed = self.pad(domain);
-                    assert!(array.combined(cause, &Group::EMPTY, placed), "{NO_FAULTS}");
-                }
-                Op::Erase(unit) => {
-                    array.erased(self.erasure(domain, unit));
-                    self.erased(domain, unit);
-                }
-                Op::Combine | Op::Read | Op::Reprogram => {
-                    unreachable!("merges protect no pages, and the whole map is in DRAM")
-                }
+        while self.carry_out_next(domain, &mut group, array) {}
+    }
+
+    /// Carries out the next operation of a domain's merges at once. Returns whether there was one.
+    pub(super) fn carry_out_next(&mut self, domain: Domain, group: &mut Group, array: &mut impl Array) -> bool {
+        self.advance(domain);
+        let Some(Step { op, cause }) = self.op(domain, group) else { return false };
+        match op {
+            Op::Move(_) => {
+                let from = group.pages()[0];
+                let placed = self.copy(domain, from).expect("nothing changes in between");
+                assert!(array.moved(cause, How::OffChip, from, placed), "{NO_FAULTS}");
+            }
+            Op::Pad => {
+                let placed = self.pad(domain);
+                assert!(array.combined(cause, &Group::EMPTY, placed), "{NO_FAULTS}");
+            }
+            Op::Erase(unit) => {
+                array.erased(self.erasure(domain, unit));
+                self.erased(domain, unit);
+            }
+            Op::Combine | Op::Read | Op::Reprogram => {
+                unreachable!("merges protect no pages, and the whole map is in DRAM")
             }
         }
+        true
     }
 
     /// Begins a merge, for the sake of a log block, into a unit that holds the first `cursor` pages of the logical block.

@@ -32,6 +32,7 @@
 //! All state is whole between any two calls. A full merge can rest between two logical blocks ([`Fast::may_suspend`]),
 //! and host writes may go on meanwhile: this is a preemption point of Wen and Chang's GC forwarding (Figure 5).
 
+mod calls;
 mod invariants;
 mod merge;
 mod refusals;
@@ -439,13 +440,7 @@ impl Fast {
         (ppn != NONE).then_some(Ppn(ppn))
     }
 
-    /// Asks for the map entry of a page that will be looked up or written soon.
-    #[inline]
-    pub fn prefetch_map(&self, lpn: Lpn) {
-        self.map.prefetch(lpn.index());
-    }
-
-    /// Asks for what a coming write of the page will invalidate. Best some time after [`Fast::prefetch_map`].
+    /// Asks for what a coming write of the page will invalidate. Best some time after its map entry was asked for.
     #[inline]
     pub fn prefetch_old(&self, lpn: Lpn) {
         if let Some(ppn) = self.lookup(lpn) {

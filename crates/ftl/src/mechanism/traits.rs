@@ -61,9 +61,6 @@ asked! {
         /// A page that is mapped is trimmed, or its data are lost. A page of a map in flash has its place all the same.
         all lost(&mut self, kernel: &mut Kernel, lpn: Lpn);
 
-        /// The host reads a page.
-        all read(&mut self, lpn: Lpn);
-
         /// A unit was erased and is free, after a collection if there was one. Returns whether it was in the mechanism's hands.
         every erased(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, why: Option<Why>) -> bool;
     }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use base::{Cause, Cell, Domain, Lpn, PageLayout, Ppn, ProgramOrder, Slot, Unit, Wear};
+use base::{Cell, Domain, Lpn, PageLayout, Ppn, ProgramOrder, Slot, Unit, Wear};
 use engine::Chance;
-use ftl::{ANYWHERE, Done, Finished, Ftl, Group, Holds, How, Op, Phase, Placed, Put, Step};
+use ftl::{ANYWHERE, Capabilities, Ftl, Group, Holds, How, Op, Phase, Placed, Step};
 
 /// An FTL and, beside it, what an array and a host know.
 pub struct Bench {
@@ -18,6 +18,8 @@ pub struct Bench {
     /// By logical page: the newest version.
     pub newest: BTreeMap<u32, u32>,
     pub versions: u32,
+    /// The parts that the mapping has.
+    pub has: Capabilities,
     /// Units of which only LSB pages are used.
     pub lsb_only: BTreeSet<Unit>,
     pub collections: u32,
@@ -40,6 +42,7 @@ impl Bench {
     pub fn new(ftl: Ftl) -> Bench {
         let blocks = ftl.geometry().blocks() as usize;
         Bench {
+            has: ftl.capabilities(),
             ftl,
             layout: PageLayout::new(Cell::Mlc, ProgramOrder::Shadow, 4),
             next_page: vec![0; blocks],
@@ -106,12 +109,16 @@ impl Bench {
 
     pub fn read(&mut self, lpn: u32) {
         let mut rounds = 0;
-        while !self.ftl.prepare_read(Lpn(lpn)) {
-            self.collect(self.ftl.owner_of(Lpn(lpn)).expect("an entry that is not at hand"));
+        while let Some(map) = self.has.map
+            && !map.prepare_read(&mut self.ftl, Lpn(lpn))
+        {
+            self.collect(map.owner_of(&self.ftl, Lpn(lpn)));
             rounds += 1;
             assert!(rounds < 10_000, "a domain gets an entry in the end");
         }
-        self.ftl.tell(ftl::Told::HostRead(Lpn(lpn)));
+        if let Some(map) = self.has.map {
+            map.used(&mut self.ftl, Lpn(lpn));
+        }
         if let Some(ppn) = self.ftl.lookup(Lpn(lpn)) {
             self.note_read(ppn);
         }
@@ -120,18 +127,18 @@ impl Bench {
     }
 
     /// Moves a page that was read; or trims it in between, so that there is nothing left to move.
-    pub fn copy(&mut self, domain: Domain, how: How, from: Ppn, trimmed: bool) {
+    pub fn copy(&mut self, domain: Domain, step: Step, from: Ppn, trimmed: bool) {
         let content = self.stored[&from.0];
         if trimmed && content.0 < self.ftl.user_pages() {
             self.trim(content.0);
-            assert_eq!(self.ftl.place(domain, Put::Copy(from, how), ANYWHERE), None, "there is nothing left to move");
+            assert_eq!(self.ftl.place(domain, step, &[from], ANYWHERE), None, "there is nothing left to move");
             return;
         }
-        let placed = self.place(domain, Put::Copy(from, how));
+        let placed = self.place(domain, step, &[from]);
         assert_eq!(placed.holds, Holds::Data(Lpn(content.0)));
-        match how {
-            How::OffChip => self.note_read(from),
-            How::Copyback => self.copy_back(from, placed.at),
+        match step.op {
+            Op::Move(How::Copyback) => self.copy_back(from, placed.at),
+            _ => self.note_read(from),
         }
         self.program(placed, content);
     }
@@ -155,8 +162,10 @@ impl Bench {
     /// Carries out the collections of a domain, and of those that began along with it.
     pub fn collect(&mut self, domain: Domain) {
         let mut waiting = vec![domain];
-        while let Some(domain) = waiting.pop().or_else(|| self.ftl.take_woken()) {
-            waiting.extend(self.ftl.take_early());
+        while let Some(domain) = waiting.pop().or_else(|| self.has.elsewhere?.take_woken(&mut self.ftl)) {
+            if let Some(elsewhere) = self.has.elsewhere {
+                waiting.extend(elsewhere.take_along(&mut self.ftl));
+            }
             self.collect_one(domain);
         }
     }
@@ -169,9 +178,12 @@ impl Bench {
         while let Some(step) = self.next_step(domain, &mut group) {
             steps += 1;
             assert!(steps < 100_000, "a collection ends");
-            if steps % 13 == 0 {
+            if steps % 13 == 0
+                && let Some(map) = self.has.map
+            {
                 // A read comes in between; its turn is after what the domain does.
-                let _known = self.ftl.prepare_read(Lpn(steps % self.ftl.user_pages()));
+                let lpn = Lpn(steps % self.ftl.user_pages());
+                let _known = map.prepare_read(&mut self.ftl, lpn);
             }
             self.carry_out(domain, step, &group, steps % 97 == 0);
         }
@@ -186,25 +198,25 @@ impl Bench {
         step
     }
 
-    pub fn carry_out(&mut self, domain: Domain, Step { op, cause }: Step, group: &Group, trimmed: bool) {
-        match op {
+    pub fn carry_out(&mut self, domain: Domain, step: Step, group: &Group, trimmed: bool) {
+        match step.op {
             Op::Move(how) => {
                 assert!(how == How::OffChip || group.pads == 0, "dummy pages have to be sent");
                 let trimmed = trimmed && how == How::OffChip;
                 for &from in group.pages() {
-                    self.copy(domain, how, from, trimmed);
+                    self.copy(domain, step, from, trimmed);
                 }
                 for _ in 0..group.pads {
-                    self.fill(domain);
+                    self.fill(domain, step);
                 }
             }
-            Op::Combine => self.combine(domain, cause, group),
-            Op::Pad => self.fill(domain),
+            Op::Combine => self.combine(domain, step, group),
+            Op::Pad => self.fill(domain, step),
             Op::Reprogram => panic!("reads disturb nothing here"),
             Op::Read => {
                 let [page] = group.pages() else { panic!("one translation page is fetched") };
                 assert!(self.stored[&page.0].0 >= self.ftl.user_pages(), "a translation page is fetched");
-                assert!(matches!(self.ftl.finish(domain, Done::Read), Finished::Entry(_)));
+                self.has.map.expect("a map in flash").fetched(&mut self.ftl, domain);
             }
             Op::Erase(unit) => {
                 let geometry = *self.ftl.geometry();
@@ -217,7 +229,7 @@ impl Bench {
                     self.erases[geometry.block_of(unit, lane) as usize] += 1;
                 }
                 self.lsb_only.remove(&unit);
-                assert!(matches!(self.ftl.finish(domain, Done::Erased(unit)), Finished::Erased(_)));
+                assert_eq!(self.ftl.erased(domain, unit).unit, unit);
                 self.collections += 1;
             }
         }
@@ -225,8 +237,8 @@ impl Bench {
     }
 
     /// A backup, or the next version of a translation page.
-    pub fn combine(&mut self, domain: Domain, cause: Cause, group: &Group) {
-        let placed = self.place(domain, Put::Combined(cause, group));
+    pub fn combine(&mut self, domain: Domain, step: Step, group: &Group) {
+        let placed = self.place(domain, step, group.pages());
         match placed.holds {
             Holds::Parity => {
                 self.program(placed, (u32::MAX, 0));
@@ -239,7 +251,7 @@ impl Bench {
                 }
                 self.program(placed, (lpn.0, 0));
                 self.check();
-                self.ftl.finish(domain, Done::Committed);
+                self.has.map.expect("a map in flash").committed(&mut self.ftl, domain);
             }
             holds => panic!("{holds:?} is not made of other pages"),
         }
@@ -253,19 +265,20 @@ impl Bench {
     /// units over, and erases them later.
     pub fn go_ahead(&mut self, random: &mut Chance) {
         let domain = Domain::new(random.below_u32(self.ftl.geometry().domains()));
-        self.begun += u32::from(self.ftl.begin_forward(domain));
+        let ahead = self.has.ahead.expect("a schedule that collects ahead of need");
+        self.begun += u32::from(ahead.begin(&mut self.ftl, domain));
         let mut group = Group::EMPTY;
         for _ in 0..random.below(12) {
             if !self.is_forward(domain) {
                 break;
             }
             match random.below(4) {
-                0 if self.ftl.rests(domain).is_some() => {
-                    self.deferred += u32::from(self.ftl.go_on_with(domain, Phase::Copy))
+                0 if ahead.rests(&self.ftl, domain).is_some() => {
+                    self.deferred += u32::from(ahead.copy_next(&mut self.ftl, domain))
                 }
-                1 if self.ftl.rests(domain).is_some() => {
-                    let has_emptied = self.ftl.rests(domain) == Some(Phase::Erase);
-                    assert_eq!(self.ftl.go_on_with(domain, Phase::Erase), has_emptied);
+                1 if ahead.rests(&self.ftl, domain).is_some() => {
+                    let has_emptied = ahead.rests(&self.ftl, domain) == Some(Phase::Erase);
+                    assert_eq!(ahead.erase_next(&mut self.ftl, domain), has_emptied);
                 }
                 _ => {}
             }
@@ -274,7 +287,7 @@ impl Bench {
             self.carry_out(domain, step, &group, random.below(40) == 0);
         }
         while self.ftl.is_busy(domain) {
-            if self.is_forward(domain) && self.ftl.suspend(domain) {
+            if self.is_forward(domain) && ahead.suspend(&mut self.ftl, domain) {
                 self.suspended += 1;
                 assert!(!self.is_forward(domain));
                 self.check();
@@ -286,16 +299,16 @@ impl Bench {
     }
 
     /// Places a page after a first call, which finds its place unsuitable and changes nothing.
-    pub fn place(&mut self, domain: Domain, put: Put<'_>) -> Placed {
+    pub fn place(&mut self, domain: Domain, step: Step, pages: &[Ppn]) -> Placed {
         let mut announced = None;
-        assert_eq!(self.ftl.place(domain, put, Some(|at| announced.replace(at).is_some())), None);
-        let placed = self.ftl.place(domain, put, ANYWHERE).expect("there is something to place");
+        assert_eq!(self.ftl.place(domain, step, pages, Some(|at| announced.replace(at).is_some())), None);
+        let placed = self.ftl.place(domain, step, pages, ANYWHERE).expect("there is something to place");
         assert_eq!(Some(placed.at), announced, "a page goes where it was announced");
         placed
     }
 
-    pub fn fill(&mut self, domain: Domain) {
-        let placed = self.place(domain, Put::Dummy);
+    pub fn fill(&mut self, domain: Domain, step: Step) {
+        let placed = self.place(domain, step, &[]);
         assert_eq!(placed.holds, Holds::Nothing);
         self.program(placed, (u32::MAX, 0));
     }
@@ -325,8 +338,8 @@ impl Bench {
                 0 => {
                     let lpn = random.below_u32(pages);
                     self.trim(lpn);
-                    if let Some(owner) = self.ftl.owner_of(Lpn(lpn)) {
-                        self.collect(owner);
+                    if let Some(map) = self.has.map {
+                        self.collect(map.owner_of(&self.ftl, Lpn(lpn)));
                     }
                 }
                 1 => self.read(random.below_u32(pages)),

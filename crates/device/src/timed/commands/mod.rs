@@ -140,11 +140,13 @@ impl Commands {
             return;
         }
         let die = context.device.ftl.geometry().die_of_domain(domain);
-        let entry = self.collections.page_arrived(&mut context.device.ftl, die, domain);
-        if let Some(lpn) = entry
-            && context.device.has_owners
+        if self.collections.page_arrived(die, domain)
+            && let Some(map) = context.device.has.map
         {
-            context.queues.translate_reads(die, lpn);
+            let lpn = map.fetched(&mut context.device.ftl, domain);
+            if map.has_owners {
+                context.queues.translate_reads(die, lpn);
+            }
         }
         context.queues.wake(die);
     }

@@ -2,7 +2,7 @@
 //! command.
 
 use base::{Cause, Die, Domain, Lpn, OpKind, Ppn, Queue};
-use ftl::{Coming, Placed};
+use ftl::Placed;
 
 use super::{Commands, program_placed};
 use crate::device::Device;
@@ -99,7 +99,8 @@ impl Commands {
         first: Domain,
         found: Found,
     ) -> bool {
-        context.device.ftl.rotate(die, first);
+        let Some(dynamic) = context.device.has.dynamic else { return false };
+        dynamic.rotate(&mut context.device.ftl, die, first);
         let lpn = context.queues.get(found.1).lpn;
         if !context.device.ftl.prepare(first, lpn) {
             self.schedule.note_collections(context, host, first);
@@ -116,13 +117,13 @@ impl Commands {
             if !self.scheduler.may_join(last_age, age) {
                 break;
             }
-            let Some(domain) = context.device.ftl.peek_domain_of(die) else { break };
+            let Some(domain) = dynamic.peek_domain_of(&context.device.ftl, die) else { break };
             if !context.device.ftl.prepare(domain, lpn) {
                 break;
             }
             let old = context.older_version(lpn);
             let Some(placed) = write_on_new_plane(context.device, command, die, domain, lpn) else { break };
-            context.device.ftl.rotate(die, domain);
+            dynamic.rotate(&mut context.device.ftl, die, domain);
             last_age = self.add_shared(context, host, command, queue, found, domain, (placed, old));
         }
         true
@@ -143,7 +144,7 @@ impl Commands {
         context.queues.remove_write(queue, None, write);
         if let Some(next) = context.queues.writes(queue).first_lpn() {
             // In a deep queue it has waited for so long that nothing of it is near any more.
-            context.device.ftl.prefetch(Coming::Lookup(next));
+            context.device.ftl.prefetch(next);
         }
         self.add_write(context, host, command, domain, write, placed)
     }

@@ -58,8 +58,8 @@ impl Commands {
             let Transaction { age, lpn, translated, .. } = *context.queues.get(read);
             let device = &context.device;
             let found = device.ftl.lookup(lpn).filter(|&other| {
-                (!device.hears_of_reads || device.ftl.may_read(other))
-                    && (!device.map_in_flash || translated || device.ftl.is_known(lpn))
+                device.may_read(other)
+                    && (translated || device.is_known(lpn))
                     && read_cause(&context.queues, read) == cause
                     && self.scheduler.may_join(last_age, age)
                     && device.flash.may_share_command(lead, other)

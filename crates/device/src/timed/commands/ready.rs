@@ -144,7 +144,9 @@ impl Commands {
             return None;
         }
         let write = waiting.first_age().zip(waiting.first());
-        Choice::of_sharing(least, (queue, write), || context.device.ftl.peek_domain_of(die))
+        Choice::of_sharing(least, (queue, write), || {
+            context.device.has.dynamic?.peek_domain_of(&context.device.ftl, die)
+        })
     }
 
     /// The most urgent program or collection step of a die.
@@ -299,11 +301,12 @@ impl Commands {
         die: Die,
         queue: Queue,
     ) -> Option<View> {
-        let mut domain = context.device.ftl.peek_domain_of(die)?;
+        let dynamic = context.device.has.dynamic?;
+        let mut domain = dynamic.peek_domain_of(&context.device.ftl, die)?;
         let found = self.ready_shared_write(context, host, queue)?;
         if context.device.has_owners {
             // Writes that were skipped may just have sent a plane for their map entries.
-            domain = context.device.ftl.peek_domain_of(die)?;
+            domain = dynamic.peek_domain_of(&context.device.ftl, die)?;
         }
         Some(View::Shares { queue, domain, age: context.queues.get(found.1).age, found })
     }
@@ -319,9 +322,8 @@ impl Commands {
         loop {
             let read = context.queues.reads(die).first()?;
             let Transaction { lpn, translated, .. } = *context.queues.get(read);
-            let ftl = &mut context.device.ftl;
             let is_plain = context.plan.is_plain();
-            if !is_plain && context.device.map_in_flash && !translated && !ftl.prepare_read(lpn) {
+            if !is_plain && !translated && !context.device.prepare_read(lpn) {
                 let owner = context.device.owner_of(lpn);
                 let die_of_owner = context.device.ftl.geometry().die_of_domain(owner);
                 if die_of_owner == die {
@@ -331,6 +333,7 @@ impl Commands {
                 context.push_read(die_of_owner, read);
                 continue;
             }
+            let ftl = &context.device.ftl;
             let found = ftl.lookup(lpn);
             if let Some(ppn) = found
                 && ftl.geometry().die_of(ppn) == die
@@ -340,10 +343,10 @@ impl Commands {
                     host.read_waiting(context, read, ppn);
                     continue;
                 }
-                if !is_plain && context.device.hears_of_reads && !ftl.may_read(ppn) {
+                if !is_plain && !context.device.may_read(ppn) {
                     let owner = ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn));
                     let awaited = self.await_entry(context, die, owner);
-                    if awaited.is_none() && context.device.ftl.may_read(ppn) {
+                    if awaited.is_none() && context.device.may_read(ppn) {
                         // Asked what it does, the domain found that its refresh is over.
                         continue;
                     }
@@ -402,7 +405,7 @@ impl Commands {
     ) -> Option<(u64, Lpn)> {
         if !context.queues.are_shared() {
             self.run_trims(context, host, queue.domain());
-            if context.device.map_in_flash && context.device.ftl.is_busy(queue.domain()) {
+            if context.device.has.map.is_some() && context.device.ftl.is_busy(queue.domain()) {
                 return None;
             }
         }
@@ -417,7 +420,7 @@ impl Commands {
     /// Carries out the trims that are first in a domain's queue.
     fn run_trims(&mut self, context: &mut Context<'_, impl Plan>, host: &mut Host, domain: Domain) {
         while host.run_trim(context, domain) {
-            if context.device.map_in_flash && context.device.ftl.is_busy(domain) {
+            if context.device.has.map.is_some() && context.device.ftl.is_busy(domain) {
                 // The map has to be told in flash before the next trim or write.
                 self.schedule.note_collections(context, host, domain);
                 context.queues.wake_queue(Queue::of_domain(domain));
@@ -476,5 +479,5 @@ fn is_ready(context: &mut Context<'_, impl Plan>, write: TransactionId) -> bool 
     }
     // A page that was unmapped when its write arrived may have been written since.
     let fetching = partial && fetch_old(context, write);
-    !fetching && (!context.device.has_owners || context.device.ftl.prepare_entry(lpn))
+    !fetching && context.device.prepare_write(lpn)
 }

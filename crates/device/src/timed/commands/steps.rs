@@ -1,7 +1,7 @@
 //! Steps of collections. A place is asked for once, as in `programs`.
 
 use base::{Cause, Die, Domain, OpKind, Ppn, Unit};
-use ftl::{ANYWHERE, Coming, Done, Finished, How, Op, Placed, Put, Step, Way};
+use ftl::{ANYWHERE, Ahead, Ftl, How, Op, Placed, Step, Way};
 
 use super::{Commands, program_placed};
 use crate::device::{Device, count_collection, count_moves};
@@ -52,7 +52,7 @@ impl Commands {
             return false;
         }
         self.schedule.count_phase(context, domain, phase);
-        if context.device.map_in_flash || context.device.hears_of_reads {
+        if context.device.has.map.is_some() || context.device.has.reads.is_some() {
             // A step for the map, or for pages that were read often, may have begun a collection.
             self.schedule.note_neighbours(context);
             self.schedule.note_foreground(context, host, domain);
@@ -113,7 +113,8 @@ impl Commands {
         if joins && !context.plan.is_plain() && self.schedule.keeps_kind() {
             command.note_cause(first, cause);
         }
-        if joins || context.device.ftl.rests(domain).is_none() {
+        let is_past = |ahead: Ahead, ftl: &Ftl| ahead.rests(ftl, domain).is_none();
+        if joins || context.device.has.ahead.is_some_and(|ahead| is_past(ahead, &context.device.ftl)) {
             self.schedule.count_phase(context, domain, phase);
         }
     }
@@ -181,7 +182,6 @@ impl Commands {
                 return;
             }
             is_first = false;
-            ftl.prefetch(Coming::Copy(page));
             self.collections.add_read(context.plan, die, domain, flash.read(page));
             if !context.plan.is_plain() {
                 context.device.note_read(page);
@@ -202,10 +202,8 @@ impl Commands {
     ) -> bool {
         let is_placed = match self.collections.step(domain) {
             Step { op: Op::Move(how), .. } => self.add_copies(context, command, domain, how, suits),
-            Step { op: Op::Combine | Op::Reprogram, cause } => {
-                self.add_combined(context, command, domain, cause, suits)
-            }
-            Step { op: Op::Pad, .. } => add_dummy(context, command, domain, suits),
+            Step { op: Op::Combine | Op::Reprogram, .. } => self.add_combined(context, command, domain, suits),
+            step @ Step { op: Op::Pad, .. } => add_dummy(context, command, domain, step, suits),
             Step { op: Op::Read | Op::Erase(_), .. } => unreachable!("these program nothing"),
         };
         if is_placed {
@@ -224,10 +222,10 @@ impl Commands {
         suits: Suits,
     ) -> bool {
         let mut suits = suits;
-        let group = self.collections.group(domain);
+        let (step, group) = (self.collections.step(domain), self.collections.group(domain));
         for (at, &from) in group.pages().iter().enumerate() {
-            let Some(placed) = place(context.device, domain, Put::Copy(from, how), suits) else { return false };
-            count_moves(&mut context.device.recorder.counters, self.collections.step(domain).cause, 1);
+            let Some(placed) = place(context.device, domain, step, &[from], suits) else { return false };
+            count_moves(&mut context.device.recorder.counters, step.cause, 1);
             match how {
                 How::OffChip => {
                     add_program(context, command, domain, placed, self.collections.content(domain, at), Some(from));
@@ -241,7 +239,7 @@ impl Commands {
             suits = Suits::Any;
         }
         for _ in 0..group.pads {
-            add_dummy(context, command, domain, Suits::Any);
+            add_dummy(context, command, domain, step, Suits::Any);
         }
         true
     }
@@ -253,13 +251,12 @@ impl Commands {
         context: &mut Context<'_, impl Plan>,
         command: &mut Command,
         domain: Domain,
-        cause: Cause,
         suits: Suits,
     ) -> bool {
-        let group = self.collections.group(domain);
+        let (step, group) = (self.collections.step(domain), self.collections.group(domain));
         let pages = (0..group.pages().len()).map(|at| self.collections.content(domain, at));
         let data = pages.fold(Content::EMPTY, |all, page| all ^ page);
-        let Some(placed) = place(context.device, domain, Put::Combined(cause, group), suits) else { return false };
+        let Some(placed) = place(context.device, domain, step, group.pages(), suits) else { return false };
         context.device.recorder.counters.reprograms += u64::from(placed.way == Way::Again);
         add_program(context, command, domain, placed, data, None);
         true
@@ -274,8 +271,7 @@ impl Commands {
         unit: Unit,
     ) {
         context.device.flash.erase(unit);
-        let finished = context.device.ftl.finish(domain, Done::Erased(unit));
-        let Finished::Erased(erasure) = finished else { return };
+        let erasure = context.device.ftl.erased(domain, unit);
         self.schedule.note_collections(context, host, domain);
         if !self.schedule.is_threshold() && erasure.forward && !context.device.ftl.is_busy(domain) {
             self.schedule.follow_up(context, host, domain);
@@ -293,8 +289,14 @@ fn add_erase(context: &Context<'_, impl Plan>, command: &mut Command, domain: Do
     }
 }
 
-fn add_dummy(context: &mut Context<'_, impl Plan>, command: &mut Command, domain: Domain, suits: Suits) -> bool {
-    let placed = place(context.device, domain, Put::Dummy, suits);
+fn add_dummy(
+    context: &mut Context<'_, impl Plan>,
+    command: &mut Command,
+    domain: Domain,
+    step: Step,
+    suits: Suits,
+) -> bool {
+    let placed = place(context.device, domain, step, &[], suits);
     if let Some(placed) = placed {
         add_program(context, command, domain, placed, Content::EMPTY, None);
     }
@@ -309,7 +311,7 @@ pub(in crate::timed) fn fill_wordline(context: &mut Context<'_, impl Plan>, comm
     let domain = geometry.domain_of_unit(unit);
     command.begin(OpKind::Program, Cause::Rmw);
     loop {
-        let placed = context.device.ftl.place(domain, Put::Filler(unit), ANYWHERE).expect("an active block");
+        let placed = context.device.fill(domain, unit);
         add_program(context, command, domain, placed, Content::EMPTY, None);
         let flash = &context.device.flash;
         let is_last_lane = geometry.lane_of_slot(geometry.unit_and_slot(placed.at).1) == geometry.unit_width - 1;
@@ -321,12 +323,12 @@ pub(in crate::timed) fn fill_wordline(context: &mut Context<'_, impl Plan>, comm
 
 /// Places a page, if its place suits. A unit is open for it then, whether it does or not.
 #[inline(always)]
-fn place(device: &mut Device, domain: Domain, put: Put<'_>, suits: Suits) -> Option<Placed> {
+fn place(device: &mut Device, domain: Domain, step: Step, pages: &[Ppn], suits: Suits) -> Option<Placed> {
     let Device { ftl, flash, .. } = device;
     match suits {
-        Suits::Any => ftl.place(domain, put, ANYWHERE),
-        Suits::Beside(lead) => ftl.place(domain, put, Some(|at| flash.may_share_command(lead, at))),
-        Suits::None => ftl.place(domain, put, Some(|_| false)),
+        Suits::Any => ftl.place(domain, step, pages, ANYWHERE),
+        Suits::Beside(lead) => ftl.place(domain, step, pages, Some(|at| flash.may_share_command(lead, at))),
+        Suits::None => ftl.place(domain, step, pages, Some(|_| false)),
     }
 }
 

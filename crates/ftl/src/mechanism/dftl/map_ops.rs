@@ -24,7 +24,7 @@ impl Dftl {
 
     /// The map entry of a page was used to read it.
     #[inline]
-    pub(super) fn used(&mut self, lpn: Lpn) {
+    pub(crate) fn used(&mut self, lpn: Lpn) {
         self.done.lookups += 1;
         let slot = self.cache.slot(lpn.0);
         if slot != NONE {

@@ -475,11 +475,6 @@ impl Placing for Dftl {
         }
     }
 
-    #[inline]
-    fn read(&mut self, lpn: Lpn) {
-        self.used(lpn);
-    }
-
     fn erased(&mut self, kernel: &mut Kernel, _: Domain, unit: Unit, _: Option<Why>) -> bool {
         self.check_contents(kernel, unit);
         false

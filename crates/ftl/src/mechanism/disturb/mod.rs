@@ -374,6 +374,12 @@ impl Disturb {
         self.counters.prefetch(unit, kernel.geometry().lane_of_slot(slot));
     }
 
+    /// The host reads a page.
+    #[inline]
+    pub(crate) fn host_read(&mut self) {
+        self.clock += 1;
+    }
+
     /// A page of the array is read.
     #[inline]
     pub(crate) fn page_read(&mut self, kernel: &mut Kernel, at: Ppn) {
@@ -527,11 +533,6 @@ impl Placing for Disturb {
             // A failed program in the unit in work.
             work.is_broken = true;
         }
-    }
-
-    #[inline]
-    fn read(&mut self, _: Lpn) {
-        self.clock += 1;
     }
 
     fn erased(&mut self, kernel: &mut Kernel, domain: Domain, unit: Unit, why: Option<Why>) -> bool {

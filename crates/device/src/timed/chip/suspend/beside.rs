@@ -71,10 +71,10 @@ fn find_read(commands: &Commands, context: &Context<'_>, die: Die) -> Option<Fou
     let mut at = context.queues.reads(die).first();
     while let Some(read) = at {
         let Transaction { lpn, translated, .. } = *context.queues.get(read);
-        let is_known = !context.device.map_in_flash || translated || ftl.is_known(lpn);
+        let is_known = translated || context.device.is_known(lpn);
         let can_be_read = |&ppn: &Ppn| {
             geometry.die_of(ppn) == die
-                && (!context.device.hears_of_reads || ftl.may_read(ppn))
+                && context.device.may_read(ppn)
                 && !Features::bars(context, die, ppn)
                 && !context.wordlines.hold(&context.device.flash, ppn)
         };

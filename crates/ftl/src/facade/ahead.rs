@@ -1,0 +1,163 @@
+//! Collections ahead of need, as a part: the executor knows who is idle, so it begins and suspends them.
+
+use base::Domain;
+
+use super::{Ftl, InForce, not_given};
+use crate::group::Group;
+use crate::ops::{Array, Going, Phase};
+
+/// A mapping that collects ahead of need.
+pub(crate) trait CollectsAhead {
+    /// Begins a collection ahead of need, or goes on with one that was suspended. Returns whether there is anything to collect.
+    fn begin_forward(&mut self, domain: Domain) -> bool;
+
+    /// Whether the collection in progress can be suspended at all: the host does not wait for it.
+    fn is_forward(&self, domain: Domain) -> bool;
+
+    /// How it goes on, if it stands at a preemption point.
+    fn next_phase(&self, domain: Domain) -> Option<Phase>;
+
+    /// Whether an empty unit waits for its erase.
+    fn has_emptied(&self, domain: Domain) -> bool;
+
+    /// Whether it can be suspended now, so that the domain takes host pages.
+    fn may_suspend(&mut self, domain: Domain) -> bool;
+
+    /// Suspends it.
+    ///
+    /// # Panics
+    /// Unless [`CollectsAhead::may_suspend`].
+    fn suspend(&mut self, domain: Domain);
+
+    /// Has it go on with pages to copy: where its unit is empty, leaves the erase for later and begins with the next victim.
+    /// Returns whether there are such pages.
+    fn defer_erase(&mut self, domain: Domain) -> bool;
+
+    /// Makes the erase of an empty unit its next operation.
+    ///
+    /// # Panics
+    /// Unless [`CollectsAhead::has_emptied`].
+    fn erase_emptied(&mut self, domain: Domain);
+
+    /// Carries out the next operation at once. Returns whether there may be another one.
+    fn carry_out_next(&mut self, domain: Domain, group: &mut Group, array: &mut impl Array) -> bool;
+}
+
+/// Collections ahead of need, where the schedule begins any.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ahead(());
+
+macro_rules! delegate {
+    ($mapping:expr, $ftl:ident => $call:expr) => {
+        match $mapping {
+            InForce::Page($ftl) => $call,
+            InForce::Fast($ftl) => $call,
+            InForce::Plain(_) => not_given(),
+        }
+    };
+}
+
+impl Ahead {
+    pub(super) fn of(ftl: &Ftl) -> Option<Ahead> {
+        ftl.collects_ahead.then_some(Ahead(()))
+    }
+
+    /// Begins a collection ahead of need, or goes on with one that was suspended. Returns whether there is anything
+    /// to collect.
+    pub fn begin(self, ftl: &mut Ftl, domain: Domain) -> bool {
+        !ftl.is_busy(domain) && delegate!(&mut ftl.mapping, ftl => ftl.begin_forward(domain))
+    }
+
+    /// Whether a collection stands at a preemption point (Wen and Chang, section 3.3), as far as the mapping knows: what
+    /// was read for it is programmed first. If so, whether a unit that was emptied ahead of need waits for its erase, or pages
+    /// are copied next.
+    #[inline]
+    pub fn rests(self, ftl: &Ftl, domain: Domain) -> Option<Phase> {
+        delegate!(&ftl.mapping, ftl => ftl.next_phase(domain))
+    }
+
+    /// Suspends a collection ahead of need, so that the domain takes host pages, if that can be done now. Returns whether
+    /// it was.
+    pub fn suspend(self, ftl: &mut Ftl, domain: Domain) -> bool {
+        delegate!(&mut ftl.mapping, ftl => suspended(ftl, domain))
+    }
+
+    /// Has a collection that rests go on with pages to copy: if need be in another unit, so that the erase of an emptied one is
+    /// left for later. Returns whether it does.
+    pub fn copy_next(self, ftl: &mut Ftl, domain: Domain) -> bool {
+        delegate!(&mut ftl.mapping, ftl => ftl.defer_erase(domain))
+    }
+
+    /// Has a collection that rests go on with the erase of an emptied unit. Returns whether there is one.
+    pub fn erase_next(self, ftl: &mut Ftl, domain: Domain) -> bool {
+        delegate!(&mut ftl.mapping, ftl => {
+            let has_emptied = ftl.has_emptied(domain);
+            if has_emptied {
+                ftl.erase_emptied(domain);
+            }
+            has_emptied
+        })
+    }
+
+    /// Carries out a collection at once, and suspends it after so many operations, as soon as that can be done. Where
+    /// it defers erases, it leaves that of an emptied unit for later and goes on with the next one. Returns whether it was
+    /// suspended.
+    pub fn collect(self, ftl: &mut Ftl, domain: Domain, operations: u32, defers: bool, array: &mut impl Array) -> bool {
+        let is_suspended = delegate!(&mut ftl.mapping, ftl => collect(ftl, domain, operations, defers, array));
+        if let InForce::Page(page) = &mut ftl.mapping {
+            page.carry_out_woken(array);
+        }
+        is_suspended
+    }
+}
+
+/// Collections that keep step with the host, where the schedule is that one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Paced(());
+
+impl Paced {
+    pub(super) fn of(ftl: &Ftl) -> Option<Paced> {
+        (ftl.is_paced && matches!(ftl.mapping, InForce::Page(_))).then_some(Paced(()))
+    }
+
+    /// Begins a collection that keeps step with the host, or goes on with the one of `last`, if free space has come down to `low`
+    /// units above the reserve; the host has just written so many pages to the domain.
+    pub fn begin(self, ftl: &mut Ftl, domain: Domain, low: u32, written: u32, last: Option<Going>) -> Option<Going> {
+        ftl.with_mechanisms_mut().begin_paced(domain, low, written, last)
+    }
+
+    /// The steps that are left of a collection: one for each page, and one for the erase.
+    pub fn steps_left(self, ftl: &Ftl, domain: Domain) -> u32 {
+        ftl.with_mechanisms().steps_left(domain)
+    }
+}
+
+fn suspended(mapping: &mut impl CollectsAhead, domain: Domain) -> bool {
+    let may = mapping.may_suspend(domain);
+    if may {
+        mapping.suspend(domain);
+    }
+    may
+}
+
+fn collect(
+    mapping: &mut impl CollectsAhead,
+    domain: Domain,
+    operations: u32,
+    defers: bool,
+    array: &mut impl Array,
+) -> bool {
+    let (mut group, mut done) = (Group::EMPTY, 0);
+    loop {
+        if done >= operations && suspended(mapping, domain) {
+            return true;
+        }
+        if defers && mapping.is_forward(domain) {
+            mapping.defer_erase(domain);
+        }
+        if !mapping.carry_out_next(domain, &mut group, array) {
+            return false;
+        }
+        done += 1;
+    }
+}

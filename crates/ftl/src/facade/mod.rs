@@ -1,0 +1,264 @@
+//! The façade: the doors between executors and the FTL. [`mapping`] has the calls that every mapping answers; what some have and
+//! others have not is a part ([`Capabilities`]), asked for once when a run begins.
+
+mod ahead;
+mod dynamic;
+mod map_in_flash;
+mod mapping;
+mod page;
+mod pages;
+mod told;
+
+pub use ahead::{Ahead, Paced};
+pub use dynamic::DynamicAllocation;
+pub use map_in_flash::MapInFlash;
+pub use mapping::ANYWHERE;
+pub use pages::PageMapping;
+pub use told::{BufferFill, CountedReads, Elsewhere, Time};
+
+pub(crate) use ahead::CollectsAhead;
+pub(crate) use mapping::{Mapping, check_programmed};
+
+use base::{Domain, Geometry, Seam};
+
+use crate::allocation::Allocation;
+use crate::fast::{self, Fast};
+use crate::mechanism::forwarding::Schedule;
+use crate::mechanism::{All, Plain, Plan, dftl, disturb, paired};
+use crate::ops::Array;
+use crate::page::Page;
+use crate::plain::PlainPages;
+use crate::recovery::Recovery;
+use crate::scan::Scanned;
+use crate::{Bytes, OutOfMemory, Policies};
+
+/// The seam, for the configuration reader.
+pub static SEAM: Seam = Seam {
+    key: "mapping",
+    doc: "How logical pages are translated.",
+    choices: &[
+        base::Choice { name: "page", doc: "A flat page map, 4 bytes per logical page, held in DRAM.", params: &[] },
+        dftl::CHOICE,
+        fast::CHOICE,
+    ],
+};
+
+/// The flash translation layer, under any mapping. A copy goes on as the original would; with a victim policy of the user's own
+/// there is none.
+#[derive(Clone)]
+pub struct Ftl {
+    /// Shape and allocation are asked for several times per event: without a branch.
+    geometry: Geometry,
+    allocation: Allocation,
+    mapping: InForce,
+    /// Whether the schedule begins collections ahead of need.
+    collects_ahead: bool,
+    /// Whether these keep step with the host.
+    is_paced: bool,
+}
+
+#[derive(Clone)]
+#[allow(clippy::large_enum_variant)] // There is one of it.
+enum InForce {
+    /// Page mapping without any mechanism.
+    Plain(PlainPages),
+    /// Page mapping with mechanisms.
+    Page(Page<All>),
+    /// Hybrid mapping.
+    Fast(Fast),
+}
+
+/// The largest user space, in pages, that the FTL can keep writable for ever under these policies.
+pub fn largest_user_pages(geometry: &Geometry, policies: &Policies<'_>) -> u64 {
+    if policies.is_hybrid() {
+        fast::largest_user_pages(geometry, policies.mapping.integer("log_blocks"), policies.free_blocks())
+    } else {
+        Plan::new(policies, geometry).largest_user_pages(geometry)
+    }
+}
+
+/// Active blocks that a domain may have at once under these policies, as [`Saved`] has them.
+pub fn streams(geometry: &Geometry, policies: &Policies<'_>) -> usize {
+    Plan::new(policies, geometry).streams()
+}
+
+/// Logical pages of a map in flash beside so many of the host under these policies, as [`Saved`] has them; none where the map
+/// is in DRAM.
+pub fn map_pages(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
+    Plan::new(policies, geometry).map_pages(geometry, user_pages)
+}
+
+/// Bytes of what mechanisms have of their own in a [`Saved`], at most.
+pub fn bytes_of_state(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>) -> u64 {
+    let of_map = if policies.has_map() { dftl::bytes_of_state(geometry, user_pages, policies) } else { 0 };
+    of_map + paired::bytes_of_state(geometry, policies) + disturb::bytes_of_state(geometry, policies)
+}
+
+/// What the parts of an FTL take; `keeps_spares`: where pages have spare areas.
+pub fn bytes(geometry: &Geometry, user_pages: u64, policies: &Policies<'_>, keeps_spares: bool) -> Bytes {
+    if policies.is_hybrid() {
+        let options = fast::Options::new(policies.mapping, policies.free_blocks(), geometry, user_pages);
+        return Fast::bytes(geometry, user_pages, options, policies.block_allocation);
+    }
+    let mut bytes = Plan::new(policies, geometry).bytes(geometry, user_pages, policies, keeps_spares);
+    let allocation = Allocation::build(policies.allocation, geometry);
+    if let Allocation::Own(_) = allocation {
+        bytes.maps += user_pages * size_of::<Domain>() as u64;
+    }
+    bytes.blocks += if Plan::is_plain(policies, geometry) {
+        Page::<Plain>::bytes(geometry, &allocation)
+    } else {
+        Page::<All>::bytes(geometry, &allocation)
+    };
+    bytes
+}
+
+/// The parts that a mapping has: what some mappings can do, and others cannot. Executors ask once for them, when a run begins, and call a
+/// part with the FTL that gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// Page mapping, with mechanisms or without.
+    pub pages: Option<PageMapping>,
+    /// Dynamic allocation.
+    pub dynamic: Option<DynamicAllocation>,
+    /// A map in flash; else all entries are in DRAM.
+    pub map: Option<MapInFlash>,
+    /// Collections ahead of need.
+    pub ahead: Option<Ahead>,
+    /// Collections that keep step with the host.
+    pub paced: Option<Paced>,
+    /// Reads that are counted: a mechanism hears of every page that is read, and has a say in it.
+    pub reads: Option<CountedReads>,
+    /// The time, which a mechanism wants to know.
+    pub time: Option<Time>,
+    /// The fill of the write buffer, which a mechanism wants to know.
+    pub fill: Option<BufferFill>,
+    /// Work of domains for each other.
+    pub elsewhere: Option<Elsewhere>,
+    /// Whether domains collect and do nothing besides: none is busy but with a collection.
+    pub only_collects: bool,
+    /// Whether page mapping has no mechanism: what a domain does next follows from its victim alone.
+    pub is_plain: bool,
+}
+
+#[cold]
+fn not_given() -> ! {
+    panic!("a part is called with the FTL that gave it")
+}
+
+// Set-up, and the parts.
+impl Ftl {
+    /// An FTL over a pristine array. `seed` is the run's; with `keeps_spares` pages have spare areas, from which a restart
+    /// finds everything again.
+    ///
+    /// # Errors
+    /// When the maps do not fit in memory.
+    ///
+    /// # Panics
+    /// If the user space is larger than [`largest_user_pages`], which the configuration check refuses.
+    pub fn new(
+        geometry: Geometry,
+        user_pages: u64,
+        policies: &Policies<'_>,
+        seed: u64,
+        keeps_spares: bool,
+    ) -> Result<Ftl, OutOfMemory> {
+        let mapping = if policies.is_hybrid() {
+            let options = fast::Options::new(policies.mapping, policies.free_blocks(), &geometry, user_pages);
+            let own = Allocation::build(policies.allocation, &geometry);
+            InForce::Fast(Fast::new(geometry, user_pages, options, own, policies.block_allocation)?)
+        } else if Plan::is_plain(policies, &geometry) {
+            InForce::Plain(PlainPages(Page::new(geometry, user_pages, policies, seed, keeps_spares)?))
+        } else {
+            InForce::Page(Page::new(geometry, user_pages, policies, seed, keeps_spares)?)
+        };
+        Ok(Ftl::over(geometry, policies, mapping))
+    }
+
+    /// The FTL of a device of which nothing is known but the array, after the erases and rescues that a restart calls for; nothing
+    /// under hybrid mapping, which leaves no spare areas to find pages by. `scan` is by unit.
+    ///
+    /// The power may go off again in the middle of it; then the rest is for the next restart.
+    ///
+    /// # Errors
+    /// When the maps do not fit in memory.
+    pub fn recover(
+        geometry: Geometry,
+        user_pages: u64,
+        policies: &Policies<'_>,
+        seed: u64,
+        scan: &[Scanned],
+        array: &mut impl Array,
+    ) -> Result<Option<(Ftl, Recovery)>, OutOfMemory> {
+        if policies.is_hybrid() {
+            return Ok(None);
+        }
+        let (mapping, recovery) = if Plan::is_plain(policies, &geometry) {
+            let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan, array)?;
+            (InForce::Plain(PlainPages(page)), recovery)
+        } else {
+            let (page, recovery) = Page::recover(geometry, user_pages, policies, seed, scan, array)?;
+            (InForce::Page(page), recovery)
+        };
+        Ok(Some((Ftl::over(geometry, policies, mapping), recovery)))
+    }
+
+    fn over(geometry: Geometry, policies: &Policies<'_>, mapping: InForce) -> Ftl {
+        let schedule = Schedule::new(policies.gc_schedule);
+        let allocation = Allocation::build(policies.allocation, &geometry);
+        let (collects_ahead, is_paced) = (!schedule.is_threshold(), schedule.paced().is_some());
+        Ftl { geometry, allocation, mapping, collects_ahead, is_paced }
+    }
+
+    /// The device's shape.
+    #[inline]
+    pub fn geometry(&self) -> &Geometry {
+        &self.geometry
+    }
+
+    /// Plane allocation.
+    #[inline]
+    pub fn allocation(&self) -> &Allocation {
+        &self.allocation
+    }
+
+    /// The parts that the mapping in force has.
+    pub fn capabilities(&self) -> Capabilities {
+        let is_plain = matches!(self.mapping, InForce::Plain(_));
+        Capabilities {
+            pages: PageMapping::of(self),
+            dynamic: DynamicAllocation::of(self),
+            map: MapInFlash::of(self),
+            ahead: Ahead::of(self),
+            paced: Paced::of(self),
+            reads: CountedReads::of(self),
+            time: Time::of(self),
+            fill: BufferFill::of(self),
+            elsewhere: Elsewhere::of(self),
+            only_collects: is_plain || self.page().is_some_and(|page| !page.on_demand),
+            is_plain,
+        }
+    }
+
+    /// Page mapping without mechanisms, if that is in force.
+    #[inline(always)]
+    pub(crate) fn plain_pages(&mut self) -> Option<&mut PlainPages> {
+        if let InForce::Plain(pages) = &mut self.mapping { Some(pages) } else { None }
+    }
+
+    /// Page mapping with mechanisms, if that is in force.
+    fn page(&self) -> Option<&Page<All>> {
+        if let InForce::Page(page) = &self.mapping { Some(page) } else { None }
+    }
+
+    /// The same, for a part that it gave.
+    #[inline(always)]
+    fn with_mechanisms(&self) -> &Page<All> {
+        if let InForce::Page(page) = &self.mapping { page } else { not_given() }
+    }
+
+    #[inline(always)]
+    fn with_mechanisms_mut(&mut self) -> &mut Page<All> {
+        if let InForce::Page(page) = &mut self.mapping { page } else { not_given() }
+    }
+}

@@ -1,0 +1,82 @@
+//! Page mapping, as a part: its pages leave spare areas from which everything is found again, and follow each other where they were
+//! written together. Hybrid mapping has neither.
+
+use base::{Domain, Lpn, Ppn, Unit};
+
+use super::{Ftl, InForce, not_given};
+use crate::kernel::Saved;
+use crate::ops::{Array, Placed};
+use crate::plain::PlainPages;
+use crate::{OutOfMemory, Policies};
+
+/// Page mapping, with mechanisms or without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PageMapping(());
+
+macro_rules! delegate {
+    ($mapping:expr, $page:ident => $call:expr) => {
+        match $mapping {
+            InForce::Plain(PlainPages($page)) => $call,
+            InForce::Page($page) => $call,
+            InForce::Fast(_) => not_given(),
+        }
+    };
+}
+
+impl PageMapping {
+    pub(super) fn of(ftl: &Ftl) -> Option<PageMapping> {
+        (!matches!(ftl.mapping, InForce::Fast(_))).then_some(PageMapping(()))
+    }
+
+    /// The host reads a page and those behind it, of `most` logical pages, that follow it in its block, as many as call for nothing.
+    /// Returns where the first one is, and how many are read; `None` if it was never written. Only where map entries are in DRAM
+    /// and units are blocks.
+    #[inline]
+    pub fn read_run(self, ftl: &mut Ftl, first: Lpn, most: u32) -> Option<(Ppn, u32)> {
+        delegate!(&mut ftl.mapping, page => page.read_run(first, most))
+    }
+
+    /// Places a dummy page in an active block, whatever the domain does: its wordline is to be complete. `None`: the unit is no active
+    /// block.
+    pub fn fill(self, ftl: &mut Ftl, domain: Domain, unit: Unit) -> Option<Placed> {
+        delegate!(&mut ftl.mapping, page => page.pad_unit(domain, unit))
+    }
+
+    /// Deals with the failed program of a page: of a host page, or of a copy of another page.
+    pub fn repair(self, ftl: &mut Ftl, at: Ppn, copied_from: Option<Ppn>, array: &mut impl Array) {
+        delegate!(&mut ftl.mapping, page => page.repair(at, copied_from, array));
+    }
+
+    /// Map, units and wear, for a state file.
+    ///
+    /// # Panics
+    /// If a collection is in progress.
+    pub fn save(self, ftl: &Ftl) -> Saved<'_> {
+        delegate!(&ftl.mapping, page => page.save())
+    }
+
+    /// Takes over the saved state that `read` gives, then makes all policies anew as [`Ftl::renew_policies`] does. The maps'
+    /// memory is let go of first, so that a large device is not in memory twice.
+    ///
+    /// # Errors
+    /// What `read` says, or that the maps do not fit in memory: either leaves the FTL without maps. Inside: what of the
+    /// mechanisms' own part is not theirs.
+    ///
+    /// # Panics
+    /// If the state is of another shape; the reader of state files checks that first. Under a map in flash, if this is not
+    /// as new.
+    pub fn restore<E: From<OutOfMemory>>(
+        self,
+        ftl: &mut Ftl,
+        read: impl FnOnce() -> Result<Saved<'static>, E>,
+        policies: &Policies<'_>,
+        seed: u64,
+    ) -> Result<Result<(), String>, E> {
+        delegate!(&mut ftl.mapping, page => page.restore(read, policies, seed))
+    }
+
+    /// Whether a unit uses its LSB pages only.
+    pub fn is_lsb_only(self, ftl: &Ftl, unit: Unit) -> bool {
+        delegate!(&ftl.mapping, page => page.kernel.is_lsb_only(unit))
+    }
+}
