@@ -57,7 +57,7 @@ impl From<Duration> for ParamValue {
     }
 }
 
-/// What a parameter takes: its type, the values in range, and the one where the user gives none.
+/// The values of a parameter: its type, the values in range, and the one where the user gives none.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[allow(missing_docs, reason = "every type has a default, a smallest and a largest value")]
 pub enum ParamKind {
@@ -80,7 +80,7 @@ pub enum ParamKind {
 pub struct Param {
     /// The key under the choice's name, for example `d` in `victim.rga.d`.
     pub name: &'static str,
-    /// What it takes.
+    /// Its values.
     pub kind: ParamKind,
     /// Meaning and unit, one line.
     pub doc: &'static str,
@@ -104,7 +104,7 @@ impl Param {
         }
     }
 
-    /// Whether a value has the type of this parameter, and is one of its words if it takes words.
+    /// True for a value of this parameter's type, and of its words if it takes words.
     pub fn is_of_type(&self, value: ParamValue) -> bool {
         match (self.kind, value) {
             (ParamKind::Word(words), ParamValue::Word(word)) => words.contains(&word),
@@ -131,7 +131,7 @@ pub struct Seam {
     pub key: &'static str,
     /// One line for listings.
     pub doc: &'static str,
-    /// What can be chosen; the first is the default.
+    /// Its choices; the first is the default.
     pub choices: &'static [Choice],
 }
 
@@ -162,7 +162,7 @@ impl FeatureKey {
     }
 }
 
-/// What stands for a policy of the user's own, which no table has.
+/// The choice that stands for a policy of the user's own, which no table has.
 pub static OWN: Choice = Choice { name: "python", doc: "A class of your own in Python: `FILE.py:CLASS`.", params: &[] };
 
 /// A policy of the user's own: what the configuration calls it, and once it is loaded, what its seam takes for it.
@@ -180,7 +180,7 @@ impl Own {
         Own { name: name.into(), loaded: None }
     }
 
-    /// Whether it is loaded.
+    /// True once it is loaded.
     pub fn is_loaded(&self) -> bool {
         self.loaded.is_some()
     }
@@ -190,7 +190,7 @@ impl Own {
         self.loaded = Some(policy);
     }
 
-    /// What was loaded.
+    /// The policy that was loaded.
     ///
     /// # Panics
     /// If nothing was, or something of another seam.
@@ -242,7 +242,7 @@ impl Selection {
         Selection { own: Some(own), ..Selection::default_of(&OWN) }
     }
 
-    /// What the configuration calls the choice.
+    /// The name of the choice in the configuration.
     pub fn written(&self) -> &str {
         self.own.as_ref().map_or(self.name, |own| &own.name)
     }

@@ -13,7 +13,7 @@ pub struct ReadLimits {
     pub full: u32,
     /// The same of a page whose wordline has guard levels; at least `full`.
     pub low: u32,
-    /// Whether reads count anew once all wordlines of a full block are reprogrammed.
+    /// Reads count anew once all wordlines of a full block are reprogrammed.
     pub restarts: bool,
     /// The wear of P/E cycles with reprogramming.
     pub wear: ReprogramWear,

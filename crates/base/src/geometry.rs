@@ -177,13 +177,13 @@ impl PageLayout {
         self.pages.len()
     }
 
-    /// Whether there are no pages.
+    /// True without pages.
     pub fn is_empty(&self) -> bool {
         self.pages.is_empty()
     }
 }
 
-/// What a device is made of, and the width of its reclaim units.
+/// The parts of a device, and the width of its reclaim units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dimensions {
     /// Channels of the device.
@@ -467,7 +467,7 @@ impl Geometry {
         self.width.split(slot.number()).1
     }
 
-    /// Whether pages are of one unit and at one page offset: then they lie on planes of one die, and on distinct ones if they are not
+    /// True for pages of one unit and of one page offset: they lie on planes of one die, and on distinct ones if they are not
     /// the same page.
     #[inline]
     pub fn are_in_a_row(&self, first: Ppn, second: Ppn) -> bool {

@@ -1,4 +1,4 @@
-//! What a workload sends to the host interface.
+//! Requests: a workload sends them to the host interface.
 
 use crate::units::Instant;
 
@@ -25,7 +25,7 @@ pub struct Request {
     pub offset: u64,
     /// Length of the address range in bytes.
     pub size: u64,
-    /// What is asked for.
+    /// Its kind.
     pub kind: RequestKind,
     /// Force unit access: the write is durable when it completes.
     pub fua: bool,

@@ -79,7 +79,7 @@ const PROGRAMS: Param = Param {
     doc: "Programs that go before the erase at most, each time that it is suspended.",
 };
 
-/// What the chips allow of operations that are suspended.
+/// The limits of chips for operations that are suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SuspendLimits {
     /// From the suspend until the array takes reads.

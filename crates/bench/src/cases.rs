@@ -1,4 +1,4 @@
-//! What is measured, under which names.
+//! The cases that are measured, and their names.
 
 use std::path::{Path, PathBuf};
 
@@ -74,7 +74,7 @@ impl Size {
         }
     }
 
-    /// Whether it takes minutes to age: then that is part of every process, and it is measured on request only.
+    /// True if it takes minutes to age: then that is part of every process, and it is measured on request only.
     pub(crate) fn is_huge(self) -> bool {
         matches!(self, Size::Tera2 | Size::Tera16)
     }
@@ -85,7 +85,7 @@ impl Size {
     }
 }
 
-/// What the host sends: 8 KB at random addresses.
+/// The requests of the host: 8 KB at random addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mix {
     /// Writes.
@@ -172,7 +172,7 @@ pub(crate) enum Case {
 /// Queue depth of the workloads of record.
 const DEPTH: u32 = 32;
 
-/// What names say of a queue depth that is not that of record.
+/// The end of the name of a case whose queue depth is not that of record.
 fn suffix(depth: u32) -> String {
     if depth == DEPTH { String::new() } else { format!("-qd{depth}") }
 }
@@ -209,7 +209,7 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
     cases
 }
 
-/// What takes many minutes and gigabytes, and is measured where its name is given.
+/// The cases that take many minutes and gigabytes, and are measured where their name is given.
 pub(crate) fn on_request() -> Vec<Case> {
     let mut cases = Vec::new();
     for size in [Size::Tera2, Size::Tera16] {
@@ -262,7 +262,7 @@ impl Case {
         }
     }
 
-    /// What has to be made before.
+    /// The case that has to be made before.
     pub(crate) fn needs(&self) -> Option<Case> {
         match *self {
             Case::Run(run) if run.size.is_huge() => None,

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::Failure;
 use crate::cases::Case;
 
-/// What a measurement says of itself.
+/// The report of a measurement on itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Figures {
     /// Figures by name, in the order in which they are reported.

@@ -29,7 +29,7 @@ const MAX_SKIPPED: usize = 64;
 /// No event, and nothing that presses.
 const NEVER: u64 = u64::MAX;
 
-/// What a die does.
+/// The work of a die.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Nothing,
@@ -52,7 +52,7 @@ struct DieState {
     planes: u8,
 }
 
-/// What a collection does next.
+/// The next step of a collection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// There is none.
@@ -76,7 +76,7 @@ struct Plane {
 }
 
 impl Plane {
-    /// What is done first has the least key: the oldest write, or what it waits for; then by order of beginning.
+    /// The least key is that of what is done first: the oldest write, or what it waits for; then by order of beginning.
     #[inline(always)]
     fn key(&self) -> (u64, u64) {
         let age = self.writes.front().map_or(NEVER, |&(age, _)| age);

@@ -33,7 +33,7 @@ pub(crate) fn count(name: &str) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a process did.
+/// The work of a process.
 struct Work {
     instructions: f64,
     operations: f64,

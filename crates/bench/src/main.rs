@@ -23,7 +23,7 @@ use clap::Parser;
 use crate::cases::Case;
 use crate::child::Sample;
 
-/// What may go wrong; the text is for the user.
+/// The ways to fail; the text is for the user.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Failure(pub(crate) String);
@@ -142,7 +142,7 @@ fn benchmark(arguments: &Arguments) -> Result<bool, Failure> {
     Ok(report.all_met())
 }
 
-/// Whether what takes many minutes is asked for by its size.
+/// True if a case that takes many minutes is asked for by its size.
 fn is_asked_for(case: &Case, arguments: &Arguments) -> bool {
     let size = case.size().map_or("", cases::Size::name);
     arguments.only.as_ref().is_some_and(|part| part.contains(size))

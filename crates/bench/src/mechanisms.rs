@@ -48,7 +48,7 @@ impl Mechanism {
         }
     }
 
-    /// Whether a device with it can be saved and started from a file.
+    /// True if a device with it can be saved and started from a file.
     fn has_states(self) -> bool {
         self == Mechanism::TwinBlocks
     }
@@ -87,7 +87,7 @@ impl Mechanism {
         sets
     }
 
-    /// What a device without a state file is aged by: enough for collections to have begun, and under hybrid mapping for
+    /// The volume by which a device without a state file is aged: enough for collections to have begun, and under hybrid mapping for
     /// the log to have been filled twice.
     fn precondition(self) -> &'static str {
         match self {

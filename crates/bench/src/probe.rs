@@ -1,4 +1,4 @@
-//! What the estimates in the documentation are made of: the latency of memory, and the cost of an event.
+//! The figures that the estimates in the documentation are made of: the latency of memory, and the cost of an event.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

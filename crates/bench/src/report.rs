@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::cases::{Case, FtlSet, Mix, Run, Size};
 use crate::child::Sample;
 
-/// What a figure has to reach.
+/// The target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Target {
     AtLeast(f64),
@@ -51,7 +51,7 @@ struct Speed {
     rates: Rates,
 }
 
-/// What is reported of every engine run.
+/// The figures of every engine run.
 #[derive(Clone, Debug)]
 struct Rates {
     name: String,
@@ -97,7 +97,7 @@ pub(crate) struct Report {
     others: Vec<Figure>,
 }
 
-/// What an engine run is measured in.
+/// The unit of an engine run.
 const RATE: &str = "M flash ops per CPU s";
 /// Pages of 8 KiB of the full device.
 const FULL_PAGES: f64 = 33_554_432.0;
@@ -124,7 +124,7 @@ impl Report {
         }
     }
 
-    /// Whether every target was met.
+    /// True if every target was met.
     pub(crate) fn all_met(&self) -> bool {
         self.speeds.iter().map(|speed| &speed.figure).chain(&self.others).all(|f| f.target.met(f.value))
     }
@@ -364,7 +364,7 @@ impl Results<'_> {
         .collect()
     }
 
-    /// What an operation costs on 1,024 dies, over that on 32, from the same repetition.
+    /// The cost of an operation on 1,024 dies, over that on 32, from the same repetition.
     fn many_dies(&self) -> Option<Figure> {
         let run = self.cases.iter().find_map(|case| match case {
             Case::Run(run) if run.size == Size::Wide => Some(*run),

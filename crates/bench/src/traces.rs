@@ -94,7 +94,7 @@ impl Format {
     }
 }
 
-/// What a line says.
+/// A line of a trace.
 struct Line {
     us: u64,
     sector: u64,

@@ -149,7 +149,7 @@ impl Problems {
         }
     }
 
-    /// Whether there are so many that the next one need not be worded: it is counted.
+    /// True where there are so many that the next one need not be worded: it is counted.
     pub(crate) fn is_one_too_many(&mut self) -> bool {
         let full = self.shown.len() == SHOWN_MAX;
         self.more += usize::from(full);
@@ -200,7 +200,7 @@ impl Diagnostics {
         self.list.len() + self.more
     }
 
-    /// Whether there are none.
+    /// True without problems.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
@@ -230,7 +230,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// What the user wrote, made safe to print in one line: no control characters, and not without end.
+/// A text of the user's, made safe to print in one line: no control characters, and not without end.
 pub(crate) fn clean(text: &str) -> String {
     const LENGTH_MAX: usize = 60;
     let cut: String = text.chars().take(LENGTH_MAX).collect();

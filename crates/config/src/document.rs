@@ -1,4 +1,4 @@
-//! What the user wrote, as a tree in which every value knows its place.
+//! The text of the user, as a tree in which every value knows its place.
 
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(crate) struct Entry {
 }
 
 impl Node {
-    /// What the value is, for messages: ``the string `x` ``.
+    /// The value in words, for messages: ``the string `x` ``.
     pub(crate) fn found(&self) -> String {
         match &self.value {
             Value::String(text) => format!("the string \"{}\"", clean(text)),
@@ -58,7 +58,7 @@ impl Node {
 /// Names in a path at most; `ftl.victim.rga.d` has four.
 const DEPTH_MAX: usize = 8;
 
-/// What would be right in place of a nest of tables.
+/// The deepest table that would be right, in place of a nest of them.
 const DEEPEST: &str = "no table deeper than a choice's parameters, such as `[ftl.victim.rga]`";
 
 /// Syntax errors printed before giving up.

@@ -46,7 +46,7 @@ fn names<T: Word>() -> Vec<&'static str> {
 /// A depth without a limit.
 pub(crate) const UNLIMITED: &str = "unlimited";
 
-/// What a key takes.
+/// The values of a key.
 #[derive(Clone, Copy)]
 pub(crate) enum Kind {
     /// A whole number.
@@ -164,7 +164,7 @@ pub(crate) const GENERATOR_ONLY: &[&str] = &[
     "workload.idle_for",
 ];
 
-/// What says when a generator's requests come. A closed loop does not look at it.
+/// The keys that say when a generator's requests come. A closed loop does not look at it.
 pub(crate) const ARRIVALS: &[&str] =
     &["workload.interval", "workload.poisson", "workload.idle_every", "workload.idle_for"];
 
@@ -305,8 +305,8 @@ const BEFORE_FTL: &[Key] = &[
         "reprogram_rates",
         Kind::Numbers { min: 0.0, max: 1.0 },
         "[0.0, 0.2]",
-        "The wear of a P/E cycle in which a block was reprogrammed goes by the share of the block's cycles that had that: the \
-         shares of which it is known, ascending. Between two of them it is interpolated; elsewhere the nearest counts.",
+        "Reprogram wear is interpolated over the share of a block's cycles with a reprogram; these are the measured shares, \
+         ascending. Below the first and above the last the nearest counts.",
     ),
     key(
         "device.wear",
@@ -622,7 +622,7 @@ pub(crate) fn keys(registry: &Registry) -> Vec<Key> {
     device.chain(seams).chain(AFTER_FTL.iter().map(workload)).collect()
 }
 
-/// Whether the name is an order of the letters C, W, D and P: an allocation that a formula of the LPN makes.
+/// True for an order of the letters C, W, D and P: an allocation that a formula of the LPN makes.
 pub(crate) fn is_static_order(allocation: &str) -> bool {
     let mut letters: Vec<char> = allocation.chars().collect();
     letters.sort_unstable();

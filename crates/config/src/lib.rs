@@ -28,7 +28,7 @@ pub use units::print_size;
 
 use base::{Choice, FeatureKey, Seam};
 
-/// What can be chosen.
+/// All that can be chosen.
 #[derive(Clone, Debug)]
 pub struct Registry {
     /// The features of the chips, in the order of a resolved config.

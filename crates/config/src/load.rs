@@ -20,7 +20,7 @@ use crate::{Registry, print};
 /// Longer files are not configs; this keeps a trace given by mistake from being read to its end.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// What a config starts from.
+/// The beginning of a config, under the layers.
 #[derive(Clone, Debug)]
 pub enum Base {
     /// A file.
@@ -44,7 +44,7 @@ pub enum Base {
 }
 
 impl Base {
-    /// What a command-line argument means: the preset of that name, otherwise a file. A file that is called
+    /// The base that a command-line argument names: the preset of that name, otherwise a file. A file that is called
     /// like a preset is reached as `./NAME`.
     pub fn argument(argument: impl Into<PathBuf>) -> Base {
         let path = argument.into();

@@ -16,7 +16,7 @@ pub struct Config {
     pub ftl: Choices,
     /// How the host issues requests.
     pub host: Host,
-    /// What the host asks for.
+    /// The requests of the host.
     pub workload: Workload,
     /// Executor, seed, checks and preconditioning.
     pub run: Run,
@@ -96,14 +96,14 @@ pub struct Wear {
     pub copyback: CopybackTable,
     /// How many page reads of its block a page takes at full and at low density; `None`: reads disturb nothing.
     pub read_limit: Option<[u32; 2]>,
-    /// Whether reads count anew once a block is reprogrammed.
+    /// Reads count anew once a block is reprogrammed.
     pub reprogram_restarts: bool,
     /// The wear of P/E cycles with reprogramming.
     pub reprogram: ReprogramWear,
 }
 
 impl Wear {
-    /// What reads do to pages; `None`: nothing.
+    /// The limits of reads; `None`: reads disturb nothing.
     pub fn read_limits(&self) -> Option<ReadLimits> {
         let [full, low] = self.read_limit?;
         Some(ReadLimits { full, low, restarts: self.reprogram_restarts, wear: self.reprogram.clone() })
@@ -169,19 +169,19 @@ impl Host {
     }
 }
 
-/// What to do with a request that reaches past the end of the device.
+/// The treatment of a request that reaches past the end of the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutOfRange {
     /// Addresses are taken modulo the user capacity; a request that straddles the end is cut there and
     /// goes on at address 0.
     Wrap,
-    /// What lies past the end is cut off; a request wholly past the end is dropped and counted.
+    /// The part past the end is cut off; a request wholly past the end is dropped and counted.
     Clamp,
     /// The run stops with the line number.
     Reject,
 }
 
-/// What to do with a request whose time is before its predecessor's.
+/// The treatment of a request whose time is before its predecessor's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BackwardsTime {
     /// It is given the latest time seen so far.
@@ -190,7 +190,7 @@ pub enum BackwardsTime {
     Reject,
 }
 
-/// What to do with a discard.
+/// The treatment of a discard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Discards {
     /// Its pages are unmapped.
@@ -248,7 +248,7 @@ pub struct Generator {
     pub footprint: u64,
     /// Mean time between arrivals; zero: all at once (a closed loop ignores it).
     pub interval: Duration,
-    /// Whether gaps are exponentially distributed (a Poisson process) instead of equal.
+    /// Gaps are exponentially distributed (a Poisson process) instead of equal.
     pub poisson: bool,
     /// After this many requests comes an idle gap; 0: never.
     pub idle_every: u64,
@@ -285,7 +285,7 @@ pub enum Checks {
     Full,
 }
 
-/// What a page stores.
+/// The content of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Payload {
     /// Nothing.
@@ -333,18 +333,18 @@ pub struct Run {
     pub seed: u64,
     /// How much is checked.
     pub checks: Checks,
-    /// What a page stores.
+    /// The content of a page.
     pub payload: Payload,
-    /// Whether latencies are split by what requests waited for.
+    /// Latencies are split by what requests waited for.
     pub latency_parts: bool,
-    /// Whether the results have every read and write, with the parts of its latency.
+    /// The results have every read and write, with the parts of its latency.
     pub per_request: bool,
     /// How the device is aged.
     pub precondition: Precondition,
 }
 
 impl Run {
-    /// Whether latencies are split, for themselves or for the rows of requests.
+    /// True if latencies are split, for themselves or for the rows of requests.
     pub fn splits_latencies(&self) -> bool {
         self.latency_parts || self.per_request
     }

@@ -638,7 +638,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Whether a name is that of a policy of the user's own: what comes before the last colon says where it is, and what comes
+/// True for the name of a policy of the user's own: what comes before the last colon says where it is, and what comes
 /// behind it is what Python calls it.
 fn is_own(name: &str) -> bool {
     name.rsplit_once(':').is_some_and(|(place, class)| !place.is_empty() && !class.is_empty())
@@ -681,7 +681,7 @@ fn as_number(node: &Node) -> Option<f64> {
     }
 }
 
-/// What a parameter takes, as the kind of a key: both are read alike.
+/// The kind of a parameter, as that of a key: both are read alike.
 pub(crate) fn kind_of(param: &Param) -> Kind {
     match param.kind {
         ParamKind::Integer { min, max, .. } => Kind::Count { min: min.into(), max: max.into() },

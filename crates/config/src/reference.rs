@@ -94,7 +94,7 @@ fn described_choice(choice: &Choice) -> Value {
     json!({ "name": choice.name, "doc": choice.doc, "params": choice.params.iter().map(param).collect::<Vec<_>>() })
 }
 
-/// What a key takes as JSON schema, a policy of the user's own included.
+/// The values of a key as JSON schema, a policy of the user's own included.
 fn schema_of(key: &Key, registry: &Registry) -> Value {
     let schema = schema(key.kind);
     if key.section == "ftl" && registry.own.contains(&key.name) {
@@ -103,7 +103,7 @@ fn schema_of(key: &Key, registry: &Registry) -> Value {
     schema
 }
 
-/// What a kind takes as JSON schema. Quantities are texts there, of which the units are not checked.
+/// The values of a kind as JSON schema. Quantities are texts there, of which the units are not checked.
 fn schema(kind: Kind) -> Value {
     match kind {
         Kind::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),

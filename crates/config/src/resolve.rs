@@ -100,7 +100,7 @@ fn whole_wordlines(reader: &mut Reader<'_>, pages: Option<u32>, bits: Option<u32
     None
 }
 
-/// What a device's size follows from.
+/// The keys that a device's size follows from.
 const GEOMETRY: [&str; 7] = [
     "device.blocks_per_plane",
     "device.pages_per_block",
@@ -229,7 +229,7 @@ fn spare_ratio(raw: u64, capacity: u64) -> f64 {
     (raw - capacity) as f64 / capacity as f64
 }
 
-/// What `over_provisioning` leaves the user, in whole steps. Rounding may not give the user all there is: the spare is
+/// The bytes that `over_provisioning` leaves the user, in whole steps. Rounding may not give the user all there is: the spare is
 /// above zero, so at least a page is spare.
 fn capacity_of(raw: u64, ratio: f64, step: u64) -> u64 {
     ((raw as f64 / (1.0 + ratio) / step as f64) as u64).min(raw / step - 1) * step
@@ -254,7 +254,7 @@ fn nearest(sizes: impl Iterator<Item = u64>) -> String {
     format!("the nearest {verb} {}", sizes.join(" and "))
 }
 
-/// Whether the ratio that was written is the capacity's own, to the digits written.
+/// Compares the ratio that was written with the capacity's own, to the digits written.
 fn agree(reader: &mut Reader<'_>, capacity: u64, spare: f64, written: f64) -> Option<()> {
     let digits = written.to_string().split_once('.').map_or(0, |(_, fraction)| fraction.len());
     let tolerance = (0.5 * 0.1f64.powi(digits as i32)).min(AGREEMENT).max(spare * 1e-12);

@@ -124,7 +124,7 @@ fn join(old: &mut Node, new: &Node) -> bool {
 pub(crate) struct Sorter<'a> {
     pub(crate) keys: &'a [Key],
     pub(crate) problems: &'a mut Problems,
-    /// Whether it is what a file holds, which may name the preset that it builds on.
+    /// It is of a file, which may name the preset that it builds on.
     pub(crate) is_file: bool,
 }
 

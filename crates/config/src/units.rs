@@ -8,7 +8,7 @@ use base::Duration;
 /// Why a quantity was refused.
 #[derive(Debug, PartialEq)]
 pub(crate) struct UnitError {
-    /// What is wrong and what would be right.
+    /// The fault, and a text that would be right.
     pub(crate) label: String,
     /// A guess at what was meant.
     pub(crate) hint: Option<String>,

@@ -1,4 +1,4 @@
-//! What any discrete-event simulation needs: pending timers, random numbers by name, large flat arrays, and how
+//! The tools of any discrete-event simulation: pending timers, random numbers by name, large flat arrays, and how
 //! much memory there is for them.
 //!
 //! This crate does not know what an SSD is.

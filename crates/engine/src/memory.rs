@@ -5,16 +5,16 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a process can still take.
+/// The memory that a process can still take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Room {
     /// Bytes.
     pub bytes: u64,
-    /// What leaves no more.
+    /// The limit that leaves no more.
     pub limit: Limit,
 }
 
-/// What memory is limited by.
+/// The limits of memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The memory that the machine has available.
@@ -38,7 +38,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What this process can still take; `None` where the system does not say.
+/// The memory that this process can still take; `None` where the system does not say.
 pub fn room() -> Option<Room> {
     let read = |path: &str| fs::read_to_string(path).ok();
     let status = read("/proc/self/status").unwrap_or_default();
@@ -80,7 +80,7 @@ fn soft_limit(limits: &str, name: &str) -> Option<u64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// What the memory limits of the process's control groups leave, and those of the groups above them, in both versions
+/// The room that the memory limits of the process's control groups leave, and those of the groups above them, in both versions
 /// of control groups.
 fn of_groups(groups: &str, root: &Path) -> Vec<Room> {
     let mut rooms = Vec::new();
@@ -103,7 +103,7 @@ fn of_groups(groups: &str, root: &Path) -> Vec<Room> {
     rooms
 }
 
-/// What one group's limit leaves. Cached files that are not in use make way.
+/// The room that one group's limit leaves. Cached files that are not in use make way.
 fn of_group(directory: &Path, [limit, used, cached]: [&str; 3]) -> Option<Room> {
     let number = |name: &str| fs::read_to_string(directory.join(name)).ok()?.trim().parse::<u64>().ok();
     let file = directory.join(limit);

@@ -1,6 +1,6 @@
 //! Pending events, in lines of equal delay.
 //!
-//! What takes a fixed time ends in the order in which it began, and an SSD knows few such times: reads, programs and
+//! Things that take a fixed time end in the order in which they began, and an SSD knows few such times: reads, programs and
 //! erases of an array, transfers of a channel. Events of one delay therefore form a line that an event joins at its
 //! end, and the next event of all is the least among the heads of the lines. Joining and leaving move nobody else,
 //! whatever the number of resources. (`docs/performance.md` compares this with other structures.)
@@ -331,7 +331,7 @@ impl Timers {
         }
     }
 
-    /// Whether nothing is set in a line.
+    /// True while nothing is set in a line.
     #[inline]
     pub fn is_empty(&self, line: u32) -> bool {
         self.heads[line as usize % MAX_LINES] == NEVER && self.far.iter().all(|event| event.line != line)

@@ -28,7 +28,7 @@ impl Input {
         Ok(Input { file, metadata, interrupt: interrupt.clone() })
     }
 
-    /// What the system knows of the file.
+    /// The system's facts about the file.
     pub fn metadata(&self) -> &Metadata {
         &self.metadata
     }

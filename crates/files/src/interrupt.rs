@@ -1,4 +1,4 @@
-//! Whether to go on.
+//! The question of a long job: may it go on?
 
 use std::fmt;
 use std::io;
@@ -56,7 +56,7 @@ impl Interrupt {
         }
     }
 
-    /// Whether an error, as a decoder may have passed it on, comes from [`Interrupt::check`].
+    /// True for an error of [`Interrupt::check`], as a decoder may have passed it on.
     pub fn is_behind(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Stopped>())
     }

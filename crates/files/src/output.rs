@@ -18,7 +18,7 @@ const LINKS_MAX: usize = 40;
 pub struct Output {
     file: File,
     interrupt: Interrupt,
-    /// What it becomes; `None`: it is a pipe or a device.
+    /// The file that it becomes; `None`: it is a pipe or a device.
     whole: Option<Whole>,
 }
 
@@ -54,7 +54,7 @@ impl Output {
         Ok(Output { file, interrupt, whole: Some(Whole { partial, target }) })
     }
 
-    /// Whether [`Output::create`] would succeed; leaves nothing behind.
+    /// Tries if [`Output::create`] would succeed; leaves nothing behind.
     ///
     /// # Errors
     /// As those of [`Output::create`].
@@ -85,7 +85,7 @@ impl Output {
     }
 }
 
-/// Whether a file is there, not empty, that does not begin like those of a kind.
+/// True if a file is there, not empty, that does not begin like those of a kind.
 pub fn is_other(path: &Path, beginning: &[u8]) -> bool {
     // Pipes and devices hold nothing, and to open one might wait for ever.
     if !fs::metadata(path).is_ok_and(|found| found.is_file() && found.len() > 0) {

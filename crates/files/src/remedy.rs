@@ -1,8 +1,8 @@
-//! What a user can do when a file cannot be written.
+//! Advice for a user whose file cannot be written.
 
 use std::io::{Error, ErrorKind};
 
-/// What would help against a system's error in writing.
+/// The remedy against a system's error in writing.
 pub fn remedy(error: &Error) -> &'static str {
     match error.kind() {
         ErrorKind::StorageFull => "free some space on that disk, or name a place on another one",

@@ -1,4 +1,4 @@
-//! What is not finished yet: names that nobody else has, a lock by which others see that the owner lives, and what to do
+//! Files that are not finished yet: names that nobody else has, a lock by which others see that the owner lives, and what to do
 //! with what the dead left.
 //!
 //! A lock (`flock`) ends with its process, however that ends, and never has a wrong answer where process numbers come
@@ -23,7 +23,7 @@ const OWNER: &str = ".owner";
 /// An empty directory of this age has no owner that is still about to lock it.
 const ABANDONED: Duration = Duration::from_secs(60);
 
-/// What this process has not finished, for [`discard_unfinished`].
+/// The files that this process has not finished, for [`discard_unfinished`].
 static UNFINISHED: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// A file under a name that nobody has, which is removed when this is dropped before [`Partial::rename`].
@@ -134,7 +134,7 @@ fn unique(suffix: &str) -> String {
     format!("{PREFIX}{:016x}{suffix}", RandomState::new().hash_one(std::process::id()))
 }
 
-/// Whether a name is one that [`unique`] makes.
+/// True for a name that [`unique`] makes.
 fn is_unique(name: &str, suffix: &str) -> bool {
     let digits = name.strip_prefix(PREFIX).and_then(|name| name.strip_suffix(suffix));
     digits.is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
@@ -146,7 +146,7 @@ fn is_held(file: &File, path: &Path) -> bool {
     file.lock().is_err() || is_at(file, path)
 }
 
-/// Whether a file still has that name.
+/// True while a file still has that name.
 fn is_at(file: &File, path: &Path) -> bool {
     match (file.metadata(), fs::symlink_metadata(path)) {
         (Ok(file), Ok(named)) => (file.dev(), file.ino()) == (named.dev(), named.ino()),

@@ -9,7 +9,7 @@ use crate::Interrupt;
 /// Longest time without a question, in milliseconds.
 pub(crate) const PATIENCE_MS: i32 = 50;
 
-/// Whether a file is read or written.
+/// The direction: a file is read, or written.
 #[derive(Clone, Copy)]
 pub(crate) enum Direction {
     Read,

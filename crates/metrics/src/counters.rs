@@ -273,7 +273,7 @@ impl Counters {
 impl Sub for Counters {
     type Output = Counters;
 
-    /// What happened between two copies. `rhs` is the earlier one.
+    /// The counts between two copies. `rhs` is the earlier one.
     fn sub(self, rhs: Counters) -> Counters {
         self.combine(&rhs, |a, b| a - b)
     }

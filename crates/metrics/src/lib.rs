@@ -1,4 +1,4 @@
-//! What every stage reports, and what a user reads of it: counters, latency histograms, the series over
+//! The reports of the stages and the figures that a user reads: counters, latency histograms, the series over
 //! time and volume, tables, the timeline and the summary object.
 //!
 //! This crate owns figures. It knows nothing of policies, and nothing in it answers a question that a

@@ -33,7 +33,7 @@ impl Level {
     }
 }
 
-/// What the write buffer held over time: in all, and by channel where pages are bound to channels.
+/// The content of the write buffer over time: in all, and by channel where pages are bound to channels.
 ///
 /// Time is simulated time or, where none passes, the number of pages accepted.
 #[derive(Clone, Debug)]

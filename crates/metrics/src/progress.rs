@@ -5,7 +5,7 @@ use base::Instant;
 /// A moment of a run, for a progress line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// What is going on: `precondition` or `run`, for example.
+    /// The part of the run: `precondition` or `run`, for example.
     pub phase: &'static str,
     /// Simulated time.
     pub simulated: Instant,

@@ -11,14 +11,14 @@ use crate::split::SplitLatencies;
 use crate::table::{Column, Table};
 use crate::utilisation::BusyTime;
 
-/// What the recorder must know of the device.
+/// The shape of the device, as far as the recorder needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     /// Channels of the device.
     pub channels: u32,
     /// Dies of the device.
     pub dies: u32,
-    /// Whether operations take simulated time. Without, there are no latencies, rates or utilisation.
+    /// Operations take simulated time. Without, there are no latencies, rates or utilisation.
     pub timed: bool,
     /// Bytes that the host may address.
     pub capacity_bytes: u64,
@@ -55,7 +55,7 @@ pub struct CacheMode {
 /// summary and the tables describe what lies between.
 #[derive(Clone, Debug)]
 pub struct Recorder {
-    /// What happened since the start of the measurement. The device counts flash operations here directly, in pages
+    /// The counters since the start of the measurement. The device counts flash operations here directly, in pages
     /// and blocks as the FTL sees them.
     pub counters: Counters,
     suspends: Suspends,
@@ -239,7 +239,7 @@ impl Recorder {
         self.channels[channel as usize].cancel(cause as usize, from, to);
     }
 
-    /// What a die does, of that kind and reported before, is suspended `now`; the array takes reads from `ready` on.
+    /// The operation of a die, of that kind and reported before, is suspended `now`; the array takes reads from `ready` on.
     pub fn die_suspended(&mut self, die: Die, kind: OpKind, now: Instant, ready: Instant) {
         self.dies[die.index()].cut(kind as usize, now.max(self.start));
         self.die_busy(die, kind, now, ready);
@@ -248,7 +248,7 @@ impl Recorder {
         self.suspends.overhead_ns += (ready - now).0;
     }
 
-    /// What was suspended goes on `now` and ends at `until`; for that the array takes the time `resume` besides.
+    /// The suspended operation goes on `now` and ends at `until`; for that the array takes the time `resume` besides.
     pub fn die_resumed(&mut self, die: Die, kind: OpKind, now: Instant, resume: Duration, until: Instant) {
         self.die_busy(die, kind, now, until);
         self.suspends.overhead_ns += resume.0;
@@ -294,14 +294,14 @@ impl Recorder {
         }
     }
 
-    /// What the write buffer holds from `now` on does not count: the last request completed.
+    /// The content of the write buffer does not count from `now` on: the last request completed.
     pub fn buffer_finish(&mut self, now: Instant) {
         if let Some(buffer) = &mut self.buffer {
             buffer.finish(now.0, self.counters.buffer_evictions);
         }
     }
 
-    /// What the write buffer held, if there is one.
+    /// The occupancy of the write buffer, if there is one.
     pub fn buffer(&self) -> Option<&Occupancy> {
         self.buffer.as_ref()
     }
@@ -376,7 +376,7 @@ impl Recorder {
         }
     }
 
-    /// What happened, in pages and blocks of the flash.
+    /// The counters, in pages and blocks of the flash.
     pub fn totals(&self) -> Counters {
         self.counters.physical(self.shape.in_step)
     }

@@ -71,7 +71,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// What happened, in pages and blocks of the flash.
+    /// The counters, in pages and blocks of the flash.
     fn counters(&self, shape: &Shape) -> Counters {
         self.delta.counters.physical(shape.in_step)
     }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use crate::latency::us;
 use crate::table::{Column, Table};
 
-/// What a part of a request's latency went to.
+/// The causes of parts of a request's latency.
 ///
 /// Those up to [`LatencyPart::Suspend`] are what a die may be doing while a page waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -94,7 +94,7 @@ impl LatencyPart {
         NAMES[self as usize].name
     }
 
-    /// What a die that has such a command keeps others waiting with.
+    /// The part that others wait for while a die has such a command.
     #[inline]
     pub fn of_command(kind: OpKind, cause: Cause) -> LatencyPart {
         match (kind, cause) {
@@ -300,7 +300,7 @@ struct Class {
     examples: Vec<Completed>,
     /// Requests that the examples were drawn from.
     drawn_from: u64,
-    /// Whether they are of the window that examples are preferred from.
+    /// They are of the window that examples are preferred from.
     are_preferred: bool,
 }
 
@@ -483,7 +483,7 @@ impl OfKind {
 
 const _: () = assert!(WAYS * LatencyPart::ALL.len() <= u64::BITS as usize, "a bit for each part in `Row`");
 
-/// What is kept of each request. Most parts are nothing: the others are in [`Rows::parts`], one after the other.
+/// The record of each request. Most parts are nothing: the others are in [`Rows::parts`], one after the other.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     arrived: Instant,
@@ -550,7 +550,7 @@ impl Rows {
     }
 }
 
-/// What tables have a column of: by way, the parts.
+/// The columns of tables: by way, the parts.
 fn divided() -> impl Iterator<Item = (usize, LatencyPart)> {
     (0..WAYS).flat_map(|way| LatencyPart::ALL.map(|part| (way, part)))
 }

@@ -11,7 +11,7 @@ use crate::recorder::{CacheMode, Recorder, Suspends};
 use crate::usage::Usage;
 use crate::wear::Wear;
 
-/// What a summary is made of.
+/// The parts of a summary.
 #[derive(Clone, Debug)]
 pub struct Report<'a> {
     /// The version of the program.

@@ -23,7 +23,7 @@ impl Column {
         }
     }
 
-    /// Whether there are no rows.
+    /// True without rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

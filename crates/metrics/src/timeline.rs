@@ -1,4 +1,4 @@
-//! What channels, dies and planes did, as a Chrome trace that the Perfetto UI opens.
+//! The work of channels, dies and planes, as a Chrome trace that the Perfetto UI opens.
 //!
 //! A process per channel; in it a thread for the bus, and for each die one for the die and one for each
 //! plane. The file is written as the run goes and is closed whatever way the run ends; then it has its name. Time stamps are
@@ -15,7 +15,7 @@ use serde_json::Value;
 /// Spans after which a timeline stops to record: about 300 MB of file, and near what a browser can show.
 pub const MAX_SPANS: u64 = 2_000_000;
 
-/// What every timeline begins with.
+/// The beginning of every timeline.
 pub const BEGINNING: &[u8] = b"{\"displayTimeUnit\"";
 
 /// A row of the picture.
@@ -29,7 +29,7 @@ pub enum Track {
     Plane(u32),
 }
 
-/// What became of a timeline.
+/// The outcome of a timeline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineEnd {
     /// Spans in the file.
@@ -103,7 +103,7 @@ impl Timeline {
         self.window.clone()
     }
 
-    /// Whether a span from `from` to `to` would be recorded, for callers that prepare arguments.
+    /// True if a span from `from` to `to` would be recorded, for callers that prepare arguments.
     #[inline]
     pub fn wants(&self, from: Instant, to: Instant) -> bool {
         from < self.window.end && to > self.window.start
@@ -270,7 +270,7 @@ impl Drop for Timeline {
 /// Checks a timeline's text: it is JSON, and no two spans of a track overlap. Returns the number of spans.
 ///
 /// # Errors
-/// What is wrong, with the track and the times in nanoseconds.
+/// The fault, with the track and the times in nanoseconds.
 pub fn check(text: &str) -> Result<u64, String> {
     let trace: Value = serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))?;
     let events = trace["traceEvents"].as_array().ok_or("no array `traceEvents`")?;

@@ -1,4 +1,4 @@
-//! What a run cost the machine. The only figures of a report that differ from one run to the next.
+//! The cost of a run for the machine: the only figures of a report that differ from one run to the next.
 
 use std::time::Instant as WallInstant;
 
@@ -60,7 +60,7 @@ fn high_water_mb(status: &str) -> Option<f64> {
     Some(kib * 1024.0 / 1e6)
 }
 
-/// What `getrusage` says, for systems without `/proc`.
+/// The figure of `getrusage`, for systems without `/proc`.
 fn peak_rss_of_rusage() -> Option<f64> {
     // SAFETY: all-zero is a valid `rusage`, which the call overwrites; it keeps no pointer to it.
     let usage = unsafe {

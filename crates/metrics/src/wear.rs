@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::table::{Column, Table};
 
-/// What the array knows of each block, in the order of global block numbers (plane-major).
+/// The array's knowledge of each block, in the order of global block numbers (plane-major).
 #[derive(Clone, Copy, Debug)]
 pub struct Wear<'a> {
     /// Where a block number is.

@@ -10,7 +10,7 @@ pub struct Block {
     /// The page offset that is programmed next; the pages below it are programmed, except for the upper pages
     /// of a block that uses LSB pages only. The number of pages when none is left.
     pub next_page: u16,
-    /// What sets the block apart from an ordinary one. Commands test the whole byte once.
+    /// The marks that set the block apart from an ordinary one. Commands test the whole byte once.
     pub(crate) marks: u8,
 }
 
@@ -35,30 +35,30 @@ impl Block {
         self.marks & Block::ALL
     }
 
-    /// Whether there is nothing special about the block.
+    /// True for a block with nothing special about it.
     #[inline]
     pub(crate) fn is_ordinary(&self) -> bool {
         self.marks == 0
     }
 
-    /// Whether the block may not be used.
+    /// True for a block that may not be used.
     pub fn is_bad(&self) -> bool {
         self.marks & Block::BAD != 0
     }
 
-    /// Whether a wordline of the block was reprogrammed, or programmed with a guard page, since the last erase: the block
+    /// True if a wordline of the block was reprogrammed, or programmed with a guard page, since the last erase: the block
     /// stores fewer bits.
     pub fn is_low_density(&self) -> bool {
         self.marks & Block::LOW_DENSITY != 0
     }
 
-    /// Whether that is all that is special about the block.
+    /// True if that is all that is special about the block.
     #[inline]
     pub(crate) fn is_just_low_density(&self) -> bool {
         self.marks() == Block::LOW_DENSITY
     }
 
-    /// Whether nothing is special about the block but that it is watched.
+    /// True if nothing is special about the block but that it is watched.
     #[inline]
     pub(crate) fn is_just_watched(&self) -> bool {
         self.marks == Block::WATCHED
@@ -69,22 +69,22 @@ impl Block {
         self.marks |= Block::WATCHED;
     }
 
-    /// Whether only LSB pages are programmed until the next erase.
+    /// True while only LSB pages are programmed, until the next erase.
     pub fn is_lsb_only(&self) -> bool {
         self.marks & Block::LSB_ONLY != 0
     }
 
-    /// Whether an erase was interrupted: the block is neither full nor free, and nothing but an erase is allowed.
+    /// True after an interrupted erase: the block is neither full nor free, and nothing but an erase is allowed.
     pub fn is_torn(&self) -> bool {
         self.marks & Block::TORN != 0
     }
 
-    /// Whether a page of the block lost its content.
+    /// True if a page of the block lost its content.
     pub fn has_lost_pages(&self) -> bool {
         self.marks & Block::LOST_PAGES != 0
     }
 
-    /// Whether a page of the block has errors of copybacks.
+    /// True if a page of the block has errors of copybacks.
     #[inline]
     pub(crate) fn has_copied_pages(&self) -> bool {
         self.marks & Block::COPIED != 0

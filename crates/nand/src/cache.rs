@@ -1,4 +1,4 @@
-//! What a die takes in cache mode: while its array programs, or while data of a read leave it.
+//! The commands that a die takes in cache mode: while its array programs, or while data of a read leave it.
 
 use base::OpKind;
 
@@ -7,9 +7,9 @@ use crate::{Nand, Place, Violation};
 /// A command, as far as cache mode has to do with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cached {
-    /// What it does.
+    /// Its kind.
     pub kind: OpKind,
-    /// Whether it copies pages inside their planes. Both registers of a plane take part in that.
+    /// It copies pages inside their planes. Both registers of a plane take part in that.
     pub copies: bool,
 }
 

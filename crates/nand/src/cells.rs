@@ -83,7 +83,7 @@ impl Wordline {
         self.thresholds.iter().map(|threshold| bit_at(self.bits, 2 * pair(threshold), page)).collect()
     }
 
-    /// What the MSB page is programmed anew with, from the data of all pages.
+    /// The data with which the MSB page is programmed anew, from those of all pages.
     pub fn guard_data(pages: &[Vec<bool>]) -> Vec<bool> {
         let bits = pages.len() as u32;
         let of_cell = |cell: usize| pages.iter().map(|page| page[cell]).collect::<Vec<bool>>();

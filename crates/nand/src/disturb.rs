@@ -28,13 +28,13 @@ pub struct Disturbed {
 pub struct Cycles {
     /// How many came to their end.
     pub reprogrammed: u32,
-    /// Whether the present one is of them.
+    /// The present one is of them.
     pub is_reprogrammed: bool,
     /// Wear beyond 1 a cycle, in thousandths.
     pub extra: u64,
 }
 
-/// What is kept of reads and reprogramming.
+/// The record of reads and reprogramming.
 #[derive(Clone)]
 pub(crate) struct Disturb {
     limits: ReadLimits,
@@ -131,7 +131,7 @@ impl Nand {
         self.disturb.as_ref()?.first
     }
 
-    /// Whether the wordline of a page is of low density.
+    /// True if the wordline of a page is of low density.
     pub fn has_guard_levels(&self, block: u32, page: u32) -> bool {
         let index = self.index(block, page);
         self.lower.contains(index) || self.reprogrammed.contains(index)
@@ -283,7 +283,7 @@ impl Nand {
         self.watch();
     }
 
-    /// What is not looked at: reads of blocks that were read less than this.
+    /// Sets the count of reads below which a block's reads are not looked at.
     fn watch(&mut self) {
         self.unwatched =
             [false, true].map(|is_low| self.disturb.as_ref().map_or(u32::MAX, |disturb| disturb.unwatched(is_low)));

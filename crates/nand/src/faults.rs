@@ -1,4 +1,4 @@
-//! What is left when an operation fails or is interrupted.
+//! The array after an operation that failed or was interrupted.
 //!
 //! Lost content is no violation: the FTL could not know. Only what it does with a torn block is.
 
@@ -27,7 +27,7 @@ impl Nand {
         Ok(())
     }
 
-    /// Whether two pages of a block share cells.
+    /// True if two pages of a block share cells.
     pub fn share_wordline(&self, first: u32, second: u32) -> bool {
         self.layout.wordline(first) == self.layout.wordline(second)
     }
@@ -43,7 +43,7 @@ impl Nand {
         Ok(())
     }
 
-    /// Whether a page is programmed and its content is lost: a read of it ends in an error that cannot be
+    /// True for a programmed page whose content is lost: a read of it ends in an error that cannot be
     /// corrected.
     #[inline]
     pub fn is_lost(&self, block: u32, page: u32) -> bool {
@@ -52,12 +52,12 @@ impl Nand {
             || state.has_copied_pages() && self.errors_of(block, page) > ECC_LIMIT
     }
 
-    /// Whether a page lost its content to a failed program or a power cut, or is the copy of one that did.
+    /// True if a page lost its content to a failed program or a power cut, or is the copy of one that did.
     pub(crate) fn has_lost(&self, block: u32, page: u32) -> bool {
         self.lost.contains(&(block, page))
     }
 
-    /// What power off and on does: a block is in a mode because of how its pages were programmed, so one
+    /// Switches power off and on: a block is in a mode because of how its pages were programmed, so one
     /// without programmed pages is in none.
     pub fn cycle_power(&mut self) {
         for state in &mut self.blocks {

@@ -72,13 +72,13 @@ pub struct Nand {
     lower: Bits,
     /// Programmed pages without content; looked at for blocks marked to have some.
     lost: BTreeSet<Place>,
-    /// What each page stores (block × pages per block + page); empty when payloads are off.
+    /// The content of each page (block × pages per block + page); empty when payloads are off.
     stamps: Vec<u64>,
     /// The spare area of each page, likewise.
     spares: Vec<u128>,
-    /// What copybacks do to pages, where that is kept.
+    /// The errors that copybacks leave in pages, where they are kept.
     errors: Option<Box<Errors>>,
-    /// What reads do to pages, likewise.
+    /// The disturbance of pages by reads, likewise.
     disturb: Option<Box<Disturb>>,
     /// By block, where wordlines are programmed in two passes.
     passes: Vec<Passes>,
@@ -161,7 +161,7 @@ impl Nand {
         Ok(())
     }
 
-    /// Whether nothing is special about a block, nor about what is read and programmed in it.
+    /// True if nothing is special about a block, nor about what is read and programmed in it.
     #[inline]
     pub fn is_ordinary(&self, block: u32) -> bool {
         self.blocks[block as usize].is_ordinary()
@@ -328,20 +328,20 @@ impl Nand {
         Ok(())
     }
 
-    /// Whether a page is programmed.
+    /// True for a programmed page.
     #[inline]
     pub fn is_programmed(&self, block: u32, page: u32) -> bool {
         let state = self.blocks[block as usize];
         page < u32::from(state.next_page) && (!state.is_lsb_only() || self.is_lsb(page))
     }
 
-    /// Whether a page can be read and has its content: it is programmed, neither lost nor reprogrammed, and its
+    /// True for a page that can be read and has its content: it is programmed, neither lost nor reprogrammed, and its
     /// block is in use.
     pub fn holds_data(&self, block: u32, page: u32) -> bool {
         self.check_read(block, page).is_ok() && !self.is_lost(block, page)
     }
 
-    /// Whether all pages of a page's wordline are programmed, where they follow each other.
+    /// True if all pages of a page's wordline are programmed, where they follow each other.
     #[inline]
     pub fn is_whole(&self, block: u32, page: u32) -> bool {
         self.last_of_wordline(page) < u32::from(self.blocks[block as usize].next_page)
@@ -371,24 +371,24 @@ impl Nand {
         &self.blocks
     }
 
-    /// Whether nothing is kept of single pages: neither what they store, nor their errors, nor reads of their blocks.
+    /// True if nothing is kept of single pages: neither what they store, nor their errors, nor reads of their blocks.
     pub fn is_plain(&self) -> bool {
         !self.has_payload() && !self.may_fail_reads()
     }
 
-    /// Whether a page can have more errors than can be corrected.
+    /// True if a page can have more errors than can be corrected.
     #[inline]
     pub fn may_fail_reads(&self) -> bool {
         self.errors.is_some() || self.disturb.is_some()
     }
 
-    /// Whether pages store anything.
+    /// True if pages store anything.
     #[inline]
     pub fn has_payload(&self) -> bool {
         !self.stamps.is_empty()
     }
 
-    /// What a page stores; 0 when payloads are off, and for a page that lost it.
+    /// The content of a page; 0 when payloads are off, and for a page that lost it.
     #[inline]
     pub fn stamp(&self, block: u32, page: u32) -> u64 {
         self.stamps.get(self.index(block, page)).copied().unwrap_or(0)
@@ -417,7 +417,7 @@ impl Nand {
         self.layout.page_type(page).0 == 0
     }
 
-    /// Whether a page is the MSB page over others.
+    /// True for the MSB page over others.
     fn is_msb(&self, page: u32) -> bool {
         let bits = self.shape.cell.bits();
         bits > 1 && u32::from(self.layout.page_type(page).0) + 1 == bits
@@ -427,12 +427,12 @@ impl Nand {
         self.blocks.len() * self.shape.pages_per_block as usize
     }
 
-    /// Whether a page is a programmed MSB page.
+    /// True for a programmed MSB page.
     fn may_be_reprogrammed(&self, block: u32, page: u32) -> bool {
         self.is_programmed(block, page) && self.is_msb(page)
     }
 
-    /// Whether commands other than an erase may name the block at all; the page is for the message.
+    /// Refuses a block that commands other than an erase may not name at all; the page is for the message.
     fn check_usable(&self, block: u32, page: u32) -> Result<(), Violation> {
         match self.blocks.get(block as usize) {
             None => Err(Violation::NoSuchPage { block, page }),

@@ -62,7 +62,7 @@ impl Nand {
         Ok(())
     }
 
-    /// Whether a page's wordline has had its second pass, so that the array has its data.
+    /// True if a page's wordline has had its second pass, so that the array has its data.
     #[inline]
     pub fn is_final(&self, block: u32, page: u32) -> bool {
         self.wordline_of(page) < self.passes[block as usize].second

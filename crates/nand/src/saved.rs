@@ -25,7 +25,7 @@ pub struct Saved {
     pub reads_before: Vec<u32>,
     /// By block, P/E cycles with reprogramming; likewise.
     pub cycles: Vec<Cycles>,
-    /// What every page stores; empty when payloads are off.
+    /// The content of every page; empty when payloads are off.
     pub stamps: Vec<u64>,
     /// The spare area of every page; likewise.
     pub spares: Vec<u128>,
@@ -43,7 +43,7 @@ impl Nand {
         self.lost.iter().copied()
     }
 
-    /// What every page stores; empty when payloads are off.
+    /// The content of every page; empty when payloads are off.
     pub fn stamps(&self) -> &[u64] {
         &self.stamps
     }
@@ -70,7 +70,7 @@ impl Nand {
     /// Puts back a state of an array of the same shape. Errors that can be corrected need not be kept any more.
     ///
     /// # Errors
-    /// What an array of this shape cannot be in; nothing is changed then.
+    /// A state that an array of this shape cannot be in; nothing is changed then.
     pub fn restore(&mut self, saved: Saved) -> Result<(), &'static str> {
         let same_lengths = saved.blocks.len() == self.blocks.len()
             && saved.stamps.len() == self.stamps.len()
@@ -111,7 +111,7 @@ impl Nand {
         Ok(())
     }
 
-    /// Whether the states of blocks and single pages can be, and fit each other.
+    /// Compares the states of blocks and of single pages with the rules and with each other.
     fn check(&self, reprogrammed: &BTreeSet<Place>) -> Result<(), &'static str> {
         let pages = self.shape.pages_per_block;
         for state in &self.blocks {
@@ -142,7 +142,7 @@ impl Nand {
         Ok(())
     }
 
-    /// Whether pages can have such errors, and only blocks that are marked have pages with any.
+    /// Refuses errors that pages cannot have, and those in blocks that are not marked.
     fn check_errors(&self, errors: &[u32], are_kept: bool) -> Result<(), &'static str> {
         let with_errors = (0u32..).zip(errors).filter(|(_, error)| **error > 0);
         let pages = self.shape.pages_per_block;
@@ -163,7 +163,7 @@ impl Nand {
         Ok(())
     }
 
-    /// Whether so many reads can have been before the pages were programmed, and blocks so worn.
+    /// Refuses reads that cannot have been before the pages were programmed, and wear that blocks cannot have.
     fn check_reads(&self, reads_before: &[u32], cycles: &[Cycles]) -> Result<(), &'static str> {
         let pages = self.shape.pages_per_block;
         for (page, &reads) in (0u32..).zip(reads_before).filter(|(_, reads)| **reads > 0) {
@@ -185,7 +185,7 @@ impl Nand {
         Ok(())
     }
 
-    /// Whether exactly the blocks of the places are marked.
+    /// True if exactly the blocks of the places are marked.
     fn are_marked(&self, places: &BTreeSet<Place>, is_marked: impl Fn(&Block) -> bool) -> bool {
         let of_places: BTreeSet<u32> = places.iter().map(|&(block, _)| block).collect();
         let marked = (0u32..).zip(&self.blocks).filter(|(_, state)| is_marked(state)).map(|(block, _)| block);

@@ -1,4 +1,4 @@
-//! What a die takes while a program or an erase of it is suspended.
+//! The commands that a die takes while a program or an erase of it is suspended.
 
 use base::OpKind;
 

@@ -25,7 +25,7 @@ struct State {
     due: Instant,
     /// How far the run was when that was last heard. Before it is heard for the first time, files are opened.
     last: Progress,
-    /// What Ctrl-C, the progress function or a policy of the user's own raised.
+    /// The exception that Ctrl-C, the progress function or a policy of the user's own raised.
     raised: Option<PyErr>,
 }
 
@@ -48,7 +48,7 @@ impl Caller {
         self.go_on()
     }
 
-    /// What asks this caller while files are read and written.
+    /// The question to this caller while files are read and written.
     pub(crate) fn interrupt(&self) -> Interrupt {
         let caller = self.clone();
         Interrupt::new(move || caller.go_on())
@@ -67,7 +67,7 @@ impl Caller {
         self.state().raised.get_or_insert(error);
     }
 
-    /// Whether to go on.
+    /// True while the caller wants the run to go on.
     pub(crate) fn go_on(&self) -> bool {
         let now = {
             let state = self.state();

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::caller::Caller;
 use crate::{errors, guard, policy};
 
-/// What messages call a configuration that is no file.
+/// The name in messages of a configuration that is no file.
 const UNNAMED: &str = "config";
 
 /// A configuration as Python gives it: text, or a name that may be no text to a file system that asks for none.

@@ -30,7 +30,7 @@ pub(crate) fn input(error: impl std::fmt::Display) -> PyErr {
     InputError::new_err(marked(error))
 }
 
-/// What the system said of a file, as Python's own calls do.
+/// An error of the system about a file, as Python's own calls do.
 pub(crate) fn system(error: &io::Error, path: &Path) -> PyErr {
     let text = error.to_string();
     let text = text.split(" (os error ").next().unwrap_or_default().to_owned();

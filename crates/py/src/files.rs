@@ -37,13 +37,13 @@ impl Staging {
     }
 }
 
-/// Whether a file can be written there; leaves nothing behind.
+/// Tries if a file can be written there; leaves nothing behind.
 #[pyfunction]
 pub(crate) fn check_writable(path: PathBuf) -> PyResult<()> {
     files::Output::check(&path).map_err(|error| errors::system(&error, &path))
 }
 
-/// What would help against a system's error in writing.
+/// The remedy against a system's error in writing.
 #[pyfunction]
 pub(crate) fn remedy(errno: i32) -> &'static str {
     files::remedy(&io::Error::from_raw_os_error(errno))

@@ -80,7 +80,7 @@ impl Block {
     }
 }
 
-/// What a policy of the user's own is told of the device at its start.
+/// The device as a policy of the user's own is told of it at its start.
 #[pyclass(module = "ftlab._core", frozen, get_all)]
 pub(crate) struct Device {
     /// Planes; with twin blocks dies.
@@ -120,7 +120,7 @@ fn own<'a>(loaded: &'a mut Loaded, key: &str) -> Option<&'a mut Own> {
     seams.iter_mut().find(|(seam, _)| *seam == key).and_then(|(_, made): &mut (_, Selection)| made.own.as_mut())
 }
 
-/// Whether a configuration has any.
+/// True for a configuration with any.
 pub(crate) fn has_own(loaded: &Loaded) -> bool {
     loaded.config.ftl.made.iter().any(|(_, made)| made.own.is_some())
 }
@@ -146,7 +146,7 @@ fn table(
     Ok(Ok(table.as_bytes().as_chunks().0.iter().map(|bytes| Domain::new(u32::from_ne_bytes(*bytes))).collect()))
 }
 
-/// What makes a victim policy anew, for each device and after preconditioning.
+/// The maker of a victim policy, for each device and after preconditioning.
 fn maker(name: String, policy: Py<PyAny>, seed: u64, caller: Caller) -> Maker {
     Box::new(move |shape| {
         Python::attach(|py| {

@@ -1,4 +1,4 @@
-//! What traces hold.
+//! The facts about traces.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::{errors, guard};
 /// Requests in a piece of text.
 const PIECE: usize = 4096;
 
-/// What a trace holds, as JSON text.
+/// The facts about a trace, as JSON text.
 #[pyfunction]
 #[pyo3(signature = (path, *, format=None, skip_bad=false))]
 pub(crate) fn trace_info(py: Python<'_>, path: PathBuf, format: Option<String>, skip_bad: bool) -> PyResult<String> {

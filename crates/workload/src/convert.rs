@@ -50,7 +50,7 @@ pub static TARGETS: &[Target] = &[
     },
 ];
 
-/// What a conversion did.
+/// The counts of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Converted {
     /// Requests written.

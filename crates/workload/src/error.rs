@@ -1,4 +1,4 @@
-//! What can be wrong with a trace or a workload. Each message says where, what was found and what would
+//! The faults of traces and workloads. Each message says where, what was found and what would
 //! be right.
 
 use std::io;
@@ -16,7 +16,7 @@ pub enum TraceError {
     Io {
         /// The file.
         path: String,
-        /// What was being done.
+        /// The action that failed.
         what: &'static str,
         /// Why it failed.
         source: io::Error,
@@ -34,7 +34,7 @@ pub enum TraceError {
     Damaged {
         /// The file.
         path: String,
-        /// What it is packed with.
+        /// The way in which it is packed.
         packer: &'static str,
         /// Why it failed.
         source: io::Error,
@@ -67,7 +67,7 @@ pub enum TraceError {
     /// A format was asked for by a name that does not exist.
     #[error("unknown trace format `{name}`; expected one of {known}")]
     NoSuchFormat {
-        /// What was asked for.
+        /// The wish of the user.
         name: String,
         /// The names of the formats.
         known: String,
@@ -78,11 +78,11 @@ pub enum TraceError {
          number from 1 or by name in the first row"
     )]
     Columns {
-        /// What was asked for.
+        /// The wish of the user.
         columns: String,
         /// The file.
         path: String,
-        /// What is wrong.
+        /// The fault.
         what: String,
     },
     /// A line that is not as its format says.
@@ -94,13 +94,13 @@ pub enum TraceError {
         line: u64,
         /// The format's name.
         format: &'static str,
-        /// Whether it is a line of text or a record of bytes.
+        /// A line of text, or a record of bytes.
         kind: &'static str,
-        /// What is wrong.
+        /// The fault.
         what: &'static str,
         /// The line, shortened.
         excerpt: String,
-        /// What a line of this format looks like.
+        /// An example of a line of this format.
         expected: &'static str,
     },
     /// Bad lines are skipped, but there is nothing else.
@@ -117,7 +117,7 @@ pub enum TraceError {
         bad: u64,
         /// Lines so far.
         lines: u64,
-        /// What a line of this format looks like.
+        /// An example of a line of this format.
         expected: &'static str,
     },
     /// Bad lines are skipped, but this one has no end.
@@ -171,7 +171,7 @@ pub enum TraceError {
         /// The file.
         path: String,
     },
-    /// What is known of a trace does not fit in memory.
+    /// The facts about a trace do not fit in memory.
     #[error(
         "{path}:{line}: the pages touched so far need {} of memory to go on, and there are {}, limited by {}\n\
          hint: convert a part of the trace, or use a machine with more memory",
@@ -184,13 +184,13 @@ pub enum TraceError {
         line: u64,
         /// Bytes.
         needed: u64,
-        /// What there is.
+        /// The choices that there are.
         room: Room,
     },
     /// A conversion to a format that cannot be written.
     #[error("cannot write trace format `{name}`; expected one of {known}")]
     NoSuchTarget {
-        /// What was asked for.
+        /// The wish of the user.
         name: String,
         /// The names of the formats that can be written.
         known: String,
@@ -206,13 +206,13 @@ pub enum TraceError {
 }
 
 impl TraceError {
-    /// What became of reading a file.
+    /// The outcome of reading a file.
     pub(crate) fn reading(path: &Path, what: &'static str, source: io::Error) -> TraceError {
         let path = path.display().to_string();
         if Interrupt::is_behind(&source) { TraceError::Stopped { path } } else { TraceError::Io { path, what, source } }
     }
 
-    /// What became of writing a file.
+    /// The outcome of writing a file.
     pub(crate) fn writing(path: &Path, source: io::Error) -> TraceError {
         let path = path.display().to_string();
         if Interrupt::is_behind(&source) {
@@ -280,7 +280,7 @@ pub enum WorkloadError {
     TimeOverflow {
         /// The file and its line, or the key of the generator.
         place: String,
-        /// What would be right.
+        /// A text that would be right.
         expected: &'static str,
     },
     /// A generator that cannot be built.
@@ -292,7 +292,7 @@ pub enum WorkloadError {
         what: &'static str,
         /// Its value.
         found: String,
-        /// What would be right.
+        /// A text that would be right.
         expected: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What a trace holds, in one streaming pass.
+//! The facts about a trace, in one streaming pass.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -62,7 +62,7 @@ pub struct Info {
     pub inter_arrival_ms_mean: f64,
     /// Requests of the reordering window.
     pub reorder_window: usize,
-    /// What the reader counted.
+    /// The counts of the reader.
     #[serde(flatten)]
     pub counts: Counts,
 }

@@ -1,4 +1,4 @@
-//! What the host asks for: traces of real programs and seeded generators, as one stream of requests.
+//! The requests of the host: traces of real programs and seeded generators, as one stream of requests.
 //!
 //! [`Workload`] is what the device pulls from. [`trace`] reads every format and never holds more of a
 //! file than its reordering window; [`synthetic`] makes requests from a seed. This crate knows nothing of

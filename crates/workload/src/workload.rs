@@ -14,7 +14,7 @@ use crate::trace::{COLUMNS, Counts, Record, Rounds, Trace, TraceOptions};
 /// Trace requests read at a time.
 const BATCH: usize = 1024;
 
-/// What a workload has done so far. Nothing is cut, dropped or moved without a count here.
+/// The counts of a workload so far. Nothing is cut, dropped or moved without a count here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Tally {
     /// Requests handed to the device.
@@ -237,7 +237,7 @@ impl Workload {
         self.tally.requests += (keep - begin) as u64;
     }
 
-    /// What was read, handed out, moved and dropped so far.
+    /// The requests that were read, handed out, moved and dropped so far.
     pub fn tally(&self) -> Tally {
         let mut tally = self.tally;
         if let Source::Trace(replay) = &self.source {

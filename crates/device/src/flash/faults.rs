@@ -156,8 +156,8 @@ impl Flash {
         self.nand.cycle_power();
     }
 
-    /// Whether the power is off. Commands do nothing then and reads are empty, so that whoever sends them comes to
-    /// his end as if nothing had happened; what he believes then is worth nothing.
+    /// True while the power is off. After a power cut commands are ignored and reads are empty. The caller runs on; discard its
+    /// state.
     #[inline]
     pub(crate) fn is_off(&self) -> bool {
         self.supply.is_off

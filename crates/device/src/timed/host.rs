@@ -34,7 +34,7 @@ pub(super) struct Host {
     requests: Requests,
     /// What one more of them takes, where they are not limited.
     bytes_of_request: u64,
-    /// Apart from the rest: without one, its place would only keep hot fields from each other.
+    /// Boxed, so that devices without a buffer keep their hot fields on one cache line.
     buffer: Option<Box<WriteBuffer>>,
     /// What commands pass first, if that takes time.
     controller: Option<Box<Controller>>,

@@ -1,4 +1,4 @@
-//! What is in force, as far as it is known when the executor is compiled: what cannot be is not asked for.
+//! Which features the device uses, as far as it is known when the executor is compiled; absent ones cost nothing.
 //!
 //! The executor is written once. It is compiled for the devices that are simulated most, plain page mapping with nothing that
 //! watches, and for all others; a test runs the golden table under both.

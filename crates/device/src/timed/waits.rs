@@ -326,7 +326,7 @@ impl Waits {
         }
     }
 
-    /// Of a page in the device only what comes from now on concerns the request that it is for.
+    /// The request joins a page already in the device; only time from now on counts for it.
     pub(super) fn page_is_taken_over(&mut self, now: Instant, page: TransactionId) {
         self.end_wait(now, page);
         self.page(page).parts = LatencyParts::NONE;

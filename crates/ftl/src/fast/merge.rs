@@ -411,7 +411,7 @@ impl Fast {
         state.recycling = Some(Recycling { cursor: Slot::FIRST, forward, suspended: false, erases: false });
     }
 
-    /// Ends what is done, and begins what must be.
+    /// Finishes a completed merge; starts the next switch or full merge if one is due.
     #[inline]
     pub(super) fn settle(&mut self, domain: Domain) {
         self.end_merge(domain);

@@ -44,7 +44,7 @@ struct OfDomain {
 impl Greedy {
     pub(super) const CHOICE: Choice = Choice {
         name: "greedy",
-        doc: "Fewest valid pages (Wu and Zwaenepoel 1994); among equals the one that has been so for longest.",
+        doc: "Fewest valid pages (Wu and Zwaenepoel 1994). Ties: the block whose valid count changed longest ago.",
         params: &[],
     };
 

@@ -6,7 +6,7 @@ use engine::Chance;
 use super::Pattern;
 use super::hot_cold::threshold;
 
-/// What does not depend on the pattern.
+/// The part that does not depend on the pattern.
 pub(crate) struct SourceParameters {
     pub request_size: u64,
     pub read_fraction: f64,
@@ -53,7 +53,7 @@ impl<P: Pattern> Source<P> {
 }
 
 impl Clock {
-    /// Whether all requests are sent at one time.
+    /// All requests are sent at one time.
     fn stands_still(parameters: &SourceParameters) -> bool {
         parameters.interval_ns == 0 && parameters.idle_every == 0
     }

@@ -87,7 +87,7 @@ impl LineParser for Ascii {
     }
 }
 
-/// Whether a line is five numbers.
+/// True for a line of five numbers.
 fn shaped(line: &[u8]) -> bool {
     Ascii { time: 1, address: 1, length: 1 }.line(line, &mut Sink::new(None)).is_ok()
 }
@@ -110,7 +110,7 @@ fn reading(sample: &Sample) -> Option<&'static str> {
     Some(if crowded && fine { "ssdsim-us" } else { "ssdsim" })
 }
 
-/// Whether address and length look like bytes: multiples of a sector's.
+/// True where address and length look like bytes: multiples of a sector's.
 fn in_bytes(line: &[u8]) -> bool {
     let mut numbers = Words::new(line).skip(2).filter_map(integer);
     let sectors = |n: Option<u64>| n.is_some_and(|n| n % 512 == 0);

@@ -104,7 +104,7 @@ impl Blkparse {
     }
 }
 
-/// What the letters of `rwbs` ask for.
+/// The request that the letters of `rwbs` stand for.
 struct Rwbs {
     flush_before: bool,
     kind: Option<RequestKind>,

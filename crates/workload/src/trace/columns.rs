@@ -9,7 +9,7 @@ use super::detect::Sample;
 use super::fields::{MICROSECOND, MILLISECOND, SECOND, device, integer, time, trim};
 use super::parser::{Bad, BlockParser, Format, LineParser, Sink, WINDOW_LARGE};
 
-/// What the name of a format begins with that is a list of columns.
+/// The beginning of the name of a format that is a list of columns.
 pub(crate) const PREFIX: &str = "columns:";
 
 pub(super) static FORMAT: Format = Format {
@@ -70,7 +70,7 @@ pub(super) fn parser(text: &str, sample: &Sample<'_>) -> Result<Box<dyn BlockPar
     }
 }
 
-/// What is said of a column without its part.
+/// The complaint about a column without its part.
 fn no_part(word: &str) -> String {
     let column = word.split(':').next().unwrap_or(word).to_ascii_lowercase();
     let part = match &*column {

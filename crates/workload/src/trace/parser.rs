@@ -18,13 +18,13 @@ pub struct Record {
     pub line: u64,
     /// The trace's number for the disk or volume.
     pub device: u32,
-    /// What is asked for.
+    /// The kind of request.
     pub kind: RequestKind,
     /// Force unit access.
     pub fua: bool,
 }
 
-/// What a reader has seen so far.
+/// The state of a reader: what it has seen so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Lines, of any kind.
@@ -180,11 +180,11 @@ pub struct Format {
     pub name: &'static str,
     /// One line for listings: the collection or tool, and the columns.
     pub doc: &'static str,
-    /// What a line looks like, for messages.
+    /// An example of a line, for messages.
     pub expected: &'static str,
     /// Requests within which lines out of order are put in order.
     pub window: usize,
-    /// Whether the first line may be a row of column names.
+    /// The first line may be a row of column names.
     pub(crate) header: bool,
     /// Percent of the sample's lines that this format explains; 0: not this format.
     pub(crate) detect: fn(&Sample) -> u32,

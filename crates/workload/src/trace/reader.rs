@@ -24,7 +24,7 @@ const BYTES_FIRST: u64 = 4 << 30;
 /// With `skip_bad`, so many bad lines without any request before them are no trace.
 const BAD_FIRST: u64 = 1000;
 
-/// What editors of Windows put before a text in UTF-8; it is no part of the text.
+/// The mark that editors of Windows put before a text in UTF-8; it is no part of the text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// How a trace is read.
@@ -69,7 +69,7 @@ pub struct Trace {
     window: Window,
     /// Nothing more will be parsed.
     finished: bool,
-    /// What ended it, told once everything before it was given out.
+    /// The error that ended it, told once everything before it was given out.
     failure: Option<TraceError>,
     /// Time of the first request.
     epoch_ns: Option<u64>,
@@ -359,7 +359,7 @@ impl Trace {
         Err(TraceError::NoRequests { path, format: self.format.name, lines: counts.lines })
     }
 
-    /// Whether the file can be read more than once.
+    /// The file can be read more than once.
     pub(crate) fn can_rewind(&self) -> bool {
         self.source.regular
     }
@@ -389,7 +389,7 @@ impl Trace {
         self.source.compression
     }
 
-    /// What was read so far.
+    /// The count so far.
     pub fn counts(&self) -> Counts {
         self.sink.counts
     }

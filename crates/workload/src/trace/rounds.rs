@@ -89,7 +89,7 @@ impl Rounds {
         Ok(())
     }
 
-    /// What was read for this round so far; of a round from memory, what was read for the whole of it.
+    /// The count of this round so far; of a round from memory, that of the whole of it.
     pub fn counts(&self) -> Counts {
         self.trace.counts()
     }

@@ -60,7 +60,7 @@ pub(crate) struct Source {
     length: u64,
     interrupt: Interrupt,
     pub compression: Compression,
-    /// Whether it can be opened again.
+    /// True if it can be opened again.
     pub regular: bool,
 }
 
