@@ -13,12 +13,17 @@ const LEAVES: [&str; 6] = ["victim", "pool", "allocation", "group", "ops", "stre
 const ABOVE: [&str; 9] = ["mechanism", "agenda", "page", "fast", "facade", "forward", "recovery", "repair", "policies"];
 
 /// Files that may name single mechanisms, and why.
-const TABLES: [(&str, &str); 6] = [
+const TABLES: [(&str, &str); 8] = [
     ("refusals.rs", "asks each for what it refuses"),
     ("mechanism/all.rs", "those in force, and what one of them alone does"),
     ("mechanism/plan.rs", "how they share the space of a domain"),
     ("lib.rs", "their seams"),
-    ("facade.rs", "the choices of the mapping are page mapping, DFTL and FAST"),
+    (
+        "facade/mod.rs",
+        "the choices of the mapping are page mapping, DFTL and FAST; the GC schedule says which parts it has",
+    ),
+    ("facade/map_in_flash.rs", "a map in flash is DFTL"),
+    ("facade/told.rs", "reads are counted by the management of read disturb"),
     ("policies.rs", "figures by mechanism, and which choice of the mapping is DFTL"),
 ];
 
