@@ -59,7 +59,7 @@ _FROM = {
 
 
 def __getattr__(name: str) -> Any:
-    """What takes long to import is imported when it is asked for, so that the command line can begin at once."""
+    """Modules that take long to import are imported on demand, so that the command line can begin at once."""
     if name not in _FROM:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"ftlab.{_FROM[name]}"), name)

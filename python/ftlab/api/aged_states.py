@@ -122,6 +122,6 @@ class _State:
     def __init__(self, name: str) -> None:
         self.file = Path(name)
         self.known = threading.Event()
-        """Whether it is decided that there is a state, or none."""
+        """True once it is decided that there is a state, or none."""
         self.report: Any = None
         """How the device was aged, if it was."""

@@ -1,4 +1,4 @@
-"""What a user may give as a configuration, and the form in which the engine reads it."""
+"""The configurations that a user may give, and the form in which the engine reads it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Source:
     """A configuration in the form that the engine reads."""
 
     kind: _core.Kind
-    """What `text` is."""
+    """The kind of `text`."""
     text: str
     """A path, a preset's name or a path, TOML, or JSON."""
 
@@ -64,7 +64,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What to call it in tables and directories."""
+        """Its name in tables and directories."""
         return Path(self.text).stem if self.kind in ("file", "argument") else "config"
 
 
@@ -102,7 +102,7 @@ def set_list(sets: Sets) -> list[str]:
 
 
 def defaults_taken(config: Config, sets: Sequence[str]) -> list[str]:
-    """What settings that name a choice of the FTL alone change besides: its parameters, where the configuration has
+    """The changes of settings that name a choice of the FTL alone: its parameters, where the configuration has
     values of its own. A choice replaces a choice as a whole, and its parameters are then their defaults.
     """
     source = Source.of(config)

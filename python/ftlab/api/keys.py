@@ -39,7 +39,7 @@ def told(value: Any) -> str:
 
 
 def shown_as(value: Any) -> Any:
-    """What a column holds of a value: `rga(d=4)` of a choice with parameters."""
+    """The text of a value in a column: `rga(d=4)` of a choice with parameters."""
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping) and len(value) == 1:
@@ -58,13 +58,13 @@ def _choice(key: str) -> tuple[str, str]:
 
 
 def exclude_each_other(one: str, other: str) -> bool:
-    """Whether of two settings only the later has a say: of one key, or of a choice and a parameter of another."""
+    """True if of two settings only the later has a say: of one key, or of a choice and a parameter of another."""
     (key, choice), (key_of_other, choice_of_other) = _choice(one), _choice(other)
     return key == key_of_other and (not choice or not choice_of_other or choice != choice_of_other)
 
 
 def loses(setting: str, value: Any, later: str) -> bool:
-    """Whether a setting for all runs has no say in those that make a choice of their own: a parameter where the choice
+    """True if a setting for all runs has no say in those that make a choice of their own: a parameter where the choice
     itself differs from run to run, or a choice where a parameter of another does.
     """
     if setting == later or not exclude_each_other(setting, later):

@@ -31,7 +31,7 @@ from ftlab._core import RunError
 from ftlab.base import arguments
 
 METHODS = {"victim": "choose", "allocation": "plane"}
-"""What a policy has to have, by the key under `[ftl]`."""
+"""The methods that a policy has to have, by the key under `[ftl]`."""
 
 SIGNATURES = {"choose": "choose(self, blocks, now)", "plane": "plane(self, page)"}
 
@@ -41,7 +41,7 @@ EXAMPLES = {
 }
 
 _given: dict[str, Any] = {}
-"""What was given itself and cannot be found by its name."""
+"""Policies that were given themselves and cannot be found by name."""
 
 _files: dict[str, tuple[str, ModuleType]] = {}
 """The modules of files, each with the digest of its text."""
@@ -50,7 +50,7 @@ _loading = threading.RLock()
 
 
 def is_policy(value: object) -> bool:
-    """Whether a value is a policy of the user's own, a class or an object."""
+    """True for a policy of the user's own, a class or an object."""
     kind = value if isinstance(value, type) else type(value)
     # Written in Python: a NumPy array has a method `choose` too.
     return any(inspect.isfunction(getattr(kind, method, None)) for method in METHODS.values())
@@ -75,12 +75,12 @@ def name_of(policy: Any) -> str:
 
 
 def names_own(value: object) -> bool:
-    """Whether a value of a resolved configuration names a policy of the user's own."""
+    """True for a value of a resolved configuration that names a policy of the user's own."""
     return isinstance(value, str) and ":" in value
 
 
 def digest(name: str) -> str:
-    """What tells the code of a policy from other code; of what lies in no file it is never the same."""
+    """A mark that tells the code of a policy from other code; of code that lies in no file it is never the same."""
     place, _, _ = _parts(name)
     file = place if place.endswith(".py") else getattr(sys.modules.get(place), "__file__", None)
     if name in _given or file is None:
@@ -219,7 +219,7 @@ def _module(name: str) -> ModuleType:
 def _takes_others(
     kind: type, arguments: tuple[Any, ...], keywords: dict[str, Any], name: str
 ) -> tuple[str, str] | None:
-    """What is wrong with a class that cannot be called with these parameters."""
+    """The error of a class that cannot be called with these parameters."""
     try:
         signature = inspect.signature(kind)
         signature.bind(*arguments, **keywords)
@@ -284,7 +284,7 @@ def planes(
 
 
 def explained(name: str, method: str, error: BaseException) -> RunError:
-    """What ends a run whose policy raised an exception; that is its cause, with all its lines."""
+    """The error that ends a run whose policy raised an exception; that is its cause, with all its lines."""
     where = f" in `{method}`" if method else ""
     failed = RunError(f"error: the policy `{name}` raised {_words(error)}{where}{_at_line(error)}")
     failed.__cause__ = error
@@ -292,7 +292,7 @@ def explained(name: str, method: str, error: BaseException) -> RunError:
 
 
 def wrong_choice(name: str, answer: Any, offered: int, plane: int) -> RunError:
-    """What ends a run whose policy chose what it cannot."""
+    """The error that ends a run whose policy chose what it cannot."""
     hint = f"expected one of the blocks in the list that it is given, of which there are {offered}"
     if answer is None:
         found = "None"

@@ -114,7 +114,7 @@ class _Stopped(Exception):
 def in_threads(
     work: Callable[[Item, Callable[[], None]], Made], items: Sequence[Item], at_once: int
 ) -> list[Made]:
-    """What `work` makes of each item, in threads; items are begun in their order. It calls its second argument now and
+    """The results of `work` by item, in threads; items are begun in their order. It calls its second argument now and
     then, which raises when another item failed or the user asked to stop.
     """
     stop = threading.Event()

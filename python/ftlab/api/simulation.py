@@ -215,7 +215,7 @@ class Job:
     """One run of a comparison."""
 
     label: str
-    """What tables and plots call it."""
+    """Its name in tables and plots."""
     source: Source
     """Its configuration."""
     sets: list[str]
@@ -225,7 +225,7 @@ class Job:
     written: Mapping[str, str] = field(default_factory=dict)
     """How the user wrote settings, by key, where it was not `--set KEY=`."""
     table: columnar.Given | None = None
-    """What the trace is where it is no file."""
+    """The trace where it is no file."""
 
     @classmethod
     def of(cls, config: Config, sets: Sets, trace: Trace | None, columns: str | None = None) -> Job:
@@ -310,7 +310,7 @@ class Job:
         return result, [f"error: {problem}" for problem in unwritten]
 
     def _given(self) -> columnar.Given | None:
-        """What the engine is handed in place of a trace that it cannot read itself."""
+        """The stand-in that the engine is handed for a trace that it cannot read itself."""
         if self.table is not None:
             return self.table
         place = Path(self.source.text) if self.source.kind in ("file", "argument") else None
@@ -366,7 +366,7 @@ def plan(
 
 
 def _trace(trace: Trace | None, sets: Sequence[str]) -> tuple[str | None, columnar.Given | None]:
-    """What a configuration calls a trace, and what it is where no file has that name."""
+    """A trace's name in a configuration, and its content where no file has that name."""
     if trace is None:
         return None, None
     table = columnar.of_argument(trace, _columns_of(sets))
@@ -381,7 +381,7 @@ def _with_columns(sets: list[str], columns: str | None) -> list[str]:
 
 
 def _columns_of(sets: Sequence[str]) -> str | None:
-    """What settings say about columns."""
+    """The settings about columns."""
     said = [word.removeprefix(COLUMNS_SET) for word in sets if word.startswith(COLUMNS_SET)]
     return None if not said else said[-1].strip('"')
 
@@ -527,7 +527,7 @@ def _usable(
 
 
 def _worst(errors: Sequence[object]) -> Error:
-    """What a comparison without a result says: of a run that failed, or else of a configuration that cannot be used."""
+    """The error of a comparison without a result: of a failed run, or else of a configuration that cannot be used."""
     found = [error for error in errors if isinstance(error, Error)]
     return next((error for error in found if isinstance(error, RunError)), found[0])
 

@@ -1,1 +1,1 @@
-"""What every floor uses: checked arguments, quantities with units, texts on their way out."""
+"""The tools of every floor: checked arguments, quantities with units, texts on their way out."""

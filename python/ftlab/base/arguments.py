@@ -1,4 +1,4 @@
-"""What a caller may give, checked where it comes in: a mistake is an error of ftlab with words, not one from inside."""
+"""Arguments of callers, checked where they come in: a mistake is an error of ftlab with words, not one from inside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 def kind_of(value: object) -> str:
-    """What a value is, for messages: `an int`, `a list`, `None`."""
+    """The kind of a value, for messages: `an int`, `a list`, `None`."""
     if value is None:
         return "None"
     name = type(value).__name__

@@ -1,4 +1,4 @@
-"""What a text needs on its way out: one function for each border. Names of files, presets and runs come from users and
+"""Escapes of texts on their way out: one function for each border. Names of files, presets and runs come from users and
 may hold anything; JSON has its own escapes.
 """
 
@@ -11,7 +11,7 @@ from typing import TextIO
 
 LETTERS = {"µ": "u", "μ": "u", "×": "x", "÷": "/", "ω": "omega", "τ": "tau", "≥": ">=", "≤": "<=", "−": "-", "–": "-",
            "…": "...", "→": "->", "²": "2", "⁹": "9"}  # fmt: skip
-"""What this package itself prints beyond ASCII, for terminals that have nothing else."""
+"""The characters beyond ASCII that this package itself prints, for terminals that have nothing else."""
 
 
 def terminal(text: str, keep: str = "") -> str:

@@ -1,4 +1,4 @@
-"""What an error says would be right."""
+"""The hints of errors: a text that would be right."""
 
 from __future__ import annotations
 

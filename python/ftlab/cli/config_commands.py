@@ -334,7 +334,7 @@ def bash(top: argparse.ArgumentParser) -> str:
 
 
 def _words(parser: argparse.ArgumentParser, path: str) -> dict[str, list[str]]:
-    """What may stand behind each command."""
+    """The words that may stand behind each command."""
     options = [name for action in parser._actions for name in action.option_strings if name.startswith("--")]
     found = {path: options}
     for action in parser._actions:

@@ -125,7 +125,7 @@ GLOSSARY: dict[str, tuple[str, str]] = {
         "device.cell",
     ),
 }
-"""What words mean, and the key of a configuration that goes with each."""
+"""The words' meanings, and the key of a configuration that goes with each."""
 
 OTHERS = {
     "write amplification": "WAF", "write amplification factor": "WAF", "over-provisioning": "OP",

@@ -32,11 +32,11 @@ class Number:
     default: str
     question: str
     comment: str
-    """What the configuration says beside it."""
+    """The comment beside it."""
     listed: bool = False
-    """Whether there may be one for each page type, between commas."""
+    """There may be one for each page type, between commas."""
     besides: str = ""
-    """What there is beside the default."""
+    """The choices beside the default."""
 
     @property
     def name(self) -> str:
@@ -73,7 +73,7 @@ NUMBERS = (
     Number("--rate", "device.timing.channel_rate", "1200MT/s", "transfer rate of a channel",
            "8 bits wide: 1200 MT/s move 1.2 GB/s"),
 )  # fmt: skip
-"""What is asked for, with the values of a current TLC drive."""
+"""The numbers that are asked for, with the values of a current TLC drive."""
 
 ASKED = frozenset(number.key for number in NUMBERS)
 """Their keys."""
@@ -82,7 +82,7 @@ PER_PLANE = (
     "device.channels", "device.chips_per_channel", "device.dies_per_chip", "device.planes_per_die",
     "device.pages_per_block", "device.page_size",
 )  # fmt: skip
-"""What a block of every plane is the product of."""
+"""The numbers whose product is a block of every plane."""
 
 DECIMAL = re.compile(r"(\d+(?:\.\d+)?) *([kMGTP])B")
 """A size in units of a thousand."""
@@ -91,7 +91,7 @@ PRESET = "client-tlc"
 """The preset that what no datasheet says is taken from: its text, so that there is no second copy."""
 
 SECTIONS = ("device", "device.timing", "ftl", "host")
-"""What of it a configuration has; `[device.wear]` is about ages that a new drive has not reached."""
+"""The sections of it that a configuration has; `[device.wear]` is about ages that a new drive has not reached."""
 
 LEFT_OUT = ("device.blocks_per_plane", "host.replay", "host.queue_depth", "host.time_scale")
 """Keys of those sections that follow from the numbers, or from the load."""
@@ -193,7 +193,7 @@ def _init(options: argparse.Namespace) -> None:
 
 
 def _few(config: Mapping[str, Any]) -> str:
-    """What is to be known of a drive whose planes have hardly a block to spare."""
+    """A note on a drive whose planes have hardly a block to spare."""
     spare, blocks = spare_blocks(config), config["device"]["blocks_per_plane"]
     if spare >= FEW and blocks >= FEW_BLOCKS:
         return ""
@@ -248,7 +248,7 @@ class Line:
 
 
 def _preset_lines() -> dict[str, Line]:
-    """What no datasheet says, by key, in the preset's order, with the preset's words or those of the reference."""
+    """Lines that no datasheet gives, by key, in the preset's order, with its words or those of the reference."""
     toml = next(toml for name, _, toml in _core.presets() if name == PRESET)
     found: dict[str, Line] = {}
     section = ""
@@ -263,7 +263,7 @@ def _preset_lines() -> dict[str, Line]:
 
 
 def _meaning(key: str, value: str) -> str:
-    """What a choice of the FTL is, in the words of its declaration."""
+    """A choice of the FTL, in the words of its declaration."""
     seams = json.loads(_core.registry())["seams"]
     choices = next(seam["choices"] for seam in seams if f"ftl.{seam['key']}" == key)
     doc: str = next(choice["doc"] for choice in choices if json.dumps(choice["name"]) == value)

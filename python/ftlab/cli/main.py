@@ -51,7 +51,7 @@ COMMANDS = (
     ("reproduce", "run a paper's experiments and judge its claims", "ftlab_reproduce.command:add_arguments"),
     ("report", "make one HTML page from results", "ftlab.cli.report_command:add_arguments"),
 )
-"""What can be run: its name, what it does, and the function that adds its arguments, which is imported with it only."""
+"""The commands: name, what it does, and the function that adds its arguments, which is imported with it only."""
 
 
 def main(argv: Sequence[str]) -> int:

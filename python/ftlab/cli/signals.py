@@ -14,7 +14,7 @@ from typing import NoReturn
 from ftlab import _core
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""What asks a command to end."""
+"""The signals that ask a command to end."""
 
 GRACE_S = 0.7
 """How long a command may take to end by itself."""
@@ -91,7 +91,7 @@ def ending() -> Iterator[None]:
 
 
 def _is_importing(frame: FrameType | None) -> bool:
-    """Whether a module is being imported. Libraries in C do not expect that to fail, and some abort the process."""
+    """True while a module is being imported. Libraries in C do not expect that to fail, and some abort the process."""
     while frame is not None:
         if frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             return True

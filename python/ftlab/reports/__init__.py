@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 Reported: TypeAlias = "str | PathLike[str] | Result | Comparison | Sweep"
-"""What a report can be of: a directory that ftlab wrote, or a result that Python has."""
+"""The subject of a report: a directory that ftlab wrote, or a result that Python has."""
 
 
 def report(results: Reported | Sequence[Reported] | Mapping[str, Reported], out: str | PathLike[str]) -> Path:

@@ -150,7 +150,7 @@ VERDICTS = {
     "not-reproduced": "Not reproduced",
     "not-run": "Not run",
 }
-"""What a verdict is called."""
+"""The names of verdicts."""
 
 
 def of_claims(claims: Sequence[Mapping[str, Any]]) -> list[Card]:

@@ -23,7 +23,7 @@ class Html(str):
 
 
 Child: TypeAlias = Union[Html, str, "Iterable[Child]", None]
-"""What may stand in an element; `None` is nothing."""
+"""The values that may stand in an element; `None` is nothing."""
 
 Attribute: TypeAlias = str | float | bool | None
 """A value of an attribute; `True` is an attribute without one, `None` and `False` are none at all."""

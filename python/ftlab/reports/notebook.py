@@ -1,4 +1,4 @@
-"""What notebooks show of results: the cards and the tables of the page, without its charts. It takes the notebook's own
+"""Results in notebooks: the cards and the tables of the page, without its charts. It takes the notebook's own
 colours, light or dark.
 """
 

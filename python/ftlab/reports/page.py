@@ -14,7 +14,7 @@ from ftlab.reports.markup import Html, joined, tag
 from ftlab.reports.sources import Source
 
 GENERATOR = "ftlab report"
-"""What the head of a page says of itself."""
+"""The mark in the head of a page."""
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 """A page fetches nothing, and a browser sees to it."""
@@ -23,7 +23,7 @@ WORDS = (
     "MB and GB are 10⁶ and 10⁹ bytes; WAF is pages programmed for any cause ÷ pages programmed for the host; "
     "over-provisioning (OP) is spare ÷ user capacity."
 )
-"""What a reader has to know of the figures."""
+"""The notes for a reader of the figures."""
 
 
 @cache
@@ -33,7 +33,7 @@ def asset(name: str) -> Html:
 
 
 def is_page(place: Path) -> bool:
-    """Whether a file is a page of this module's."""
+    """True for a file that is a page of this module's."""
     try:
         with place.open("rb") as file:
             return f'content="{GENERATOR}'.encode() in file.read(2000)

@@ -25,7 +25,7 @@ from ftlab.sweeps.sweep import Sweep
 
 
 def title(source: Source) -> str:
-    """What a section is called."""
+    """The title of a section."""
     match source:
         case Run():
             return f"Run: {source.name}"
@@ -38,7 +38,7 @@ def title(source: Source) -> str:
 
 
 def body(source: Source) -> Html:
-    """What a section shows."""
+    """The content of a section."""
     match source:
         case Run():
             return joined(_run(source.result, {"hash": source.hash}, level=3))
@@ -148,7 +148,7 @@ def _latency(results: Results, level: int) -> Iterator[Html]:
 
 
 def _waits(result: Result, level: int) -> Iterator[Html]:
-    """What requests waited for, where latencies were split, and what their tails say."""
+    """The waits of requests, where latencies were split, and what their tails say."""
     rows = text.part_rows(result)
     if not rows:
         return

@@ -1,4 +1,4 @@
-"""What a report can be of, and reading it from directories. A directory that is none of it is refused in a sentence."""
+"""Subjects of reports, and their reading from directories. A directory that is none of it is refused in a sentence."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ Source: TypeAlias = Run | Runs | Swept | Reproduction
 
 
 def read(place: Path) -> Source:
-    """What is in a directory.
+    """The content of a directory.
 
     Raises:
         InputError: it is no result, is not finished, or cannot be read.

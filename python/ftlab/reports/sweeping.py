@@ -27,7 +27,7 @@ FIGURES: tuple[tuple[str, str, Form, Form, float], ...] = (
     ("host_latency_us_p99", "p99 latency", text.duration, short_duration, 0.0),
     ("wear_erases_stddev", "Erases per block, standard deviation", text.figure, lambda v: f"{v:,g}", 0.0),
 )
-"""What is drawn of a sweep: column, title, words, ticks, and where the height begins."""
+"""The drawings of a sweep: column, title, words, ticks, and where the height begins."""
 
 AXES_MAX = 3
 """Factors that are drawn along."""
@@ -78,7 +78,7 @@ def _key(value: Any) -> str:
 
 
 def label_of(row: Row, factors: Sequence[str]) -> str:
-    """What a run is called by factors."""
+    """The name of a run by factors."""
     words = [
         told(row[name]) if isinstance(row[name], str) else f"{name}={told(row[name])}" for name in factors
     ]

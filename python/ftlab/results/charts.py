@@ -69,7 +69,7 @@ class Stack:
 
     title: str
     label: str
-    """What a bar is."""
+    """The name of a bar."""
     places: Sequence[str]
     parts: Mapping[str, Values]
     """Fractions, by name."""
@@ -89,9 +89,9 @@ class HeatMap:
     limits: NDArray[np.int64]
     """Where columns begin, and where the last one ends."""
     rows: Sequence[str]
-    """What a row is called."""
+    """The name of a row."""
     labels: tuple[str, str]
-    """What is across, and what is down."""
+    """The axes: across, and down."""
     unit: str
     head: Sequence[str]
     cells: Sequence[Sequence[str]]

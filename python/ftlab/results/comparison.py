@@ -42,7 +42,7 @@ class Comparison:
 
     @property
     def figures(self) -> dict[str, Figures]:
-        """What explains each run."""
+        """The figures that explain each run."""
         return {label: Figures.of(result) for label, result in self.results.items()}
 
     @property
@@ -57,7 +57,7 @@ class Comparison:
 
     @property
     def notes(self) -> list[str]:
-        """What keeps the runs from being comparable."""
+        """The differences that keep the runs from being comparable."""
         return _notes(self.results)
 
     @property

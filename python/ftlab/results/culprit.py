@@ -1,4 +1,4 @@
-"""What makes latencies as long as they are: of all that requests waited for, the thing to change."""
+"""The cause that makes latencies as long as they are: of all that requests waited for, the thing to change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MANY = 3
 """... and at most so many of them."""
 
 HOST_WORK = frozenset({"service", "host_read", "host_program", "channel", "queue", "controller", "link"})
-"""What requests do for themselves: others wait for it because there is much of it, or little room."""
+"""The work of requests for themselves: others wait for it because there is much of it, or little room."""
 
 IDLE = 0.5
 """If so many dies have nothing to do while requests wait for places or room, there are too few of these..."""
@@ -41,7 +41,7 @@ class Culprit:
     name: str
     """`slow-die`, `busy-die`, `queue-depth`, `write-buffer`, `overload`, or the part that dominates."""
     words: str
-    """What is the matter with it, beyond what the parts say; may be empty."""
+    """The trouble with it, beyond what the parts say; may be empty."""
     settings: tuple[str, ...]
     """Keys that act on it."""
     die: int | None = None
@@ -61,7 +61,7 @@ def dominating(found: Around) -> list[str]:
 
 
 def culprit(result: Result, found: Around) -> Culprit | None:
-    """What to change about the latencies around a percentile; `None` where they took no time."""
+    """The thing to change about the latencies around a percentile; `None` where they took no time."""
     names = tuple(dominating(found))
     if not names or not found.latency_us:
         return None
@@ -99,7 +99,7 @@ def culprit(result: Result, found: Around) -> Culprit | None:
 
 
 def _held(result: Result, *, is_buffer: bool) -> tuple[str, str, int | None, str]:
-    """What was held: the culprit's name if there is too little of it, its key, how much there is, in words."""
+    """The resource that was held: its name if there is too little of it, its key, how much there is, in words."""
     config = result.summary["config"]
     if not is_buffer:
         depth = config["host"].get("queue_depth")
@@ -158,7 +158,7 @@ def _settings(result: Result, found: Around, names: Sequence[str]) -> tuple[str,
 
 
 def _one_die(result: Result, found: Around) -> tuple[str, str, tuple[str, ...], int] | None:
-    """Whether most of a latency was for one die, and not only in some episode: name, words, settings, number."""
+    """The die that most of a latency was for, and not only in some episode: name, words, settings, number."""
     all_dies: Mapping[str, Any] = result.summary["latency_parts"].get("dies") or {}
     count, mean = all_dies.get("count", 0), around(result, found.kind, "mean")
     if count < 2 or not found.dies or mean is None or not mean.latency_us:

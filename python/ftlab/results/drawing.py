@@ -80,7 +80,7 @@ VARIABLES = (
     *(f"s{i}" for i in range(len(COLOURS))), *dict.fromkeys((*CAUSE_COLOURS, *KIND_COLOURS)),
     "soft", "grid", "paper",
 )  # fmt: skip
-"""What a page has a value for, in light, in dark and in print: its style sheet's `--s0` and so on."""
+"""The colours of a page, in light, in dark and in print: its style sheet's `--s0` and so on."""
 
 
 def stand_in(name: str) -> str:
@@ -103,7 +103,7 @@ LETTER = 6.3
 
 SERIES = "series"
 THEORY = "theory"
-"""What the parts of an SVG are called that belong to a series, with its number behind."""
+"""The names of the parts of an SVG that belong to a series, with its number behind."""
 
 
 class Drawn(NamedTuple):

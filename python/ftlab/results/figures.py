@@ -29,7 +29,7 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What explains a run. Fractions are 0..1; `None` where a figure is not defined."""
+    """The figures that explain a run. Fractions are 0..1; `None` where a figure is not defined."""
 
     iops: float | None
     throughput_mb_s: float | None
@@ -88,19 +88,19 @@ class Figures:
     suspend_share: float | None
     """Die time in which an operation was being suspended or resumed ÷ all die time."""
     programming: str
-    """Whether pages are programmed one by one or a wordline at a time, by its name."""
+    """The way in which pages are programmed, one by one or a wordline at a time, by its name."""
     wordline_pages: int
     """Pages of a wordline."""
     filled: float
     """Pages programmed to fill up wordlines that nobody completed ÷ pages programmed."""
     reads_interrupt_gc: bool
-    """Whether reads are served between two steps of a collection that the host waits for."""
+    """Reads are served between two steps of a collection that the host waits for."""
     buffer: str
     """The write buffer, by its name; `none`."""
     buffer_size: str | None
     """Its size."""
     power_loss: str | None
-    """What becomes of it when the power goes off: `volatile` or `protected`."""
+    """Its fate when the power goes off: `volatile` or `protected`."""
     flush_us: float | None
     """How long a FLUSH took, on average."""
     programs_per_page: float | None
@@ -110,9 +110,9 @@ class Figures:
     overload: Overload | None
     """Requests came faster than they were served; `None`: they did not."""
     too_short: TooShort | None
-    """What the run lacks for a WAF of its own; `None`: nothing."""
+    """The lack for which a run has no WAF of its own; `None`: there is none."""
     open_loop: bool
-    """Whether requests come at their own times, so that latency rather than rate tells runs apart."""
+    """Requests come at their own times, so that latency rather than rate tells runs apart."""
 
     @classmethod
     def of(cls, result: Result) -> Figures:

@@ -1,4 +1,4 @@
-"""What is kept of earlier runs: directories that say what they are, and that are taken up only if that holds.
+"""Earlier runs that are kept: directories that say what they are, and that are taken up only if that holds.
 
 Beside a directory's files lies `kept.json` with the hash of what determines them and a hash of each. A directory that
 is damaged, or holds something else, is not taken. It is not deleted either: when what belongs there has been made anew,
@@ -34,7 +34,7 @@ class Store:
         self.directory = directory
 
     def take(self, key: str, load: Callable[[Path], T], refuse: Callable[[str], object]) -> T | None:
-        """What is kept under a key; `None` if there is nothing, or nothing that may be taken: `refuse` is told why."""
+        """The directory kept under a key; `None` if there is none, or none that may be taken: `refuse` is told why."""
         place = self._place(key)
         if not os.path.lexists(place):
             return None
@@ -71,7 +71,7 @@ class Store:
 
 
 def _move(beside: Path, place: Path, key: str) -> None:
-    """What is in the place is renamed, unless it is the same, which another process may have kept meanwhile."""
+    """The directory in the place is renamed, unless it is the same, which another process may have kept meanwhile."""
     if os.path.lexists(place) and not _holds(place, key):
         place.rename(_aside(place))
     try:

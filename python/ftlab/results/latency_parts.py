@@ -1,4 +1,4 @@
-"""What a run says of the parts of its latencies."""
+"""The parts of a run's latencies."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ftlab.results.result import Result
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What a part of a latency went to."""
+    """The cause of a part of a latency."""
 
     label: str
     """In tables and legends."""
     words: str
-    """What happened meanwhile, as a sentence."""
+    """The events meanwhile, as a sentence."""
     held: str
-    """What others waited for that held a place in the device or room in the write buffer."""
+    """The waits of others that held a place in the device or room in the write buffer."""
     keys: tuple[str, ...]
     """Settings that act on it."""
 
@@ -131,7 +131,7 @@ class Share:
 
     @property
     def words(self) -> str:
-        """What happened meanwhile."""
+        """The events meanwhile."""
         part = PARTS[self.part]
         return f"{_HELD[self.way]} {part.held}" if self.way else part.words
 
@@ -147,7 +147,7 @@ class Around:
     requests: int
     """How many the parts are the mean of."""
     latency_us: float
-    """What these took on average: all parts together."""
+    """The mean of these: all parts together."""
     parts_us: Mapping[str, float]
     admission_us: Mapping[str, float]
     """The part `admission`, by what the holders of places waited for; parts of no time are absent."""
@@ -176,7 +176,7 @@ class Around:
         return sorted(found.items(), key=lambda cause: -cause[1])
 
     def share(self, names: Sequence[str]) -> float:
-        """What these causes are of the latency."""
+        """The share of these causes in the latency."""
         if not self.latency_us:
             return 0.0
         return sum(us for name, us in self.causes() if name in names) / self.latency_us

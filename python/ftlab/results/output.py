@@ -51,10 +51,10 @@ RESULT_FILES = (
     *(f"{name}.parquet" for name in (*TABLES, *OPTIONAL_TABLES)),
     *_plot_files(RESULT_PLOTS),
 )
-"""What a result may consist of. Plots of tables without rows are left out."""
+"""The parts that a result may consist of. Plots of tables without rows are left out."""
 
 COMPARISON_FILES = ("comparison.json", "comparison.md", *_plot_files(COMPARISON_PLOTS))
-"""What a comparison may consist of, beside a directory per run."""
+"""The parts that a comparison may consist of, beside a directory per run."""
 
 
 def json_text(value: Any) -> str:
@@ -107,7 +107,7 @@ class OutputDirectory:
             raise InputError(f"error: cannot write to {self.path}: {_reason(error)}") from None
 
     def _listed(self, kind: str = "files") -> set[str]:
-        """What is ftlab's here, by its manifest."""
+        """The files that are ftlab's here, by its manifest."""
         return set(_manifest(self.path).get(kind, []))
 
     def write_result(self, result: Result, *, plots: bool = True) -> list[Path]:
@@ -230,7 +230,7 @@ def run_directories(labels: Sequence[str]) -> dict[str, str]:
 
 
 def _manifest(directory: Path) -> dict[str, Any]:
-    """What ftlab says of its files there: nothing where there is no manifest.
+    """The manifest of ftlab's files there: nothing where there is no manifest.
 
     Raises:
         InputError: it is none of ftlab's, or was changed.
@@ -256,7 +256,7 @@ def _manifest(directory: Path) -> dict[str, Any]:
 
 
 def _is_name(name: object) -> bool:
-    """Whether it is a name and nothing more: whatever a manifest says, nothing outside its directory is touched."""
+    """True for a name and nothing more: whatever a manifest says, nothing outside its directory is touched."""
     if not isinstance(name, str) or name in ("", ".", "..") or {"/", "\0"} & set(name):
         return False
     try:
@@ -301,7 +301,7 @@ def _write_result(result: Result, directory: Path, *, plots: bool) -> None:
 
 
 def is_file(place: Path) -> bool:
-    """Whether a file has that name itself: no link to one, which belongs to whoever made it, and nothing that waits."""
+    """True if a file has that name itself: no link to one, which belongs to whoever made it, and nothing that waits."""
     try:
         return stat.S_ISREG(place.lstat().st_mode)
     except (OSError, ValueError):
@@ -339,7 +339,7 @@ LINKS_MAX = 40
 """Links behind links that are followed; the system's own limit."""
 
 KINDS = {stat.S_IFDIR: "directory", stat.S_IFIFO: "pipe", stat.S_IFSOCK: "socket", stat.S_IFBLK: "disk"}
-"""What is no file."""
+"""Values that are no file."""
 
 
 def _no_file(path: Path, what: str) -> InputError:
@@ -361,7 +361,7 @@ def check_writable(path: str | PathLike[str]) -> None:
 
 
 def _reason(error: OSError) -> str:
-    """What the system said, and what would help."""
+    """The system's message, and the remedy."""
     if error.errno is None:
         return str(error)
     return f"{error.strerror}\nhint: {_core.remedy(error.errno)}"

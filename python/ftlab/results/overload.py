@@ -1,4 +1,4 @@
-"""Whether requests came faster than the device served them, and what they waited for a place in it."""
+"""Overload: requests that came faster than the device served them, and their waits for a place in it."""
 
 from __future__ import annotations
 

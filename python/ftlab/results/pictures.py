@@ -28,7 +28,7 @@ SHORTEST_US = 1e-3
 
 
 BY = {"channel": "cause", "die": "operation"}
-"""What the parts of a resource's time are."""
+"""The parts of a resource's time."""
 
 SERIES_ROWS: tuple[tuple[str, str | tuple[str, str]], ...] = (
     ("throughput_mb_s", "throughput (MB/s)"),
@@ -50,7 +50,7 @@ def short_duration(us: float) -> str:
 
 
 def percentile(p: float) -> str:
-    """What a percentile is called: p99.9."""
+    """The name of a percentile: p99.9."""
     return f"p{100 * p:.10g}"
 
 
@@ -268,7 +268,7 @@ def _height(name: str, lines: Sequence[Line]) -> Axis:
 
 
 def utilisation(result: Result) -> list[Stack]:
-    """What every channel and die did."""
+    """The work of every channel and die."""
     found = []
     for resource, parts in (("channel", CAUSE_COLOURS), ("die", KIND_COLOURS)):
         rows = result.utilisation["resource"] == resource
@@ -281,7 +281,7 @@ def utilisation(result: Result) -> list[Stack]:
 
 
 def shares(results: Results, resource: str) -> dict[str, dict[str, float]]:
-    """What channels, or dies, spent their time on: the mean of each run, by part."""
+    """The time of channels, or dies: the mean of each run, by part."""
     parts = CAUSE_COLOURS if resource == "channel" else KIND_COLOURS
     return {
         label: {part: mean_of(result.utilisation, resource, part) for part in parts}

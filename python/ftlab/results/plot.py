@@ -93,7 +93,7 @@ def _drawn(rows: Sequence[Sequence[Drawable]], *, height: float, width: float) -
 
 
 def latency_parts(results: Results) -> Figure | None:
-    """What latencies went to, at the mean and at percentiles: reads and writes apart; a row for each run that
+    """The parts of latencies, at the mean and at percentiles: reads and writes apart; a row for each run that
     split them.
 
     Bars are shares of the latency that stands over them: a p99.9 is a hundred times a p50 often enough.
@@ -187,7 +187,7 @@ def wear(results: Results) -> Figure | None:
 
 
 def utilisation(results: Results) -> Figure | None:
-    """What channels and dies spent their time on: every channel and die of one run, or the means of several."""
+    """The time of channels and dies by part: every channel and die of one run, or the means of several."""
     if not any(result.utilisation["index"].size for result in results.values()):
         return None
     if len(results) == 1:
@@ -250,7 +250,7 @@ HEADLINES: tuple[tuple[str, Callable[[float | None], str], tuple[str, ...]], ...
 
 
 def headlines(results: Results) -> list[tuple[str, list[float | None], list[str]]]:
-    """What headline figures are called, what they are for each result, and how that is told, each in its own unit."""
+    """The headline figures: their names, values for each result, and how these are told, each in its own unit."""
     shown = []
     for title, form, path in HEADLINES:
         found = [_headline(result.summary, *path) for result in results.values()]

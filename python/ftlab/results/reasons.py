@@ -31,9 +31,9 @@ class Cause:
     """About how strongly: the logarithm of the factor by which it would change the rate, or a guess at it."""
     text: str
     is_price: bool = False
-    """Whether it is what a cause that `buys` costs, where it pushes the other way."""
+    """It is the cost of a cause that `buys`, where it pushes the other way."""
     buys: bool = False
-    """Whether it trades work for time."""
+    """It trades work for time."""
 
 
 def reasons(figures: Mapping[str, Figures]) -> dict[str, str]:
@@ -259,7 +259,7 @@ HOW = {
     "forwarding": "collected {} of its victims ahead of need, while there was nothing to write",
     "cycle-filling": "collected {} of its victims ahead of need, while others were collected",
 }
-"""What a GC schedule does with the share of its victims for which no request waits."""
+"""The use that a GC schedule makes of the share of its victims for which no request waits."""
 
 
 def _collected(run: Figures) -> str:
@@ -422,7 +422,7 @@ def _programming(run: Figures, base: Figures) -> Cause | None:
 
 
 def _one_by_one(run: Figures, base: Figures) -> bool:
-    """Whether one of the two programs page by page, and the other whole wordlines."""
+    """True if one of the two programs page by page, and the other whole wordlines."""
     return (run.programming == "page") != (base.programming == "page")
 
 

@@ -1,4 +1,4 @@
-"""What a simulation gave: the summary object and the tables behind it."""
+"""The result of a simulation: the summary object and the tables behind it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a request stood still for very long, and what would cure it."""
+"""A request that stood still for very long, and the cure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Stall:
     erases: float
     """The same in erase times."""
     cause: str
-    """What held it up, as the configuration and the figures of the run say."""
+    """The cause that held it up, as the configuration and the figures of the run say."""
     cure: str
     """Which setting would most likely shorten it."""
 
@@ -58,7 +58,7 @@ def stall(result: Result) -> Stall | None:
 
 
 def _cause(result: Result, kind: str, longest_us: float) -> tuple[str, str]:
-    """What held it up, and the setting that acts on that: the first that the figures speak for."""
+    """The cause that held it up, and the setting that acts on that: the first that the figures speak for."""
     summary, figures = result.summary, Figures.of(result)
     ftl, host, gc = summary["config"]["ftl"], summary["config"]["host"], summary["gc"]
     is_open = host["replay"] == "open"
@@ -103,7 +103,7 @@ def _name(choice: str | dict[str, Any]) -> str:
 
 
 def _may_be_twin(config: dict[str, Any]) -> bool:
-    """Whether planes of a die could work at once, and each has blocks of its own."""
+    """True if planes of a die could work at once, and each has blocks of its own."""
     device = config["device"]
     return (
         device["planes_per_die"] > 1
@@ -113,7 +113,7 @@ def _may_be_twin(config: dict[str, Any]) -> bool:
 
 
 def _missing(figures: Figures) -> str:
-    """What lets reads go first, and is not there."""
+    """The settings that let reads go first, and are not there."""
     kinds = {"erases": "device.erase_suspend", "programs": "device.program_suspend"}
     missing = ['`ftl.scheduler = "paq"`'] if figures.scheduler == "fifo" else []
     missing += [f'`{key} = "reads"`' for kind, key in kinds.items() if kind not in figures.suspended]

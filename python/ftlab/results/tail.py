@@ -19,7 +19,7 @@ SCHEMA = "ftlab.tail/1"
 
 
 def chosen(result: Result, directory: str, kind: str | None, at: str) -> Around:
-    """What a command asks about: reads, if there are any, unless it says which.
+    """The requests that a command asks about: reads, if there are any, unless it says which.
 
     Raises:
         InputError: the run did not split its latencies, or had no such requests.
@@ -134,7 +134,7 @@ _WAY = {
 
 
 def in_words(result: Result, found: Around) -> str:
-    """What the requests waited for, what is the matter, and which settings act on it: one paragraph."""
+    """The waits of the requests, the trouble, and the settings that act on it: one paragraph."""
     cause = culprit(result, found)
     if cause is None:
         return f"These {found.kind}s took no time: they were answered without flash."

@@ -83,7 +83,7 @@ def capacity(config: Mapping[str, Any]) -> str:
 
 
 def _is_round(told: int, step: int) -> bool:
-    """Whether it is three digits of a unit, but for a page."""
+    """True for three digits of a unit, but for a page."""
     unit: int = step ** max(0, int(math.log(max(told, 1), step)))
     digits = 2 - int(math.log10(max(told / unit, 1)))
     return abs(told - round(told / unit, digits) * unit) < PAGE_MAX
@@ -185,7 +185,7 @@ def _title(result: Result, name: str) -> str:
 
 
 def _load(result: Result) -> str:
-    """What the host asks for, and how it asks."""
+    """The requests of the host, and how it sends them."""
     summary = result.summary
     workload, host = summary["config"]["workload"], summary["config"]["host"]
     tally = summary.get("workload", {})
@@ -279,7 +279,7 @@ def _note(note: str) -> str:
 
 
 def notes(result: Result) -> list[str]:
-    """What a reader of the figures has to know: what became of the workload, what the run was too short for."""
+    """The notes for a reader of the figures: what became of the workload, what the run was too short for."""
     config, tally = result.summary["config"], result.summary.get("workload", {})
     notes = []
     replay, is_timed = config["host"]["replay"], config["run"]["executor"] == "timed"
@@ -362,7 +362,7 @@ MOVED = {
     "stray_times": "requests of the trace of another clock, dropped",
     "backwards_times": "requests of the trace with times that run backwards, given the latest so far",
 }
-"""What a workload did that its trace or generator does not say, by the key of the tally."""
+"""The changes to a workload that its trace or generator does not tell, by the key of the tally."""
 
 
 def _rate(iops: float | None) -> str:
@@ -370,7 +370,7 @@ def _rate(iops: float | None) -> str:
 
 
 PERCENTILES = ("mean", "p50", "p90", "p99", "p99.9", "p99.99", "max")
-"""What a table of latencies has of each kind of request."""
+"""The columns of a table of latencies for each kind of request."""
 
 
 def latency_rows(host: Mapping[str, Any]) -> list[list[str]]:

@@ -1,4 +1,4 @@
-"""Whether a run was too short to have a write amplification of its own."""
+"""Runs that were too short to have a write amplification of their own."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DRIFT = 0.1
 
 @dataclass(frozen=True, slots=True)
 class TooShort:
-    """What keeps the WAF of a run from being that of its device and workload."""
+    """The lack that keeps the WAF of a run from being that of its device and workload."""
 
     why: str
-    """What was too little, with its figures."""
+    """The thing of which there was too little, with its figures."""
     cure: str
     """How much to write at least, and the setting that does."""
     times: float
@@ -32,9 +32,9 @@ class TooShort:
 
 
 def too_short(result: Result) -> TooShort | None:
-    """What a run lacks for a WAF; `None` where it lacks nothing, or the host wrote nothing.
+    """The lack for which a run has no WAF; `None` where there is none, or the host wrote nothing.
 
-    What GC finds in its victims is the work of the writes since these blocks were erased. So the WAF is the workload's
+    The state of GC's victims is the work of the writes since these blocks were erased. So the WAF is the workload's
     own only when the blocks were written anew under it, whether while it ran or while the device was aged with
     the same writes; when there were victims enough; and when it no longer changes.
     """
@@ -121,7 +121,7 @@ def _halves(result: Result) -> tuple[float, float] | None:
 
 
 def _cure(summary: dict[str, Any], times: float, *, begins_empty: bool) -> str:
-    """What to set so that a run writes so many times as much."""
+    """The settings with which a run writes so many times as much."""
     workload = summary["config"]["workload"]
     capacities = summary["host"]["bytes_written"] / in_bytes(summary["config"]["device"]["user_capacity"])
     least = f"{_up(times * capacities):g}x"

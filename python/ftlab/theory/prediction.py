@@ -1,4 +1,4 @@
-"""What theory says of a run: the write amplification of a configuration, where a formula holds for it."""
+"""The theory of a run: the write amplification of a configuration, where a formula holds for it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PLAIN = {
     "wear_leveling": "none",
     "write_buffer": "none",
 }
-"""What the models assume of an FTL, beside its victim policy and its GC schedule."""
+"""The assumptions of the models about an FTL, beside its victim policy and its GC schedule."""
 
 
 def unlike_theory(config: Mapping[str, Any]) -> str | None:

@@ -31,7 +31,7 @@ STDIN = "-"
 """The trace that stands for standard input."""
 
 PARQUET = b"PAR1"
-"""What a Parquet file begins with."""
+"""The beginning of a Parquet file."""
 
 PARTS = ("time", "op", "offset", "size", "device")
 
@@ -61,13 +61,13 @@ class Given:
 
     file: IO[bytes]
     name: str
-    """What a user calls it."""
+    """Its name for the user."""
     format: str | None = None
-    """What it was before it became columns; `None`: it is as it came."""
+    """The form that it had before it became columns; `None`: it is as it came."""
     columns: str | None = None
     """Which of its columns was taken for what."""
     guessed: bool = False
-    """Whether the names of the columns said so, and no user."""
+    """True where the names of the columns said so, and no user."""
     engine: str | None = None
     """The columns as the engine reads them."""
 
@@ -97,7 +97,7 @@ class Given:
 
 
 def of_argument(trace: object, columns: str | None = None) -> Given | None:
-    """What is given in place of a file's name: standard input or a table; `None` where it is a file's name.
+    """The value in place of a file's name: standard input or a table; `None` where it is a file's name.
 
     Raises:
         InputError: it is none of them.

@@ -1,4 +1,4 @@
-"""What traces hold, as text."""
+"""The facts about traces, as text."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ NOTABLE = (
     ("out_of_order", "requests out of order"),
     ("backwards_times", "of these beyond the reordering window"),
 )
-"""What a reader has to know of only where it occurs."""
+"""Facts that a reader has to know of only where they occur."""
 
 
 PAGE = 4096
