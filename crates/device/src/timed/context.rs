@@ -5,9 +5,8 @@ use engine::memory::in_words;
 use files::Interrupt;
 use metrics::SplitLatencies;
 
-use super::chip::one_shot::Wordlines;
-use super::link::Wanted;
-use super::plan::{Any, Plan};
+use super::front::wanted::Wanted;
+use super::plan::{Any, Chip, Plan};
 use super::queues::{Queues, RequestId, Transaction, TransactionId};
 use super::waits::Waits;
 use crate::device::Device;
@@ -21,8 +20,6 @@ pub(super) struct Context<'a, P: Plan = Any> {
     pub(super) chip: P::Chip,
     /// What pages wait for, where latencies are split.
     pub(super) waits: Option<Box<Waits>>,
-    /// Wordlines that are programmed in one shot, and are not complete.
-    pub(super) wordlines: Wordlines,
     /// What reads want of their pages, where that makes a difference.
     pub(super) wanted: Option<Box<Wanted>>,
     /// Asked inside long requests. After a "no" a request may be half done, and the run ends before that matters.
@@ -96,13 +93,19 @@ impl<P: Plan> Context<'_, P> {
     /// Where the version of a page lies that a write is about to make invalid, where an erase may have to wait for that write.
     #[inline(always)]
     pub(super) fn older_version(&self, lpn: Lpn) -> Option<Ppn> {
-        if self.programs_wordlines() { self.device.ftl.lookup(lpn) } else { None }
+        if self.assembles() { self.device.ftl.lookup(lpn) } else { None }
     }
 
-    /// Wordlines are programmed as a whole.
+    /// Pages are placed before they can be programmed.
     #[inline(always)]
-    pub(super) fn programs_wordlines(&self) -> bool {
-        !self.plan.is_bare() && self.wordlines.are_on()
+    pub(super) fn assembles(&self) -> bool {
+        P::Chip::assembles(self)
+    }
+
+    /// A page is still in the controller.
+    #[inline(always)]
+    pub(super) fn keeps(&self, ppn: Ppn) -> bool {
+        P::Chip::keeps(self, ppn)
     }
 
     fn lacks_entry(&self, lpn: Lpn) -> bool {

@@ -3,8 +3,7 @@
 use base::OpKind;
 
 use super::Timed;
-use super::command::Pass;
-use super::plan::Plan;
+use super::plan::{Chip, Plan};
 
 impl<P: Plan> Timed<'_, '_, P> {
     /// True once the power has gone off.
@@ -20,12 +19,12 @@ impl<P: Plan> Timed<'_, '_, P> {
         let geometry = *context.device.ftl.geometry();
         for die in geometry.all_dies() {
             for command in self.passage.in_array(context, die) {
+                let tears_nothing = P::Chip::tears_nothing(context, &command);
                 let flash = &mut context.device.flash;
                 let ppns = command.items().iter().map(|item| item.ppn);
                 match command.kind() {
                     OpKind::Read => {}
-                    // Its first pass is done, and without the second one the data are lost.
-                    OpKind::Program if context.wordlines.are_on() && command.pass() == Pass::Second => {}
+                    OpKind::Program if tears_nothing => {}
                     OpKind::Program => flash.tear_program(ppns),
                     OpKind::Erase => {
                         ppns.step_by(geometry.unit_width as usize)

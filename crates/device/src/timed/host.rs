@@ -8,8 +8,7 @@ use metrics::LatencyPart;
 use workload::Workload;
 
 use super::context::Context;
-use super::controller::Controller;
-use super::link::{Coming as OnTheWay, Going, Link};
+use super::front::Front;
 use super::plan::Plan;
 use super::queues::{Queues, RequestId, Transaction, TransactionId, Work};
 use super::requests::{Active, MOST, Requests};
@@ -31,15 +30,13 @@ pub(super) struct Host {
     replay: Replay,
     incoming: VecDeque<Request>,
     drawn: Vec<Request>,
-    requests: Requests,
+    pub(super) requests: Requests,
     /// What one more of them takes, where they are not limited.
     bytes_of_request: u64,
     /// Boxed, so that devices without a buffer keep their hot fields on one cache line.
     buffer: Option<Box<WriteBuffer>>,
-    /// What commands pass first, if that takes time.
-    controller: Option<Box<Controller>>,
-    /// What data pass between host and device, if that takes time.
-    link: Option<Box<Link>>,
+    /// What commands and data pass on their way between host and device.
+    pub(super) front: Front,
 }
 
 impl Host {
@@ -54,8 +51,7 @@ impl Host {
             requests: Requests::new(config.queue_depth, config.replay == Replay::Open, buffer.is_some()),
             bytes_of_request,
             buffer: buffer.map(|buffer| Box::new(WriteBuffer::new(buffer, config.queue_depth.unwrap_or(0)))),
-            controller: Controller::new(config).map(Box::new),
-            link: config.link.map(|rate| Box::new(Link::new(rate))),
+            front: Front::new(config),
         }
     }
 
@@ -127,11 +123,11 @@ impl Host {
             let waits_outside = context.device.ftl.allocation().dynamic().is_some() && self.buffer.is_none();
             if request.kind == RequestKind::Trim
                 && waits_outside
-                && (self.is_receiving() || self.requests.writes_overlap(span))
+                && (self.front.is_receiving() || self.requests.writes_overlap(span))
             {
                 break;
             }
-            let pages = span.len() + self.pages_coming();
+            let pages = span.len() + self.front.pages_coming();
             if self.requests.are_unlimited() {
                 if context.queues.count_of_pages() + pages as usize > MOST && !self.requests.are_none() {
                     break;
@@ -154,7 +150,7 @@ impl Host {
     /// write before is accepted, by the write buffer or, without one, by flash.
     #[inline]
     fn may_send(&self) -> bool {
-        let batch_waits = self.replay == Replay::Batch && self.is_receiving();
+        let batch_waits = self.replay == Replay::Batch && self.front.is_receiving();
         match &self.buffer {
             None => self.replay != Replay::Batch || !self.requests.has_writes() && !batch_waits,
             Some(buffer) => {
@@ -162,18 +158,6 @@ impl Host {
                 !buffer.is_paused() && !waits
             }
         }
-    }
-
-    /// True while writes, trims or flushes are on their way to the device.
-    fn is_receiving(&self) -> bool {
-        self.link.as_ref().is_some_and(|link| link.is_receiving())
-            || self.controller.as_ref().is_some_and(|controller| controller.has_others_than_reads())
-    }
-
-    /// Pages of the requests that are on their way to the device.
-    fn pages_coming(&self) -> u32 {
-        let of_commands = self.controller.as_ref().map_or(0, |controller| controller.pages());
-        of_commands + self.link.as_ref().map_or(0, |link| link.pages_coming())
     }
 
     /// Draws the next requests and asks for their map entries.
@@ -226,31 +210,20 @@ impl Host {
         }
         context.note(|waits, now| waits.request_comes(now, id, request.offset, span.len(), arrived));
         if !context.plan.is_bare() {
-            let coming = OnTheWay { id, request, span };
-            let Some(controller) = &mut self.controller else { return self.pass_link(context, coming) };
-            context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Controller));
-            controller.take(context.now, coming);
-            return self.commands_come(context);
+            return self.pass_front(context, id, request, span);
         }
         self.take_in(context, id, &request, span);
     }
 
-    /// Sends a request on its way over the link; a read has no data there.
-    fn pass_link(&mut self, context: &mut Context<'_, impl Plan>, coming: OnTheWay) {
-        let OnTheWay { id, request, span } = coming;
-        match &mut self.link {
-            Some(link) if request.kind != RequestKind::Read => {
-                context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Link));
-                link.receive(context.now, coming);
-                self.come_in(context);
-            }
-            _ => self.take_in(context, id, &request, span),
-        }
-    }
-
     /// What the device does with a request that it has, with its data.
     #[inline(always)]
-    fn take_in(&mut self, context: &mut Context<'_, impl Plan>, id: RequestId, request: &Request, span: Span) {
+    pub(super) fn take_in(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        id: RequestId,
+        request: &Request,
+        span: Span,
+    ) {
         if let Some(buffer) = &mut self.buffer {
             buffer.note(id, request);
             if request.kind != RequestKind::Read {
@@ -328,9 +301,9 @@ impl Host {
                 Some(buffer) => buffer.read(context, &self.requests, request, lpn),
             };
             let Some((floor, touched)) = array else { continue };
-            if context.programs_wordlines()
+            if context.assembles()
                 && let Some(ppn) = context.device.ftl.lookup(lpn)
-                && context.wordlines.hold(&context.device.flash, ppn)
+                && context.keeps(ppn)
             {
                 answer_waiting(context, lpn, floor, ppn);
                 continue;
@@ -351,19 +324,6 @@ impl Host {
             context.push_read(die, read);
         }
         of_pages
-    }
-
-    /// The link gets the rest of a read, which needs no flash.
-    #[inline(always)]
-    fn send_rest(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, rest: u64) {
-        if !context.plan.is_bare()
-            && let Some(link) = &mut self.link
-            && rest > 0
-        {
-            self.requests.wait_for(request, 1);
-            link.send(context.now, rest, Going::Rest(request));
-            context.note(|waits, now| waits.request_waits(now, request, LatencyPart::Link));
-        }
     }
 
     #[inline(always)]
@@ -486,11 +446,8 @@ impl Host {
     /// The data of a read are in the controller, corrected.
     pub(super) fn read_done(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) {
         let Transaction { work, lpn, .. } = *context.queues.get(read);
-        if !context.plan.is_bare()
-            && let (Work::Read(_), Some(link), Some(wanted)) = (work, &mut self.link, &context.wanted)
-        {
-            link.send(context.now, wanted.bytes(read), Going::Page(read));
-            return context.note(|waits, now| waits.leaves(now, read));
+        if !context.plan.is_bare() && matches!(work, Work::Read(_)) && self.front.send(context, read) {
+            return;
         }
         context.queues.release(read);
         match work {
@@ -549,52 +506,6 @@ impl Host {
                 self.requests.part_done(context, request);
             }
             _ => unreachable!("this is no write"),
-        }
-    }
-}
-
-// The controller's front, and the link.
-impl Host {
-    /// When something will have passed the link, in either direction, and when the controller will have dealt with a command.
-    #[inline]
-    pub(super) fn due(&mut self) -> [Option<Instant>; 3] {
-        let [inbound, outbound] = self.link.as_mut().map_or([None, None], |link| link.due());
-        [inbound, outbound, self.controller.as_mut().and_then(|controller| controller.due())]
-    }
-
-    /// Goes on with the commands that the controller has dealt with.
-    pub(super) fn commands_come(&mut self, context: &mut Context<'_, impl Plan>) {
-        while let Some(coming) = self.controller.as_mut().and_then(|controller| controller.done(context.now)) {
-            context.note(|waits, now| waits.command_is_dealt_with(now, coming.id));
-            self.pass_link(context, coming);
-        }
-    }
-
-    /// Takes in the requests that have passed the link.
-    pub(super) fn come_in(&mut self, context: &mut Context<'_, impl Plan>) {
-        while let Some(coming) = self.link.as_mut().and_then(|link| link.came(context.now)) {
-            let OnTheWay { id, request, span } = coming;
-            context.note(|waits, now| waits.request_has_passed(now, id));
-            self.take_in(context, id, &request, span);
-        }
-    }
-
-    /// The host has the data that have passed the link.
-    pub(super) fn go_out(&mut self, context: &mut Context<'_, impl Plan>) {
-        while let Some(gone) = self.link.as_mut().and_then(|link| link.went(context.now)) {
-            let request = match gone {
-                Going::Rest(request) => {
-                    context.note(|waits, now| waits.rest_is_done(now, request));
-                    request
-                }
-                Going::Page(read) => {
-                    let Work::Read(request) = context.queues.get(read).work else { unreachable!("only reads go out") };
-                    context.queues.release(read);
-                    context.note(|waits, now| waits.page_is_done(now, read, request));
-                    request
-                }
-            };
-            self.requests.part_done(context, request);
         }
     }
 }

@@ -14,13 +14,12 @@ mod collections;
 mod command;
 mod commands;
 mod context;
-mod controller;
 mod cut;
+mod front;
 mod gc_schedule;
 mod holders;
 mod host;
 mod idle;
-pub(crate) mod link;
 mod passage;
 mod plan;
 mod queues;
@@ -42,14 +41,13 @@ use crate::device::Device;
 use crate::errors::RunError;
 use crate::watch::Watch;
 use crate::{uncorrectable, watchdog, wear};
-use chip::one_shot::{self, Wordlines};
+use chip::one_shot;
 use command::{Carried, Command, Item};
 use commands::{Action, Commands, note_bystanders};
 use context::Context;
-use controller::Controller;
+use front::wanted::Wanted;
 use gc_schedule::Idle;
 use host::Host;
-use link::{Link, Wanted};
 use passage::{ArrayDone, Event, Load, Passage, Transferred};
 use plan::{Any, Bare, Chip, Feature, Features, Plain, Plan};
 use queues::Queues;
@@ -77,17 +75,12 @@ struct Timed<'a, 'w, P: Plan = Any> {
 pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u64) {
     let (dies, domains) = (u64::from(geometry.dies()), u64::from(geometry.domains()));
     let splits = |bytes| if config.run.splits_latencies() { bytes } else { 0 };
-    let of_die = Passage::BYTES_OF_DIE
-        + Queues::BYTES_OF_DIE
-        + Features::bytes_of_die(config)
-        + Wordlines::bytes_of_die(&config.device)
-        + splits(Waits::BYTES_OF_DIE);
+    let of_die =
+        Passage::BYTES_OF_DIE + Queues::BYTES_OF_DIE + Features::bytes_of_die(config) + splits(Waits::BYTES_OF_DIE);
     let of_domain = Commands::BYTES_OF_DOMAIN + Queues::BYTES_OF_DOMAIN + Queues::BYTES_OF_QUEUE;
     let channels = u64::from(geometry.channels) * Passage::BYTES_OF_CHANNEL as u64;
     let of_device = dies * of_die as u64 + domains * of_domain as u64 + channels + splits(Waits::BYTES) as u64;
-    let if_linked = |bytes| if config.host.link.is_some() { bytes } else { 0 };
-    let if_wanted = |bytes| if link::is_configured(config) { bytes } else { 0 };
-    let of_page = splits(Waits::BYTES_OF_PAGE) + if_linked(Link::BYTES_OF_PAGE) + if_wanted(Wanted::BYTES_OF_PAGE);
+    let of_page = splits(Waits::BYTES_OF_PAGE) + front::bytes_of_page(config);
     let of_pages = Queues::bytes(pages) + pages * of_page as u64;
     // Without a limit it is not known how many there will be; the executor looks again when there are more.
     let depth = config.host.queue_depth.unwrap_or(requests::FREELY);
@@ -97,9 +90,7 @@ pub(crate) fn bytes(geometry: &Geometry, config: &Config, pages: u64) -> (u64, u
 /// Bytes for each request in the device, without its pages.
 fn bytes_of_request(config: &Config) -> u64 {
     let splits = if config.run.splits_latencies() { Waits::BYTES_OF_REQUEST } else { 0 };
-    let linked = if config.host.link.is_some() { Link::BYTES_OF_REQUEST } else { 0 };
-    let dealt_with = if controller::is_configured(config) { Controller::BYTES_OF_REQUEST } else { 0 };
-    Host::BYTES_OF_REQUEST + (splits + linked + dealt_with) as u64
+    Host::BYTES_OF_REQUEST + (splits + front::bytes_of_request(config)) as u64
 }
 
 /// How a run is carried out, besides what is configured.
@@ -156,7 +147,15 @@ impl Setup<'_, '_> {
         let layout = PageLayout::new(config.device.cell, config.device.program_order, config.device.pages_per_block);
         let geometry = device.ftl.geometry();
         let has_copybacks = wear::is_in_force(config);
-        let mut timing = Timing::new(&config.device, geometry, config.in_step(), &layout, &schedule, has_copybacks);
+        let mut timing = Timing::new(
+            &config.device,
+            P::Chip::pages_of_a_plane(config),
+            geometry,
+            config.in_step(),
+            &layout,
+            &schedule,
+            has_copybacks,
+        );
         if plan.is_plain() && !plan.is_dynamic() && plan.is_whole() {
             timing.book_reads();
         }
@@ -167,7 +166,6 @@ impl Setup<'_, '_> {
         let are_compared = plan.is_plain() || plan.is_bare() && plan::only_collect(device, config, buffer.is_some());
         let queues = Queues::new(&device.ftl, are_compared);
         let chip = P::Chip::new(config, geometry.dies(), &mut timing);
-        let wordlines = Wordlines::new(&config.device, geometry.dies());
         if !plan.is_bare() {
             device.flash.open_assembly(one_shot::kind(&config.device), config.run.checks == Checks::Full);
         }
@@ -184,11 +182,10 @@ impl Setup<'_, '_> {
         if config.host.replay == Replay::Open {
             device.recorder.admission = Some(Box::new(Admission::new()));
         }
-        let wanted = link::is_configured(config)
-            .then(|| Box::new(Wanted::new(base::transfer::codeword(&config.device.features))));
+        let wanted = Wanted::is_configured(config).then(|| Box::new(Wanted::new()));
         let now = Instant::ZERO;
         let interrupt = watch.interrupt.clone();
-        let context = Context { device, queues, chip, wordlines, wanted, waits, interrupt, now, draining: false, plan };
+        let context = Context { device, queues, chip, wanted, waits, interrupt, now, draining: false, plan };
         let cut = manner.cut;
         let passage = Passage::new(&context, timing, decides_early, manner.timeline);
         let host = Host::new(&config.host, buffer, bytes_of_request(config));
@@ -253,7 +250,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             has_admitted = false;
             if !self.context.plan.is_bare() {
-                self.passage.set_of_host(self.host.due());
+                self.passage.set_of_host(self.host.front.due());
             }
             let Some(now) = self.passage.next_instant() else { return Ok(false) };
             self.context.now = now;
@@ -314,18 +311,10 @@ impl<P: Plan> Timed<'_, '_, P> {
                     let corrected = self.passage.corrected();
                     self.page_arrived(corrected);
                 }
-                Event::WordlineDue => self.wordline_due(),
-                Event::OfChip(die) => P::Chip::timer_of_die(self, die),
-                Event::LinkIn => {
-                    self.host.come_in(&mut self.context);
-                    // There may be room for more, or a turn.
-                    has_arrived = true;
-                }
-                Event::LinkOut => self.host.go_out(&mut self.context),
-                Event::CommandDone => {
-                    self.host.commands_come(&mut self.context);
-                    has_arrived = true;
-                }
+                Event::OfChip => P::Chip::timer(self),
+                Event::OfChipOnDie(die) => P::Chip::timer_of_die(self, die),
+                // There may be room for more, or a turn.
+                Event::Passed(lane) => has_arrived |= self.host.passed(&mut self.context, lane),
             }
         }
         has_arrived
@@ -434,7 +423,7 @@ impl<P: Plan> Timed<'_, '_, P> {
             }
             return;
         }
-        if self.context.programs_wordlines() && (self.program_again(die) || self.fill_wordline(die)) {
+        if P::Chip::before(self, die) {
             return;
         }
         self.ask_who_booked(die);
@@ -535,71 +524,12 @@ impl<P: Plan> Timed<'_, '_, P> {
         note_bystanders(context, passage.command(die));
     }
 
-    /// The same, unless its pages wait for the rest of their wordlines: then the die chooses again.
+    /// The same, unless its pages wait for others: then the die chooses again.
     #[inline(always)]
     fn start_or_gather(&mut self, die: Die) {
-        let plan = self.context.plan;
-        if plan.is_bare() || !self.context.wordlines.are_on() || self.gather_next(die) {
+        let Timed { context, passage, .. } = self;
+        if !P::Chip::gathers(&mut passage.ways, context, die, &mut passage.dies[die.index()].command) {
             self.start(die);
-        }
-    }
-
-    #[inline(never)]
-    fn gather_next(&mut self, die: Die) -> bool {
-        let mut command = *self.passage.command(die);
-        let is_whole = self.gather(die, &mut command);
-        *self.passage.next_command(die) = command;
-        is_whole
-    }
-
-    /// Has pages of a program wait for the rest of their wordlines. Returns whether there is anything left to start.
-    #[inline(never)]
-    fn gather(&mut self, die: Die, command: &mut Command) -> bool {
-        let Timed { context, passage, .. } = self;
-        if command.kind() != OpKind::Program {
-            return true;
-        }
-        let Context { device, wordlines, queues, now, .. } = context;
-        let (is_whole, due) = wordlines.gather(&device.flash, die, command, *now);
-        if !is_whole {
-            queues.wake(die);
-        }
-        if let Some(at) = due {
-            passage.set_wordline(at);
-        }
-        is_whole
-    }
-
-    /// Has a die, if the second pass of wordlines is due, program them. Returns whether it does.
-    #[inline(never)]
-    fn program_again(&mut self, die: Die) -> bool {
-        let Timed { context, passage, .. } = self;
-        let is_due = context.wordlines.begin_second_pass(&context.device.flash, die, passage.next_command(die));
-        if is_due {
-            self.start(die);
-            self.note_choice(die);
-        }
-        is_due
-    }
-
-    /// Has a die, if the host has waited for a wordline for too long, fill it up and program it. Returns whether it does.
-    #[inline(never)]
-    fn fill_wordline(&mut self, die: Die) -> bool {
-        let Timed { context, passage, .. } = self;
-        let Some(page) = context.wordlines.overdue(&context.device.flash, die) else { return false };
-        commands::fill_wordline(context, passage.next_command(die), page);
-        self.start_or_gather(die);
-        self.note_choice(die);
-        true
-    }
-
-    /// Wordlines are to be filled up.
-    fn wordline_due(&mut self) {
-        let Context { device, wordlines, queues, now, .. } = &mut self.context;
-        let (dies, next) = wordlines.take_due(&device.flash, *now);
-        dies.into_iter().for_each(|die| queues.wake(die));
-        if let Some(at) = next {
-            self.passage.set_wordline(at);
         }
     }
 
@@ -716,17 +646,13 @@ impl<P: Plan> Timed<'_, '_, P> {
     fn command_done(&mut self, die: Die) {
         let Timed { context, host, commands, passage, .. } = self;
         let command = passage.command(die);
-        if !context.plan.is_bare() && command.kind() == OpKind::Program {
-            one_shot::programmed(context, command);
-        }
-        if !context.plan.is_bare() && command.is_first_pass() {
-            // Its pages wait for the second one.
-            for item in command.items() {
-                if let Carried::Transaction(page) = item.carried {
-                    context.note(|waits, now| waits.wait_for_die(now, page, die, false));
-                }
+        if command.kind() == OpKind::Program {
+            match P::Chip::programmed(context, die, command) {
+                Some(false) => return,
+                Some(true) => {}
+                None if context.plan.is_bare() => {}
+                None => context.device.flash.programmed(command.items().iter().map(|item| item.ppn)),
             }
-            return;
         }
         let is_erase = command.kind() == OpKind::Erase;
         match (command.kind(), command.cause()) {
@@ -761,9 +687,9 @@ impl<P: Plan> Timed<'_, '_, P> {
 }
 
 /// The data of a program for the host are in the chip.
-fn data_in(context: &mut Context<'_, impl Plan>, host: &mut Host, command: &Command) {
+fn data_in<P: Plan>(context: &mut Context<'_, P>, host: &mut Host, command: &Command) {
     // Data that are sent a second time leave the write buffer then.
-    if host.releases_early() && !command.is_first_pass() {
+    if host.releases_early() && !P::Chip::sends_again(context, command) {
         for item in command.items() {
             if let Carried::Transaction(write) = item.carried {
                 host.write_transferred(context, write);

@@ -7,6 +7,7 @@ use config::Config;
 use config::model::Source;
 
 pub(super) use super::chip::{Chip, Feature, Features};
+use super::front::controller;
 use crate::device::Device;
 use crate::scheduler;
 use ftl::schedule::Schedule;
@@ -134,9 +135,8 @@ pub(super) fn is_bare(device: &Device, config: &Config, has_timeline: bool) -> b
     !device.parts.are_several()
         && !takes_time
         && !Features::is_configured(config)
-        && !super::chip::one_shot::is_configured(&config.device)
-        && !super::link::is_configured(config)
-        && !super::controller::is_configured(config)
+        && config.host.link.is_none()
+        && !controller::is_configured(config)
         && base::slow_die::slow_die(&config.device.features).is_none()
         && !has_timeline
         && !config.run.splits_latencies()

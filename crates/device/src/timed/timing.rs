@@ -1,13 +1,10 @@
 //! How long things take, and in which line of timers each wait is.
 
-use base::programming::PROGRAMMING;
 use base::slow_die::slow_die;
-use base::transfer::codeword;
 use base::{Die, Duration, Geometry, InStep, OpKind, PageLayout};
 use config::{Config, model};
 use ftl::schedule::{Kind, Schedule};
 
-use super::chip::one_shot;
 use crate::errors::Refusal;
 
 /// Bits of a cell at most, and so types of pages.
@@ -78,7 +75,7 @@ impl Lines {
     }
 }
 
-/// What codewords of a page take that are sent without the rest.
+/// What a part of a page takes that is sent without the rest.
 #[derive(Clone, Copy)]
 pub(super) struct PartTimes {
     pub(super) out: Delay,
@@ -99,8 +96,6 @@ pub(super) struct Timing {
     read: [Delay; MAX_BITS],
     /// By page type.
     program: [Delay; MAX_BITS],
-    /// By pass over a wordline, where there are two.
-    passes: [Delay; 2],
     erase: Delay,
     /// By page types of the program and of the read behind it: the time of the read, in a line of its own. Empty where no reads
     /// are booked.
@@ -115,8 +110,6 @@ pub(super) struct Timing {
     copy: [[Delay; MAX_BITS]; MAX_BITS],
     /// A page of a read.
     data_out: Delay,
-    /// Codewords of one, by their number less one; empty where reads send whole pages.
-    parts: Vec<PartTimes>,
     /// Time that a page takes of the controller's DRAM.
     pub(super) dram: Duration,
     /// Time that the correction of a page takes.
@@ -125,8 +118,6 @@ pub(super) struct Timing {
     pub(super) ecc_page: Duration,
     /// Where dies wait that have nothing to do.
     pub(super) idle: Line,
-    /// Where wordlines wait until they are filled up.
-    pub(super) wordline: Line,
     slow: Option<Slow>,
     lines: Lines,
 }
@@ -150,6 +141,7 @@ impl Timing {
     /// planes in step take command cycles and data one after the other, and all go through one DRAM.
     pub(super) fn new(
         device: &model::Device,
+        pages_of_a_plane: u32,
         geometry: &Geometry,
         in_step: InStep,
         layout: &PageLayout,
@@ -176,31 +168,21 @@ impl Timing {
         });
         let is_uniform = [&timing.read, &timing.program].iter().all(|times| times.iter().all(|time| *time == times[0]));
         let data_out = lines.delay(transfer);
-        let parts = codeword(&device.features).map_or(Vec::new(), |size| parts(device, size, data_out.line));
         let types = (0..device.pages_per_block).map(|page| layout.page_type(page).0);
         Timing {
             types: if is_uniform { Vec::new() } else { types.collect() },
             read,
             program,
             copy,
-            passes: match one_shot::is_twice(device) {
-                true => one_shot::times_of_passes(device).map(|time| lines.delay(time)),
-                false => [program[0]; 2],
-            },
             erase: lines.delay(timing.erase),
             booked: Vec::new(),
             command: lines.by_pages(planes, command),
-            data_in: lines.by_pages(planes * pages_of_a_plane(device), command + transfer),
+            data_in: lines.by_pages(planes * pages_of_a_plane, command + transfer),
             copy_command: if has_copybacks { lines.by_pages(planes, command * 2) } else { Vec::new() },
             data_out,
-            parts,
             dram,
             ecc: timing.ecc_latency,
             ecc_page: timing.ecc_bandwidth.map_or(Duration::ZERO, |rate| at_rate(in_step.parts(), rate)),
-            wordline: match one_shot::is_configured(device) {
-                true => lines.delay(PROGRAMMING.of(&device.features).time("pad_after")).line,
-                false => lines.delay(timing.erase).line,
-            },
             idle: match schedule.kind {
                 Kind::Background { idle } => lines.delay(idle).line,
                 _ => lines.delay(timing.erase).line,
@@ -309,12 +291,6 @@ impl Timing {
         if is_data_out { self.data_out.time * pages as u64 } else { self.data_in(pages).time }
     }
 
-    /// So many codewords of one, sent without the rest.
-    #[inline]
-    pub(super) fn part(&self, codewords: usize) -> Option<PartTimes> {
-        self.parts.get(codewords - 1).copied()
-    }
-
     /// What the array does with a page of that offset in its block.
     #[inline(always)]
     pub(super) fn array(&self, kind: OpKind, page_offset: impl FnOnce() -> u32) -> Delay {
@@ -333,11 +309,6 @@ impl Timing {
             Some(slow) if slow.die == die => Delay { time: Slow::takes(slow.factor, delay.time), line: slow.line },
             _ => delay,
         }
-    }
-
-    /// What the array does in a pass over a wordline, the first or the second of two.
-    pub(super) fn pass(&self, is_first: bool) -> Delay {
-        self.passes[usize::from(!is_first)]
     }
 
     /// What the array does to copy a page between such offsets of two blocks.
@@ -375,21 +346,4 @@ pub(crate) fn check(config: &Config) -> Result<(), Refusal> {
 /// The time in which so many bytes pass at a rate in bytes per second.
 pub(super) fn passing(bytes: u64, rate: u64) -> Duration {
     Duration((u128::from(bytes) * 1_000_000_000).div_ceil(u128::from(rate)) as u64)
-}
-
-/// By codewords of a page that are sent without the rest, less one. They share the line of whole pages, which need not be in
-/// order.
-fn parts(device: &model::Device, codeword: u64, line: Line) -> Vec<PartTimes> {
-    let timing = &device.timing;
-    let of_bytes = |bytes| {
-        let limited = |rate: Option<u64>| rate.map_or(Duration::ZERO, |rate| passing(bytes, rate));
-        let out = Delay { time: passing(bytes, timing.channel_rate), line };
-        PartTimes { out, dram: limited(timing.dram_bandwidth), ecc: limited(timing.ecc_bandwidth) }
-    };
-    (1..=u64::from(device.page_size) / codeword).map(|count| of_bytes(count * codeword)).collect()
-}
-
-/// Pages that a program has of each plane at most.
-fn pages_of_a_plane(device: &model::Device) -> u32 {
-    if one_shot::is_configured(device) { device.cell.bits() } else { 1 }
 }

@@ -10,19 +10,22 @@ mod rows;
 mod cache;
 pub(crate) mod one_shot;
 mod suspend;
+mod transfer;
 
-use base::{Die, Instant, Ppn};
+use base::{Die, Instant, Ppn, Unit};
 use config::Config;
 
 use super::Timed;
-use super::command::Command;
+use super::command::{Carried, Command};
 use super::context::Context;
 use super::passage::{ArrayDone, DieRecord, Passage, Phase, Transferred, Ways};
 use super::plan::{Any, Plan};
-use super::timing::{Delay, Line, Timing};
+use super::timing::{Delay, Line, PartTimes, Timing};
 use crate::errors::Refusal;
 use cache::CacheModes;
+use one_shot::Wordlines;
 use suspend::Suspend;
+use transfer::Transfer;
 
 /// What a feature is built of.
 pub(in crate::timed) trait Feature: Sized {
@@ -42,6 +45,11 @@ pub(in crate::timed) trait Feature: Sized {
         0
     }
 
+    /// Pages that a program has of each plane at most.
+    fn pages_of_a_plane(_: &Config) -> u32 {
+        1
+    }
+
     /// The feature; where it is not configured, without memory of its own.
     fn new(config: &Config, dies: u32, timing: &mut Timing) -> Self;
 
@@ -52,12 +60,20 @@ pub(in crate::timed) trait Feature: Sized {
 }
 
 features! {
+    wordlines: Wordlines,
     suspend: Suspend,
     cache: CacheModes,
+    transfer: Transfer,
 }
 
 asked! {
     // Questions: nothing changes.
+
+    /// Pages are placed before they can be programmed, since they wait for others.
+    any assembles(context: &Context<'_, P>) -> bool;
+
+    /// A page that was placed is still in the controller, since the array does not have it, or not for good.
+    any keeps(context: &Context<'_, P>, ppn: Ppn) -> bool;
 
     /// The array of a die cannot read a page before it is done with something else.
     any bars(context: &Context<'_, P>, die: Die, ppn: Ppn) -> bool;
@@ -74,9 +90,25 @@ asked! {
     /// A command that the array of a die has begun and not finished, besides the one that it works on.
     first unfinished(context: &Context<'_, P>, die: Die) -> Option<Command>;
 
+    /// How long an array takes for a command, if not what it takes for its pages elsewhere.
+    first delay(context: &Context<'_, P>, command: &Command) -> Option<Delay>;
+
+    /// What the channel sends, and the controller corrects, of the page of a read; nothing: all of it.
+    first part(context: &Context<'_, P>, carried: Carried) -> Option<PartTimes>;
+
+    /// The data of a command are sent another time after this one.
+    any sends_again(context: &Context<'_, P>, command: &Command) -> bool;
+
+    /// A power cut in the middle of a command tears nothing: what it programs was not there before, and is lost as a whole.
+    any tears_nothing(context: &Context<'_, P>, command: &Command) -> bool;
+
     // The life of a command.
 
-    /// A die takes a command.
+    /// A command was built for a die. Takes the pages out that wait for others, and adds those that have waited for these. Returns
+    /// whether nothing is left of it, so that the die chooses again.
+    any gathers(ways: &mut Ways, context: &mut Context<'_, P>, die: Die, command: &mut Command) -> bool;
+
+    /// A die takes a command. Returns whether the feature counts it and checks its pages.
     every begun(context: &mut Context<'_, P>, die: Die, command: &Command) -> bool;
 
     /// The array of a die begins with its command: it takes so much longer, and waits there.
@@ -113,13 +145,25 @@ asked! {
     /// The command of a die is over. Returns whether the die has something left to do, which makes it go on.
     any is_left(ways: &mut Ways, context: &mut Context<'_, P>, die: Die, record: &mut DieRecord) -> bool;
 
+    /// A program is over. An answer says that the feature told the array of it, and whether its pages are written with that.
+    first programmed(context: &mut Context<'_, P>, die: Die, command: &Command) -> Option<bool>;
+
     /// All have heard that the command of a die is over. Returns whether the die goes on with another one.
     any goes_on(passage: &mut Passage, context: &mut Context<'_, P>, die: Die) -> bool;
 
     // What a die does next.
 
+    /// An idle die chooses. Returns whether the feature had it begin something before that.
+    any before(timed: &mut Timed<'_, '_, P>, die: Die) -> bool;
+
+    /// An erase waits for pages that are placed and not programmed.
+    all erase_waits(context: &mut Context<'_, P>, unit: Unit);
+
     /// A die that is not idle may have work.
     all beside(timed: &mut Timed<'_, '_, P>, die: Die);
+
+    /// The timer ended that features have of all dies.
+    all timer(timed: &mut Timed<'_, '_, P>);
 
     /// The timer of a die ended that features have besides that of its array.
     all timer_of_die(timed: &mut Timed<'_, '_, P>, die: Die);

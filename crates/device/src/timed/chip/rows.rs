@@ -60,6 +60,10 @@ macro_rules! features {
                 0 $(+ if <$type>::is_configured(config) { <$type>::bytes_of_die(config) } else { 0 })+
             }
 
+            fn pages_of_a_plane(config: &Config) -> u32 {
+                [$(<$type>::pages_of_a_plane(config)),+].into_iter().fold(1, u32::max)
+            }
+
             fn new(config: &Config, dies: u32, timing: &mut Timing) -> Features {
                 Features { $($row: Feature::new(config, dies, timing),)+ }
             }

@@ -65,7 +65,7 @@ impl Commands {
                     && device.flash.may_share_command(lead, other)
                     && command.is_new_plane(&geometry, die, other)
                     && !P::Chip::bars(context, die, other)
-                    && (context.plan.is_bare() || !context.wordlines.hold(&device.flash, other))
+                    && !context.keeps(other)
             });
             match found {
                 Some(other) => {

@@ -9,7 +9,7 @@ use crate::timed::collections::NextStep;
 use crate::timed::context::Context;
 use crate::timed::gc_schedule::Standing;
 use crate::timed::host::{Host, fetch_old};
-use crate::timed::plan::Plan;
+use crate::timed::plan::{Chip, Plan};
 use crate::timed::queues::{Transaction, TransactionId};
 
 /// Waiting writes of a shared queue that are skipped at most in search of one that is ready.
@@ -239,7 +239,7 @@ impl Commands {
     /// for the rest of their wordlines. Then these wordlines are filled up.
     #[inline]
     fn erase_waits(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
-        context.programs_wordlines() && self.look_at_erase(context, host, domain)
+        context.assembles() && self.look_at_erase(context, host, domain)
     }
 
     /// The next step of a domain's collection, for which one may just have begun.
@@ -257,14 +257,12 @@ impl Commands {
     }
 
     #[inline(never)]
-    fn look_at_erase(&mut self, context: &mut Context<'_, impl Plan>, host: &Host, domain: Domain) -> bool {
+    fn look_at_erase<P: Plan>(&mut self, context: &mut Context<'_, P>, host: &Host, domain: Domain) -> bool {
         let Some((NextStep::Erase(unit), _)) = self.look_at_step(context, host, domain) else { return false };
         if !context.device.flash.holds_back(unit) {
             return false;
         }
-        for die in context.wordlines.fill_for(&context.device.flash, context.now, unit) {
-            context.queues.wake(die);
-        }
+        P::Chip::erase_waits(context, unit);
         true
     }
 
@@ -338,11 +336,12 @@ impl Commands {
             if let Some(ppn) = found
                 && ftl.geometry().die_of(ppn) == die
             {
-                if !is_plain && context.wordlines.hold(&context.device.flash, ppn) {
+                if context.keeps(ppn) {
                     context.queues.remove_read(die, None, read);
                     host.read_waiting(context, read, ppn);
                     continue;
                 }
+                let ftl = &context.device.ftl;
                 if !is_plain && !context.device.may_read(ppn) {
                     let owner = ftl.geometry().domain_of_unit(ftl.geometry().unit_of(ppn));
                     let awaited = self.await_entry(context, die, owner);

@@ -44,7 +44,7 @@ impl Commands {
             return false;
         };
         if let NextStep::Erase(unit) = next
-            && context.programs_wordlines()
+            && context.assembles()
             && context.device.flash.holds_back(unit)
         {
             // The collection has just begun. From now on the die sees that it waits.
@@ -162,7 +162,7 @@ impl Commands {
             NextStep::Erase(unit) => {
                 let joins = is_equal
                     && device.flash.may_share_erase(device.ftl.geometry().unit_of(lead), unit)
-                    && !(context.programs_wordlines() && device.flash.holds_back(unit));
+                    && !(context.assembles() && device.flash.holds_back(unit));
                 if joins {
                     add_erase(context, command, domain, unit);
                 }

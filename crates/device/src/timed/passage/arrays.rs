@@ -5,7 +5,7 @@ use metrics::Track;
 
 use super::{DieRecord, Load, Phase, Ways};
 use crate::flash::Flash;
-use crate::timed::command::{Command, Item, Pass};
+use crate::timed::command::{Command, Item};
 use crate::timed::context::Context;
 use crate::timed::plan::{Chip, Plan};
 use crate::timed::timing::Delay;
@@ -54,8 +54,8 @@ impl Ways {
         let (command, flash) = (&record.command, &context.device.flash);
         let delay: Delay = if !context.plan.is_plain() && !command.sources().is_empty() {
             self.delay_of_copyback(flash, command)
-        } else if !context.plan.is_bare() && context.wordlines.are_twice() && kind == OpKind::Program {
-            self.timing.pass(command.pass() == Pass::First)
+        } else if let Some(delay) = P::Chip::delay(context, command) {
+            delay
         } else {
             self.delay_of_array(flash, command, load)
         };

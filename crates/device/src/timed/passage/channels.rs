@@ -4,10 +4,10 @@ use base::{Die, Duration, Instant, OpKind};
 use metrics::{LatencyPart, Track};
 
 use super::{DieRecord, Load, Passage, Phase, Ways, has_data_in};
-use crate::timed::command::{Carried, Command};
+use crate::timed::command::Command;
 use crate::timed::context::Context;
-use crate::timed::plan::Plan;
-use crate::timed::timing::{Line, PartTimes};
+use crate::timed::plan::{Chip, Plan};
+use crate::timed::timing::Line;
 
 impl Passage {
     /// The measurement ends: transfers that were to begin later do not count, nor what follows on them.
@@ -39,6 +39,11 @@ impl Ways {
     #[inline]
     pub(in crate::timed) fn rank_of_array(&self, die: Die) -> u32 {
         self.dies_from + die.number()
+    }
+
+    /// Has the timer end that features of the chip have of all dies.
+    pub(in crate::timed) fn set_timer_of_chip(&mut self, line: Line, at: Instant) {
+        self.timers.set(line.0, at, self.dies_from + self.dies + 2);
     }
 
     /// Has a timer of a die end that features of the chip have besides that of its array.
@@ -115,9 +120,9 @@ impl Ways {
     /// What follows on the transfer of a command is known now: its array starts. So its end is an event only for those
     /// who wait for the channel.
     #[inline(always)]
-    pub(super) fn grant(
+    pub(super) fn grant<P: Plan>(
         &mut self,
-        context: &mut Context<'_, impl Plan>,
+        context: &mut Context<'_, P>,
         number: u32,
         die: Die,
         record: &mut DieRecord,
@@ -133,7 +138,8 @@ impl Ways {
             (Phase::Command, _) if !is_bare => (self.timing.command(count), 0),
             _ => (self.timing.data_out(), 1),
         };
-        let part = if is_bare || phase != Phase::DataOut { None } else { self.part(context, record) };
+        let carried = record.command.item(usize::from(record.sent)).carried;
+        let part = if phase == Phase::DataOut { P::Chip::part(context, carried) } else { None };
         let delay = part.map_or(delay, |part| part.out);
         context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
         let now = context.now;
@@ -183,12 +189,6 @@ impl Ways {
         }
     }
 
-    /// What is sent of the page of a read that leaves its die next; `None`: all of it.
-    fn part(&self, context: &Context<'_, impl Plan>, record: &DieRecord) -> Option<PartTimes> {
-        let carried = record.command.item(usize::from(record.sent)).carried;
-        self.timing.part(codewords(context, carried)?)
-    }
-
     /// When the controller's DRAM, which all channels share, has moved what takes it so long besides.
     pub(in crate::timed) fn through_dram(&mut self, now: Instant, takes: Duration) -> Instant {
         if takes == Duration::ZERO {
@@ -196,15 +196,5 @@ impl Ways {
         }
         self.dram_free = self.dram_free.max(now) + takes;
         self.dram_free
-    }
-}
-
-/// The codewords that a read has sent, where that is not its whole page.
-#[inline]
-pub(super) fn codewords(context: &Context<'_, impl Plan>, carried: Carried) -> Option<usize> {
-    let wanted = context.wanted.as_ref()?;
-    match carried {
-        Carried::Transaction(read) => wanted.codewords(read),
-        Carried::Domain(_) => None,
     }
 }

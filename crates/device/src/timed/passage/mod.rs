@@ -12,12 +12,11 @@ use base::{Cause, Die, Duration, Instant, OpKind, Ppn, Queue};
 use engine::Timers;
 use metrics::{LatencyPart, Timeline};
 
-use super::command::{Carried, Command, Pass};
+use super::command::{Carried, Command};
 use super::context::Context;
 use super::idle::IdleDies;
 use super::plan::{Chip, Plan};
 use super::timing::{Line, Timing};
-use channels::codewords;
 
 /// What can happen.
 #[derive(Clone, Copy, Debug)]
@@ -30,16 +29,12 @@ pub(super) enum Event {
     Arrival,
     /// The oldest page under correction is correct.
     Corrected,
-    /// Wordlines are to be filled up.
-    WordlineDue,
+    /// A timer that features of the chip have of all dies.
+    OfChip,
     /// A timer that features of the chip have of this die.
-    OfChip(Die),
-    /// A request has passed the host's link.
-    LinkIn,
-    /// Data have passed it the other way.
-    LinkOut,
-    /// The controller has dealt with a command of the host.
-    CommandDone,
+    OfChipOnDie(Die),
+    /// Something has passed one of the lanes between host and device.
+    Passed(usize),
 }
 
 /// What the end of a transfer means.
@@ -327,11 +322,9 @@ impl Passage {
             rank if rank < channels + dies => Event::ArrayDone(Die::new(rank - channels)),
             rank if rank == channels + dies => Event::Arrival,
             rank if rank == channels + dies + 1 => Event::Corrected,
-            rank if rank == channels + dies + 2 => Event::WordlineDue,
-            rank if rank == channels + dies + 3 => Event::LinkIn,
-            rank if rank == channels + dies + 4 => Event::LinkOut,
-            rank if rank == channels + dies + 5 => Event::CommandDone,
-            rank => Event::OfChip(Die::new(rank - (channels + dies + 6))),
+            rank if rank == channels + dies + 2 => Event::OfChip,
+            rank if rank < channels + dies + 6 => Event::Passed((rank - channels - dies - 3) as usize),
+            rank => Event::OfChipOnDie(Die::new(rank - (channels + dies + 6))),
         })
     }
 
@@ -351,13 +344,7 @@ impl Passage {
         self.ways.timers.set(Line::CORRECTION.0, at, self.ranks_of_parts() + 1);
     }
 
-    /// Wordlines are to be filled up then.
-    pub(super) fn set_wordline(&mut self, at: Instant) {
-        self.ways.timers.set(self.ways.timing.wordline.0, at, self.ranks_of_parts() + 2);
-    }
-
-    /// Something will have passed the host's link then, one way or the other, or a command the controller. These times are irregular, and
-    /// few.
+    /// Something will have passed a lane between host and device then. These times are irregular, and few.
     pub(super) fn set_of_host(&mut self, due: [Option<Instant>; 3]) {
         for (at, rank) in due.into_iter().zip(self.ranks_of_parts() + 3..) {
             if let Some(at) = at {
@@ -389,8 +376,7 @@ impl Passage {
         }
         let record = &mut self.dies[die.index()];
         let Load { kind, cause, .. } = load;
-        count(context, &record.command, load);
-        P::Chip::begun(context, die, &record.command);
+        count(context, die, &record.command, load);
         if !context.plan.is_plain() {
             self.ways.end_idle_time(die, record);
             count_copyback(context, &record.command);
@@ -511,55 +497,25 @@ impl Passage {
     }
 }
 
-/// Counts a command, which is that `load`, and has the array confirm that its pages may share one.
+/// Counts a command that a die takes, which is that `load`, and has the array confirm that its pages may share one; unless a feature of
+/// the chip does.
 #[inline(always)]
-pub(super) fn count(context: &mut Context<'_, impl Plan>, command: &Command, Load { kind, cause, count, .. }: Load) {
-    if context.programs_wordlines() && kind == OpKind::Program {
-        count_wordlines(context, command);
-    } else if !context.plan.is_plain() && command.is_mixed() {
+pub(super) fn count<P: Plan>(
+    context: &mut Context<'_, P>,
+    die: Die,
+    command: &Command,
+    Load { kind, cause, count, .. }: Load,
+) {
+    if P::Chip::begun(context, die, command) {
+        return;
+    }
+    if !context.plan.is_plain() && command.is_mixed() {
         (0..count).for_each(|at| context.device.recorder.counters.part(command.cause_of(at), kind));
     } else {
         context.device.recorder.counters.command(cause, kind, count as u64);
     }
-    if count > 1 && (context.plan.is_bare() || !context.wordlines.are_on() || kind != OpKind::Program) {
+    if count > 1 {
         context.device.flash.check_shared(kind, &command.ppns()[..count]);
-    }
-    if context.programs_wordlines() && kind == OpKind::Read {
-        check_wordlines(context, command);
-    }
-}
-
-/// Has the array confirm that the pages of a command can be read, since their wordlines are programmed.
-#[cold]
-fn check_wordlines(context: &Context<'_, impl Plan>, command: &Command) {
-    let (flash, ppns) = (&context.device.flash, command.ppns());
-    let ppns = &ppns[..command.len()];
-    if context.wordlines.are_twice() { flash.check_final(ppns) } else { flash.check_whole(ppns) }
-}
-
-/// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a
-/// command. Pages that are programmed in two passes count with the second one.
-#[cold]
-fn count_wordlines(context: &mut Context<'_, impl Plan>, command: &Command) {
-    let device = &mut *context.device;
-    let last: Vec<Ppn> =
-        command.items().iter().map(|item| item.ppn).filter(|&ppn| device.flash.is_last_of_wordline(ppn)).collect();
-    assert_eq!(last.len(), command.wordlines(), "wordlines are whole");
-    device.flash.check_shared(OpKind::Program, &last);
-    match command.pass() {
-        Pass::Only => {}
-        Pass::First => {
-            device.recorder.counters.first_passes += last.len() as u64;
-            return;
-        }
-        Pass::Second => last.iter().for_each(|&ppn| device.flash.sends_second_pass(ppn)),
-    }
-    for at in 0..command.len() {
-        let counters = &mut device.recorder.counters;
-        match last.len() {
-            1 => counters.count(command.cause_at(at), OpKind::Program, 1),
-            _ => counters.part(command.cause_at(at), OpKind::Program),
-        }
     }
 }
 
@@ -581,13 +537,13 @@ fn count_copyback(context: &mut Context<'_, impl Plan>, command: &Command) {
 // Error correction.
 impl Passage {
     /// Data have left a die. Returns them if they are correct at once.
-    fn correct(&mut self, context: &Context<'_, impl Plan>, carried: Carried) -> Option<Carried> {
+    fn correct<P: Plan>(&mut self, context: &Context<'_, P>, carried: Carried) -> Option<Carried> {
         let (now, timing) = (context.now, &self.ways.timing);
         if timing.ecc == Duration::ZERO && timing.ecc_page == Duration::ZERO {
             return Some(carried);
         }
         // One page after the other, for the host and for collections.
-        let part = codewords(context, carried).and_then(|codewords| timing.part(codewords));
+        let part = P::Chip::part(context, carried);
         self.ecc_free = self.ecc_free.max(now) + part.map_or(timing.ecc_page, |part| part.ecc);
         let ready = self.ecc_free + timing.ecc;
         if self.correcting.is_empty() {

@@ -170,7 +170,7 @@ fn follow(timed: &mut Timed<'_, '_>, die: Die) {
             // What the command is built of asks for the commands that follow.
             let mut command = *context.chip.cache.followers.command(die);
             let is_whole = commands.build(context, host, &mut command, die, action)
-                && (!context.wordlines.are_on() || timed.gather(die, &mut command));
+                && !Features::gathers(&mut passage.ways, context, die, &mut command);
             *timed.context.chip.cache.followers.command_mut(die) = command;
             if is_whole {
                 start(&mut timed.passage, &mut timed.context, die, &command);
@@ -237,7 +237,7 @@ fn tells_at_end(command: &Command) -> bool {
 fn start(passage: &mut Passage, context: &mut Context<'_>, die: Die, command: &Command) {
     let running = passage.dies[die.index()].command.cached();
     context.device.flash.check_cached(running, command.cached(), &command.ppns()[..command.len()]);
-    count(context, command, command.load());
+    count(context, die, command, command.load());
     if !context.draining {
         context.device.recorder.die_cached(command.kind());
     }

@@ -4,6 +4,8 @@
 //! the others along in its command. Where wordlines are programmed in two passes, all of them wait on until the second one, which is
 //! the first thing that the die does when it is due.
 
+mod turns;
+
 use std::collections::VecDeque;
 
 use base::programming::PROGRAMMING;
@@ -13,8 +15,7 @@ use config::model;
 use crate::errors::Refusal;
 use crate::flash::{self, Flash};
 use crate::timed::command::{Carried, Command, Item, Pass};
-use crate::timed::context::Context;
-use crate::timed::plan::Plan;
+use crate::timed::timing::{Delay, Line};
 
 /// Pages of a command at most.
 const MAX_PAGES: u32 = ftl::MAX_LANES as u32;
@@ -41,6 +42,10 @@ struct Due {
 /// The incomplete wordlines of all dies.
 pub(in crate::timed) struct Wordlines {
     pad_after: Duration,
+    /// Where wordlines wait until they are filled up.
+    due_line: Line,
+    /// What the array takes for each of two passes.
+    passes: [Delay; 2],
     /// By die; empty where every page is programmed by itself.
     waiting: Vec<Vec<Waiting>>,
     /// Whether wordlines are programmed in two passes.
@@ -57,18 +62,20 @@ pub(in crate::timed) struct Wordlines {
 
 impl Wordlines {
     /// Bytes for each die.
-    pub(in crate::timed) fn bytes_of_die(device: &model::Device) -> usize {
+    fn bytes_of_die(device: &model::Device) -> usize {
         // Pages of a wordline on every plane wait, and one of each has a time. With two passes there are two wordlines more.
         let waiting = if is_twice(device) { 3 } else { 1 } * size_of::<Waiting>();
         let pages = MAX_PAGES as usize * (waiting + size_of::<Due>());
         if is_configured(device) { 3 * size_of::<Vec<Waiting>>() + 2 * pages } else { 0 }
     }
 
-    pub(in crate::timed) fn new(device: &model::Device, dies: u32) -> Wordlines {
+    fn new(device: &model::Device, dies: u32, due: Delay, passes: [Delay; 2]) -> Wordlines {
         let (is_on, twice) = (is_configured(device), is_twice(device));
         let of_passes = if twice { dies as usize } else { 0 };
         Wordlines {
-            pad_after: if is_on { PROGRAMMING.of(&device.features).time("pad_after") } else { Duration::ZERO },
+            pad_after: due.time,
+            due_line: due.line,
+            passes,
             waiting: vec![Vec::new(); if is_on { dies as usize } else { 0 }],
             twice,
             between: vec![Vec::new(); of_passes],
@@ -80,19 +87,19 @@ impl Wordlines {
 
     /// Whether wordlines are programmed as a whole.
     #[inline]
-    pub(in crate::timed) fn are_on(&self) -> bool {
+    fn are_on(&self) -> bool {
         !self.waiting.is_empty()
     }
 
     /// Whether they are in two passes.
     #[inline]
-    pub(in crate::timed) fn are_twice(&self) -> bool {
+    fn are_twice(&self) -> bool {
         self.twice
     }
 
     /// Whether a page waits for the rest of its wordline or for its second pass, so that the array does not have it.
     #[inline]
-    pub(in crate::timed) fn hold(&self, flash: &Flash, ppn: Ppn) -> bool {
+    fn hold(&self, flash: &Flash, ppn: Ppn) -> bool {
         self.are_on() && if self.twice { !flash.is_final(ppn) } else { !flash.is_whole(ppn) }
     }
 
@@ -104,13 +111,7 @@ impl Wordlines {
     /// Takes the pages of a program that do not complete their wordline out of its command, and adds those that wait for one that
     /// does. Returns whether anything is left to program, and when the first of the pages that came has to be filled up, if
     /// nothing was due before.
-    pub(in crate::timed) fn gather(
-        &mut self,
-        flash: &Flash,
-        die: Die,
-        command: &mut Command,
-        now: Instant,
-    ) -> (bool, Option<Instant>) {
+    fn gather(&mut self, flash: &Flash, die: Die, command: &mut Command, now: Instant) -> (bool, Option<Instant>) {
         let new = *command;
         let was_due = !self.due.is_empty();
         let waiting = &mut self.waiting[die.index()];
@@ -161,7 +162,7 @@ impl Wordlines {
     }
 
     /// Builds the second pass of wordlines, if one is due on a die. Returns whether it is.
-    pub(in crate::timed) fn begin_second_pass(&mut self, flash: &Flash, die: Die, command: &mut Command) -> bool {
+    fn begin_second_pass(&mut self, flash: &Flash, die: Die, command: &mut Command) -> bool {
         let Some(wordlines) = self.again.get_mut(die.index()).and_then(VecDeque::pop_front) else { return false };
         command.begin_wordlines();
         command.set_pass(Pass::Second);
@@ -184,7 +185,7 @@ impl Wordlines {
     }
 
     /// The first wordlines are due now. Returns their dies, and when the next one is.
-    pub(in crate::timed) fn take_due(&mut self, flash: &Flash, now: Instant) -> (Vec<Die>, Option<Instant>) {
+    fn take_due(&mut self, flash: &Flash, now: Instant) -> (Vec<Die>, Option<Instant>) {
         let mut dies = Vec::new();
         while let Some(&due) = self.due.front()
             && (due.at <= now || self.is_settled(flash, &due))
@@ -200,7 +201,7 @@ impl Wordlines {
 
     /// The erase of a unit waits for pages that wait here: their wordlines are to be filled up. Returns the dies of those that were not
     /// to be before.
-    pub(in crate::timed) fn fill_for(&mut self, flash: &Flash, now: Instant, unit: Unit) -> Vec<Die> {
+    fn fill_for(&mut self, flash: &Flash, now: Instant, unit: Unit) -> Vec<Die> {
         self.forget_settled(flash);
         let mut dies = Vec::new();
         let waiting = self.waiting.iter().chain(&self.between);
@@ -229,29 +230,9 @@ impl Wordlines {
     }
 
     /// A page of a die whose wordline is to be filled up, or the next one.
-    pub(in crate::timed) fn overdue(&mut self, flash: &Flash, die: Die) -> Option<Ppn> {
+    fn overdue(&mut self, flash: &Flash, die: Die) -> Option<Ppn> {
         self.forget_settled(flash);
         self.overdue.iter().find(|due| due.die == die).map(|due| due.page)
-    }
-}
-
-/// The array has what a program brought.
-pub(in crate::timed) fn programmed(context: &mut Context<'_, impl Plan>, command: &Command) {
-    let (flash, ppns) = (&mut context.device.flash, command.items().iter().map(|item| item.ppn));
-    if !context.wordlines.are_on() {
-        return flash.programmed(ppns);
-    }
-    match command.pass() {
-        Pass::Only => {
-            flash.programmed(ppns);
-            flash.check_whole(&command.ppns()[..command.len()]);
-        }
-        Pass::First => flash.passed_once(ppns),
-        Pass::Second => flash.passed_twice(ppns),
-    }
-    while let Some(unit) = flash.take_released() {
-        let geometry = context.device.ftl.geometry();
-        context.queues.wake(geometry.die_of_domain(geometry.domain_of_unit(unit)));
     }
 }
 
@@ -266,7 +247,7 @@ pub(in crate::timed) fn is_configured(device: &model::Device) -> bool {
 }
 
 /// Whether they are in two passes.
-pub(in crate::timed) fn is_twice(device: &model::Device) -> bool {
+fn is_twice(device: &model::Device) -> bool {
     PROGRAMMING.of(&device.features).name == "two-pass"
 }
 
@@ -289,7 +270,7 @@ pub(crate) fn pads(config: &config::Config) -> u32 {
 }
 
 /// How long the passes of a wordline take.
-pub(in crate::timed) fn times_of_passes(device: &model::Device) -> [Duration; 2] {
+fn times_of_passes(device: &model::Device) -> [Duration; 2] {
     let whole = device.timing.program[0];
     let share = PROGRAMMING.of(&device.features).number("first");
     let first = Duration((whole.ns() as f64 * share).round() as u64);
@@ -300,7 +281,7 @@ pub(in crate::timed) fn times_of_passes(device: &model::Device) -> [Duration; 2]
 ///
 /// # Errors
 /// The first reason.
-pub(crate) fn check(config: &config::Config) -> Result<(), Refusal> {
+fn check(config: &config::Config) -> Result<(), Refusal> {
     let device = &config.device;
     if !is_configured(device) {
         return Ok(());

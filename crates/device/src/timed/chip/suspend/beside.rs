@@ -4,7 +4,7 @@ use base::{Die, Domain, Ppn, SuspendLimits};
 use config::Config;
 
 use super::operations::When;
-use super::{resume, suspend, wait_to_suspend};
+use super::way::{resume, suspend, wait_to_suspend};
 use crate::errors::Refusal;
 use crate::timed::Timed;
 use crate::timed::chip::one_shot;
@@ -76,7 +76,7 @@ fn find_read(commands: &Commands, context: &Context<'_>, die: Die) -> Option<Fou
             geometry.die_of(ppn) == die
                 && context.device.may_read(ppn)
                 && !Features::bars(context, die, ppn)
-                && !context.wordlines.hold(&context.device.flash, ppn)
+                && !context.keeps(ppn)
         };
         if is_known && let Some(ppn) = ftl.lookup(lpn).filter(can_be_read) {
             return Some((previous, read, ppn));

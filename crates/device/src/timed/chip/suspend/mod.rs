@@ -1,14 +1,14 @@
 //! Programs and erases that are suspended for reads, or erases for writes, and go on.
 //!
-//! Which operation of a die may be suspended, when, and what is left of it is in `operations`; what the die does beside it, in
-//! `beside`. Here is the way there and back, with its timers.
+//! Which operation of a die may be suspended, when, and what is left of it is in `operations`; the way there and back, with its timers,
+//! in `way`; and what the die does beside it, in `beside`.
 
 mod beside;
 mod operations;
+mod way;
 
-use base::{Die, Duration, Instant, OpKind, Ppn, SuspendLimits};
+use base::{Die, Duration, Instant, Ppn, SuspendLimits};
 use config::{Config, model};
-use metrics::LatencyPart;
 
 use crate::errors::Refusal;
 use crate::timed::Timed;
@@ -16,7 +16,7 @@ use crate::timed::command::Command;
 use crate::timed::context::Context;
 use crate::timed::passage::arrays::name_of;
 use crate::timed::passage::{ArrayDone, DieRecord, Phase, Ways};
-use crate::timed::plan::{Any, Chip, Feature, Features};
+use crate::timed::plan::{Any, Chip, Feature};
 use crate::timed::timing::{Line, Timing};
 use operations::Operations;
 
@@ -134,59 +134,5 @@ impl Chip<Any> for Suspend {
         if timed.context.chip.suspend.operations.are_on() {
             beside::work(timed, die);
         }
-    }
-}
-
-/// The operation of a die is suspended now.
-fn suspend(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) {
-    let (now, kind) = (context.now, record.command.kind());
-    let (line, from, latency) = context.chip.suspend.operations.suspend(die, now);
-    record.phase = Phase::Held;
-    context.note(|waits, now| waits.die_does(now, die, LatencyPart::Suspend));
-    ways.timers.stop(line.0, ways.rank_of_array(die));
-    ways.timers.set(context.chip.suspend.line.0, now + latency, ways.rank_of_array(die));
-    if !context.draining {
-        context.device.recorder.die_suspended(die, kind, now, now + latency);
-    }
-    let geometry = context.device.ftl.geometry();
-    ways.record_array(geometry, die, &record.command, name_of(&record.command), from, now);
-    ways.record_array(geometry, die, &record.command, names(kind)[0], now, now + latency);
-}
-
-/// The operation of a die is suspended at an instant, if it is still wanted then.
-fn wait_to_suspend(ways: &mut Ways, context: &mut Context<'_>, die: Die, at: Instant) {
-    let Suspend { operations, line } = &mut context.chip.suspend;
-    if let Some(end) = operations.wait(die) {
-        ways.timers.stop(end.0, ways.rank_of_array(die));
-        ways.timers.set(line.0, at, ways.rank_of_array(die));
-    }
-}
-
-/// A die goes on with its suspended operation.
-fn resume(ways: &mut Ways, context: &mut Context<'_>, die: Die, record: &mut DieRecord) {
-    let now = context.now;
-    let Suspend { operations, line } = &mut context.chip.suspend;
-    let line = *line;
-    let (&command, resume, until) = operations.resume(die, now, line);
-    (record.phase, record.command) = (Phase::Array, command);
-    ways.timers.set(line.0, until, ways.rank_of_array(die));
-    let (kind, cause) = (record.command.kind(), record.command.cause());
-    context.note(|waits, now| waits.die_does(now, die, LatencyPart::of_command(kind, cause)));
-    if !context.draining {
-        context.device.recorder.die_resumed(die, kind, now, resume, until);
-    }
-    let geometry = context.device.ftl.geometry();
-    ways.record_array(geometry, die, &record.command, names(kind)[1], now, now + resume);
-    if context.chip.suspend.operations.let_writes_by(die) {
-        context.queues.wake(die);
-    }
-    Features::runs(ways, context, die, record, (now + resume, until));
-}
-
-/// The name of a suspend of that kind in a timeline, and of its resume.
-fn names(kind: OpKind) -> [&'static str; 2] {
-    match kind {
-        OpKind::Erase => ["erase suspend", "erase resume"],
-        _ => ["program suspend", "program resume"],
     }
 }

@@ -8,7 +8,7 @@ use base::{Duration, Instant, RequestKind};
 use config::Config;
 use config::model::Host;
 
-use super::link::{Coming, Lane};
+use super::lane::{Coming, Lane};
 
 /// The commands that the controller deals with.
 pub(super) struct Controller {
@@ -70,6 +70,6 @@ impl Controller {
 }
 
 /// True if commands take the controller time.
-pub(super) fn is_configured(config: &Config) -> bool {
+pub(in crate::timed) fn is_configured(config: &Config) -> bool {
     Controller::new(&config.host).is_some()
 }

@@ -1,0 +1,189 @@
+//! Turns in the life of a die at which wordlines are gathered, filled up, or programmed a second time.
+
+use base::programming::PROGRAMMING;
+use base::{Die, Duration, OpKind, Ppn, Unit};
+use config::Config;
+
+use super::{Wordlines, check, is_configured, is_twice, times_of_passes};
+use crate::errors::Refusal;
+use crate::timed::Timed;
+use crate::timed::command::{Carried, Command, Pass};
+use crate::timed::commands;
+use crate::timed::context::Context;
+use crate::timed::passage::Ways;
+use crate::timed::plan::{Any, Chip, Feature};
+use crate::timed::timing::{Delay, Timing};
+
+impl Feature for Wordlines {
+    fn is_configured(config: &Config) -> bool {
+        is_configured(&config.device)
+    }
+
+    fn check(config: &Config) -> Result<(), Refusal> {
+        check(config)
+    }
+
+    fn bytes_of_die(config: &Config) -> usize {
+        Wordlines::bytes_of_die(&config.device)
+    }
+
+    fn pages_of_a_plane(config: &Config) -> u32 {
+        if is_configured(&config.device) { config.device.cell.bits() } else { 1 }
+    }
+
+    fn new(config: &Config, dies: u32, timing: &mut Timing) -> Wordlines {
+        let device = &config.device;
+        let passes =
+            if is_twice(device) { times_of_passes(device).map(|time| timing.delay(time)) } else { [Delay::NONE; 2] };
+        let pad_after =
+            if is_configured(device) { PROGRAMMING.of(&device.features).time("pad_after") } else { Duration::ZERO };
+        let due = if is_configured(device) { timing.delay(pad_after) } else { Delay::NONE };
+        Wordlines::new(device, dies, due, passes)
+    }
+}
+
+impl Chip<Any> for Wordlines {
+    fn assembles(context: &Context<'_>) -> bool {
+        context.chip.wordlines.are_on()
+    }
+
+    fn keeps(context: &Context<'_>, ppn: Ppn) -> bool {
+        context.chip.wordlines.hold(&context.device.flash, ppn)
+    }
+
+    fn delay(context: &Context<'_>, command: &Command) -> Option<Delay> {
+        let wordlines = &context.chip.wordlines;
+        let is_pass = wordlines.are_twice() && command.kind() == OpKind::Program;
+        is_pass.then(|| wordlines.passes[usize::from(command.pass() != Pass::First)])
+    }
+
+    fn sends_again(_: &Context<'_>, command: &Command) -> bool {
+        command.is_first_pass()
+    }
+
+    /// The first pass is done, and without the second one the data are lost.
+    fn tears_nothing(context: &Context<'_>, command: &Command) -> bool {
+        let is_program = command.kind() == OpKind::Program && context.chip.wordlines.are_on();
+        is_program && command.pass() == Pass::Second
+    }
+
+    /// Reads are of programmed wordlines; programs are counted here.
+    fn begun(context: &mut Context<'_>, _: Die, command: &Command) -> bool {
+        match command.kind() {
+            OpKind::Program if context.chip.wordlines.are_on() => count(context, command),
+            OpKind::Read if context.chip.wordlines.are_on() => check_readable(context, command),
+            _ => return false,
+        }
+        command.kind() == OpKind::Program
+    }
+
+    /// What is programmed in the first of two passes waits for the second one.
+    fn programmed(context: &mut Context<'_>, die: Die, command: &Command) -> Option<bool> {
+        if !context.chip.wordlines.are_on() {
+            return None;
+        }
+        let (flash, ppns) = (&mut context.device.flash, command.items().iter().map(|item| item.ppn));
+        match command.pass() {
+            Pass::Only => {
+                flash.programmed(ppns);
+                flash.check_whole(&command.ppns()[..command.len()]);
+            }
+            Pass::First => flash.passed_once(ppns),
+            Pass::Second => flash.passed_twice(ppns),
+        }
+        while let Some(unit) = context.device.flash.take_released() {
+            let geometry = context.device.ftl.geometry();
+            context.queues.wake(geometry.die_of_domain(geometry.domain_of_unit(unit)));
+        }
+        if command.is_first_pass() {
+            for item in command.items() {
+                if let Carried::Transaction(page) = item.carried {
+                    context.note(|waits, now| waits.wait_for_die(now, page, die, false));
+                }
+            }
+        }
+        Some(!command.is_first_pass())
+    }
+
+    fn gathers(ways: &mut Ways, context: &mut Context<'_>, die: Die, command: &mut Command) -> bool {
+        if command.kind() != OpKind::Program || !context.chip.wordlines.are_on() {
+            return false;
+        }
+        let (is_whole, due) = context.chip.wordlines.gather(&context.device.flash, die, command, context.now);
+        if !is_whole {
+            context.queues.wake(die);
+        }
+        if let Some(at) = due {
+            ways.set_timer_of_chip(context.chip.wordlines.due_line, at);
+        }
+        !is_whole
+    }
+
+    fn erase_waits(context: &mut Context<'_>, unit: Unit) {
+        for die in context.chip.wordlines.fill_for(&context.device.flash, context.now, unit) {
+            context.queues.wake(die);
+        }
+    }
+
+    /// The second pass of wordlines, if it is due; or a wordline that the host has waited for too long is filled up and programmed.
+    fn before(timed: &mut Timed<'_, '_>, die: Die) -> bool {
+        let Timed { context, passage, .. } = timed;
+        if !context.chip.wordlines.are_on() {
+            return false;
+        }
+        if context.chip.wordlines.begin_second_pass(&context.device.flash, die, passage.next_command(die)) {
+            timed.start(die);
+        } else if let Some(page) = context.chip.wordlines.overdue(&context.device.flash, die) {
+            commands::fill_wordline(context, passage.next_command(die), page);
+            timed.start_or_gather(die);
+        } else {
+            return false;
+        }
+        timed.note_choice(die);
+        true
+    }
+
+    /// Wordlines are to be filled up.
+    fn timer(timed: &mut Timed<'_, '_>) {
+        let Timed { context, passage, .. } = timed;
+        let (dies, next) = context.chip.wordlines.take_due(&context.device.flash, context.now);
+        dies.into_iter().for_each(|die| context.queues.wake(die));
+        if let Some(at) = next {
+            passage.ways.set_timer_of_chip(context.chip.wordlines.due_line, at);
+        }
+    }
+}
+
+/// Has the array confirm that the pages of a command can be read, since their wordlines are programmed.
+#[cold]
+fn check_readable(context: &Context<'_>, command: &Command) {
+    let (flash, ppns) = (&context.device.flash, command.ppns());
+    let ppns = &ppns[..command.len()];
+    if context.chip.wordlines.are_twice() { flash.check_final(ppns) } else { flash.check_whole(ppns) }
+}
+
+/// Counts a program of whole wordlines, each on a plane of its own, and has the array confirm that their last pages may share a
+/// command. Pages that are programmed in two passes count with the second one.
+#[cold]
+fn count(context: &mut Context<'_>, command: &Command) {
+    let device = &mut *context.device;
+    let last: Vec<Ppn> =
+        command.items().iter().map(|item| item.ppn).filter(|&ppn| device.flash.is_last_of_wordline(ppn)).collect();
+    assert_eq!(last.len(), command.wordlines(), "wordlines are whole");
+    device.flash.check_shared(OpKind::Program, &last);
+    match command.pass() {
+        Pass::Only => {}
+        Pass::First => {
+            device.recorder.counters.first_passes += last.len() as u64;
+            return;
+        }
+        Pass::Second => last.iter().for_each(|&ppn| device.flash.sends_second_pass(ppn)),
+    }
+    for at in 0..command.len() {
+        let counters = &mut device.recorder.counters;
+        match last.len() {
+            1 => counters.count(command.cause_at(at), OpKind::Program, 1),
+            _ => counters.part(command.cause_at(at), OpKind::Program),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! What passes in order, one after the other.
+
+use std::collections::VecDeque;
+
+use base::{Duration, Instant, Request};
+
+use crate::pages::Span;
+use crate::timed::queues::RequestId;
+
+/// A request on its way to the device.
+#[derive(Clone, Copy)]
+pub(super) struct Coming {
+    pub(super) id: RequestId,
+    pub(super) request: Request,
+    pub(super) span: Span,
+}
+
+/// What passes one after the other: one direction of the link, for one.
+pub(super) struct Lane<T> {
+    /// When all that is under way has passed.
+    until: Instant,
+    /// In order, with the instants at which they have passed.
+    under_way: VecDeque<(Instant, T)>,
+    /// Whether a timer runs for the first of them.
+    is_timed: bool,
+}
+
+impl<T> Lane<T> {
+    pub(super) fn new() -> Lane<T> {
+        Lane { until: Instant::ZERO, under_way: VecDeque::new(), is_timed: false }
+    }
+
+    /// Nothing is under way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.under_way.is_empty()
+    }
+
+    /// Something begins to pass, when all before it has passed.
+    pub(super) fn send(&mut self, now: Instant, takes: Duration, what: T) {
+        self.join(self.until.max(now) + takes, what);
+    }
+
+    /// The next one will have passed at an instant, not before the last one.
+    pub(super) fn join(&mut self, until: Instant, what: T) {
+        self.until = until;
+        self.under_way.push_back((until, what));
+    }
+
+    /// When the first one will have passed, if that is to be timed.
+    pub(super) fn due(&mut self) -> Option<Instant> {
+        let &(at, _) = self.under_way.front().filter(|_| !self.is_timed)?;
+        self.is_timed = true;
+        Some(at)
+    }
+
+    /// What has passed by now, if there is anything. Its timer, if it had one, is over.
+    pub(super) fn passed(&mut self, now: Instant) -> Option<T> {
+        let (_, what) = self.under_way.pop_front_if(|(at, _)| *at <= now)?;
+        self.is_timed = false;
+        Some(what)
+    }
+}

@@ -1,0 +1,79 @@
+//! The host's link: data pass it one after the other, in each direction by itself.
+//!
+//! Requests that carry data to the device, and those that have to keep their order with them, pass it before the device
+//! knows of them. Data of reads pass it page by page, as the pages come.
+
+use base::{Instant, RequestKind};
+
+use super::lane::{Coming, Lane};
+use crate::timed::queues::{RequestId, TransactionId};
+use crate::timed::timing::passing;
+
+/// Data on their way to the host.
+#[derive(Clone, Copy)]
+pub(super) enum Going {
+    /// What a request asked for of a page that was read.
+    Page(TransactionId),
+    /// What the device had without flash.
+    Rest(RequestId),
+}
+
+/// Both directions.
+pub(super) struct Link {
+    /// Bytes per second.
+    rate: u64,
+    inbound: Lane<Coming>,
+    outbound: Lane<Going>,
+    /// Pages of the requests on their way to the device.
+    pages_coming: u32,
+}
+
+impl Link {
+    /// Bytes for each request in the device, and for each of its pages. A queue grows to twice its length.
+    pub(super) const BYTES_OF_REQUEST: usize = 2 * size_of::<(Instant, Coming)>();
+    pub(super) const BYTES_OF_PAGE: usize = 2 * size_of::<(Instant, Going)>();
+
+    pub(super) fn new(rate: u64) -> Link {
+        Link { rate, inbound: Lane::new(), outbound: Lane::new(), pages_coming: 0 }
+    }
+
+    /// Whether requests are on their way to the device.
+    pub(super) fn is_receiving(&self) -> bool {
+        !self.inbound.is_empty()
+    }
+
+    /// Pages that will come with them.
+    pub(super) fn pages_coming(&self) -> u32 {
+        self.pages_coming
+    }
+
+    /// A request begins its way to the device. Only writes have data.
+    pub(super) fn receive(&mut self, now: Instant, coming: Coming) {
+        let Coming { request, span, .. } = coming;
+        let bytes = if request.kind == RequestKind::Write { request.size } else { 0 };
+        self.pages_coming += span.len();
+        self.inbound.send(now, passing(bytes, self.rate), coming);
+    }
+
+    /// Data begin their way to the host.
+    pub(super) fn send(&mut self, now: Instant, bytes: u64, going: Going) {
+        self.outbound.send(now, passing(bytes, self.rate), going);
+    }
+
+    /// When the next request and the next data will have passed, where that is to be timed.
+    pub(super) fn due(&mut self) -> [Option<Instant>; 2] {
+        [self.inbound.due(), self.outbound.due()]
+    }
+
+    /// A request that has come by now.
+    pub(super) fn came(&mut self, now: Instant) -> Option<Coming> {
+        let coming = self.inbound.passed(now)?;
+        self.pages_coming -= coming.span.len();
+        Some(coming)
+    }
+
+    /// Data that have gone by now.
+    pub(super) fn went(&mut self, now: Instant) -> Option<Going> {
+        self.outbound.passed(now)
+    }
+}

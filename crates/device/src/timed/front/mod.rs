@@ -1,0 +1,75 @@
+//! The front: what commands and data pass on their way between host and device, if that takes time.
+//!
+//! A command passes the controller first, and then, if it carries data or has to keep its order with those that do, the link. Data of
+//! reads pass the link the other way.
+
+pub(super) mod controller;
+mod lane;
+mod link;
+mod passing;
+pub(super) mod wanted;
+
+use base::Instant;
+use config::{Config, model};
+
+use super::context::Context;
+use super::plan::Plan;
+use super::queues::TransactionId;
+use controller::Controller;
+use link::{Going, Link};
+use wanted::Wanted;
+
+/// What passes in order, by itself: data to the device, data to the host, and commands.
+const LANES: usize = 3;
+
+/// The controller's work for commands, and the link.
+pub(super) struct Front {
+    controller: Option<Box<Controller>>,
+    link: Option<Box<Link>>,
+}
+
+/// Bytes for each request in the device.
+pub(super) fn bytes_of_request(config: &Config) -> usize {
+    let linked = if config.host.link.is_some() { Link::BYTES_OF_REQUEST } else { 0 };
+    linked + if controller::is_configured(config) { Controller::BYTES_OF_REQUEST } else { 0 }
+}
+
+/// Bytes for each of its pages.
+pub(super) fn bytes_of_page(config: &Config) -> usize {
+    let linked = if config.host.link.is_some() { Link::BYTES_OF_PAGE } else { 0 };
+    linked + if Wanted::is_configured(config) { Wanted::BYTES_OF_PAGE } else { 0 }
+}
+
+impl Front {
+    pub(super) fn new(config: &model::Host) -> Front {
+        let link = config.link.map(|rate| Box::new(Link::new(rate)));
+        Front { controller: Controller::new(config).map(Box::new), link }
+    }
+
+    /// True while writes, trims or flushes are on their way to the device.
+    pub(super) fn is_receiving(&self) -> bool {
+        self.link.as_ref().is_some_and(|link| link.is_receiving())
+            || self.controller.as_ref().is_some_and(|controller| controller.has_others_than_reads())
+    }
+
+    /// Pages of the requests that are on their way to the device.
+    pub(super) fn pages_coming(&self) -> u32 {
+        let of_commands = self.controller.as_ref().map_or(0, |controller| controller.pages());
+        of_commands + self.link.as_ref().map_or(0, |link| link.pages_coming())
+    }
+
+    /// When something will have passed each lane.
+    #[inline]
+    pub(super) fn due(&mut self) -> [Option<Instant>; LANES] {
+        let [inbound, outbound] = self.link.as_mut().map_or([None, None], |link| link.due());
+        [inbound, outbound, self.controller.as_mut().and_then(|controller| controller.due())]
+    }
+
+    /// Data of a read begin their way to the host. Returns whether they have one.
+    pub(super) fn send(&mut self, context: &mut Context<'_, impl Plan>, read: TransactionId) -> bool {
+        let (Some(link), Some(wanted)) = (&mut self.link, &context.wanted) else { return false };
+        link.send(context.now, wanted.bytes(read), Going::Page(read));
+        context.note(|waits, now| waits.leaves(now, read));
+        true
+    }
+}

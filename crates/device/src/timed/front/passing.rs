@@ -1,0 +1,101 @@
+//! Requests and their data on the way between host and device.
+
+use base::{Request, RequestKind};
+use metrics::LatencyPart;
+
+use super::lane::Coming;
+use super::link::Going;
+use crate::pages::Span;
+use crate::timed::context::Context;
+use crate::timed::host::Host;
+use crate::timed::plan::Plan;
+use crate::timed::queues::{RequestId, Work};
+
+impl Host {
+    /// A request begins its way to the device.
+    pub(in crate::timed) fn pass_front(
+        &mut self,
+        context: &mut Context<'_, impl Plan>,
+        id: RequestId,
+        request: Request,
+        span: Span,
+    ) {
+        let coming = Coming { id, request, span };
+        let Some(controller) = &mut self.front.controller else { return self.pass_link(context, coming) };
+        context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Controller));
+        controller.take(context.now, coming);
+        self.commands_come(context);
+    }
+
+    /// Sends a request on its way over the link; a read has no data there.
+    fn pass_link(&mut self, context: &mut Context<'_, impl Plan>, coming: Coming) {
+        let Coming { id, request, span } = coming;
+        match &mut self.front.link {
+            Some(link) if request.kind != RequestKind::Read => {
+                context.note(|waits, now| waits.request_waits(now, id, LatencyPart::Link));
+                link.receive(context.now, coming);
+                self.come_in(context);
+            }
+            _ => self.take_in(context, id, &request, span),
+        }
+    }
+
+    /// Something has passed a lane. Returns whether requests may have come in by that, or commands gone on.
+    pub(in crate::timed) fn passed(&mut self, context: &mut Context<'_, impl Plan>, lane: usize) -> bool {
+        match lane {
+            0 => self.come_in(context),
+            1 => self.go_out(context),
+            _ => self.commands_come(context),
+        }
+        lane != 1
+    }
+
+    /// Goes on with the commands that the controller has dealt with.
+    fn commands_come(&mut self, context: &mut Context<'_, impl Plan>) {
+        while let Some(coming) = self.front.controller.as_mut().and_then(|controller| controller.done(context.now)) {
+            context.note(|waits, now| waits.command_is_dealt_with(now, coming.id));
+            self.pass_link(context, coming);
+        }
+    }
+
+    /// Takes in the requests that have passed the link.
+    fn come_in(&mut self, context: &mut Context<'_, impl Plan>) {
+        while let Some(coming) = self.front.link.as_mut().and_then(|link| link.came(context.now)) {
+            let Coming { id, request, span } = coming;
+            context.note(|waits, now| waits.request_has_passed(now, id));
+            self.take_in(context, id, &request, span);
+        }
+    }
+
+    /// The host has the data that have passed the link.
+    fn go_out(&mut self, context: &mut Context<'_, impl Plan>) {
+        while let Some(gone) = self.front.link.as_mut().and_then(|link| link.went(context.now)) {
+            let request = match gone {
+                Going::Rest(request) => {
+                    context.note(|waits, now| waits.rest_is_done(now, request));
+                    request
+                }
+                Going::Page(read) => {
+                    let Work::Read(request) = context.queues.get(read).work else { unreachable!("only reads go out") };
+                    context.queues.release(read);
+                    context.note(|waits, now| waits.page_is_done(now, read, request));
+                    request
+                }
+            };
+            self.requests.part_done(context, request);
+        }
+    }
+
+    /// The link gets the rest of a read, which needs no flash.
+    #[inline(always)]
+    pub(in crate::timed) fn send_rest(&mut self, context: &mut Context<'_, impl Plan>, request: RequestId, rest: u64) {
+        if !context.plan.is_bare()
+            && let Some(link) = &mut self.front.link
+            && rest > 0
+        {
+            self.requests.wait_for(request, 1);
+            link.send(context.now, rest, Going::Rest(request));
+            context.note(|waits, now| waits.request_waits(now, request, LatencyPart::Link));
+        }
+    }
+}
