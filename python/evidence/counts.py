@@ -30,7 +30,9 @@ MACHINE = (
     "choose.rs",
     "mod.rs",
     "choice.rs",
+    "context.rs",
     "passage/mod.rs",
+    "passage/arrays.rs",
     "passage/channels.rs",
 )
 """Files of `timed` that are to know no feature: as they are to be, and those that do that work until then."""

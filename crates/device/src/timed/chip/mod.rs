@@ -24,6 +24,7 @@ use super::timing::{Delay, Line, PartTimes, Timing};
 use crate::errors::Refusal;
 use cache::CacheModes;
 use one_shot::Wordlines;
+pub(in crate::timed) use one_shot::kind;
 use suspend::Suspend;
 use transfer::Transfer;
 
@@ -111,8 +112,8 @@ asked! {
     /// A die takes a command. Returns whether the feature counts it and checks its pages.
     every begun(context: &mut Context<'_, P>, die: Die, command: &Command) -> bool;
 
-    /// The array of a die begins with its command: it takes so much longer, and waits there.
-    first prolongs(context: &mut Context<'_, P>, die: Die) -> Option<Delay>;
+    /// The array of a die begins with a command: it takes so much longer for it, and the end is waited for there.
+    first prolongs(context: &mut Context<'_, P>, die: Die, command: &Command) -> Option<Delay>;
 
     /// The array of a die works on its command in that time, from its beginning or from where it was stopped.
     all runs(

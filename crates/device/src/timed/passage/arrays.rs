@@ -21,14 +21,33 @@ impl Ways {
         delays.max_by_key(|delay| delay.time).expect("pages of a command")
     }
 
-    /// How long an array takes for a command, which is that `load` and no copyback.
+    /// How long the array of a die takes for a command, which is that `load` and begins now, and where that is waited for.
     #[inline(always)]
-    pub(in crate::timed) fn delay_of_array(
+    pub(in crate::timed) fn time_of_array<P: Plan>(
         &self,
-        flash: &Flash,
+        context: &mut Context<'_, P>,
+        die: Die,
         command: &Command,
-        Load { kind, count, .. }: Load,
+        load: Load,
     ) -> Delay {
+        let flash = &context.device.flash;
+        let delay = if !context.plan.is_plain() && !command.sources().is_empty() {
+            self.delay_of_copyback(flash, command)
+        } else if let Some(delay) = P::Chip::delay(context, command) {
+            delay
+        } else {
+            self.delay_of_array(flash, command, load)
+        };
+        let delay = if context.plan.is_bare() { delay } else { self.timing.of_die(die, delay) };
+        match P::Chip::prolongs(context, die, command) {
+            Some(more) => Delay { time: delay.time + more.time, line: more.line },
+            None => delay,
+        }
+    }
+
+    /// The same where it is no copyback, and features of the chip leave it as it is.
+    #[inline(always)]
+    fn delay_of_array(&self, flash: &Flash, command: &Command, Load { kind, count, .. }: Load) -> Delay {
         let delay_of = |ppn| self.timing.array(kind, || flash.page_offset(ppn));
         if count > 1 && flash.planes_are_independent() {
             // The array is done when the slowest page is.
@@ -51,16 +70,8 @@ impl Ways {
     ) {
         let kind = load.kind;
         record.phase = Phase::Array;
-        let (command, flash) = (&record.command, &context.device.flash);
-        let delay: Delay = if !context.plan.is_plain() && !command.sources().is_empty() {
-            self.delay_of_copyback(flash, command)
-        } else if let Some(delay) = P::Chip::delay(context, command) {
-            delay
-        } else {
-            self.delay_of_array(flash, command, load)
-        };
-        let delay = if context.plan.is_bare() { delay } else { self.timing.of_die(die, delay) };
-        let until = from + delay.time;
+        let Delay { time, line } = self.time_of_array(context, die, &record.command, load);
+        let (until, command, flash) = (from + time, &record.command, &context.device.flash);
         if context.plan.is_plain()
             && let Some(next) = load.next
         {
@@ -71,10 +82,6 @@ impl Ways {
             context.device.recorder.book_read(die, until, until + read.time);
             return;
         }
-        let (line, until) = match P::Chip::prolongs(context, die) {
-            Some(more) => (more.line, until + more.time),
-            None => (delay.line, until),
-        };
         self.timers.set(line.0, until, self.rank_of_array(die));
         if !context.draining {
             context.device.recorder.die_busy(die, kind, from, until);

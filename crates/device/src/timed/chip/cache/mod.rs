@@ -67,9 +67,9 @@ impl Chip<Any> for CacheModes {
         Some(*context.chip.cache.followers.command(die))
     }
 
-    fn prolongs(context: &mut Context<'_>, die: Die) -> Option<Delay> {
+    fn prolongs(context: &mut Context<'_>, die: Die, command: &Command) -> Option<Delay> {
         let CacheModes { followers, lead } = &mut context.chip.cache;
-        let busy = followers.take_busy(die);
+        let busy = if command.kind() == OpKind::Program { followers.take_busy(die) } else { Duration::ZERO };
         (busy > Duration::ZERO).then_some(Delay { time: busy, line: lead.line })
     }
 
@@ -316,17 +316,15 @@ fn transferred(passage: &mut Passage, context: &mut Context<'_>, number: u32, di
 fn read_next(ways: &mut Ways, context: &mut Context<'_>, die: Die) {
     let CacheModes { followers, lead } = &mut context.chip.cache;
     followers.set_stage(die, Stage::Array);
-    let command = followers.command(die);
-    let delay = ways.delay_of_array(&context.device.flash, command, command.load());
-    let delay = ways.timing.of_die(die, delay);
-    let (from, busy) = (context.now, followers.busy(OpKind::Read));
-    let until = from + busy + delay.time;
-    let line = if busy == Duration::ZERO { delay.line } else { lead.line };
+    let (command, busy, lead) = (*followers.command(die), followers.busy(OpKind::Read), lead.line);
+    let Delay { time, line } = ways.time_of_array(context, die, &command, command.load());
+    let (from, until) = (context.now, context.now + busy + time);
+    let line = if busy == Duration::ZERO { line } else { lead };
     ways.timers.set(line.0, until, ways.rank_of_array(die));
     if !context.draining {
         context.device.recorder.die_busy(die, OpKind::Read, from, until);
     }
-    ways.record_array(context.device.ftl.geometry(), die, command, name_of(command), from, until);
+    ways.record_array(context.device.ftl.geometry(), die, &command, name_of(&command), from, until);
 }
 
 /// A die's command is done, and the one that followed on it takes its place.
