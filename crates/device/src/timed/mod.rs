@@ -167,7 +167,7 @@ impl Setup<'_, '_> {
         let queues = Queues::new(&device.ftl, are_compared);
         let chip = P::Chip::new(config, geometry.dies(), &mut timing);
         if !plan.is_bare() {
-            device.flash.open_assembly(chip::kind(&config.device), config.run.checks == Checks::Full);
+            device.flash.open_assembly(plan::kind(&config.device), config.run.checks == Checks::Full);
         }
         let waits = config.run.splits_latencies().then(|| {
             let window = manner.timeline.as_ref().map(Timeline::window);

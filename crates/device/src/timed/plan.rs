@@ -6,7 +6,7 @@
 use config::Config;
 use config::model::Source;
 
-pub(super) use super::chip::{Chip, Feature, Features};
+pub(super) use super::chip::{Chip, Feature, Features, kind};
 use super::front::controller;
 use crate::device::Device;
 use crate::scheduler;
